@@ -1,0 +1,6 @@
+import { enableCompileCache } from 'node:module'
+
+enableCompileCache()
+const { runMailboxctl } = await import('../lib/cli/program.ts')
+const { packageVersion } = await import('../lib/base/package-root.ts')
+process.exitCode = await runMailboxctl(process.argv.slice(2), packageVersion())
