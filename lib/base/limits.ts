@@ -1,0 +1,106 @@
+/**
+ * Every number of the product that bounds something and is not a setting. Each is met by a reply or a code
+ * that says so; what an operator may change stands in lib/config/schema.ts instead.
+ */
+export const limits = {
+  /** Lists: `limit` when none is given, and what a larger one is clamped to. */
+  pageSize: 50,
+  pageSizeMax: 100,
+  /** Active keys of a pod, and of an inbox. */
+  apiKeysPerScope: 20,
+  displayNameLength: 200,
+  labelLength: 255,
+  sendBodyLength: 100_000,
+  sendBodyHtmlLength: 500_000,
+  subjectLength: 998,
+  /** Recipients of one send: to, cc and bcc together. */
+  sendRecipients: 100,
+  attachmentsBytes: 25 * 1024 * 1024,
+  attachmentsCount: 100,
+  filenameLength: 255,
+  idempotencyKeyLength: 255,
+  idempotencyHours: 24,
+  /** How long events are kept. */
+  eventDays: 30,
+  /** Rows that one write of a sweep deletes at the most. */
+  sweepRows: 200,
+  attachmentUrlMs: 3_600_000,
+  /** The text and HTML of a message that the row keeps (each, in UTF-16 units); the raw keeps all. */
+  storedBodyLength: 1024 * 1024,
+  /** Raw up to this size is a row of the database, in the same commit; above it, a file. */
+  blobInDatabaseBytes: 256 * 1024,
+  /** An inbound header section; mailauth is quadratic in continuation lines, so both are refused early. */
+  headerBytes: 64 * 1024,
+  headerLines: 2000,
+  /** Received fields after which a message is a loop (RFC 5321 §6.3). */
+  receivedFields: 100,
+  /** DKIM signatures checked of one message. */
+  dkimSignatures: 10,
+  /** What SPF, DKIM and DMARC of one message may take together; what is not known by then is a temperror. */
+  authenticationMs: 30_000,
+  /** Answers of DNS that are kept for the next message, and how long: those that say something, and those that say none. */
+  dnsCacheEntries: 10_000,
+  dnsPositiveMs: 60_000,
+  dnsNegativeMs: 30_000,
+  /** MIME parts of one message that are looked at. */
+  mimeParts: 1000,
+  /** Bytes of one text part, as they came, that are decoded; the rest of it is in the raw alone. */
+  textPartBytes: 4 * 1024 * 1024,
+  /** What the reading of one message may take, should its parser stop to say anything. */
+  parseMs: 120_000,
+  /** Messages of one thread that are shown; of a longer one the newest. */
+  threadMessages: 1000,
+  /** Message-IDs of In-Reply-To and References that are followed to find a thread. */
+  references: 100,
+  /** Characters of the References field of a message that we make; of a longer one the middle is left out. */
+  referencesLength: 16 * 1024,
+  smtpCommandBytes: 4096,
+  /** Refused commands after which an SMTP session is ended. */
+  smtpRefusals: 50,
+  /** A configuration file. */
+  configBytes: 256 * 1024,
+  dnsTimeoutMs: 5_000,
+  /** MX hosts that one attempt tries, addresses of each, and servers that say "not now" before the attempt ends. */
+  mxHosts: 10,
+  mxAddresses: 4,
+  mxDeferrals: 5,
+  /** What we wait for a peer, with the times of RFC 5321 §4.5.3.2; `total` bounds one attempt over all hosts. */
+  smtpClientTimeouts: {
+    connectMs: 30_000,
+    greetingMs: 300_000,
+    commandMs: 300_000,
+    dataBlockMs: 180_000,
+    finalReplyMs: 600_000,
+    quitMs: 2_000,
+    totalMs: 1_800_000,
+  },
+  /** One reply of a peer with all its lines, in bytes; a longer one is not read on. */
+  smtpReplyBytes: 16 * 1024,
+  /** Connections kept for the next message: how long, how many in all and to one address; messages of each. */
+  smtpIdleMs: 5_000,
+  smtpIdleSessions: 100,
+  smtpIdleSessionsPerAddress: 20,
+  smtpMessagesPerSession: 100,
+  /** How long a claimed queue entry is its holder's; longer than any attempt may take. */
+  leaseMs: 3_600_000,
+  /** How often the queue looks for work that another process put. */
+  queuePollMs: 1_000,
+  /** What a process may take to stop, before it is stopped (SIGTERM). */
+  stopMs: 10_000,
+  /** Characters of the previous message that a quote takes along; the rest is left out and said so. */
+  quoteLength: 100_000,
+  /** Characters of HTML that are read as text, and of the text; above it the rest is left out. */
+  htmlLength: 1024 * 1024,
+  /** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */
+  htmlDepth: 100,
+  /** Quotes and lists inside one another: each makes every line of its text longer. */
+  htmlIndents: 20,
+  /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */
+  htmlOpenElements: 500,
+  /** Signing keys (one a domain) that are kept parsed. */
+  dkimKeysParsed: 1000,
+  /** Bytes of an attachment that are encoded at a stretch. */
+  composeSliceBytes: 256 * 1024,
+  /** Bytes of work after which a long computation lets others have the event loop. */
+  sliceBytes: 1024 * 1024,
+} as const

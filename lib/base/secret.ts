@@ -1,0 +1,31 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** `length` random characters of base62, without bias (bytes of 248 and more are thrown away). */
+export function randomBase62(length: number): string {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < 248 && text.length < length) text += base62[byte % 62]
+    }
+  }
+  return text
+}
+
+/** The SHA-256 of `data` in hex. */
+export function sha256Hex(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex')
+}
+
+/** The HMAC-SHA256 of `data` under `key`, in base64url. */
+export function hmacBase64url(key: string | Uint8Array, data: string): string {
+  return createHmac('sha256', key).update(data).digest('base64url')
+}
+
+/** Whether two texts are equal, in a time that does not tell where they differ. */
+export function isEqualSecret(a: string, b: string): boolean {
+  const left = Buffer.from(a)
+  const right = Buffer.from(b)
+  return left.length === right.length && timingSafeEqual(left, right)
+}
