@@ -1,0 +1,72 @@
+import { isIPv6 } from 'node:net'
+import { type Endpoint, parseEndpoint } from './endpoint.ts'
+import type { Fault } from './fault.ts'
+import type { Config } from './schema.ts'
+
+/** A rule that takes more than one setting. It is asked only when those that it reads are right by themselves. */
+interface Rule {
+  readonly reads: readonly string[]
+  readonly faults: (config: Config) => readonly (Fault | false)[]
+}
+
+const rules: readonly Rule[] = [
+  {
+    reads: ['smtp.tls_certificate', 'smtp.tls_key'],
+    faults: ({ smtp: { tls_certificate, tls_key } }) => [
+      tls_certificate !== undefined &&
+        tls_key === undefined && {
+          path: 'smtp.tls_key',
+          message: 'is missing: set it to the private key of tls_certificate, or take tls_certificate out',
+        },
+      tls_key !== undefined &&
+        tls_certificate === undefined && {
+          path: 'smtp.tls_certificate',
+          message: 'is missing: set it to the certificate of tls_key, or take tls_key out',
+        },
+    ],
+  },
+  {
+    reads: ['delivery.source_address', 'delivery.ipv6'],
+    faults: ({ delivery: { source_address, ipv6 } }) => [
+      source_address !== undefined &&
+        isIPv6(source_address) &&
+        !ipv6 && {
+          path: 'delivery.source_address',
+          message: 'is an IPv6 address, but delivery.ipv6 is false: set ipv6 = true, or give an IPv4 address',
+        },
+    ],
+  },
+  { reads: ['smtp.listen', 'http.listen'], faults: listenerFaults },
+]
+
+/** Two listeners can't have one port of one address. */
+function listenerFaults({ smtp, http }: Config): Fault[] {
+  const listeners = [
+    ...smtp.listen.map((text, index) => ({ text, path: `smtp.listen[${index}]` })),
+    ...http.listen.map((text, index) => ({ text, path: `http.listen[${index}]` })),
+  ]
+  return listeners.flatMap(({ text, path }, index) => {
+    const other = listeners
+      .slice(0, index)
+      .find(earlier => clash(parseEndpoint(earlier.text), parseEndpoint(text)))
+    if (!other) return []
+    const message = `"${text}" has the port of "${other.text}" in ${other.path}: give one of them another port`
+    return [{ path, message }]
+  })
+}
+
+function clash(a: Endpoint, b: Endpoint): boolean {
+  if (a.port === 0 || a.port !== b.port || isIPv6(a.host) !== isIPv6(b.host)) return false
+  const everyAddress = ['0.0.0.0', '::']
+  return a.host === b.host || everyAddress.includes(a.host) || everyAddress.includes(b.host)
+}
+
+/** What is wrong between settings of `document`, given what is wrong with each by itself. */
+export function crossFaults(document: Record<string, unknown>, known: readonly Fault[]): Fault[] {
+  const isFaulty = (setting: string) =>
+    known.some(({ path }) => path.startsWith(setting) || setting.startsWith(`${path}.`))
+  return rules
+    .filter(({ reads }) => !reads.some(isFaulty))
+    .flatMap(({ faults }) => faults(document as Config))
+    .filter(fault => fault !== false)
+}

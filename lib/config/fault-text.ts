@@ -1,0 +1,96 @@
+import type { ErrorObject } from 'ajv'
+import { allSettings, allTables, type Declaration, settingPath, typeInWords } from './declaration.ts'
+import type { Fault } from './fault.ts'
+import { formats } from './format.ts'
+import { nearestWord } from './spelling.ts'
+import { tomlLine } from './toml.ts'
+
+/** Says a fault that ajv found in the operator's words: what is there, what must be there. */
+export function faultOf(error: ErrorObject): Fault {
+  const declaration: Declaration = error.parentSchema as Declaration
+  const path = pathOf(error.instancePath)
+  switch (error.keyword) {
+    case 'required':
+      return missing(settingPath(path, error.params.missingProperty))
+    case 'additionalProperties':
+      return unknown(path, error.params.additionalProperty)
+    case 'type':
+      return { path, message: `${found(error.data)} must be ${wanted(path, declaration, error.data)}` }
+    case 'format': {
+      const fault = declaration.format && formats[declaration.format].fault(String(error.data))
+      return { path, message: `${found(error.data)} ${fault}` }
+    }
+    case 'minItems':
+      return { path, message: 'is empty: it must have at least one entry' }
+    case 'maxItems':
+      return { path, message: 'has more than 100 entries' }
+    case 'uniqueItems':
+      return { path, message: `has ${found((error.data as unknown[])[error.params.j])} twice: take one out` }
+    default: {
+      const near = nearestWord(String(error.data), declaration.enum ?? [])
+      const question = near === undefined ? '' : `; did you mean "${near}"?`
+      return {
+        path,
+        message: `${found(error.data)} must be ${withArticle(typeInWords(declaration))}${question}`,
+      }
+    }
+  }
+}
+
+/** `/smtp/listen/0` → `smtp.listen[0]` */
+function pathOf(pointer: string): string {
+  return pointer
+    .slice(1)
+    .replace(/\/(\d+)/g, '[$1]')
+    .replaceAll('/', '.')
+}
+
+function missing(path: string): Fault {
+  const setting = allSettings.find(one => one.path === path)
+  const line = tomlLine(path, setting?.declaration.examples?.[0])
+  return { path, message: `is missing, and has no default: add a line such as ${line}` }
+}
+
+function unknown(table: string, name: string): Fault {
+  const path = settingPath(table, /^[\w-]{1,60}$/.test(name) ? name : found(name))
+  const place = placeOf(name)
+  if (place !== '') return { path, message: `is not a setting here: it belongs ${place}` }
+  const here = allSettings.filter(setting => setting.table === table).map(setting => setting.name)
+  const near = nearestWord(name, table === '' ? [...here, ...allTables.map(one => one.name)] : here)
+  if (near !== undefined) return { path, message: `is not a setting: did you mean ${near}?` }
+  const elsewhere = nearestWord(
+    name,
+    allSettings.map(setting => setting.name),
+  )
+  if (elsewhere !== undefined) {
+    return { path, message: `is not a setting: did you mean ${elsewhere}, ${placeOf(elsewhere)}?` }
+  }
+  return { path, message: 'is not a setting: "mailboxctl config describe" lists all there are' }
+}
+
+/** Where the settings of this name stand: `in [smtp] or in [http]`; `''` when there is none. */
+function placeOf(name: string): string {
+  return allSettings
+    .filter(setting => setting.name === name)
+    .map(({ table }) => (table === '' ? 'above the first [table]' : `in [${table}]`))
+    .join(' or ')
+}
+
+const withArticle = (type: string) => (/^(one of|true)/.test(type) ? type : `a ${type}`)
+
+function wanted(path: string, declaration: Declaration, value: unknown): string {
+  const type = typeInWords(declaration)
+  if (declaration.type === 'object') return `a table: write [${path}] and its settings in the lines below`
+  if (declaration.type === 'array' && typeof value === 'string') return `a ${type}: write [${found(value)}]`
+  if (declaration.type === 'string') return `a text in quotes (${type})`
+  return `${withArticle(type)}${typeof value === 'string' ? ', without quotes' : ''}`
+}
+
+/** A value of the file, short and without control characters, for a message. */
+function found(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (value instanceof Date) return 'a date'
+  if (typeof value === 'object') return 'a table'
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}

@@ -1,0 +1,84 @@
+import { isIP } from 'node:net'
+import { isAbsolute } from 'node:path'
+import { domainToASCII } from 'node:url'
+import { durationFault } from './duration.ts'
+import { endpointFault } from './endpoint.ts'
+
+/** A form that the text of a setting must have: its name for people, and what is wrong with a text (with the repair). */
+interface Format {
+  readonly title: string
+  readonly fault: (text: string) => string | undefined
+}
+
+const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+const dotString = /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*$/
+
+/** A fully qualified host name in A-label form, as RFC 5321 §2.3.5 asks; lower case, so that it compares by `===`. */
+function domainFault(text: string): string | undefined {
+  if (isIP(text.replace(/^\[(.*)\]$/, '$1'))) return 'must be a host name, not an IP address'
+  const labels = text.split('.')
+  const isName = labels.every(part => label.test(part)) && text.length <= 253
+  if (isName && labels.length === 1) return 'must be a full name with its domain, such as "mail.example.com"'
+  if (isName && !/^[0-9]+$/.test(labels.at(-1) ?? '')) return undefined
+  const repaired = domainToASCII(text.replace(/\.$/, ''))
+  if (repaired !== '' && repaired !== text && domainFault(repaired) === undefined)
+    return `must be written "${repaired}"`
+  return 'must be a host name: letters, digits and hyphens, in parts with dots between, such as "mail.example.com"'
+}
+
+function addressFault(text: string): string | undefined {
+  const cut = text.lastIndexOf('@')
+  const localPart = text.slice(0, Math.max(cut, 0))
+  if (cut < 1 || localPart.length > 64 || !dotString.test(localPart)) {
+    return 'must be one mail address, such as "operator@example.com"'
+  }
+  const fault = domainFault(text.slice(cut + 1))
+  return fault && `has a domain that ${fault}`
+}
+
+function pathFault(text: string): string | undefined {
+  if (text.includes('\0')) return 'must not contain a NUL character'
+  if (isAbsolute(text)) return undefined
+  return 'must be an absolute path, which begins with "/" (neither "~" nor variables are expanded)'
+}
+
+function baseUrlFault(text: string): string | undefined {
+  const url = URL.parse(text)
+  if (!url || !/^https?:\/\//i.test(text)) return 'must be an address such as "https://mail.example.com"'
+  if (url.username || url.password) return 'must not contain a user name or a password'
+  if (/[?#\s]/.test(text)) return 'must not contain "?", "#" or a space'
+  const repaired = url.href.replace(/\/+$/, '')
+  return repaired === text ? undefined : `must be written "${repaired}"`
+}
+
+function networkFault(text: string): string | undefined {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
+  if (bits === 0 || rest.length > 0) return 'must be a network, such as "10.0.0.0/8" or "fd00::/8"'
+  if (prefix === undefined) return `has no prefix length: write "${text}/${bits}" for this one address`
+  if (/^(0|[1-9][0-9]{0,2})$/.test(prefix) && Number(prefix) <= bits) return undefined
+  return `must have a prefix length from 0 to ${bits} after the "/"`
+}
+
+function serverFault(text: string): string | undefined {
+  return (
+    endpointFault(text) ?? (text.endsWith(':0') ? 'must have the port that the server answers on' : undefined)
+  )
+}
+
+const ipFault = (text: string) => (isIP(text) ? undefined : 'must be an IP address, without a port')
+
+/** Every form of text that a setting can ask for by `format`. */
+export const formats = {
+  domain: { title: 'host name', fault: domainFault },
+  address: { title: 'mail address', fault: addressFault },
+  path: { title: 'absolute path', fault: pathFault },
+  'base-url': { title: 'http or https address', fault: baseUrlFault },
+  listener: { title: 'address:port', fault: endpointFault },
+  server: { title: 'address:port', fault: serverFault },
+  network: { title: 'network in CIDR form', fault: networkFault },
+  ip: { title: 'IP address', fault: ipFault },
+  duration: { title: 'duration', fault: durationFault },
+} as const satisfies Record<string, Format>
+
+export type FormatName = keyof typeof formats

@@ -1,0 +1,227 @@
+import Type from 'typebox'
+import type { LogLevel } from '../base/log.ts'
+import type { FormatName } from './format.ts'
+
+/**
+ * What stands with every setting besides its type. `default` is what holds when a configuration file leaves it
+ * out, `local` what local mode (no file) has instead, `examples[0]` stands in the example where there is no default.
+ */
+export type Meaning = {
+  readonly description: string
+  readonly default?: unknown
+  readonly local?: unknown
+  readonly examples?: readonly unknown[]
+}
+
+export type Bounds = {
+  readonly minimum: number
+  readonly maximum: number
+  /** What the number counts, for people. */
+  readonly unit: string
+}
+
+const flag = (meaning: Meaning & { default: boolean }) => Type.Boolean(meaning)
+const number = (meaning: Meaning & Bounds & { default: number }) => Type.Integer(meaning)
+const text = (format: FormatName, meaning: Meaning) => Type.String({ format, ...meaning })
+const duration = (between: readonly [least: string, most: string], meaning: Meaning & { default: string }) =>
+  Type.String({ format: 'duration', between, ...meaning })
+const list = (format: FormatName, minItems: 0 | 1, meaning: Meaning & { default: readonly string[] }) =>
+  Type.Array(Type.String({ format }), { minItems, maxItems: 100, uniqueItems: true, ...meaning })
+
+function table<const Settings extends Type.TProperties>(description: string, settings: Settings) {
+  return Type.Object(settings, { additionalProperties: false, default: {}, description })
+}
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[]
+
+/**
+ * Every setting, declared once: from here come the type `Config`, the validation, `mailboxctl config describe`
+ * and the example file. Names are those of the TOML file; durations stay text (see `durationMs`), and so do
+ * addresses with a port (see `parseEndpoint`).
+ */
+export const settings = Type.Object(
+  {
+    hostname: text('domain', {
+      local: 'mailboxd.localhost',
+      examples: ['mail.example.com'],
+      description:
+        "This server's own name: in its greeting, in EHLO and in Received. It should resolve to this machine's address, and that address back to it (PTR), or others refuse mail from here.",
+    }),
+    account_domain: text('domain', {
+      local: 'mailboxd.localhost',
+      examples: ['example.com'],
+      description: 'The mail domain that an inbox gets when it is made without a domain.',
+    }),
+    data_dir: text('path', {
+      default: '/var/lib/mailboxd',
+      local: './mailboxd-data',
+      description: 'The directory of the database, large messages and keys. Back up this one directory.',
+    }),
+    base_url: Type.Optional(
+      text('base-url', {
+        examples: ['https://mail.example.com'],
+        description:
+          'Where clients reach the API, without a slash at the end; the signed addresses of attachments begin with it. Without it, http and the first address of http.listen.',
+      }),
+    ),
+    operator_address: Type.Optional(
+      text('address', {
+        examples: ['operator@example.com'],
+        description:
+          'Where mail to postmaster@ and abuse@ of every domain goes. Without it, to an inbox in the default pod.',
+      }),
+    ),
+    log: table('What is written to standard error, as one JSON object a line.', {
+      level: Type.Enum(logLevels, {
+        default: 'info',
+        description: 'The least serious kind of entry that is written.',
+      }),
+    }),
+    smtp: table('The door that mail comes in by.', {
+      listen: list('listener', 1, {
+        default: ['0.0.0.0:25', '[::]:25'],
+        local: ['127.0.0.1:2525'],
+        description: 'The addresses and ports to listen on.',
+      }),
+      max_size: number({
+        default: 25 * 1024 * 1024,
+        minimum: 64 * 1024,
+        maximum: 100 * 1024 * 1024,
+        unit: 'bytes',
+        description: 'The largest message that is accepted (552 5.3.4 above it).',
+      }),
+      max_recipients: number({
+        default: 100,
+        minimum: 1,
+        maximum: 1000,
+        unit: 'recipients',
+        description:
+          'The most recipients of one message (452 4.5.3 above it, and the sender sends the rest again). RFC 5321 asks for at least 100.',
+      }),
+      max_connections: number({
+        default: 500,
+        minimum: 1,
+        maximum: 10_000,
+        unit: 'connections',
+        description: 'The most connections at one time (421 above it).',
+      }),
+      max_connections_per_address: number({
+        default: 50,
+        local: 500,
+        minimum: 1,
+        maximum: 10_000,
+        unit: 'connections',
+        description: 'The most connections at one time from one address (421 above it).',
+      }),
+      session_timeout: duration(['1s', '1d'], {
+        default: '30m',
+        description: 'The longest that one session may last altogether.',
+      }),
+      data_timeout: duration(['1s', '1d'], {
+        default: '15m',
+        description: 'The longest that the bytes of one message may take to arrive.',
+      }),
+      tls_certificate: Type.Optional(
+        text('path', {
+          examples: ['/etc/mailboxd/tls/fullchain.pem'],
+          description:
+            "The certificate for STARTTLS, PEM, the server's own first and then the chain. Read again on SIGHUP. Without it and tls_key, a self-signed one is made in data_dir.",
+        }),
+      ),
+      tls_key: Type.Optional(
+        text('path', {
+          examples: ['/etc/mailboxd/tls/privkey.pem'],
+          description: 'The private key of tls_certificate, PEM, without a passphrase.',
+        }),
+      ),
+    }),
+    http: table('The door of the API.', {
+      listen: list('listener', 1, {
+        default: ['127.0.0.1:8025'],
+        description:
+          'The addresses and ports to listen on. It is plain HTTP: put a proxy with TLS before it.',
+      }),
+      trusted_proxies: list('network', 0, {
+        default: [],
+        description: 'The networks of proxies whose X-Forwarded-For is believed, such as "127.0.0.1/32".',
+      }),
+      requests_per_minute: number({
+        default: 1000,
+        minimum: 1,
+        maximum: 1_000_000,
+        unit: 'requests a minute',
+        description: 'What one API key may ask (429 above it).',
+      }),
+    }),
+    dns: table('How names are looked up.', {
+      servers: list('server', 0, {
+        default: [],
+        description: 'The DNS servers to ask, such as "127.0.0.1:53". Empty: the system\'s.',
+      }),
+    }),
+    delivery: table('How mail goes out.', {
+      mode: Type.Enum(['mx', 'capture'], {
+        default: 'mx',
+        local: 'capture',
+        description:
+          'With "mx", mail goes to the servers of the recipient\'s domain. With "capture", mail to domains that are not ours is kept and shown, and never leaves this machine.',
+      }),
+      port: number({
+        default: 25,
+        minimum: 1,
+        maximum: 65_535,
+        unit: 'port',
+        description: 'The port of the servers that mail is delivered to; other than 25 only in a laboratory.',
+      }),
+      concurrency: number({
+        default: 20,
+        minimum: 1,
+        maximum: 1000,
+        unit: 'deliveries',
+        description: 'The most deliveries under way at one time.',
+      }),
+      concurrency_per_destination: number({
+        default: 5,
+        minimum: 1,
+        maximum: 1000,
+        unit: 'deliveries',
+        description: 'The most deliveries under way at one time to one destination.',
+      }),
+      give_up_after: duration(['1m', '30d'], {
+        default: '5d',
+        description: 'How long a delivery is tried before it fails for good.',
+      }),
+      source_address: Type.Optional(
+        text('ip', {
+          examples: ['192.0.2.1'],
+          description: 'The address of this machine that mail is sent from. Without it, the system chooses.',
+        }),
+      ),
+      ipv6: flag({
+        default: false,
+        description:
+          "Whether mail is delivered over IPv6 too. Turn it on when this machine's IPv6 address has a PTR record: large providers refuse mail from one that has none.",
+      }),
+    }),
+    idempotency: table('Repeats of a send.', {
+      required: flag({
+        default: true,
+        description:
+          'Whether a send without an Idempotency-Key header is refused (400 missing_idempotency_key).',
+      }),
+    }),
+    authentication: table('SPF, DKIM and DMARC of mail that comes in.', {
+      check: flag({
+        default: true,
+        local: false,
+        description: 'Whether they are checked. Local mode does not: what is sent on loopback has no DNS.',
+      }),
+    }),
+  },
+  { additionalProperties: false },
+)
+
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
+
+/** The settings in force, frozen. Its names are those of the TOML file. */
+export type Config = DeepReadonly<Type.Static<typeof settings>>

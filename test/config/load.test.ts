@@ -1,0 +1,310 @@
+import { chmod, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import t from 'tap'
+import { limits } from '../../lib/base/limits.ts'
+import { packageRoot } from '../../lib/base/package-root.ts'
+import { allSettings, typeInWords } from '../../lib/config/declaration.ts'
+import { describeConfig, exampleConfig, printConfig } from '../../lib/config/describe.ts'
+import { ConfigFault, configFaultExitCode, type Fault } from '../../lib/config/fault.ts'
+import { type Config, loadConfig, localConfig, parseConfig } from '../../lib/config/load.ts'
+
+const required = 'hostname = "mail.example.com"\naccount_domain = "example.com"\n'
+
+/** All faults of a file, with the settings that are required in front. */
+function faultsOf(text: string, before = required): readonly Fault[] {
+  try {
+    parseConfig(before + text, 'test.toml')
+  } catch (error) {
+    if (error instanceof ConfigFault) return error.faults
+    throw error
+  }
+  return []
+}
+
+/** The faults of the file at `path`, one line each. */
+async function linesOf(path: string): Promise<string> {
+  try {
+    await loadConfig(path)
+  } catch (error) {
+    if (error instanceof ConfigFault) return error.message
+    throw error
+  }
+  return ''
+}
+
+t.test('a file with what is required alone has the defaults', async t => {
+  const config = parseConfig(required, 'test.toml')
+  t.strictSame(config, {
+    hostname: 'mail.example.com',
+    account_domain: 'example.com',
+    data_dir: '/var/lib/mailboxd',
+    log: { level: 'info' },
+    smtp: {
+      listen: ['0.0.0.0:25', '[::]:25'],
+      max_size: 26_214_400,
+      max_recipients: 100,
+      max_connections: 500,
+      max_connections_per_address: 50,
+      session_timeout: '30m',
+      data_timeout: '15m',
+    },
+    http: { listen: ['127.0.0.1:8025'], trusted_proxies: [], requests_per_minute: 1000 },
+    dns: { servers: [] },
+    delivery: {
+      mode: 'mx',
+      port: 25,
+      concurrency: 20,
+      concurrency_per_destination: 5,
+      give_up_after: '5d',
+      ipv6: false,
+    },
+    idempotency: { required: true },
+    authentication: { check: true },
+  } satisfies Config)
+})
+
+t.test('local mode is loopback and capture, and needs no file', async t => {
+  const config = localConfig({ dataDir: 'some/where' })
+  t.equal(config.data_dir, resolve('some/where'))
+  t.equal(localConfig().data_dir, resolve('mailboxd-data'))
+  t.same(config.smtp.listen, ['127.0.0.1:2525'])
+  t.same(config.http.listen, ['127.0.0.1:8025'])
+  t.equal(config.account_domain, 'mailboxd.localhost')
+  t.equal(config.delivery.mode, 'capture')
+  t.equal(config.authentication.check, false)
+  t.equal(config.idempotency.required, true)
+})
+
+t.test('a configuration is frozen throughout, and no two share a part', async t => {
+  for (const config of [localConfig(), parseConfig(required, 'test.toml')]) {
+    for (const part of [config, config.smtp, config.smtp.listen, config.dns.servers])
+      t.ok(Object.isFrozen(part))
+    t.throws(() => Object.assign(config.smtp, { max_size: 1 }), TypeError)
+  }
+  t.not(localConfig().smtp.listen, localConfig().smtp.listen)
+})
+
+t.test('what is printed loads again to the same', async t => {
+  const full = `operator_address = "o@example.com"
+base_url = "https://mail.example.com"
+data_dir = "/srv/ünï \\"x\\"\\\\"
+smtp = { listen = ["127.0.0.1:0", "[::1]:0"], tls_certificate = "/c.pem", tls_key = "/k.pem", max_size = 0x10000 }
+http.trusted_proxies = ["10.0.0.0/8"]
+delivery.source_address = "2001:db8::1"
+delivery.ipv6 = true
+delivery.mode = "capture"
+dns.servers = ["127.0.0.1:53"]
+log.level = "silent"
+`
+  for (const config of [localConfig(), parseConfig(required, 'a'), parseConfig(required + full, 'b')]) {
+    t.strictSame(parseConfig(printConfig(config), 'printed'), config)
+  }
+  t.match(printConfig(parseConfig(required + full, 'b')), /^max_size = 65536$/m)
+})
+
+t.test('the example file is that of the schema; it loads, and with every line taken in too', async t => {
+  const path = join(packageRoot(), 'config/mailboxd.example.toml')
+  t.equal(await readFile(path, 'utf8'), exampleConfig(), 'write it again with exampleConfig()')
+  const { hostname, ...defaults } = await loadConfig(path)
+  t.equal(hostname, 'mail.example.com')
+  t.strictSame({ ...defaults, hostname }, parseConfig(required, 'test.toml'))
+
+  const whole = parseConfig(exampleConfig().replace(/^#(?=\w+ = )/gm, ''), 'example')
+  const { base_url, operator_address, ...settings } = whole
+  t.equal(base_url, 'https://mail.example.com')
+  t.equal(operator_address, 'operator@example.com')
+  t.equal(settings.smtp.tls_key, '/etc/mailboxd/tls/privkey.pem')
+  t.equal(settings.delivery.source_address, '192.0.2.1')
+  for (const line of exampleConfig().split('\n')) t.ok(line.length <= 120, line)
+})
+
+t.test('every setting is described, with its type, meaning and default', async t => {
+  const text = describeConfig()
+  for (const { path, declaration, meaning, isRequired } of allSettings) {
+    const [, section = ''] = text
+      .split(`\n\n`)
+      .map(one => `${one}\n`)
+      .filter(one => one.startsWith(`${path}\n`))
+      .concat('')
+      .reverse()
+    t.ok(section.includes(typeInWords(declaration)), `${path}: type`)
+    t.ok(meaning.length > 20 && meaning.endsWith('.'), `${path}: meaning`)
+    t.ok(section.replace(/\s+/g, ' ').includes(meaning), `${path}: meaning is said`)
+    t.equal(section.includes('; required'), isRequired, `${path}: required`)
+    t.equal(section.includes('; default'), declaration.default !== undefined, `${path}: default`)
+  }
+  t.match(text, /smtp\.max_size\n {4}whole number from 65536 to 104857600 \(bytes\); default 26214400\n/)
+})
+
+t.test('ten faults give ten lines', async t => {
+  const path = join(t.testdir(), 'ten.toml')
+  await writeFile(
+    path,
+    `hostnam = "mail.example.com"
+account_domain = "Example.com"
+data_dir = "data"
+[smtp]
+listen = ["localhost:25"]
+max_size = "25MB"
+session_timeout = "5"
+tls_certificate = "/etc/cert.pem"
+[delivery]
+mode = "relay"
+give_up_after = "31d"
+`,
+  )
+  const lines = (await linesOf(path)).split('\n')
+  t.equal(lines.length, 10)
+  const paths = lines.map(line => {
+    t.ok(line.startsWith(`${path}: `), line)
+    return line.slice(path.length + 2).split(': ')[0]
+  })
+  t.strictSame(paths.sort(), [
+    'account_domain',
+    'data_dir',
+    'delivery.give_up_after',
+    'delivery.mode',
+    'hostnam',
+    'hostname',
+    'smtp.listen[0]',
+    'smtp.max_size',
+    'smtp.session_timeout',
+    'smtp.tls_key',
+  ])
+  t.equal(configFaultExitCode, 78)
+})
+
+t.test('each kind of fault is said with its path and its repair', async t => {
+  const cases: [text: string, path: string, message: RegExp][] = [
+    // unknown
+    ['smtp.max_sise = 1', 'smtp.max_sise', /did you mean max_size\?/],
+    ['smpt.max_size = 1', 'smpt', /did you mean smtp\?/],
+    ['maxSize = 1', 'maxSize', /did you mean max_size, in \[smtp\]\?/],
+    ['max_size = 1', 'max_size', /belongs in \[smtp\]/],
+    ['listen = []', 'listen', /belongs in \[smtp\] or in \[http\]/],
+    ['[log]\nbase_url = "x"', 'log.base_url', /belongs above the first \[table\]/],
+    ['colour = 1', 'colour', /config describe/],
+    ['__proto__ = 1', '__proto__', /not a setting/],
+    ['smtp.__proto__.x = 1', 'smtp.__proto__', /not a setting/],
+    ['constructor = 1', 'constructor', /not a setting/],
+    ['toString.x = 1', 'toString', /not a setting/],
+    ['"a\\u001b[31mb" = 1', '"a\\u001b[31mb"', /not a setting/],
+    // types
+    ['smtp.max_size = "25MB"', 'smtp.max_size', /"25MB" must be a whole number .*bytes.*without quotes/],
+    ['smtp.max_size = 1e6', 'smtp.max_size', /^$/],
+    ['smtp.max_size = 65536.5', 'smtp.max_size', /65536\.5 must be a whole number/],
+    ['smtp.max_size = inf', 'smtp.max_size', /Infinity must be a whole number/],
+    ['smtp.max_size = nan', 'smtp.max_size', /NaN must be a whole number/],
+    ['smtp.session_timeout = 300', 'smtp.session_timeout', /300 must be a text in quotes \(duration/],
+    ['delivery.ipv6 = "yes"', 'delivery.ipv6', /"yes" must be true or false, without quotes/],
+    ['delivery.ipv6 = 1', 'delivery.ipv6', /1 must be true or false/],
+    ['smtp.listen = "[::]:25"', 'smtp.listen', /must be a list .*: write \["\[::\]:25"\]/],
+    ['smtp.listen = [25]', 'smtp.listen[0]', /25 must be a text in quotes/],
+    ['smtp.listen = [["127.0.0.1:25"]]', 'smtp.listen[0]', /a list must be a text/],
+    ['smtp = 5', 'smtp', /5 must be a table: write \[smtp\]/],
+    ['[[smtp]]', 'smtp', /a list must be a table/],
+    ['smtp = 2026-01-01', 'smtp', /must be a table/],
+    ['log.level = 2026-01-01', 'log.level', /a date must be one of/],
+    ['operator_address = {}', 'operator_address', /a table must be a text/],
+    // values
+    ['log.level = "inf"', 'log.level', /one of .*"info".*did you mean "info"\?/],
+    ['delivery.mode = "smarthost"', 'delivery.mode', /one of "mx", "capture"$/],
+    ['smtp.max_size = 65535', 'smtp.max_size', /65535 must be a whole number from 65536/],
+    ['smtp.max_size = 104857601', 'smtp.max_size', /to 104857600/],
+    ['smtp.max_recipients = 0', 'smtp.max_recipients', /0 must be/],
+    ['smtp.max_recipients = -1', 'smtp.max_recipients', /-1 must be/],
+    ['delivery.port = 65536', 'delivery.port', /65535/],
+    ['smtp.session_timeout = "5"', 'smtp.session_timeout', /"5" must be .*such as "30s"/],
+    ['smtp.session_timeout = "999ms"', 'smtp.session_timeout', /duration from 1s to 1d/],
+    ['smtp.session_timeout = "25h"', 'smtp.session_timeout', /duration from 1s to 1d/],
+    ['smtp.session_timeout = "24h"', 'smtp.session_timeout', /^$/],
+    ['smtp.listen = []', 'smtp.listen', /at least one/],
+    ['smtp.listen = ["[::1]:25", "[::1]:25"]', 'smtp.listen', /"\[::1\]:25" twice/],
+    ['dns.servers = ["127.0.0.1"]', 'dns.servers[0]', /has no port/],
+    ['http.trusted_proxies = ["::/0", "10.0.0.1"]', 'http.trusted_proxies[1]', /10\.0\.0\.1\/32/],
+    // between settings
+    ['smtp.tls_key = "/k"', 'smtp.tls_certificate', /is missing: .* take tls_key out/],
+    ['smtp.tls_certificate = "/c"', 'smtp.tls_key', /is missing: .* take tls_certificate out/],
+    ['delivery.source_address = "::1"', 'delivery.source_address', /set ipv6 = true/],
+    ['http.listen = ["127.0.0.1:25"]', 'http.listen[0]', /port of "0\.0\.0\.0:25" in smtp\.listen\[0\]/],
+    ['smtp.listen = ["[::1]:25", "[::]:25"]', 'smtp.listen[1]', /port of "\[::1\]:25"/],
+    ['smtp.listen = ["127.0.0.1:0"]\nhttp.listen = ["127.0.0.1:0"]', '', /^$/],
+    ['smtp.listen = ["127.0.0.1:25"]\nhttp.listen = ["127.0.0.2:25"]', '', /^$/],
+    ['smtp.tls_key = 5', 'smtp.tls_key', /5 must be a text/],
+  ]
+  for (const [text, path, message] of cases) {
+    const faults = faultsOf(text)
+    if (message.source === '^$') {
+      t.strictSame(faults, [], text)
+    } else {
+      t.strictSame(
+        faults.map(fault => fault.path),
+        [path],
+        text,
+      )
+      t.match(faults[0]?.message, message, text)
+      t.notMatch(faults[0]?.message, /[\n\r]|undefined|null/, text)
+    }
+  }
+  t.match(faultsOf('', ''), [
+    { path: 'hostname', message: /missing.*hostname = "mail\.example\.com"/ },
+    { path: 'account_domain', message: /missing.*account_domain = "example\.com"/ },
+  ])
+  const long = faultsOf(`hostname = "${'x'.repeat(10_000)}"`, 'account_domain = "example.com"\n')
+  t.ok((long[0]?.message.length ?? 0) < 300, 'a long value is cut short')
+  const many = JSON.stringify(Array.from({ length: 101 }, (_, i) => `127.0.0.1:${i + 1}`))
+  t.match(faultsOf(`dns.servers = ${many}`), [{ path: 'dns.servers', message: /more than 100/ }])
+})
+
+t.test('faults of TOML have line and column', async t => {
+  t.match(faultsOf('a = \n'), [{ path: 'line 3, column 5', message: /^is not valid TOML: / }])
+  t.match(faultsOf('[smtp\n'), [{ path: /^line 3, column \d+$/ }])
+  t.match(faultsOf('hostname = "again"'), [{ path: 'line 3, column 1', message: /already defined/ }])
+  t.match(faultsOf('smtp.max_size = 99999999999999999999'), [{ path: /^line 3/ }])
+  t.match(faultsOf(`a = ${'['.repeat(100_000)}`), [{ path: /^line 3/, message: /^is not valid TOML/ }])
+  for (const { message } of faultsOf('x = "\\q"')) t.notMatch(message, /\n/)
+})
+
+t.test('faults of the file itself', async t => {
+  const dir = t.testdir({ 'secret.toml': required, 'latin1.toml': '', 'large.toml': '', directory: {} })
+  const file = (name: string) => join(dir, name)
+  await symlink('loop.toml', file('loop.toml'))
+  await writeFile(file('latin1.toml'), Buffer.from(`${required}# \xfc\n`, 'latin1'))
+  await writeFile(file('large.toml'), '#'.repeat(limits.configBytes + 1))
+  await writeFile(file('full.toml'), required.padEnd(limits.configBytes, '#'))
+  await writeFile(file('bom.toml'), `\ufeff${required.replaceAll('\n', '\r\n')}`)
+
+  t.equal(
+    await linesOf(file('none')),
+    `${file('none')}: does not exist: begin with a copy of mailboxd.example.toml`,
+  )
+  t.match(await linesOf(file('secret.toml/x')), /a part of its path is not a directory/)
+  t.match(await linesOf(file('directory')), /is a directory/)
+  t.match(await linesOf(file('loop.toml')), /leads to itself/)
+  t.match(await linesOf('/'.padEnd(5000, 'x')), /too long/)
+  t.match(await linesOf(file('latin1.toml')), /is not UTF-8 text/)
+  t.match(await linesOf(file('large.toml')), /is larger than 262144 bytes/)
+  t.equal(await linesOf(file('full.toml')), '')
+  t.equal(await linesOf(file('bom.toml')), '')
+  t.match(await linesOf('/dev/zero'), /is larger than/, 'an endless file is not read to its end')
+
+  await chmod(file('secret.toml'), 0)
+  // Root may read everything, so it asks as nobody.
+  const isRoot = process.geteuid?.() === 0
+  if (isRoot) process.seteuid?.(65_534)
+  try {
+    t.match(await linesOf(file('secret.toml')), /secret\.toml: may not be read by this user/)
+  } finally {
+    if (isRoot) process.seteuid?.(0)
+  }
+})
+
+t.test('the reserved names are names, and have those that must be there', async t => {
+  const text = await readFile(join(packageRoot(), 'config/reserved-names.txt'), 'utf8')
+  const names = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
+  for (const name of names) t.match(name, /^[a-z0-9][a-z0-9._-]{1,28}[a-z0-9]$/, name)
+  t.equal(new Set(names).size, names.length, 'none stands there twice')
+  const must =
+    'postmaster abuse hostmaster webmaster admin administrator root mailer-daemon noreply no-reply bounces dmarc-reports tls-reports security'
+  for (const name of must.split(' ')) t.ok(names.includes(name), name)
+})
