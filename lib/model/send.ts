@@ -1,0 +1,60 @@
+import Type from 'typebox'
+import { limits } from '../base/limits.ts'
+import { Id, oneOf, shape } from './shape.ts'
+
+const address = Type.String({ format: 'email', maxLength: 320 })
+const addresses = Type.Array(address, { maxItems: limits.sendRecipients })
+
+export const AttachmentUpload = shape({
+  filename: Type.String({ minLength: 1, maxLength: limits.filenameLength }),
+  contentType: Type.Optional(
+    Type.String({ maxLength: 255, description: 'application/octet-stream when omitted.' }),
+  ),
+  content: Type.String({ contentEncoding: 'base64', description: 'The bytes in base64.' }),
+})
+export type AttachmentUpload = Type.Static<typeof AttachmentUpload>
+
+export const SendRequest = shape({
+  to: address,
+  body: Type.String({
+    minLength: 1,
+    maxLength: limits.sendBodyLength,
+    description: 'Plain text or HTML; HTML is recognised, and a text part is made for it.',
+  }),
+  subject: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: limits.subjectLength,
+      description: "Required for a new thread; in a reply the thread's subject with Re: when omitted.",
+    }),
+  ),
+  bodyHtml: Type.Optional(
+    Type.String({
+      maxLength: limits.sendBodyHtmlLength,
+      description: 'Only when the text and the HTML must differ.',
+    }),
+  ),
+  threadId: Type.Optional(Type.String({ description: 'Makes this a reply in that thread.' })),
+  includeQuote: Type.Optional(
+    Type.Boolean({ default: true, description: 'Whether a reply quotes the message before it.' }),
+  ),
+  replyTo: Type.Optional(Type.String({ format: 'email', maxLength: 320 })),
+  cc: Type.Optional(addresses),
+  bcc: Type.Optional(addresses),
+  attachments: Type.Optional(Type.Array(AttachmentUpload, { maxItems: limits.attachmentsCount })),
+  autoSubmitted: Type.Optional(
+    Type.Boolean({
+      description:
+        'Marks the message as written by a program (RFC 3834), so that others do not answer it automatically.',
+    }),
+  ),
+})
+export type SendRequest = Type.Static<typeof SendRequest>
+
+export const SendResult = shape({
+  messageId: Id,
+  threadId: Id,
+  providerMessageId: Type.String({ description: 'The Message-ID header, with angle brackets.' }),
+  status: oneOf(['pending', 'sent', 'failed']),
+})
+export type SendResult = Type.Static<typeof SendResult>

@@ -1,0 +1,39 @@
+import Type, { type TObject, type TProperties, type TSchema } from 'typebox'
+
+/** An object that takes no property but these. */
+export function shape<Properties extends TProperties>(
+  properties: Properties,
+  options = {},
+): TObject<Properties> {
+  return Type.Object(properties, { additionalProperties: false, ...options })
+}
+
+/** A text that may be null. */
+export function nullableText(options: Record<string, unknown> = {}) {
+  return Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
+}
+
+/** One of these words. */
+export function oneOf<const Words extends readonly string[]>(
+  words: Words,
+  options: Record<string, unknown> = {},
+) {
+  return Type.Unsafe<Words[number]>({ type: 'string', enum: words, ...options })
+}
+
+/** One of these words, or null. */
+export function nullableOneOf<const Words extends readonly string[]>(
+  words: Words,
+  options: Record<string, unknown> = {},
+) {
+  return Type.Unsafe<Words[number] | null>({ type: ['string', 'null'], enum: [...words, null], ...options })
+}
+
+export const Id = Type.String({ format: 'uuid', description: 'UUID, ordered by time.' })
+
+export const Instant = Type.String({ format: 'date-time', description: 'ISO 8601 with milliseconds and Z.' })
+
+/** A page of `data` and how many there are in all. */
+export function pageOf<Item extends TSchema>(item: Item) {
+  return shape({ data: Type.Array(item), total: Type.Integer({ minimum: 0 }) })
+}

@@ -1,0 +1,74 @@
+import type { Db } from './dialect.ts'
+import type { ApiKeyRow } from './tables.ts'
+
+/** What a key reaches: everything (both null), a pod (inboxId null) or one inbox of that pod. */
+export interface KeyScope {
+  readonly podId: string | null
+  readonly inboxId: string | null
+}
+
+export async function insertApiKey(db: Db, row: ApiKeyRow): Promise<void> {
+  await db.insertInto('apiKey').values(row).execute()
+}
+
+/** The key with this hash, also when it is revoked. */
+export async function findApiKeyByHash(db: Db, tokenHash: string): Promise<ApiKeyRow | undefined> {
+  return db.selectFrom('apiKey').selectAll().where('tokenHash', '=', tokenHash).executeTakeFirst()
+}
+
+export async function findApiKey(db: Db, id: string): Promise<ApiKeyRow | undefined> {
+  return db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** The active keys of exactly this scope, oldest first. */
+export async function listApiKeys(db: Db, scope: KeyScope): Promise<ApiKeyRow[]> {
+  return db
+    .selectFrom('apiKey')
+    .selectAll()
+    .where('podId', scope.podId === null ? 'is' : '=', scope.podId)
+    .where('inboxId', scope.inboxId === null ? 'is' : '=', scope.inboxId)
+    .where('revokedAt', 'is', null)
+    .orderBy('id')
+    .execute()
+}
+
+/** The active keys of every scope, oldest first, at most `limit` after the key `after` (for the operator). */
+export async function listAllApiKeys(db: Db, limit: number, after = ''): Promise<ApiKeyRow[]> {
+  return db
+    .selectFrom('apiKey')
+    .selectAll()
+    .where('id', '>', after)
+    .where('revokedAt', 'is', null)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** Gives whether an active key was revoked. */
+export async function revokeApiKey(db: Db, id: string, revokedAt: string): Promise<boolean> {
+  const done = await db
+    .updateTable('apiKey')
+    .set({ revokedAt })
+    .where('id', '=', id)
+    .where('revokedAt', 'is', null)
+    .executeTakeFirst()
+  return done.numUpdatedRows > 0n
+}
+
+export async function revokeInboxApiKeys(db: Db, inboxId: string, revokedAt: string): Promise<void> {
+  await db
+    .updateTable('apiKey')
+    .set({ revokedAt })
+    .where('inboxId', '=', inboxId)
+    .where('revokedAt', 'is', null)
+    .execute()
+}
+
+/** A pod that is deleted has no inboxes left; its keys, revoked or not, go with it. */
+export async function deletePodApiKeys(db: Db, podId: string): Promise<void> {
+  await db.deleteFrom('apiKey').where('podId', '=', podId).execute()
+}
+
+export async function touchApiKey(db: Db, id: string, lastUsedAt: string): Promise<void> {
+  await db.updateTable('apiKey').set({ lastUsedAt }).where('id', '=', id).execute()
+}

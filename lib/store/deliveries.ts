@@ -1,0 +1,39 @@
+import type { Db } from './dialect.ts'
+import type { AttemptRow, DeliveryRow } from './tables.ts'
+
+export async function insertDeliveries(db: Db, rows: readonly DeliveryRow[]): Promise<void> {
+  await db.insertInto('delivery').values(rows).execute()
+}
+
+export async function findDelivery(db: Db, id: string): Promise<DeliveryRow | undefined> {
+  return db.selectFrom('delivery').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** All deliveries of a message, in the order of its recipients. */
+export async function listDeliveries(db: Db, messageId: string): Promise<DeliveryRow[]> {
+  return db.selectFrom('delivery').selectAll().where('messageId', '=', messageId).orderBy('id').execute()
+}
+
+export async function updateDelivery(
+  db: Db,
+  id: string,
+  changes: Partial<Omit<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'createdAt'>>,
+): Promise<void> {
+  await db.updateTable('delivery').set(changes).where('id', '=', id).execute()
+}
+
+/** Whether the message has a delivery that has not come to its end. */
+export async function hasPendingDelivery(db: Db, messageId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('delivery')
+    .select('id')
+    .where('messageId', '=', messageId)
+    .where('state', 'in', ['queued', 'deferred', 'held'])
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export async function insertAttempt(db: Db, row: AttemptRow): Promise<void> {
+  await db.insertInto('attempt').values(row).execute()
+}

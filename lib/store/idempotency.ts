@@ -1,0 +1,39 @@
+import type { Db } from './dialect.ts'
+import type { IdempotencyRow } from './tables.ts'
+
+export async function findIdempotency(
+  db: Db,
+  scope: string,
+  key: string,
+): Promise<IdempotencyRow | undefined> {
+  return db
+    .selectFrom('idempotency')
+    .selectAll()
+    .where('scope', '=', scope)
+    .where('key', '=', key)
+    .executeTakeFirst()
+}
+
+/** Takes the place of an expired record of the same key. */
+export async function putIdempotency(db: Db, row: IdempotencyRow): Promise<void> {
+  const { scope: _scope, key: _key, ...values } = row
+  await db
+    .insertInto('idempotency')
+    .values(row)
+    .onConflict(conflict => conflict.columns(['scope', 'key']).doUpdateSet(values))
+    .execute()
+}
+
+/** Deletes at most `limit` records older than `before`; gives how many. */
+export async function deleteIdempotencyBefore(db: Db, before: string, limit: number): Promise<number> {
+  const expired = await db
+    .selectFrom('idempotency')
+    .select(['scope', 'key'])
+    .where('createdAt', '<', before)
+    .limit(limit)
+    .execute()
+  for (const { scope, key } of expired) {
+    await db.deleteFrom('idempotency').where('scope', '=', scope).where('key', '=', key).execute()
+  }
+  return expired.length
+}

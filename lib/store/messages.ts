@@ -1,0 +1,83 @@
+import type { Listed, Page } from '../model/page.ts'
+import type { Db } from './dialect.ts'
+import { addToInbox } from './inboxes.ts'
+import type { MessageRow } from './tables.ts'
+
+export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
+  await db.insertInto('message').values(row).execute()
+  await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
+}
+
+export async function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {
+  return db.selectFrom('message').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** Newest first; both directions, or one. */
+export async function listInboxMessages(
+  db: Db,
+  inboxId: string,
+  filter: { direction: 'inbound' | 'outbound' | undefined },
+  page: Page,
+): Promise<Listed<MessageRow>> {
+  // The offset is walked on the index alone; only the rows of the page, with their bodies, are read.
+  let ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
+  if (filter.direction) ids = ids.where('direction', '=', filter.direction)
+  const rows = await db
+    .selectFrom('message')
+    .selectAll()
+    .where('id', 'in', ids.orderBy('id', 'desc').limit(page.limit).offset(page.offset))
+    .orderBy('id', 'desc')
+    .execute()
+  const counts = await db
+    .selectFrom('inbox')
+    .select(['inboundCount', 'outboundCount'])
+    .where('id', '=', inboxId)
+    .executeTakeFirst()
+  const inbound = filter.direction === 'outbound' ? 0 : (counts?.inboundCount ?? 0)
+  const outbound = filter.direction === 'inbound' ? 0 : (counts?.outboundCount ?? 0)
+  return { rows, total: inbound + outbound }
+}
+
+/** Oldest first, at most `limit`: the newest ones when the thread has more. */
+export async function listThreadMessages(db: Db, threadId: string, limit: number): Promise<MessageRow[]> {
+  const rows = await db
+    .selectFrom('message')
+    .selectAll()
+    .where('threadId', '=', threadId)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.reverse()
+}
+
+/** The newest message of the thread. */
+export async function findLastMessage(db: Db, threadId: string): Promise<MessageRow | undefined> {
+  return db
+    .selectFrom('message')
+    .selectAll()
+    .where('threadId', '=', threadId)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** The thread of the newest message of this inbox that has this Message-ID (with angle brackets). */
+export async function findThreadIdByMessageId(
+  db: Db,
+  inboxId: string,
+  rfcMessageId: string,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('message')
+    .select('threadId')
+    .where('inboxId', '=', inboxId)
+    .where('rfcMessageId', '=', rfcMessageId)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.threadId
+}
+
+export async function setMessageStatus(db: Db, id: string, status: 'sent' | 'failed'): Promise<void> {
+  await db.updateTable('message').set({ status }).where('id', '=', id).execute()
+}

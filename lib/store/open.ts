@@ -1,0 +1,56 @@
+import type { Clock } from '../base/clock.ts'
+import type { Db, DialectName } from './dialect.ts'
+import { createGroupCommit } from './group-commit.ts'
+import { migrate } from './migrate.ts'
+import { openPostgres } from './postgres.ts'
+import { openSqlite } from './sqlite.ts'
+
+/** The database. What is read through `read` is committed. */
+export interface Store {
+  readonly dialect: DialectName
+  readonly read: Db
+  /**
+   * Does `work` in a transaction and resolves after its commit has reached the disk. Nothing but queries on the
+   * handle that it is given may be awaited in it, and it may be done more than once (PostgreSQL, on a conflict).
+   */
+  write<T>(work: (db: Db) => Promise<T>): Promise<T>
+  /** Waits for the writes under way, then closes. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the database and brings its schema up to date.
+ * @param location a postgres:// URL, or the path of the SQLite file (made when missing)
+ * @throws NewerSchema when a newer mailboxd made it
+ */
+export async function openStore(location: string, clock: Clock): Promise<Store> {
+  const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location)
+  try {
+    await store.write(db => migrate(db, store.dialect, clock.now().toISOString()))
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+  return store
+}
+
+function sqliteStore(path: string): Store {
+  const writer = openSqlite(path, 'write')
+  const reader = openSqlite(path, 'read')
+  const group = createGroupCommit(writer)
+  return {
+    dialect: 'sqlite',
+    read: reader.db,
+    write: group.write,
+    async close() {
+      await group.idle()
+      reader.close()
+      writer.close()
+    },
+  }
+}
+
+function postgresStore(url: string): Store {
+  const pool = openPostgres(url)
+  return { dialect: 'postgres', read: pool.db, write: pool.write, close: pool.close }
+}

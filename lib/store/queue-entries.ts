@@ -1,0 +1,121 @@
+import type { Db, DialectName } from './dialect.ts'
+import type { QueueEntryRow } from './tables.ts'
+
+export async function insertQueueEntries(db: Db, rows: readonly QueueEntryRow[]): Promise<void> {
+  await db.insertInto('queueEntry').values(rows).execute()
+}
+
+export async function findQueueEntryBySubject(db: Db, subjectId: string): Promise<QueueEntryRow | undefined> {
+  return db.selectFrom('queueEntry').selectAll().where('subjectId', '=', subjectId).executeTakeFirst()
+}
+
+/** What a claim looks for. `busy`: destinations that have as much under way as they may. */
+export interface Wanted {
+  readonly kind: string
+  readonly now: string
+  readonly busy: readonly string[]
+  readonly limit: number
+}
+
+/** A leased entry is due again when its lease ends, so `dueAt` alone decides and the index skips what is deferred. */
+function dueEntries(db: Db, { kind, now, busy, limit }: Wanted) {
+  const due = db
+    .selectFrom('queueEntry')
+    .where('kind', '=', kind)
+    .where('state', '=', 'ready')
+    .where('dueAt', '<=', now)
+    .orderBy('dueAt')
+    .limit(limit)
+  return busy.length > 0 ? due.where('destination', 'not in', busy) : due
+}
+
+export async function hasDueEntry(db: Db, wanted: Wanted): Promise<boolean> {
+  const row = await dueEntries(db, { ...wanted, limit: 1 })
+    .select('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** The entries that are due, the longest due first. */
+export async function findDueEntries(db: Db, dialect: DialectName, wanted: Wanted): Promise<QueueEntryRow[]> {
+  const due = dueEntries(db, wanted).selectAll()
+  // On PostgreSQL other nodes claim at the same time; on SQLite a write is alone.
+  return (dialect === 'postgres' ? due.forUpdate().skipLocked() : due).execute()
+}
+
+export async function leaseEntry(
+  db: Db,
+  id: string,
+  lease: Pick<QueueEntryRow, 'leasedBy' | 'leasedUntil' | 'dueAt' | 'attempts'>,
+): Promise<void> {
+  await db.updateTable('queueEntry').set(lease).where('id', '=', id).execute()
+}
+
+/** Names a lease: the holder, and which of its attempts it is. */
+export type Lease = Pick<QueueEntryRow, 'id' | 'leasedBy' | 'attempts'>
+
+/** The entry has come to its end. Gives false, and does nothing, when the lease is another's by now. */
+export async function deleteLeasedEntry(db: Db, { id, leasedBy, attempts }: Lease): Promise<boolean> {
+  const done = await db
+    .deleteFrom('queueEntry')
+    .where('id', '=', id)
+    .where('leasedBy', '=', leasedBy)
+    .where('attempts', '=', attempts)
+    .executeTakeFirst()
+  return done.numDeletedRows > 0n
+}
+
+/** The entry is to be tried again. Gives false, and does nothing, when the lease is another's by now. */
+export async function returnLeasedEntry(
+  db: Db,
+  { id, leasedBy, attempts }: Lease,
+  next: Pick<QueueEntryRow, 'dueAt' | 'attempts'>,
+): Promise<boolean> {
+  const done = await db
+    .updateTable('queueEntry')
+    .set({ ...next, leasedBy: null, leasedUntil: null })
+    .where('id', '=', id)
+    .where('leasedBy', '=', leasedBy)
+    .where('attempts', '=', attempts)
+    .executeTakeFirst()
+  return done.numUpdatedRows > 0n
+}
+
+/** All leases of a holder; it has no more than it works on at once. */
+export async function listLeasedEntries(db: Db, leasedBy: string): Promise<QueueEntryRow[]> {
+  return db.selectFrom('queueEntry').selectAll().where('leasedBy', '=', leasedBy).execute()
+}
+
+/** A queue entry with the delivery that it is for. */
+export type QueuedDelivery = QueueEntryRow & {
+  messageId: string
+  recipient: string
+  replyCode: number | null
+  replyText: string | null
+}
+
+/** For the operator: what is queued, the next due first, with what the other side said last. */
+export async function listQueuedDeliveries(db: Db, limit: number): Promise<QueuedDelivery[]> {
+  return db
+    .selectFrom('queueEntry')
+    .innerJoin('delivery', 'delivery.id', 'queueEntry.subjectId')
+    .selectAll('queueEntry')
+    .select(['delivery.messageId', 'delivery.recipient', 'delivery.replyCode', 'delivery.replyText'])
+    .where('queueEntry.kind', '=', 'delivery')
+    .orderBy('queueEntry.dueAt')
+    .limit(limit)
+    .execute()
+}
+
+/** How many entries there are, and how many of them are leased or held. */
+export async function countQueueEntries(db: Db): Promise<{ all: number; leased: number; held: number }> {
+  const row = await db
+    .selectFrom('queueEntry')
+    .select(eb => [
+      eb.fn.countAll<number>().as('all'),
+      eb.fn.count<number>('leasedBy').as('leased'),
+      eb.fn.count<number>(eb.case().when('state', '=', 'held').then(1).end()).as('held'),
+    ])
+    .executeTakeFirstOrThrow()
+  return row
+}

@@ -1,0 +1,22 @@
+import type { Db } from './dialect.ts'
+import type { RawRow } from './tables.ts'
+
+export async function insertRaw(db: Db, row: RawRow): Promise<void> {
+  await db.insertInto('raw').values(row).execute()
+}
+
+export async function findRaw(db: Db, id: string): Promise<RawRow | undefined> {
+  return db.selectFrom('raw').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** Deletes the raw when no message refers to it any more; gives whether its file, if it has one, is to go too. */
+export async function deleteUnusedRaw(db: Db, id: string): Promise<boolean> {
+  const done = await db
+    .deleteFrom('raw')
+    .where('id', '=', id)
+    .where(eb =>
+      eb.not(eb.exists(eb.selectFrom('message').select('message.id').where('message.rawId', '=', id))),
+    )
+    .executeTakeFirst()
+  return done.numDeletedRows > 0n
+}

@@ -1,0 +1,69 @@
+import type { Listed, Page } from '../model/page.ts'
+import type { Db } from './dialect.ts'
+import { addToInbox } from './inboxes.ts'
+import type { ThreadRow } from './tables.ts'
+
+export async function insertThread(db: Db, row: ThreadRow): Promise<void> {
+  await db.insertInto('thread').values(row).execute()
+  await addToInbox(db, row.inboxId, { threads: 1, unreadThreads: row.isRead ? 0 : 1 })
+}
+
+export async function findThread(db: Db, id: string): Promise<ThreadRow | undefined> {
+  return db.selectFrom('thread').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** Newest message first. */
+export async function listThreads(
+  db: Db,
+  inboxId: string,
+  filter: { isRead: boolean | undefined },
+  page: Page,
+): Promise<Listed<ThreadRow>> {
+  // The offset is walked on the index alone; only the rows of the page are read.
+  let ids = db.selectFrom('thread').select('id').where('inboxId', '=', inboxId)
+  if (filter.isRead !== undefined) ids = ids.where('isRead', '=', filter.isRead ? 1 : 0)
+  const rows = await db
+    .selectFrom('thread')
+    .selectAll()
+    .where(
+      'id',
+      'in',
+      ids.orderBy('lastMessageAt', 'desc').orderBy('id', 'desc').limit(page.limit).offset(page.offset),
+    )
+    .orderBy('lastMessageAt', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+  const counts = await db
+    .selectFrom('inbox')
+    .select(['threadCount', 'unreadThreadCount'])
+    .where('id', '=', inboxId)
+    .executeTakeFirst()
+  const all = counts?.threadCount ?? 0
+  const unread = counts?.unreadThreadCount ?? 0
+  const total = filter.isRead === undefined ? all : filter.isRead ? all - unread : unread
+  return { rows, total }
+}
+
+/** Adds a message to the thread: it becomes the newest, and is read or unread as `isRead` says. */
+export async function addMessageToThread(
+  db: Db,
+  thread: ThreadRow,
+  message: { createdAt: string; isRead: boolean },
+): Promise<void> {
+  await db
+    .updateTable('thread')
+    .set(eb => ({ messageCount: eb('messageCount', '+', 1), lastMessageAt: message.createdAt }))
+    .where('id', '=', thread.id)
+    .execute()
+  await setThreadRead(db, thread, message.isRead)
+}
+
+export async function setThreadRead(db: Db, thread: ThreadRow, isRead: boolean): Promise<void> {
+  if ((thread.isRead === 1) === isRead) return
+  await db
+    .updateTable('thread')
+    .set({ isRead: isRead ? 1 : 0 })
+    .where('id', '=', thread.id)
+    .execute()
+  await addToInbox(db, thread.inboxId, { unreadThreads: isRead ? -1 : 1 })
+}

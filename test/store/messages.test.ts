@@ -1,0 +1,104 @@
+import { sql } from 'kysely'
+import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { findThreadIdByMessageId, listInboxMessages, listThreadMessages } from '../../lib/store/messages.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { addMessageToThread, findThread, listThreads, setThreadRead } from '../../lib/store/threads.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { insertInboxRow, insertInstallation, insertMessageRow, insertThreadRow } from '../support/rows.ts'
+
+const everything = { limit: 100, offset: 0 }
+
+onEveryDatabase('messages: order, pages, directions and totals', async (t, store) => {
+  const { pod, inbox } = await store.write(insertInstallation)
+  const made = await store.write(async db => {
+    const thread = await insertThreadRow(db, inbox.id)
+    const other = await insertThreadRow(db, (await insertInboxRow(db, pod.id, 'other@example.com')).id)
+    await insertMessageRow(db, other)
+    const messages = []
+    for (let index = 0; index < 7; index++) {
+      messages.push(await insertMessageRow(db, thread, { direction: index % 3 ? 'inbound' : 'outbound' }))
+    }
+    return messages
+  })
+  const newestFirst = made.map(message => message.id).reverse()
+  const all = await listInboxMessages(store.read, inbox.id, { direction: undefined }, everything)
+  t.strictSame([all.rows.map(row => row.id), all.total], [newestFirst, 7])
+  const page = await listInboxMessages(
+    store.read,
+    inbox.id,
+    { direction: undefined },
+    { limit: 2, offset: 3 },
+  )
+  t.strictSame([page.rows.map(row => row.id), page.total], [newestFirst.slice(3, 5), 7])
+  const outbound = await listInboxMessages(store.read, inbox.id, { direction: 'outbound' }, everything)
+  t.strictSame([outbound.rows.length, outbound.total], [3, 3])
+  const beyond = await listInboxMessages(
+    store.read,
+    inbox.id,
+    { direction: 'inbound' },
+    { limit: 5, offset: 50 },
+  )
+  t.strictSame([beyond.rows, beyond.total], [[], 4])
+  const newest = await listThreadMessages(store.read, made[0]!.threadId, 2)
+  t.strictSame(
+    newest.map(row => row.id),
+    made.slice(-2).map(message => message.id),
+    'the newest of a long thread, oldest first',
+  )
+})
+
+onEveryDatabase('threads: the newest message first, read state and totals', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  const [one, two] = await store.write(async db => [
+    await insertThreadRow(db, inbox.id, { lastMessageAt: '2026-01-01T00:00:00.000Z' }),
+    await insertThreadRow(db, inbox.id, { lastMessageAt: '2026-01-02T00:00:00.000Z', isRead: 1 }),
+  ])
+  const idsOf = async (isRead?: boolean) => {
+    const { rows, total } = await listThreads(store.read, inbox.id, { isRead }, everything)
+    return [rows.map(row => row.id), total]
+  }
+  t.strictSame(await idsOf(), [[two.id, one.id], 2])
+  t.strictSame(await idsOf(false), [[one.id], 1])
+  t.strictSame(await idsOf(true), [[two.id], 1])
+
+  await store.write(db =>
+    addMessageToThread(db, one, { createdAt: '2026-01-03T00:00:00.000Z', isRead: false }),
+  )
+  t.strictSame(await idsOf(), [[one.id, two.id], 2])
+  t.equal((await findThread(store.read, one.id))?.messageCount, 1)
+
+  await store.write(async db => setThreadRead(db, (await findThread(db, one.id))!, true))
+  await store.write(async db => setThreadRead(db, (await findThread(db, one.id))!, true))
+  t.strictSame(await idsOf(false), [[], 0])
+  t.strictSame(await idsOf(true), [[one.id, two.id], 2])
+})
+
+onEveryDatabase('a parent is found by Message-ID in its own inbox only', async (t, store) => {
+  const { pod, inbox } = await store.write(insertInstallation)
+  const { thread, message, other } = await store.write(async db => {
+    const thread = await insertThreadRow(db, inbox.id)
+    const other = await insertInboxRow(db, pod.id, 'other@example.com')
+    return { thread, message: await insertMessageRow(db, thread), other }
+  })
+  t.equal(await findThreadIdByMessageId(store.read, inbox.id, message.rfcMessageId!), thread.id)
+  t.equal(await findThreadIdByMessageId(store.read, other.id, message.rfcMessageId!), undefined)
+})
+
+t.test('the list of a full inbox is read by its index', async t => {
+  const store = await openStore(`${t.testdir({})}/plan.sqlite`, systemClock)
+  t.teardown(() => store.close())
+  const plan = await sql<{ detail: string }>`explain query plan
+    select * from "message" where "id" in
+      (select "id" from "message" where "inboxId" = 'x' order by "id" desc limit 50 offset 100000)
+    order by "id" desc`.execute(store.read)
+  const details = plan.rows.map(row => row.detail)
+  t.ok(
+    details.some(detail => /USING COVERING INDEX message_list/.test(detail)),
+    details.join('\n'),
+  )
+  t.notOk(
+    details.some(detail => /SCAN message(?! USING)/.test(detail)),
+    details.join('\n'),
+  )
+})

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { sql } from 'kysely'
+import pg from 'pg'
+import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { ddlFor } from '../../lib/store/dialect.ts'
+import { migrate, NewerSchema } from '../../lib/store/migrate.ts'
+import { migrations } from '../../lib/store/migrations/index.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { newPostgresDatabase, onEveryDatabase } from '../support/databases.ts'
+import { without } from '../support/peers.ts'
+
+const schema = readFileSync(new URL('../../lib/store/schema.sql', import.meta.url), 'utf8')
+
+t.test('the migrations end in schema.sql (SQLite)', async t => {
+  const truth = new Database(':memory:')
+  truth.exec(schema)
+  const path = `${t.testdir({})}/migrated.sqlite`
+  const store = await openStore(path, systemClock)
+  t.teardown(() => store.close())
+  const normal = (text: string) => text.replace(/\s+/g, ' ')
+  const list = 'select name, sql from sqlite_master where sql is not null order by name'
+  const wanted = truth.prepare<[], { name: string; sql: string }>(list).all()
+  const { rows } = await sql.raw<{ name: string; sql: string }>(list).execute(store.read)
+  t.strictSame(
+    rows.map(row => [row.name, normal(row.sql)]),
+    wanted.map(row => [row.name, normal(row.sql)]),
+  )
+})
+
+t.test('the migrations end in schema.sql (PostgreSQL)', { skip: without('postgres') }, async t => {
+  const truthUrl = await newPostgresDatabase()
+  const client = new pg.Client({ connectionString: truthUrl })
+  await client.connect()
+  t.teardown(() => client.end())
+  await client.query(ddlFor('postgres', schema))
+  const store = await openStore(await newPostgresDatabase(), systemClock)
+  t.teardown(() => store.close())
+  const columns = `select table_name, column_name, data_type, is_nullable, collation_name from information_schema.columns
+    where table_schema = 'public' order by table_name, column_name`
+  const indexes = `select indexdef from pg_indexes where schemaname = 'public' order by indexdef`
+  for (const query of [columns, indexes]) {
+    const { rows } = await sql.raw(query).execute(store.read)
+    const wanted = await client.query(query)
+    t.ok(rows.length > 10)
+    t.strictSame(rows, wanted.rows)
+  }
+})
+
+t.test('schema.sql has three types of columns and nothing else', async t => {
+  const lines = schema.split('\n').filter(line => line.startsWith('  "'))
+  t.ok(lines.length > 80)
+  for (const line of lines) t.match(line, /^ {2}"\w+" (text|integer|blob)\b/)
+})
+
+onEveryDatabase('migrating twice changes nothing', async (t, store) => {
+  t.strictSame(await store.write(db => migrate(db, store.dialect, 'x')), [])
+  const rows = await store.read.selectFrom('migration').select('number').orderBy('number').execute()
+  t.strictSame(
+    rows.map(row => row.number),
+    migrations.map(step => step.number),
+  )
+})
+
+onEveryDatabase('a breaking migration of a newer program is refused, another is not', async (t, store) => {
+  const newer = { number: 9001, name: 'kind', breaking: 0, appliedAt: 'x' }
+  await store.write(db => db.insertInto('migration').values(newer).execute())
+  await store.write(db => migrate(db, store.dialect, 'x'))
+  const breaking = { number: 9002, name: 'harsh', breaking: 1, appliedAt: 'x' }
+  await store.write(db => db.insertInto('migration').values(breaking).execute())
+  await t.rejects(
+    store.write(db => migrate(db, store.dialect, 'x')),
+    NewerSchema,
+  )
+})
+
+t.test('a migration that fails leaves nothing behind', async t => {
+  const store = await openStore(`${t.testdir({})}/half.sqlite`, systemClock)
+  t.teardown(() => store.close())
+  await t.rejects(
+    store.write(async db => {
+      await sql.raw('create table "half" ("id" text primary key)').execute(db)
+      await sql.raw('create table "pod" ("id" text)').execute(db)
+    }),
+  )
+  const { rows } = await sql`select name from sqlite_master where name = 'half'`.execute(store.read)
+  t.strictSame(rows, [])
+})

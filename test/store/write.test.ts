@@ -1,0 +1,80 @@
+import t from 'tap'
+import { v7 } from 'uuid'
+import { systemClock } from '../../lib/base/clock.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { findPod, insertPod } from '../../lib/store/pods.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { insertInstallation, insertPodRow } from '../support/rows.ts'
+
+onEveryDatabase('many writes at once: each succeeds or fails alone', async (t, store) => {
+  await store.write(insertInstallation)
+  const ids = Array.from({ length: 300 }, () => v7())
+  const results = await Promise.allSettled(
+    ids.map((id, index) =>
+      store.write(async db => {
+        await insertPodRow(db, { id })
+        if (index % 3 === 0) throw new Error(`write ${index} gives up`)
+        return index
+      }),
+    ),
+  )
+  for (const [index, result] of results.entries()) {
+    const isThere = (await findPod(store.read, ids[index]!)) !== undefined
+    if (index % 3 === 0) {
+      if (result.status !== 'rejected' || isThere) t.fail(`write ${index} should have left nothing`)
+    } else if (result.status !== 'fulfilled' || result.value !== index || !isThere) {
+      t.fail(`write ${index} should be there`)
+    }
+  }
+  const { podCount } = await store.read.selectFrom('account').select('podCount').executeTakeFirstOrThrow()
+  t.equal(podCount, 201, 'the counter agrees with what was committed')
+})
+
+onEveryDatabase('a failed statement inside a write rolls that write back', async (t, store) => {
+  const { pod } = await store.write(insertInstallation)
+  const id = v7()
+  await t.rejects(
+    store.write(async db => {
+      await insertPodRow(db, { id })
+      await insertPod(db, pod)
+    }),
+  )
+  t.equal(await findPod(store.read, id), undefined)
+})
+
+onEveryDatabase('nobody sees what is not committed, and everybody sees what is', async (t, store) => {
+  await store.write(insertInstallation)
+  const id = v7()
+  await store.write(async db => {
+    await insertPodRow(db, { id })
+    t.equal(await findPod(store.read, id), undefined, 'not yet for others')
+    t.ok(await findPod(db, id), 'but for the write itself')
+  })
+  t.ok(await findPod(store.read, id))
+})
+
+t.test('writes of two processes (here: two stores) on one file take turns', async t => {
+  const path = `${t.testdir({})}/shared.sqlite`
+  const one = await openStore(path, systemClock)
+  const two = await openStore(path, systemClock)
+  t.teardown(() => Promise.all([one.close(), two.close()]))
+  await one.write(insertInstallation)
+  await Promise.all(
+    Array.from({ length: 100 }, (_, index) => (index % 2 ? one : two).write(db => insertPodRow(db))),
+  )
+  const { podCount } = await two.read.selectFrom('account').select('podCount').executeTakeFirstOrThrow()
+  t.equal(podCount, 101)
+})
+
+t.test('close waits for the writes under way', async t => {
+  const path = `${t.testdir({})}/closing.sqlite`
+  const store = await openStore(path, systemClock)
+  await store.write(insertInstallation)
+  const writes = Array.from({ length: 200 }, () => store.write(db => insertPodRow(db)))
+  await store.close()
+  await Promise.all(writes)
+  const again = await openStore(path, systemClock)
+  const { podCount } = await again.read.selectFrom('account').select('podCount').executeTakeFirstOrThrow()
+  await again.close()
+  t.equal(podCount, 201)
+})

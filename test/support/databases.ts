@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { openStore, type Store } from '../../lib/store/open.ts'
+import { without } from './peers.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
+
+let postgres: Postgres | undefined
+
+/** Runs a test on a new SQLite file and on a new database of a real PostgreSQL. */
+export function onEveryDatabase(name: string, test: (t: Test, store: Store) => Promise<void>): void {
+  t.test(`${name} (SQLite)`, async t => {
+    const dir = mkdtempSync(join(tmpdir(), 'mailboxd-store-'))
+    const store = await openStore(join(dir, 'test.sqlite'), systemClock)
+    t.teardown(async () => {
+      await store.close()
+      rmSync(dir, { recursive: true, force: true })
+    })
+    await test(t, store)
+  })
+  t.test(`${name} (PostgreSQL)`, { skip: without('postgres') }, async t => {
+    const store = await openStore(await newPostgresDatabase(), systemClock)
+    t.teardown(() => store.close())
+    await test(t, store)
+  })
+}
+
+/** A new database of this test file's PostgreSQL, which is started when it is first asked for. */
+export async function newPostgresDatabase(): Promise<string> {
+  if (!postgres) {
+    postgres = await startPostgres()
+    t.teardown(() => postgres?.stop())
+  }
+  const name = `t${randomUUID().replaceAll('-', '')}`
+  const client = new pg.Client({ connectionString: postgres.url })
+  await client.connect()
+  await client.query(`create database ${name}`)
+  await client.end()
+  return postgres.url.replace(/\/postgres$/, `/${name}`)
+}

@@ -1,0 +1,108 @@
+import { v7 } from 'uuid'
+import { insertAccount } from '../../lib/store/account.ts'
+import type { Db } from '../../lib/store/dialect.ts'
+import { insertInbox } from '../../lib/store/inboxes.ts'
+import { insertMessage } from '../../lib/store/messages.ts'
+import { insertPod } from '../../lib/store/pods.ts'
+import type { InboxRow, MessageRow, PodRow, ThreadRow } from '../../lib/store/tables.ts'
+import { insertThread } from '../../lib/store/threads.ts'
+
+const at = '2026-01-02T03:04:05.678Z'
+
+/** An account with its default pod and one inbox in it. */
+export async function insertInstallation(db: Db): Promise<{ pod: PodRow; inbox: InboxRow }> {
+  await insertAccount(db, { id: v7(), signingSecret: 's', podCount: 0, inboxCount: 0, createdAt: at })
+  const pod = await insertPodRow(db, { isDefault: 1 })
+  return { pod, inbox: await insertInboxRow(db, pod.id, 'ann@example.com') }
+}
+
+export async function insertPodRow(db: Db, changes: Partial<PodRow> = {}): Promise<PodRow> {
+  const pod: PodRow = {
+    id: v7(),
+    clientId: null,
+    name: null,
+    isDefault: 0,
+    inboxCount: 0,
+    createdAt: at,
+    ...changes,
+  }
+  await insertPod(db, pod)
+  return pod
+}
+
+export async function insertInboxRow(db: Db, podId: string, address: string): Promise<InboxRow> {
+  const inbox: InboxRow = {
+    id: v7(),
+    podId,
+    address,
+    displayName: null,
+    inboundCount: 0,
+    outboundCount: 0,
+    threadCount: 0,
+    unreadThreadCount: 0,
+    createdAt: at,
+    deletedAt: null,
+    purgedAt: null,
+  }
+  await insertInbox(db, inbox)
+  return inbox
+}
+
+export async function insertThreadRow(
+  db: Db,
+  inboxId: string,
+  changes: Partial<ThreadRow> = {},
+): Promise<ThreadRow> {
+  const thread: ThreadRow = {
+    id: v7(),
+    inboxId,
+    subject: 'Hi',
+    isRead: 0,
+    messageCount: 0,
+    lastMessageAt: at,
+    createdAt: at,
+    ...changes,
+  }
+  await insertThread(db, thread)
+  return thread
+}
+
+export async function insertMessageRow(
+  db: Db,
+  thread: ThreadRow,
+  changes: Partial<MessageRow> = {},
+): Promise<MessageRow> {
+  const message: MessageRow = {
+    id: v7(),
+    inboxId: thread.inboxId,
+    threadId: thread.id,
+    direction: 'inbound',
+    status: 'received',
+    rawId: null,
+    rfcMessageId: `<${v7()}@example.net>`,
+    inReplyTo: null,
+    references: '[]',
+    mailFrom: 'bob@example.net',
+    trace: '',
+    fromAddr: 'bob@example.net',
+    toAddr: 'ann@example.com',
+    headerTo: null,
+    deliveryRole: 'to',
+    replyTo: null,
+    cc: '[]',
+    bcc: '[]',
+    addressNames: null,
+    subject: 'Hi',
+    bodyText: 'Hello',
+    bodyHtml: '',
+    attachments: '[]',
+    category: 'personal',
+    autoReplyable: 1,
+    verdict: 'clean',
+    authentication: '{}',
+    createdAt: at,
+    ...changes,
+  }
+  await insertMessage(db, message)
+  return message
+}
