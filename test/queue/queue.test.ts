@@ -1,0 +1,163 @@
+import t from 'tap'
+import { v7 } from 'uuid'
+import type { Clock } from '../../lib/base/clock.ts'
+import { limits } from '../../lib/base/limits.ts'
+import { createQueue, type Leased, LeaseLost, type Queue } from '../../lib/queue/queue.ts'
+import type { Store } from '../../lib/store/open.ts'
+import { findQueueEntryBySubject } from '../../lib/store/queue-entries.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+
+/** A clock that stands until it is moved. */
+function heldClock(start = '2026-01-01T00:00:00.000Z') {
+  let now = Date.parse(start)
+  const clock: Clock = { now: () => new Date(now), monotonicMs: () => now }
+  const advance = (ms: number) => {
+    now += ms
+  }
+  return { clock, advance }
+}
+
+function queueOf(store: Store, clock: Clock, node = 'one'): Queue {
+  return createQueue({ store, clock, node, ids: { next: v7 }, random: () => 0.5 })
+}
+
+const work = (subjectId: string, destination = 'example.net') => ({
+  kind: 'delivery' as const,
+  subjectId,
+  destination,
+  expiresAt: '2026-01-06T00:00:00.000Z',
+})
+
+const anything = { limit: 100, busy: [], room: () => 100 }
+
+onEveryDatabase('what is put is claimed once, counted and postponed', async (t, store) => {
+  const { clock, advance } = heldClock()
+  const queue = queueOf(store, clock)
+  await store.write(db => queue.put(db, [work('a'), work('b')]))
+  const claimed = await queue.claim('delivery', anything)
+  t.strictSame(claimed.map(entry => entry.subjectId).sort(), ['a', 'b'])
+  t.strictSame(
+    claimed.map(entry => entry.attempts),
+    [1, 1],
+  )
+  t.strictSame(await queue.claim('delivery', anything), [], 'leased')
+  advance(limits.leaseMs - 1)
+  t.strictSame(await queue.claim('delivery', anything), [])
+  advance(1)
+  const again = await queue.claim('delivery', anything)
+  t.strictSame(
+    again.map(entry => entry.attempts),
+    [2, 2],
+    'the lease ran out: due again, and the lost attempt was counted',
+  )
+})
+
+onEveryDatabase('done ends an entry, later defers it by the schedule', async (t, store) => {
+  const { clock, advance } = heldClock()
+  const queue = queueOf(store, clock)
+  await store.write(db => queue.put(db, [work('a'), work('b')]))
+  const [a, b] = await queue.claim('delivery', anything)
+  await store.write(db => queue.done(db, a!))
+  t.equal(await store.write(db => queue.later(db, b!)), '2026-01-01T00:01:00.000Z')
+  t.equal(await findQueueEntryBySubject(store.read, a!.subjectId), undefined)
+  advance(59_999)
+  t.strictSame(await queue.claim('delivery', anything), [])
+  advance(1)
+  const [second] = await queue.claim('delivery', anything)
+  t.equal(second?.attempts, 2)
+  t.equal(await store.write(db => queue.later(db, second!)), '2026-01-01T00:06:00.000Z')
+})
+
+onEveryDatabase('only the holder of a lease may end it', async (t, store) => {
+  const { clock, advance } = heldClock()
+  const one = queueOf(store, clock, 'one')
+  const two = queueOf(store, clock, 'two')
+  await store.write(db => one.put(db, [work('a')]))
+  const [slow] = await one.claim('delivery', anything)
+  advance(limits.leaseMs)
+  const [quick] = await two.claim('delivery', anything)
+  t.ok(quick)
+  await t.rejects(
+    store.write(db => one.done(db, slow!)),
+    LeaseLost,
+  )
+  await t.rejects(
+    store.write(db => one.later(db, slow!)),
+    LeaseLost,
+  )
+  await store.write(db => two.done(db, quick!))
+  await t.rejects(
+    store.write(db => two.done(db, quick!)),
+    LeaseLost,
+    'once',
+  )
+})
+
+onEveryDatabase('the same node does not end an attempt that it has begun anew', async (t, store) => {
+  const { clock, advance } = heldClock()
+  const queue = queueOf(store, clock)
+  await store.write(db => queue.put(db, [work('a')]))
+  const [first] = await queue.claim('delivery', anything)
+  advance(limits.leaseMs)
+  await queue.claim('delivery', anything)
+  await t.rejects(
+    store.write(db => queue.done(db, first!)),
+    LeaseLost,
+  )
+})
+
+onEveryDatabase('a destination gets no more than it has room for', async (t, store) => {
+  const { clock } = heldClock()
+  const queue = queueOf(store, clock)
+  const many = Array.from({ length: 10 }, (_, index) => work(`big${index}`, 'big.example'))
+  await store.write(db => queue.put(db, [...many, work('small', 'small.example')]))
+  const first = await queue.claim('delivery', { limit: 4, busy: [], room: () => 2 })
+  t.equal(first.length, 2)
+  t.ok(first.every(entry => entry.destination === 'big.example'))
+  const second = await queue.claim('delivery', { limit: 4, busy: ['big.example'], room: () => 2 })
+  t.strictSame(
+    second.map(entry => entry.subjectId),
+    ['small'],
+    'a backlog of one does not hold up another',
+  )
+})
+
+onEveryDatabase('recover frees what this node held, the first time at once', async (t, store) => {
+  const { clock } = heldClock()
+  const one = queueOf(store, clock, 'one')
+  const two = queueOf(store, clock, 'two')
+  await store.write(db => one.put(db, [work('a'), work('b')]))
+  const mine = await one.claim('delivery', { ...anything, limit: 1 })
+  const theirs = await two.claim('delivery', anything)
+  t.equal(await one.recover(), 1)
+  const [again] = await one.claim('delivery', anything)
+  t.equal(again?.subjectId, mine[0]?.subjectId)
+  t.equal(again?.attempts, 2)
+  t.equal(await one.recover(), 1)
+  t.strictSame(await one.claim('delivery', anything), [], 'cut off twice: it waits its turn')
+  await store.write(db => two.done(db, theirs[0]!))
+})
+
+onEveryDatabase('two nodes that claim at once never get the same entry', async (t, store) => {
+  const { clock } = heldClock()
+  const nodes = [queueOf(store, clock, 'one'), queueOf(store, clock, 'two'), queueOf(store, clock, 'three')]
+  const subjects = Array.from({ length: 60 }, (_, index) => `s${index}`)
+  await store.write(db =>
+    nodes[0]!.put(
+      db,
+      subjects.map(subject => work(subject)),
+    ),
+  )
+  const claimed: Leased[] = []
+  const drain = async (queue: Queue) => {
+    for (;;) {
+      const some = await queue.claim('delivery', { ...anything, limit: 5 })
+      if (some.length === 0) return
+      claimed.push(...some)
+    }
+  }
+  await Promise.all(nodes.map(drain))
+  t.strictSame(claimed.map(entry => entry.subjectId).sort(), subjects.sort())
+})
+
+t.end()
