@@ -1,0 +1,75 @@
+import { domainToASCII } from 'node:url'
+
+/** An addr-spec (RFC 5321 §4.1.2, RFC 6531 §3.3) taken apart. */
+export interface Address {
+  /** As written, but with no more quoting than it needs: `"john"` and `john` are the same mailbox. */
+  readonly localPart: string
+  /** In A-labels, lower-case. */
+  readonly domain: string
+}
+
+/** RFC 5321 §4.5.3.1; a path has angle brackets besides. */
+const localPartBytes = 64
+const domainBytes = 255
+const pathBytes = 256
+
+const atext = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u{80}-\\u{10ffff}-]"
+const dotString = new RegExp(`^${atext}+(?:\\.${atext}+)*$`, 'u')
+const quotedString = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e\u{80}-\u{10ffff}]|\\[\x20-\x7e])*"$/u
+const ldhLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+/** Controls, half surrogates, line separators, and spaces other than the one of ASCII. */
+const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|[^\P{Zs} ]/u
+
+/** A bare addr-spec, without display name, comments or angle brackets. Address literals (`[192.0.2.1]`) are none. */
+export function parseAddress(text: string): Address | undefined {
+  if (text.length > pathBytes || unprintable.test(text)) return undefined
+  const at = text.lastIndexOf('@')
+  const localPart = parseLocalPart(text.slice(0, Math.max(at, 0)))
+  const domain = normaliseDomain(text.slice(at + 1))
+  if (localPart === undefined || domain === undefined) return undefined
+  return Buffer.byteLength(localPart) + domain.length + 3 > pathBytes ? undefined : { localPart, domain }
+}
+
+/** An address in the one form that mailboxd stores and compares: lower-case, domain in A-labels. */
+export function normaliseAddress(text: string): string | undefined {
+  const address = parseAddress(text)
+  return address && `${address.localPart.normalize('NFC').toLowerCase()}@${address.domain}`
+}
+
+/** A host name in A-labels, lower-case and without a final dot (RFC 5890 §2.3.2.1), if it is one. */
+export function normaliseDomain(text: string): string | undefined {
+  // domainToASCII reads a URL's host: it would drop what follows a slash and undo percent signs.
+  if (/[^A-Za-z0-9.\u{80}-\u{10ffff}-]/u.test(text)) return undefined
+  const domain = (/[^\x00-\x7f]/.test(text) ? domainToASCII(text) : text).toLowerCase()
+  if (domain.length > domainBytes) return undefined
+  const labels = domain.split('.')
+  // All digits at the end is an IP address (RFC 3696 §2).
+  if (/^\d+$/.test(labels.at(-1) ?? '')) return undefined
+  return labels.every(label => ldhLabel.test(label)) ? domain : undefined
+}
+
+/** The domain of an address, in lower case. */
+export function domainOf(address: string): string {
+  return address.slice(address.lastIndexOf('@') + 1).toLowerCase()
+}
+
+/** The address without its `+tag` (RFC 5233 calls it the detail). */
+export function baseAddress(address: string): string {
+  const at = address.lastIndexOf('@')
+  const plus = address.indexOf('+')
+  return plus > 0 && plus < at && !address.startsWith('"')
+    ? address.slice(0, plus) + address.slice(at)
+    : address
+}
+
+function parseLocalPart(text: string): string | undefined {
+  const isQuoted = quotedString.test(text)
+  if (!isQuoted && !dotString.test(text)) return undefined
+  const localPart = isQuoted ? requoted(text.slice(1, -1)) : text
+  return Buffer.byteLength(localPart) > localPartBytes ? undefined : localPart
+}
+
+function requoted(quoted: string): string {
+  const content = quoted.replace(/\\(.)/gu, '$1')
+  return dotString.test(content) ? content : `"${content.replace(/["\\]/g, '\\$&')}"`
+}

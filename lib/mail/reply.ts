@@ -1,0 +1,19 @@
+/**
+ * What an SMTP peer is answered (RFC 5321 §4.2, with the enhanced code of RFC 2034 and RFC 3463).
+ * Thrown, it refuses: the text is short and safe for strangers; `reason` is for our log alone.
+ */
+export class Reply extends Error {
+  override readonly name = 'Reply'
+  readonly code: number
+  readonly enhanced: string
+  readonly text: string
+  readonly reason: string
+
+  constructor(code: number, enhanced: string, text: string, reason: string = text) {
+    super(`${code} ${enhanced} ${text}`)
+    this.code = code
+    this.enhanced = enhanced
+    this.text = text
+    this.reason = reason
+  }
+}
