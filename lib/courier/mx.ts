@@ -1,0 +1,123 @@
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+import type { Dns } from '../base/dns.ts'
+import { limits } from '../base/limits.ts'
+
+/** Why a domain or host can't be reached, in the form that an outcome takes. */
+export interface DnsFailure {
+  readonly result: 'transient' | 'permanent'
+  readonly enhanced: string
+  readonly text: string
+}
+/** The hosts to try, in the order to try them; or why there are none. */
+export type MxResult = { readonly hosts: readonly string[] } | { readonly failure: DnsFailure }
+export type AddressResult = { readonly addresses: readonly string[] } | { readonly failure: DnsFailure }
+
+/**
+ * Where mail for `domain` goes (RFC 5321 §5.1): its MX hosts by preference, those of equal preference in random
+ * order, at most `limits.mxHosts`; without any MX record the domain itself, when it has an address. An IDN may
+ * come in either form. `random` gives numbers in [0, 1). Never throws for what DNS says.
+ */
+export async function findMxHosts(
+  dns: Dns,
+  domain: string,
+  random: () => number = Math.random,
+): Promise<MxResult> {
+  const name = asDnsName(domain)
+  if (name === undefined) return permanent('5.1.2', `${domain} is not a domain name that takes mail`)
+  let records: { exchange: string; priority: number }[]
+  try {
+    records = await dns.resolveMx(name)
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOTFOUND' || code === 'EBADNAME') return permanent('5.1.2', `there is no domain ${name}`)
+    if (code !== 'ENODATA') return transient('4.4.3', `DNS failed for the MX of ${name} (${code})`)
+    records = []
+  }
+  if (records.length === 0) return implicitMx(dns, name)
+  // RFC 7505 §3: "." alone; c-ares writes it as the empty name. Next to other records it means nothing.
+  const usable = records.filter(({ exchange }) => exchange !== '' && exchange !== '.')
+  if (usable.length === 0) return permanent('5.1.10', `${name} takes no mail (null MX)`)
+  const hosts = usable
+    .map(({ exchange, priority }) => ({
+      exchange: exchange.toLowerCase().replace(/\.$/, ''),
+      priority,
+      lot: random(),
+    }))
+    .sort((a, b) => a.priority - b.priority || a.lot - b.lot)
+    .map(({ exchange }) => exchange)
+  return { hosts: [...new Set(hosts)].slice(0, limits.mxHosts) }
+}
+
+async function implicitMx(dns: Dns, name: string): Promise<MxResult> {
+  const found = await findAddresses(dns, name, true)
+  if ('addresses' in found) return { hosts: [name] }
+  if (found.failure.result === 'transient') return found
+  return permanent('5.1.2', `${name} has neither an MX record nor an address`)
+}
+
+/**
+ * The addresses of an MX host: IPv4 first, then IPv6 when `useIpv6`; at most `limits.mxAddresses`, with both
+ * families among them when the host has both. No address at all, said by DNS, is permanent.
+ */
+export async function findAddresses(dns: Dns, host: string, useIpv6: boolean): Promise<AddressResult> {
+  if (isIP(host))
+    return permanent('5.4.4', `the MX record names the address ${host} where it must name a host`)
+  const [ipv4, ipv6] = await Promise.all([
+    addressesOf(() => dns.resolve4(host)),
+    useIpv6 ? addressesOf(() => dns.resolve6(host)) : undefined,
+  ])
+  const four = typeof ipv4 === 'string' ? [] : ipv4
+  const six = ipv6 === undefined || typeof ipv6 === 'string' ? [] : ipv6
+  if (four.length + six.length > 0) {
+    const reserved = six.length > 0 ? limits.mxAddresses - 1 : limits.mxAddresses
+    return { addresses: [...four.slice(0, reserved), ...six].slice(0, limits.mxAddresses) }
+  }
+  const failed = [ipv4, ipv6].find(answer => typeof answer === 'string')
+  if (failed !== undefined) return transient('4.4.3', `DNS failed for the address of ${host} (${failed})`)
+  if (ipv6 === undefined) {
+    const elsewhere = await addressesOf(() => dns.resolve6(host))
+    if (typeof elsewhere === 'string')
+      return transient('4.4.3', `DNS failed for the address of ${host} (${elsewhere})`)
+    // This machine may get IPv6 before the message expires, so it proves nothing about the recipient.
+    if (elsewhere.length > 0)
+      return transient('4.4.4', `${host} has no IPv4 address, and IPv6 is not in use here`)
+  }
+  return permanent('5.4.4', `the host ${host} has no address`)
+}
+
+/** Addresses, none of them when DNS says that there are none, or the code of the failure. */
+async function addressesOf(ask: () => Promise<string[]>): Promise<string[] | string> {
+  try {
+    return await ask()
+  } catch (error) {
+    const code = codeOf(error)
+    return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME' ? [] : code
+  }
+}
+
+/** The domain in the form that DNS knows: A-labels, lower case, no final dot; undefined for an address literal. */
+function asDnsName(domain: string): string | undefined {
+  const name = toAscii(domain).toLowerCase().replace(/\.$/, '')
+  // What ends in digits alone is an IPv4 address in some notation, never a domain (RFC 3696 §2).
+  if (name === '' || name.length > 253 || /[[\]\s:@]/.test(name) || /(^|\.)\d+$/.test(name)) return undefined
+  return name
+}
+
+/** A domain with its U-labels as A-labels (RFC 5891 §4.4); empty when it has no such form. ASCII stays as it is. */
+export function toAscii(domain: string): string {
+  return /[^\x00-\x7f]/.test(domain) ? domainToASCII(domain) : domain
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
+  throw error
+}
+
+function permanent(enhanced: string, text: string): { failure: DnsFailure } {
+  return { failure: { result: 'permanent', enhanced, text } }
+}
+
+function transient(enhanced: string, text: string): { failure: DnsFailure } {
+  return { failure: { result: 'transient', enhanced, text } }
+}

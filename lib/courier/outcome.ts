@@ -1,0 +1,21 @@
+/**
+ * How one attempt to carry something ended. A courier never throws for what the other side did.
+ * Doubt means later: `permanent` needs proof, all else that is not `delivered` is `transient`.
+ */
+export interface Outcome {
+  readonly result: 'delivered' | 'transient' | 'permanent'
+  /** The other side's three digits, where it said some (RFC 5321 §4.2). */
+  readonly code?: number
+  /** Its enhanced code (RFC 3463), its own or the one that says best what happened here. */
+  readonly enhanced?: string
+  /** Its text, or ours in plain words; one line, at most 1,000 characters. */
+  readonly text: string
+  /** What its reply is about, where config/replies.txt knows: recipient, quota, greylist, blocklist, rate ... */
+  readonly category?: string
+  /** The host that answered (the MX name) and the address that was connected to. */
+  readonly host?: string
+  readonly address?: string
+  /** The TLS version and cipher, where the session was encrypted: "TLSv1.3 TLS_AES_256_GCM_SHA384". */
+  readonly tls?: string
+  readonly durationMs: number
+}

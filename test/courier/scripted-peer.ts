@@ -1,0 +1,154 @@
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+
+/** What the peer does at one step: says lines, then goes on, closes, or falls silent. */
+export type Step =
+  | string
+  | { say?: string; next: 'close' | 'reset' | 'silence' }
+  | ((session: Session) => Step)
+
+export interface Session {
+  /** 1 for the first connection of this peer. */
+  readonly number: number
+  /** How many messages this session has taken. */
+  messages: number
+}
+
+/** A badly behaved SMTP server, by step; what is not given goes well. Lines without their CRLF. */
+export interface Script {
+  greeting?: Step
+  EHLO?: Step
+  HELO?: Step
+  STARTTLS?: Step
+  /** At the first bytes after 220 to STARTTLS. */
+  handshake?: Step
+  MAIL?: Step
+  RCPT?: Step
+  DATA?: Step
+  RSET?: Step
+  /** After the final dot. */
+  message?: Step
+  /** At the first bytes of the message, before its end. */
+  duringMessage?: Step
+}
+
+export interface ScriptedPeer {
+  readonly commands: readonly string[]
+  readonly messages: readonly string[]
+  readonly connections: number
+  /** Where the last connection came from. */
+  readonly lastFrom: string | undefined
+  close(): Promise<void>
+}
+
+const wellBehaved: Readonly<Record<string, string>> = {
+  greeting: '220 peer.test ESMTP',
+  EHLO: '250-peer.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250-SIZE 0\r\n250 ENHANCEDSTATUSCODES',
+  HELO: '250 peer.test',
+  MAIL: '250 2.1.0 ok',
+  RCPT: '250 2.1.5 ok',
+  DATA: '354 go on',
+  RSET: '250 2.0.0 ok',
+  NOOP: '250 2.0.0 ok',
+  QUIT: '221 2.0.0 bye',
+  message: '250 2.0.0 taken',
+}
+
+/** A raw TCP server on `address:port` that follows `script` for every connection. */
+export async function startPeer(address: string, port: number, script: Script = {}): Promise<ScriptedPeer> {
+  const commands: string[] = []
+  const messages: string[] = []
+  const sockets = new Set<Socket>()
+  const steps: Readonly<Record<string, Step | undefined>> = { ...script }
+  let connections = 0
+  let lastFrom: string | undefined
+
+  const server = createServer(socket => {
+    const session: Session = { number: ++connections, messages: 0 }
+    lastFrom = socket.remoteAddress
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+    socket.setNoDelay(true)
+    let input = ''
+    let isData = false
+    let isSilent = false
+    let isHandshake = false
+    let isRefused = false
+    let lastSaid = ''
+
+    function act(name: string): void {
+      let step = steps[name] ?? wellBehaved[name] ?? '502 5.5.1 no such command'
+      if (name === 'DATA' && isRefused) step = steps.DATA ?? '503 5.5.1 nobody to send to'
+      while (typeof step === 'function') step = step(session)
+      const say = typeof step === 'string' ? step : step.say
+      lastSaid = say ?? ''
+      if (name === 'MAIL') isRefused = false
+      if (name === 'MAIL' || name === 'RCPT') isRefused ||= say?.startsWith('2') !== true
+      if (say !== undefined) socket.write(`${say}\r\n`)
+      if (typeof step === 'string') return
+      isSilent = true
+      if (step.next === 'close') socket.end()
+      if (step.next === 'reset') socket.resetAndDestroy()
+    }
+
+    function takeData(): boolean {
+      if (input === '') return false
+      if (steps.duringMessage !== undefined) {
+        isData = false
+        act('duringMessage')
+        return false
+      }
+      const end = `\r\n${input}`.indexOf('\r\n.\r\n')
+      if (end < 0) return false
+      messages.push(input.slice(0, end))
+      input = input.slice(end + 3)
+      isData = false
+      session.messages++
+      act('message')
+      return true
+    }
+
+    function takeCommand(): boolean {
+      const end = input.indexOf('\r\n')
+      if (end < 0) return false
+      const line = input.slice(0, end)
+      input = input.slice(end + 2)
+      commands.push(line)
+      const verb = line.split(' ')[0]?.toUpperCase() ?? ''
+      act(verb)
+      isData = verb === 'DATA' && !isSilent && lastSaid.startsWith('354')
+      isHandshake = verb === 'STARTTLS' && steps.handshake !== undefined
+      if (verb === 'QUIT') socket.end()
+      return true
+    }
+
+    socket.on('data', chunk => {
+      if (isSilent) return
+      if (isHandshake) {
+        isHandshake = false
+        return act('handshake')
+      }
+      input += chunk.toString('latin1')
+      while (!isSilent && (isData ? takeData() : takeCommand()));
+    })
+    act('greeting')
+  })
+  server.listen(port, address)
+  await once(server, 'listening')
+  return {
+    commands,
+    messages,
+    get connections() {
+      return connections
+    },
+    get lastFrom() {
+      return lastFrom
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
