@@ -1,0 +1,62 @@
+import { createWriteStream, type WriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { finished } from 'node:stream/promises'
+import type { Content } from './content.ts'
+
+/**
+ * Takes bytes as they come: in memory up to `memoryBytes`, beyond that in the file `spoolPath`.
+ * `write` resolves when more may come, so a fast sender waits for the disk.
+ */
+export interface Intake {
+  write(chunk: Buffer): Promise<void> | undefined
+  end(): Promise<Content>
+  /** Throws away what came, the file too. */
+  discard(): Promise<void>
+}
+
+export function createIntake(spoolPath: string, memoryBytes: number): Intake {
+  let chunks: Buffer[] = []
+  let sizeBytes = 0
+  let file: WriteStream | undefined
+
+  const fault = { error: undefined as Error | undefined }
+
+  function drained(stream: WriteStream): Promise<void> {
+    return new Promise((resolve, reject) => {
+      stream.once('drain', resolve)
+      stream.once('error', reject)
+    })
+  }
+
+  return {
+    write(chunk) {
+      if (fault.error) throw fault.error
+      sizeBytes += chunk.length
+      if (!file) {
+        chunks.push(chunk)
+        if (sizeBytes <= memoryBytes) return undefined
+        file = createWriteStream(spoolPath, { flags: 'wx', mode: 0o600 })
+        file.on('error', error => {
+          fault.error = error
+        })
+        const ready = file.write(Buffer.concat(chunks))
+        chunks = []
+        return ready ? undefined : drained(file)
+      }
+      return file.write(chunk) ? undefined : drained(file)
+    },
+    async end() {
+      if (!file) return { kind: 'memory', bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) }
+      if (fault.error) throw fault.error
+      file.end()
+      await finished(file)
+      return { kind: 'file', path: spoolPath, sizeBytes }
+    },
+    async discard() {
+      chunks = []
+      if (!file) return
+      file.destroy()
+      await rm(spoolPath, { force: true })
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import type { Clock } from '../base/clock.ts'
+import type { Ids } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
+import type { Disk } from '../blob/disk.ts'
+import type { Config } from '../config/load.ts'
+import type { SmtpCourier } from '../courier/smtp.ts'
+import type { Authenticator } from '../mail/authentication.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { Store } from '../store/open.ts'
+
+/** All that core works with. It is built once (lib/daemon.ts, lib/cli/open.ts); nothing in core has a state of its own. */
+export interface App {
+  readonly config: Config
+  /** Where clients reach the API; the URLs in answers begin with it. */
+  readonly baseUrl: string
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly store: Store
+  readonly disk: Disk
+  readonly queue: Queue
+  /** Requests under way by their Idempotency-Key, so that a repeat waits for the first instead of racing it. */
+  readonly underWay: Map<string, Promise<unknown>>
+}
+
+/** What the daemon has besides: the ways to the network. mailboxctl does without them. */
+export interface Networked extends App {
+  readonly courier: SmtpCourier
+  readonly authenticator: Authenticator
+}

@@ -1,0 +1,215 @@
+import { openContent, sizeOf } from '../blob/content.ts'
+import type { Outcome } from '../courier/outcome.ts'
+import { domainOf } from '../mail/address.ts'
+import { Reply } from '../mail/reply.ts'
+import { type Leased, LeaseLost } from '../queue/queue.ts'
+import {
+  findDelivery,
+  hasPendingDelivery,
+  insertAttempt,
+  listDeliveries,
+  updateDelivery,
+} from '../store/deliveries.ts'
+import type { Db } from '../store/dialect.ts'
+import { findDomain } from '../store/domains.ts'
+import { findInbox } from '../store/inboxes.ts'
+import { findMessage, setMessageStatus } from '../store/messages.ts'
+import type { DeliveryRow, MessageRow } from '../store/tables.ts'
+import type { Networked } from './app.ts'
+import { recordEvent } from './events.ts'
+import { findRawContent } from './messages.ts'
+import { prepareReception } from './receive.ts'
+import { resolveRecipient } from './recipient.ts'
+
+/** One attempt's end, with what else belongs into the write that records it. */
+interface Ended {
+  readonly outcome: Outcome
+  readonly captured?: boolean
+  /** A local delivery: the rows of the message as the other inbox gets it. */
+  readonly write?: (db: Db) => Promise<unknown>
+}
+
+/** Carries one delivery once and records how it went, in one write. */
+export async function deliver(app: Networked, entry: Leased): Promise<void> {
+  const delivery = await findDelivery(app.store.read, entry.subjectId)
+  const message = delivery && (await findMessage(app.store.read, delivery.messageId))
+  if (!delivery || !message) {
+    // The message was deleted while it was queued.
+    await app.store.write(db => app.queue.done(db, entry))
+    return
+  }
+  const ended = await attempt(app, entry, delivery, message)
+  try {
+    await app.store.write(db => record(app, db, entry, delivery, message, ended))
+  } catch (error) {
+    if (!(error instanceof LeaseLost)) throw error
+    app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
+    return
+  }
+  const { outcome } = ended
+  app.log.info(
+    {
+      deliveryId: delivery.id,
+      messageId: message.id,
+      recipient: delivery.recipient,
+      attempts: entry.attempts,
+      result: outcome.result,
+      code: outcome.code,
+      text: outcome.text,
+      host: outcome.host,
+      tls: outcome.tls,
+      durationMs: Math.round(outcome.durationMs),
+    },
+    ended.captured ? 'delivery captured' : 'delivery attempted',
+  )
+}
+
+async function attempt(
+  app: Networked,
+  entry: Leased,
+  delivery: DeliveryRow,
+  message: MessageRow,
+): Promise<Ended> {
+  if (entry.expiresAt <= app.clock.now().toISOString()) {
+    const said = delivery.replyText ? `; the last answer was: ${delivery.replyText}` : ''
+    const text = `given up after ${app.config.delivery.give_up_after}${said}`
+    return { outcome: { result: 'permanent', enhanced: '4.4.7', text, durationMs: 0 } }
+  }
+  const domain = domainOf(delivery.recipient)
+  if (await findDomain(app.store.read, domain)) return deliverHere(app, delivery, message)
+  if (app.config.delivery.mode === 'capture') {
+    const text = 'captured: this server keeps mail to other domains (delivery.mode = "capture")'
+    return { captured: true, outcome: { result: 'delivered', text, durationMs: 0 } }
+  }
+  const content = await contentOf(app, message)
+  const outcome = await app.courier.carry(
+    {
+      id: delivery.id,
+      mailFrom: message.mailFrom,
+      rcptTo: delivery.recipient,
+      domain,
+      sizeBytes: sizeOf(content),
+    },
+    content.kind === 'memory' ? content.bytes : () => openContent(content),
+  )
+  return { outcome }
+}
+
+async function contentOf(app: Networked, message: MessageRow) {
+  const content = message.rawId === null ? undefined : await findRawContent(app, message.rawId)
+  if (!content) throw new Error(`the raw of message ${message.id} is gone`)
+  return content
+}
+
+/** To an inbox of ours: through the same reception as mail from the network, without the network. */
+async function deliverHere(app: Networked, delivery: DeliveryRow, message: MessageRow): Promise<Ended> {
+  const started = app.clock.monotonicMs()
+  const end = (result: Outcome['result'], code: number, enhanced: string, text: string): Outcome => ({
+    result,
+    code,
+    enhanced,
+    text,
+    host: app.config.hostname,
+    durationMs: app.clock.monotonicMs() - started,
+  })
+  try {
+    const recipient = await resolveRecipient(app, delivery.recipient)
+    const content = await contentOf(app, message)
+    const reception = await prepareReception(
+      app,
+      {
+        sessionId: delivery.id,
+        mailFrom: message.mailFrom,
+        recipients: [recipient],
+        content,
+        ...(message.rawId === null ? {} : { rawId: message.rawId }),
+        peer: { kind: 'local' },
+      },
+      undefined,
+    )
+    return { outcome: end('delivered', 250, '2.0.0', 'delivered to an inbox here'), write: reception.write }
+  } catch (error) {
+    if (!(error instanceof Reply)) throw error
+    return {
+      outcome: end(error.code >= 500 ? 'permanent' : 'transient', error.code, error.enhanced, error.text),
+    }
+  }
+}
+
+/** The one write at the end of an attempt: attempt, delivery, message, event, queue. */
+async function record(
+  app: Networked,
+  db: Db,
+  entry: Leased,
+  delivery: DeliveryRow,
+  message: MessageRow,
+  { outcome, captured, write }: Ended,
+): Promise<void> {
+  const now = app.clock.now().toISOString()
+  await write?.(db)
+  await insertAttempt(db, {
+    id: app.ids.next(),
+    deliveryId: delivery.id,
+    result: outcome.result,
+    replyCode: outcome.code ?? null,
+    replyEnhanced: outcome.enhanced ?? null,
+    replyText: outcome.text,
+    remoteHost: outcome.host ?? null,
+    remoteAddress: outcome.address ?? null,
+    tls: outcome.tls ?? null,
+    durationMs: Math.round(outcome.durationMs),
+    createdAt: now,
+  })
+  const isTransient = outcome.result === 'transient'
+  const nextAttemptAt = isTransient ? await app.queue.later(db, entry) : null
+  if (!isTransient) await app.queue.done(db, entry)
+  const state = { delivered: 'delivered', transient: 'deferred', permanent: 'failed' }[outcome.result]
+  await updateDelivery(db, delivery.id, {
+    state,
+    captured: captured ? 1 : 0,
+    attempts: entry.attempts,
+    replyCode: outcome.code ?? null,
+    replyEnhanced: outcome.enhanced ?? null,
+    replyText: outcome.text,
+    remoteHost: outcome.host ?? null,
+    nextAttemptAt,
+    updatedAt: now,
+  })
+  await announce(app, db, message, { ...delivery, state }, delivery.state)
+  if (!isTransient) await settle(app, db, message)
+}
+
+const eventOf = {
+  delivered: 'message.delivered',
+  deferred: 'message.deferred',
+  failed: 'message.failed',
+} as const
+
+/** Tells what became of one recipient; a deferral is told the first time only. */
+async function announce(app: Networked, db: Db, message: MessageRow, delivery: DeliveryRow, before: string) {
+  const type = eventOf[delivery.state as keyof typeof eventOf]
+  if (type === 'message.deferred' && before === 'deferred') return
+  await recordEvent(app, db, type, await subjectOf(db, message), {
+    deliveryId: delivery.id,
+    recipient: delivery.recipient,
+  })
+}
+
+/** When the last recipient has come to its end: sent if all were accepted, failed if any failed for good. */
+async function settle(app: Networked, db: Db, message: MessageRow): Promise<void> {
+  if (await hasPendingDelivery(db, message.id)) return
+  const deliveries = await listDeliveries(db, message.id)
+  const failed = deliveries.some(delivery => delivery.state === 'failed')
+  await setMessageStatus(db, message.id, failed ? 'failed' : 'sent')
+  if (!failed) await recordEvent(app, db, 'message.sent', await subjectOf(db, message))
+}
+
+async function subjectOf(db: Db, message: MessageRow) {
+  const inbox = await findInbox(db, message.inboxId)
+  return {
+    podId: inbox?.podId ?? null,
+    inboxId: message.inboxId,
+    threadId: message.threadId,
+    messageId: message.id,
+  }
+}

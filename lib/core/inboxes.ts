@@ -1,0 +1,159 @@
+import { isId } from '../base/ids.ts'
+import { Problem } from '../base/problem.ts'
+import { normaliseDomain } from '../mail/address.ts'
+import { cleanHeaderText } from '../mail/header.ts'
+import type { Inbox, InboxChange, InboxCreation } from '../model/inbox.ts'
+import type { Listed, Page } from '../model/page.ts'
+import { revokeInboxApiKeys } from '../store/api-keys.ts'
+import type { Db } from '../store/dialect.ts'
+import { findDomain } from '../store/domains.ts'
+import * as inboxes from '../store/inboxes.ts'
+import { findDefaultPod } from '../store/pods.ts'
+import type { InboxRow } from '../store/tables.ts'
+import type { App } from './app.ts'
+import { type Caller, operator, reachesInbox, reachesPod } from './caller.ts'
+import { isReservedName, randomMailboxName, requireMailboxName } from './mailbox-name.ts'
+import { findPodByName } from './pods.ts'
+
+function present(row: InboxRow): Inbox {
+  const { id, podId, address, displayName, createdAt } = row
+  return { id, podId, address, displayName, createdAt }
+}
+
+function noSuchInbox(): Problem {
+  return new Problem('not_found', 'There is no such inbox.')
+}
+
+/** The inbox, if it is there and the caller reaches it. @throws Problem `not_found` */
+export async function getInboxRow(db: Db, caller: Caller, id: string): Promise<InboxRow> {
+  const row = isId(id) ? await inboxes.findInbox(db, id.toLowerCase()) : undefined
+  if (!row || !reachesInbox(caller, row)) throw noSuchInbox()
+  return row
+}
+
+/** An inbox by its id or its address (for the operator). @throws Problem `not_found` */
+export async function getInboxByName(app: App, idOrAddress: string): Promise<Inbox> {
+  if (isId(idOrAddress)) return getInbox(app, operator, idOrAddress)
+  const row = await inboxes.findInboxByAddress(app.store.read, idOrAddress.toLowerCase())
+  if (!row) throw noSuchInbox()
+  return present(row)
+}
+
+export async function getInbox(app: App, caller: Caller, id: string): Promise<Inbox> {
+  return present(await getInboxRow(app.store.read, caller, id))
+}
+
+/** @param pod an id or clientId that narrows the list; one that is unknown gives an empty list */
+export async function listInboxes(
+  app: App,
+  caller: Caller,
+  pod: string | undefined,
+  page: Page,
+): Promise<Listed<Inbox>> {
+  const db = app.store.read
+  const named = pod === undefined ? undefined : await findPodByName(db, pod)
+  if (pod !== undefined && (!named || !reachesPod(caller, named.id))) return { rows: [], total: 0 }
+  if (caller.inboxId !== null) {
+    const own = await inboxes.findInbox(db, caller.inboxId)
+    return { rows: own && page.offset === 0 && page.limit > 0 ? [present(own)] : [], total: own ? 1 : 0 }
+  }
+  const { rows, total } = await inboxes.listInboxes(db, { podId: named?.id ?? caller.podId }, page)
+  return { rows: rows.map(present), total }
+}
+
+/**
+ * @throws Problem `invalid_mailbox_name`, `invalid_pod`, `invalid_domain`, `address_taken`;
+ *   `forbidden` when a pod key names another pod
+ */
+export async function createInbox(app: App, caller: Caller, request: InboxCreation): Promise<Inbox> {
+  const name = request.mailboxName === undefined ? undefined : requireMailboxName(request.mailboxName)
+  const domain = normaliseDomain(request.domain ?? app.config.account_domain)
+  return app.store.write(async db => {
+    const podId = await podForNewInbox(db, caller, request.podId)
+    const known = domain === undefined ? undefined : await findDomain(db, domain)
+    if (!known || (known.podId !== null && known.podId !== podId)) throw new Problem('invalid_domain')
+    const address =
+      name === undefined
+        ? await freeAddress(db, known.domain)
+        : await requireFreeAddress(db, name, known.domain)
+    return present(await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null }))
+  })
+}
+
+/** Writes the row of a new inbox whose address is known to be free. */
+export async function insertInbox(
+  app: App,
+  db: Db,
+  inbox: Pick<InboxRow, 'podId' | 'address' | 'displayName'>,
+): Promise<InboxRow> {
+  const row: InboxRow = {
+    id: app.ids.next(),
+    podId: inbox.podId,
+    address: inbox.address,
+    displayName: inbox.displayName === null ? null : cleanHeaderText(inbox.displayName),
+    inboundCount: 0,
+    outboundCount: 0,
+    threadCount: 0,
+    unreadThreadCount: 0,
+    createdAt: app.clock.now().toISOString(),
+    deletedAt: null,
+    purgedAt: null,
+  }
+  await inboxes.insertInbox(db, row)
+  return row
+}
+
+async function podForNewInbox(db: Db, caller: Caller, named: string | undefined): Promise<string> {
+  if (named === undefined) {
+    if (caller.podId !== null) return caller.podId
+    const pod = await findDefaultPod(db)
+    if (!pod) throw new Error('the account has no default pod')
+    return pod.id
+  }
+  const pod = await findPodByName(db, named)
+  // A pod key gets the same answer for a foreign pod and for none: it never learns what else there is.
+  if (!pod || !reachesPod(caller, pod.id)) throw new Problem('invalid_pod')
+  return pod.id
+}
+
+async function requireFreeAddress(db: Db, name: string, domain: string): Promise<string> {
+  const address = `${name}@${domain}`
+  if (isReservedName(name) || (await inboxes.isAddressUsed(db, address))) throw new Problem('address_taken')
+  return address
+}
+
+async function freeAddress(db: Db, domain: string): Promise<string> {
+  // 36^8 names: a second turn is rare, a tenth means that something else is wrong.
+  for (let tried = 0; tried < 10; tried++) {
+    const address = `${randomMailboxName()}@${domain}`
+    if (!(await inboxes.isAddressUsed(db, address))) return address
+  }
+  throw new Error('no free random mailbox name found')
+}
+
+/** @throws Problem `not_found` */
+export async function changeInbox(app: App, caller: Caller, id: string, change: InboxChange): Promise<Inbox> {
+  return app.store.write(async db => {
+    const row = await getInboxRow(db, caller, id)
+    if (change.displayName === undefined) return present(row)
+    const displayName = change.displayName === null ? null : cleanHeaderText(change.displayName)
+    await inboxes.updateInbox(db, row.id, { displayName })
+    return present({ ...row, displayName })
+  })
+}
+
+/**
+ * The address stops receiving and is never given out again; the inbox's keys are revoked.
+ * @throws Problem `not_found`; `forbidden` to a pod key for another pod's inbox (so the specification has it, and not 404)
+ */
+export async function deleteInbox(app: App, caller: Caller, id: string): Promise<void> {
+  await app.store.write(async db => {
+    const row = isId(id) ? await inboxes.findInbox(db, id.toLowerCase()) : undefined
+    if (!row) throw noSuchInbox()
+    if (!reachesInbox(caller, row))
+      throw new Problem('forbidden', "This inbox belongs to another pod than the key's.")
+    const now = app.clock.now().toISOString()
+    await inboxes.deleteInbox(db, row, now)
+    await revokeInboxApiKeys(db, row.id, now)
+  })
+}

@@ -1,0 +1,114 @@
+import { isId } from '../base/ids.ts'
+import { limits } from '../base/limits.ts'
+import { Problem } from '../base/problem.ts'
+import { randomBase62, sha256Hex } from '../base/secret.ts'
+import type { ApiKey, ApiKeyWithToken } from '../model/api-key.ts'
+import * as keys from '../store/api-keys.ts'
+import type { Db } from '../store/dialect.ts'
+import type { ApiKeyRow } from '../store/tables.ts'
+import type { App } from './app.ts'
+import type { Caller } from './caller.ts'
+import { getInboxRow } from './inboxes.ts'
+import { getPodRow } from './pods.ts'
+
+const tokenPrefixLength = 8
+/** `lastUsedAt` is exact to this; a busy key must not cost a write for each request. */
+const lastUsedMs = 60_000
+
+function present(row: ApiKeyRow): ApiKey {
+  const { id, name, podId, inboxId, tokenPrefix, last4, createdAt, lastUsedAt } = row
+  return { id, name, podId, inboxId, tokenPrefix, last4, createdAt, lastUsedAt }
+}
+
+/** Where a new key is to reach: the account, a pod (by id or clientId), or an inbox. */
+export type KeyTarget = { account: true } | { pod: string } | { inbox: string }
+
+/** @throws Problem `not_found` for a target that the caller does not reach */
+async function scopeOf(db: Db, caller: Caller, target: KeyTarget): Promise<keys.KeyScope> {
+  if ('pod' in target) return { podId: (await getPodRow(db, caller, target.pod)).id, inboxId: null }
+  if ('inbox' in target) {
+    const inbox = await getInboxRow(db, caller, target.inbox)
+    return { podId: inbox.podId, inboxId: inbox.id }
+  }
+  return { podId: null, inboxId: null }
+}
+
+/**
+ * Makes a key. Its token is in the answer and nowhere else; only its hash is kept.
+ * @throws Problem `not_found`; `api_key_limit_reached` when a pod or inbox has 20 active keys
+ */
+export async function createKey(
+  app: App,
+  caller: Caller,
+  target: KeyTarget,
+  name: string | null,
+): Promise<ApiKeyWithToken> {
+  const token = `mbx_${randomBase62(43)}`
+  const row = await app.store.write(async db => {
+    const scope = await scopeOf(db, caller, target)
+    if (scope.podId !== null && (await keys.listApiKeys(db, scope)).length >= limits.apiKeysPerScope) {
+      throw new Problem('api_key_limit_reached')
+    }
+    const made: ApiKeyRow = {
+      id: app.ids.next(),
+      name,
+      ...scope,
+      tokenHash: sha256Hex(token),
+      tokenPrefix: token.slice(0, tokenPrefixLength),
+      last4: token.slice(-4),
+      createdAt: app.clock.now().toISOString(),
+      lastUsedAt: null,
+      revokedAt: null,
+    }
+    await keys.insertApiKey(db, made)
+    return made
+  })
+  return { ...present(row), token }
+}
+
+/** The active keys of exactly this target. @throws Problem `not_found` */
+export async function listKeys(app: App, caller: Caller, target: KeyTarget): Promise<ApiKey[]> {
+  const scope = await scopeOf(app.store.read, caller, target)
+  return (await keys.listApiKeys(app.store.read, scope)).map(present)
+}
+
+/** All active keys, page by page after a key's id (for the operator). */
+export async function listAllKeys(app: App, limit: number, after?: string): Promise<ApiKey[]> {
+  return (await keys.listAllApiKeys(app.store.read, limit, after)).map(present)
+}
+
+/** Revokes a key of exactly this target; it is refused from the next request on. @throws Problem `not_found` */
+export async function revokeKey(app: App, caller: Caller, target: KeyTarget, keyId: string): Promise<void> {
+  await app.store.write(async db => {
+    const scope = await scopeOf(db, caller, target)
+    const row = isId(keyId) ? await keys.findApiKey(db, keyId.toLowerCase()) : undefined
+    if (!row || row.podId !== scope.podId || row.inboxId !== scope.inboxId) throw noSuchKey()
+    if (!(await keys.revokeApiKey(db, row.id, app.clock.now().toISOString()))) throw noSuchKey()
+  })
+}
+
+/** Revokes any key (for the operator). @throws Problem `not_found` */
+export async function revokeAnyKey(app: App, keyId: string): Promise<void> {
+  const revoked =
+    isId(keyId) &&
+    (await app.store.write(db => keys.revokeApiKey(db, keyId.toLowerCase(), app.clock.now().toISOString())))
+  if (!revoked) throw noSuchKey()
+}
+
+function noSuchKey(): Problem {
+  return new Problem('not_found', 'There is no such active key.')
+}
+
+/** Who holds this token; undefined when nobody does or the key was revoked. Read from the database at every request. */
+export async function findCaller(app: App, token: string): Promise<Caller | undefined> {
+  const row = await keys.findApiKeyByHash(app.store.read, sha256Hex(token))
+  if (!row || row.revokedAt !== null) return undefined
+  const now = app.clock.now()
+  if (row.lastUsedAt === null || now.getTime() - Date.parse(row.lastUsedAt) >= lastUsedMs) {
+    // Not waited for: the request does not depend on it.
+    app.store
+      .write(db => keys.touchApiKey(db, row.id, now.toISOString()))
+      .catch(error => app.log.warn({ err: error, keyId: row.id }, 'use of a key not noted'))
+  }
+  return { keyId: row.id, podId: row.podId, inboxId: row.inboxId }
+}

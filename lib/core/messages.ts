@@ -1,0 +1,170 @@
+import type { Readable } from 'node:stream'
+import { isId } from '../base/ids.ts'
+import { Problem } from '../base/problem.ts'
+import { type Content, openContent, sizeOf } from '../blob/content.ts'
+import { openAttachment } from '../mail/parse.ts'
+import type { Delivery, Direction, Message } from '../model/message.ts'
+import type { Listed, Page } from '../model/page.ts'
+import { findAccount } from '../store/account.ts'
+import { listDeliveries } from '../store/deliveries.ts'
+import type { Db } from '../store/dialect.ts'
+import { findInbox } from '../store/inboxes.ts'
+import * as messages from '../store/messages.ts'
+import { findRaw } from '../store/raws.ts'
+import type { DeliveryRow, MessageRow } from '../store/tables.ts'
+import type { App } from './app.ts'
+import { createUrlSigner, isSignedUrl, type UrlSigner } from './attachment-url.ts'
+import { type Caller, reachesInbox } from './caller.ts'
+import { getInboxRow } from './inboxes.ts'
+
+/** An attachment as its message's row has it; the bytes are in the raw. */
+export interface StoredAttachment {
+  readonly filename: string
+  readonly contentType: string
+  readonly sizeBytes: number
+}
+
+function present(row: MessageRow, urls: UrlSigner): Message {
+  const attachments = JSON.parse(row.attachments) as StoredAttachment[]
+  return {
+    id: row.id,
+    inboxId: row.inboxId,
+    threadId: row.threadId,
+    direction: row.direction as Direction,
+    rfcMessageId: row.rfcMessageId,
+    inReplyTo: row.inReplyTo,
+    references: JSON.parse(row.references) as string[],
+    fromAddr: row.fromAddr,
+    toAddr: row.toAddr,
+    headerTo: row.headerTo,
+    deliveryRole: row.deliveryRole as Message['deliveryRole'],
+    replyTo: row.replyTo,
+    cc: JSON.parse(row.cc) as string[],
+    addressNames: row.addressNames === null ? null : (JSON.parse(row.addressNames) as Record<string, string>),
+    bcc: JSON.parse(row.bcc) as string[],
+    subject: row.subject,
+    bodyText: row.bodyText,
+    bodyHtml: row.bodyHtml,
+    attachments: attachments.map((attachment, index) => ({
+      ...attachment,
+      url: urls.attachmentUrl(row.id, index, attachment.filename),
+    })),
+    rawUrl: row.rawId === null ? null : urls.rawUrl(row.id),
+    status: row.status as Message['status'],
+    category: row.category as Message['category'],
+    autoReplyable: row.autoReplyable === 1,
+    verdict: row.verdict as Message['verdict'],
+    authentication: JSON.parse(row.authentication) as Message['authentication'],
+    createdAt: row.createdAt,
+  }
+}
+
+/** Rows as the API shows them, with URLs that are good for an hour from now. */
+export async function presentMessages(app: App, rows: readonly MessageRow[]): Promise<Message[]> {
+  if (rows.length === 0) return []
+  const urls = createUrlSigner(app, await signingSecret(app))
+  return rows.map(row => present(row, urls))
+}
+
+async function signingSecret(app: App): Promise<string> {
+  const account = await findAccount(app.store.read)
+  if (!account) throw new Error('there is no account row')
+  return account.signingSecret
+}
+
+/** The message, if it and its inbox are there and the caller reaches them. @throws Problem `not_found` */
+export async function getMessageRow(db: Db, caller: Caller, id: string): Promise<MessageRow> {
+  const row = isId(id) ? await messages.findMessage(db, id.toLowerCase()) : undefined
+  const inbox = row && (await findInbox(db, row.inboxId))
+  if (!row || !inbox || !reachesInbox(caller, inbox)) throw noSuchMessage()
+  return row
+}
+
+function noSuchMessage(): Problem {
+  return new Problem('not_found', 'There is no such message.')
+}
+
+export async function getMessage(app: App, caller: Caller, id: string): Promise<Message> {
+  const [message] = await presentMessages(app, [await getMessageRow(app.store.read, caller, id)])
+  return message!
+}
+
+/** Newest first. @throws Problem `not_found` */
+export async function listInboxMessages(
+  app: App,
+  caller: Caller,
+  inboxId: string,
+  filter: { direction: Direction | undefined },
+  page: Page,
+): Promise<Listed<Message>> {
+  const inbox = await getInboxRow(app.store.read, caller, inboxId)
+  const { rows, total } = await messages.listInboxMessages(app.store.read, inbox.id, filter, page)
+  return { rows: await presentMessages(app, rows), total }
+}
+
+/** One for each recipient, in the order of to, cc and bcc; none for an inbound message. @throws Problem `not_found` */
+export async function listMessageDeliveries(app: App, caller: Caller, id: string): Promise<Delivery[]> {
+  const row = await getMessageRow(app.store.read, caller, id)
+  return (await listDeliveries(app.store.read, row.id)).map(presentDelivery)
+}
+
+function presentDelivery(row: DeliveryRow): Delivery {
+  const { messageId: _messageId, captured, state, ...rest } = row
+  return { ...rest, state: state as Delivery['state'], captured: captured === 1 }
+}
+
+/** The bytes of a raw row, wherever they are kept. */
+export async function findRawContent(app: App, rawId: string): Promise<Content | undefined> {
+  const row = await findRaw(app.store.read, rawId)
+  if (!row) return undefined
+  return row.content === null ? app.disk.find(row.id) : { kind: 'memory', bytes: row.content }
+}
+
+/** The original message, byte for byte as it crossed the wire. @throws Problem `not_found` */
+export async function openRaw(
+  app: App,
+  caller: Caller,
+  id: string,
+): Promise<{ sizeBytes: number; content: Readable }> {
+  const content = await rawOf(app, await getMessageRow(app.store.read, caller, id))
+  return { sizeBytes: sizeOf(content), content: openContent(content) }
+}
+
+async function rawOf(app: App, row: MessageRow): Promise<Content> {
+  const content = row.rawId === null ? undefined : await findRawContent(app, row.rawId)
+  if (!content) throw new Problem('not_found', 'The original bytes of this message were not kept.')
+  return content
+}
+
+/** An attachment on its way out: what its message's row says of it, and its bytes. */
+export interface OpenedAttachment extends StoredAttachment {
+  readonly content: Readable
+}
+
+/**
+ * The `index`-th attachment, read out of the raw: for a caller who reaches the message, or for whoever has an URL
+ * that was signed here and is still good.
+ * @throws Problem `not_found`; `unauthorized` without either
+ */
+export async function openMessageAttachment(
+  app: App,
+  caller: Caller | undefined,
+  url: { messageId: string; index: number; expires: string | undefined; signature: string | undefined },
+): Promise<OpenedAttachment> {
+  const db = app.store.read
+  const isSigned = isSignedUrl(app, await signingSecret(app), url)
+  if (!isSigned && !caller) {
+    throw new Problem(
+      'unauthorized',
+      'This URL is not signed, or its hour is over; fetch the message for a fresh one.',
+    )
+  }
+  const row = isSigned
+    ? await messages.findMessage(db, url.messageId)
+    : await getMessageRow(db, caller!, url.messageId)
+  if (!row || !(await findInbox(db, row.inboxId))) throw noSuchMessage()
+  const stored = (JSON.parse(row.attachments) as StoredAttachment[])[url.index]
+  const opened = stored && (await openAttachment(openContent(await rawOf(app, row)), url.index))
+  if (!stored || !opened) throw new Problem('not_found', 'The message has no such attachment.')
+  return { ...stored, content: opened.content }
+}

@@ -1,0 +1,43 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../base/clock.ts'
+import type { Ids } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
+import { openDisk } from '../blob/disk.ts'
+import type { Config } from '../config/load.ts'
+import { createQueue } from '../queue/queue.ts'
+import { openStore } from '../store/open.ts'
+import type { App } from './app.ts'
+import { ensureInstallation } from './setup.ts'
+
+export interface AppParts {
+  readonly config: Config
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  /** Random numbers in [0, 1). */
+  readonly random: () => number
+  /** Asked when an answer needs it: the port of the API may be known only after it listens. */
+  readonly baseUrl: () => string
+}
+
+/** Opens the data directory (made when missing) and everything in it; the first time, makes what an installation has. */
+export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boolean }> {
+  const { config, clock, ids, log, random, baseUrl } = parts
+  await mkdir(config.data_dir, { recursive: true, mode: 0o700 })
+  const store = await openStore(join(config.data_dir, 'mailboxd.sqlite'), clock)
+  const app: App = {
+    config,
+    clock,
+    ids,
+    log,
+    store,
+    disk: await openDisk(config.data_dir),
+    queue: createQueue({ store, clock, ids, random, node: config.hostname }),
+    underWay: new Map(),
+    get baseUrl() {
+      return baseUrl()
+    },
+  }
+  return { app, ...(await ensureInstallation(app)) }
+}

@@ -1,0 +1,39 @@
+import { limits } from '../base/limits.ts'
+import {
+  deleteMessages,
+  deleteThreads,
+  findDeletedInboxMessages,
+  findPurgeableInbox,
+  setInboxPurged,
+} from '../store/purge.ts'
+import { deleteUnusedRaw } from '../store/raws.ts'
+import type { App } from './app.ts'
+
+/**
+ * Deletes what deleted inboxes have left: some messages, or an inbox's threads when its messages are gone. The row of
+ * the inbox stays for ever. Gives how many rows went.
+ */
+export async function purgeDeletedInboxes(app: App): Promise<number> {
+  const inboxId = await findPurgeableInbox(app.store.read)
+  if (inboxId === undefined) return 0
+  const files: string[] = []
+  const count = await app.store.write(async db => {
+    files.length = 0
+    const messages = await findDeletedInboxMessages(db, inboxId, limits.sweepRows)
+    if (messages.length === 0) {
+      const threads = await deleteThreads(db, inboxId, limits.sweepRows)
+      if (threads === 0) await setInboxPurged(db, inboxId, app.clock.now().toISOString())
+      return Math.max(threads, 1)
+    }
+    await deleteMessages(
+      db,
+      messages.map(message => message.id),
+    )
+    for (const { rawId } of messages) {
+      if (rawId !== null && (await deleteUnusedRaw(db, rawId))) files.push(rawId)
+    }
+    return messages.length
+  })
+  for (const id of files) await app.disk.remove(id)
+  return count
+}

@@ -1,0 +1,267 @@
+import { isoAfter } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+import { type Content, openContent, sizeOf } from '../blob/content.ts'
+import { classify } from '../mail/automatic.ts'
+import { countReceived, findHeaderFault, type Header, readHeader } from '../mail/header.ts'
+import { type ParsedMessage, parseMessage } from '../mail/parse.ts'
+import { Reply } from '../mail/reply.ts'
+import { parentCandidates } from '../mail/thread.ts'
+import type { Authentication } from '../model/message.ts'
+import type { Db } from '../store/dialect.ts'
+import { findInbox } from '../store/inboxes.ts'
+import { findThreadIdByMessageId, insertMessage } from '../store/messages.ts'
+import { insertRaw } from '../store/raws.ts'
+import type { InboxRow, MessageRow, ThreadRow } from '../store/tables.ts'
+import { addMessageToThread, findThread, insertThread } from '../store/threads.ts'
+import type { App, Networked } from './app.ts'
+import { recordEvent } from './events.ts'
+import type { Recipient } from './recipient.ts'
+import { traceFields } from './trace.ts'
+import { type Judged, judge } from './verdict.ts'
+
+/** A message at the door: who brought it, for whom, and its bytes. */
+export interface Arrival {
+  /** The session and transaction, to follow the message through the log. */
+  readonly sessionId: string
+  readonly mailFrom: string
+  readonly recipients: readonly Recipient[]
+  readonly content: Content
+  /** The raw that holds these bytes already, when they are those of a message of ours. */
+  readonly rawId?: string
+  readonly peer: Peer
+}
+
+/** Who brought it: an SMTP client, or our own queue for an inbox of ours. */
+export type Peer =
+  | {
+      readonly kind: 'smtp'
+      readonly remoteAddress: string
+      readonly helo: string
+      /** With the TLS of the session in it: SMTP, ESMTP or ESMTPS (RFC 3848). */
+      readonly protocol: string
+      readonly tls: string | undefined
+    }
+  | { readonly kind: 'local' }
+
+/** An arrival that was read and judged, ready to be written. */
+export interface Reception {
+  readonly rawId: string
+  /** The rows that it becomes, in the caller's write; gives the ids of the messages. */
+  write(db: Db): Promise<string[]>
+}
+
+/** What SPF, DKIM and DMARC say of mail from one of our own inboxes, which no network has touched. */
+const ownMail: Authentication = { spf: 'pass', dkim: 'pass', dmarc: 'pass' }
+
+/**
+ * Takes a message in: authenticates, judges, parses, threads and stores it. When this resolves it is on the disk, and
+ * only then may the peer be told 250.
+ * @throws Reply when the peer is to be refused. All else that is thrown is a fault of ours: 451.
+ */
+export async function receive(app: Networked, arrival: Arrival): Promise<string[]> {
+  const reception = await prepareReception(app, arrival, app.authenticator)
+  try {
+    const ids = await app.store.write(db => reception.write(db))
+    app.log.info(
+      {
+        sessionId: arrival.sessionId,
+        messageIds: ids,
+        mailFrom: arrival.mailFrom,
+        rcptTos: arrival.recipients.map(recipient => recipient.rcptTo),
+        sizeBytes: sizeOf(arrival.content),
+      },
+      'message received',
+    )
+    return ids
+  } catch (error) {
+    if (arrival.content.kind === 'file') await app.disk.remove(reception.rawId)
+    throw error
+  }
+}
+
+/** Everything that needs no write. A large raw is moved to its place here, so that a row may point at it. */
+export async function prepareReception(
+  app: App,
+  arrival: Arrival,
+  authenticator: Networked['authenticator'] | undefined,
+): Promise<Reception> {
+  const header = await requireSoundHeader(arrival.content)
+  const authentication = await authenticate(app, arrival, authenticator)
+  const parsed = await parseMessage(
+    arrival.content.kind === 'memory' ? arrival.content.bytes : openContent(arrival.content),
+  )
+  const from = parsed.from?.address ?? null
+  const judged = judge(classify({ header, mailFrom: arrival.mailFrom, from }), authentication)
+  const rawId = arrival.rawId ?? app.ids.next()
+  if (arrival.rawId === undefined && arrival.content.kind === 'file') {
+    await app.disk.keep(rawId, arrival.content.path)
+  }
+  return {
+    rawId,
+    write: db => writeReception(app, db, { arrival, rawId, parsed, authentication, judged }),
+  }
+}
+
+/** @throws Reply for a header that is too large (RFC 5321 §4.5.3.1.9 allows a limit) or that has gone in circles */
+async function requireSoundHeader(content: Content): Promise<Header> {
+  const start = content.kind === 'memory' ? content.bytes : await readStart(content)
+  const fault = findHeaderFault(start)
+  if (fault) throw new Reply(552, '5.3.4', `The message header is too large: ${fault}`)
+  const header = readHeader(start)
+  if (countReceived(header) > limits.receivedFields) {
+    throw new Reply(554, '5.4.6', 'The message has gone through too many hosts; it is in a loop')
+  }
+  return header
+}
+
+/** As much of a spooled message as its header may take, and a little more to see that it takes more. */
+async function readStart(content: Content): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of openContent(content) as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > limits.headerBytes + 4) break
+  }
+  return Buffer.concat(chunks)
+}
+
+async function authenticate(
+  app: App,
+  { peer, mailFrom, content }: Arrival,
+  authenticator: Networked['authenticator'] | undefined,
+): Promise<Authentication> {
+  if (peer.kind === 'local') return ownMail
+  if (!app.config.authentication.check || !authenticator) return { spf: 'none', dkim: 'none', dmarc: 'none' }
+  const { spf, dkim, dmarc } = await authenticator.authenticate({
+    raw: content.kind === 'memory' ? content.bytes : openContent(content),
+    remoteAddress: peer.remoteAddress,
+    helo: peer.helo,
+    mailFrom,
+  })
+  return { spf, dkim, dmarc }
+}
+
+interface Read {
+  readonly arrival: Arrival
+  readonly rawId: string
+  readonly parsed: ParsedMessage
+  readonly authentication: Authentication
+  readonly judged: Judged
+}
+
+async function writeReception(app: App, db: Db, read: Read): Promise<string[]> {
+  const { content, recipients } = read.arrival
+  const createdAt = app.clock.now()
+  if (read.arrival.rawId === undefined) {
+    await insertRaw(db, {
+      id: read.rawId,
+      sizeBytes: sizeOf(content),
+      content: content.kind === 'memory' ? content.bytes : null,
+      createdAt: createdAt.toISOString(),
+    })
+  }
+  const ids: string[] = []
+  // Several forward-paths may lead to one inbox (user, user+tag): it gets one message.
+  const reached = new Map(recipients.map(recipient => [recipient.inboxId, recipient]))
+  for (const recipient of reached.values()) {
+    const inbox = await findInbox(db, recipient.inboxId)
+    // Deleted between RCPT and now.
+    if (!inbox) {
+      if (reached.size === 1) throw new Reply(550, '5.1.1', 'There is no such mailbox here')
+      continue
+    }
+    ids.push(await writeMessage(app, db, read, recipient, inbox, createdAt))
+  }
+  return ids
+}
+
+async function writeMessage(
+  app: App,
+  db: Db,
+  read: Read,
+  recipient: Recipient,
+  inbox: InboxRow,
+  now: Date,
+): Promise<string> {
+  const { arrival, rawId, parsed, authentication, judged } = read
+  const createdAt = isoAfter(now, 0)
+  const id = app.ids.next()
+  const thread = await findOrMakeThread(app, db, inbox, parsed, createdAt)
+  const to = parsed.to.map(mailbox => mailbox.address)
+  const cc = parsed.cc.map(mailbox => mailbox.address)
+  const row: MessageRow = {
+    id,
+    inboxId: inbox.id,
+    threadId: thread.id,
+    direction: 'inbound',
+    status: 'received',
+    rawId,
+    rfcMessageId: parsed.rfcMessageId,
+    inReplyTo: parsed.inReplyTo[0] ?? null,
+    references: JSON.stringify(parsed.references),
+    mailFrom: arrival.mailFrom,
+    trace: traceFields({ arrival, recipient, id, hostname: app.config.hostname, date: now }),
+    fromAddr: parsed.from?.address ?? arrival.mailFrom,
+    toAddr: inbox.address,
+    headerTo: to.length > 0 ? to.join(', ') : null,
+    deliveryRole: isCopied(recipient, to, cc) ? 'cc' : 'to',
+    replyTo: parsed.replyTo[0]?.address ?? null,
+    cc: JSON.stringify(cc),
+    bcc: '[]',
+    addressNames: parsed.addressNames === null ? null : JSON.stringify(parsed.addressNames),
+    subject: parsed.subject,
+    bodyText: parsed.text,
+    bodyHtml: parsed.html,
+    attachments: JSON.stringify(
+      parsed.attachments.map(({ filename, contentType, sizeBytes }) => ({
+        filename,
+        contentType,
+        sizeBytes,
+      })),
+    ),
+    category: judged.category,
+    autoReplyable: judged.autoReplyable ? 1 : 0,
+    verdict: judged.verdict,
+    authentication: JSON.stringify(authentication),
+    createdAt,
+  }
+  await insertMessage(db, row)
+  await addMessageToThread(db, thread, { createdAt, isRead: false })
+  const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: thread.id, messageId: id }
+  await recordEvent(app, db, 'message.received', subject)
+  return id
+}
+
+/** Copied means: named in Cc and not in To. Who is named in neither (Bcc) was a recipient like any other. */
+function isCopied(recipient: Recipient, to: readonly string[], cc: readonly string[]): boolean {
+  const names = [recipient.address, recipient.rcptTo.toLowerCase()]
+  const isNamed = (list: readonly string[]) => list.some(address => names.includes(address.toLowerCase()))
+  return isNamed(cc) && !isNamed(to)
+}
+
+/** The thread of the message's parent in this inbox, or a new one. Never by subject. */
+async function findOrMakeThread(
+  app: App,
+  db: Db,
+  inbox: InboxRow,
+  parsed: ParsedMessage,
+  createdAt: string,
+): Promise<ThreadRow> {
+  for (const candidate of parentCandidates(parsed)) {
+    const threadId = await findThreadIdByMessageId(db, inbox.id, candidate)
+    const thread = threadId && (await findThread(db, threadId))
+    if (thread) return thread
+  }
+  const thread: ThreadRow = {
+    id: app.ids.next(),
+    inboxId: inbox.id,
+    subject: parsed.subject,
+    isRead: 0,
+    messageCount: 0,
+    lastMessageAt: createdAt,
+    createdAt,
+  }
+  await insertThread(db, thread)
+  return thread
+}

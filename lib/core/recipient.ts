@@ -1,0 +1,51 @@
+import { baseAddress, domainOf, normaliseAddress } from '../mail/address.ts'
+import { Reply } from '../mail/reply.ts'
+import { findDomain } from '../store/domains.ts'
+import { findInboxByAddress } from '../store/inboxes.ts'
+import type { App } from './app.ts'
+
+/** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
+export interface Recipient {
+  readonly inboxId: string
+  /** The inbox's own address. */
+  readonly address: string
+  /** As the peer wrote it, `+tag` and all. */
+  readonly rcptTo: string
+}
+
+/** Every domain must take mail for these (RFC 5321 §4.5.1, RFC 2142 §2); it goes to one system inbox. */
+const roleNames = ['postmaster', 'abuse']
+
+/** The address of the inbox that takes the mail of postmaster and abuse of every domain here. */
+export function systemAddress(app: App): string {
+  return `postmaster@${app.config.account_domain}`
+}
+
+/**
+ * The inbox that a forward-path leads to. `user+tag` is `user`, unless an inbox has that very address.
+ * @throws Reply 550 5.1.1 for an inbox that is not there, 550 5.7.1 for a domain that is not ours, 553 5.1.3 for nonsense
+ */
+export async function resolveRecipient(app: App, rcptTo: string): Promise<Recipient> {
+  const found = await findRecipient(app, rcptTo)
+  if (found === 'foreign') throw new Reply(550, '5.7.1', 'We do not relay: that domain is not ours')
+  if (found === 'unknown') throw new Reply(550, '5.1.1', 'There is no such mailbox here')
+  if (found === 'malformed') throw new Reply(553, '5.1.3', 'That is not an address')
+  return found
+}
+
+async function findRecipient(
+  app: App,
+  rcptTo: string,
+): Promise<Recipient | 'foreign' | 'unknown' | 'malformed'> {
+  // The one address without a domain that must be accepted.
+  const address = rcptTo.toLowerCase() === 'postmaster' ? systemAddress(app) : normaliseAddress(rcptTo)
+  if (address === undefined) return 'malformed'
+  const db = app.store.read
+  if (!(await findDomain(db, domainOf(address)))) return 'foreign'
+  const base = baseAddress(address)
+  const inbox = (await findInboxByAddress(db, address)) ?? (await findInboxByAddress(db, base))
+  if (inbox) return { inboxId: inbox.id, address: inbox.address, rcptTo }
+  if (!roleNames.includes(base.slice(0, base.lastIndexOf('@')))) return 'unknown'
+  const system = await findInboxByAddress(db, systemAddress(app))
+  return system ? { inboxId: system.id, address: system.address, rcptTo } : 'unknown'
+}

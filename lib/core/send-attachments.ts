@@ -1,0 +1,31 @@
+import { limits } from '../base/limits.ts'
+import { Problem } from '../base/problem.ts'
+import type { AttachmentUpload } from '../model/send.ts'
+
+export interface OutgoingAttachment {
+  readonly filename: string
+  readonly contentType: string
+  readonly content: Buffer
+}
+
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+/** @throws Problem `invalid_request` for what is not base64; `attachments_too_large` above 25 MB together */
+export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingAttachment[] {
+  const attachments = uploads.map(({ filename, contentType, content }, index) => {
+    const compact = content.replace(/\s+/g, '')
+    if (!base64.test(compact) || compact.length % 4 === 1) {
+      const path = `/attachments/${index}/content`
+      const message = `${path} must be base64.`
+      throw new Problem('invalid_request', message, { details: [{ path, message }] })
+    }
+    return {
+      filename,
+      contentType: contentType ?? 'application/octet-stream',
+      content: Buffer.from(compact, 'base64'),
+    }
+  })
+  const sizeBytes = attachments.reduce((sum, attachment) => sum + attachment.content.length, 0)
+  if (sizeBytes > limits.attachmentsBytes) throw new Problem('attachments_too_large')
+  return attachments
+}
