@@ -1,0 +1,80 @@
+import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import type { Networked } from '../core/app.ts'
+import { openIntake } from '../core/intake.ts'
+import { receive } from '../core/receive.ts'
+import { Reply } from '../mail/reply.ts'
+import { createLineCheck } from './line-check.ts'
+import { type Session, tlsOf } from './session.ts'
+
+/**
+ * Takes the bytes after DATA and hands the message to core. When this resolves, the message is stored.
+ * @throws Reply when the message is refused
+ */
+export async function acceptData(
+  app: Networked,
+  session: Session,
+  smtp: SMTPServerSession,
+  stream: SMTPServerDataStream,
+): Promise<void> {
+  const intake = openIntake(app)
+  try {
+    const content = await takeBytes(app, session, intake, stream)
+    const { mailFrom } = smtp.envelope
+    await receive(app, {
+      sessionId: session.id,
+      mailFrom: mailFrom === false ? '' : mailFrom.address,
+      recipients: session.recipients,
+      content,
+      peer: {
+        kind: 'smtp',
+        remoteAddress: session.remoteAddress,
+        helo: smtp.hostNameAppearsAs,
+        protocol: smtp.transmissionType,
+        tls: tlsOf(smtp),
+      },
+    })
+  } finally {
+    // Whatever was kept was moved to its place; this removes the spool file of what was not.
+    await intake.discard()
+  }
+}
+
+/** Reads to the end even what will be refused: the peer gets its reply after the final dot, not in the middle. */
+async function takeBytes(
+  app: Networked,
+  session: Session,
+  intake: ReturnType<typeof openIntake>,
+  stream: SMTPServerDataStream,
+) {
+  const lines = createLineCheck()
+  let isBroken = false
+  const maxSize = app.config.smtp.max_size
+  const tooLarge = new Reply(552, '5.3.4', `The message is larger than ${maxSize} bytes`)
+  for await (const chunk of bytesOf(stream)) {
+    // Reading on politely has its end: a peer that ignores SIZE altogether is cut off.
+    if (stream.byteLength > maxSize * 4) {
+      session.end(tooLarge)
+      throw tooLarge
+    }
+    isBroken = lines.see(chunk)
+    if (!isBroken && !stream.sizeExceeded) await intake.write(chunk)
+  }
+  if (stream.sizeExceeded) throw tooLarge
+  if (isBroken) {
+    throw new Reply(
+      550,
+      '5.6.0',
+      'The message has a bare CR or LF; lines must end with CRLF (RFC 5321 2.3.8)',
+    )
+  }
+  return intake.end()
+}
+
+/** A peer that goes away in the middle is no fault of ours; nothing was promised for what it left unfinished. */
+async function* bytesOf(stream: SMTPServerDataStream): AsyncGenerator<Buffer> {
+  try {
+    yield* stream as AsyncIterable<Buffer>
+  } catch (error) {
+    throw new Reply(421, '4.4.2', 'The connection was lost', `lost in DATA: ${String(error)}`)
+  }
+}

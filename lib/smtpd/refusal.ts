@@ -1,0 +1,25 @@
+import type { Log } from '../base/log.ts'
+import { Reply } from '../mail/reply.ts'
+
+/** A reply in the form that smtp-server wants: an error with the three digits beside it. */
+export interface Refusal extends Error {
+  responseCode: number
+}
+
+/** The reply as smtp-server takes it; its own enhanced code is in the text (see `keepEnhancedCodes`). */
+export function refusalOf(reply: Reply): Refusal {
+  return Object.assign(new Error(`${reply.enhanced} ${reply.text}`), { responseCode: reply.code })
+}
+
+/**
+ * What a peer is told of whatever was thrown. A Reply is told as it is; all else is a fault of ours, logged here once,
+ * and the peer may try again.
+ */
+export function refuse(error: unknown, log: Log): Refusal {
+  if (error instanceof Reply) {
+    log.info({ reply: error.message, reason: error.reason }, 'refused')
+    return refusalOf(error)
+  }
+  log.error({ err: error }, 'fault in an SMTP session')
+  return refusalOf(new Reply(451, '4.3.0', 'A fault of this server; try again later'))
+}

@@ -1,0 +1,27 @@
+import type { SMTPServerSession } from 'smtp-server'
+import type { Log } from '../base/log.ts'
+import type { Recipient } from '../core/recipient.ts'
+import type { Reply } from '../mail/reply.ts'
+
+/** What the door keeps of one connection, from its greeting to its end. */
+export interface Session {
+  readonly id: string
+  readonly remoteAddress: string
+  readonly log: Log
+  /** Refused commands so far; a peer that only guesses is sent away. */
+  refusals: number
+  /** The accepted recipients of the transaction under way. */
+  recipients: Recipient[]
+  /** Ends the session when its whole time is over. */
+  deadline: NodeJS.Timeout | undefined
+  isReceivingData: boolean
+  /** Says this last reply and closes the connection, whatever is under way. */
+  end(reply: Reply): void
+}
+
+/** The TLS of the session in words for the log and for Received; undefined in the clear. */
+export function tlsOf(session: SMTPServerSession): string | undefined {
+  const { tlsOptions } = session
+  if (!tlsOptions) return undefined
+  return `${tlsOptions.version} ${tlsOptions.name}`
+}
