@@ -1,0 +1,110 @@
+import Type from 'typebox'
+import { changeInbox, createInbox, deleteInbox, getInbox, listInboxes } from '../core/inboxes.ts'
+import { createKey, listKeys, revokeKey } from '../core/keys.ts'
+import { ApiKeyCreation, ApiKeyList, ApiKeyWithToken } from '../model/api-key.ts'
+import { Inbox, InboxChange, InboxCreation } from '../model/inbox.ts'
+import { pageOf, shape } from '../model/shape.ts'
+import { type Operation, operation } from './operation.ts'
+import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
+
+export const inboxOperations: readonly Operation[] = [
+  operation({
+    id: 'createInbox',
+    method: 'post',
+    path: '/v1/inboxes',
+    tag: 'Inboxes',
+    summary: 'Make an inbox: a real email address.',
+    access: 'pod',
+    body: InboxCreation,
+    success: { status: 201, schema: Inbox },
+    problems: ['invalid_mailbox_name', 'invalid_domain', 'invalid_pod', 'address_taken'],
+    handle: ({ app, caller, body }) => createInbox(app, caller, body),
+  }),
+  operation({
+    id: 'listInboxes',
+    method: 'get',
+    path: '/v1/inboxes',
+    tag: 'Inboxes',
+    summary: 'List the inboxes that the key reaches, newest first.',
+    access: 'inbox',
+    query: shape({
+      ...pageQuery,
+      podId: Type.Optional(
+        Type.String({ description: 'A pod id or clientId; one that is unknown gives an empty list.' }),
+      ),
+    }),
+    success: { status: 200, schema: pageOf(Inbox) },
+    problems: [],
+    handle: async ({ app, caller, query }) =>
+      listAnswer(await listInboxes(app, caller, query.podId, pageOfQuery(query))),
+  }),
+  operation({
+    id: 'getInbox',
+    method: 'get',
+    path: '/v1/inboxes/{id}',
+    tag: 'Inboxes',
+    summary: 'Show an inbox.',
+    access: 'inbox',
+    success: { status: 200, schema: Inbox },
+    problems: [],
+    handle: ({ app, caller, params }) => getInbox(app, caller, params.id!),
+  }),
+  operation({
+    id: 'updateInbox',
+    method: 'patch',
+    path: '/v1/inboxes/{id}',
+    tag: 'Inboxes',
+    summary: 'Change the display name; null clears it.',
+    access: 'pod',
+    body: InboxChange,
+    success: { status: 200, schema: Inbox },
+    problems: [],
+    handle: ({ app, caller, params, body }) => changeInbox(app, caller, params.id!, body),
+  }),
+  operation({
+    id: 'deleteInbox',
+    method: 'delete',
+    path: '/v1/inboxes/{id}',
+    tag: 'Inboxes',
+    summary: 'Delete an inbox for good. Its address is never given out again, and its keys are revoked.',
+    access: 'pod',
+    success: { status: 204 },
+    problems: [],
+    handle: ({ app, caller, params }) => deleteInbox(app, caller, params.id!),
+  }),
+  operation({
+    id: 'createInboxApiKey',
+    method: 'post',
+    path: '/v1/inboxes/{id}/api-keys',
+    tag: 'API keys',
+    summary: 'Make a key that reaches this inbox alone, to read and to send.',
+    access: 'pod',
+    body: ApiKeyCreation,
+    success: { status: 201, schema: ApiKeyWithToken },
+    problems: ['api_key_limit_reached'],
+    handle: ({ app, caller, params, body }) =>
+      createKey(app, caller, { inbox: params.id! }, body.name ?? null),
+  }),
+  operation({
+    id: 'listInboxApiKeys',
+    method: 'get',
+    path: '/v1/inboxes/{id}/api-keys',
+    tag: 'API keys',
+    summary: "List the inbox's active keys.",
+    access: 'pod',
+    success: { status: 200, schema: ApiKeyList },
+    problems: [],
+    handle: async ({ app, caller, params }) => ({ data: await listKeys(app, caller, { inbox: params.id! }) }),
+  }),
+  operation({
+    id: 'revokeInboxApiKey',
+    method: 'delete',
+    path: '/v1/inboxes/{id}/api-keys/{keyId}',
+    tag: 'API keys',
+    summary: 'Revoke a key of the inbox; it is refused from then on.',
+    access: 'pod',
+    success: { status: 204 },
+    problems: [],
+    handle: ({ app, caller, params }) => revokeKey(app, caller, { inbox: params.id! }, params.keyId!),
+  }),
+]

@@ -1,0 +1,96 @@
+import type { Readable } from 'node:stream'
+import type Type from 'typebox'
+import type { TObject, TSchema } from 'typebox'
+import type { ProblemCode } from '../base/problem.ts'
+import type { App } from '../core/app.ts'
+import type { Access, Caller } from '../core/caller.ts'
+
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+
+/** What a handler is given; all of it was validated against the declaration. */
+export interface Context<Query, Body> {
+  readonly app: App
+  readonly caller: Caller
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Query
+  readonly body: Body
+  /** A request header, by lower-case name. */
+  readonly header: (name: string) => string | undefined
+}
+
+/** An answer that is not JSON. */
+export interface Download {
+  readonly contentType: string
+  readonly sizeBytes: number | undefined
+  /** Makes the answer a file to save. */
+  readonly filename?: string
+  readonly content: Readable
+}
+
+/** Which keys may call: `anyone` needs none (a key that is given all the same is passed on). */
+export type OperationAccess = Access | 'anyone'
+
+interface Declaration<Query extends TObject, Body extends TObject> {
+  /** camelCase, unique; the name in OpenAPI and in clients. */
+  readonly id: string
+  readonly method: Method
+  /** With `{name}` for parameters. */
+  readonly path: string
+  readonly tag: string
+  readonly summary: string
+  readonly access: OperationAccess
+  readonly query?: Query
+  /** The JSON body. */
+  readonly body?: Body
+  /** How large the body may be; 1 MiB unless said. */
+  readonly bodyBytes?: number
+  readonly headers?: Readonly<Record<string, { description: string; required: boolean }>>
+  /** The answer: its schema as JSON, or a media type for a download; 204 has neither. */
+  readonly success:
+    | { readonly status: 200 | 201; readonly schema: TSchema }
+    | { readonly status: 200; readonly download: string }
+    | { readonly status: 204 }
+  /** The codes that this operation can give, besides those that follow from the declaration (see `problemsOf`). */
+  readonly problems: readonly ProblemCode[]
+}
+
+/** One thing that can be asked. The router, the validation and the OpenAPI document are readings of it. */
+export interface Operation extends Declaration<TObject, TObject> {
+  handle(context: Context<Record<string, unknown>, Record<string, unknown>>): Promise<unknown>
+}
+
+/** Declares an operation for callers with a key. */
+export function operation<Query extends TObject, Body extends TObject>(
+  declared: Declaration<Query, Body> & {
+    readonly access: Access
+    handle(context: Context<Type.Static<Query>, Type.Static<Body>>): Promise<unknown>
+  },
+): Operation {
+  return declared as Operation
+}
+
+/** Declares an operation that needs no key. */
+export function openOperation<Query extends TObject>(
+  declared: Declaration<Query, TObject> & {
+    readonly access: 'anyone'
+    handle(
+      context: Omit<Context<Type.Static<Query>, Record<string, never>>, 'caller'> & {
+        caller: Caller | undefined
+      },
+    ): Promise<unknown>
+  },
+): Operation {
+  return declared as unknown as Operation
+}
+
+/** Every code that the operation can give, and no other: its own and those that follow from how it is declared. */
+export function problemsOf(declared: Operation): readonly ProblemCode[] {
+  const codes = new Set<ProblemCode>(declared.problems)
+  codes.add('rate_limit_exceeded').add('internal_error').add('unavailable')
+  if (declared.access !== 'anyone') codes.add('unauthorized')
+  if (declared.access === 'account' || declared.access === 'pod') codes.add('forbidden')
+  if (declared.path.includes('{')) codes.add('not_found')
+  if (declared.query || declared.body) codes.add('invalid_request')
+  if (declared.body) codes.add('payload_too_large').add('unsupported_media_type')
+  return [...codes]
+}

@@ -1,0 +1,24 @@
+import Type from 'typebox'
+import { limits } from '../base/limits.ts'
+import type { Listed, Page } from '../model/page.ts'
+
+/** The query parameters of every list. */
+export const pageQuery = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      default: limits.pageSize,
+      description: `How many; more than ${limits.pageSizeMax} is taken as ${limits.pageSizeMax}.`,
+    }),
+  ),
+  offset: Type.Optional(Type.Integer({ minimum: 0, default: 0, description: 'How many to skip.' })),
+}
+
+export function pageOfQuery(query: { limit?: number; offset?: number }): Page {
+  return { limit: Math.min(query.limit ?? limits.pageSize, limits.pageSizeMax), offset: query.offset ?? 0 }
+}
+
+/** A list as it is answered. */
+export function listAnswer<Item>({ rows, total }: Listed<Item>): { data: Item[]; total: number } {
+  return { data: rows, total }
+}

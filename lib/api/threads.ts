@@ -1,0 +1,71 @@
+import Type from 'typebox'
+import { changeThread, getThread, getThreadMessages, listThreads } from '../core/threads.ts'
+import { pageOf, shape } from '../model/shape.ts'
+import { Thread, ThreadChange, ThreadMessages } from '../model/thread.ts'
+import { type Operation, operation } from './operation.ts'
+import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
+
+export const threadOperations: readonly Operation[] = [
+  operation({
+    id: 'listThreads',
+    method: 'get',
+    path: '/v1/inboxes/{id}/threads',
+    tag: 'Threads',
+    summary: "List an inbox's threads, the one with the newest message first.",
+    access: 'inbox',
+    query: shape({
+      ...pageQuery,
+      is_read: Type.Optional(Type.Boolean()),
+      isRead: Type.Optional(Type.Boolean()),
+    }),
+    success: { status: 200, schema: pageOf(Thread) },
+    problems: [],
+    handle: async ({ app, caller, params, query }) =>
+      listAnswer(
+        await listThreads(
+          app,
+          caller,
+          params.id!,
+          { isRead: query.is_read ?? query.isRead },
+          pageOfQuery(query),
+        ),
+      ),
+  }),
+  operation({
+    id: 'getThread',
+    method: 'get',
+    path: '/v1/threads/{id}',
+    tag: 'Threads',
+    summary: 'Show a thread.',
+    access: 'inbox',
+    success: { status: 200, schema: Thread },
+    problems: [],
+    handle: ({ app, caller, params }) => getThread(app, caller, params.id!),
+  }),
+  operation({
+    id: 'getThreadMessages',
+    method: 'get',
+    path: '/v1/threads/{id}/messages',
+    tag: 'Threads',
+    summary: "A thread's messages, oldest first.",
+    access: 'inbox',
+    success: { status: 200, schema: ThreadMessages },
+    problems: [],
+    handle: ({ app, caller, params }) => getThreadMessages(app, caller, params.id!),
+  }),
+  operation({
+    id: 'updateThread',
+    method: 'patch',
+    path: '/v1/threads/{id}',
+    tag: 'Threads',
+    summary: 'Mark a thread read, or unread to queue it again.',
+    access: 'inbox',
+    body: ThreadChange,
+    success: { status: 200, schema: shape({ ok: Type.Literal(true) }) },
+    problems: [],
+    handle: async ({ app, caller, params, body }) => {
+      await changeThread(app, caller, params.id!, body)
+      return { ok: true }
+    },
+  }),
+]

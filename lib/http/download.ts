@@ -1,0 +1,19 @@
+import type { Context } from 'koa'
+import type { Download } from '../api/operation.ts'
+
+/** Answers with bytes of a stranger's making: as a file to save, never as a page of this origin. */
+export function answerDownload(context: Context, download: Download): void {
+  context.set('X-Content-Type-Options', 'nosniff')
+  context.set('Content-Security-Policy', "default-src 'none'; sandbox")
+  context.set('Cache-Control', 'private, no-store')
+  if (download.filename !== undefined) context.attachment(download.filename)
+  // Set after attachment(), which guesses a type by the name.
+  context.set('Content-Type', safeContentType(download.contentType))
+  if (download.sizeBytes !== undefined) context.length = download.sizeBytes
+  context.body = download.content
+}
+
+/** What a message claims is passed on only in the form of a media type (RFC 9110 §8.3.1). */
+function safeContentType(claimed: string): string {
+  return /^[\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100}$/.test(claimed) ? claimed : 'application/octet-stream'
+}

@@ -1,0 +1,23 @@
+import type { Context, Middleware } from 'koa'
+import type { Log } from '../base/log.ts'
+import { Problem, statusOf } from '../base/problem.ts'
+
+/** Answers whatever is thrown further in: a Problem as it is; all else is a bug, logged here once, and a 500. */
+export function answerProblems(log: Log): Middleware {
+  return async (context, next) => {
+    try {
+      await next()
+    } catch (error) {
+      if (error instanceof Problem) return answerProblem(context, error)
+      log.error({ err: error, method: context.method, path: context.path }, 'request met a fault')
+      answerProblem(context, new Problem('internal_error'))
+    }
+  }
+}
+
+export function answerProblem(context: Context, problem: Problem): void {
+  const { retryAfterSeconds, ...more } = problem.more
+  if (typeof retryAfterSeconds === 'number') context.set('Retry-After', String(retryAfterSeconds))
+  context.status = statusOf(problem.code)
+  context.body = { error: problem.code, message: problem.message, ...more }
+}
