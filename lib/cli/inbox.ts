@@ -1,0 +1,57 @@
+import type { Command } from 'commander'
+import { operator } from '../core/caller.ts'
+import { createInbox, deleteInbox, getInboxByName, listInboxes } from '../core/inboxes.ts'
+import type { Ctl } from './ctl.ts'
+import { fieldsOf, tableOf } from './output.ts'
+import { wholeNumber } from './whole-number.ts'
+
+export function addInboxCommands(program: Command, ctl: Ctl): void {
+  const inbox = program.command('inbox').description('inboxes; every command takes one by its id or address')
+
+  inbox
+    .command('create')
+    .description('make an inbox')
+    .option('--mailbox-name <name>', 'the part before the @ (default: random)')
+    .option('--domain <domain>', "the domain (default: the account's)")
+    .option('--display-name <text>', 'the name in From')
+    .option('--pod <id>', 'the pod, by id or clientId (default: the default pod)')
+    .action(
+      async (options: { mailboxName?: string; domain?: string; displayName?: string; pod?: string }) => {
+        const { pod, ...request } = options
+        const made = await ctl.withApp(app =>
+          createInbox(app, operator, { ...request, ...(pod === undefined ? {} : { podId: pod }) }),
+        )
+        ctl.output().say(made, () => fieldsOf(made))
+      },
+    )
+
+  inbox
+    .command('list')
+    .description('list the inboxes, newest first')
+    .option('--pod <id>', 'of this pod only')
+    .option('--limit <n>', 'how many', wholeNumber, 100)
+    .option('--offset <n>', 'how many to skip', wholeNumber, 0)
+    .action(async ({ pod, ...page }: { pod?: string; limit: number; offset: number }) => {
+      const { rows, total } = await ctl.withApp(app => listInboxes(app, operator, pod, page))
+      const columns = ['id', 'address', 'displayName', 'podId', 'createdAt']
+      ctl.output().say({ data: rows, total }, () => tableOf(rows, columns))
+    })
+
+  inbox
+    .command('get')
+    .description('show an inbox')
+    .argument('<id>')
+    .action(async (id: string) => {
+      const found = await ctl.withApp(app => getInboxByName(app, id))
+      ctl.output().say(found, () => fieldsOf(found))
+    })
+
+  inbox
+    .command('delete')
+    .description('delete an inbox for good; its address is never given out again')
+    .argument('<id>')
+    .action(async (id: string) => {
+      await ctl.withApp(async app => deleteInbox(app, operator, (await getInboxByName(app, id)).id))
+      ctl.output().say({ deleted: id }, () => `deleted ${id}`)
+    })
+}

@@ -1,0 +1,60 @@
+import type { Command } from 'commander'
+import { Problem } from '../base/problem.ts'
+import type { App } from '../core/app.ts'
+import { operator } from '../core/caller.ts'
+import { getInboxByName } from '../core/inboxes.ts'
+import { createKey, type KeyTarget, listAllKeys, revokeAnyKey } from '../core/keys.ts'
+import type { Ctl } from './ctl.ts'
+import { fieldsOf, tableOf } from './output.ts'
+import { wholeNumber } from './whole-number.ts'
+
+interface Target {
+  pod?: string
+  inbox?: string
+}
+
+export function addKeyCommands(program: Command, ctl: Ctl): void {
+  const key = program.command('key').description('API keys')
+
+  key
+    .command('create')
+    .description('make a key for the whole account, a pod or an inbox; its token is shown this once')
+    .option('--name <text>', 'a label')
+    .option('--pod <id>', 'a pod (id or clientId) that the key is confined to')
+    .option('--inbox <id>', 'an inbox (id or address) that the key is confined to')
+    .action(async (options: Target & { name?: string }) => {
+      const made = await ctl.withApp(async app =>
+        createKey(app, operator, await targetOf(app, options), options.name ?? null),
+      )
+      ctl.output().say(made, () => fieldsOf(made))
+    })
+
+  key
+    .command('list')
+    .description('list the active keys, oldest first')
+    .option('--limit <n>', 'how many', wholeNumber, 100)
+    .option('--after <id>', 'those after the key with this id')
+    .action(async (options: { limit: number; after?: string }) => {
+      const keys = await ctl.withApp(app => listAllKeys(app, options.limit, options.after))
+      const columns = ['id', 'name', 'podId', 'inboxId', 'tokenPrefix', 'last4', 'createdAt', 'lastUsedAt']
+      ctl.output().say({ data: keys }, () => tableOf(keys, columns))
+    })
+
+  key
+    .command('revoke')
+    .description('revoke a key; it is refused from then on')
+    .argument('<id>')
+    .action(async (id: string) => {
+      await ctl.withApp(app => revokeAnyKey(app, id))
+      ctl.output().say({ revoked: id }, () => `revoked ${id}`)
+    })
+}
+
+async function targetOf(app: App, { pod, inbox }: Target): Promise<KeyTarget> {
+  if (pod !== undefined && inbox !== undefined) {
+    throw new Problem('invalid_request', 'Give --pod or --inbox, not both.')
+  }
+  if (pod !== undefined) return { pod }
+  if (inbox !== undefined) return { inbox: (await getInboxByName(app, inbox)).id }
+  return { account: true }
+}

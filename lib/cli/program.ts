@@ -1,0 +1,54 @@
+import { Command } from 'commander'
+import { addConfigCommands } from './config.ts'
+import type { Ctl } from './ctl.ts'
+import { addDomainCommands } from './domain.ts'
+import { addInboxCommands } from './inbox.ts'
+import { addKeyCommands } from './key.ts'
+import { withApp } from './open.ts'
+import { createOutput, tellFailure } from './output.ts'
+import { addPodCommands } from './pod.ts'
+import { addQueueCommands } from './queue.ts'
+import { addStatusCommand } from './status.ts'
+
+/** Runs mailboxctl; gives the exit code. */
+export async function runMailboxctl(argv: readonly string[], version: string): Promise<number> {
+  const program = new Command('mailboxctl')
+    .description('The admin of mailboxd. It works on the same database, whether the daemon runs or not.')
+    .version(version)
+    .option(
+      '--config <file>',
+      'the configuration file (default: that of /etc/mailboxd, else local mode here)',
+    )
+    .option('--json', 'answer in JSON')
+    .showHelpAfterError('(mailboxctl --help lists the commands)')
+    .exitOverride()
+  const isJson = () => program.opts<{ json?: boolean }>().json === true
+  const ctl: Ctl = {
+    configPath: () => program.opts<{ config?: string }>().config,
+    output: () => createOutput(isJson()),
+    withApp: work => withApp(ctl.configPath(), work),
+  }
+  for (const add of [
+    addStatusCommand,
+    addKeyCommands,
+    addPodCommands,
+    addInboxCommands,
+    addDomainCommands,
+    addQueueCommands,
+    addConfigCommands,
+  ]) {
+    add(program, ctl)
+  }
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    // commander has said what is wrong (or printed the help that was asked for).
+    if (isCommanderExit(error)) return error.exitCode === 0 ? 0 : 2
+    return tellFailure(error, isJson())
+  }
+}
+
+function isCommanderExit(error: unknown): error is { exitCode: number } {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('commander.')
+}

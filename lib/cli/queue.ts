@@ -1,0 +1,21 @@
+import type { Command } from 'commander'
+import { listQueue } from '../core/status.ts'
+import type { Ctl } from './ctl.ts'
+import { tableOf } from './output.ts'
+import { wholeNumber } from './whole-number.ts'
+
+export function addQueueCommands(program: Command, ctl: Ctl): void {
+  const queue = program.command('queue').description('mail on its way out')
+
+  queue
+    .command('list')
+    .description('list the deliveries that have not come to an end, the next due first')
+    .option('--limit <n>', 'how many', wholeNumber, 100)
+    .action(async (options: { limit: number }) => {
+      const lines = await ctl.withApp(app => listQueue(app, options.limit))
+      const columns = ['deliveryId', 'recipient', 'state', 'attempts', 'nextAttemptAt', 'lastReply']
+      ctl
+        .output()
+        .say({ data: lines }, () => (lines.length > 0 ? tableOf(lines, columns) : 'the queue is empty'))
+    })
+}

@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import { packageRoot } from '../base/package-root.ts'
+import type { App } from '../core/app.ts'
+import { operator } from '../core/caller.ts'
+import { createInbox } from '../core/inboxes.ts'
+import { createKey } from '../core/keys.ts'
+
+/** Where a daemon in local mode is reached. */
+export interface LocalEndpoints {
+  /** "address:port" */
+  readonly smtp: string
+  /** The base address of the API. */
+  readonly baseUrl: string
+}
+
+/** A path that can be pasted, wherever this package is. */
+const ctl = join(packageRoot(), 'bin', 'mailboxctl')
+
+/** Makes the first inbox and the first key, and tells what to paste. The key is shown this once. */
+export async function welcomeFirst(app: App, { smtp, baseUrl }: LocalEndpoints): Promise<string> {
+  const inbox = await createInbox(app, operator, { mailboxName: 'hello', displayName: 'Hello' })
+  const { token } = await createKey(app, operator, { account: true }, 'first key')
+  return `
+mailboxd runs in local mode: loopback only, data in ${app.config.data_dir}.
+Mail to addresses that are not of ${app.config.account_domain} is captured: shown as sent, and never leaves this machine.
+
+  SMTP     ${smtp}
+  API      ${baseUrl}/v1  (described at ${baseUrl}/v1/openapi.json)
+  inbox    ${inbox.address}
+  key      ${token}  (shown this once; ${ctl} key create makes another)
+
+Paste into a shell of yours:
+
+  export API=${baseUrl}/v1 INBOX=${inbox.id} KEY=${token}
+
+Send a mail to the inbox:
+
+  printf 'From: Ann <ann@example.com>\\nTo: ${inbox.address}\\nSubject: Hi\\n\\nAre you there?\\n' | curl -sS --crlf smtp://${smtp}/example.com --mail-from ann@example.com --mail-rcpt ${inbox.address} -T -
+
+List its messages:
+
+  curl -sS $API/inboxes/$INBOX/messages -H "Authorization: Bearer $KEY"
+
+Reply to the newest one:
+
+  THREAD=$(curl -sS "$API/inboxes/$INBOX/threads?limit=1" -H "Authorization: Bearer $KEY" | sed 's/.*"data":\\[{"id":"\\([^"]*\\).*/\\1/')
+  curl -sS $API/inboxes/$INBOX/send -H "Authorization: Bearer $KEY" -H "Idempotency-Key: $(date +%s)" -H 'Content-Type: application/json' -d '{"to":"ann@example.com","threadId":"'$THREAD'","body":"Yes, I am."}'
+
+`
+}
+
+/** What later starts say. */
+export function welcomeBack(app: App, { smtp, baseUrl }: LocalEndpoints): string {
+  return `
+mailboxd runs in local mode: loopback only, data in ${app.config.data_dir}.
+
+  SMTP     ${smtp}
+  API      ${baseUrl}/v1          (described at ${baseUrl}/v1/openapi.json)
+  inboxes  ${ctl} inbox list
+  keys     ${ctl} key create  (the first one was shown at the first start)
+
+`
+}

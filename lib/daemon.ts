@@ -1,0 +1,177 @@
+import { mkdir } from 'node:fs/promises'
+import { type AddressInfo, isIPv6 } from 'node:net'
+import { join } from 'node:path'
+import type { Clock } from './base/clock.ts'
+import type { Ids } from './base/ids.ts'
+import { limits } from './base/limits.ts'
+import type { Log } from './base/log.ts'
+import { durationMs } from './config/duration.ts'
+import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
+import type { Config } from './config/load.ts'
+import type { Networked } from './core/app.ts'
+import { deliver } from './core/deliver.ts'
+import { openApp } from './core/open-app.ts'
+import { createDns } from './courier/dns.ts'
+import { createSmtpCourier } from './courier/smtp.ts'
+import { createHttpDoor } from './http/server.ts'
+import { createAuthenticator } from './mail/authentication.ts'
+import { createRunner } from './queue/runner.ts'
+import { loadCertificate } from './smtpd/certificate.ts'
+import { createSmtpDoor } from './smtpd/server.ts'
+import { lockDataDirectory } from './store/lock.ts'
+import { startUpkeep } from './upkeep.ts'
+
+export interface DaemonParts {
+  readonly config: Config
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly random: () => number
+  /** When a port is taken, listen on another one (local mode). */
+  readonly mayMovePorts: boolean
+}
+
+export interface Daemon {
+  readonly app: Networked
+  /** Whether the data directory was made by this start. */
+  readonly isNew: boolean
+  readonly smtp: readonly Endpoint[]
+  readonly http: readonly Endpoint[]
+  /** Reads the TLS certificate again; what is wrong with it is logged and the old one stays. */
+  reload(): Promise<void>
+  /** Takes nothing new, ends what is under way or gives it back to the queue, and closes everything. */
+  stop(): Promise<void>
+}
+
+/** How much of the time to stop deliveries get to come to their end, before their connections are closed. */
+const drainMs = limits.stopMs * 0.6
+
+/** Opens everything, in order: data, then the ways out, then the doors. `stop` closes it in reverse. */
+export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
+  const { config, clock, log } = parts
+  const closing: (() => unknown)[] = []
+  const closeAll = async () => {
+    for (const close of closing.reverse()) await close()
+  }
+  try {
+    let baseUrl = config.base_url ?? ''
+    const { app: opened, isNew } = await openData({ ...parts, baseUrl: () => baseUrl }, closing)
+    const dns = createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs })
+    const courier = createSmtpCourier({
+      dns,
+      clock,
+      log,
+      hostname: config.hostname,
+      port: config.delivery.port,
+      sourceAddress: sourceAddress(config.delivery.source_address),
+      useIpv6: config.delivery.ipv6,
+      random: parts.random,
+    })
+    const app: Networked = Object.create(opened, {
+      courier: { value: courier },
+      authenticator: { value: createAuthenticator({ dns, clock, mta: config.hostname }) },
+    })
+
+    await app.disk.clearSpool()
+    const recovered = await app.queue.recover()
+    if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
+    const runner = createRunner({
+      queue: app.queue,
+      kind: 'delivery',
+      concurrency: config.delivery.concurrency,
+      concurrencyPerDestination: config.delivery.concurrency_per_destination,
+      perform: entry => deliver(app, entry),
+      log,
+    })
+    runner.start()
+    closing.push(async () => {
+      const drained = runner.stop()
+      await Promise.race([drained, new Promise(resolve => setTimeout(resolve, drainMs).unref())])
+      await courier.close()
+      await drained
+    })
+    const upkeep = startUpkeep(app)
+    closing.push(() => upkeep.stop())
+
+    const readCertificate = () =>
+      loadCertificate({
+        certificatePath: config.smtp.tls_certificate,
+        keyPath: config.smtp.tls_key,
+        dataDir: config.data_dir,
+        hostname: config.hostname,
+        clock,
+      })
+    const smtpDoor = createSmtpDoor(app, {
+      certificate: await readCertificate(),
+      sessionTimeoutMs: durationMs(config.smtp.session_timeout),
+      dataTimeoutMs: durationMs(config.smtp.data_timeout),
+    })
+    const httpDoor = createHttpDoor(app)
+    closing.push(() => Promise.all([smtpDoor.stop(), httpDoor.stop()]))
+    const http = await listenOn(httpDoor, config.http.listen, parts)
+    baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
+    const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
+    log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
+
+    return {
+      app,
+      isNew,
+      smtp,
+      http,
+      async reload() {
+        try {
+          smtpDoor.reload(await readCertificate())
+          log.info('TLS certificate read again')
+        } catch (error) {
+          log.error({ err: error }, 'the TLS certificate can not be used; the old one stays')
+        }
+      },
+      async stop() {
+        log.info('stopping')
+        await closeAll()
+        log.info('stopped')
+      },
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+async function openData(parts: Parameters<typeof openApp>[0], closing: (() => unknown)[]) {
+  await mkdir(parts.config.data_dir, { recursive: true, mode: 0o700 })
+  closing.push(lockDataDirectory(join(parts.config.data_dir, 'daemon.lock')))
+  const opened = await openApp(parts)
+  closing.push(() => opened.app.store.close())
+  return opened
+}
+
+function sourceAddress(address: string | undefined) {
+  if (address === undefined) return undefined
+  return isIPv6(address) ? { ipv6: address } : { ipv4: address }
+}
+
+interface Door {
+  listen(host: string, port: number): Promise<AddressInfo>
+}
+
+async function listenOn(door: Door, addresses: readonly string[], parts: DaemonParts): Promise<Endpoint[]> {
+  const listening: Endpoint[] = []
+  for (const address of addresses) {
+    const { host, port } = parseEndpoint(address)
+    const taken = await listenOrMove(door, host, port, parts)
+    listening.push({ host, port: taken.port })
+  }
+  return listening
+}
+
+async function listenOrMove(door: Door, host: string, port: number, { mayMovePorts, log }: DaemonParts) {
+  try {
+    return await door.listen(host, port)
+  } catch (error) {
+    const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+    if (!isTaken || !mayMovePorts) throw error
+    log.warn({ host, port }, 'the port is taken; another one is used')
+    return door.listen(host, 0)
+  }
+}
