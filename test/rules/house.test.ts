@@ -1,0 +1,78 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readSources, root } from './source-tree.ts'
+
+const sources = readSources()
+
+/** What stands in one place each, and where. */
+const onePlace: [what: RegExp, places: readonly string[]][] = [
+  [/\bDate\.now\(|\bnew Date\(\)/, ['lib/base/clock.ts']],
+  [/\bperformance\.now\(/, ['lib/base/clock.ts']],
+  [/\bprocess\.env\b/, []],
+  [/['"]node:dns/, ['lib/courier/dns.ts', 'lib/base/dns.ts']],
+  [/\bMath\.random\b/, ['lib/serve.ts', 'lib/cli/open.ts', 'lib/courier/']],
+]
+
+t.test('time, environment, DNS and chance come in from outside', async t => {
+  for (const { path, text } of sources) {
+    const code = text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
+    for (const [what, places] of onePlace) {
+      if (what.test(code) && !places.some(place => path.startsWith(place))) t.fail(`${path} uses ${what}`)
+    }
+  }
+  t.pass('all were looked at')
+})
+
+t.test('SQL stands in store only', async t => {
+  for (const { path, text } of sources) {
+    if (path.startsWith('lib/store/')) continue
+    if (/\.(selectFrom|insertInto|updateTable|deleteFrom)\(|\bsql`/.test(text)) t.fail(`${path} has SQL`)
+  }
+  t.pass('all were looked at')
+})
+
+t.test('no name that could hold anything', async t => {
+  for (const { path } of sources) t.notMatch(path, /(util|helper|common|manager|service|misc)/)
+})
+
+t.test('no default exports, enums or escapes', async t => {
+  for (const { path, text } of sources) {
+    t.notMatch(
+      text,
+      /^export default|^(export )?(const )?enum |@ts-ignore|@ts-expect-error|biome-ignore/m,
+      path,
+    )
+  }
+})
+
+t.test('lib files are small', async t => {
+  for (const { path, text } of sources) {
+    const lines = text.split('\n').length
+    t.ok(lines <= 330, `${path} has ${lines} lines: is it two ideas?`)
+  }
+})
+
+t.test('the tests mirror lib', async t => {
+  for (const path of globSync('test/**/*.test.ts', { cwd: root })) {
+    const [, folder] = path.split('/')
+    if (['flow', 'rules', 'peers.test.ts'].includes(folder!)) continue
+    t.ok(existsSync(join(root, 'lib', folder!)), `${path} stands beside lib/${folder}`)
+  }
+})
+
+t.test('nothing names a machine, a registry or a tool of the workplace', async t => {
+  const tracked = globSync(
+    ['lib/**', 'bin/**', 'test/**', 'config/**', 'systemd/**', 'bench/**', '*.md', '*.json'],
+    {
+      cwd: root,
+      withFileTypes: true,
+      exclude: ['node_modules/**'],
+    },
+  ).filter(entry => entry.isFile())
+  for (const entry of tracked) {
+    const text = readFileSync(join(entry.parentPath, entry.name), 'latin1')
+    t.notMatch(text, new RegExp(['registry', 'npmjs'].join('\\.')), entry.name)
+    t.notMatch(text, new RegExp(`["' ]/${'work'}/`), entry.name)
+  }
+})

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects, and fails when it is not there
+  readonly body: any
+  readonly bytes: Buffer
+}
+
+/** A client of the API with one key. */
+export interface Api {
+  get(path: string): Promise<Answer>
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  patch(path: string, body: unknown): Promise<Answer>
+  delete(path: string): Promise<Answer>
+  /** POST …/send with a key of its own. */
+  send(inboxId: string, body: unknown, idempotencyKey?: string): Promise<Answer>
+}
+
+/** @param token undefined: no Authorization header */
+export function apiOf(baseUrl: string, token: string | undefined): Api {
+  async function call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const response = await fetch(new URL(path, baseUrl), {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const bytes = Buffer.from(await response.arrayBuffer())
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson ? JSON.parse(bytes.toString()) : undefined,
+      bytes,
+    }
+  }
+  return {
+    get: path => call('GET', path),
+    post: (path, body, headers) => call('POST', path, body, headers),
+    patch: (path, body) => call('PATCH', path, body),
+    delete: path => call('DELETE', path),
+    send: (inboxId, body, idempotencyKey = randomUUID()) =>
+      call('POST', `/v1/inboxes/${inboxId}/send`, body, { 'idempotency-key': idempotencyKey }),
+  }
+}

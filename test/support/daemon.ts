@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { type Finished, runProgram } from './program.ts'
+import { temporaryDir } from './temporary-dir.ts'
+import { until } from './until.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+export interface DaemonSettings {
+  readonly hostname?: string
+  readonly accountDomain?: string
+  /** "127.0.0.1:port" of the test's DNS. */
+  readonly dns?: string
+  /** The port that the MX hosts of the test listen on. */
+  readonly mxPort?: number
+  /** More TOML, after the tables above it: `[smtp]` is not among them. */
+  readonly toml?: string
+  readonly smtp?: string
+}
+
+/** A real daemon in a process of its own, on free ports, with its data in a directory that goes with the test. */
+export interface TestDaemon {
+  readonly configPath: string
+  readonly dataDir: string
+  readonly smtpPort: number
+  readonly baseUrl: string
+  readonly process: ChildProcess
+  /** The entries of its log so far. */
+  log(): Record<string, unknown>[]
+  /** Runs mailboxctl on the same configuration; its JSON. */
+  ctl(...args: string[]): Promise<Record<string, unknown>>
+  ctlResult(...args: string[]): Promise<Finished>
+  /** Sends a signal and waits for the end; gives the exit code or signal. */
+  end(signal: NodeJS.Signals): Promise<number | string>
+  /** Starts again on the same data, after it ended. Ports may be others. */
+  restart(): Promise<TestDaemon>
+}
+
+export async function startDaemon(t: Test, settings: DaemonSettings = {}): Promise<TestDaemon> {
+  const dir = temporaryDir(t)
+  const configPath = join(dir, 'mailboxd.toml')
+  const dataDir = join(dir, 'data')
+  writeFileSync(
+    configPath,
+    `hostname = "${settings.hostname ?? 'mail.ours.example'}"
+account_domain = "${settings.accountDomain ?? 'ours.example'}"
+data_dir = "${dataDir}"
+${settings.toml ?? ''}
+[http]
+listen = ["127.0.0.1:0"]
+[smtp]
+listen = ["127.0.0.1:0"]
+max_connections_per_address = 500
+${settings.smtp ?? ''}
+[dns]
+servers = ["${settings.dns ?? '127.0.0.1:9'}"]
+[delivery]
+port = ${settings.mxPort ?? 9}
+[authentication]
+check = ${settings.dns !== undefined}
+`,
+  )
+  return run(t, dir, configPath, dataDir)
+}
+
+async function run(t: Test, dir: string, configPath: string, dataDir: string): Promise<TestDaemon> {
+  const child = spawn(process.execPath, [join(root, 'bin/mailboxd.ts'), '--config', configPath], {
+    cwd: dir,
+    stdio: ['ignore', 'inherit', 'pipe'],
+  })
+  const entries: Record<string, unknown>[] = []
+  let rest = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop()!
+    for (const line of lines) entries.push(line.startsWith('{') ? JSON.parse(line) : { msg: line })
+  })
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode !== null || child.signalCode !== null) return child.signalCode ?? child.exitCode!
+    const exit = once(child, 'exit')
+    child.kill(signal)
+    const [code, killedBy] = await exit
+    return killedBy ?? code
+  }
+  t.teardown(() => end('SIGKILL'))
+  const ready = await until('the daemon ready', () => {
+    if (child.exitCode !== null) throw new Error(`the daemon ended: ${JSON.stringify(entries)}`)
+    return entries.find(entry => entry.msg === 'ready')
+  })
+  const ctlResult = (...args: string[]) =>
+    runProgram(process.execPath, [join(root, 'bin/mailboxctl.ts'), '--config', configPath, '--json', ...args])
+  return {
+    configPath,
+    dataDir,
+    smtpPort: Number((ready.smtp as string[])[0]!.split(':')[1]),
+    baseUrl: ready.baseUrl as string,
+    process: child,
+    log: () => entries,
+    async ctl(...args) {
+      const { code, stdout, stderr } = await ctlResult(...args)
+      if (code !== 0) throw new Error(`mailboxctl ${args.join(' ')} ended with ${code}: ${stderr}`)
+      return JSON.parse(stdout)
+    },
+    ctlResult,
+    end,
+    restart: () => run(t, dir, configPath, dataDir),
+  }
+}

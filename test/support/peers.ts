@@ -1,0 +1,58 @@
+import { existsSync, globSync } from 'node:fs'
+
+/** Where .ci/install-peers unpacks the servers whose packages exclude Postfix. */
+const unpacked = process.env.MAILBOXD_PEERS_DIR ?? '/var/cache/mailboxd-peers'
+
+/** The real counterparts of the tests: the Debian package of each, where its program stands, and whether it needs root. */
+const peers = {
+  postfix: { package: 'postfix', paths: ['/usr/sbin/postfix'], root: true },
+  opensmtpd: { package: 'opensmtpd', paths: [`${unpacked}/opensmtpd/usr/sbin/smtpd`], root: true },
+  exim: {
+    package: 'exim4-daemon-light',
+    paths: [`${unpacked}/exim4-daemon-light/usr/sbin/exim4`],
+    root: true,
+  },
+  'smtp-source': { package: 'postfix', paths: ['/usr/sbin/smtp-source'], root: false },
+  'smtp-sink': { package: 'postfix', paths: ['/usr/sbin/smtp-sink'], root: false },
+  swaks: { package: 'swaks', paths: ['/usr/bin/swaks'], root: false },
+  opendkim: { package: 'opendkim', paths: ['/usr/sbin/opendkim'], root: false },
+  dkimpy: {
+    package: 'python3-dkim',
+    paths: ['/usr/lib/python3/dist-packages/dkim/__init__.py'],
+    root: false,
+  },
+  postgres: { package: 'postgresql', paths: ['/usr/lib/postgresql/*/bin/postgres'], root: false },
+  unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
+} as const
+
+export type Peer = keyof typeof peers
+
+/** The path of a peer's program, or undefined where it is not installed. */
+export function findPeer(peer: Peer): string | undefined {
+  return peers[peer].paths
+    .flatMap(path => (path.includes('*') ? globSync(path).sort() : path))
+    .findLast(path => existsSync(path))
+}
+
+/** The path of a peer's program; throws where it is not installed. Tests ask `without` first. */
+export function getPeer(peer: Peer): string {
+  const path = findPeer(peer)
+  if (!path) throw new Error(missing(peer))
+  return path
+}
+
+/**
+ * Why a test that needs these peers cannot run here, or false when it can: tap's `skip`.
+ * `t.test('delivers to Postfix', { skip: without('postfix', 'swaks') }, async t => …)`
+ */
+export function without(...needed: Peer[]): string | false {
+  for (const peer of needed) {
+    if (!findPeer(peer)) return missing(peer)
+    if (peers[peer].root && process.getuid?.() !== 0) return `${peer} needs root`
+  }
+  return false
+}
+
+function missing(peer: Peer): string {
+  return `needs the Debian package ${peers[peer].package} (.ci/install-peers installs it)`
+}

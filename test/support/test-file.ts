@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process'
+import { Parser, type Result } from 'tap-parser'
+
+export interface TestFileReport {
+  readonly file: string
+  readonly passed: number
+  readonly failures: readonly string[]
+  readonly skips: readonly string[]
+  readonly durationMs: number
+}
+
+/** After this a file is asked to say what it hangs on (SIGALRM: tap answers with the open handles), then killed. */
+const timeoutMs = 120_000
+const lastWordsMs = 3_000
+const keptStderr = 8_000
+
+/**
+ * Runs one test file in a process of its own and reads its TAP. A file that dies, hangs or asserts nothing is a
+ * failure, whatever it printed before.
+ */
+export function runTestFile(file: string, signal?: AbortSignal): Promise<TestFileReport> {
+  const startedAt = performance.now()
+  const child = spawn(process.execPath, [file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, TAP_TIMEOUT: String(timeoutMs / 1000 - 10) },
+  })
+  const failures: string[] = []
+  const skips: string[] = []
+  let passed = 0
+  let stderr = ''
+  let timedOut = false
+
+  const parser = new Parser()
+  parser.on('pass', () => passed++)
+  parser.on('fail', (result: Result) => failures.push(describeFailure(file, result)))
+  parser.on('skip', (result: Result) => skips.push(`${file}  ${result.fullname}: ${reasonOf(result.skip)}`))
+  parser.on('todo', (result: Result) => skips.push(`${file}  ${result.fullname}: to do`))
+  child.stdout.setEncoding('utf8').on('data', text => parser.write(text))
+  child.stderr.setEncoding('utf8').on('data', text => {
+    stderr = (stderr + text).slice(-keptStderr)
+  })
+
+  let killing: NodeJS.Timeout | undefined
+  const timing = setTimeout(() => {
+    timedOut = true
+    child.kill('SIGALRM')
+    killing = setTimeout(() => child.kill('SIGKILL'), lastWordsMs)
+  }, timeoutMs)
+  const abort = () => child.kill('SIGKILL')
+  signal?.addEventListener('abort', abort)
+
+  return new Promise(resolve => {
+    child.on('close', (code, killedBy) => {
+      clearTimeout(timing)
+      clearTimeout(killing)
+      signal?.removeEventListener('abort', abort)
+      parser.end()
+      const results = parser.results
+      // A plan of 0 with a reason is a file that skips itself; without one it forgot to test.
+      const skipAll = results?.plan.skipAll && results.plan.comment !== 'no tests found'
+      if (skipAll) skips.push(`${file}: ${results.plan.comment || 'no reason given'}`)
+      const how = timedOut
+        ? `took longer than ${timeoutMs / 1000} s`
+        : code === 0
+          ? undefined
+          : `ended with ${killedBy ?? code}`
+      if (failures.length === 0) {
+        if (how) failures.push(`${file}  ${how}${bailedOut(parser)}`)
+        else if (!results?.ok) failures.push(`${file}  TAP broken off: ${brokenOff(parser)}`)
+        else if (passed + skips.length === 0) failures.push(`${file}  tests nothing`)
+      }
+      if (failures.length > 0 && stderr.trim()) failures.push(`${file}  wrote:\n${indent(stderr.trimEnd())}`)
+      resolve({ file, passed, failures, skips, durationMs: performance.now() - startedAt })
+    })
+  })
+}
+
+function reasonOf(skip: string | boolean): string {
+  return typeof skip === 'string' && skip ? skip : 'no reason given'
+}
+
+function bailedOut(parser: Parser): string {
+  const reason = parser.results?.bailout
+  return typeof reason === 'string' ? `, bailed out: ${reason}` : ''
+}
+
+function brokenOff(parser: Parser): string {
+  const first = parser.results?.failures[0]
+  return first && 'tapError' in first && first.tapError ? first.tapError : 'no plan'
+}
+
+/** `file:line  test > assertion`, then what was expected and what came, or where it was thrown. */
+function describeFailure(file: string, result: Result): string {
+  const diag: Record<string, unknown> = result.diag ?? {}
+  const { at, diff, stack, source: _source, compare: _compare, tapCaught: _caught, ...rest } = diag
+  const line = isRecord(at) && at.lineNumber ? `:${at.lineNumber}` : ''
+  const parts = [`${file}${line}  ${result.fullname}`]
+  if (typeof diff === 'string') parts.push(indent(diff.trimEnd()))
+  for (const [key, value] of Object.entries(rest)) {
+    parts.push(indent(`${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))
+  }
+  if (typeof stack === 'string') parts.push(indent(stack.trimEnd().split('\n').slice(0, 6).join('\n')))
+  return parts.join('\n')
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '      ')
+}
