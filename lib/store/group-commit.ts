@@ -1,8 +1,16 @@
 import type { Db } from './dialect.ts'
-import type { SqliteConnection } from './sqlite.ts'
 
-/** How many writes share one commit at the most: bounds how long the event loop is held. */
-const writesPerCommit = 64
+/** How many writes share one transaction at the most: bounds how long the event loop is held. */
+const writesPerTransaction = 64
+
+/** What a group commit works on. */
+export interface CommitTarget {
+  readonly db: Db
+  /** Runs one statement that gives no rows, at once: begin, savepoint, commit. */
+  exec(statement: string): void
+  /** Resolves when everything that was committed before the call is on the disk. */
+  sync(): Promise<void>
+}
 
 interface Waiting {
   readonly work: (db: Db) => Promise<unknown>
@@ -10,73 +18,101 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/**
- * All writes that are waiting go into one SQLite transaction, each in its own savepoint, then one commit and one
- * fsync. A write's promise resolves only after that commit; one that throws rolls back alone. The work awaits nothing
- * but queries, so a batch runs without anything in between.
- */
-export function createGroupCommit(connection: SqliteConnection) {
-  let waiting: Waiting[] = []
-  let running: Promise<void> | undefined
+/** The disk failed to keep what was committed; what it holds is not known any more, so nothing more is written. */
+export class DiskFailed extends Error {
+  override readonly name = 'DiskFailed'
+}
 
-  /** Starts after the callbacks of this turn of the event loop, so that writes of many sessions meet in one commit. */
-  const start = () => new Promise<void>(resolve => setImmediate(resolve)).then(drain)
+/**
+ * All writes that are waiting go into one SQLite transaction, each in its own savepoint; one that throws rolls back
+ * alone. A commit only appends to the write-ahead log; the fsync runs off the event loop, one at a time, for all that
+ * was committed before it began. A write's promise resolves after that fsync and not before.
+ */
+export function createGroupCommit(target: CommitTarget) {
+  let waiting: Waiting[] = []
+  let draining: Promise<void> | undefined
+  let unsynced: { settle: () => void; reject: (error: unknown) => void }[] = []
+  let syncing: Promise<void> | undefined
+  let failure: DiskFailed | undefined
+
+  const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
   async function drain(): Promise<void> {
+    // After the callbacks of this turn of the event loop, so that writes of many sessions meet in one transaction.
+    await nextTurn()
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, writesPerCommit)
-      waiting = waiting.slice(writesPerCommit)
-      await commit(batch)
-      // Between two commits the sockets get their turn.
-      if (waiting.length > 0) await new Promise<void>(resolve => setImmediate(resolve))
+      const batch = waiting.slice(0, writesPerTransaction)
+      waiting = waiting.slice(writesPerTransaction)
+      await transact(batch)
+      // Between two transactions the sockets get their turn.
+      if (waiting.length > 0) await nextTurn()
     }
-    running = undefined
+    draining = undefined
   }
 
-  async function commit(batch: readonly Waiting[]): Promise<void> {
-    const settled: (() => void)[] = []
+  /** The work awaits nothing but queries, which SQLite answers at once: nothing else runs in between. */
+  async function transact(batch: readonly Waiting[]): Promise<void> {
+    const settled: typeof unsynced = []
     try {
-      connection.exec('begin immediate')
-      for (const write of batch) {
-        connection.exec('savepoint one')
+      if (failure) throw failure
+      target.exec('begin immediate')
+      for (const { work, resolve, reject } of batch) {
+        target.exec('savepoint one')
         try {
-          const value = await write.work(connection.db)
-          connection.exec('release one')
-          settled.push(() => write.resolve(value))
+          const value = await work(target.db)
+          target.exec('release one')
+          settled.push({ settle: () => resolve(value), reject })
         } catch (error) {
           // Some faults (disk full, I/O) make SQLite roll back the whole transaction; then this throws too
           // and the whole batch fails, which is the truth.
-          connection.exec('rollback to one')
-          connection.exec('release one')
-          settled.push(() => write.reject(error))
+          target.exec('rollback to one')
+          target.exec('release one')
+          settled.push({ settle: () => reject(error), reject })
         }
       }
-      connection.exec('commit')
+      target.exec('commit')
     } catch (error) {
-      rollBack(connection)
-      for (const write of batch) write.reject(error)
+      rollBack(target)
+      for (const { reject } of batch) reject(error)
       return
     }
-    for (const settle of settled) settle()
+    unsynced.push(...settled)
+    syncing ??= syncAll()
+  }
+
+  async function syncAll(): Promise<void> {
+    while (unsynced.length > 0) {
+      const batch = unsynced
+      unsynced = []
+      try {
+        await target.sync()
+        for (const { settle } of batch) settle()
+      } catch (error) {
+        // After a failed fsync the kernel may have dropped the pages, and a second one would lie.
+        failure = new DiskFailed('the disk failed to keep what was written; restart when it is mended', { cause: error })
+        for (const { reject } of batch) reject(failure)
+      }
+    }
+    syncing = undefined
   }
 
   return {
     write<T>(work: (db: Db) => Promise<T>): Promise<T> {
       return new Promise<T>((resolve, reject) => {
         waiting.push({ work, resolve: value => resolve(value as T), reject })
-        running ??= start()
+        draining ??= drain()
       })
     },
     /** Resolves when nothing is waiting or under way. */
     async idle(): Promise<void> {
-      while (running) await running
+      while (draining || syncing) await (draining ?? syncing)
     },
   }
 }
 
-function rollBack(connection: SqliteConnection): void {
+function rollBack(target: CommitTarget): void {
   try {
-    connection.exec('rollback')
+    target.exec('rollback')
   } catch {
     // There is no transaction any more: SQLite rolled it back itself, or it never began.
   }

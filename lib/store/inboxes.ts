@@ -73,6 +73,16 @@ export async function deleteInbox(db: Db, inbox: InboxRow, deletedAt: string): P
   await addInboxes(db, inbox.podId, -1)
 }
 
+/** The deleted inboxes of a pod that goes, too: their rows stay for ever, and some pod must hold them. */
+export async function moveDeletedInboxes(db: Db, fromPodId: string, toPodId: string): Promise<void> {
+  await db
+    .updateTable('inbox')
+    .set({ podId: toPodId })
+    .where('podId', '=', fromPodId)
+    .where('deletedAt', 'is not', null)
+    .execute()
+}
+
 /** What a message or a thread adds to the counters that answer `total`. */
 export interface InboxCounts {
   readonly inbound?: number

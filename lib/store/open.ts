@@ -3,7 +3,7 @@ import type { Db, DialectName } from './dialect.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { migrate } from './migrate.ts'
 import { openPostgres } from './postgres.ts'
-import { openSqlite } from './sqlite.ts'
+import { openSqliteReader, openSqliteWriter } from './sqlite.ts'
 
 /** The database. What is read through `read` is committed. */
 export interface Store {
@@ -35,8 +35,8 @@ export async function openStore(location: string, clock: Clock): Promise<Store> 
 }
 
 function sqliteStore(path: string): Store {
-  const writer = openSqlite(path, 'write')
-  const reader = openSqlite(path, 'read')
+  const writer = openSqliteWriter(path)
+  const reader = openSqliteReader(path)
   const group = createGroupCommit(writer)
   return {
     dialect: 'sqlite',

@@ -1,47 +1,69 @@
+import { closeSync, fdatasync, openSync } from 'node:fs'
+import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Db } from './dialect.ts'
+import type { CommitTarget } from './group-commit.ts'
 import type { Tables } from './tables.ts'
 
 type Connection = InstanceType<typeof Database>
 type Statement = Database.Statement<unknown[]>
 
-export interface SqliteConnection {
+export interface SqliteReader {
   readonly db: Db
-  /** Runs one statement that gives no rows, at once: begin, savepoint, commit. */
-  exec(statement: string): void
   close(): void
 }
 
+export interface SqliteWriter extends SqliteReader, CommitTarget {}
+
 /** How long a statement waits for another process (mailboxctl) that is writing. */
 const busyTimeoutMs = 5_000
+/** Pages of the log after which SQLite moves them into the file, on the event loop: seldom enough, and 16 MB at most. */
+const checkpointPages = 4000
 /** Compiled statements kept for each connection; the product has fewer different ones than this. */
 const statementsKept = 500
 
+/** Opens a connection that sees what is committed. The file must be there. */
+export function openSqliteReader(path: string): SqliteReader {
+  return useConnection(new Database(path, { timeout: busyTimeoutMs, readonly: true }))
+}
+
 /**
- * Opens one connection. WAL with synchronous=FULL: a commit is on the disk when it returns.
- * @param mode `write` makes the file when it is missing; `read` sees only what is committed.
+ * Opens the connection that writes; the file is made when it is missing. In WAL mode with synchronous=NORMAL a commit
+ * appends to the log and does not wait for the disk; `sync` does, without holding up the event loop. A log that is
+ * fsynced from outside is as good as one that SQLite fsyncs itself (synchronous=FULL does just that at each commit).
  */
-export function openSqlite(path: string, mode: 'read' | 'write'): SqliteConnection {
-  const connection = new Database(path, { timeout: busyTimeoutMs, readonly: mode === 'read' })
+export function openSqliteWriter(path: string): SqliteWriter {
+  const connection = new Database(path, { timeout: busyTimeoutMs })
+  connection.pragma('journal_mode = wal')
+  connection.pragma('synchronous = normal')
+  connection.pragma(`wal_autocheckpoint = ${checkpointPages}`)
+  const used = useConnection(connection)
+  // SQLite makes the log when it first reads, and it stays the same file as long as this connection is open.
+  used.prepare('select 1 from sqlite_master').all()
+  const log = openSync(`${path}-wal`, 'r')
+  return {
+    db: used.db,
+    exec: statement => {
+      used.prepare(statement).run()
+    },
+    sync: () => syncFile(log),
+    close() {
+      closeSync(log)
+      connection.close()
+    },
+  }
+}
+
+const syncFile = promisify(fdatasync)
+
+function useConnection(connection: Connection) {
   connection.pragma('foreign_keys = on')
   connection.pragma('temp_store = memory')
   connection.pragma('cache_size = -16000')
-  if (mode === 'write') {
-    connection.pragma('journal_mode = wal')
-    connection.pragma('synchronous = full')
-  }
   const prepare = statementCache(connection)
-  const db = new Kysely<Tables>({
-    dialect: new SqliteDialect({ database: { prepare, close: () => connection.close() } }),
-  })
-  return {
-    db,
-    exec: statement => {
-      prepare(statement).run()
-    },
-    close: () => connection.close(),
-  }
+  const dialect = new SqliteDialect({ database: { prepare, close: () => connection.close() } })
+  return { db: new Kysely<Tables>({ dialect }), prepare, close: () => connection.close() }
 }
 
 /**

@@ -5,7 +5,7 @@ import { DataDirectoryBusy, lockDataDirectory } from '../../lib/store/lock.ts'
 
 const script = `
   import { lockDataDirectory } from ${JSON.stringify(new URL('../../lib/store/lock.ts', import.meta.url).href)}
-  lockDataDirectory(process.argv[1])
+  globalThis.release = lockDataDirectory(process.argv[1])
   console.log('locked')
   setInterval(() => {}, 1000)
 `
