@@ -11,7 +11,6 @@ interface Format {
 }
 
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
-const dotString = /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*$/
 
 /** A fully qualified host name in A-label form, as RFC 5321 §2.3.5 asks; lower case, so that it compares by `===`. */
 function domainFault(text: string): string | undefined {
@@ -24,16 +23,6 @@ function domainFault(text: string): string | undefined {
   if (repaired !== '' && repaired !== text && domainFault(repaired) === undefined)
     return `must be written "${repaired}"`
   return 'must be a host name: letters, digits and hyphens, in parts with dots between, such as "mail.example.com"'
-}
-
-function addressFault(text: string): string | undefined {
-  const cut = text.lastIndexOf('@')
-  const localPart = text.slice(0, Math.max(cut, 0))
-  if (cut < 1 || localPart.length > 64 || !dotString.test(localPart)) {
-    return 'must be one mail address, such as "operator@example.com"'
-  }
-  const fault = domainFault(text.slice(cut + 1))
-  return fault && `has a domain that ${fault}`
 }
 
 function pathFault(text: string): string | undefined {
@@ -71,7 +60,6 @@ const ipFault = (text: string) => (isIP(text) ? undefined : 'must be an IP addre
 /** Every form of text that a setting can ask for by `format`. */
 export const formats = {
   domain: { title: 'host name', fault: domainFault },
-  address: { title: 'mail address', fault: addressFault },
   path: { title: 'absolute path', fault: pathFault },
   'base-url': { title: 'http or https address', fault: baseUrlFault },
   listener: { title: 'address:port', fault: endpointFault },

@@ -64,13 +64,6 @@ export const settings = Type.Object(
           'Where clients reach the API, without a slash at the end; the signed addresses of attachments begin with it. Without it, http and the first address of http.listen.',
       }),
     ),
-    operator_address: Type.Optional(
-      text('address', {
-        examples: ['operator@example.com'],
-        description:
-          'Where mail to postmaster@ and abuse@ of every domain goes. Without it, to an inbox in the default pod.',
-      }),
-    ),
     log: table('What is written to standard error, as one JSON object a line.', {
       level: Type.Enum(logLevels, {
         default: 'info',

@@ -85,8 +85,7 @@ t.test('a configuration is frozen throughout, and no two share a part', async t 
 })
 
 t.test('what is printed loads again to the same', async t => {
-  const full = `operator_address = "o@example.com"
-base_url = "https://mail.example.com"
+  const full = `base_url = "https://mail.example.com"
 data_dir = "/srv/ünï \\"x\\"\\\\"
 smtp = { listen = ["127.0.0.1:0", "[::1]:0"], tls_certificate = "/c.pem", tls_key = "/k.pem", max_size = 0x10000 }
 http.trusted_proxies = ["10.0.0.0/8"]
@@ -110,9 +109,8 @@ t.test('the example file is that of the schema; it loads, and with every line ta
   t.strictSame({ ...defaults, hostname }, parseConfig(required, 'test.toml'))
 
   const whole = parseConfig(exampleConfig().replace(/^#(?=\w+ = )/gm, ''), 'example')
-  const { base_url, operator_address, ...settings } = whole
+  const { base_url, ...settings } = whole
   t.equal(base_url, 'https://mail.example.com')
-  t.equal(operator_address, 'operator@example.com')
   t.equal(settings.smtp.tls_key, '/etc/mailboxd/tls/privkey.pem')
   t.equal(settings.delivery.source_address, '192.0.2.1')
   for (const line of exampleConfig().split('\n')) t.ok(line.length <= 120, line)
@@ -205,7 +203,7 @@ t.test('each kind of fault is said with its path and its repair', async t => {
     ['[[smtp]]', 'smtp', /a list must be a table/],
     ['smtp = 2026-01-01', 'smtp', /must be a table/],
     ['log.level = 2026-01-01', 'log.level', /a date must be one of/],
-    ['operator_address = {}', 'operator_address', /a table must be a text/],
+    ['base_url = {}', 'base_url', /a table must be a text/],
     // values
     ['log.level = "inf"', 'log.level', /one of .*"info".*did you mean "info"\?/],
     ['delivery.mode = "smarthost"', 'delivery.mode', /one of "mx", "capture"$/],
