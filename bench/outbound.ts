@@ -1,0 +1,65 @@
+import { Pool } from 'undici'
+import type { SmtpSink } from '../test/support/smtp-sink.ts'
+import { type ProcessFigures, watchProcesses } from './process-figures.ts'
+import type { MailboxdSubject } from './subject/mailboxd.ts'
+
+export interface OutboundFigures {
+  readonly messages: number
+  /** Sends that got their 200, a second, over 20 HTTP connections. */
+  readonly sentPerSecond: number
+  /** Messages a second from the first send until the sink had all. */
+  readonly arrivedPerSecond: number
+  readonly load: ProcessFigures
+}
+
+const connections = 20
+const arrivalMs = 120_000
+const text = `${'A line of the text of a message. '.repeat(3)}\n`.repeat(10)
+
+/** Measures mailboxd from the API's send to smtp-sink, after a tenth of `messages` to warm up. */
+export async function measureOutbound(
+  subject: MailboxdSubject,
+  sink: SmtpSink,
+  messages: number,
+): Promise<OutboundFigures> {
+  const pool = new Pool(subject.api, { connections })
+  try {
+    const warming = Math.ceil(messages / 10)
+    await sendAll(pool, subject, 'warm', warming)
+    await sink.taken(warming, arrivalMs)
+
+    const watch = watchProcesses(subject.pid)
+    const startedAt = performance.now()
+    await sendAll(pool, subject, 'load', messages)
+    const sent = (performance.now() - startedAt) / 1000
+    await sink.taken(warming + messages, arrivalMs)
+    const arrived = (performance.now() - startedAt) / 1000
+    return {
+      messages,
+      sentPerSecond: messages / sent,
+      arrivedPerSecond: messages / arrived,
+      load: watch.stop(),
+    }
+  } finally {
+    await pool.close()
+  }
+}
+
+async function sendAll(pool: Pool, subject: MailboxdSubject, run: string, count: number): Promise<void> {
+  const numbers = Array.from({ length: count }, (_, n) => n).values()
+  const sendNext = async () => {
+    for (const n of numbers) await send(pool, subject, `${run}-${n}`)
+  }
+  await Promise.all(Array.from({ length: connections }, sendNext))
+}
+
+async function send(pool: Pool, { token, inboxId }: MailboxdSubject, key: string): Promise<void> {
+  const { statusCode, body } = await pool.request({
+    method: 'POST',
+    path: `/v1/inboxes/${inboxId}/send`,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'idempotency-key': key },
+    body: JSON.stringify({ to: `${key}@sink.test`, subject: key, body: text }),
+  })
+  const answer = await body.text()
+  if (statusCode !== 200) throw new Error(`send answered ${statusCode}: ${answer}`)
+}

@@ -1,0 +1,152 @@
+/**
+ * `npm run bench [-- [--json] [SUBJECT…]]`: measures mailboxd beside Postfix and smtp-server alone, on this machine in one run, the
+ * load generator on the same cores. Needs root for Postfix. All subjects unless told.
+ */
+import { cpus } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { without } from '../test/support/peers.ts'
+import { freePort } from '../test/support/ports.ts'
+import { startSmtpSink } from '../test/support/smtp-sink.ts'
+import { type InboundFigures, measureInbound } from './inbound.ts'
+import { measureOutbound, type OutboundFigures } from './outbound.ts'
+import { residentBytes } from './process-figures.ts'
+import { startMailboxdSubject, withoutMailboxd } from './subject/mailboxd.ts'
+import { startPostfixSubject } from './subject/postfix.ts'
+import { startSmtpServerSubject } from './subject/smtp-server.ts'
+import type { Subject } from './subject/subject.ts'
+import { table } from './table.ts'
+
+const subjects = ['smtp-server', 'postfix', 'mailboxd']
+const inboundMessages = 5000
+const outboundMessages = 2000
+const settleMs = 2000
+
+interface Figures {
+  readonly machine: string
+  readonly inbound: Record<string, InboundFigures>
+  readonly outbound?: OutboundFigures
+  readonly idle?: { readonly startMs: number; readonly rssBytes: number }
+  readonly skipped: readonly string[]
+}
+
+async function measure(wanted: readonly string[]): Promise<Figures> {
+  const inbound: Record<string, InboundFigures> = {}
+  const skipped: string[] = []
+  const measured = async (name: string, start: () => Promise<Subject>) => {
+    progress(`${name}, inbound`)
+    const subject = await start()
+    try {
+      inbound[name] = await measureInbound(subject, inboundMessages)
+    } finally {
+      await subject.stop()
+    }
+  }
+  const may = (name: string, missing: string | false) => {
+    if (!wanted.includes(name)) return false
+    if (missing) skipped.push(`${name}: ${missing}`)
+    return !missing
+  }
+
+  if (may('smtp-server', without('smtp-source'))) await measured('smtp-server', startSmtpServerSubject)
+  if (may('postfix', without('postfix', 'smtp-source'))) await measured('postfix', startPostfixSubject)
+  let own: Pick<Figures, 'outbound' | 'idle'> = {}
+  if (may('mailboxd', without('smtp-source', 'smtp-sink') || withoutMailboxd())) {
+    await measured('mailboxd', async () => startMailboxdSubject(await freePort('127.0.0.2')))
+    own = await measureOwn()
+  }
+  return {
+    machine: `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`,
+    inbound,
+    ...own,
+    skipped,
+  }
+}
+
+/** What only mailboxd does: from the API to a sink; and what it costs to stand there. */
+async function measureOwn(): Promise<Required<Pick<Figures, 'outbound' | 'idle'>>> {
+  progress('mailboxd, outbound')
+  const sink = await startSmtpSink('127.0.0.2', await freePort('127.0.0.2'))
+  try {
+    const mailboxd = await startMailboxdSubject(sink.port)
+    try {
+      await pause(settleMs)
+      const idle = { startMs: mailboxd.startMs, rssBytes: residentBytes(mailboxd.pid) }
+      return { idle, outbound: await measureOutbound(mailboxd, sink, outboundMessages) }
+    } finally {
+      await mailboxd.stop()
+    }
+  } finally {
+    await sink.stop()
+  }
+}
+
+function print({ machine, inbound, outbound, idle, skipped }: Figures): void {
+  const postfix = inbound.postfix
+  const megabytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(0)
+  const ratio = (rate: number) => (postfix ? `${(rate / postfix.deliveredPerSecond).toFixed(2)}×` : '')
+  console.log(`\n${machine}\n`)
+  console.log(
+    `Inbound: ${inboundMessages} messages of 4 kB, 20 connections; the load generator on the same cores\n`,
+  )
+  const head = [
+    'messages/s',
+    'accepted',
+    'in mailbox',
+    'to Postfix',
+    'own connection',
+    'p50 ms',
+    'p99 ms',
+    'CPU s',
+    'RSS MB',
+    'PSS MB',
+    'processes',
+  ]
+  const rows = Object.entries(inbound).map(([name, figures]) => [
+    name,
+    figures.acceptedPerSecond.toFixed(0),
+    figures.deliveredPerSecond.toFixed(0),
+    ratio(figures.deliveredPerSecond),
+    figures.acceptedPerSecondOwnConnection.toFixed(0),
+    figures.accept.p50Ms.toFixed(1),
+    figures.accept.p99Ms.toFixed(1),
+    figures.load.cpuSeconds.toFixed(2),
+    megabytes(figures.load.rssBytes),
+    megabytes(figures.load.pssBytes),
+    String(figures.load.processes),
+  ])
+  console.log(table(head, rows))
+  console.log(`
+accepted, in mailbox: connections kept; own connection: a new one for each message. p50, p99: final dot to 250.
+RSS, PSS: the peak of the sum over all processes; RSS counts a shared page in each of them, PSS once. smtp-server forgets all.`)
+  if (outbound) {
+    console.log(`\nOutbound: ${outboundMessages} sends over the API into smtp-sink, 20 connections\n`)
+    const { sentPerSecond, arrivedPerSecond, load } = outbound
+    const row = [
+      'mailboxd',
+      sentPerSecond.toFixed(0),
+      arrivedPerSecond.toFixed(0),
+      load.cpuSeconds.toFixed(2),
+    ]
+    console.log(
+      table(['messages/s', 'got 200', 'arrived', 'CPU s', 'RSS MB'], [[...row, megabytes(load.rssBytes)]]),
+    )
+  }
+  if (idle)
+    console.log(
+      `\nmailboxd idle: ${megabytes(idle.rssBytes)} MB; start to greeting: ${idle.startMs.toFixed(0)} ms`,
+    )
+  for (const reason of skipped) console.log(`\nnot measured: ${reason}`)
+}
+
+function progress(what: string): void {
+  process.stderr.write(`measuring ${what}\n`)
+}
+
+const { values, positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true })
+const unknown = positionals.filter(name => !subjects.includes(name))
+if (unknown.length > 0)
+  throw new Error(`no such subject: ${unknown.join(', ')}; there are ${subjects.join(', ')}`)
+const figures = await measure(positionals.length > 0 ? positionals : subjects)
+if (values.json) console.log(JSON.stringify(figures, null, 2))
+else print(figures)

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { kill } from '../../test/support/contained.ts'
+import { startDns } from '../../test/support/dns.ts'
+import { freePort, greeting } from '../../test/support/ports.ts'
+import { runProgram } from '../../test/support/program.ts'
+import { until } from '../../test/support/until.ts'
+import type { Subject } from './subject.ts'
+
+export interface MailboxdSubject extends Subject {
+  /** `http://address:port`, where the API answers. */
+  readonly api: string
+  readonly token: string
+  readonly inboxId: string
+  /** From the start of the process to the first byte of its greeting. */
+  readonly startMs: number
+}
+
+const built = (program: string) => fileURLToPath(new URL(`../../dist/bin/${program}.js`, import.meta.url))
+
+/** As a user runs it: the launcher chooses Node and its options. */
+const launcher = (program: string) => fileURLToPath(new URL(`../../bin/${program}`, import.meta.url))
+
+/** Why mailboxd cannot be measured, or false. */
+export function withoutMailboxd(): string | false {
+  return existsSync(built('mailboxd')) ? false : 'dist/bin/mailboxd.js is not built (npm run build)'
+}
+
+/** The built daemon in server mode, an inbox in it, and a DNS in which sink.test is delivered to 127.0.0.2:`sinkPort`. */
+export async function startMailboxdSubject(sinkPort: number): Promise<MailboxdSubject> {
+  const dir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
+  const dns = await startDns({
+    'sink.test': { MX: [{ priority: 10, exchange: 'mx.sink.test' }] },
+    'mx.sink.test': { A: ['127.0.0.2'] },
+  })
+  const address = '127.0.0.1'
+  const port = await freePort(address)
+  const httpPort = await freePort(address)
+  const config = join(dir, 'mailboxd.toml')
+  writeFileSync(
+    config,
+    `hostname = "mx.mailboxd.test"
+account_domain = "mailboxd.test"
+data_dir = "${join(dir, 'data')}"
+[smtp]
+listen = ["${address}:${port}"]
+[http]
+listen = ["${address}:${httpPort}"]
+requests_per_minute = 1000000
+[dns]
+servers = ["${dns.server}"]
+[delivery]
+port = ${sinkPort}
+mode = "mx"
+`,
+  )
+  const logFile = join(dir, 'log')
+  const log = openSync(logFile, 'a')
+  const startedAt = performance.now()
+  const child = spawn(launcher('mailboxd'), ['--config', config], {
+    stdio: ['ignore', log, log],
+  })
+  const stop = async () => {
+    child.kill('SIGTERM')
+    if (child.exitCode === null && child.signalCode === null) {
+      await Promise.race([once(child, 'exit'), new Promise(resolve => setTimeout(resolve, 15_000).unref())])
+    }
+    await kill(child)
+    await dns.close()
+    rmSync(dir, { recursive: true, force: true })
+  }
+  const ctl = async (...args: string[]): Promise<Record<string, unknown>> => {
+    const run = await runProgram(launcher('mailboxctl'), ['--config', config, '--json', ...args])
+    if (run.code !== 0) throw new Error(`mailboxctl ${args.join(' ')} ended with ${run.code}: ${run.stderr}`)
+    return JSON.parse(run.stdout)
+  }
+  try {
+    await greeting(address, port)
+    const startMs = performance.now() - startedAt
+    await until('mailboxd ready', () => readFileSync(logFile, 'utf8').includes('"msg":"ready"'))
+    const key = await ctl('key', 'create')
+    const inbox = await ctl('inbox', 'create', '--mailbox-name', 'bench')
+    return {
+      address,
+      port,
+      recipient: String(inbox.address),
+      pid: child.pid ?? 0,
+      api: `http://${address}:${httpPort}`,
+      token: String(key.token),
+      inboxId: String(inbox.id),
+      startMs,
+      stop,
+    }
+  } catch (error) {
+    const said = readFileSync(logFile, 'utf8').slice(-4000)
+    await stop()
+    throw new Error(`mailboxd did not start:\n${said}`, { cause: error })
+  }
+}

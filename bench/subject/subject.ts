@@ -1,0 +1,12 @@
+/** A mail server under measurement, running. */
+export interface Subject {
+  readonly address: string
+  readonly port: number
+  /** Whom the load is addressed to. */
+  readonly recipient: string
+  /** The root of its processes. */
+  readonly pid: number
+  /** How many messages it has put where their recipient finds them, or undefined when its 250 says that already. */
+  delivered?(): number
+  stop(): Promise<void>
+}
