@@ -1,8 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { limits } from '../base/limits.ts'
 
-export { singleLine as cleanHeaderText } from './header-text.ts'
-
 /** The header section of a message (RFC 5322 §2.2), its fields in the order in which they stand. */
 export interface Header {
   readonly fields: readonly HeaderField[]

@@ -3,26 +3,11 @@ declare module 'mailparser' {
   import type { Readable, Transform } from 'node:stream'
 
   export interface MailParserOptions {
-    skipHtmlToText?: boolean
-    skipTextToHtml?: boolean
-    skipTextLinks?: boolean
-    skipImageLinks?: boolean
     checksumAlgo?: string
     maxChildNodes?: number
     maxHeadSize?: number
     /** message/rfc822 is an attachment, whatever its disposition. */
     ignoreEmbedded?: boolean
-  }
-
-  /** One address, or a group of them. */
-  export interface ParsedAddress {
-    address?: string
-    name: string
-    group?: ParsedAddress[]
-  }
-
-  export interface ParsedAddresses {
-    value: ParsedAddress[]
   }
 
   export interface AttachmentStream {
@@ -53,6 +38,11 @@ declare module 'mailparser' {
   export interface Chunk {
     type: 'node' | 'data' | 'body'
     value?: Buffer
+    /** Of a node: what its header says. */
+    contentType?: string | false
+    disposition?: string | false
+    filename?: string | false
+    parentNode?: { multipart: string | false } | false
   }
 
   export interface HeaderLine {
@@ -65,8 +55,12 @@ declare module 'mailparser' {
     constructor(options?: MailParserOptions)
     tree: TreeNode | false
     curnode: TreeNode | false
+    /** Whether a text part that is no attachment was seen. */
+    hasText: boolean
+    hasHtml: boolean
     headers: Map<string, unknown> | false
     headerLines: HeaderLine[] | false
+    splitter: { compareBoundary(line: Buffer, start: number, boundary: Buffer): 1 | 2 | false }
     getTextContent(): TextContent
     processChunk(chunk: Chunk, done: (error?: Error) => void): void
   }

@@ -1,33 +1,19 @@
 import { finished, Readable } from 'node:stream'
-import type { AttachmentStream, HeaderLine, MailParser, ParsedAddresses, TreeNode } from 'mailparser'
+import type { AttachmentStream, MailParser } from 'mailparser'
 import { limits } from '../base/limits.ts'
 import { bodyText } from './body-text.ts'
-import { parseDate } from './date.ts'
+import { chunksOf } from './chunks.ts'
 import { receivedFilename } from './filename.ts'
+import { repairHeader } from './header-repair.ts'
 import { singleLine } from './header-text.ts'
-import { addressNames, type Mailbox, mailboxes } from './mailbox.ts'
-import { readMessageIds, readReferences } from './message-id.ts'
+import { type MessageFields, readFields } from './message-fields.ts'
+import { acceptPadding, boundParts } from './parser-bounds.ts'
 
 /** What a message says of itself, safe to store and to show: one line where it is one, no NUL, nothing unbounded. */
-export interface ParsedMessage {
-  /** Message-IDs are in angle brackets. */
-  readonly rfcMessageId: string | null
-  readonly inReplyTo: readonly string[]
-  /** From the first to the last; of a longer chain the first and the newest. */
-  readonly references: readonly string[]
-  readonly from: Mailbox | null
-  readonly sender: Mailbox | null
-  readonly to: readonly Mailbox[]
-  readonly cc: readonly Mailbox[]
-  readonly replyTo: readonly Mailbox[]
-  /** Display names on From, To and Cc by lower-case address. */
-  readonly addressNames: Readonly<Record<string, string>> | null
-  readonly subject: string
+export interface ParsedMessage extends MessageFields {
   /** Made from the HTML where the message has no text; empty when it has neither. */
   readonly text: string
   readonly html: string
-  /** ISO; null when the field is missing or says no date. */
-  readonly date: string | null
   readonly attachments: readonly ParsedAttachment[]
   /** What could not be read, in words for the log. */
   readonly problems: readonly string[]
@@ -127,35 +113,6 @@ function mediaType(text: string | false): string {
   return text && /^[\w!#$&^.+-]{1,63}\/[\w!#$&^.+-]{1,63}$/.test(text) ? text : 'application/octet-stream'
 }
 
-type Fields = Omit<ParsedMessage, 'text' | 'html' | 'attachments' | 'problems'>
-
-function readFields({ headers, headerLines }: MailParser): Fields {
-  const fields = headers || new Map<string, unknown>()
-  const lists = (name: string) =>
-    [fields.get(name) ?? []].flat().flatMap(each => mailboxes((each as ParsedAddresses).value))
-  const text = (name: string) => [fields.get(name) ?? []].flat().filter(each => typeof each === 'string')
-  const [from, sender, to, cc] = [lists('from'), lists('sender'), lists('to'), lists('cc')]
-  return {
-    rfcMessageId: readMessageIds(text('message-id').join(' '))[0] ?? null,
-    inReplyTo: readReferences(text('in-reply-to').join(' ')),
-    references: readReferences(text('references').join(' ')),
-    from: from[0] ?? null,
-    sender: sender[0] ?? null,
-    to,
-    cc,
-    replyTo: lists('reply-to'),
-    addressNames: addressNames([...from, ...to, ...cc]),
-    subject: singleLine(text('subject').join(' ')),
-    date: readDate(headerLines || []),
-  }
-}
-
-/** From the field itself: mailparser makes the present moment of a date that is none. */
-function readDate(lines: readonly HeaderLine[]): string | null {
-  const field = lines.find(({ key }) => key === 'date')?.line ?? ''
-  return parseDate(field.slice(field.indexOf(':') + 1).replace(/\s+/g, ' '))
-}
-
 /** Larger raws are read in pieces, with turns of the event loop between them. */
 const sliceBytes = 64 * 1024
 
@@ -175,23 +132,28 @@ async function read(
   // Costs 150 ms, which commands that read no message need not spend.
   const { MailParser } = await import('mailparser')
   const parser = new MailParser({
-    skipImageLinks: true,
     checksumAlgo: 'sha1',
     ignoreEmbedded: true,
-    maxChildNodes: limits.mimeParts,
-    maxHeadSize: limits.headerBytes + '\r\n'.length,
+    // Only a stop: it would end the reading before the parts of the same chunk were read (boundParts does not).
+    maxChildNodes: 20 * limits.mimeParts,
+    // A repaired header is longer than what came.
+    maxHeadSize: 4 * limits.headerBytes,
   })
   // Of text and HTML the parser would make each other without a bound (lib/mail/body-text.ts does).
   parser.getTextContent = () => ({ type: 'text' })
-  boundTextParts(parser)
+  // One buffer, when there are any bytes.
   const start: Buffer[] = []
   const source = Readable.from(slices(raw, start), { objectMode: false, highWaterMark: sliceBytes })
   const { promise, resolve, reject } = Promise.withResolvers<Reading>()
   const settle = (problem?: string) => {
     resolve({ parser, problem, start: Buffer.concat(start) })
     source.destroy()
+    // The source can't, while it waits for the next chunk.
+    if (!Buffer.isBuffer(raw)) raw.destroy()
     parser.destroy()
   }
+  boundParts(parser, settle)
+  acceptPadding(parser)
   parser.on('error', (error: Error) => settle(error.message))
   parser.on('end', () => settle())
   parser.on('data', (data: AttachmentStream | { type: 'text' }) => {
@@ -208,33 +170,24 @@ async function read(
   return { done: promise, stop: settle }
 }
 
-/** The raw in pieces; the first of them are kept in `start`. Ends the stream that it reads from. */
+/** The raw in pieces, its header in the first of them, which are kept in `start`. Ends the stream that it reads from. */
 async function* slices(raw: Buffer | Readable, start: Buffer[]): AsyncGenerator<Buffer> {
-  let kept = 0
-  for await (const chunk of Buffer.isBuffer(raw) ? [raw] : (raw as AsyncIterable<Buffer>)) {
+  let held: Buffer | undefined = Buffer.alloc(0)
+  for await (const chunk of Buffer.isBuffer(raw) ? [raw] : chunksOf(raw)) {
     for (let at = 0; at < chunk.length; at += sliceBytes) {
       const slice = chunk.subarray(at, at + sliceBytes)
-      if (kept < limits.headerBytes) start.push(slice)
-      kept += slice.length
-      yield slice
-    }
-  }
-}
-
-/** Of a very long text part the rest is passed over: its bytes are decoded at one go. */
-function boundTextParts(parser: MailParser): void {
-  const process = parser.processChunk.bind(parser)
-  const taken = new WeakMap<TreeNode, number>()
-  parser.processChunk = (chunk, done) => {
-    const part = parser.curnode
-    if (chunk.type === 'body' && part && !part.isAttachment) {
-      const bytes = (taken.get(part) ?? 0) + (chunk.value?.length ?? 0)
-      taken.set(part, bytes)
-      if (bytes > limits.textPartBytes) {
-        setImmediate(done)
-        return
+      if (held === undefined) {
+        yield slice
+        continue
       }
+      held = held.length === 0 ? slice : Buffer.concat([held, slice])
+      if (held.length < limits.headerBytes) continue
+      start.push(held)
+      yield repairHeader(held)
+      held = undefined
     }
-    process(chunk, done)
   }
+  if (held === undefined || held.length === 0) return
+  start.push(held)
+  yield repairHeader(held)
 }

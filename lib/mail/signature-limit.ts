@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream'
 import { limits } from '../base/limits.ts'
+import { inSlices } from './attachment-part.ts'
+import { chunksOf } from './chunks.ts'
 
 /**
  * The message with no more DKIM-Signature fields than we check, the topmost ones: mailauth checks them all, each with a
@@ -7,12 +9,14 @@ import { limits } from '../base/limits.ts'
  * out to notice.
  */
 export function limitSignatures(raw: Buffer | Readable): Buffer | Readable {
-  return Buffer.isBuffer(raw) ? withoutExcess(raw) : Readable.from(limited(raw), { objectMode: false })
+  if (!Buffer.isBuffer(raw)) return Readable.from(limited(raw), { objectMode: false })
+  const bytes = withoutExcess(raw)
+  return bytes.length > limits.sliceBytes ? inSlices(bytes, limits.sliceBytes) : bytes
 }
 
 async function* limited(raw: Readable): AsyncGenerator<Buffer> {
   let start: Buffer | undefined = Buffer.alloc(0)
-  for await (const chunk of raw as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(raw)) {
     if (start === undefined) {
       yield chunk
       continue

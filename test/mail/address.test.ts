@@ -76,7 +76,8 @@ t.test('what is none', async t => {
     'a'.repeat(1_000_000),
     `"${'\\'.repeat(200)}@example.com`,
   ]
-  for (const text of bad) t.equal(parseAddress(text), undefined, JSON.stringify(text.slice(0, 60)))
+  for (const text of bad)
+    t.equal(parseAddress(text), undefined, JSON.stringify(text.slice(0, 60)).replace(/[^ -~]/g, '?'))
 })
 
 t.test('one form to compare', async t => {
