@@ -25,75 +25,68 @@ export class DiskFailed extends Error {
 
 /**
  * All writes that are waiting go into one SQLite transaction, each in its own savepoint; one that throws rolls back
- * alone. A commit only appends to the write-ahead log; the fsync runs off the event loop, one at a time, for all that
- * was committed before it began. A write's promise resolves after that fsync and not before.
+ * alone. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for
+ * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before.
  */
 export function createGroupCommit(target: CommitTarget) {
   let waiting: Waiting[] = []
   let draining: Promise<void> | undefined
-  let unsynced: { settle: () => void; reject: (error: unknown) => void }[] = []
-  let syncing: Promise<void> | undefined
   let failure: DiskFailed | undefined
-
-  const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
   async function drain(): Promise<void> {
     // After the callbacks of this turn of the event loop, so that writes of many sessions meet in one transaction.
-    await nextTurn()
+    await new Promise<void>(resolve => setImmediate(resolve))
     while (waiting.length > 0) {
       const batch = waiting.slice(0, writesPerTransaction)
       waiting = waiting.slice(writesPerTransaction)
-      await transact(batch)
-      // Between two transactions the sockets get their turn.
-      if (waiting.length > 0) await nextTurn()
+      await commit(batch)
     }
     draining = undefined
   }
 
-  /** The work awaits nothing but queries, which SQLite answers at once: nothing else runs in between. */
-  async function transact(batch: readonly Waiting[]): Promise<void> {
-    const settled: typeof unsynced = []
+  async function commit(batch: readonly Waiting[]): Promise<void> {
+    let settle: (() => void)[]
     try {
-      if (failure) throw failure
-      target.exec('begin immediate')
+      settle = await transact(batch)
+      await target.sync().catch(error => {
+        // After a failed fsync the kernel may have dropped the pages, and a second one would lie.
+        failure = new DiskFailed('the disk failed to keep what was written; restart when it is mended', {
+          cause: error,
+        })
+        throw failure
+      })
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+      return
+    }
+    for (const one of settle) one()
+  }
+
+  /** The work awaits nothing but queries, which SQLite answers at once: nothing else runs in between. */
+  async function transact(batch: readonly Waiting[]): Promise<(() => void)[]> {
+    if (failure) throw failure
+    const settle: (() => void)[] = []
+    target.exec('begin immediate')
+    try {
       for (const { work, resolve, reject } of batch) {
         target.exec('savepoint one')
         try {
           const value = await work(target.db)
-          target.exec('release one')
-          settled.push({ settle: () => resolve(value), reject })
+          settle.push(() => resolve(value))
         } catch (error) {
           // Some faults (disk full, I/O) make SQLite roll back the whole transaction; then this throws too
           // and the whole batch fails, which is the truth.
           target.exec('rollback to one')
-          target.exec('release one')
-          settled.push({ settle: () => reject(error), reject })
+          settle.push(() => reject(error))
         }
+        target.exec('release one')
       }
       target.exec('commit')
     } catch (error) {
       rollBack(target)
-      for (const { reject } of batch) reject(error)
-      return
+      throw error
     }
-    unsynced.push(...settled)
-    syncing ??= syncAll()
-  }
-
-  async function syncAll(): Promise<void> {
-    while (unsynced.length > 0) {
-      const batch = unsynced
-      unsynced = []
-      try {
-        await target.sync()
-        for (const { settle } of batch) settle()
-      } catch (error) {
-        // After a failed fsync the kernel may have dropped the pages, and a second one would lie.
-        failure = new DiskFailed('the disk failed to keep what was written; restart when it is mended', { cause: error })
-        for (const { reject } of batch) reject(failure)
-      }
-    }
-    syncing = undefined
+    return settle
   }
 
   return {
@@ -105,7 +98,7 @@ export function createGroupCommit(target: CommitTarget) {
     },
     /** Resolves when nothing is waiting or under way. */
     async idle(): Promise<void> {
-      while (draining || syncing) await (draining ?? syncing)
+      while (draining) await draining
     },
   }
 }
@@ -114,6 +107,6 @@ function rollBack(target: CommitTarget): void {
   try {
     target.exec('rollback')
   } catch {
-    // There is no transaction any more: SQLite rolled it back itself, or it never began.
+    // There is no transaction any more: SQLite rolled it back itself.
   }
 }
