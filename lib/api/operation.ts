@@ -22,8 +22,8 @@ export interface Context<Query, Body> {
 export interface Download {
   readonly contentType: string
   readonly sizeBytes: number | undefined
-  /** Makes the answer a file to save. */
-  readonly filename?: string
+  /** What the file is called that the answer is to be saved as. */
+  readonly filename: string
   readonly content: Readable
 }
 
@@ -74,13 +74,13 @@ export function openOperation<Query extends TObject>(
   declared: Declaration<Query, TObject> & {
     readonly access: 'anyone'
     handle(
-      context: Omit<Context<Type.Static<Query>, Record<string, never>>, 'caller'> & {
+      context: Omit<Context<Type.Static<Query>, Record<string, unknown>>, 'caller'> & {
         caller: Caller | undefined
       },
     ): Promise<unknown>
   },
 ): Operation {
-  return declared as unknown as Operation
+  return declared as Operation
 }
 
 /** Every code that the operation can give, and no other: its own and those that follow from how it is declared. */

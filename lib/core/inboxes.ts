@@ -1,7 +1,7 @@
 import { isId } from '../base/ids.ts'
 import { Problem } from '../base/problem.ts'
 import { normaliseDomain } from '../mail/address.ts'
-import { cleanHeaderText } from '../mail/header.ts'
+import { singleLine } from '../mail/header-text.ts'
 import type { Inbox, InboxChange, InboxCreation } from '../model/inbox.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { revokeInboxApiKeys } from '../store/api-keys.ts'
@@ -14,6 +14,7 @@ import type { App } from './app.ts'
 import { type Caller, operator, reachesInbox, reachesPod } from './caller.ts'
 import { isReservedName, randomMailboxName, requireMailboxName } from './mailbox-name.ts'
 import { findPodByName } from './pods.ts'
+import { systemAddress } from './recipient.ts'
 
 function present(row: InboxRow): Inbox {
   const { id, podId, address, displayName, createdAt } = row
@@ -61,10 +62,7 @@ export async function listInboxes(
   return { rows: rows.map(present), total }
 }
 
-/**
- * @throws Problem `invalid_mailbox_name`, `invalid_pod`, `invalid_domain`, `address_taken`;
- *   `forbidden` when a pod key names another pod
- */
+/** @throws Problem `invalid_mailbox_name`, `invalid_domain`, `address_taken`; `invalid_pod`, also to a pod key that names another pod */
 export async function createInbox(app: App, caller: Caller, request: InboxCreation): Promise<Inbox> {
   const name = request.mailboxName === undefined ? undefined : requireMailboxName(request.mailboxName)
   const domain = normaliseDomain(request.domain ?? app.config.account_domain)
@@ -90,7 +88,7 @@ export async function insertInbox(
     id: app.ids.next(),
     podId: inbox.podId,
     address: inbox.address,
-    displayName: inbox.displayName === null ? null : cleanHeaderText(inbox.displayName),
+    displayName: inbox.displayName === null ? null : singleLine(inbox.displayName),
     inboundCount: 0,
     outboundCount: 0,
     threadCount: 0,
@@ -136,7 +134,7 @@ export async function changeInbox(app: App, caller: Caller, id: string, change: 
   return app.store.write(async db => {
     const row = await getInboxRow(db, caller, id)
     if (change.displayName === undefined) return present(row)
-    const displayName = change.displayName === null ? null : cleanHeaderText(change.displayName)
+    const displayName = change.displayName === null ? null : singleLine(change.displayName)
     await inboxes.updateInbox(db, row.id, { displayName })
     return present({ ...row, displayName })
   })
@@ -152,6 +150,10 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
     if (!row) throw noSuchInbox()
     if (!reachesInbox(caller, row))
       throw new Problem('forbidden', "This inbox belongs to another pod than the key's.")
+    // RFC 5321 §4.5.1: the mail of postmaster must always find a place, and no address is ever given out again.
+    if (row.address === systemAddress(app)) {
+      throw new Problem('forbidden', 'This inbox takes the mail of postmaster and abuse and must stay.')
+    }
     const now = app.clock.now().toISOString()
     await inboxes.deleteInbox(db, row, now)
     await revokeInboxApiKeys(db, row.id, now)

@@ -5,6 +5,7 @@ import type { Pod, PodChange } from '../model/pod.ts'
 import { deletePodApiKeys } from '../store/api-keys.ts'
 import type { Db } from '../store/dialect.ts'
 import { hasPodDomains } from '../store/domains.ts'
+import { moveDeletedInboxes } from '../store/inboxes.ts'
 import * as pods from '../store/pods.ts'
 import type { PodRow } from '../store/tables.ts'
 import type { App } from './app.ts'
@@ -87,6 +88,8 @@ export async function deletePod(app: App, caller: Caller, idOrClientId: string):
     if (row.inboxCount > 0) throw new Problem('pod_not_empty')
     if (await hasPodDomains(db, row.id)) throw new Problem('pod_has_domains')
     await deletePodApiKeys(db, row.id)
+    const heir = await pods.findDefaultPod(db)
+    if (heir) await moveDeletedInboxes(db, row.id, heir.id)
     await pods.deletePod(db, row.id)
   })
 }

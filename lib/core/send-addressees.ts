@@ -21,7 +21,8 @@ export function readAddressees(request: SendRequest, sender: string): Addressees
   const replyTo = request.replyTo === undefined ? null : requireAddress(request.replyTo, '/replyTo')
   const all = [...new Set([to, ...cc, ...bcc])]
   if (all.length > limits.sendRecipients) {
-    throw new Problem('invalid_request', `A message goes to at most ${limits.sendRecipients} recipients.`)
+    const message = `A message goes to at most ${limits.sendRecipients} recipients.`
+    throw new Problem('invalid_request', message, { details: [{ path: '', message }] })
   }
   const self = all.find(address => baseAddress(address) === sender)
   if (self !== undefined) {

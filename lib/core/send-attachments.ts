@@ -1,12 +1,9 @@
 import { limits } from '../base/limits.ts'
 import { Problem } from '../base/problem.ts'
+import { attachmentType, type OutgoingAttachment } from '../mail/attachment-part.ts'
+import { receivedFilename } from '../mail/filename.ts'
 import type { AttachmentUpload } from '../model/send.ts'
-
-export interface OutgoingAttachment {
-  readonly filename: string
-  readonly contentType: string
-  readonly content: Buffer
-}
+import type { StoredAttachment } from './messages.ts'
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
@@ -28,4 +25,14 @@ export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingA
   const sizeBytes = attachments.reduce((sum, attachment) => sum + attachment.content.length, 0)
   if (sizeBytes > limits.attachmentsBytes) throw new Problem('attachments_too_large')
   return attachments
+}
+
+/** What the row says of an attachment: the same as if it had come in, so that its URL and its type are sound. */
+export function storedAttachment(attachment: OutgoingAttachment, index: number): StoredAttachment {
+  const contentType = attachmentType(attachment.contentType, attachment.content).replace(/;.*/, '')
+  return {
+    filename: receivedFilename(attachment.filename, contentType, index + 1),
+    contentType,
+    sizeBytes: attachment.content.length,
+  }
 }

@@ -5,6 +5,7 @@ import { durationMs } from '../config/duration.ts'
 import { domainOf } from '../mail/address.ts'
 import { composeMessage } from '../mail/compose.ts'
 import { signDkim } from '../mail/dkim.ts'
+import { singleLine } from '../mail/header-text.ts'
 import { replySubject, replyThreading } from '../mail/thread.ts'
 import type { SendRequest, SendResult } from '../model/send.ts'
 import { insertDeliveries } from '../store/deliveries.ts'
@@ -18,9 +19,10 @@ import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
 import { once } from './idempotency.ts'
 import { getInboxRow } from './inboxes.ts'
+import type { StoredAttachment } from './messages.ts'
 import { keepBytes } from './raws.ts'
 import { type Addressees, readAddressees } from './send-addressees.ts'
-import { readAttachments } from './send-attachments.ts'
+import { readAttachments, storedAttachment } from './send-attachments.ts'
 import { type Body, bodyOf } from './send-body.ts'
 import { getThreadRow } from './threads.ts'
 
@@ -37,6 +39,8 @@ export async function send(
   request: SendRequest,
   key: string | undefined,
 ): Promise<SendResult> {
+  // Before the key is looked up: what was answered to another inbox's key is no one else's to read.
+  await getInboxRow(app.store.read, caller, inboxId)
   if (key === undefined) return sendNow(app, caller, inboxId, request, async () => {})
   const repeatable = { caller, key, request: { inboxId: inboxId.toLowerCase(), request } }
   return once(app, repeatable, remember => sendNow(app, caller, inboxId, request, remember))
@@ -82,11 +86,7 @@ async function sendNow(
     addressees,
     body,
     rfcMessageId: composed.rfcMessageId,
-    attachments: attachments.map(({ filename, contentType, content }) => ({
-      filename,
-      contentType,
-      sizeBytes: content.length,
-    })),
+    attachments: attachments.map(storedAttachment),
     thread: reply?.thread,
     ...header,
   }
@@ -121,7 +121,7 @@ async function findReply(app: App, caller: Caller, inbox: InboxRow, request: Sen
 }
 
 function subjectOf(request: SendRequest, thread: ThreadRow | undefined): string {
-  if (request.subject !== undefined) return request.subject
+  if (request.subject !== undefined) return singleLine(request.subject)
   if (!thread) {
     const message = 'subject is required unless threadId makes this a reply.'
     throw new Problem('invalid_request', message, { details: [{ path: '/subject', message }] })
@@ -130,7 +130,11 @@ function subjectOf(request: SendRequest, thread: ThreadRow | undefined): string 
 }
 
 function readThreading(parent: MessageRow) {
-  return { rfcMessageId: parent.rfcMessageId, references: JSON.parse(parent.references) as string[] }
+  return {
+    rfcMessageId: parent.rfcMessageId,
+    references: JSON.parse(parent.references) as string[],
+    inReplyTo: parent.inReplyTo,
+  }
 }
 
 async function sign(app: App, inbox: InboxRow, raw: Buffer, signedAt: Date): Promise<Buffer> {
@@ -153,7 +157,7 @@ interface Outgoing {
   readonly addressees: Addressees
   readonly body: Body
   readonly rfcMessageId: string
-  readonly attachments: readonly { filename: string; contentType: string; sizeBytes: number }[]
+  readonly attachments: readonly StoredAttachment[]
   readonly subject: string
   readonly inReplyTo: string | null
   readonly references: readonly string[]

@@ -7,7 +7,10 @@ export function jsonBody(bytes: number): Middleware {
   const parse = bodyParser({
     enableTypes: ['json'],
     jsonLimit: bytes,
-    onError(error) {
+    onError(error, context) {
+      // What is left of the body is read past, or the connection would stand still; Node bounds how long it may take.
+      context.req.unpipe()
+      context.req.resume()
       throw problemOf(error)
     },
   })
@@ -17,10 +20,11 @@ export function jsonBody(bytes: number): Middleware {
   }
 }
 
-/** A body of another type would be read as an empty one. */
+/** A body of another type, or of none, would be read as an empty one. */
 function requireJson(context: Context): void {
-  const hasBody = context.request.length !== 0 && context.request.get('content-type') !== ''
-  if (hasBody && !context.is('application/json', '+json')) throw new Problem('unsupported_media_type')
+  const type = context.is('application/json', '+json')
+  const hasBody = type !== null && context.request.length !== 0
+  if (hasBody && type === false) throw new Problem('unsupported_media_type')
 }
 
 function problemOf(error: Error): Error {
@@ -32,5 +36,7 @@ function problemOf(error: Error): Error {
     })
   }
   if (status === 415) return new Problem('unsupported_media_type')
+  // What zlib says of a body that is not compressed as Content-Encoding says, and the system of one that breaks off.
+  if ('code' in error) return new Problem('invalid_request', 'The body can not be read to its end.')
   return error
 }

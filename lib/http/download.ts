@@ -6,7 +6,7 @@ export function answerDownload(context: Context, download: Download): void {
   context.set('X-Content-Type-Options', 'nosniff')
   context.set('Content-Security-Policy', "default-src 'none'; sandbox")
   context.set('Cache-Control', 'private, no-store')
-  if (download.filename !== undefined) context.attachment(download.filename)
+  context.attachment(download.filename)
   // Set after attachment(), which guesses a type by the name.
   context.set('Content-Type', safeContentType(download.contentType))
   if (download.sizeBytes !== undefined) context.length = download.sizeBytes

@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import type { Log } from '../base/log.ts'
 import { Problem, statusOf } from '../base/problem.ts'
+import { answerJson } from './json.ts'
 
 /** Answers whatever is thrown further in: a Problem as it is; all else is a bug, logged here once, and a 500. */
 export function answerProblems(log: Log): Middleware {
@@ -18,6 +19,8 @@ export function answerProblems(log: Log): Middleware {
 export function answerProblem(context: Context, problem: Problem): void {
   const { retryAfterSeconds, ...more } = problem.more
   if (typeof retryAfterSeconds === 'number') context.set('Retry-After', String(retryAfterSeconds))
+  // RFC 9110 §15.5.2
+  if (problem.code === 'unauthorized') context.set('WWW-Authenticate', 'Bearer')
   context.status = statusOf(problem.code)
-  context.body = { error: problem.code, message: problem.message, ...more }
+  answerJson(context, { error: problem.code, message: problem.message, ...more })
 }

@@ -17,7 +17,8 @@ export function readQuery(parameters: URLSearchParams, schema: TObject): Record<
 
 function readValue(text: string, declared: object): unknown {
   const type = 'type' in declared ? declared.type : undefined
-  if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text)
+  // Beyond what a number holds exactly, one is as large as any other.
+  if (type === 'integer' && /^-?\d+$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   return text
 }

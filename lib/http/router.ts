@@ -1,4 +1,4 @@
-import Router from '@koa/router'
+import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import type { Download, Operation } from '../api/operation.ts'
@@ -8,6 +8,7 @@ import { type Caller, requireAccess } from '../core/caller.ts'
 import { callerOf } from './auth.ts'
 import { jsonBody } from './body.ts'
 import { answerDownload } from './download.ts'
+import { answerJson } from './json.ts'
 import { readQuery } from './query.ts'
 import type { Throttle } from './throttle.ts'
 import { compileValidator } from './validate.ts'
@@ -24,54 +25,83 @@ export interface RouterParts {
   readonly clientAddress: (context: Context) => string
 }
 
+/** What the handlers of one request hand on. */
+interface State {
+  /** Who asks; undefined only where no key is needed. */
+  caller: Caller | undefined
+}
+type Handler = RouterMiddleware<State>
+
 /** Gives `koa` the routes of all operations; 404 and 405 for what is none of them. */
 export function useRoutes(koa: Koa, parts: RouterParts): void {
-  const router = new Router()
+  const router = new Router<State>({ sensitive: true })
   const methods = new Map<string, string[]>()
   for (const one of parts.operations) {
     const path = one.path.replaceAll(/\{(\w+)\}/g, ':$1')
     router.register(path, [one.method], handlersOf(parts, one))
-    methods.set(path, [...(methods.get(path) ?? []), one.method.toUpperCase()])
+    const allowed = one.method === 'get' ? ['GET', 'HEAD'] : [one.method.toUpperCase()]
+    methods.set(path, [...(methods.get(path) ?? []), ...allowed])
   }
   koa.use(router.routes())
   koa.use(refuseUnknown(router, methods))
 }
 
-function handlersOf(parts: RouterParts, one: Operation): Middleware[] {
-  const readBody = one.body ? [jsonBody(one.bodyBytes ?? bodyBytesUnlessSaid)] : []
+function handlersOf(parts: RouterParts, one: Operation): Handler[] {
+  const readBody: Handler[] = one.body ? [jsonBody(one.bodyBytes ?? bodyBytesUnlessSaid)] : []
   const validateBody = one.body && compileValidator(one.body, 'body')
   const validateQuery = one.query && compileValidator(one.query, 'query')
   const { query: querySchema } = one
 
-  const authenticate: Middleware = async (context, next) => {
+  const limitFailures: Handler = async (context, next) => {
+    try {
+      await next()
+    } catch (error) {
+      if (error instanceof Problem && error.code === 'unauthorized') {
+        takeOrRefuse(parts.perAddress, parts.clientAddress(context))
+      }
+      throw error
+    }
+  }
+
+  const authenticate: Handler = async (context, next) => {
     const caller = await callerOf(parts.app, context.get('authorization') || undefined)
     if (caller) takeOrRefuse(parts.perKey, caller.keyId ?? '')
-    else if (one.access !== 'anyone') {
-      takeOrRefuse(parts.perAddress, parts.clientAddress(context))
-      context.set('WWW-Authenticate', 'Bearer')
-      throw new Problem('unauthorized')
-    }
+    else if (one.access !== 'anyone') throw new Problem('unauthorized')
     if (caller && one.access !== 'anyone') requireAccess(caller, one.access)
     context.state.caller = caller
     await next()
   }
 
-  const handle: Middleware = async context => {
+  const handle: Handler = async context => {
     const answer = await one.handle({
       app: parts.app,
+      // An operation that needs a key is not reached without one; the others take undefined.
       caller: context.state.caller as Caller,
-      params: (context as unknown as { params: Record<string, string> }).params,
+      params: paramsOf(context),
       query:
-        querySchema && validateQuery ? validateQuery(readQuery(context.URL.searchParams, querySchema)) : {},
-      body: validateBody ? validateBody(context.request.body ?? {}) : {},
+        querySchema && validateQuery
+          ? validateQuery(readQuery(new URLSearchParams(context.querystring), querySchema))
+          : {},
+      body: validateBody ? validateBody(context.request.body ?? {}, isSmall(context)) : {},
       header: name => context.get(name) || undefined,
     })
     context.status = one.success.status
     if ('download' in one.success) answerDownload(context, answer as Download)
     else if (one.success.status === 204) context.body = null
-    else context.body = answer
+    else answerJson(context, answer)
   }
-  return [authenticate, ...readBody, handle]
+  return [limitFailures, authenticate, ...readBody, handle]
+}
+
+/** Nothing has a NUL in its name, and a database may not be asked for one. */
+function paramsOf({ params }: RouterContext<State>): Record<string, string> {
+  if (Object.values(params).some(value => value.includes('\0'))) throw new Problem('not_found')
+  return params
+}
+
+/** Whether all that is wrong with the body may be told: a large one could have millions of faults. */
+function isSmall(context: Context): boolean {
+  return (context.request.length ?? Number.POSITIVE_INFINITY) <= bodyBytesUnlessSaid
 }
 
 function takeOrRefuse(throttle: Throttle, name: string): void {
@@ -79,7 +109,7 @@ function takeOrRefuse(throttle: Throttle, name: string): void {
   if (retryAfterSeconds > 0) throw new Problem('rate_limit_exceeded', undefined, { retryAfterSeconds })
 }
 
-function refuseUnknown(router: Router, methods: ReadonlyMap<string, readonly string[]>): Middleware {
+function refuseUnknown(router: Router<State>, methods: ReadonlyMap<string, readonly string[]>): Middleware {
   return context => {
     const allowed = new Set(
       router.match(context.path, context.method).path.flatMap(layer => methods.get(String(layer.path)) ?? []),

@@ -5,6 +5,7 @@ import { operations } from '../api/index.ts'
 import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { createClientAddress } from './client-address.ts'
+import { refuseMalformed } from './malformed.ts'
 import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
 import { createThrottle } from './throttle.ts'
@@ -28,6 +29,8 @@ export function createHttpDoor(app: App): HttpDoor {
   koa.use(async (context, next) => {
     const started = app.clock.monotonicMs()
     await next()
+    // Or the connection would be waited for until the client closes it.
+    if (isStopping) context.set('Connection', 'close')
     app.log.debug(
       {
         method: context.method,
@@ -39,11 +42,8 @@ export function createHttpDoor(app: App): HttpDoor {
     )
   })
   koa.use(answerProblems(app.log))
-  koa.use(async (context, next) => {
-    if (isStopping) {
-      context.set('Connection', 'close')
-      throw new Problem('unavailable')
-    }
+  koa.use(async (_context, next) => {
+    if (isStopping) throw new Problem('unavailable')
     await next()
   })
   useRoutes(koa, {
@@ -58,7 +58,12 @@ export function createHttpDoor(app: App): HttpDoor {
 
   return {
     listen(host, port) {
-      const server = createServer(koa.callback())
+      const handle = koa.callback()
+      const server = createServer((request, response) => {
+        request.url = originForm(request.url ?? '')
+        return handle(request, response)
+      })
+      server.on('clientError', refuseMalformed)
       servers.push(server)
       return new Promise((resolve, reject) => {
         server.once('error', reject)
@@ -81,4 +86,11 @@ export function createHttpDoor(app: App): HttpDoor {
       )
     },
   }
+}
+
+/** The request target as a path (RFC 9112 §3.2.2); `*`, where nothing is, for one that no URL could be. */
+function originForm(target: string): string {
+  if (target.startsWith('/')) return target
+  const url = URL.parse(target)
+  return url ? `${url.pathname}${url.search}` : '*'
 }

@@ -2,18 +2,27 @@ import { Ajv, type ErrorObject } from 'ajv'
 import type { TObject } from 'typebox'
 import { Problem } from '../base/problem.ts'
 
-/** Gives the value when it has the declared form. @throws Problem `invalid_request` with the path of each fault */
-export type Validate = (value: unknown) => Record<string, unknown>
+/**
+ * Gives the value when it has the declared form.
+ * @param allFaults false: the first fault is enough
+ * @throws Problem `invalid_request` with the path of each fault
+ */
+export type Validate = (value: unknown, allFaults?: boolean) => Record<string, unknown>
 
 // The formats of the schemas are for readers; what is an address or an instant is decided in one place, core.
-const ajv = new Ajv({ allErrors: true, strict: false, validateFormats: false, ownProperties: true })
-/** Faults that are told of one request; allErrors on a hostile body could find thousands. */
+const options = { strict: false, validateFormats: false, ownProperties: true }
+const untilFirst = new Ajv(options)
+const untilLast = new Ajv({ ...options, allErrors: true })
+/** Faults that are told of one request, and how much of a name that came with it. */
 const faultsTold = 20
+const nameLength = 100
 
 /** @param part where the value came from, the first word of what is said: `body` or `query` */
 export function compileValidator(schema: TObject, part: 'body' | 'query'): Validate {
-  const check = ajv.compile<Record<string, unknown>>(schema)
-  return value => {
+  const checkFirst = untilFirst.compile<Record<string, unknown>>(schema)
+  const checkAll = untilLast.compile<Record<string, unknown>>(schema)
+  return (value, allFaults = true) => {
+    const check = allFaults ? checkAll : checkFirst
     if (!check(value)) throw invalid(part, (check.errors ?? []).slice(0, faultsTold).map(faultOf))
     const fault = findUnstorable(value, '')
     if (fault) throw invalid(part, [fault])
@@ -39,7 +48,7 @@ function faultOf(error: ErrorObject): Fault {
   if (error.keyword === 'additionalProperties') {
     const { additionalProperty } = error.params as { additionalProperty: string }
     return {
-      path: `${error.instancePath}/${additionalProperty}`,
+      path: `${error.instancePath}/${pointerPart(additionalProperty.slice(0, nameLength))}`,
       message: 'is not a property that is known here',
     }
   }
@@ -52,6 +61,11 @@ function faultOf(error: ErrorObject): Fault {
     return { path: error.instancePath, message: `must be one of ${allowedValues.map(String).join(', ')}` }
   }
   return { path: error.instancePath, message: error.message ?? 'is not well-formed' }
+}
+
+/** A name as it stands in a JSON pointer (RFC 6901 §3). */
+function pointerPart(name: string): string {
+  return name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
 /** Text that no mail header and no database holds: NUL, and halves of surrogate pairs. */

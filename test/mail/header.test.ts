@@ -1,13 +1,7 @@
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
-import {
-  cleanHeaderText,
-  countReceived,
-  fieldValues,
-  findHeaderFault,
-  firstField,
-  readHeader,
-} from '../../lib/mail/header.ts'
+import { countReceived, fieldValues, findHeaderFault, firstField, readHeader } from '../../lib/mail/header.ts'
+import { singleLine } from '../../lib/mail/header-text.ts'
 
 t.test('fields in order, unfolded', async t => {
   const raw = Buffer.from(
@@ -78,5 +72,5 @@ t.test('a header that is too large', async t => {
 })
 
 t.test('text for one line', async t => {
-  t.equal(cleanHeaderText('a\r\nBcc: b\0\u0007'), 'a Bcc: b')
+  t.equal(singleLine('a\r\nBcc: b\0\u0007'), 'a Bcc: b')
 })

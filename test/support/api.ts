@@ -10,6 +10,7 @@ export interface Answer {
 
 /** A client of the API with one key. */
 export interface Api {
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   get(path: string): Promise<Answer>
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   patch(path: string, body: unknown): Promise<Answer>
@@ -18,8 +19,15 @@ export interface Api {
   send(inboxId: string, body: unknown, idempotencyKey?: string): Promise<Answer>
 }
 
-/** @param token undefined: no Authorization header */
-export function apiOf(baseUrl: string, token: string | undefined): Api {
+/**
+ * @param token undefined: no Authorization header
+ * @param check is shown every answer, and throws when it is not what it may be
+ */
+export function apiOf(
+  baseUrl: string,
+  token: string | undefined,
+  check: (method: string, path: string, answer: Answer) => void = () => {},
+): Api {
   async function call(
     method: string,
     path: string,
@@ -37,14 +45,17 @@ export function apiOf(baseUrl: string, token: string | undefined): Api {
     })
     const bytes = Buffer.from(await response.arrayBuffer())
     const isJson = response.headers.get('content-type')?.startsWith('application/json')
-    return {
+    const answer = {
       status: response.status,
       headers: response.headers,
-      body: isJson ? JSON.parse(bytes.toString()) : undefined,
+      body: isJson && bytes.length > 0 ? JSON.parse(bytes.toString()) : undefined,
       bytes,
     }
+    check(method, path, answer)
+    return answer
   }
   return {
+    call,
     get: path => call('GET', path),
     post: (path, body, headers) => call('POST', path, body, headers),
     patch: (path, body) => call('PATCH', path, body),

@@ -1,0 +1,255 @@
+import t from 'tap'
+import { operations } from '../../lib/api/index.ts'
+import { operator } from '../../lib/core/caller.ts'
+import { createKey } from '../../lib/core/keys.ts'
+import { type ApiApp, startApi } from '../support/api-app.ts'
+
+/** Who asks, in the order of the columns below; all ask for the same thing, which is `ours`. */
+const askers = [
+  'no key',
+  'wrong key',
+  'revoked key',
+  'inbox key',
+  'key of another inbox of the pod',
+  'pod key',
+  'key of another pod',
+  'account key',
+] as const
+type Asker = (typeof askers)[number]
+
+type Expected = number | `${number} ${string}`
+const missing = '404 not_found'
+const refused = '403 forbidden'
+const unknown = '401 unauthorized'
+
+/** What the four kinds of scoped key and the account key get; whoever has no key gets 401. */
+function keys(
+  inbox: Expected,
+  otherInbox: Expected,
+  pod: Expected,
+  otherPod: Expected,
+  account: Expected,
+): Record<Asker, Expected> {
+  return {
+    'no key': unknown,
+    'wrong key': unknown,
+    'revoked key': unknown,
+    'inbox key': inbox,
+    'key of another inbox of the pod': otherInbox,
+    'pod key': pod,
+    'key of another pod': otherPod,
+    'account key': account,
+  }
+}
+
+const accountOnly = (success: number) => keys(refused, refused, refused, refused, success)
+/** Reads within an inbox, and sending from it. */
+const withinInbox = (success: number) => keys(success, missing, success, missing, success)
+const ofPod = (success: number) => keys(refused, refused, success, missing, success)
+const toAnyKey = (success: number) => keys(success, success, success, success, success)
+const open = (success: number) =>
+  Object.fromEntries(askers.map(asker => [asker, success])) as Record<Asker, Expected>
+
+/** A pod, an inbox in it and what an inbox has, made anew for each call that uses it up. */
+interface Subject {
+  readonly pod: string
+  readonly podKey: string
+  readonly emptyPod: string
+  readonly inbox: string
+  readonly inboxKey: string
+  readonly thread: string
+  readonly message: string
+  /** Without its signature. */
+  readonly attachment: string
+}
+
+interface Row {
+  readonly path: (subject: Subject) => string
+  readonly body?: object
+  readonly expected: Record<Asker, Expected>
+}
+
+const table: Record<string, Row> = {
+  createPod: { path: () => '/v1/pods', body: {}, expected: accountOnly(201) },
+  listPods: { path: () => '/v1/pods', expected: toAnyKey(200) },
+  getPod: { path: ({ pod }) => `/v1/pods/${pod}`, expected: keys(200, 200, 200, missing, 200) },
+  updatePod: { path: ({ pod }) => `/v1/pods/${pod}`, body: { name: 'n' }, expected: accountOnly(200) },
+  deletePod: { path: ({ emptyPod }) => `/v1/pods/${emptyPod}`, expected: accountOnly(204) },
+  createPodApiKey: { path: ({ pod }) => `/v1/pods/${pod}/api-keys`, body: {}, expected: accountOnly(201) },
+  listPodApiKeys: { path: ({ pod }) => `/v1/pods/${pod}/api-keys`, expected: accountOnly(200) },
+  revokePodApiKey: {
+    path: ({ pod, podKey }) => `/v1/pods/${pod}/api-keys/${podKey}`,
+    expected: accountOnly(204),
+  },
+  createInbox: { path: () => '/v1/inboxes', body: {}, expected: keys(refused, refused, 201, 201, 201) },
+  listInboxes: { path: () => '/v1/inboxes', expected: toAnyKey(200) },
+  getInbox: { path: ({ inbox }) => `/v1/inboxes/${inbox}`, expected: withinInbox(200) },
+  updateInbox: {
+    path: ({ inbox }) => `/v1/inboxes/${inbox}`,
+    body: { displayName: 'n' },
+    expected: ofPod(200),
+  },
+  // The specification names it: another pod's inbox is refused here, and not hidden.
+  deleteInbox: {
+    path: ({ inbox }) => `/v1/inboxes/${inbox}`,
+    expected: keys(refused, refused, 204, refused, 204),
+  },
+  createInboxApiKey: { path: ({ inbox }) => `/v1/inboxes/${inbox}/api-keys`, body: {}, expected: ofPod(201) },
+  listInboxApiKeys: { path: ({ inbox }) => `/v1/inboxes/${inbox}/api-keys`, expected: ofPod(200) },
+  revokeInboxApiKey: {
+    path: ({ inbox, inboxKey }) => `/v1/inboxes/${inbox}/api-keys/${inboxKey}`,
+    expected: ofPod(204),
+  },
+  sendMessage: {
+    path: ({ inbox }) => `/v1/inboxes/${inbox}/send`,
+    body: { to: 'bob@example.net', subject: 's', body: 'b' },
+    expected: withinInbox(200),
+  },
+  listInboxMessages: { path: ({ inbox }) => `/v1/inboxes/${inbox}/messages`, expected: withinInbox(200) },
+  getMessage: { path: ({ message }) => `/v1/messages/${message}`, expected: withinInbox(200) },
+  getRawMessage: { path: ({ message }) => `/v1/messages/${message}/raw`, expected: withinInbox(200) },
+  listMessageDeliveries: {
+    path: ({ message }) => `/v1/messages/${message}/deliveries`,
+    expected: withinInbox(200),
+  },
+  downloadAttachment: { path: ({ attachment }) => attachment, expected: withinInbox(200) },
+  listThreads: { path: ({ inbox }) => `/v1/inboxes/${inbox}/threads`, expected: withinInbox(200) },
+  getThread: { path: ({ thread }) => `/v1/threads/${thread}`, expected: withinInbox(200) },
+  getThreadMessages: { path: ({ thread }) => `/v1/threads/${thread}/messages`, expected: withinInbox(200) },
+  updateThread: {
+    path: ({ thread }) => `/v1/threads/${thread}`,
+    body: { is_read: false },
+    expected: withinInbox(200),
+  },
+  getHealth: { path: () => '/health', expected: open(200) },
+  getOpenApi: { path: () => '/v1/openapi.json', expected: open(200) },
+}
+
+async function makeSubject({ api }: ApiApp, pod: string): Promise<Subject> {
+  const { id: inbox } = (await api.post('/v1/inboxes', { podId: pod })).body
+  const sent = (
+    await api.send(inbox, {
+      to: 'bob@example.net',
+      subject: 's',
+      body: 'b',
+      attachments: [{ filename: 'a.txt', content: 'YQ==' }],
+    })
+  ).body
+  return {
+    pod,
+    podKey: (await api.post(`/v1/pods/${pod}/api-keys`, {})).body.id,
+    emptyPod: (await api.post('/v1/pods', {})).body.id,
+    inbox,
+    inboxKey: (await api.post(`/v1/inboxes/${inbox}/api-keys`, {})).body.id,
+    thread: sent.threadId,
+    message: sent.messageId,
+    attachment: `/v1/attachments/${sent.messageId}/0/a.txt`,
+  }
+}
+
+t.test('every operation, by every kind of key', async t => {
+  const server = await startApi(t)
+  const { api, app, apiWith } = server
+  const other = (await api.post('/v1/pods', {})).body.id
+  const otherPodToken = (await api.post(`/v1/pods/${other}/api-keys`, {})).body.token
+  t.strictSame(Object.keys(table).sort(), operations.map(one => one.id).sort(), 'the table is complete')
+
+  for (const one of operations) {
+    const { path, body, expected } = table[one.id]!
+    const pod = (await api.post('/v1/pods', {})).body.id
+    const podToken = (await api.post(`/v1/pods/${pod}/api-keys`, {})).body.token
+    const sibling = (await api.post('/v1/inboxes', { podId: pod })).body.id
+    const siblingToken = (await api.post(`/v1/inboxes/${sibling}/api-keys`, {})).body.token
+    const revoked = await createKey(app, operator, { pod }, null)
+    await api.delete(`/v1/pods/${pod}/api-keys/${revoked.id}`)
+    const stays = await makeSubject(server, pod)
+    const got: Partial<Record<Asker, Expected>> = {}
+    for (const asker of askers) {
+      // What is used up must be there for the next one.
+      const success = typeof expected[asker] === 'number'
+      const subject = success && one.method === 'delete' ? await makeSubject(server, pod) : stays
+      const inboxToken = await createKey(app, operator, { inbox: subject.inbox }, null)
+      const token = {
+        'no key': undefined,
+        'wrong key': 'mbx_wrong',
+        'revoked key': revoked.token,
+        'inbox key': inboxToken.token,
+        'key of another inbox of the pod': siblingToken,
+        'pod key': podToken,
+        'key of another pod': otherPodToken,
+        'account key': server.token,
+      }[asker]
+      const answer = await apiWith(token).call(
+        one.method.toUpperCase(),
+        path(subject),
+        body,
+        one.id === 'sendMessage' ? { 'idempotency-key': asker } : {},
+      )
+      got[asker] = answer.status < 400 ? answer.status : `${answer.status} ${answer.body.error}`
+      if (answer.status === 401) t.equal(answer.headers.get('www-authenticate'), 'Bearer', 'says how')
+      await api.delete(`/v1/inboxes/${subject.inbox}/api-keys/${inboxToken.id}`)
+    }
+    t.strictSame(got, expected, one.id)
+    server.clock.advance(60_000)
+  }
+  t.strictSame(server.faults, [])
+})
+
+t.test('what is not there looks the same as what is out of reach', async t => {
+  const server = await startApi(t)
+  const { api, apiWith } = server
+  const [mine, theirs] = [
+    (await api.post('/v1/pods', { clientId: 'mine' })).body.id,
+    (await api.post('/v1/pods', { clientId: 'theirs' })).body.id,
+  ]
+  const subject = await makeSubject(server, theirs)
+  const podApi = apiWith((await api.post(`/v1/pods/${mine}/api-keys`, {})).body.token)
+  const own = (await api.post('/v1/inboxes', { podId: mine })).body
+  const inboxApi = apiWith((await api.post(`/v1/inboxes/${own.id}/api-keys`, {})).body.token)
+  const nothing = '01890000-0000-7000-8000-000000000000'
+  for (const narrow of [podApi, inboxApi]) {
+    for (const [foreign, absent] of [
+      [`/v1/pods/${theirs}`, `/v1/pods/${nothing}`],
+      ['/v1/pods/theirs', '/v1/pods/nobodys'],
+      [`/v1/inboxes/${subject.inbox}`, `/v1/inboxes/${nothing}`],
+      [`/v1/inboxes/${subject.inbox}/threads`, `/v1/inboxes/${nothing}/threads`],
+      [`/v1/inboxes/${subject.inbox}/messages`, `/v1/inboxes/${nothing}/messages`],
+      [`/v1/threads/${subject.thread}`, `/v1/threads/${nothing}`],
+      [`/v1/messages/${subject.message}`, `/v1/messages/${nothing}`],
+      [`/v1/messages/${subject.message}/raw`, `/v1/messages/${nothing}/raw`],
+      [subject.attachment, `/v1/attachments/${nothing}/0/a.txt`],
+      ['/v1/inboxes?podId=theirs', '/v1/inboxes?podId=nobodys'],
+      [`/v1/inboxes?podId=${theirs}`, `/v1/inboxes?podId=${nothing}`],
+    ] as const) {
+      const [a, b] = [await narrow.get(foreign), await narrow.get(absent)]
+      t.strictSame([a.status, a.body], [b.status, b.body], foreign)
+    }
+    t.strictSame(
+      (await narrow.get('/v1/pods')).body.data.map((pod: { id: string }) => pod.id),
+      [mine],
+    )
+    t.strictSame(
+      (await narrow.get('/v1/inboxes')).body.data.map((inbox: { id: string }) => inbox.id),
+      [own.id],
+    )
+    t.equal((await narrow.get('/v1/inboxes?offset=1')).body.data.length, 0)
+    t.equal((await narrow.get('/v1/inboxes?limit=0')).body.total, 1)
+    t.equal((await narrow.get('/v1/inboxes?podId=mine')).body.total, 1)
+  }
+  const [foreign, absent] = [
+    await podApi.post('/v1/inboxes', { podId: 'theirs' }),
+    await podApi.post('/v1/inboxes', { podId: 'nobodys' }),
+  ]
+  t.strictSame([foreign.status, foreign.body], [absent.status, absent.body])
+  t.equal(foreign.body.error, 'invalid_pod')
+  t.equal((await podApi.post('/v1/inboxes', {})).body.podId, mine, 'a pod key makes inboxes in its pod')
+  const keyOfTheirs = await podApi.delete(`/v1/inboxes/${own.id}/api-keys/${subject.inboxKey}`)
+  t.equal(keyOfTheirs.body.error, 'not_found')
+  const threadOfTheirs = await inboxApi.send(own.id, {
+    to: 'b@example.net',
+    body: 'x',
+    threadId: subject.thread,
+  })
+  const noThread = await inboxApi.send(own.id, { to: 'b@example.net', body: 'x', threadId: nothing })
+  t.strictSame([threadOfTheirs.status, threadOfTheirs.body], [noThread.status, noThread.body])
+})

@@ -1,0 +1,124 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import t from 'tap'
+import { operations } from '../../lib/api/index.ts'
+import { problemsOf } from '../../lib/api/operation.ts'
+import { problems, statusOf } from '../../lib/base/problem.ts'
+import { startApi } from '../support/api-app.ts'
+
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required: boolean
+  readonly schema: object
+}
+
+interface Content {
+  readonly [type: string]: { readonly schema: object }
+}
+
+interface Described {
+  readonly operationId: string
+  readonly summary: string
+  readonly tags: readonly string[]
+  readonly security: readonly Record<string, readonly string[]>[]
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Content }
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>
+}
+
+t.test('the OpenAPI document', async t => {
+  const { apiWith, baseUrl, faults } = await startApi(t)
+  const answer = await apiWith(undefined).get('/v1/openapi.json')
+  t.equal(answer.status, 200)
+  t.match(answer.headers.get('content-type'), /^application\/json/)
+  const document = answer.body
+  const paths: Record<string, Record<string, Described>> = document.paths
+  const described = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, one]) => ({ path, method, one })),
+  )
+
+  await t.test('is OpenAPI 3.1 in its structure', async t => {
+    t.match(document.openapi, /^3\.1\.\d+$/)
+    t.match(document.info, { title: /./, version: /./ })
+    t.strictSame(document.servers, [{ url: baseUrl }])
+    const fields = ['openapi', 'info', 'servers', 'tags', 'paths', 'components']
+    t.strictSame(
+      Object.keys(document).filter(key => !fields.includes(key)),
+      [],
+    )
+    const tags = document.tags.map((tag: { name: string }) => tag.name)
+    t.equal(new Set(tags).size, tags.length)
+    t.equal(new Set(described.map(({ one }) => one.operationId)).size, described.length)
+    for (const { path, method, one } of described) {
+      t.match(path, /^\//)
+      t.ok(['get', 'put', 'post', 'delete', 'patch'].includes(method))
+      t.match(one.operationId, /^[a-z][A-Za-z]+$/)
+      t.match(one.summary, /\.$/)
+      t.ok(one.tags.every(tag => tags.includes(tag)))
+      for (const required of one.security) {
+        for (const name of Object.keys(required)) t.ok(document.components.securitySchemes[name], name)
+      }
+      const names = (one.parameters ?? []).filter(each => each.in === 'path').map(each => each.name)
+      t.strictSame(
+        names,
+        [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]),
+        `${path} and its parameters`,
+      )
+      const all = (one.parameters ?? []).map(each => `${each.in} ${each.name}`)
+      t.equal(new Set(all).size, all.length)
+      for (const each of one.parameters ?? []) {
+        t.ok(['path', 'query', 'header'].includes(each.in))
+        t.ok(each.in !== 'path' || each.required)
+        t.type(each.schema, 'object')
+      }
+      for (const [status, response] of Object.entries(one.responses)) {
+        t.match(status, /^[2345]\d\d$/)
+        t.match(response.description, /./)
+        t.equal(response.content === undefined, status === '204')
+      }
+    }
+  })
+
+  await t.test('all its schemas are JSON Schema 2020-12, and all references lead somewhere', async t => {
+    // strict: a misspelt keyword is an error, and not one that nobody heeds.
+    const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictTypes: false })
+    addFormats.default(ajv)
+    ajv.addFormat('binary', true)
+    ajv.addVocabulary(['components'])
+    ajv.addSchema({ $id: 'document', components: { schemas: document.components.schemas } })
+    const contents = described.flatMap(({ one }) => [
+      ...Object.values(one.requestBody?.content ?? {}),
+      ...Object.values(one.responses).flatMap(response => Object.values(response.content ?? {})),
+      ...(one.parameters ?? []),
+    ])
+    t.ok(contents.length > 100)
+    for (const { schema } of contents) {
+      const text = JSON.stringify(schema).replaceAll('"#/', '"document#/')
+      t.doesNotThrow(() => ajv.compile(JSON.parse(text)), text.slice(0, 100))
+    }
+  })
+
+  await t.test('says every operation, with every code that it can give', async t => {
+    t.strictSame(
+      described.map(({ path, method, one }) => `${one.operationId} ${method} ${path}`).sort(),
+      operations.map(one => `${one.id} ${one.method} ${one.path}`).sort(),
+    )
+    for (const one of operations) {
+      const { responses, requestBody, security, parameters } = document.paths[one.path][
+        one.method
+      ] as Described
+      const statuses = [one.success.status, ...problemsOf(one).map(statusOf)]
+      t.strictSame(Object.keys(responses).sort(), [...new Set(statuses.map(String))].sort(), one.id)
+      for (const code of problemsOf(one)) {
+        t.match(responses[String(statusOf(code))]?.description, `\`${code}\``, `${one.id} ${code}`)
+      }
+      t.equal(requestBody?.required, one.body ? true : undefined)
+      t.equal(security.length === 0, one.access === 'anyone')
+      const query = (parameters ?? []).filter(each => each.in === 'query').map(each => each.name)
+      t.strictSame(query, Object.keys(one.query?.properties ?? {}))
+    }
+    t.strictSame(document.components.schemas.Error.properties.error.enum, Object.keys(problems))
+  })
+  t.strictSame(faults, [])
+})

@@ -1,0 +1,330 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { operations } from '../../lib/api/index.ts'
+import { limits } from '../../lib/base/limits.ts'
+import type { Answer } from '../support/api.ts'
+import { startApi } from '../support/api-app.ts'
+
+const letter = { to: 'bob@example.net', subject: 's', body: 'b' }
+const json = { 'content-type': 'application/json' }
+const file = { filename: 'f', content: 'YQ==' }
+const long = (length: number) => 'x'.repeat(length)
+
+/** For each operation with a body: what it takes, and what it does not, with the path of the fault. */
+const table: Record<string, { good: object[]; bad: [body: object, path: string][] }> = {
+  createPod: {
+    good: [
+      {},
+      { clientId: null, name: null },
+      { clientId: long(255), name: long(255) },
+      { name: '🙂'.repeat(255) },
+    ],
+    bad: [
+      [{ clientId: long(256) }, '/clientId'],
+      [{ name: long(256) }, '/name'],
+      [{ clientId: 1 }, '/clientId'],
+      [{ name: ['x'] }, '/name'],
+      [{ isDefault: true }, '/isDefault'],
+    ],
+  },
+  updatePod: {
+    good: [{}, { name: long(255) }],
+    bad: [
+      [{ clientId: long(256) }, '/clientId'],
+      [{ name: false }, '/name'],
+      [{ id: 'x' }, '/id'],
+    ],
+  },
+  createPodApiKey: {
+    good: [{}, { name: null }, { name: long(255) }],
+    bad: [
+      [{ name: long(256) }, '/name'],
+      [{ name: {} }, '/name'],
+      [{ token: 'x' }, '/token'],
+    ],
+  },
+  createInboxApiKey: {
+    good: [{}, { name: null }, { name: long(255) }],
+    bad: [
+      [{ name: long(256) }, '/name'],
+      [{ name: 0 }, '/name'],
+      [{ podId: 'x' }, '/podId'],
+    ],
+  },
+  createInbox: {
+    good: [{}, { displayName: long(200) }],
+    bad: [
+      [{ displayName: long(201) }, '/displayName'],
+      [{ mailboxName: null }, '/mailboxName'],
+      [{ mailboxName: 123 }, '/mailboxName'],
+      [{ domain: null }, '/domain'],
+      [{ podId: 5 }, '/podId'],
+      [{ address: 'x' }, '/address'],
+    ],
+  },
+  updateInbox: {
+    good: [{}, { displayName: long(200) }],
+    bad: [
+      [{ displayName: long(201) }, '/displayName'],
+      [{ displayName: true }, '/displayName'],
+      [{ mailboxName: 'abc' }, '/mailboxName'],
+    ],
+  },
+  sendMessage: {
+    good: [
+      { ...letter, subject: long(limits.subjectLength) },
+      { ...letter, body: long(limits.sendBodyLength) },
+      { ...letter, body: '🙂'.repeat(limits.sendBodyLength) },
+      { ...letter, bodyHtml: long(limits.sendBodyHtmlLength) },
+      { ...letter, bodyHtml: '', cc: [], bcc: [], attachments: [], includeQuote: false, autoSubmitted: true },
+      { ...letter, attachments: [{ ...file, filename: long(255), contentType: long(255) }] },
+      { ...letter, attachments: Array(100).fill(file) },
+    ],
+    bad: [
+      [{ subject: 's', body: 'b' }, '/to'],
+      [{ to: letter.to, subject: 's' }, '/body'],
+      [{ ...letter, body: '' }, '/body'],
+      [{ ...letter, body: long(limits.sendBodyLength + 1) }, '/body'],
+      [{ ...letter, body: null }, '/body'],
+      [{ ...letter, subject: '' }, '/subject'],
+      [{ ...letter, subject: long(limits.subjectLength + 1) }, '/subject'],
+      [{ ...letter, subject: null }, '/subject'],
+      [{ ...letter, bodyHtml: long(limits.sendBodyHtmlLength + 1) }, '/bodyHtml'],
+      [{ ...letter, to: ['bob@example.net'] }, '/to'],
+      [{ ...letter, to: `${long(400)}@example.net` }, '/to'],
+      [{ ...letter, cc: 'bob@example.net' }, '/cc'],
+      [{ ...letter, cc: [1] }, '/cc/0'],
+      [{ ...letter, bcc: [null] }, '/bcc/0'],
+      [{ ...letter, replyTo: null }, '/replyTo'],
+      [{ ...letter, threadId: 1 }, '/threadId'],
+      [{ ...letter, includeQuote: 'true' }, '/includeQuote'],
+      [{ ...letter, autoSubmitted: 1 }, '/autoSubmitted'],
+      [{ ...letter, from: 'eve@example.net' }, '/from'],
+      [{ ...letter, headers: { 'X-Evil': '1' } }, '/headers'],
+      [{ ...letter, attachments: Array(101).fill(file) }, '/attachments'],
+      [{ ...letter, attachments: [{ filename: 'f' }] }, '/attachments/0/content'],
+      [{ ...letter, attachments: [{ ...file, filename: '' }] }, '/attachments/0/filename'],
+      [{ ...letter, attachments: [{ ...file, filename: long(256) }] }, '/attachments/0/filename'],
+      [{ ...letter, attachments: [{ ...file, contentType: long(256) }] }, '/attachments/0/contentType'],
+      [{ ...letter, attachments: [{ ...file, path: '/etc/passwd' }] }, '/attachments/0/path'],
+      [{ ...letter, attachments: [{ ...file, content: 5 }] }, '/attachments/0/content'],
+    ],
+  },
+  updateThread: {
+    good: [{ is_read: true }, { isRead: true }, { is_read: true, isRead: false }],
+    bad: [
+      [{ is_read: 'true' }, '/is_read'],
+      [{ isRead: 1 }, '/isRead'],
+      [{ is_read: null }, '/is_read'],
+      [{ read: true }, '/read'],
+    ],
+  },
+}
+
+t.test('bodies', async t => {
+  const server = await startApi(t)
+  const { api, app } = server
+  const { id: pod } = (await api.post('/v1/pods', {})).body
+  const { id: inbox } = (await api.post('/v1/inboxes', {})).body
+  const { threadId: thread } = (await api.send(inbox, letter)).body
+  const withBody = operations.filter(one => one.body)
+  t.strictSame(withBody.map(one => one.id).sort(), Object.keys(table).sort(), 'the table is complete')
+  const pathOf = (path: string) =>
+    path
+      .replace('/pods/{id}', `/pods/${pod}`)
+      .replace('/inboxes/{id}', `/inboxes/${inbox}`)
+      .replace('/threads/{id}', `/threads/${thread}`)
+  let calls = 0
+  const call = (id: string, body: unknown, headers: Record<string, string> = {}) => {
+    const one = withBody.find(candidate => candidate.id === id)!
+    const method = one.method.toUpperCase()
+    return api.call(method, pathOf(one.path), body, { 'idempotency-key': `k${calls++}`, ...headers })
+  }
+  /** Everything that a request could have changed. */
+  const state = async () => {
+    const counts = []
+    for (const table of ['pod', 'inbox', 'apiKey', 'message', 'thread', 'raw', 'idempotency'] as const) {
+      const row = await app.store.read
+        .selectFrom(table)
+        .select(eb => eb.fn.countAll().as('count'))
+        .executeTakeFirst()
+      counts.push(Number(row?.count))
+    }
+    return [counts, (await api.get(`/v1/pods/${pod}`)).body, (await api.get(`/v1/inboxes/${inbox}`)).body]
+  }
+  const isRefused = (t: Test, answer: Answer, what: string, status = 400, code = 'invalid_request') =>
+    t.strictSame([answer.status, answer.body.error], [status, code], what)
+
+  await t.test('fields at their bounds, and one past them', async t => {
+    const before = await state()
+    for (const [id, { bad }] of Object.entries(table)) {
+      for (const [body, path] of bad) {
+        const answer = await call(id, body)
+        isRefused(t, answer, `${id} ${JSON.stringify(body).slice(0, 100)}`)
+        t.equal(answer.body.details[0].path, path)
+        t.match(answer.body.message, path)
+      }
+    }
+    t.strictSame(await state(), before, 'nothing was written')
+    for (const [id, { good }] of Object.entries(table)) {
+      for (const body of good) {
+        const answer = await call(id, body)
+        t.ok(
+          answer.status < 300,
+          `${id} ${JSON.stringify(body).slice(0, 100)} → ${answer.body?.message ?? 'ok'}`,
+        )
+        if (id.endsWith('ApiKey')) {
+          const one = withBody.find(candidate => candidate.id === id)!
+          await api.delete(`${pathOf(one.path)}/${answer.body.id}`)
+        }
+      }
+    }
+    for (const field of ['clientId', 'name']) await api.patch(`/v1/pods/${pod}`, { [field]: null })
+  })
+
+  const deep = (open: string, close: string) => open.repeat(10_000) + close.repeat(10_000)
+  const broken: [what: string, body: string][] = [
+    ['cut off', '{"name": "x"'],
+    ['no JSON', 'name=x'],
+    ['comments', '{/* */}'],
+    ['two values', '{} {}'],
+    ['single quotes', "{'name': 'x'}"],
+    ['an array', '[]'],
+    ['an array of 10,000 arrays', deep('[', ']')],
+    ['10,000 deep', deep('{"name":', '}').replace(':}', ':1}')],
+    ['deep inside', `{"name": ${deep('[', ']')}}`],
+    ['null', 'null'],
+    ['a number', '5'],
+    ['a text', '"x"'],
+    ['NaN', '{"name": NaN}'],
+    ['a byte order mark inside', '{\ufeff"name": "x"}'],
+    ['a control character', '{"name": "\u0001"}'],
+    ['NUL', '{"name": "a\\u0000b"}'],
+    ['a bare NUL', '{"name": "a\u0000b"}'],
+    ['half a surrogate', '{"name": "\\ud800"}'],
+    ['another half', '{"displayName": "x\\udc00x"}'],
+    ['__proto__', '{"__proto__": {"name": "x"}}'],
+    ['__proto__ as text', '{"\\u005f_proto__": "x"}'],
+    ['constructor', '{"constructor": {"prototype": {"name": "x"}}}'],
+    ['toString', '{"toString": 1}'],
+    ['a name with a slash', '{"a/b~c": 1}'],
+    ['a name of 100 kB', `{"${long(100_000)}": 1}`],
+    ['20,000 unknown names', `{${Array.from({ length: 20_000 }, (_, i) => `"n${i}":1`).join(',')}}`],
+    ['an empty name', '{"": 1}'],
+  ]
+  await t.test('bodies that are no such thing', async t => {
+    const before = await state()
+    for (const id of Object.keys(table)) {
+      for (const [what, body] of broken) {
+        const answer = await call(id, body)
+        isRefused(t, answer, `${id}: ${what}`)
+        t.ok(answer.bytes.length < 4000, 'and briefly')
+      }
+    }
+    t.strictSame(await state(), before, 'nothing was written')
+    const pointer = await call('createPod', '{"a/b~c": 1}')
+    t.equal(pointer.body.details[0].path, '/a~1b~0c')
+    t.equal(({} as { name?: string }).name, undefined, 'nor to all objects')
+  })
+
+  await t.test('NUL and half surrogates in every text', async t => {
+    for (const bad of ['a\0b', '\ud800', 'x\udfff']) {
+      for (const field of ['to', 'subject', 'body', 'bodyHtml', 'replyTo', 'threadId']) {
+        const answer = await call('sendMessage', { ...letter, [field]: bad })
+        isRefused(t, answer, field)
+        t.equal(answer.body.details[0].path, `/${field}`)
+      }
+      for (const field of ['filename', 'contentType', 'content']) {
+        isRefused(
+          t,
+          await call('sendMessage', { ...letter, attachments: [{ ...file, [field]: bad }] }),
+          field,
+        )
+      }
+      isRefused(t, await call('sendMessage', { ...letter, cc: [bad] }), 'cc')
+      for (const field of ['displayName', 'domain', 'podId', 'mailboxName']) {
+        isRefused(t, await call('createInbox', { [field]: bad }), field)
+      }
+    }
+  })
+
+  await t.test('types of content', async t => {
+    const before = await state()
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/jsonx',
+      'x',
+      ',',
+    ]) {
+      const answer = await call('createPod', '{}', { 'content-type': type })
+      isRefused(t, answer, type, 415, 'unsupported_media_type')
+    }
+    const untyped = await fetch(`${server.baseUrl}/v1/pods`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.token}` },
+      body: Buffer.from('{"name":"x"}'),
+    })
+    t.equal(untyped.status, 415, 'none is no JSON either')
+    const encoded = await call('createPod', '{}', { 'content-encoding': 'of-mine' })
+    isRefused(t, encoded, 'an encoding of nobody', 415, 'unsupported_media_type')
+    for (const encoding of ['gzip', 'deflate', 'br']) {
+      const answer = await call('createPod', 'not compressed', { 'content-encoding': encoding })
+      isRefused(t, answer, `${encoding} that is none`)
+    }
+    const half = await fetch(`${server.baseUrl}/v1/pods`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.token}`, ...json, 'content-encoding': 'gzip' },
+      body: gzipSync('{"name":"x"}').subarray(0, 20),
+    })
+    t.equal(half.status, 400, 'half of it')
+    t.strictSame(await state(), before)
+    for (const type of [
+      'application/json',
+      'application/json; charset=utf-8',
+      'Application/JSON',
+      'application/merge-patch+json',
+    ]) {
+      t.equal((await call('createPod', '{}', { 'content-type': type })).status, 201, type)
+    }
+    t.equal((await call('createPod', undefined)).status, 201, 'no body is an empty one')
+  })
+
+  await t.test('bodies that are too large', async t => {
+    const before = await state()
+    const tooLarge = (answer: Answer, what: string) => isRefused(t, answer, what, 413, 'payload_too_large')
+    for (const id of Object.keys(table).filter(id => id !== 'sendMessage')) {
+      tooLarge(await call(id, `{"name": "${long(2_000_000)}"}`), id)
+    }
+    tooLarge(await call('sendMessage', `{"body": "${long(40_000_000)}"}`), 'sendMessage')
+    t.strictSame(await state(), before)
+
+    const bomb = await fetch(`${server.baseUrl}/v1/pods`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.token}`, ...json, 'content-encoding': 'gzip' },
+      body: gzipSync(Buffer.alloc(20_000_000, ' ')),
+    })
+    t.equal(bomb.status, 413, 'counted as what it unfolds to')
+
+    // What follows on the same connection is answered as ever.
+    for (const length of [
+      `Content-Length: 2000000\r\n\r\n${long(2_000_000)}`,
+      `Transfer-Encoding: chunked\r\n\r\n1e8480\r\n${long(2_000_000)}\r\n0\r\n\r\n`,
+    ]) {
+      const socket = connect(server.port, '127.0.0.1')
+      const post = `POST /v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Type: application/json\r\n`
+      socket.write(`${post}${length}`)
+      socket.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+      const answers = await text(socket)
+      t.match(answers, /^HTTP\/1\.1 413 [\s\S]*HTTP\/1\.1 200 OK[\s\S]*"ok"/, 'the connection goes on')
+    }
+    const millions = `{${Array.from({ length: 500_000 }, (_, i) => `"n${i}":1`).join(',')}}`
+    const started = performance.now()
+    isRefused(t, await call('sendMessage', millions), '500,000 unknown names')
+    t.ok(performance.now() - started < 5_000, 'in a bearable time')
+  })
+  t.strictSame(server.faults, [], 'no request was a fault of ours')
+})

@@ -1,0 +1,130 @@
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { operations } from '../../lib/api/index.ts'
+import { openApiDocument } from '../../lib/api/openapi.ts'
+import type { Clock } from '../../lib/base/clock.ts'
+import { systemIds } from '../../lib/base/ids.ts'
+import { createLog, type Log } from '../../lib/base/log.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+import type { App } from '../../lib/core/app.ts'
+import { operator } from '../../lib/core/caller.ts'
+import { createKey } from '../../lib/core/keys.ts'
+import { openApp } from '../../lib/core/open-app.ts'
+import { createHttpDoor, type HttpDoor } from '../../lib/http/server.ts'
+import { type Api, apiOf } from './api.ts'
+import { createContract } from './contract.ts'
+import { temporaryDir } from './temporary-dir.ts'
+
+/** Real time that a test can move on. */
+export interface TestClock extends Clock {
+  advance(ms: number): void
+}
+
+/** The API over a real database in this process: no SMTP, no queue runner, so nothing that is sent leaves `pending`. */
+export interface ApiApp {
+  readonly app: App
+  readonly door: HttpDoor
+  readonly baseUrl: string
+  readonly port: number
+  readonly clock: TestClock
+  /** What was logged at `error`: a request must never cause any. */
+  readonly faults: readonly string[]
+  /** The token of an account-wide key. */
+  readonly token: string
+  /** A client with that key. */
+  readonly api: Api
+  /** A client whose every answer is held against the OpenAPI document. */
+  apiWith(token: string | undefined): Api
+  /** Takes the database away below the API. */
+  closeStore(): Promise<void>
+  /** Closes all and opens it again on the same data. */
+  restart(): Promise<ApiApp>
+  close(): Promise<void>
+}
+
+export interface ApiSettings {
+  readonly requestsPerMinute?: number
+  /** More TOML. */
+  readonly toml?: string
+}
+
+export async function startApi(t: Test, settings: ApiSettings = {}): Promise<ApiApp> {
+  return open(t, settings, temporaryDir(t), createClock(), undefined)
+}
+
+function createClock(): TestClock {
+  let ahead = 0
+  return {
+    now: () => new Date(Date.now() + ahead),
+    monotonicMs: () => performance.now() + ahead,
+    advance(ms) {
+      ahead += ms
+    },
+  }
+}
+
+async function open(
+  t: Test,
+  settings: ApiSettings,
+  dir: string,
+  clock: TestClock,
+  tokenBefore: string | undefined,
+): Promise<ApiApp> {
+  const config = parseConfig(
+    `hostname = "mail.ours.example"
+account_domain = "ours.example"
+data_dir = "${join(dir, 'data')}"
+[http]
+requests_per_minute = ${settings.requestsPerMinute ?? 1_000_000}
+[authentication]
+check = false
+${settings.toml ?? ''}`,
+    'test',
+  )
+  const faults: string[] = []
+  const log: Log = createLog('error', { write: line => void faults.push(line) })
+  let baseUrl = ''
+  const { app } = await openApp({
+    config,
+    clock,
+    ids: systemIds,
+    log,
+    random: Math.random,
+    baseUrl: () => baseUrl,
+  })
+  const door = createHttpDoor(app)
+  const { port } = await door.listen('127.0.0.1', 0)
+  baseUrl = `http://127.0.0.1:${port}`
+  const token = tokenBefore ?? (await createKey(app, operator, { account: true }, null)).token
+  const check = createContract(operations, openApiDocument(operations, baseUrl))
+  const apiWith = (key: string | undefined) => apiOf(baseUrl, key, check)
+  let stopped: Promise<void> | undefined
+  let closed: Promise<void> | undefined
+  const closeStore = () => {
+    closed ??= app.store.close()
+    return closed
+  }
+  const close = async () => {
+    stopped ??= door.stop()
+    await stopped
+    await closeStore()
+  }
+  t.teardown(close)
+  return {
+    app,
+    door,
+    baseUrl,
+    port,
+    clock,
+    faults,
+    token,
+    api: apiWith(token),
+    apiWith,
+    closeStore,
+    async restart() {
+      await close()
+      return open(t, settings, dir, clock, token)
+    },
+    close,
+  }
+}
