@@ -8,9 +8,10 @@ import type { Log } from './base/log.ts'
 import { durationMs } from './config/duration.ts'
 import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
 import type { Config } from './config/load.ts'
-import type { Networked } from './core/app.ts'
+import type { App, Networked } from './core/app.ts'
 import { deliver } from './core/deliver.ts'
 import { openApp } from './core/open-app.ts'
+import { removeStrayFiles } from './core/raws.ts'
 import { createDns } from './courier/dns.ts'
 import { createSmtpCourier } from './courier/smtp.ts'
 import { createHttpDoor } from './http/server.ts'
@@ -73,6 +74,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
 
     await app.disk.clearSpool()
+    closing.push(startCleaning(app, await app.disk.list()))
     const recovered = await app.queue.recover()
     if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
     const runner = createRunner({
@@ -103,6 +105,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       })
     const smtpDoor = createSmtpDoor(app, {
       certificate: await readCertificate(),
+      idleTimeoutMs: limits.smtpIdlePeerMs,
       sessionTimeoutMs: durationMs(config.smtp.session_timeout),
       dataTimeoutMs: durationMs(config.smtp.data_timeout),
     })
@@ -144,6 +147,18 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
   return opened
+}
+
+/** Looks through the files of former processes beside the work; gives the function that ends it. */
+function startCleaning(app: App, ids: readonly string[]): () => Promise<void> {
+  const abort = new AbortController()
+  const cleaning = removeStrayFiles(app, ids, abort.signal).catch(error =>
+    app.log.error({ err: error }, 'files without a row can not be removed'),
+  )
+  return () => {
+    abort.abort()
+    return cleaning
+  }
 }
 
 function sourceAddress(address: string | undefined) {

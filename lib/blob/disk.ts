@@ -8,6 +8,8 @@ export interface Disk {
   keep(id: string, spooled: string): Promise<void>
   find(id: string): Promise<Content | undefined>
   remove(id: string): Promise<void>
+  /** The ids of all raws that are here. */
+  list(): Promise<string[]>
   /** A path for a new spool file; what is left there after a crash is removed at the next start. */
   spoolPath(id: string): string
   clearSpool(): Promise<void>
@@ -35,6 +37,10 @@ export async function openDisk(dataDir: string): Promise<Disk> {
       return found && { kind: 'file', path, sizeBytes: found.size }
     },
     remove: id => rm(pathOf(id), { force: true }),
+    async list() {
+      const folders = await readdir(root)
+      return (await Promise.all(folders.map(folder => readdir(join(root, folder))))).flat()
+    },
     spoolPath: id => join(spool, id),
     async clearSpool() {
       for (const name of await readdir(spool)) await rm(join(spool, name), { force: true })

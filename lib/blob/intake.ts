@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
@@ -8,7 +9,7 @@ import type { Content } from './content.ts'
  * `write` resolves when more may come, so a fast sender waits for the disk.
  */
 export interface Intake {
-  write(chunk: Buffer): Promise<void> | undefined
+  write(chunk: Buffer): Promise<unknown> | undefined
   end(): Promise<Content>
   /** Throws away what came, the file too. */
   discard(): Promise<void>
@@ -20,13 +21,6 @@ export function createIntake(spoolPath: string, memoryBytes: number): Intake {
   let file: WriteStream | undefined
 
   const fault = { error: undefined as Error | undefined }
-
-  function drained(stream: WriteStream): Promise<void> {
-    return new Promise((resolve, reject) => {
-      stream.once('drain', resolve)
-      stream.once('error', reject)
-    })
-  }
 
   return {
     write(chunk) {
@@ -41,9 +35,9 @@ export function createIntake(spoolPath: string, memoryBytes: number): Intake {
         })
         const ready = file.write(Buffer.concat(chunks))
         chunks = []
-        return ready ? undefined : drained(file)
+        return ready ? undefined : once(file, 'drain')
       }
-      return file.write(chunk) ? undefined : drained(file)
+      return file.write(chunk) ? undefined : once(file, 'drain')
     },
     async end() {
       if (!file) return { kind: 'memory', bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) }
@@ -56,6 +50,9 @@ export function createIntake(spoolPath: string, memoryBytes: number): Intake {
       chunks = []
       if (!file) return
       file.destroy()
+      // Not before: what is opened after it was removed would stay.
+      const { closed } = file
+      if (!closed) await new Promise(resolve => file?.once('close', resolve))
       await rm(spoolPath, { force: true })
     },
   }

@@ -38,9 +38,15 @@ export async function deliver(app: Networked, entry: Leased): Promise<void> {
     await app.store.write(db => app.queue.done(db, entry))
     return
   }
-  const ended = await attempt(app, entry, delivery, message)
+  let ended = await attempt(app, entry, delivery, message)
+  const write = () => app.store.write(db => record(app, db, entry, delivery, message, ended))
   try {
-    await app.store.write(db => record(app, db, entry, delivery, message, ended))
+    await write().catch(error => {
+      // The inbox here was deleted since the attempt found it.
+      if (!(error instanceof Reply)) throw error
+      ended = { outcome: refusalOf(error, ended.outcome) }
+      return write()
+    })
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
     app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
@@ -104,14 +110,15 @@ async function contentOf(app: Networked, message: MessageRow) {
 /** To an inbox of ours: through the same reception as mail from the network, without the network. */
 async function deliverHere(app: Networked, delivery: DeliveryRow, message: MessageRow): Promise<Ended> {
   const started = app.clock.monotonicMs()
-  const end = (result: Outcome['result'], code: number, enhanced: string, text: string): Outcome => ({
-    result,
-    code,
-    enhanced,
-    text,
+  const outcome: Outcome = {
+    result: 'delivered',
+    code: 250,
+    enhanced: '2.0.0',
+    text: 'delivered to an inbox here',
     host: app.config.hostname,
-    durationMs: app.clock.monotonicMs() - started,
-  })
+    durationMs: 0,
+  }
+  const ended = (given: Outcome) => ({ ...given, durationMs: app.clock.monotonicMs() - started })
   try {
     const recipient = await resolveRecipient(app, delivery.recipient)
     const content = await contentOf(app, message)
@@ -127,13 +134,16 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, message: Messa
       },
       undefined,
     )
-    return { outcome: end('delivered', 250, '2.0.0', 'delivered to an inbox here'), write: reception.write }
+    return { outcome: ended(outcome), write: reception.write }
   } catch (error) {
     if (!(error instanceof Reply)) throw error
-    return {
-      outcome: end(error.code >= 500 ? 'permanent' : 'transient', error.code, error.enhanced, error.text),
-    }
+    return { outcome: ended(refusalOf(error, outcome)) }
   }
+}
+
+/** The outcome when our own reception refuses. */
+function refusalOf({ code, enhanced, text }: Reply, outcome: Outcome): Outcome {
+  return { ...outcome, result: code >= 500 ? 'permanent' : 'transient', code, enhanced, text }
 }
 
 /** The one write at the end of an attempt: attempt, delivery, message, event, queue. */

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { limits } from '../base/limits.ts'
+import { findRaw } from '../store/raws.ts'
 import type { App } from './app.ts'
 
 /**
@@ -12,4 +13,19 @@ export async function keepBytes(app: App, rawId: string, bytes: Buffer): Promise
   await writeFile(spooled, bytes, { mode: 0o600, flag: 'wx' })
   await app.disk.keep(rawId, spooled)
   return null
+}
+
+/**
+ * Removes those of these files that no row points to: what a kill left between the move of a file and its commit, or
+ * between a purge and the removal of its files. `ids` are files of processes before this one, whose rows are final.
+ */
+export async function removeStrayFiles(app: App, ids: readonly string[], signal: AbortSignal): Promise<void> {
+  let count = 0
+  for (const id of ids) {
+    if (signal.aborted) return
+    if (await findRaw(app.store.read, id)) continue
+    await app.disk.remove(id)
+    count++
+  }
+  if (count > 0) app.log.info({ files: count }, 'files without a row removed')
 }

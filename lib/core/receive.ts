@@ -91,7 +91,13 @@ export async function prepareReception(
     arrival.content.kind === 'memory' ? arrival.content.bytes : openContent(arrival.content),
   )
   const from = parsed.from?.address ?? null
-  const judged = judge(classify({ header, mailFrom: arrival.mailFrom, from }), authentication)
+  const judged = judge(
+    classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject }),
+    authentication,
+  )
+  if (parsed.problems.length > 0) {
+    app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
+  }
   const rawId = arrival.rawId ?? app.ids.next()
   if (arrival.rawId === undefined && arrival.content.kind === 'file') {
     await app.disk.keep(rawId, arrival.content.path)
@@ -166,13 +172,10 @@ async function writeReception(app: App, db: Db, read: Read): Promise<string[]> {
   const reached = new Map(recipients.map(recipient => [recipient.inboxId, recipient]))
   for (const recipient of reached.values()) {
     const inbox = await findInbox(db, recipient.inboxId)
-    // Deleted between RCPT and now.
-    if (!inbox) {
-      if (reached.size === 1) throw new Reply(550, '5.1.1', 'There is no such mailbox here')
-      continue
-    }
-    ids.push(await writeMessage(app, db, read, recipient, inbox, createdAt))
+    // None: deleted between RCPT and now.
+    if (inbox) ids.push(await writeMessage(app, db, read, recipient, inbox, createdAt))
   }
+  if (ids.length === 0) throw new Reply(550, '5.1.1', 'There is no such mailbox here')
   return ids
 }
 

@@ -92,7 +92,7 @@ async function sendNow(
   }
   const rawId = app.ids.next()
   const content = await keepBytes(app, rawId, raw)
-  const result = await app.store.write(async db => {
+  const write = async (db: Db): Promise<SendResult> => {
     await insertRaw(db, { id: rawId, sizeBytes: raw.length, content, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(app, db, message, rawId)
     const sent: SendResult = {
@@ -103,6 +103,10 @@ async function sendNow(
     }
     await remember(db, sent)
     return sent
+  }
+  const result = await app.store.write(write).catch(async error => {
+    if (content === null) await app.disk.remove(rawId)
+    throw error
   })
   app.queue.tell('delivery')
   app.log.info(

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import type { Arrival } from './receive.ts'
 import type { Recipient } from './recipient.ts'
 
@@ -17,7 +18,7 @@ export function traceFields(of: {
   const from =
     peer.kind === 'local'
       ? 'by'
-      : `from ${peer.helo} ([${peer.remoteAddress}])${peer.tls ? ` (${peer.tls})` : ''}\r\n\tby`
+      : `from ${peer.helo} ([${addressLiteral(peer.remoteAddress)}])${peer.tls ? ` (${peer.tls})` : ''}\r\n\tby`
   const protocol = peer.kind === 'local' ? 'local' : peer.protocol
   // RFC 5322 §3.3: toUTCString says GMT, which only the obsolete syntax has.
   const stamp = date.toUTCString().replace('GMT', '+0000')
@@ -25,4 +26,9 @@ export function traceFields(of: {
     `Return-Path: <${arrival.mailFrom}>\r\n` +
     `Received: ${from} ${hostname} (mailboxd) with ${protocol} id ${id}\r\n\tfor <${recipient.rcptTo}>; ${stamp}\r\n`
   )
+}
+
+/** RFC 5321 §4.1.3, without its brackets. */
+function addressLiteral(address: string): string {
+  return isIPv6(address) ? `IPv6:${address}` : address
 }

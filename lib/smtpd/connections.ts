@@ -1,4 +1,5 @@
 import type { SMTPServer } from 'smtp-server'
+import { normaliseDomain } from '../mail/address.ts'
 
 /** A connection of smtp-server. */
 export type Connection = SMTPServer['connections'] extends Set<infer Item> ? Item : never
@@ -6,7 +7,7 @@ export type Connection = SMTPServer['connections'] extends Set<infer Item> ? Ite
 const ownCode = /^[245]\.\d{1,3}\.\d{1,3} /
 
 /**
- * The set in which smtp-server keeps its open connections. What joins it is given two habits that the library has no
+ * The set in which smtp-server keeps its open connections. What joins it is given the habits that the library has no
  * option for, and can be found by its id.
  */
 export class Connections extends Set<Connection> {
@@ -15,6 +16,8 @@ export class Connections extends Set<Connection> {
   override add(connection: Connection): this {
     this.#byId.set(connection.id, connection)
     keepEnhancedCodes(connection)
+    keepALabels(connection)
+    refuseExpn(connection)
     greetAtOnce(connection)
     return super.add(connection)
   }
@@ -31,12 +34,45 @@ export class Connections extends Set<Connection> {
 
 /**
  * The library chooses an enhanced code by the three digits alone (550 is always 5.1.1). A text of ours begins with the
- * code that is meant; for such a text it is told to add none.
+ * code that is meant; for such a text it is told to add none. And when it refuses a command that it does not know, it
+ * looks the command up among its own names of codes: "MAILBOX_FULL" would be answered 500 4.2.2.
  */
 function keepEnhancedCodes(connection: Connection): void {
   const { send } = connection
-  connection.send = (code, data, context) =>
-    send.call(connection, code, data, typeof data === 'string' && ownCode.test(data) ? false : context)
+  const contextOf = (code: number, data: unknown, context: string | false | undefined) => {
+    if (typeof data === 'string' && ownCode.test(data)) return false
+    return context !== false && (code === 500 || code === 421) ? undefined : context
+  }
+  connection.send = (code, data, context) => send.call(connection, code, data, contextOf(code, data, context))
+}
+
+/**
+ * The library turns the domain of every address into U-labels, so that one in A-labels, which any peer may send, could
+ * not be told from one that needs SMTPUTF8 (RFC 6531 §3.3). An ASCII command keeps an ASCII address.
+ */
+function keepALabels(connection: Connection): void {
+  const { _parseAddressCommand: parse } = connection
+  connection._parseAddressCommand = (name, command) => {
+    const parsed = parse.call(connection, name, command)
+    if (!parsed || /[^\x00-\x7f]/.test(command.toString('latin1'))) return parsed
+    const at = parsed.address.lastIndexOf('@')
+    const domain = parsed.address.slice(at + 1)
+    if (!/[^\x00-\x7f]/.test(domain)) return parsed
+    const inALabels = normaliseDomain(domain)
+    return inALabels === undefined
+      ? false
+      : { ...parsed, address: parsed.address.slice(0, at + 1) + inALabels }
+  }
+}
+
+/** RFC 5321 §3.5.3: a command that is known and not offered is 502; the library knows no EXPN and says 500. */
+function refuseExpn(connection: Connection): void {
+  Object.assign(connection, {
+    handler_EXPN(_command: Buffer, callback: () => void) {
+      connection.send(502, '5.5.1 Lists are not told here')
+      callback()
+    },
+  })
 }
 
 /**

@@ -49,17 +49,17 @@ async function takeBytes(
   const lines = createLineCheck()
   let isBroken = false
   const maxSize = app.config.smtp.max_size
-  const tooLarge = new Reply(552, '5.3.4', `The message is larger than ${maxSize} bytes`)
+  const tooLarge = () => new Reply(552, '5.3.4', `The message is larger than ${maxSize} bytes`)
   for await (const chunk of bytesOf(stream)) {
     // Reading on politely has its end: a peer that ignores SIZE altogether is cut off.
     if (stream.byteLength > maxSize * 4) {
-      session.end(tooLarge)
-      throw tooLarge
+      session.end(tooLarge())
+      throw tooLarge()
     }
     isBroken = lines.see(chunk)
     if (!isBroken && !stream.sizeExceeded) await intake.write(chunk)
   }
-  if (stream.sizeExceeded) throw tooLarge
+  if (stream.sizeExceeded) throw tooLarge()
   if (isBroken) {
     throw new Reply(
       550,
@@ -75,6 +75,7 @@ async function* bytesOf(stream: SMTPServerDataStream): AsyncGenerator<Buffer> {
   try {
     yield* stream as AsyncIterable<Buffer>
   } catch (error) {
+    if (error instanceof Reply) throw error
     throw new Reply(421, '4.4.2', 'The connection was lost', `lost in DATA: ${String(error)}`)
   }
 }

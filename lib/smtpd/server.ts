@@ -14,6 +14,8 @@ import type { Session } from './session.ts'
 
 export interface SmtpDoorOptions {
   readonly certificate: Pick<Certificate, 'key' | 'cert'>
+  /** How long a peer may say nothing between two commands (RFC 5321 §4.5.3.2.7 wants five minutes). */
+  readonly idleTimeoutMs: number
   readonly sessionTimeoutMs: number
   readonly dataTimeoutMs: number
 }
@@ -28,8 +30,7 @@ export interface SmtpDoor {
 
 /** Commands of smtp-server that this server has no use for. */
 const disabledCommands = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
-/** How long a peer may say nothing between two commands (RFC 5321 §4.5.3.2.7). */
-const idleTimeoutMs = 300_000
+const stopping = new Reply(421, '4.3.2', 'This server is stopping; try again soon')
 /** How much of the time to stop is left to messages under way. */
 const drainMs = limits.stopMs * 0.6
 
@@ -74,9 +75,10 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       recipients: [],
       isReceivingData: false,
       deadline: setTimeout(
-        () => session.end(new Reply(421, '4.4.2', 'The session took too long')),
+        () => dismiss(session, new Reply(421, '4.4.2', 'The session took too long')),
         options.sessionTimeoutMs,
       ).unref(),
+      dismissal: undefined,
       end(reply) {
         connection?.send(reply.code, `${reply.enhanced} ${reply.text}`)
         connection?.close()
@@ -84,6 +86,12 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     }
     sessions.set(smtp.id, session)
     return session
+  }
+
+  /** Ends the session, but not in a message: its bytes have their own deadline, and its reply must still be said. */
+  function dismiss(session: Session, reply: Reply): void {
+    if (session.isReceivingData) session.dismissal = reply
+    else session.end(reply)
   }
 
   function createServer(): SMTPServer {
@@ -103,7 +111,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       authOptional: true,
       disabledCommands,
       disableReverseLookup: true,
-      socketTimeout: idleTimeoutMs,
+      socketTimeout: options.idleTimeoutMs,
       closeTimeout: drainMs,
       logger: false,
       key: options.certificate.key,
@@ -129,15 +137,26 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       onRcptTo(address, smtp, callback) {
         answer(smtp, callback, async session => {
           checkRcpt(address, smtp)
-          session.recipients.push(await resolveRecipient(app, address.address))
+          const recipient = await resolveRecipient(app, address.address)
+          // The library counts a path that is said again once, and so do we: a peer may say it for ever.
+          if (
+            !session.recipients.some(({ rcptTo }) => rcptTo.toLowerCase() === recipient.rcptTo.toLowerCase())
+          ) {
+            session.recipients.push(recipient)
+          }
         })
       },
 
       onData(stream, smtp, callback) {
-        answer(smtp, callback, async session => {
+        const reply: Answer = error => {
+          callback(error)
+          const session = sessions.get(smtp.id)
+          if (session?.dismissal) session.end(session.dismissal)
+        }
+        answer(smtp, reply, async session => {
           session.isReceivingData = true
           const deadline = setTimeout(
-            () => stream.destroy(new Error('DATA took too long')),
+            () => stream.destroy(new Reply(421, '4.4.2', 'The message took too long to arrive')),
             options.dataTimeoutMs,
           )
           try {
@@ -187,9 +206,9 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
             new Promise<void>(resolve => {
               server.close(() => resolve())
               for (const connection of server.connections) {
-                if (!sessions.get(connection.id)?.isReceivingData) {
-                  connection.send(421, '4.3.2 This server is stopping; try again soon')
-                }
+                const session = sessions.get(connection.id)
+                if (session) dismiss(session, stopping)
+                else connection.send(stopping.code, `${stopping.enhanced} ${stopping.text}`)
               }
             }),
         ),

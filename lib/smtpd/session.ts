@@ -14,7 +14,10 @@ export interface Session {
   recipients: Recipient[]
   /** Ends the session when its whole time is over. */
   deadline: NodeJS.Timeout | undefined
+  /** From DATA until the reply to the message. */
   isReceivingData: boolean
+  /** Said after that reply, as the last of the session: its time is over, or the server stops. */
+  dismissal: Reply | undefined
   /** Says this last reply and closes the connection, whatever is under way. */
   end(reply: Reply): void
 }

@@ -7,7 +7,9 @@ for (const [name, ...args] of [
   ['biome', 'check'],
 ] as const) {
   t.test(`${name} finds nothing`, async t => {
-    const { code, stdout, stderr } = await runProgram(`node_modules/.bin/${name}`, args, undefined, { cwd: root })
+    const { code, stdout, stderr } = await runProgram(`node_modules/.bin/${name}`, args, undefined, {
+      cwd: root,
+    })
     t.equal(code, 0, `${stdout}${stderr}`.slice(0, 5000))
   })
 }

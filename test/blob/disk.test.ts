@@ -1,0 +1,55 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { v7 } from 'uuid'
+import { openContent } from '../../lib/blob/content.ts'
+import { openDisk } from '../../lib/blob/disk.ts'
+
+t.test('a spool file is moved to its place, found there, and removed', async t => {
+  const dataDir = t.testdir()
+  const disk = await openDisk(dataDir)
+  const id = v7()
+  t.equal(await disk.find(id), undefined)
+  const spooled = disk.spoolPath(v7())
+  writeFileSync(spooled, 'the bytes')
+  await disk.keep(id, spooled)
+  t.notOk(existsSync(spooled))
+  const found = await disk.find(id)
+  t.match(found, { kind: 'file', sizeBytes: 9, path: join(dataDir, 'raw', id.slice(-2), id) })
+  t.equal(Buffer.concat(await openContent(found!).toArray()).toString(), 'the bytes')
+  await disk.remove(id)
+  t.equal(await disk.find(id), undefined)
+  await disk.remove(id)
+})
+
+t.test('the directories are for their owner alone', async t => {
+  const dataDir = t.testdir()
+  const disk = await openDisk(dataDir)
+  const id = v7()
+  writeFileSync(disk.spoolPath(id), '')
+  await disk.keep(id, disk.spoolPath(id))
+  for (const dir of ['spool', 'raw', join('raw', id.slice(-2))]) {
+    t.equal(statSync(join(dataDir, dir)).mode & 0o777, 0o700, dir)
+  }
+})
+
+t.test('a start clears the spool and leaves the raws alone', async t => {
+  const dataDir = t.testdir()
+  const before = await openDisk(dataDir)
+  const id = v7()
+  for (const name of [id, 'a', 'b']) writeFileSync(before.spoolPath(name), name)
+  await before.keep(id, before.spoolPath(id))
+  const after = await openDisk(dataDir)
+  await after.clearSpool()
+  t.strictSame(readdirSync(join(dataDir, 'spool')), [])
+  const found = await after.find(id)
+  t.equal(found?.kind === 'file' && readFileSync(found.path, 'utf8'), id)
+})
+
+t.test('what is not there to be kept is an error, and makes nothing', async t => {
+  const dataDir = t.testdir()
+  const disk = await openDisk(dataDir)
+  const id = v7()
+  await t.rejects(disk.keep(id, disk.spoolPath(id)), { code: 'ENOENT' })
+  t.equal(await disk.find(id), undefined)
+})

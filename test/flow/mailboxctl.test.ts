@@ -1,0 +1,102 @@
+import t from 'tap'
+import { apiOf } from '../support/api.ts'
+import { runCtl, startLocalDaemon } from '../support/local-daemon.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+/** The names of the commands in a text of help. */
+function commandsIn(help: string): string[] {
+  const section = /^Commands:\n((?: {2}.*\n?)*)/m.exec(help)?.[1] ?? ''
+  const names = [...section.matchAll(/^ {2}([a-z][\w-]*)/gm)].map(match => match[1]!)
+  return names.filter(name => name !== 'help')
+}
+
+t.test('every command answers in JSON, the same with the daemon up and down', async t => {
+  const dir = temporaryDir(t)
+  const daemon = await startLocalDaemon(t, dir)
+  const tried = new Set<string>()
+  const ctl = async (command: string, ...args: string[]) => {
+    tried.add(command)
+    const { code, stdout, stderr } = await runCtl(dir, '--json', ...command.split(' '), ...args)
+    if (code !== 0) throw new Error(`${command} ended with ${code}: ${stderr}`)
+    return JSON.parse(stdout)
+  }
+
+  const pod = await ctl('pod create', '--name', 'First', '--client-id', 'first')
+  const [inbox, key] = await Promise.all([
+    ctl('inbox create', '--mailbox-name', 'ann', '--display-name', 'Ann', '--pod', 'first'),
+    ctl('key create', '--name', 'a key', '--pod', 'first'),
+  ])
+  t.match(pod, { id: String, name: 'First', clientId: 'first' })
+  t.match(inbox, { id: String, address: 'ann@mailboxd.localhost', podId: pod.id })
+  t.match(key, { id: String, token: String, podId: pod.id })
+  const seen = await apiOf(daemon.baseUrl, key.token).get('/v1/inboxes')
+  t.strictSame(
+    seen.body.data.map((one: { id: string }) => one.id),
+    [inbox.id],
+    'the daemon knows at once',
+  )
+
+  const questions: [command: string, ...args: string[]][] = [
+    ['status'],
+    ['key list'],
+    ['pod list'],
+    ['pod get', 'first'],
+    ['inbox list', '--pod', pod.id],
+    ['inbox get', 'ann@mailboxd.localhost'],
+    ['domain records'],
+    ['queue list'],
+    ['config check'],
+    ['config print'],
+    ['config describe'],
+  ]
+  const askAll = async () => {
+    const answers: unknown[] = []
+    for (let at = 0; at < questions.length; at += 3) {
+      const some = questions.slice(at, at + 3)
+      answers.push(...(await Promise.all(some.map(question => ctl(...question)))))
+    }
+    return answers
+  }
+  const whileUp = await askAll()
+  t.match(whileUp[0], { pods: 2, inboxes: 3, queue: { all: 0 }, deliveryMode: 'capture' })
+  t.equal(await daemon.stop(), 0)
+  const whileDown = await askAll()
+  for (const [index, question] of questions.entries()) {
+    t.strictSame(whileDown[index], whileUp[index], question.join(' '))
+  }
+
+  t.match(await ctl('pod update', 'first', '--name', 'Changed'), { name: 'Changed', clientId: 'first' })
+  t.match(await ctl('inbox delete', 'ann@mailboxd.localhost'), { deleted: 'ann@mailboxd.localhost' })
+  t.match(await ctl('key revoke', key.id), { revoked: key.id })
+  t.match(await ctl('pod delete', 'first'), { deleted: 'first' })
+  const refused = await runCtl(dir, '--json', 'pod', 'get', 'first')
+  t.equal(refused.code, 1)
+  t.match(JSON.parse(refused.stderr), { error: 'not_found', message: String })
+  t.equal(refused.stdout, '')
+
+  const help = await runCtl(dir, '--help')
+  t.equal(help.code, 0)
+  const nouns = commandsIn(help.stdout)
+  t.ok(nouns.length >= 7, nouns.join())
+  const verbs = await Promise.all(
+    nouns.map(async noun => {
+      const of = commandsIn((await runCtl(dir, noun, '--help')).stdout)
+      return of.length === 0 ? [noun] : of.map(verb => `${noun} ${verb}`)
+    }),
+  )
+  t.strictSame([...tried].sort(), verbs.flat().sort(), 'no command was left out')
+})
+
+t.test('what is no command is said, with exit code 2', async t => {
+  const dir = temporaryDir(t)
+  const [unknown, unknownVerb, missing] = await Promise.all([
+    runCtl(dir, 'nothing'),
+    runCtl(dir, 'pod', 'nothing'),
+    runCtl(dir, 'pod', 'get'),
+  ])
+  for (const { code, stderr, stdout } of [unknown, unknownVerb, missing]) {
+    t.equal(code, 2)
+    t.not(stderr, '')
+    t.equal(stdout, '')
+  }
+})

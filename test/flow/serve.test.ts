@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { apiOf } from '../support/api.ts'
+import { startLocalDaemon } from '../support/local-daemon.ts'
+import { runProgram } from '../support/program.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+import { until } from '../support/until.ts'
+
+const withoutCurl = existsSync('/usr/bin/curl') ? false : 'curl is not installed'
+
+t.test('the first start prints what to paste, and it works as printed', { skip: withoutCurl }, async t => {
+  const dir = temporaryDir(t)
+  const daemon = await startLocalDaemon(t, dir)
+  t.strictSame(readdirSync(dir), ['mailboxd-data'])
+  t.equal(statSync(join(dir, 'mailboxd-data')).mode & 0o777, 0o700)
+  const key = /^ {2}key +(\S+) /m.exec(daemon.printed)?.[1]
+  t.match(daemon.printed, /^ {2}inbox +hello@mailboxd\.localhost$/m)
+
+  // Commands are the indented lines under a sentence that ends with a colon.
+  const commands = daemon.printed.split('\n').filter(line => /^ {2}(export|printf|curl|[A-Z]+=\$)/.test(line))
+  t.equal(commands.length, 5, commands.join('\n'))
+  const paste = (lines: string[]) => runProgram('sh', ['-e'], lines.join('\n'), { cwd: dir })
+  const [setUp, sendMail, list, findThread, reply] = commands as [string, string, string, string, string]
+
+  const before = await paste([setUp, list])
+  t.equal(before.code, 0, before.stderr)
+  t.match(JSON.parse(before.stdout), { data: [], total: 0 })
+  const sent = await paste([setUp, sendMail])
+  t.equal(sent.code, 0, sent.stderr)
+  const listed = await paste([setUp, list])
+  t.match(JSON.parse(listed.stdout), {
+    total: 1,
+    data: [{ subject: 'Hi', fromAddr: 'ann@example.com', bodyText: /Are you there\?/, direction: 'inbound' }],
+  })
+  const replied = await paste([setUp, findThread, reply])
+  t.equal(replied.code, 0, replied.stderr)
+  const answer = JSON.parse(replied.stdout)
+  t.match(answer, { status: 'pending', threadId: JSON.parse(listed.stdout).data[0].threadId })
+
+  // The reply is captured: shown as sent, and never leaves the machine.
+  const api = apiOf(daemon.baseUrl, key)
+  const message = await until('the reply sent', async () => {
+    const { body } = await api.get(`/v1/messages/${answer.messageId}`)
+    return body.status === 'pending' ? undefined : body
+  })
+  t.match(message, {
+    status: 'sent',
+    subject: 'Re: Hi',
+    inReplyTo: JSON.parse(listed.stdout).data[0].rfcMessageId,
+  })
+  const { body: deliveries } = await api.get(`/v1/messages/${answer.messageId}/deliveries`)
+  t.match(deliveries.data, [{ recipient: 'ann@example.com', state: 'delivered', captured: true }])
+  t.equal((await fetch(`${daemon.baseUrl}/v1/openapi.json`)).status, 200)
+  t.equal(await daemon.stop(), 0)
+
+  const second = await startLocalDaemon(t, dir)
+  t.notMatch(second.printed, key!, 'a later start shows no key')
+  t.notMatch(second.printed, /shown this once/)
+  const again = await apiOf(second.baseUrl, key).get('/v1/inboxes')
+  t.equal(again.status, 200, 'and the first one is still good')
+  t.equal(again.body.data.filter((one: { address: string }) => /^hello@/.test(one.address)).length, 1)
+  t.equal(await second.stop(), 0)
+})
+
+t.test('ports that are taken make it move', async t => {
+  for (const port of [2525, 8025]) {
+    const server = createServer()
+    server.on('error', () => {}) // It is taken already, by whomever.
+    await Promise.race([once(server.listen(port, '127.0.0.1'), 'listening'), once(server, 'error')])
+    t.teardown(() => server.close())
+  }
+  const daemon = await startLocalDaemon(t, temporaryDir(t))
+  t.ok(daemon.smtpPort > 0 && daemon.smtpPort !== 2525)
+  t.not(new URL(daemon.baseUrl).port, '8025')
+  t.match(daemon.printed, `smtp://127.0.0.1:${daemon.smtpPort}/`, 'the commands name the other ones')
+  t.match(daemon.printed, `export API=${daemon.baseUrl}/v1`)
+  t.equal((await fetch(`${daemon.baseUrl}/v1/openapi.json`)).status, 200)
+  t.equal(await daemon.stop(), 0)
+})

@@ -1,0 +1,114 @@
+import { X509Certificate } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { writeCertificate } from '../support/certificate.ts'
+import { startDaemon } from '../support/daemon.ts'
+import { createInbox } from '../support/mailbox.ts'
+import { runProgram } from '../support/program.ts'
+import { greetedDialog } from '../support/smtp-dialog.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+import { until } from '../support/until.ts'
+
+const mailboxd = join(import.meta.dirname, '../../bin/mailboxd.ts')
+const run = (...args: string[]) => runProgram(process.execPath, [mailboxd, ...args])
+
+t.test('a second daemon on the same data refuses in a sentence', async t => {
+  const daemon = await startDaemon(t)
+  const second = await run('--config', daemon.configPath)
+  t.equal(second.code, 1)
+  t.match(
+    second.stderr,
+    /^mailboxd can not start: another mailboxd runs on this data directory \(it holds .+\)\n$/,
+  )
+  t.equal(second.stdout, '')
+  t.equal(
+    (await (await greetedDialog(daemon.smtpPort)).say('NOOP')).code,
+    250,
+    'the first one is not disturbed',
+  )
+  t.equal(await daemon.end('SIGKILL'), 'SIGKILL')
+  await daemon.restart()
+})
+
+t.test('a port that is taken is said in a sentence', async t => {
+  const daemon = await startDaemon(t)
+  const dir = temporaryDir(t)
+  const config = readFileSync(daemon.configPath, 'utf8')
+    .replace(daemon.dataDir, join(dir, 'data'))
+    .replace('[smtp]\nlisten = ["127.0.0.1:0"]', `[smtp]\nlisten = ["127.0.0.1:${daemon.smtpPort}"]`)
+  writeFileSync(join(dir, 'mailboxd.toml'), config)
+  const second = await run('--config', join(dir, 'mailboxd.toml'))
+  t.equal(second.code, 1)
+  t.match(second.stderr, new RegExp(`^mailboxd can not start: .*EADDRINUSE.*${daemon.smtpPort}\n$`, 'm'))
+  t.notMatch(second.stderr, /\n\s+at /, 'without a stack')
+  t.equal(await daemon.end('SIGINT'), 0, 'SIGINT ends as SIGTERM does')
+})
+
+t.test('what is wrong with the configuration is said all at once, and the exit code is 78', async t => {
+  const dir = temporaryDir(t)
+  const config = join(dir, 'mailboxd.toml')
+  writeFileSync(
+    config,
+    'hostname = "not a name"\ndata_dir = "data"\nhostnam = "x"\n[smtp]\nlisten = ["everywhere"]\nmax_size = 1\n',
+  )
+  const ctl = join(import.meta.dirname, '../../bin/mailboxctl.ts')
+  for (const finished of await Promise.all([
+    run('--config', config),
+    runProgram(process.execPath, [ctl, '--config', config, 'config', 'check']),
+  ])) {
+    t.equal(finished.code, 78)
+    for (const path of ['hostname', 'hostnam', 'account_domain', 'smtp.listen', 'smtp.max_size']) {
+      t.match(finished.stderr, path)
+    }
+    t.equal(finished.stdout, '')
+  }
+  t.strictSame(readdirSync(dir), ['mailboxd.toml'], 'nothing was made')
+
+  const none = await run('--config', join(dir, 'none.toml'))
+  t.equal(none.code, 78)
+  t.match(none.stderr, /does not exist/)
+  const { cert } = await writeCertificate(dir, 'mail.ours.example')
+  writeFileSync(
+    config,
+    `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "${dir}/data"
+[smtp]\nlisten = ["127.0.0.1:0"]\ntls_certificate = "${cert}"\ntls_key = "${dir}/none.pem"\n`,
+  )
+  const noKey = await run('--config', config)
+  t.equal(noKey.code, 78)
+  t.match(noKey.stderr, /none\.pem can not be read/)
+  t.equal((await run('--what')).code, 2)
+})
+
+t.test('SIGHUP: the new certificate is for new handshakes, a broken one for none', async t => {
+  const dir = temporaryDir(t)
+  const { cert, key } = await writeCertificate(dir, 'mail.ours.example')
+  const fingerprint = () => new X509Certificate(readFileSync(cert)).fingerprint256
+  const daemon = await startDaemon(t, { smtp: `tls_certificate = "${cert}"\ntls_key = "${key}"` })
+  const ann = await createInbox(daemon, 'ann')
+  const reloaded = (msg: string, count: number) =>
+    until(msg, () => daemon.log().filter(entry => entry.msg === msg).length >= count)
+
+  const first = fingerprint()
+  const before = await greetedDialog(daemon.smtpPort)
+  t.equal((await before.startTls()).fingerprint, first)
+  await before.say('EHLO client.example')
+  await before.envelope('bob@example.net', ann.address)
+  before.write('Subject: over the old one\r\n')
+
+  await writeCertificate(dir, 'mail.ours.example')
+  t.not(fingerprint(), first)
+  daemon.process.kill('SIGHUP')
+  await reloaded('TLS certificate read again', 1)
+  const after = await greetedDialog(daemon.smtpPort)
+  t.equal((await after.startTls()).fingerprint, fingerprint())
+  t.match((await before.data('\r\nx')).text, /^250 /, 'the session under way goes on')
+
+  const second = fingerprint()
+  writeFileSync(cert, 'no certificate')
+  daemon.process.kill('SIGHUP')
+  await reloaded('the TLS certificate can not be used; the old one stays', 1)
+  const still = await greetedDialog(daemon.smtpPort)
+  t.equal((await still.startTls()).fingerprint, second)
+  t.equal((await ann.received())[0]!.subject, 'over the old one')
+})

@@ -1,0 +1,71 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { childrenOf } from '../support/contained.ts'
+import { startDaemon } from '../support/daemon.ts'
+import { greetedDialog, openDialog } from '../support/smtp-dialog.ts'
+
+t.test('SIGTERM: idle sessions get 421, a message under way its 250, and it is there after', async t => {
+  const daemon = await startDaemon(t)
+  await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
+  const idle = await greetedDialog(daemon.smtpPort)
+  const ungreeted = await openDialog(daemon.smtpPort)
+  await ungreeted.reply()
+  const small = await greetedDialog(daemon.smtpPort)
+  const large = await greetedDialog(daemon.smtpPort)
+  const block = `${'x'.repeat(998)}\r\n`.repeat(400)
+  for (const [name, dialog] of [
+    ['small', small],
+    ['large', large],
+  ] as const) {
+    await dialog.envelope('bob@example.net', 'ann@ours.example')
+    dialog.write(`Message-ID: <${name}@client.example>\r\nSubject: ${name}\r\n\r\n`)
+  }
+  large.write(block)
+
+  t.strictSame(childrenOf(daemon.process.pid!), [], 'it starts no process that could live on')
+  const started = performance.now()
+  const ended = daemon.end('SIGTERM')
+  for (const dialog of [idle, ungreeted]) {
+    t.match((await dialog.reply()).text, /^421 4\.3\.2 /)
+    t.equal(await dialog.closed(), '')
+  }
+  await t.rejects(openDialog(daemon.smtpPort), { code: 'ECONNREFUSED' })
+  await t.rejects(fetch(daemon.baseUrl))
+  for (const dialog of [small, large]) {
+    t.match((await dialog.data(`${block}end`)).text, /^250 2\./)
+    t.match((await dialog.reply()).text, /^421 4\.3\.2 /)
+  }
+  t.equal(await ended, 0)
+  const tookMs = performance.now() - started
+  t.ok(tookMs < 5_000, `it took ${Math.round(tookMs)} ms`)
+  t.strictSame(
+    daemon.log().filter(entry => ['warn', 'error', 'fatal'].includes(String(entry.level))),
+    [],
+  )
+  t.strictSame(readdirSync(join(daemon.dataDir, 'spool')), [])
+  const left = readdirSync(daemon.dataDir).filter(name => /-(wal|shm|journal)$/.test(name))
+  t.strictSame(left, [], 'the database is closed')
+
+  const again = await daemon.restart()
+  const ann = await again.ctl('inbox', 'get', 'ann@ours.example')
+  t.match(ann, { address: 'ann@ours.example' })
+  const { token } = await again.ctl('key', 'create')
+  const response = await fetch(`${again.baseUrl}/v1/inboxes/${ann.id}/messages`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  const { data } = (await response.json()) as { data: { subject: string; bodyText: string }[] }
+  t.strictSame(data.map(message => message.subject).sort(), ['large', 'small'])
+  for (const message of data) t.match(message.bodyText, /end\s*$/)
+})
+
+t.test('SIGTERM: a peer that never ends its message is not waited for longer than 10 seconds', async t => {
+  const daemon = await startDaemon(t)
+  const dialog = await greetedDialog(daemon.smtpPort)
+  await dialog.envelope('bob@example.net', 'postmaster')
+  dialog.write('Subject: x\r\n')
+  const started = performance.now()
+  t.equal(await daemon.end('SIGTERM'), 0)
+  t.ok(performance.now() - started < 10_000)
+  t.match((await dialog.reply()).text, /^421 4\./)
+})

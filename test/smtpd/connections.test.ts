@@ -1,0 +1,196 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { greetedDialog, openDialog, type SmtpDialog } from '../support/smtp-dialog.ts'
+import { openDoor, type TestDoor } from '../support/smtp-door.ts'
+import { until } from '../support/until.ts'
+
+const errorsOf = (door: TestDoor) =>
+  door.log.filter(entry => entry.level === 'error' || entry.level === 'warn')
+const spoolOf = (door: TestDoor) => readdirSync(join(door.dataDir, 'spool'))
+
+/** A large message that goes into a spool file, without its end. */
+const large = `Subject: large\r\n\r\n${`${'x'.repeat(998)}\r\n`.repeat(400)}`
+
+t.test('too many connections from one address, and in all', async t => {
+  const { port } = await openDoor(t, { smtp: 'max_connections = 5\nmax_connections_per_address = 3' })
+  const ours = [await greetedDialog(port), await greetedDialog(port), await greetedDialog(port)]
+  const fourth = await openDialog(port)
+  t.match((await fourth.reply()).text, /^421 4\.7\.0 /)
+  t.equal(await fourth.closed(), '')
+  const others = [await greetedDialog(port, '127.0.0.2'), await greetedDialog(port, '127.0.0.3')]
+  const sixth = await openDialog(port, '127.0.0.4')
+  t.match((await sixth.reply()).text, /^421 /)
+  t.equal(await sixth.closed(), '')
+  await ours[0]!.say('QUIT')
+  await ours[0]!.closed()
+  others[0]!.vanish()
+  await until('room for one more', async () => {
+    const dialog = await openDialog(port)
+    return (await dialog.reply()).code === 220
+  })
+  t.equal((await ours[1]!.say('NOOP')).code, 250, 'the others were not touched')
+})
+
+t.test('who says nothing is sent away, and who speaks is not', async t => {
+  const { port } = await openDoor(t, { idleTimeoutMs: 300 })
+  const idle = await openDialog(port)
+  const speaking = await greetedDialog(port)
+  await idle.reply()
+  for (let count = 0; count < 5; count++) {
+    await pause(100)
+    t.equal((await speaking.say('NOOP')).code, 250)
+  }
+  t.match((await idle.reply()).text, /^421 4\.4\.2 /)
+  await idle.closed()
+  const inData = await greetedDialog(port)
+  await inData.say('MAIL FROM:<bob@example.net>')
+  await inData.say('RCPT TO:<postmaster>')
+  await inData.say('DATA')
+  inData.write('Subject: x\r\n')
+  t.match((await inData.reply()).text, /^421 4\.4\.2 /, 'in DATA too')
+  await inData.closed()
+})
+
+t.test('a session has its whole time and no more, however lively', async t => {
+  const door = await openDoor(t, { sessionTimeoutMs: 400 })
+  const lively = await greetedDialog(door.port)
+  let said = await lively.say('NOOP')
+  for (let count = 0; count < 40 && said.code === 250; count++) {
+    await pause(30)
+    said = await lively.say('NOOP')
+  }
+  t.match(said.text, /^421 4\.4\.2 /)
+  await lively.closed()
+
+  // Its end comes in the middle of a message: the message gets its reply first.
+  const dialog = await greetedDialog(door.port)
+  await dialog.envelope('bob@example.net', 'postmaster')
+  dialog.write('Subject: late\r\n')
+  await pause(500)
+  t.match((await dialog.data('\r\nx')).text, /^250 2\./)
+  t.match((await dialog.reply()).text, /^421 4\.4\.2 /)
+  await dialog.closed()
+  t.equal((await door.messages()).length, 1)
+  t.strictSame(errorsOf(door), [])
+})
+
+t.test('the bytes of a message have a deadline', async t => {
+  const door = await openDoor(t, { dataTimeoutMs: 300 })
+  const dialogs: SmtpDialog[] = []
+  for (const start of ['Subject: x\r\n', large]) {
+    const dialog = await greetedDialog(door.port)
+    await dialog.envelope('bob@example.net', 'postmaster')
+    dialog.write(start)
+    dialogs.push(dialog)
+  }
+  const drip = setInterval(() => {
+    for (const dialog of dialogs) dialog.write('x')
+  }, 20)
+  t.teardown(() => clearInterval(drip))
+  for (const dialog of dialogs) {
+    t.match((await dialog.reply()).text, /^421 4\.4\.2 The message took too long/)
+  }
+  clearInterval(drip)
+  for (const dialog of dialogs) await dialog.closed().catch(() => {})
+  await until('no spool file', () => spoolOf(door).length === 0)
+  t.strictSame(await door.messages(), [])
+  t.strictSame(errorsOf(door), [])
+})
+
+t.test('a slow client is waited for', async t => {
+  const { port, messages } = await openDoor(t, { idleTimeoutMs: 500 })
+  const dialog = await greetedDialog(port)
+  await dialog.envelope('bob@example.net', 'postmaster')
+  for (const byte of 'Subject: slow\r\n\r\nx') {
+    dialog.write(byte)
+    await pause(40)
+  }
+  t.equal((await dialog.data('')).code, 250)
+  t.equal((await messages())[0]!.subject, 'slow')
+})
+
+t.test('a client that vanishes leaves nothing, at whatever stage', async t => {
+  const door = await openDoor(t, { smtp: 'max_connections_per_address = 3' })
+  const inData = async (dialog: SmtpDialog, bytes: string) => {
+    await dialog.reply()
+    await dialog.say('EHLO client.example')
+    await dialog.envelope('bob@example.net', 'postmaster')
+    dialog.write(bytes)
+    // Until the server has read that much.
+    await pause(30)
+  }
+  const stages: [name: string, step: (dialog: SmtpDialog) => unknown][] = [
+    ['before the greeting', () => {}],
+    ['after the greeting', dialog => dialog.reply()],
+    ['in a command', dialog => dialog.write('EHLO cli')],
+    ['after EHLO', async dialog => [await dialog.reply(), await dialog.say('EHLO client.example')]],
+    ['in STARTTLS', async dialog => [await dialog.reply(), await dialog.say('STARTTLS')]],
+    ['before DATA is content', dialog => inData(dialog, '')],
+    ['in the header', dialog => inData(dialog, 'Subject: x\r\nFro')],
+    ['in the body', dialog => inData(dialog, 'Subject: x\r\n\r\nab')],
+    ['in a large body', dialog => inData(dialog, large)],
+    ['before the last line end', dialog => inData(dialog, 'Subject: x\r\n\r\nab\r\n.')],
+    ['in the last line end', dialog => inData(dialog, 'Subject: x\r\n\r\nab\r\n.\r')],
+    ['in the last line end of a large one', dialog => inData(dialog, `${large}\r\n.\r`)],
+  ]
+  for (const [name, step] of stages) {
+    for (const how of ['vanish', 'end'] as const) {
+      const dialog = await openDialog(door.port)
+      await step(dialog)
+      dialog[how]()
+      if (how === 'end') await dialog.closed().catch(() => {})
+      dialog.vanish()
+      const sessions = (what: string) => door.log.filter(entry => entry.msg === what).length
+      await until(
+        `${name}, ${how}: the session over`,
+        () => sessions('session began') === sessions('session ended'),
+      )
+      t.strictSame(await door.messages(), [], `${name}, ${how}`)
+      await until(`${name}, ${how}: no spool file`, () => spoolOf(door).length === 0)
+    }
+  }
+  t.strictSame(errorsOf(door), [], 'and none of it is an error of ours')
+  t.strictSame(await door.app.store.read.selectFrom('raw').select('id').execute(), [])
+})
+
+t.test('a client that vanishes after the final dot has sent its message', async t => {
+  const door = await openDoor(t)
+  for (const [index, content] of ['Subject: small\r\n\r\nx', large].entries()) {
+    const dialog = await greetedDialog(door.port)
+    await dialog.envelope('bob@example.net', 'postmaster')
+    dialog.write(`${content}\r\n.\r\n`)
+    // Not an answer is read.
+    await until('the message stored', async () => (await door.messages()).length > index)
+    dialog.vanish()
+    const ended = () => door.log.filter(entry => entry.msg === 'session ended').length
+    await until('the session over', () => ended() > index)
+  }
+  t.strictSame(errorsOf(door), [])
+  t.strictSame(spoolOf(door), [])
+})
+
+t.test('the door stops: idle sessions get 421, a message under way gets its 250 first', async t => {
+  const door = await openDoor(t)
+  const greeted = await openDialog(door.port)
+  await greeted.reply()
+  const inTransaction = await greetedDialog(door.port)
+  await inTransaction.say('MAIL FROM:<bob@example.net>')
+  const inData = await greetedDialog(door.port)
+  await inData.envelope('bob@example.net', 'postmaster')
+  inData.write('Subject: the last\r\n')
+  const started = performance.now()
+  const stopped = door.door.stop()
+  for (const dialog of [greeted, inTransaction]) {
+    t.match((await dialog.reply()).text, /^421 4\.3\.2 /)
+    t.equal(await dialog.closed(), '')
+  }
+  await t.rejects(openDialog(door.port), { code: 'ECONNREFUSED' })
+  t.match((await inData.data('\r\nx')).text, /^250 2\./)
+  t.match((await inData.reply()).text, /^421 4\.3\.2 /)
+  t.equal(await inData.closed(), '')
+  await stopped
+  t.ok(performance.now() - started < 3000, 'it waits for nobody longer than it must')
+  t.equal((await door.messages())[0]!.subject, 'the last')
+})

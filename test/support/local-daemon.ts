@@ -1,0 +1,52 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { type Finished, runProgram } from './program.ts'
+import { until } from './until.ts'
+
+const bin = join(import.meta.dirname, '..', '..', 'bin')
+
+/** mailboxd in local mode, as a developer starts it in a directory of theirs. */
+export interface LocalDaemon {
+  /** What it has printed. */
+  readonly printed: string
+  readonly smtpPort: number
+  readonly baseUrl: string
+  readonly process: ChildProcess
+  /** Asks it to stop; gives its exit code. */
+  stop(): Promise<number | null>
+}
+
+export async function startLocalDaemon(t: Test, dir: string): Promise<LocalDaemon> {
+  const child = spawn(process.execPath, [join(bin, 'mailboxd.ts')], { cwd: dir, stdio: 'pipe' })
+  t.teardown(() => child.kill('SIGKILL'))
+  let printed = ''
+  let log = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    printed += text
+  })
+  child.stderr.setEncoding('utf8').on('data', text => {
+    log += text
+  })
+  await until('the text of local mode', () => {
+    if (child.exitCode !== null) throw new Error(`the daemon ended: ${log}`)
+    return printed.endsWith('\n\n')
+  })
+  return {
+    printed,
+    smtpPort: Number(/^ {2}SMTP +127\.0\.0\.1:(\d+)$/m.exec(printed)?.[1]),
+    baseUrl: /^ {2}API +(http:\/\/127\.0\.0\.1:\d+)\/v1 /m.exec(printed)?.[1] ?? '',
+    process: child,
+    async stop() {
+      const exit = once(child, 'exit')
+      child.kill('SIGTERM')
+      return (await exit)[0]
+    },
+  }
+}
+
+/** Runs mailboxctl in the directory of a local daemon. */
+export function runCtl(dir: string, ...args: readonly string[]): Promise<Finished> {
+  return runProgram(process.execPath, [join(bin, 'mailboxctl.ts'), ...args], '', { cwd: dir })
+}

@@ -1,0 +1,109 @@
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { systemIds } from '../../lib/base/ids.ts'
+import { createLog } from '../../lib/base/log.ts'
+import { openContent } from '../../lib/blob/content.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+import type { Networked } from '../../lib/core/app.ts'
+import { operator } from '../../lib/core/caller.ts'
+import { createInbox } from '../../lib/core/inboxes.ts'
+import { findRawContent } from '../../lib/core/messages.ts'
+import { openApp } from '../../lib/core/open-app.ts'
+import { createDns } from '../../lib/courier/dns.ts'
+import { createSmtpCourier } from '../../lib/courier/smtp.ts'
+import { createAuthenticator } from '../../lib/mail/authentication.ts'
+import { loadCertificate } from '../../lib/smtpd/certificate.ts'
+import { createSmtpDoor, type SmtpDoor, type SmtpDoorOptions } from '../../lib/smtpd/server.ts'
+import type { MessageRow } from '../../lib/store/tables.ts'
+import { temporaryDir } from './temporary-dir.ts'
+
+export interface TestDoor {
+  readonly app: Networked
+  readonly door: SmtpDoor
+  readonly port: number
+  readonly dataDir: string
+  /** The entries of the log so far, of every level. */
+  readonly log: readonly Record<string, unknown>[]
+  /** Makes an inbox; gives its id. */
+  inbox(mailboxName: string, domain?: string): Promise<string>
+  /** All inbound messages, oldest first. */
+  messages(): Promise<MessageRow[]>
+  /** The bytes of a message, as they crossed the wire. */
+  raw(message: MessageRow): Promise<Buffer>
+}
+
+export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certificate'>> {
+  /** Lines for the table `[smtp]`. */
+  readonly smtp?: string
+  readonly accountDomain?: string
+  readonly dataDir?: string
+}
+
+/** The SMTP door alone, in this process, over a real database; it and its data go with the test. */
+export async function openDoor(t: Test, settings: TestDoorSettings = {}): Promise<TestDoor> {
+  const dataDir = settings.dataDir ?? join(temporaryDir(t), 'data')
+  const config = parseConfig(
+    `hostname = "mail.ours.example"
+account_domain = "${settings.accountDomain ?? 'ours.example'}"
+data_dir = "${dataDir}"
+[smtp]
+${settings.smtp ?? ''}
+[authentication]
+check = false
+`,
+    'test',
+  )
+  const entries: Record<string, unknown>[] = []
+  const log = createLog('debug', { write: line => void entries.push(JSON.parse(line)) })
+  const parts = { config, clock: systemClock, ids: systemIds, log, random: Math.random, baseUrl: () => '' }
+  const { app: opened } = await openApp(parts)
+  const dns = createDns({ servers: ['127.0.0.1:9'], timeoutMs: 100 })
+  const courier = createSmtpCourier({
+    dns,
+    clock: systemClock,
+    log,
+    hostname: config.hostname,
+    port: 9,
+    sourceAddress: undefined,
+    useIpv6: false,
+    random: Math.random,
+  })
+  const app: Networked = Object.create(opened, {
+    courier: { value: courier },
+    authenticator: { value: createAuthenticator({ dns, clock: systemClock, mta: config.hostname }) },
+  })
+  const certificate = await loadCertificate({ dataDir, hostname: config.hostname, clock: systemClock })
+  const door = createSmtpDoor(app, {
+    certificate,
+    idleTimeoutMs: settings.idleTimeoutMs ?? 60_000,
+    sessionTimeoutMs: settings.sessionTimeoutMs ?? 60_000,
+    dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
+  })
+  const { port } = await door.listen('127.0.0.1', 0)
+  t.teardown(async () => {
+    await door.stop()
+    await app.store.close()
+  })
+  return {
+    app,
+    door,
+    port,
+    dataDir,
+    log: entries,
+    inbox: async (mailboxName, domain) =>
+      (await createInbox(app, operator, { mailboxName, ...(domain === undefined ? {} : { domain }) })).id,
+    messages: () =>
+      app.store.read
+        .selectFrom('message')
+        .selectAll()
+        .where('direction', '=', 'inbound')
+        .orderBy('id')
+        .execute(),
+    async raw(message) {
+      const content = message.rawId === null ? undefined : await findRawContent(app, message.rawId)
+      if (!content) throw new Error(`message ${message.id} has no raw`)
+      return Buffer.concat(await openContent(content).toArray())
+    },
+  }
+}
