@@ -1,4 +1,5 @@
 import type { Db } from './dialect.ts'
+import { insertRow } from './insert.ts'
 import type { AccountRow } from './tables.ts'
 
 export async function findAccount(db: Db): Promise<AccountRow | undefined> {
@@ -6,7 +7,7 @@ export async function findAccount(db: Db): Promise<AccountRow | undefined> {
 }
 
 export async function insertAccount(db: Db, row: AccountRow): Promise<void> {
-  await db.insertInto('account').values(row).execute()
+  await insertRow(db, 'account', row)
 }
 
 /** Moves the counters that answer `total`, in the write that adds or removes what they count. */

@@ -1,4 +1,5 @@
 import type { Db } from './dialect.ts'
+import { insertRow } from './insert.ts'
 import type { ApiKeyRow } from './tables.ts'
 
 /** What a key reaches: everything (both null), a pod (inboxId null) or one inbox of that pod. */
@@ -8,7 +9,7 @@ export interface KeyScope {
 }
 
 export async function insertApiKey(db: Db, row: ApiKeyRow): Promise<void> {
-  await db.insertInto('apiKey').values(row).execute()
+  await insertRow(db, 'apiKey', row)
 }
 
 /** The key with this hash, also when it is revoked. */

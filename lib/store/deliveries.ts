@@ -1,8 +1,9 @@
 import type { Db } from './dialect.ts'
+import { insertRow } from './insert.ts'
 import type { AttemptRow, DeliveryRow } from './tables.ts'
 
 export async function insertDeliveries(db: Db, rows: readonly DeliveryRow[]): Promise<void> {
-  await db.insertInto('delivery').values(rows).execute()
+  for (const row of rows) await insertRow(db, 'delivery', row)
 }
 
 export async function findDelivery(db: Db, id: string): Promise<DeliveryRow | undefined> {
@@ -35,5 +36,5 @@ export async function hasPendingDelivery(db: Db, messageId: string): Promise<boo
 }
 
 export async function insertAttempt(db: Db, row: AttemptRow): Promise<void> {
-  await db.insertInto('attempt').values(row).execute()
+  await insertRow(db, 'attempt', row)
 }

@@ -1,8 +1,9 @@
 import type { Db } from './dialect.ts'
+import { insertRow } from './insert.ts'
 import type { DomainRow } from './tables.ts'
 
 export async function insertDomain(db: Db, row: DomainRow): Promise<void> {
-  await db.insertInto('domain').values(row).execute()
+  await insertRow(db, 'domain', row)
 }
 
 /** @param domain lower-case, A-label */

@@ -1,9 +1,10 @@
 import type { Db } from './dialect.ts'
+import { insertRow } from './insert.ts'
 import type { EventRow } from './tables.ts'
 
 /** Events are appended in the transaction of what they tell. */
 export async function insertEvent(db: Db, row: EventRow): Promise<void> {
-  await db.insertInto('event').values(row).execute()
+  await insertRow(db, 'event', row)
 }
 
 /** Deletes at most `limit` events older than `before`; gives how many. */

@@ -1,10 +1,11 @@
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
 import type { Db } from './dialect.ts'
+import { insertRow } from './insert.ts'
 import type { InboxRow } from './tables.ts'
 
 export async function insertInbox(db: Db, row: InboxRow): Promise<void> {
-  await db.insertInto('inbox').values(row).execute()
+  await insertRow(db, 'inbox', row)
   await addInboxes(db, row.podId, 1)
 }
 

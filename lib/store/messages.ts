@@ -1,10 +1,11 @@
 import type { Listed, Page } from '../model/page.ts'
 import type { Db } from './dialect.ts'
 import { addToInbox } from './inboxes.ts'
+import { insertRow } from './insert.ts'
 import type { MessageRow } from './tables.ts'
 
 export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
-  await db.insertInto('message').values(row).execute()
+  await insertRow(db, 'message', row)
   await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
 }
 

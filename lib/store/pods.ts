@@ -1,10 +1,11 @@
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
 import type { Db } from './dialect.ts'
+import { insertRow } from './insert.ts'
 import type { PodRow } from './tables.ts'
 
 export async function insertPod(db: Db, row: PodRow): Promise<void> {
-  await db.insertInto('pod').values(row).execute()
+  await insertRow(db, 'pod', row)
   await addToAccount(db, { pods: 1 })
 }
 

@@ -1,8 +1,9 @@
 import type { Db, DialectName } from './dialect.ts'
+import { insertRow } from './insert.ts'
 import type { QueueEntryRow } from './tables.ts'
 
 export async function insertQueueEntries(db: Db, rows: readonly QueueEntryRow[]): Promise<void> {
-  await db.insertInto('queueEntry').values(rows).execute()
+  for (const row of rows) await insertRow(db, 'queueEntry', row)
 }
 
 export async function findQueueEntryBySubject(db: Db, subjectId: string): Promise<QueueEntryRow | undefined> {

@@ -1,8 +1,9 @@
 import type { Db } from './dialect.ts'
+import { insertRow } from './insert.ts'
 import type { RawRow } from './tables.ts'
 
 export async function insertRaw(db: Db, row: RawRow): Promise<void> {
-  await db.insertInto('raw').values(row).execute()
+  await insertRow(db, 'raw', row)
 }
 
 export async function findRaw(db: Db, id: string): Promise<RawRow | undefined> {

@@ -1,10 +1,11 @@
 import type { Listed, Page } from '../model/page.ts'
 import type { Db } from './dialect.ts'
 import { addToInbox } from './inboxes.ts'
+import { insertRow } from './insert.ts'
 import type { ThreadRow } from './tables.ts'
 
 export async function insertThread(db: Db, row: ThreadRow): Promise<void> {
-  await db.insertInto('thread').values(row).execute()
+  await insertRow(db, 'thread', row)
   await addToInbox(db, row.inboxId, { threads: 1, unreadThreads: row.isRead ? 0 : 1 })
 }
 
