@@ -64,7 +64,7 @@ create table "inbox" (
 );
 create unique index "inbox_address" on "inbox" ("address");
 create index "inbox_list" on "inbox" ("id") where "deletedAt" is null;
-create index "inbox_podList" on "inbox" ("podId", "id") where "deletedAt" is null;
+create index "inbox_podList" on "inbox" ("podId", "deletedAt", "id");
 create index "inbox_purge" on "inbox" ("id") where "deletedAt" is not null and "purgedAt" is null;
 
 -- Who may call. Only the SHA-256 of a token is kept. podId and inboxId null: the whole account; podId alone: the
@@ -82,8 +82,8 @@ create table "apiKey" (
   "revokedAt" text
 );
 create unique index "apiKey_tokenHash" on "apiKey" ("tokenHash");
-create index "apiKey_scope" on "apiKey" ("podId", "inboxId", "id") where "revokedAt" is null;
-create index "apiKey_inbox" on "apiKey" ("inboxId") where "revokedAt" is null;
+create index "apiKey_scope" on "apiKey" ("podId", "inboxId", "revokedAt", "id");
+create index "apiKey_inbox" on "apiKey" ("inboxId");
 
 -- The bytes of a message exactly as they crossed the wire, shared by all messages that arrived in one transaction.
 -- Up to 256 KiB they are `content`; larger ones are the file of this id below data_dir/raw and content is null.

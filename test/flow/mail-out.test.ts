@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
+import { openAttachment } from '../../lib/mail/parse.ts'
 import { startDaemon, type TestDaemon } from '../support/daemon.ts'
 import { startDns, type TestDns } from '../support/dns.ts'
 import { createInbox } from '../support/mailbox.ts'
@@ -137,6 +139,11 @@ t.test(
       thread.body.data.map((one: { direction: string }) => one.direction),
       ['outbound', 'inbound', 'outbound'],
     )
+
+    const log = JSON.stringify(daemon.log())
+    for (const secret of ['Is anybody there', 'Yes, I am', 'Grüße', 'mbx_', 'PRIVATE KEY']) {
+      t.notOk(log.includes(secret), `the log does not tell "${secret}"`)
+    }
   },
 )
 
@@ -172,6 +179,9 @@ t.test(
     const txt = await dkimTxt(daemon)
     t.match(await verifyWithOpendkim(raw!, txt), { ok: true })
     t.match(await verifyWithDkimpy(raw!, txt), { ok: true })
+    const arrived = await openAttachment(Readable.from([raw!]), 0)
+    t.match(arrived, { filename: 'наука.bin', contentType: 'application/x-data' })
+    t.ok(Buffer.concat(await arrived!.content.toArray()).equals(content), 'the attachment that arrived')
 
     const { body: message } = await ann.api.get(`/v1/messages/${sent.body.messageId}`)
     const attachment = await fetch(message.attachments[0].url)

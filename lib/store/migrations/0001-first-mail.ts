@@ -48,7 +48,7 @@ create table "inbox" (
 );
 create unique index "inbox_address" on "inbox" ("address");
 create index "inbox_list" on "inbox" ("id") where "deletedAt" is null;
-create index "inbox_podList" on "inbox" ("podId", "id") where "deletedAt" is null;
+create index "inbox_podList" on "inbox" ("podId", "deletedAt", "id");
 create index "inbox_purge" on "inbox" ("id") where "deletedAt" is not null and "purgedAt" is null;
 create table "apiKey" (
   "id" text primary key,
@@ -63,8 +63,8 @@ create table "apiKey" (
   "revokedAt" text
 );
 create unique index "apiKey_tokenHash" on "apiKey" ("tokenHash");
-create index "apiKey_scope" on "apiKey" ("podId", "inboxId", "id") where "revokedAt" is null;
-create index "apiKey_inbox" on "apiKey" ("inboxId") where "revokedAt" is null;
+create index "apiKey_scope" on "apiKey" ("podId", "inboxId", "revokedAt", "id");
+create index "apiKey_inbox" on "apiKey" ("inboxId");
 create table "raw" (
   "id" text primary key,
   "sizeBytes" integer not null,

@@ -1,0 +1,102 @@
+import { type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
+import t from 'tap'
+import { operator } from '../../lib/core/caller.ts'
+import { changeInbox, createInbox, deleteInbox, listInboxes } from '../../lib/core/inboxes.ts'
+import { createKey, findCaller, listAllKeys, listKeys, revokeKey } from '../../lib/core/keys.ts'
+import { listInboxMessages, listMessageDeliveries, openRaw } from '../../lib/core/messages.ts'
+import { changePod, createPod, deletePod, getPod, listPods } from '../../lib/core/pods.ts'
+import { purgeDeletedInboxes } from '../../lib/core/purge.ts'
+import { receive } from '../../lib/core/receive.ts'
+import { resolveRecipient } from '../../lib/core/recipient.ts'
+import { send } from '../../lib/core/send.ts'
+import { listQueue } from '../../lib/core/status.ts'
+import { changeThread, getThreadMessages, listThreads } from '../../lib/core/threads.ts'
+import type { Db } from '../../lib/store/dialect.ts'
+import { deleteEventsBefore } from '../../lib/store/events.ts'
+import { deleteIdempotencyBefore } from '../../lib/store/idempotency.ts'
+import type { Store } from '../../lib/store/open.ts'
+import { findDueEntries, listLeasedEntries } from '../../lib/store/queue-entries.ts'
+import { openDoor } from '../support/smtp-door.ts'
+
+const page = { limit: 10, offset: 0 }
+
+t.test('no query that a request, a session or a sweep can cause scans a table', async t => {
+  const nodes: RootOperationNode[] = []
+  const spy: KyselyPlugin = {
+    transformQuery({ node }) {
+      nodes.push(node)
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+  const { app: real } = await openDoor(t)
+  const watched = (db: Db) => db.withPlugin(spy)
+  const store: Store = {
+    ...real.store,
+    read: watched(real.store.read),
+    write: work => real.store.write(db => work(watched(db))),
+  }
+  const app: typeof real = Object.create(real, { store: { value: store } })
+
+  const pod = await createPod(app, { clientId: 'c' })
+  await changePod(app, operator, 'c', { name: 'n' })
+  await getPod(app, operator, pod.id)
+  await listPods(app, operator, page)
+  const ann = await createInbox(app, operator, { mailboxName: 'ann' })
+  const bea = await createInbox(app, operator, { podId: 'c' })
+  await changeInbox(app, operator, ann.id, { displayName: 'Ann' })
+  await listInboxes(app, operator, undefined, page)
+  await listInboxes(app, operator, 'c', page)
+  const key = await createKey(app, operator, { inbox: ann.id }, null)
+  await findCaller(app, key.token)
+  await listKeys(app, operator, { inbox: ann.id })
+  await listAllKeys(app, 10)
+  await revokeKey(app, operator, { inbox: ann.id }, key.id)
+  const raw = Buffer.from('From: b@example.net\r\nIn-Reply-To: <x@example.net>\r\nSubject: s\r\n\r\nx\r\n')
+  const peer = {
+    kind: 'smtp',
+    remoteAddress: '127.0.0.1',
+    helo: 'h',
+    protocol: 'ESMTP',
+    tls: undefined,
+  } as const
+  const recipients = [await resolveRecipient(app, ann.address)]
+  const content = { kind: 'memory', bytes: raw } as const
+  const [id] = await receive(app, { sessionId: 's', mailFrom: 'b@example.net', recipients, content, peer })
+  const { rows } = await listThreads(app, operator, ann.id, { isRead: false }, page)
+  await listThreads(app, operator, ann.id, { isRead: undefined }, page)
+  await getThreadMessages(app, operator, rows[0]!.id)
+  await changeThread(app, operator, rows[0]!.id, { is_read: true })
+  await listInboxMessages(app, operator, ann.id, { direction: 'inbound' }, page)
+  await listInboxMessages(app, operator, ann.id, { direction: undefined }, page)
+  await openRaw(app, operator, id!)
+  const sent = await send(app, operator, ann.id, { to: bea.address, body: 'x', threadId: rows[0]!.id }, 'key')
+  await listMessageDeliveries(app, operator, sent.messageId)
+  await listQueue(app, 10)
+  const wanted = { kind: 'delivery', now: '2030-01-01T00:00:00.000Z', busy: ['x'], limit: 5 }
+  await store.write(db => findDueEntries(db, 'sqlite', wanted))
+  await listLeasedEntries(store.read, 'one')
+  await deleteInbox(app, operator, bea.id)
+  await deleteInbox(app, operator, ann.id)
+  await deletePod(app, operator, 'c')
+  await purgeDeletedInboxes(app)
+  await store.write(db => deleteEventsBefore(db, '2000-01-01T00:00:00.000Z', 10))
+  await store.write(db => deleteIdempotencyBefore(db, '2000-01-01T00:00:00.000Z', 10))
+
+  // Tables of one row, or of a handful.
+  const small = /^SCAN "?(account|migration|domain)"?/
+  const executor = real.store.read.getExecutor()
+  const seen = new Set<string>()
+  for (const node of nodes) {
+    const { sql: text, parameters } = executor.compileQuery(node, { queryId: 'plan' })
+    if (seen.has(text)) continue
+    seen.add(text)
+    const query = sql`explain query plan ${sql.raw(text.replaceAll('?', 'null'))}`
+    const plan = await query.execute(real.store.read)
+    for (const { detail } of plan.rows as { detail: string }[]) {
+      const isScan = /^SCAN (?!\(|CONSTANT)/.test(detail) && !/USING (COVERING )?INDEX/.test(detail)
+      if (isScan && !small.test(detail)) t.fail(`${detail}: ${text}`, { parameters })
+    }
+  }
+  t.ok(seen.size > 40, `${seen.size} different queries were looked at`)
+})
