@@ -10,9 +10,9 @@ import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './
 import type { Config } from './config/load.ts'
 import type { App, Networked } from './core/app.ts'
 import { deliver } from './core/deliver.ts'
+import { sendScheduledDraft } from './core/draft-send.ts'
 import { openApp } from './core/open-app.ts'
 import { removeStrayFiles } from './core/raws.ts'
-import { createDns } from './courier/dns.ts'
 import { createSmtpCourier } from './courier/smtp.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createAuthenticator } from './mail/authentication.ts'
@@ -57,7 +57,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   try {
     let baseUrl = config.base_url ?? ''
     const { app: opened, isNew } = await openData({ ...parts, baseUrl: () => baseUrl }, closing)
-    const dns = createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs })
+    const { dns } = opened
     const courier = createSmtpCourier({
       dns,
       clock,
@@ -85,9 +85,18 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       perform: entry => deliver(app, entry),
       log,
     })
+    const draftRunner = createRunner({
+      queue: app.queue,
+      kind: 'draft',
+      concurrency: limits.draftsAtOnce,
+      concurrencyPerDestination: 1,
+      perform: entry => sendScheduledDraft(app, entry),
+      log,
+    })
     runner.start()
+    draftRunner.start()
     closing.push(async () => {
-      const drained = runner.stop()
+      const drained = Promise.all([runner.stop(), draftRunner.stop()])
       await Promise.race([drained, new Promise(resolve => setTimeout(resolve, drainMs).unref())])
       await courier.close()
       await drained

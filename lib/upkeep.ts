@@ -2,7 +2,11 @@ import cron from 'node-cron'
 import { isoAfter } from './base/clock.ts'
 import { limits } from './base/limits.ts'
 import type { App } from './core/app.ts'
+import { checkDueDomains } from './core/domain-checks.ts'
+import { expirePolicyAudit } from './core/policy-audit.ts'
 import { purgeDeletedInboxes } from './core/purge.ts'
+import { expireSuppressions } from './core/suppressions.ts'
+import { expireUsage } from './core/usage.ts'
 import { deleteEventsBefore } from './store/events.ts'
 import { deleteIdempotencyBefore } from './store/idempotency.ts'
 
@@ -39,12 +43,16 @@ export const sweeps: readonly Sweep[] = [
     schedule: '*/5 * * * *',
     run: purgeDeletedInboxes,
   },
+  { name: 'domains due for a check', schedule: '* * * * *', run: checkDueDomains },
+  { name: 'suppressions that are over', schedule: '*/10 * * * *', run: expireSuppressions },
+  { name: 'audit of sender rules older than 90 days', schedule: '27 * * * *', run: expirePolicyAudit },
+  { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]
 
-/** Runs a sweep until it finds nothing more. */
-export async function sweep(app: App, one: Sweep): Promise<void> {
+/** Runs a sweep until it finds nothing more, or until `isStopping` says so. */
+export async function sweep(app: App, one: Sweep, isStopping = () => false): Promise<void> {
   try {
-    for (let done = await one.run(app); done > 0; done = await one.run(app)) {
+    for (let done = await one.run(app); done > 0 && !isStopping(); done = await one.run(app)) {
       app.log.info({ sweep: one.name, rows: done }, 'swept')
     }
   } catch (error) {
@@ -55,11 +63,12 @@ export async function sweep(app: App, one: Sweep): Promise<void> {
 /** Starts the sweeps; `stop` waits for those under way. */
 export function startUpkeep(app: App): { stop(): Promise<void> } {
   const underWay = new Set<Promise<void>>()
+  let isStopping = false
   const tasks = sweeps.map(one =>
     cron.schedule(
       one.schedule,
       () => {
-        const work = sweep(app, one).finally(() => underWay.delete(work))
+        const work = sweep(app, one, () => isStopping).finally(() => underWay.delete(work))
         underWay.add(work)
         return work
       },
@@ -68,6 +77,7 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
   )
   return {
     async stop() {
+      isStopping = true
       await Promise.all(tasks.map(task => task.destroy()))
       await Promise.all(underWay)
     },

@@ -17,7 +17,15 @@ export const inboxOperations: readonly Operation[] = [
     access: 'pod',
     body: InboxCreation,
     success: { status: 201, schema: Inbox },
-    problems: ['invalid_mailbox_name', 'invalid_domain', 'invalid_pod', 'address_taken'],
+    problems: [
+      'invalid_mailbox_name',
+      'invalid_domain',
+      'invalid_pod',
+      'address_taken',
+      'spend_cap_paused',
+      'inbox_limit_reached',
+      'inbox_creation_limit',
+    ],
     handle: ({ app, caller, body }) => createInbox(app, caller, body),
   }),
   operation({

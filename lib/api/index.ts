@@ -1,17 +1,31 @@
 import Type from 'typebox'
+import { deletionOperations } from './deletion.ts'
+import { domainOperations } from './domains.ts'
+import { draftOperations } from './drafts.ts'
+import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
 import { messageOperations } from './messages.ts'
 import { openApiDocument } from './openapi.ts'
 import { type Operation, openOperation } from './operation.ts'
 import { podOperations } from './pods.ts'
+import { policyOperations } from './policy.ts'
 import { serverOperations } from './server.ts'
+import { suppressionOperations } from './suppressions.ts'
 import { threadOperations } from './threads.ts'
+import { usageOperations } from './usage.ts'
 
 const declared = [
   ...podOperations,
   ...inboxOperations,
   ...messageOperations,
   ...threadOperations,
+  ...deletionOperations,
+  ...draftOperations,
+  ...eventOperations,
+  ...domainOperations,
+  ...policyOperations,
+  ...suppressionOperations,
+  ...usageOperations,
   ...serverOperations,
 ]
 

@@ -1,22 +1,24 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Problem } from '../base/problem.ts'
 import {
   getMessage,
   listInboxMessages,
   listMessageDeliveries,
+  listMessages,
   openMessageAttachment,
   openRaw,
 } from '../core/messages.ts'
 import { send } from '../core/send.ts'
+import { waitForMessages } from '../core/wait.ts'
 import { Delivery, Direction, Message } from '../model/message.ts'
 import { SendRequest, SendResult } from '../model/send.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { type Download, type Operation, openOperation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
+import { filterOfQuery, searchQuery } from './search.ts'
+import { idempotencyKey, sendBytes, sendFormBytes, sendHeaders, sendProblems } from './sending.ts'
 
-/** base64 of the largest attachments, and the text and HTML beside them. */
-const sendBytes = Math.ceil((limits.attachmentsBytes * 4) / 3) + 4 * 1024 * 1024
+const messagesQuery = shape({ ...pageQuery, direction: Type.Optional(Direction), ...searchQuery })
 
 export const messageOperations: readonly Operation[] = [
   operation({
@@ -27,22 +29,12 @@ export const messageOperations: readonly Operation[] = [
     summary:
       'Send a message, or a reply when threadId is set. When this answers, the message is safely queued.',
     access: 'inbox',
-    headers: {
-      'Idempotency-Key': {
-        description:
-          'Any text that names this one send; a repeat within 24 hours gets the same answer and sends nothing.',
-        required: true,
-      },
-    },
+    headers: sendHeaders,
     body: SendRequest,
     bodyBytes: sendBytes,
+    formBytes: sendFormBytes,
     success: { status: 200, schema: SendResult },
-    problems: [
-      'missing_idempotency_key',
-      'idempotency_key_conflict',
-      'recipient_is_sender',
-      'attachments_too_large',
-    ],
+    problems: sendProblems,
     handle: ({ app, caller, params, body, header }) =>
       send(
         app,
@@ -57,14 +49,77 @@ export const messageOperations: readonly Operation[] = [
     method: 'get',
     path: '/v1/inboxes/{id}/messages',
     tag: 'Messages',
-    summary: "List an inbox's messages, newest first.",
+    summary: "List an inbox's messages, or search them, newest first.",
     access: 'inbox',
-    query: shape({ ...pageQuery, direction: Type.Optional(Direction) }),
+    query: messagesQuery,
     success: { status: 200, schema: pageOf(Message) },
     problems: [],
     handle: async ({ app, caller, params, query }) =>
       listAnswer(
-        await listInboxMessages(app, caller, params.id!, { direction: query.direction }, pageOfQuery(query)),
+        await listInboxMessages(
+          app,
+          caller,
+          params.id!,
+          { ...filterOfQuery(query), direction: query.direction },
+          pageOfQuery(query),
+        ),
+      ),
+  }),
+  operation({
+    id: 'waitForMessages',
+    method: 'get',
+    path: '/v1/inboxes/{id}/messages/wait',
+    tag: 'Messages',
+    summary:
+      'Wait for mail: answers as soon as an inbound message comes that these say, and with an empty list when the time is over.',
+    access: 'inbox',
+    query: shape({
+      timeout: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: limits.waitSecondsMax,
+          default: limits.waitSeconds,
+          description: 'Seconds.',
+        }),
+      ),
+      from: searchQuery.from,
+      subject: searchQuery.subject,
+      after: Type.Optional(
+        Type.String({
+          format: 'date-time',
+          description:
+            'Mail that came after this instant, which may be there already. Without it: mail that comes from now on.',
+        }),
+      ),
+    }),
+    success: {
+      status: 200,
+      schema: shape({ data: Type.Array(Message, { description: 'Newest first.' }) }),
+    },
+    problems: [],
+    handle: async ({ app, caller, params, query, signal }) => {
+      const { timeout = limits.waitSeconds, ...awaited } = query
+      return { data: await waitForMessages(app, caller, params.id!, awaited, timeout * 1000, signal()) }
+    },
+  }),
+  operation({
+    id: 'listMessages',
+    method: 'get',
+    path: '/v1/messages',
+    tag: 'Messages',
+    summary: 'List or search the messages of all inboxes that the key reaches, newest first.',
+    access: 'inbox',
+    query: messagesQuery,
+    success: { status: 200, schema: pageOf(Message) },
+    problems: [],
+    handle: async ({ app, caller, query }) =>
+      listAnswer(
+        await listMessages(
+          app,
+          caller,
+          { ...filterOfQuery(query), direction: query.direction },
+          pageOfQuery(query),
+        ),
       ),
   }),
   operation({
@@ -129,17 +184,3 @@ export const messageOperations: readonly Operation[] = [
     },
   }),
 ]
-
-function idempotencyKey(given: string | undefined, isRequired: boolean): string | undefined {
-  if (given === undefined || given === '') {
-    if (isRequired) throw new Problem('missing_idempotency_key')
-    return undefined
-  }
-  if (given.length > limits.idempotencyKeyLength) {
-    throw new Problem(
-      'invalid_request',
-      `Idempotency-Key has at most ${limits.idempotencyKeyLength} characters.`,
-    )
-  }
-  return given
-}

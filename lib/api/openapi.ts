@@ -1,7 +1,10 @@
-import { type ProblemCode, problems, statusOf } from '../base/problem.ts'
+import type { TObject } from 'typebox'
+import { nameOf, type ProblemCode, problems, statusOf } from '../base/problem.ts'
 import { type Operation, problemsOf } from './operation.ts'
 
 type Json = Record<string, unknown>
+
+const errorNames = [...new Set((Object.keys(problems) as ProblemCode[]).map(nameOf))]
 
 /** The OpenAPI 3.1 document of these operations; `baseUrl` is where they are served. */
 export function openApiDocument(operations: readonly Operation[], baseUrl: string): Json {
@@ -28,7 +31,7 @@ export function openApiDocument(operations: readonly Operation[], baseUrl: strin
           type: 'object',
           required: ['error', 'message'],
           properties: {
-            error: { type: 'string', enum: Object.keys(problems), description: 'What it is, for programs.' },
+            error: { type: 'string', enum: errorNames, description: 'What it is, for programs.' },
             message: { type: 'string', description: 'What it is and what to do, for people.' },
             details: {
               type: 'array',
@@ -52,10 +55,18 @@ function describe(one: Operation): Json {
     security: one.access === 'anyone' ? [] : [{ key: [] }],
     ...parametersOf(one),
     ...(one.body && {
-      requestBody: { required: true, content: { 'application/json': { schema: one.body } } },
+      requestBody: { required: true, content: contentOf(one, one.body) },
     }),
     responses: { [String(one.success.status)]: successOf(one), ...errorsOf(one) },
   }
+}
+
+function contentOf({ formBytes }: Operation, body: TObject): Json {
+  const json = { 'application/json': { schema: body } }
+  if (formBytes === undefined) return json
+  const files = { type: 'array', items: { type: 'string', contentMediaType: 'application/octet-stream' } }
+  const schema = { ...body, properties: { ...body.properties, attachments: files } }
+  return { ...json, 'multipart/form-data': { schema } }
 }
 
 function parametersOf(one: Operation): Json {
@@ -104,7 +115,7 @@ function errorsOf(one: Operation): Json {
       .map(([status, codes]) => [
         String(status),
         {
-          description: codes.map(code => `\`${code}\`: ${problems[code][1]}`).join('\n\n'),
+          description: codes.map(code => `\`${nameOf(code)}\`: ${problems[code][1]}`).join('\n\n'),
           content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
         },
       ]),

@@ -16,6 +16,8 @@ export interface Context<Query, Body> {
   readonly body: Body
   /** A request header, by lower-case name. */
   readonly header: (name: string) => string | undefined
+  /** For what waits: aborted when the client has gone or the server stops, with the Problem to be answered. */
+  readonly signal: () => AbortSignal
 }
 
 /** An answer that is not JSON. */
@@ -44,6 +46,8 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   readonly body?: Body
   /** How large the body may be; 1 MiB unless said. */
   readonly bodyBytes?: number
+  /** How large the body may be as multipart/form-data, where it may come so too. */
+  readonly formBytes?: number
   readonly headers?: Readonly<Record<string, { description: string; required: boolean }>>
   /** The answer: its schema as JSON, or a media type for a download; 204 has neither. */
   readonly success:

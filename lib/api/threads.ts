@@ -1,9 +1,17 @@
 import Type from 'typebox'
-import { changeThread, getThread, getThreadMessages, listThreads } from '../core/threads.ts'
+import { changeThread, getThread, getThreadMessages, listAllThreads, listThreads } from '../core/threads.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { Thread, ThreadChange, ThreadMessages } from '../model/thread.ts'
 import { type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
+import { filterOfQuery, searchQuery } from './search.ts'
+
+const threadsQuery = shape({
+  ...pageQuery,
+  is_read: Type.Optional(Type.Boolean()),
+  isRead: Type.Optional(Type.Boolean()),
+  ...searchQuery,
+})
 
 export const threadOperations: readonly Operation[] = [
   operation({
@@ -11,13 +19,10 @@ export const threadOperations: readonly Operation[] = [
     method: 'get',
     path: '/v1/inboxes/{id}/threads',
     tag: 'Threads',
-    summary: "List an inbox's threads, the one with the newest message first.",
+    summary:
+      "List an inbox's threads, the one with the newest message first; or those in which a message is found.",
     access: 'inbox',
-    query: shape({
-      ...pageQuery,
-      is_read: Type.Optional(Type.Boolean()),
-      isRead: Type.Optional(Type.Boolean()),
-    }),
+    query: threadsQuery,
     success: { status: 200, schema: pageOf(Thread) },
     problems: [],
     handle: async ({ app, caller, params, query }) =>
@@ -26,7 +31,28 @@ export const threadOperations: readonly Operation[] = [
           app,
           caller,
           params.id!,
-          { isRead: query.is_read ?? query.isRead },
+          { ...filterOfQuery(query), isRead: query.is_read ?? query.isRead },
+          pageOfQuery(query),
+        ),
+      ),
+  }),
+  operation({
+    id: 'listAllThreads',
+    method: 'get',
+    path: '/v1/threads',
+    tag: 'Threads',
+    summary:
+      'List the threads of all inboxes that the key reaches, or those in which a message is found, newest first.',
+    access: 'inbox',
+    query: threadsQuery,
+    success: { status: 200, schema: pageOf(Thread) },
+    problems: [],
+    handle: async ({ app, caller, query }) =>
+      listAnswer(
+        await listAllThreads(
+          app,
+          caller,
+          { ...filterOfQuery(query), isRead: query.is_read ?? query.isRead },
           pageOfQuery(query),
         ),
       ),

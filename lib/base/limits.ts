@@ -8,6 +8,35 @@ export const limits = {
   pageSizeMax: 100,
   /** Active keys of a pod, and of an inbox. */
   apiKeysPerScope: 20,
+  /** Sender rules of one scope in one direction. */
+  policyRules: 1000,
+  /** The text of a rule: an address, or a domain with `*@` before it. */
+  policyValueLength: 320,
+  /** How long the audit of sender rules is kept. */
+  policyAuditDays: 90,
+  /** Messages within an hour between two inboxes here in one thread, and how many of its newest are looked at. */
+  replyLoopMessages: 20,
+  replyLoopLookback: 200,
+  /** Messages of a thread whose addresses make a send to them a reply. */
+  replyParticipants: 100,
+  /** The text that tells why an address is suppressed. */
+  evidenceLength: 1000,
+  /** How long daily and monthly counts are kept. */
+  usageDays: 400,
+  /** One check of a domain's DNS records; what isn't known by then is left as it was. Less than `stopMs`. */
+  domainCheckMs: 8_000,
+  /** How often a domain that isn't verified is checked at first, and how long so; the gaps grow from there to a day. */
+  domainCheckFirstMs: 60_000,
+  domainCheckFirstHourMs: 3_600_000,
+  domainCheckDayMs: 86_400_000,
+  /** After it a domain whose records never were right is `failed` and no longer `pending`. */
+  domainPendingMs: 3 * 86_400_000,
+  /** Checks in a row without its records after which a verified domain is `failed`. */
+  domainLosses: 2,
+  /** Due domains that are checked at once. */
+  domainChecksAtOnce: 20,
+  /** Hosts that a warning names. */
+  competingHosts: 20,
   displayNameLength: 200,
   labelLength: 255,
   sendBodyLength: 100_000,
@@ -15,8 +44,16 @@ export const limits = {
   subjectLength: 998,
   /** Recipients of one send: to, cc and bcc together. */
   sendRecipients: 100,
+  /** Drafts of an inbox that were not sent. */
+  draftsPerInbox: 1000,
+  /** Drafts that are composed at once when their time has come. */
+  draftsAtOnce: 2,
   attachmentsBytes: 25 * 1024 * 1024,
   attachmentsCount: 100,
+  /** A send as a form: its parts (recipients, attachments and fields), the header of each, and the bytes of all but the attachments. */
+  formParts: 400,
+  formPartHeaderBytes: 8 * 1024,
+  formTextBytes: 4 * 1024 * 1024,
   filenameLength: 255,
   idempotencyKeyLength: 255,
   idempotencyHours: 24,
@@ -24,6 +61,17 @@ export const limits = {
   eventDays: 30,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
+  /** The newest messages that match a search: how many are counted and paged through. */
+  searchMatches: 100_000,
+  /** The same in a search for threads, which has to see of what thread each of them is. */
+  searchThreadMatches: 40_000,
+  /** Requests that wait for mail: how long, how many at once, and how often one looks without being told. */
+  waitSeconds: 30,
+  waitSecondsMax: 300,
+  waiters: 10_000,
+  waitPollMs: 5_000,
+  /** Characters of each filter of a search. */
+  searchLength: 500,
   attachmentUrlMs: 3_600_000,
   /** The text and HTML of a message that the row keeps (each, in UTF-16 units); the raw keeps all. */
   storedBodyLength: 1024 * 1024,
@@ -91,6 +139,10 @@ export const limits = {
   stopMs: 10_000,
   /** Characters of the previous message that a quote takes along; the rest is left out and said so. */
   quoteLength: 100_000,
+  /** Links of one message that are shown, the longest of them, and how much of what each stands under. */
+  links: 50,
+  linkLength: 2048,
+  linkTextLength: 200,
   /** Characters of HTML that are read as text, and of the text; above it the rest is left out. */
   htmlLength: 1024 * 1024,
   /** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */

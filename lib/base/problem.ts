@@ -1,6 +1,7 @@
 /**
  * What an API client can be refused with: each code with its one status and the text said when the place that
  * refuses has nothing more exact to say. Operations list the codes that they can give (lib/api/operation.ts).
+ * A third element is the code that clients get, where the specification gives one code two statuses.
  */
 export const problems = {
   invalid_request: [400, 'The request is not well-formed.'],
@@ -15,7 +16,24 @@ export const problems = {
   invalid_domain: [400, 'This domain is not one of this server that the inbox can use.'],
   invalid_pod: [400, 'podId names no pod of this account.'],
   unauthorized: [401, 'Send a valid API key as "Authorization: Bearer <key>".'],
+  spend_cap_paused: [
+    402,
+    "This month's limit of the plan is reached, so no inbox can be made until the next month begins.",
+  ],
   forbidden: [403, 'This key may not do this.'],
+  domain_under_review: [
+    403,
+    'The operator of this server holds this domain under review. Nothing about it can be changed until it is approved.',
+  ],
+  feature_requires_paid_plan: [
+    403,
+    'On the free plan replyTo must be the address of an inbox here. Leave it out, or change the plan.',
+  ],
+  recipient_not_permitted: [403, 'The sender rules of this inbox do not permit this recipient.'],
+  inherited_rule: [
+    403,
+    'This rule is inherited from the pod or the account; it can only be changed where it was made.',
+  ],
   not_found: [404, 'There is no such thing here.'],
   method_not_allowed: [
     405,
@@ -28,16 +46,41 @@ export const problems = {
   client_id_taken: [409, 'Another pod has this clientId.'],
   pod_not_empty: [409, 'The pod still has inboxes. Delete them first.'],
   pod_has_domains: [409, 'The pod still has domains. Delete them first.'],
+  domain_exists: [409, 'This domain was added here already.'],
+  domain_in_use: [409, 'Inboxes of other pods use this domain. Delete them first.'],
   default_pod: [409, "The default pod can't be deleted."],
+  rule_exists: [409, 'There is such a rule already.'],
+  draft_sent: [409, 'This draft was sent already; it can be neither changed nor sent again.'],
   idempotency_key_conflict: [
     409,
     'This Idempotency-Key was used for another request within the last 24 hours. Use a new key.',
   ],
   payload_too_large: [413, 'The request body is larger than this operation takes.'],
   attachments_too_large: [413, 'The attachments are larger than 25 MB together.'],
-  unsupported_media_type: [415, 'Send the body as application/json.'],
+  unsupported_media_type: [415, 'Send the body as application/json (a send also as multipart/form-data).'],
   api_key_limit_reached: [422, 'There are 20 active keys here already. Revoke one first.'],
+  unregistrable_domain: [
+    422,
+    'This is not a domain that can be added: give a name that somebody registered, or one below it, such as agents.example.com.',
+    'invalid_domain',
+  ],
+  domain_has_inboxes: [422, 'The domain still has inboxes. Delete them first.'],
   recipient_is_sender: [422, "An inbox can't send to itself."],
+  rule_limit_reached: [422, 'There are 1,000 rules in this direction already. Delete one first.'],
+  draft_limit_reached: [422, 'This inbox has 1,000 drafts that were not sent. Send or delete some first.'],
+  recipient_suppressed: [
+    422,
+    'This recipient is on the suppression list: mail to it came back, or it asked for none. Nothing was sent.',
+  ],
+  inbox_limit_reached: [422, 'The plan allows no more inboxes. Delete one, or change the plan.'],
+  inbox_creation_limit: [
+    429,
+    'No more inboxes can be made today. Wait as long as Retry-After says; the day is that of UTC.',
+  ],
+  cold_outreach_limit: [
+    429,
+    'This inbox has written to as many strangers today as it may. Wait as long as Retry-After says; replies can be sent all the same.',
+  ],
   rate_limit_exceeded: [429, 'Too many requests. Wait as long as Retry-After says.'],
   reply_loop: [
     429,
@@ -48,13 +91,19 @@ export const problems = {
     'Something went wrong on the server; the log tells what. The request can be repeated.',
   ],
   unavailable: [503, 'The server is stopping or can not write to its database. Try again shortly.'],
-} as const satisfies Record<string, readonly [status: number, text: string]>
+} as const satisfies Record<string, readonly [status: number, text: string, name?: string]>
 
 export type ProblemCode = keyof typeof problems
 
 /** The HTTP status that belongs to `code`. */
 export function statusOf(code: ProblemCode): number {
   return problems[code][0]
+}
+
+/** What clients get as `error` for `code`. */
+export function nameOf(code: ProblemCode): string {
+  const problem: readonly [status: number, text: string, name?: string] = problems[code]
+  return problem[2] ?? code
 }
 
 /**

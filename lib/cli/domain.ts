@@ -1,16 +1,111 @@
 import type { Command } from 'commander'
-import { getDomainRecords, zoneFile } from '../core/domains.ts'
+import { operator } from '../core/caller.ts'
+import {
+  approveDomain,
+  checkDomainByName,
+  createDomain,
+  deleteDomain,
+  getDomainByName,
+  holdDomain,
+  listDomains,
+  zoneFile,
+} from '../core/domains.ts'
+import type { Domain, RecordPurpose } from '../model/domain.ts'
 import type { Ctl } from './ctl.ts'
+import { domainReport } from './domain-report.ts'
+import { CheckFailed, fieldsOf, tableOf } from './output.ts'
+import { wholeNumber } from './whole-number.ts'
 
 export function addDomainCommands(program: Command, ctl: Ctl): void {
-  const domain = program.command('domain').description('mail domains')
+  const domain = program
+    .command('domain')
+    .description(
+      "mail domains; every command takes one by its name or id, most the account's own without one",
+    )
+
+  const say = (one: Domain, unanswered: RecordPurpose[] = []) => {
+    const { records: _records, warnings: _warnings, ...fields } = one
+    ctl.output().say(one, () => `${fieldsOf(fields)}\n\n${domainReport(one, unanswered)}`)
+  }
+  const named = (name?: string) => ctl.withApp(app => getDomainByName(app, name ?? app.config.account_domain))
+
+  domain
+    .command('add')
+    .description('add a domain; then publish its records (domain records)')
+    .argument('<domain>')
+    .option('--pod <id>', 'let only this pod use it, by id or clientId')
+    .action(async (name: string, { pod }: { pod?: string }) => {
+      const request = { domain: name, ...(pod === undefined ? {} : { podId: pod }) }
+      const made = await ctl.withApp(app => createDomain(app, operator, request))
+      ctl
+        .output()
+        .say(
+          made,
+          () => `added ${made.domain}; publish these records:\n\n${zoneFile(made.records).trimEnd()}`,
+        )
+    })
+
+  domain
+    .command('list')
+    .description("list the domains, newest first, the account's own with them")
+    .option('--limit <n>', 'how many', wholeNumber, 100)
+    .option('--offset <n>', 'how many to skip', wholeNumber, 0)
+    .action(async (page: { limit: number; offset: number }) => {
+      const { rows, total } = await ctl.withApp(app => listDomains(app, operator, page))
+      const columns = ['id', 'domain', 'status', 'podId', 'verifiedAt', 'createdAt']
+      ctl.output().say({ data: rows, total }, () => tableOf(rows, columns))
+    })
+
+  domain
+    .command('show')
+    .description('show a domain, with its records as of the last check')
+    .argument('[domain]')
+    .action(async (name?: string) => say(await named(name)))
 
   domain
     .command('records')
     .description('show the DNS records that a domain needs, to paste into its zone')
-    .argument('[domain]', "the domain (default: the account's)")
+    .argument('[domain]')
     .action(async (name?: string) => {
-      const records = await ctl.withApp(app => getDomainRecords(app, name ?? app.config.account_domain))
+      const { records } = await named(name)
       ctl.output().say({ data: records }, () => zoneFile(records).trimEnd())
+    })
+
+  domain
+    .command('check')
+    .description('ask DNS for the records of a domain and tell what to do; exit 1 when it is not verified')
+    .argument('[domain]')
+    .action(async (name?: string) => {
+      const { domain: checked, unanswered } = await ctl.withApp(app =>
+        checkDomainByName(app, name ?? app.config.account_domain),
+      )
+      say(checked, unanswered)
+      if (checked.status !== 'verified') throw new CheckFailed()
+    })
+
+  domain
+    .command('hold')
+    .description(
+      'hold a domain under review: it is not checked, changed or used for new inboxes until approved',
+    )
+    .argument('<domain>')
+    .action(async (name: string) => say(await ctl.withApp(app => holdDomain(app, name))))
+
+  domain
+    .command('approve')
+    .description('end the review of a domain')
+    .argument('<domain>')
+    .action(async (name: string) => say(await ctl.withApp(app => approveDomain(app, name))))
+
+  domain
+    .command('delete')
+    .description('delete a domain that has no inboxes, and its key')
+    .argument('<domain>')
+    .action(async (name: string) => {
+      await ctl.withApp(async app => {
+        const { id } = await getDomainByName(app, name)
+        await deleteDomain(app, operator, id)
+      })
+      ctl.output().say({ deleted: name }, () => `deleted ${name}`)
     })
 }

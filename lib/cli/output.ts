@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts'
+import { nameOf, Problem } from '../base/problem.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 
 /** Rows as columns of text under their names. */
@@ -47,10 +47,17 @@ export function createOutput(isJson: boolean): Output {
   }
 }
 
-/** Tells a failure on standard error and gives the exit code: 1 refused, 78 configuration (EX_CONFIG), 70 a fault of ours. */
+/** The answer was given, and it is no. */
+export class CheckFailed extends Error {
+  override readonly name = 'CheckFailed'
+}
+
+/** Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours. */
 export function tellFailure(error: unknown, isJson: boolean): number {
+  if (error instanceof CheckFailed) return 1
   if (error instanceof Problem) {
-    const { code, message, more } = error
+    const { message, more } = error
+    const code = nameOf(error.code)
     process.stderr.write(
       isJson ? `${JSON.stringify({ error: code, message, ...more })}\n` : `${message} (${code})\n`,
     )

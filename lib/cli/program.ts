@@ -7,8 +7,10 @@ import { addKeyCommands } from './key.ts'
 import { withApp } from './open.ts'
 import { createOutput, tellFailure } from './output.ts'
 import { addPodCommands } from './pod.ts'
+import { addPolicyCommands } from './policy.ts'
 import { addQueueCommands } from './queue.ts'
 import { addStatusCommand } from './status.ts'
+import { addSuppressionCommands } from './suppression.ts'
 
 /** Runs mailboxctl; gives the exit code. */
 export async function runMailboxctl(argv: readonly string[], version: string): Promise<number> {
@@ -35,6 +37,8 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     addInboxCommands,
     addDomainCommands,
     addQueueCommands,
+    addPolicyCommands,
+    addSuppressionCommands,
     addConfigCommands,
   ]) {
     add(program, ctl)

@@ -32,6 +32,56 @@ function table<const Settings extends Type.TProperties>(description: string, set
   return Type.Object(settings, { additionalProperties: false, default: {}, description })
 }
 
+/** What a plan rations; 0 is no limit. */
+function planTable(name: string, limits: PlanLimits) {
+  const none = '0: no limit'
+  return table(`What the plan "${name}" allows (${none}).`, {
+    inboxes: number({
+      default: limits.inboxes,
+      minimum: 0,
+      maximum: 1_000_000,
+      unit: 'inboxes',
+      description: `The most inboxes (422 inbox_limit_reached above it; ${none}).`,
+    }),
+    messages_per_month: number({
+      default: limits.messages,
+      minimum: 0,
+      maximum: 1_000_000_000,
+      unit: 'messages',
+      description: `The messages sent in a calendar month (UTC) after which no inbox can be made until the next one (402 spend_cap_paused; ${none}).`,
+    }),
+    cold_recipients_at_first: number({
+      default: limits.coldAtFirst,
+      minimum: 0,
+      maximum: 1_000_000,
+      unit: 'recipients a day',
+      description: `The recipients that a new inbox may write to first in a day (UTC), without having heard from them (429 cold_outreach_limit above it; ${none}).`,
+    }),
+    cold_recipients: number({
+      default: limits.cold,
+      minimum: 0,
+      maximum: 1_000_000,
+      unit: 'recipients a day',
+      description: `The same for an inbox that is no longer new (limits.inbox_is_new_for; ${none}).`,
+    }),
+    external_reply_to: flag({
+      default: limits.externalReplyTo,
+      description:
+        'Whether replyTo of a send may be any address. If not, it must be that of an inbox here (403 feature_requires_paid_plan).',
+    }),
+  })
+}
+
+interface PlanLimits {
+  readonly inboxes: number
+  readonly messages: number
+  readonly coldAtFirst: number
+  readonly cold: number
+  readonly externalReplyTo: boolean
+}
+
+export const planNames = ['free', 'developer', 'pro'] as const
+
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[]
 
 /**
@@ -64,6 +114,11 @@ export const settings = Type.Object(
           'Where clients reach the API, without a slash at the end; the signed addresses of attachments begin with it. Without it, http and the first address of http.listen.',
       }),
     ),
+    plan: Type.Enum(planNames, {
+      default: 'pro',
+      description:
+        'The plan of this installation: which of the tables plan_free, plan_developer and plan_pro is in force. "pro" has no limits unless you set some.',
+    }),
     log: table('What is written to standard error, as one JSON object a line.', {
       level: Type.Enum(logLevels, {
         default: 'info',
@@ -203,6 +258,49 @@ export const settings = Type.Object(
           'Whether a send without an Idempotency-Key header is refused (400 missing_idempotency_key).',
       }),
     }),
+    policy: table('Sender rules: who may write to an inbox, and to whom it may write.', {
+      refuse_with: Type.Enum(['drop', 'reject'], {
+        default: 'drop',
+        description:
+          'What happens to mail that the rules of none of its recipients let in. With "drop" it is answered 250 and thrown away, so that its sender learns nothing; with "reject" it is answered 550 5.7.1.',
+      }),
+      require_authenticated_sender: flag({
+        default: true,
+        local: false,
+        description:
+          'Whether an allow rule lets mail in only when its From is proven by DMARC, or by an aligned SPF or DKIM. Anyone can write any From.',
+      }),
+    }),
+    limits: table('What is rationed whatever the plan is.', {
+      inbox_creations_per_day: number({
+        default: 100,
+        local: 0,
+        minimum: 0,
+        maximum: 1_000_000,
+        unit: 'inboxes',
+        description:
+          'The most inboxes that are made through the API in a day, UTC (429 inbox_creation_limit above it; 0: no limit).',
+      }),
+      inbox_is_new_for: duration(['1h', '3650d'], {
+        default: '30d',
+        description: 'How long cold_recipients_at_first of the plan is in force for an inbox.',
+      }),
+    }),
+    plan_free: planTable('free', {
+      inboxes: 3,
+      messages: 0,
+      coldAtFirst: 20,
+      cold: 200,
+      externalReplyTo: false,
+    }),
+    plan_developer: planTable('developer', {
+      inboxes: 25,
+      messages: 0,
+      coldAtFirst: 20,
+      cold: 200,
+      externalReplyTo: true,
+    }),
+    plan_pro: planTable('pro', { inboxes: 0, messages: 0, coldAtFirst: 0, cold: 0, externalReplyTo: true }),
     authentication: table('SPF, DKIM and DMARC of mail that comes in.', {
       check: flag({
         default: true,

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import type { Dns } from '../base/dns.ts'
 import type { Ids } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import type { Disk } from '../blob/disk.ts'
@@ -7,6 +8,7 @@ import type { SmtpCourier } from '../courier/smtp.ts'
 import type { Authenticator } from '../mail/authentication.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Store } from '../store/open.ts'
+import type { Arrivals } from './arrivals.ts'
 
 /** All that core works with. It is built once (lib/daemon.ts, lib/cli/open.ts); nothing in core has a state of its own. */
 export interface App {
@@ -16,14 +18,18 @@ export interface App {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
+  /** Asking is all the network that mailboxctl needs too: the records of domains. */
+  readonly dns: Dns
   readonly store: Store
   readonly disk: Disk
   readonly queue: Queue
   /** Requests under way by their Idempotency-Key, so that a repeat waits for the first instead of racing it. */
   readonly underWay: Map<string, Promise<unknown>>
+  /** Who waits for mail, to be told when it has come. */
+  readonly arrivals: Arrivals
 }
 
-/** What the daemon has besides: the ways to the network. mailboxctl does without them. */
+/** What the daemon has besides: the ways for mail. mailboxctl does without them. */
 export interface Networked extends App {
   readonly courier: SmtpCourier
   readonly authenticator: Authenticator

@@ -11,15 +11,16 @@ import {
   updateDelivery,
 } from '../store/deliveries.ts'
 import type { Db } from '../store/dialect.ts'
-import { findDomain } from '../store/domains.ts'
 import { findInbox } from '../store/inboxes.ts'
 import { findMessage, setMessageStatus } from '../store/messages.ts'
 import type { DeliveryRow, MessageRow } from '../store/tables.ts'
 import type { Networked } from './app.ts'
+import { isDeliveredHere } from './domain-standing.ts'
 import { recordEvent } from './events.ts'
 import { findRawContent } from './messages.ts'
 import { prepareReception } from './receive.ts'
 import { resolveRecipient } from './recipient.ts'
+import { suppressBounced } from './suppressions.ts'
 
 /** One attempt's end, with what else belongs into the write that records it. */
 interface Ended {
@@ -27,6 +28,8 @@ interface Ended {
   readonly captured?: boolean
   /** A local delivery: the rows of the message as the other inbox gets it. */
   readonly write?: (db: Db) => Promise<unknown>
+  /** The inbox here that it was for. */
+  readonly inboxId?: string
 }
 
 /** Carries one delivery once and records how it went, in one write. */
@@ -52,6 +55,7 @@ export async function deliver(app: Networked, entry: Leased): Promise<void> {
     app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
     return
   }
+  if (ended.inboxId !== undefined) app.arrivals.tell([ended.inboxId])
   const { outcome } = ended
   app.log.info(
     {
@@ -82,7 +86,7 @@ async function attempt(
     return { outcome: { result: 'permanent', enhanced: '4.4.7', text, durationMs: 0 } }
   }
   const domain = domainOf(delivery.recipient)
-  if (await findDomain(app.store.read, domain)) return deliverHere(app, delivery, message)
+  if (await isDeliveredHere(app, delivery.recipient)) return deliverHere(app, delivery, message)
   if (app.config.delivery.mode === 'capture') {
     const text = 'captured: this server keeps mail to other domains (delivery.mode = "capture")'
     return { captured: true, outcome: { result: 'delivered', text, durationMs: 0 } }
@@ -134,7 +138,7 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, message: Messa
       },
       undefined,
     )
-    return { outcome: ended(outcome), write: reception.write }
+    return { outcome: ended(outcome), write: reception.write, inboxId: recipient.inboxId }
   } catch (error) {
     if (!(error instanceof Reply)) throw error
     return { outcome: ended(refusalOf(error, outcome)) }
@@ -155,6 +159,8 @@ async function record(
   message: MessageRow,
   { outcome, captured, write }: Ended,
 ): Promise<void> {
+  // The message was deleted while this was under way, and the queue entry with it.
+  if (!(await findDelivery(db, delivery.id))) throw new LeaseLost()
   const now = app.clock.now().toISOString()
   await write?.(db)
   await insertAttempt(db, {
@@ -185,6 +191,7 @@ async function record(
     nextAttemptAt,
     updatedAt: now,
   })
+  await suppressBounced(app, db, delivery, outcome)
   await announce(app, db, message, { ...delivery, state }, delivery.state)
   if (!isTransient) await settle(app, db, message)
 }

@@ -9,12 +9,16 @@ import type { Db } from '../store/dialect.ts'
 import { findDomain } from '../store/domains.ts'
 import * as inboxes from '../store/inboxes.ts'
 import { findDefaultPod } from '../store/pods.ts'
+import { deletePolicy } from '../store/policy.ts'
 import type { InboxRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import { type Caller, operator, reachesInbox, reachesPod } from './caller.ts'
+import { isUsable } from './domain-standing.ts'
 import { isReservedName, randomMailboxName, requireMailboxName } from './mailbox-name.ts'
+import { takeInboxPlace } from './plan.ts'
 import { findPodByName } from './pods.ts'
 import { systemAddress } from './recipient.ts'
+import { forgetBounce } from './suppressions.ts'
 
 function present(row: InboxRow): Inbox {
   const { id, podId, address, displayName, createdAt } = row
@@ -62,18 +66,21 @@ export async function listInboxes(
   return { rows: rows.map(present), total }
 }
 
-/** @throws Problem `invalid_mailbox_name`, `invalid_domain`, `address_taken`; `invalid_pod`, also to a pod key that names another pod */
+/** @throws Problem as `takeInboxPlace`; `invalid_mailbox_name`, `invalid_domain`, `address_taken`; `invalid_pod`, also to a pod key that names another pod */
 export async function createInbox(app: App, caller: Caller, request: InboxCreation): Promise<Inbox> {
   const name = request.mailboxName === undefined ? undefined : requireMailboxName(request.mailboxName)
   const domain = normaliseDomain(request.domain ?? app.config.account_domain)
   return app.store.write(async db => {
     const podId = await podForNewInbox(db, caller, request.podId)
     const known = domain === undefined ? undefined : await findDomain(db, domain)
-    if (!known || (known.podId !== null && known.podId !== podId)) throw new Problem('invalid_domain')
+    const isOpen = known && isUsable(app, known) && (known.podId === null || known.podId === podId)
+    if (!isOpen) throw new Problem('invalid_domain')
+    await takeInboxPlace(app, db, caller)
     const address =
       name === undefined
         ? await freeAddress(db, known.domain)
         : await requireFreeAddress(db, name, known.domain)
+    await forgetBounce(db, address)
     return present(await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null }))
   })
 }
@@ -157,5 +164,6 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
     const now = app.clock.now().toISOString()
     await inboxes.deleteInbox(db, row, now)
     await revokeInboxApiKeys(db, row.id, now)
+    await deletePolicy(db, row.id)
   })
 }

@@ -8,14 +8,17 @@ import type { Listed, Page } from '../model/page.ts'
 import { findAccount } from '../store/account.ts'
 import { listDeliveries } from '../store/deliveries.ts'
 import type { Db } from '../store/dialect.ts'
-import { findInbox } from '../store/inboxes.ts'
+import { countInScope, findInbox } from '../store/inboxes.ts'
 import * as messages from '../store/messages.ts'
 import { findRaw } from '../store/raws.ts'
+import { type SearchFilter, searchMessages } from '../store/search.ts'
 import type { DeliveryRow, MessageRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import { createUrlSigner, isSignedUrl, type UrlSigner } from './attachment-url.ts'
 import { type Caller, reachesInbox } from './caller.ts'
+import { extractionOf } from './extraction.ts'
 import { getInboxRow } from './inboxes.ts'
+import { isSearch, readFilter } from './search-filter.ts'
 
 /** An attachment as its message's row has it; the bytes are in the raw. */
 export interface StoredAttachment {
@@ -25,7 +28,7 @@ export interface StoredAttachment {
 }
 
 function present(row: MessageRow, urls: UrlSigner): Message {
-  const attachments = JSON.parse(row.attachments) as StoredAttachment[]
+  const attachments = readList<StoredAttachment>(row.attachments)
   return {
     id: row.id,
     inboxId: row.inboxId,
@@ -33,15 +36,15 @@ function present(row: MessageRow, urls: UrlSigner): Message {
     direction: row.direction as Direction,
     rfcMessageId: row.rfcMessageId,
     inReplyTo: row.inReplyTo,
-    references: JSON.parse(row.references) as string[],
+    references: readList<string>(row.references),
     fromAddr: row.fromAddr,
     toAddr: row.toAddr,
     headerTo: row.headerTo,
     deliveryRole: row.deliveryRole as Message['deliveryRole'],
     replyTo: row.replyTo,
-    cc: JSON.parse(row.cc) as string[],
+    cc: readList<string>(row.cc),
     addressNames: row.addressNames === null ? null : (JSON.parse(row.addressNames) as Record<string, string>),
-    bcc: JSON.parse(row.bcc) as string[],
+    bcc: readList<string>(row.bcc),
     subject: row.subject,
     bodyText: row.bodyText,
     bodyHtml: row.bodyHtml,
@@ -55,8 +58,14 @@ function present(row: MessageRow, urls: UrlSigner): Message {
     autoReplyable: row.autoReplyable === 1,
     verdict: row.verdict as Message['verdict'],
     authentication: JSON.parse(row.authentication) as Message['authentication'],
+    ...extractionOf(row),
     createdAt: row.createdAt,
   }
+}
+
+/** Most lists are empty, and a page has hundreds of them. */
+function readList<Item>(json: string): Item[] {
+  return json === '[]' ? [] : (JSON.parse(json) as Item[])
 }
 
 /** Rows as the API shows them, with URLs that are good for an hour from now. */
@@ -89,17 +98,42 @@ export async function getMessage(app: App, caller: Caller, id: string): Promise<
   return message!
 }
 
-/** Newest first. @throws Problem `not_found` */
+export interface MessageFilter extends Omit<SearchFilter, 'direction'> {
+  readonly direction: Direction | undefined
+}
+
+/** Newest first. @throws Problem `not_found`, `invalid_request` */
 export async function listInboxMessages(
   app: App,
   caller: Caller,
   inboxId: string,
-  filter: { direction: Direction | undefined },
+  filter: MessageFilter,
   page: Page,
 ): Promise<Listed<Message>> {
-  const inbox = await getInboxRow(app.store.read, caller, inboxId)
-  const { rows, total } = await messages.listInboxMessages(app.store.read, inbox.id, filter, page)
+  const db = app.store.read
+  const inbox = await getInboxRow(db, caller, inboxId)
+  const { rows, total } = isSearch(filter)
+    ? await searchMessages(db, { podId: inbox.podId, inboxId: inbox.id }, readFilter(filter), page)
+    : await messages.listInboxMessages(db, inbox.id, filter, page)
   return { rows: await presentMessages(app, rows), total }
+}
+
+/** Of all inboxes that the caller reaches, newest first. @throws Problem `invalid_request` */
+export async function listMessages(
+  app: App,
+  caller: Caller,
+  filter: MessageFilter,
+  page: Page,
+): Promise<Listed<Message>> {
+  const db = app.store.read
+  const known = isSearch(filter) ? undefined : await countMessages(db, caller, filter.direction)
+  const { rows, total } = await searchMessages(db, caller, readFilter(filter), page, known)
+  return { rows: await presentMessages(app, rows), total }
+}
+
+async function countMessages(db: Db, caller: Caller, direction: Direction | undefined): Promise<number> {
+  const { inbound, outbound } = await countInScope(db, caller)
+  return (direction === 'outbound' ? 0 : inbound) + (direction === 'inbound' ? 0 : outbound)
 }
 
 /** One for each recipient, in the order of to, cc and bcc; none for an inbound message. @throws Problem `not_found` */

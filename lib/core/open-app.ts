@@ -2,12 +2,15 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
+import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { openDisk } from '../blob/disk.ts'
 import type { Config } from '../config/load.ts'
+import { createDns } from '../courier/dns.ts'
 import { createQueue } from '../queue/queue.ts'
 import { openStore } from '../store/open.ts'
 import type { App } from './app.ts'
+import { createArrivals } from './arrivals.ts'
 import { ensureInstallation } from './setup.ts'
 
 export interface AppParts {
@@ -31,10 +34,12 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     clock,
     ids,
     log,
+    dns: createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs }),
     store,
     disk: await openDisk(config.data_dir),
     queue: createQueue({ store, clock, ids, random, node: config.hostname }),
     underWay: new Map(),
+    arrivals: createArrivals(),
     get baseUrl() {
       return baseUrl()
     },

@@ -7,6 +7,7 @@ import type { Db } from '../store/dialect.ts'
 import { hasPodDomains } from '../store/domains.ts'
 import { moveDeletedInboxes } from '../store/inboxes.ts'
 import * as pods from '../store/pods.ts'
+import { deletePolicy } from '../store/policy.ts'
 import type { PodRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import { type Caller, reachesPod } from './caller.ts'
@@ -88,6 +89,7 @@ export async function deletePod(app: App, caller: Caller, idOrClientId: string):
     if (row.inboxCount > 0) throw new Problem('pod_not_empty')
     if (await hasPodDomains(db, row.id)) throw new Problem('pod_has_domains')
     await deletePodApiKeys(db, row.id)
+    await deletePolicy(db, row.id)
     const heir = await pods.findDefaultPod(db)
     if (heir) await moveDeletedInboxes(db, row.id, heir.id)
     await pods.deletePod(db, row.id)

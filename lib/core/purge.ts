@@ -1,4 +1,5 @@
 import { limits } from '../base/limits.ts'
+import { deleteContacts } from '../store/contacts.ts'
 import {
   deleteMessages,
   deleteThreads,
@@ -8,10 +9,11 @@ import {
 } from '../store/purge.ts'
 import { deleteUnusedRaw } from '../store/raws.ts'
 import type { App } from './app.ts'
+import { deleteSomeDrafts } from './drafts.ts'
 
 /**
- * Deletes what deleted inboxes have left: some messages, or an inbox's threads when its messages are gone. The row of
- * the inbox stays for ever. Gives how many rows went.
+ * Deletes what deleted inboxes have left: some messages, or, when its messages are gone, an inbox's drafts,
+ * its threads and then its acquaintances. The row of the inbox stays for ever. Gives how many rows went.
  */
 export async function purgeDeletedInboxes(app: App): Promise<number> {
   const inboxId = await findPurgeableInbox(app.store.read)
@@ -21,7 +23,12 @@ export async function purgeDeletedInboxes(app: App): Promise<number> {
     files.length = 0
     const messages = await findDeletedInboxMessages(db, inboxId, limits.sweepRows)
     if (messages.length === 0) {
-      const threads = await deleteThreads(db, inboxId, limits.sweepRows)
+      const drafts = await deleteSomeDrafts(app, db, inboxId)
+      files.push(...drafts.files)
+      if (drafts.count > 0) return drafts.count
+      const threads =
+        (await deleteThreads(db, inboxId, limits.sweepRows)) ||
+        (await deleteContacts(db, inboxId, limits.sweepRows))
       if (threads === 0) await setInboxPurged(db, inboxId, app.clock.now().toISOString())
       return Math.max(threads, 1)
     }

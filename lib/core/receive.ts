@@ -1,21 +1,26 @@
 import { isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { type Content, openContent, sizeOf } from '../blob/content.ts'
+import { normaliseAddress } from '../mail/address.ts'
 import { classify } from '../mail/automatic.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../mail/header.ts'
 import { type ParsedMessage, parseMessage } from '../mail/parse.ts'
 import { Reply } from '../mail/reply.ts'
 import { parentCandidates } from '../mail/thread.ts'
 import type { Authentication } from '../model/message.ts'
+import { putContacts } from '../store/contacts.ts'
 import type { Db } from '../store/dialect.ts'
 import { findInbox } from '../store/inboxes.ts'
 import { findThreadIdByMessageId, insertMessage } from '../store/messages.ts'
 import { insertRaw } from '../store/raws.ts'
 import type { InboxRow, MessageRow, ThreadRow } from '../store/tables.ts'
 import { addMessageToThread, findThread, insertThread } from '../store/threads.ts'
+import { admit, recordRefused, rejectRefused } from './admission.ts'
 import type { App, Networked } from './app.ts'
 import { recordEvent } from './events.ts'
+import { extractionColumn } from './extraction.ts'
 import type { Recipient } from './recipient.ts'
+import { refuseLocalLoop } from './reply-loop.ts'
 import { traceFields } from './trace.ts'
 import { type Judged, judge } from './verdict.ts'
 
@@ -62,6 +67,7 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
   const reception = await prepareReception(app, arrival, app.authenticator)
   try {
     const ids = await app.store.write(db => reception.write(db))
+    app.arrivals.tell(arrival.recipients.map(recipient => recipient.inboxId))
     app.log.info(
       {
         sessionId: arrival.sessionId,
@@ -70,7 +76,7 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
         rcptTos: arrival.recipients.map(recipient => recipient.rcptTo),
         sizeBytes: sizeOf(arrival.content),
       },
-      'message received',
+      ids.length > 0 ? 'message received' : 'message refused by sender rules',
     )
     return ids
   } catch (error) {
@@ -86,7 +92,7 @@ export async function prepareReception(
   authenticator: Networked['authenticator'] | undefined,
 ): Promise<Reception> {
   const header = await requireSoundHeader(arrival.content)
-  const authentication = await authenticate(app, arrival, authenticator)
+  const { authentication, isAligned } = await authenticate(app, arrival, authenticator)
   const parsed = await parseMessage(
     arrival.content.kind === 'memory' ? arrival.content.bytes : openContent(arrival.content),
   )
@@ -99,12 +105,30 @@ export async function prepareReception(
     app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
   }
   const rawId = arrival.rawId ?? app.ids.next()
+  const admission = await admit(app, arrival.recipients, { from, mailFrom: arrival.mailFrom, isAligned })
+  await rejectRefused(app, admission)
+  // Dropped, and nothing of it is kept but that it was.
+  if (admission.admitted.length === 0) {
+    return {
+      rawId,
+      async write(db) {
+        await recordRefused(app, db, admission)
+        return []
+      },
+    }
+  }
+  if (arrival.peer.kind === 'local') await refuseLocalLoop(app, admission.admitted, parsed)
   if (arrival.rawId === undefined && arrival.content.kind === 'file') {
     await app.disk.keep(rawId, arrival.content.path)
   }
+  const extracted = extractionColumn(parsed)
   return {
     rawId,
-    write: db => writeReception(app, db, { arrival, rawId, parsed, authentication, judged }),
+    async write(db) {
+      await recordRefused(app, db, admission)
+      const admitted = { ...arrival, recipients: admission.admitted }
+      return writeReception(app, db, { arrival: admitted, rawId, parsed, extracted, authentication, judged })
+    },
   }
 }
 
@@ -136,22 +160,25 @@ async function authenticate(
   app: App,
   { peer, mailFrom, content }: Arrival,
   authenticator: Networked['authenticator'] | undefined,
-): Promise<Authentication> {
-  if (peer.kind === 'local') return ownMail
-  if (!app.config.authentication.check || !authenticator) return { spf: 'none', dkim: 'none', dmarc: 'none' }
-  const { spf, dkim, dmarc } = await authenticator.authenticate({
+): Promise<{ authentication: Authentication; isAligned: boolean }> {
+  if (peer.kind === 'local') return { authentication: ownMail, isAligned: true }
+  if (!app.config.authentication.check || !authenticator) {
+    return { authentication: { spf: 'none', dkim: 'none', dmarc: 'none' }, isAligned: false }
+  }
+  const { spf, dkim, dmarc, aligned } = await authenticator.authenticate({
     raw: content.kind === 'memory' ? content.bytes : openContent(content),
     remoteAddress: peer.remoteAddress,
     helo: peer.helo,
     mailFrom,
   })
-  return { spf, dkim, dmarc }
+  return { authentication: { spf, dkim, dmarc }, isAligned: aligned }
 }
 
 interface Read {
   readonly arrival: Arrival
   readonly rawId: string
   readonly parsed: ParsedMessage
+  readonly extracted: string
   readonly authentication: Authentication
   readonly judged: Judged
 }
@@ -228,9 +255,13 @@ async function writeMessage(
     verdict: judged.verdict,
     authentication: JSON.stringify(authentication),
     createdAt,
+    extracted: read.extracted,
   }
   await insertMessage(db, row)
   await addMessageToThread(db, thread, { createdAt, isRead: false })
+  // Who wrote is no stranger; what says itself that it is forged was not written by whom it names.
+  const from = judged.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
+  if (from !== undefined) await putContacts(db, inbox.id, [from], createdAt)
   const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: thread.id, messageId: id }
   await recordEvent(app, db, 'message.received', subject)
   return id

@@ -2,11 +2,14 @@ import { baseAddress, domainOf, normaliseAddress } from '../mail/address.ts'
 import { Reply } from '../mail/reply.ts'
 import { findDomain } from '../store/domains.ts'
 import { findInboxByAddress } from '../store/inboxes.ts'
+import type { InboxRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 
 /** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
 export interface Recipient {
   readonly inboxId: string
+  /** The inbox's pod. */
+  readonly podId: string
   /** The inbox's own address. */
   readonly address: string
   /** As the peer wrote it, `+tag` and all. */
@@ -44,8 +47,12 @@ async function findRecipient(
   if (!(await findDomain(db, domainOf(address)))) return 'foreign'
   const base = baseAddress(address)
   const inbox = (await findInboxByAddress(db, address)) ?? (await findInboxByAddress(db, base))
-  if (inbox) return { inboxId: inbox.id, address: inbox.address, rcptTo }
+  if (inbox) return recipientOf(inbox, rcptTo)
   if (!roleNames.includes(base.slice(0, base.lastIndexOf('@')))) return 'unknown'
   const system = await findInboxByAddress(db, systemAddress(app))
-  return system ? { inboxId: system.id, address: system.address, rcptTo } : 'unknown'
+  return system ? recipientOf(system, rcptTo) : 'unknown'
+}
+
+function recipientOf({ id, podId, address }: InboxRow, rcptTo: string): Recipient {
+  return { inboxId: id, podId, address, rcptTo }
 }

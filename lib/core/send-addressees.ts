@@ -31,7 +31,8 @@ export function readAddressees(request: SendRequest, sender: string): Addressees
   return { to, cc, bcc, replyTo, all }
 }
 
-function requireAddress(text: string, path: string): string {
+/** The address in lower case. @throws Problem `invalid_request` that names `path` */
+export function requireAddress(text: string, path: string): string {
   const address = normaliseAddress(text)
   if (address !== undefined) return address
   const message = `${path} must be a bare email address such as ann@example.com.`

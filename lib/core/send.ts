@@ -24,13 +24,15 @@ import { keepBytes } from './raws.ts'
 import { type Addressees, readAddressees } from './send-addressees.ts'
 import { readAttachments, storedAttachment } from './send-attachments.ts'
 import { type Body, bodyOf } from './send-body.ts'
+import { requireSendable, takeSendPlaces } from './send-gate.ts'
 import { getThreadRow } from './threads.ts'
 
 /**
  * Sends a message from an inbox, once for an idempotency key: composed, signed and durable when this resolves; carried
  * by the queue after that.
  * @param key undefined where the setting idempotency.required is off and the client gave none
- * @throws Problem `not_found`, `invalid_request`, `recipient_is_sender`, `attachments_too_large`, `idempotency_key_conflict`
+ * @throws Problem `not_found`, `invalid_request`, `recipient_is_sender`, `attachments_too_large`, `idempotency_key_conflict`;
+ * as `requireSendable` and `takeSendPlaces`
  */
 export async function send(
   app: App,
@@ -46,7 +48,11 @@ export async function send(
   return once(app, repeatable, remember => sendNow(app, caller, inboxId, request, remember))
 }
 
-async function sendNow(
+/**
+ * Sends a message, as often as it is asked to.
+ * @param remember notes the result in the write that makes it true; what it throws undoes the send
+ */
+export async function sendNow(
   app: App,
   caller: Caller,
   inboxId: string,
@@ -55,6 +61,7 @@ async function sendNow(
 ): Promise<SendResult> {
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
   const addressees = readAddressees(request, inbox.address)
+  await requireSendable(app, caller, inbox, addressees)
   const attachments = readAttachments(request.attachments ?? [])
   const reply = await findReply(app, caller, inbox, request)
   const id = app.ids.next()
@@ -93,6 +100,7 @@ async function sendNow(
   const rawId = app.ids.next()
   const content = await keepBytes(app, rawId, raw)
   const write = async (db: Db): Promise<SendResult> => {
+    await takeSendPlaces(app, db, inbox, addressees, reply?.thread.id)
     await insertRaw(db, { id: rawId, sizeBytes: raw.length, content, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(app, db, message, rawId)
     const sent: SendResult = {
@@ -202,6 +210,7 @@ async function writeOutgoing(app: App, db: Db, outgoing: Outgoing, rawId: string
     verdict: 'clean',
     authentication: JSON.stringify({ spf: 'none', dkim: 'none', dmarc: 'none' }),
     createdAt,
+    extracted: null,
   })
   // Answering marks the thread read; so does having begun it.
   await addMessageToThread(db, thread, { createdAt, isRead: true })

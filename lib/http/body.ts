@@ -1,6 +1,25 @@
 import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
+import type { TObject } from 'typebox'
+import type { Operation } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
+import { readForm } from './form.ts'
+
+export const bodyBytesUnlessSaid = 1024 * 1024
+
+/** Reads the body as it is declared: JSON, or a form where that is taken too. @throws Problem as `jsonBody` and `readForm` */
+export function operationBody(one: Operation & { readonly body: TObject }): Middleware {
+  const readJson = jsonBody(one.bodyBytes ?? bodyBytesUnlessSaid)
+  const { formBytes } = one
+  if (formBytes === undefined) return readJson
+  return async (context, next) => {
+    if (context.is('multipart/form-data') === false || context.is('multipart/form-data') === null) {
+      return readJson(context, next)
+    }
+    context.request.body = await readForm(context.req, context.get('content-type'), one.body, formBytes)
+    await next()
+  }
+}
 
 /** Reads a JSON body of at most `bytes`. @throws Problem `payload_too_large`, `invalid_request`, `unsupported_media_type` */
 export function jsonBody(bytes: number): Middleware {

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import type { Log } from '../base/log.ts'
-import { Problem, statusOf } from '../base/problem.ts'
+import { nameOf, Problem, statusOf } from '../base/problem.ts'
 import { answerJson } from './json.ts'
 
 /** Answers whatever is thrown further in: a Problem as it is; all else is a bug, logged here once, and a 500. */
@@ -22,5 +22,5 @@ export function answerProblem(context: Context, problem: Problem): void {
   // RFC 9110 §15.5.2
   if (problem.code === 'unauthorized') context.set('WWW-Authenticate', 'Bearer')
   context.status = statusOf(problem.code)
-  answerJson(context, { error: problem.code, message: problem.message, ...more })
+  answerJson(context, { error: nameOf(problem.code), message: problem.message, ...more })
 }

@@ -6,14 +6,12 @@ import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { type Caller, requireAccess } from '../core/caller.ts'
 import { callerOf } from './auth.ts'
-import { jsonBody } from './body.ts'
+import { bodyBytesUnlessSaid, operationBody } from './body.ts'
 import { answerDownload } from './download.ts'
 import { answerJson } from './json.ts'
 import { readQuery } from './query.ts'
 import type { Throttle } from './throttle.ts'
 import { compileValidator } from './validate.ts'
-
-const bodyBytesUnlessSaid = 1024 * 1024
 
 export interface RouterParts {
   readonly app: App
@@ -23,6 +21,8 @@ export interface RouterParts {
   /** For failed authentication, for each client address. */
   readonly perAddress: Throttle
   readonly clientAddress: (context: Context) => string
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal
 }
 
 /** What the handlers of one request hand on. */
@@ -47,7 +47,7 @@ export function useRoutes(koa: Koa, parts: RouterParts): void {
 }
 
 function handlersOf(parts: RouterParts, one: Operation): Handler[] {
-  const readBody: Handler[] = one.body ? [jsonBody(one.bodyBytes ?? bodyBytesUnlessSaid)] : []
+  const readBody: Handler[] = one.body ? [operationBody({ ...one, body: one.body })] : []
   const validateBody = one.body && compileValidator(one.body, 'body')
   const validateQuery = one.query && compileValidator(one.query, 'query')
   const { query: querySchema } = one
@@ -84,6 +84,7 @@ function handlersOf(parts: RouterParts, one: Operation): Handler[] {
           : {},
       body: validateBody ? validateBody(context.request.body ?? {}, isSmall(context)) : {},
       header: name => context.get(name) || undefined,
+      signal: () => signalOf(context, parts.stopping),
     })
     context.status = one.success.status
     if ('download' in one.success) answerDownload(context, answer as Download)
@@ -91,6 +92,18 @@ function handlersOf(parts: RouterParts, one: Operation): Handler[] {
     else answerJson(context, answer)
   }
   return [limitFailures, authenticate, ...readBody, handle]
+}
+
+function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSignal {
+  const ended = new AbortController()
+  const end = () => ended.abort(new Problem('unavailable'))
+  if (stopping.aborted || res.closed) end()
+  stopping.addEventListener('abort', end)
+  res.once('close', () => {
+    stopping.removeEventListener('abort', end)
+    end()
+  })
+  return ended.signal
 }
 
 /** Nothing has a NUL in its name, and a database may not be asked for one. */

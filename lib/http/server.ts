@@ -22,7 +22,7 @@ const failuresPerMinute = 60
 /** The door of the API: authenticates, validates and answers; what is asked is declared in lib/api. */
 export function createHttpDoor(app: App): HttpDoor {
   const servers: Server[] = []
-  let isStopping = false
+  const stopping = new AbortController()
   const koa = new Koa()
   const addressOf = createClientAddress(app.config.http.trusted_proxies)
 
@@ -30,7 +30,7 @@ export function createHttpDoor(app: App): HttpDoor {
     const started = app.clock.monotonicMs()
     await next()
     // Or the connection would be waited for until the client closes it.
-    if (isStopping) context.set('Connection', 'close')
+    if (stopping.signal.aborted) context.set('Connection', 'close')
     app.log.debug(
       {
         method: context.method,
@@ -43,7 +43,7 @@ export function createHttpDoor(app: App): HttpDoor {
   })
   koa.use(answerProblems(app.log))
   koa.use(async (_context, next) => {
-    if (isStopping) throw new Problem('unavailable')
+    if (stopping.signal.aborted) throw new Problem('unavailable')
     await next()
   })
   useRoutes(koa, {
@@ -52,6 +52,7 @@ export function createHttpDoor(app: App): HttpDoor {
     perKey: createThrottle(app.clock, app.config.http.requests_per_minute),
     perAddress: createThrottle(app.clock, failuresPerMinute),
     clientAddress: context => addressOf(context.req),
+    stopping: stopping.signal,
   })
   // What happens to a socket after the answer has begun (a client that goes away) is nobody's fault here.
   koa.on('error', error => app.log.debug({ err: error }, 'HTTP connection broke'))
@@ -74,7 +75,7 @@ export function createHttpDoor(app: App): HttpDoor {
       })
     },
     async stop() {
-      isStopping = true
+      stopping.abort()
       await Promise.all(
         servers.map(
           server =>

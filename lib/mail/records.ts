@@ -10,6 +10,8 @@ export interface DomainRecord {
   readonly purpose: 'mx' | 'dkim' | 'return-path' | 'spf' | 'dmarc'
 }
 
+type ZoneRecord = Pick<DomainRecord, 'name' | 'value' | 'priority'> & { readonly type: string }
+
 export interface DomainNames {
   /** The mail domain, in A-labels. */
   readonly domain: string
@@ -41,11 +43,11 @@ export function domainRecords({ domain, hostname, selector, publicKeyBase64 }: D
 }
 
 /** The records as lines of a zone file (RFC 1035 §5.1), with absolute names, to paste. */
-export function zoneFile(records: readonly DomainRecord[]): string {
+export function zoneFile(records: readonly ZoneRecord[]): string {
   return records.map(record => `${record.name}. 3600 IN ${record.type} ${data(record)}\n`).join('')
 }
 
-function data({ type, value, priority }: DomainRecord): string {
+function data({ type, value, priority }: ZoneRecord): string {
   return type === 'MX' ? `${priority} ${value}.` : characterStrings(value)
 }
 

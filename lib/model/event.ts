@@ -5,3 +5,5 @@ export type EventName =
   | 'message.delivered'
   | 'message.deferred'
   | 'message.failed'
+  | 'domain.verified'
+  | 'domain.failed'

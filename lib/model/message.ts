@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { limits } from '../base/limits.ts'
 import { Id, Instant, nullableOneOf, nullableText, oneOf, shape } from './shape.ts'
 
 export const Direction = oneOf(['inbound', 'outbound'])
@@ -71,6 +72,18 @@ export const Message = shape({
   }),
   verdict: VerdictName,
   authentication: Authentication,
+  replyText: nullableText({
+    description:
+      'Inbound: what the sender wrote anew, without quoted history and signature; of a message that is nothing but a quote, all of it. Null for outbound.',
+  }),
+  otp: nullableText({
+    description:
+      'Inbound: the one-time code that the message brings, without spaces and hyphens. Null in doubt.',
+  }),
+  links: Type.Array(shape({ url: Type.String(), text: Type.String() }), {
+    maxItems: limits.links,
+    description: 'Inbound: the web links outside of quotes, each once, and what each stands under.',
+  }),
   createdAt: Instant,
 })
 export type Message = Type.Static<typeof Message>

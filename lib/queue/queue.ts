@@ -8,13 +8,15 @@ import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
 
 /** What is done by way of the queue. */
-export type Kind = 'delivery'
+export type Kind = 'delivery' | 'draft'
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
 export interface Work {
   readonly kind: Kind
   readonly subjectId: string
   readonly destination: string
+  /** When it is first to be done; at once unless said. */
+  readonly dueAt?: string
   /** When it is given up, tried or not. */
   readonly expiresAt: string
 }
@@ -36,6 +38,8 @@ export interface Queue {
   ): Promise<Leased[]>
   /** It is over, well or badly. */
   done(db: Db, entry: Leased): Promise<void>
+  /** What was put for this subject is not to be done any more; whoever holds its lease has lost it. */
+  drop(db: Db, subjectId: string): Promise<void>
   /** It is to be tried again at the time that the claim set; gives that time. */
   later(db: Db, entry: Leased): Promise<string>
   /** The attempt met a fault of our own; it is tried again by the schedule. */
@@ -78,13 +82,13 @@ export function createQueue({ store, clock, ids, node, random }: QueueParts): Qu
       const now = clock.now().toISOString()
       await entries.insertQueueEntries(
         db,
-        work.map(({ kind, subjectId, destination, expiresAt }) => ({
+        work.map(({ kind, subjectId, destination, dueAt = now, expiresAt }) => ({
           id: ids.next(),
           kind,
           subjectId,
           destination,
           state: 'ready',
-          dueAt: now,
+          dueAt,
           expiresAt,
           attempts: 0,
           leasedBy: null,
@@ -121,6 +125,8 @@ export function createQueue({ store, clock, ids, node, random }: QueueParts): Qu
     async done(db, entry) {
       if (!(await entries.deleteLeasedEntry(db, entry))) throw new LeaseLost()
     },
+
+    drop: entries.deleteEntriesOf,
 
     later,
 

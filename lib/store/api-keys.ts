@@ -1,4 +1,4 @@
-import type { Db } from './dialect.ts'
+import { type Db, keptQuery } from './dialect.ts'
 import { insertRow } from './insert.ts'
 import type { ApiKeyRow } from './tables.ts'
 
@@ -13,9 +13,12 @@ export async function insertApiKey(db: Db, row: ApiKeyRow): Promise<void> {
 }
 
 /** The key with this hash, also when it is revoked. */
-export async function findApiKeyByHash(db: Db, tokenHash: string): Promise<ApiKeyRow | undefined> {
-  return db.selectFrom('apiKey').selectAll().where('tokenHash', '=', tokenHash).executeTakeFirst()
+export function findApiKeyByHash(db: Db, tokenHash: string): Promise<ApiKeyRow | undefined> {
+  return apiKeyByHash(db, tokenHash)
 }
+const apiKeyByHash = keptQuery<ApiKeyRow>(db =>
+  db.selectFrom('apiKey').selectAll().where('tokenHash', '=', ''),
+)
 
 export async function findApiKey(db: Db, id: string): Promise<ApiKeyRow | undefined> {
   return db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst()

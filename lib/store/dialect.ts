@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Compilable, type CompiledQuery, type Kysely, PostgresAdapter } from 'kysely'
 import type { Tables } from './tables.ts'
 
 /** A handle that queries go through: the reader, or the one that a write is given. It comes first in every function of store. */
@@ -6,8 +6,34 @@ export type Db = Kysely<Tables>
 
 export type DialectName = 'sqlite' | 'postgres'
 
-/** Portable DDL (schema.sql says its rules) in the words of `dialect`. */
-export function ddlFor(dialect: DialectName, sql: string): string {
+/** Whose words the queries on this handle are written in, for the few that can't be portable. */
+export function dialectOf(db: Db): DialectName {
+  return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
+}
+
+/**
+ * A query for one row that most requests make, built once: building costs as much as SQLite needs to answer it.
+ * @param build with any values in the places of those that each call gives, in their order
+ */
+export function keptQuery<Row>(
+  build: (db: Db) => Compilable<Row>,
+): (db: Db, ...values: string[]) => Promise<Row | undefined> {
+  const kept = new Map<DialectName, CompiledQuery<Row>>()
+  return async (db, ...values) => {
+    const dialect = dialectOf(db)
+    const compiled = kept.get(dialect) ?? build(db).compile()
+    kept.set(dialect, compiled)
+    const { rows } = await db.executeQuery<Row>({ ...compiled, parameters: values })
+    return rows[0]
+  }
+}
+
+/** What stands between `-- only on <dialect>` and `-- end only` is for that one alone. */
+const section = /^-- only on (\w+)$([\s\S]*?)^-- end only$/gm
+
+/** Portable DDL (schema.sql says its rules) and the sections of `dialect`, in its words. */
+export function ddlFor(dialect: DialectName, script: string): string {
+  const sql = script.replaceAll(section, (_whole, name: string, own: string) => (name === dialect ? own : ''))
   if (dialect === 'sqlite') return sql
   return sql.replaceAll(/\btext\b/g, 'text collate "C"').replaceAll(/\bblob\b/g, 'bytea')
 }

@@ -1,6 +1,7 @@
+import type { Listed, Page } from '../model/page.ts'
 import type { Db } from './dialect.ts'
 import { insertRow } from './insert.ts'
-import type { DomainRow } from './tables.ts'
+import type { DomainRow, DomainUseRow } from './tables.ts'
 
 export async function insertDomain(db: Db, row: DomainRow): Promise<void> {
   await insertRow(db, 'domain', row)
@@ -11,6 +12,52 @@ export async function findDomain(db: Db, domain: string): Promise<DomainRow | un
   return db.selectFrom('domain').selectAll().where('domain', '=', domain).executeTakeFirst()
 }
 
+export async function findDomainById(db: Db, id: string): Promise<DomainRow | undefined> {
+  return db.selectFrom('domain').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** Newest first; of one pod, or of all; without the one named `except`. */
+export async function listDomains(
+  db: Db,
+  within: { podId: string | null; except: string | null },
+  page: Page,
+): Promise<Listed<DomainRow>> {
+  let matching = db.selectFrom('domain')
+  if (within.podId !== null) matching = matching.where('podId', '=', within.podId)
+  if (within.except !== null) matching = matching.where('domain', '!=', within.except)
+  const rows = await matching
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  const counted = await matching.select(eb => eb.fn.countAll<number>().as('count')).executeTakeFirst()
+  return { rows, total: Number(counted?.count ?? 0) }
+}
+
+export async function updateDomain(
+  db: Db,
+  id: string,
+  changes: Partial<Omit<DomainRow, 'id' | 'domain'>>,
+): Promise<void> {
+  await db.updateTable('domain').set(changes).where('id', '=', id).execute()
+}
+
+export async function deleteDomain(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('domain').where('id', '=', id).execute()
+}
+
+/** Those whose check is due at `now`, the longest due first. */
+export async function listDueDomains(db: Db, now: string, limit: number): Promise<DomainRow[]> {
+  return db
+    .selectFrom('domain')
+    .selectAll()
+    .where('nextCheckAt', '<=', now)
+    .orderBy('nextCheckAt')
+    .limit(limit)
+    .execute()
+}
+
 export async function hasPodDomains(db: Db, podId: string): Promise<boolean> {
   const row = await db
     .selectFrom('domain')
@@ -19,4 +66,34 @@ export async function hasPodDomains(db: Db, podId: string): Promise<boolean> {
     .limit(1)
     .executeTakeFirst()
   return row !== undefined
+}
+
+/** An inbox of the pod came to the domain (1) or left it (-1). */
+export async function addToDomainUse(
+  db: Db,
+  { domain, podId }: Pick<DomainUseRow, 'domain' | 'podId'>,
+  count: 1 | -1,
+): Promise<void> {
+  await db
+    .insertInto('domainUse')
+    .values({ domain, podId, inboxCount: count })
+    .onConflict(conflict =>
+      conflict
+        .columns(['domain', 'podId'])
+        .doUpdateSet(eb => ({ inboxCount: eb('domainUse.inboxCount', '+', count) })),
+    )
+    .execute()
+  await db
+    .deleteFrom('domainUse')
+    .where('domain', '=', domain)
+    .where('podId', '=', podId)
+    .where('inboxCount', '<=', 0)
+    .execute()
+}
+
+/** Whether inboxes use the domain: any, or those of other pods than `exceptPodId`. */
+export async function isDomainUsed(db: Db, domain: string, exceptPodId?: string): Promise<boolean> {
+  let query = db.selectFrom('domainUse').select('podId').where('domain', '=', domain)
+  if (exceptPodId !== undefined) query = query.where('podId', '!=', exceptPodId)
+  return (await query.limit(1).executeTakeFirst()) !== undefined
 }

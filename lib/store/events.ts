@@ -15,3 +15,22 @@ export async function deleteEventsBefore(db: Db, before: string, limit: number):
     .executeTakeFirst()
   return Number(done.numDeletedRows)
 }
+
+/** Whose events: all, a pod's, or an inbox's; of one type, or all; after the one with this id, or from the first on. */
+export interface EventFilter {
+  readonly podId: string | null
+  readonly inboxId: string | null
+  readonly type: string | undefined
+  readonly after: string | undefined
+}
+
+/** In the order in which they happened. */
+export async function listEvents(db: Db, filter: EventFilter, limit: number): Promise<EventRow[]> {
+  const { podId, inboxId, type, after } = filter
+  let query = db.selectFrom('event').selectAll()
+  if (inboxId !== null) query = query.where('inboxId', '=', inboxId)
+  else if (podId !== null) query = query.where('podId', '=', podId)
+  if (type !== undefined) query = query.where('type', '=', type)
+  if (after !== undefined) query = query.where('id', '>', after)
+  return query.orderBy('id').limit(limit).execute()
+}

@@ -1,16 +1,18 @@
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
-import type { Db } from './dialect.ts'
+import { type Db, keptQuery } from './dialect.ts'
+import { addToDomainUse } from './domains.ts'
 import { insertRow } from './insert.ts'
 import type { InboxRow } from './tables.ts'
 
 export async function insertInbox(db: Db, row: InboxRow): Promise<void> {
   await insertRow(db, 'inbox', row)
-  await addInboxes(db, row.podId, 1)
+  await addInboxes(db, row, 1)
 }
 
-async function addInboxes(db: Db, podId: string, count: number): Promise<void> {
+async function addInboxes(db: Db, { podId, address }: InboxRow, count: 1 | -1): Promise<void> {
   await addToAccount(db, { inboxes: count })
+  await addToDomainUse(db, { domain: address.slice(address.lastIndexOf('@') + 1), podId }, count)
   await db
     .updateTable('pod')
     .set(eb => ({ inboxCount: eb('inboxCount', '+', count) }))
@@ -19,14 +21,12 @@ async function addInboxes(db: Db, podId: string, count: number): Promise<void> {
 }
 
 /** A deleted inbox is not found. */
-export async function findInbox(db: Db, id: string): Promise<InboxRow | undefined> {
-  return db
-    .selectFrom('inbox')
-    .selectAll()
-    .where('id', '=', id)
-    .where('deletedAt', 'is', null)
-    .executeTakeFirst()
+export function findInbox(db: Db, id: string): Promise<InboxRow | undefined> {
+  return inboxById(db, id)
 }
+const inboxById = keptQuery<InboxRow>(db =>
+  db.selectFrom('inbox').selectAll().where('id', '=', '').where('deletedAt', 'is', null),
+)
 
 /** @param address lower-case. A deleted inbox is not found. */
 export async function findInboxByAddress(db: Db, address: string): Promise<InboxRow | undefined> {
@@ -36,6 +36,17 @@ export async function findInboxByAddress(db: Db, address: string): Promise<Inbox
     .where('address', '=', address)
     .where('deletedAt', 'is', null)
     .executeTakeFirst()
+}
+
+/** Which of these addresses (lower-case) are inboxes here. */
+export async function filterInboxAddresses(db: Db, addresses: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('inbox')
+    .select('address')
+    .where('address', 'in', addresses)
+    .where('deletedAt', 'is', null)
+    .execute()
+  return rows.map(row => row.address)
 }
 
 /** Whether an inbox has or ever had this address (lower-case). */
@@ -71,7 +82,7 @@ export async function updateInbox(
 /** Marks the inbox deleted; its address stays taken for ever. */
 export async function deleteInbox(db: Db, inbox: InboxRow, deletedAt: string): Promise<void> {
   await db.updateTable('inbox').set({ deletedAt }).where('id', '=', inbox.id).execute()
-  await addInboxes(db, inbox.podId, -1)
+  await addInboxes(db, inbox, -1)
 }
 
 /** The deleted inboxes of a pod that goes, too: their rows stay for ever, and some pod must hold them. */
@@ -82,6 +93,25 @@ export async function moveDeletedInboxes(db: Db, fromPodId: string, toPodId: str
     .where('podId', '=', fromPodId)
     .where('deletedAt', 'is not', null)
     .execute()
+}
+
+/** What the inboxes that are not deleted count together: of the account, of a pod, or of one inbox. */
+export async function countInScope(
+  db: Db,
+  scope: { podId: string | null; inboxId: string | null },
+): Promise<Required<InboxCounts>> {
+  let query = db
+    .selectFrom('inbox')
+    .select(eb => [
+      eb.fn.coalesce(eb.fn.sum<number>('inboundCount'), eb.lit(0)).as('inbound'),
+      eb.fn.coalesce(eb.fn.sum<number>('outboundCount'), eb.lit(0)).as('outbound'),
+      eb.fn.coalesce(eb.fn.sum<number>('threadCount'), eb.lit(0)).as('threads'),
+      eb.fn.coalesce(eb.fn.sum<number>('unreadThreadCount'), eb.lit(0)).as('unreadThreads'),
+    ])
+    .where('deletedAt', 'is', null)
+  if (scope.inboxId !== null) query = query.where('id', '=', scope.inboxId)
+  else if (scope.podId !== null) query = query.where('podId', '=', scope.podId)
+  return query.executeTakeFirstOrThrow()
 }
 
 /** What a message or a thread adds to the counters that answer `total`. */

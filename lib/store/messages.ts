@@ -1,11 +1,14 @@
 import type { Listed, Page } from '../model/page.ts'
 import type { Db } from './dialect.ts'
-import { addToInbox } from './inboxes.ts'
+import { addToInbox, findInbox } from './inboxes.ts'
 import { insertRow } from './insert.ts'
+import { indexMessage } from './search-index.ts'
 import type { MessageRow } from './tables.ts'
 
 export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
+  const inbox = await findInbox(db, row.inboxId)
   await insertRow(db, 'message', row)
+  if (inbox) await indexMessage(db, row, inbox.podId)
   await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
 }
 
@@ -81,4 +84,73 @@ export async function findThreadIdByMessageId(
 
 export async function setMessageStatus(db: Db, id: string, status: 'sent' | 'failed'): Promise<void> {
   await db.updateTable('message').set({ status }).where('id', '=', id).execute()
+}
+
+/** Who took part in a thread as its newest inbound messages that are clean say it, `limit` of them. */
+export async function listThreadCorrespondents(
+  db: Db,
+  threadId: string,
+  limit: number,
+): Promise<Pick<MessageRow, 'fromAddr' | 'replyTo' | 'headerTo' | 'cc'>[]> {
+  return db
+    .selectFrom('message')
+    .select(['fromAddr', 'replyTo', 'headerTo', 'cc'])
+    .where('threadId', '=', threadId)
+    .where('direction', '=', 'inbound')
+    .where('verdict', '=', 'clean')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/**
+ * When the messages passed that went between the inbox of a thread and `peer`, the address of another inbox here, or
+ * that with a tag, since an instant: newest first, at most `limit`. Only the `lookback` newest messages of the thread
+ * are looked at.
+ */
+export async function listExchanges(
+  db: Db,
+  threadId: string,
+  peer: string,
+  within: { since: string; lookback: number; limit: number },
+): Promise<string[]> {
+  const at = peer.lastIndexOf('@')
+  const [localPart, domain] = [peer.slice(0, at), peer.slice(at)]
+  const newest = db
+    .selectFrom('message')
+    .select('id')
+    .where('threadId', '=', threadId)
+    .orderBy('id', 'desc')
+    .limit(within.lookback)
+  const rows = await db
+    .selectFrom('message')
+    .select('createdAt')
+    .where('id', 'in', newest)
+    .where('createdAt', '>', within.since)
+    .where(eb =>
+      eb.or([
+        eb.and([eb('direction', '=', 'inbound'), eb('fromAddr', '=', peer)]),
+        eb.exists(
+          eb
+            .selectFrom('delivery')
+            .select('delivery.id')
+            .whereRef('delivery.messageId', '=', 'message.id')
+            .where(delivery =>
+              delivery.or([
+                delivery('delivery.recipient', '=', peer),
+                // All that begins with "name+": the comma is the character after the plus.
+                delivery.and([
+                  delivery('delivery.recipient', '>', `${localPart}+`),
+                  delivery('delivery.recipient', '<', `${localPart},`),
+                  delivery('delivery.recipient', 'like', `%${domain}`),
+                ]),
+              ]),
+            ),
+        ),
+      ]),
+    )
+    .orderBy('id', 'desc')
+    .limit(within.limit)
+    .execute()
+  return rows.map(row => row.createdAt)
 }

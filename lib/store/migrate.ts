@@ -10,6 +10,8 @@ export interface Migration {
   readonly breaking: boolean
   /** Portable DDL (schema.sql says its rules), statements ended by `;` at a line's end. */
   readonly sql: string
+  /** What rows that are there already need, in the same transaction. */
+  readonly fill?: (db: Db) => Promise<void>
 }
 
 /** The database was made by a newer mailboxd in a way that this one does not understand. */
@@ -45,6 +47,7 @@ export async function migrate(db: Db, dialect: DialectName, appliedAt: string): 
   for (const step of migrations) {
     if (present.some(row => row.number === step.number)) continue
     await execute(db, dialect, step.sql)
+    await step.fill?.(db)
     await db
       .insertInto('migration')
       .values({ number: step.number, name: step.name, breaking: step.breaking ? 1 : 0, appliedAt })

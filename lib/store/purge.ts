@@ -1,4 +1,5 @@
 import type { Db } from './dialect.ts'
+import { unindexMessages } from './search-index.ts'
 
 /** An inbox that was deleted and whose messages may still be there. */
 export async function findPurgeableInbox(db: Db): Promise<string | undefined> {
@@ -29,12 +30,13 @@ export async function findDeletedInboxMessages(
     .execute()
 }
 
-/** Messages with their deliveries, attempts and queue entries. */
+/** Messages with their deliveries, attempts, queue entries and what they are found by. */
 export async function deleteMessages(db: Db, ids: readonly string[]): Promise<void> {
   const deliveries = db.selectFrom('delivery').select('id').where('messageId', 'in', ids)
   await db.deleteFrom('queueEntry').where('subjectId', 'in', deliveries).execute()
   await db.deleteFrom('attempt').where('deliveryId', 'in', deliveries).execute()
   await db.deleteFrom('delivery').where('messageId', 'in', ids).execute()
+  await unindexMessages(db, ids)
   await db.deleteFrom('message').where('id', 'in', ids).execute()
 }
 

@@ -55,6 +55,10 @@ export async function leaseEntry(
 /** Names a lease: the holder, and which of its attempts it is. */
 export type Lease = Pick<QueueEntryRow, 'id' | 'leasedBy' | 'attempts'>
 
+export async function deleteEntriesOf(db: Db, subjectId: string): Promise<void> {
+  await db.deleteFrom('queueEntry').where('subjectId', '=', subjectId).execute()
+}
+
 /** The entry has come to its end. Gives false, and does nothing, when the lease is another's by now. */
 export async function deleteLeasedEntry(db: Db, { id, leasedBy, attempts }: Lease): Promise<boolean> {
   const done = await db
@@ -108,7 +112,7 @@ export async function listQueuedDeliveries(db: Db, limit: number): Promise<Queue
     .execute()
 }
 
-/** How many entries there are, and how many of them are leased or held. */
+/** How many deliveries are queued, and how many of them are leased or held. */
 export async function countQueueEntries(db: Db): Promise<{ all: number; leased: number; held: number }> {
   const row = await db
     .selectFrom('queueEntry')
@@ -117,6 +121,7 @@ export async function countQueueEntries(db: Db): Promise<{ all: number; leased: 
       eb.fn.count<number>('leasedBy').as('leased'),
       eb.fn.count<number>(eb.case().when('state', '=', 'held').then(1).end()).as('held'),
     ])
+    .where('kind', '=', 'delivery')
     .executeTakeFirstOrThrow()
   return row
 }

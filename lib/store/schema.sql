@@ -33,7 +33,10 @@ create table "pod" (
 create unique index "pod_clientId" on "pod" ("clientId");
 create index "pod_list" on "pod" ("isDefault", "id");
 
--- A mail domain of ours, with its DKIM key. podId null: every pod can use it.
+-- A mail domain of ours, with its DKIM key. podId null: every pod can use it. `status` is pending, verified, failed or
+-- under_review; a check is under way until `checkingUntil` (and shown as verifying). JSON: recordStatuses (purpose to
+-- missing, invalid or valid), warnings. `losses` counts checks in a row that found a verified domain without its
+-- records. `checkingSince` is when the gaps between checks began to grow, `nextCheckAt` null: not checked by itself.
 create table "domain" (
   "id" text primary key,
   "domain" text not null,
@@ -41,10 +44,29 @@ create table "domain" (
   "selector" text not null,
   "dkimPrivateKey" text not null,
   "dkimPublicKey" text not null,
-  "createdAt" text not null
+  "createdAt" text not null,
+  "status" text not null default 'pending',
+  "recordStatuses" text not null default '{}',
+  "warnings" text not null default '[]',
+  "losses" integer not null default 0,
+  "verifiedAt" text,
+  "updatedAt" text not null default '',
+  "checkedAt" text,
+  "checkingSince" text not null default '',
+  "checkingUntil" text,
+  "nextCheckAt" text
 );
 create unique index "domain_domain" on "domain" ("domain");
-create index "domain_pod" on "domain" ("podId");
+create index "domain_podList" on "domain" ("podId", "id");
+create index "domain_check" on "domain" ("nextCheckAt") where "nextCheckAt" is not null;
+
+-- How many inboxes of a pod use a domain; moves in the same write as they do. Without a row: none do.
+create table "domainUse" (
+  "domain" text not null,
+  "podId" text not null,
+  "inboxCount" integer not null,
+  primary key ("domain", "podId")
+);
 
 -- A mailbox of an agent. `address` is lower-case. A deleted one keeps its row for ever, because its address is
 -- never given out again: a late reply must not reach a stranger; `purgedAt` is when its messages were gone. The
@@ -109,6 +131,8 @@ create index "thread_readList" on "thread" ("inboxId", "isRead", "lastMessageAt"
 -- One message in one inbox. `toAddr` inbound is the inbox; `headerTo` is whom the sender wrote to. JSON: references,
 -- cc, bcc (lists of text), addressNames (address to name), attachments ({filename, contentType, sizeBytes}; the
 -- bytes are read out of the raw, never stored twice), authentication ({spf, dkim, dmarc}).
+-- `extracted` is JSON, what was found in an inbound message when it came ({replyText, otp, links}; replyText null: as
+-- bodyText); null for one that came before that was done.
 -- `trace` is the Return-Path and Received fields that RFC 5321 §4.4 has us add; the raw stays as it came.
 create table "message" (
   "id" text primary key,
@@ -138,7 +162,8 @@ create table "message" (
   "autoReplyable" integer not null,
   "verdict" text not null,
   "authentication" text not null,
-  "createdAt" text not null
+  "createdAt" text not null,
+  "extracted" text
 );
 create index "message_list" on "message" ("inboxId", "id");
 create index "message_directionList" on "message" ("inboxId", "direction", "id");
@@ -214,6 +239,9 @@ create table "event" (
   "createdAt" text not null
 );
 create index "event_createdAt" on "event" ("createdAt");
+create index "event_inboxList" on "event" ("inboxId", "id", "type");
+create index "event_podList" on "event" ("podId", "id", "type");
+create index "event_typeList" on "event" ("type", "id");
 
 -- The final answers of sends, by the caller's Idempotency-Key, for 24 hours. `scope` is the account or the pod of a
 -- scoped key, so that two tenants may use the same key.
@@ -227,3 +255,146 @@ create table "idempotency" (
   primary key ("scope", "key")
 );
 create index "idempotency_createdAt" on "idempotency" ("createdAt");
+
+-- How the sender rules of a scope are applied in a direction. `scope` is 'account', or the id of a pod or an inbox;
+-- without a row it is 'none' for the account and 'inherit' elsewhere. mode: none, allowlist or inherit.
+create table "policyMode" (
+  "scope" text not null,
+  "direction" text not null,
+  "mode" text not null,
+  primary key ("scope", "direction")
+);
+
+-- A sender rule. `value` is an address, a domain, or *.domain, in lower case and A-labels; a message asks for the few
+-- values that would match it.
+create table "policyRule" (
+  "id" text primary key,
+  "scope" text not null,
+  "direction" text not null,
+  "type" text not null,
+  "value" text not null,
+  "createdAt" text not null
+);
+create unique index "policyRule_value" on "policyRule" ("scope", "direction", "value", "type");
+
+-- What changed in the sender rules, and what they refused. podId and inboxId null: the account's own; an inbox's
+-- entry has its pod too. The indexes hold all that lists filter and count by.
+create table "policyAudit" (
+  "id" text primary key,
+  "podId" text,
+  "inboxId" text,
+  "action" text not null,
+  "direction" text not null,
+  "mode" text,
+  "type" text,
+  "value" text,
+  "ruleId" text,
+  "address" text,
+  "reason" text,
+  "keyId" text,
+  "createdAt" text not null
+);
+create index "policyAudit_list" on "policyAudit" ("createdAt", "id", "action", "direction");
+create index "policyAudit_podList" on "policyAudit" ("podId", "createdAt", "id", "action", "direction");
+create index "policyAudit_inboxList" on "policyAudit" ("inboxId", "createdAt", "id", "action", "direction");
+
+-- Who is not written to any more. `reason`: bounce, complaint, unsubscribe or manual; `evidence` is what the other
+-- side said, `messageId` the message that it said it to. After `expiresAt` the row means nothing.
+create table "suppression" (
+  "recipient" text primary key,
+  "reason" text not null,
+  "evidence" text,
+  "messageId" text,
+  "createdAt" text not null,
+  "expiresAt" text
+);
+create index "suppression_list" on "suppression" ("createdAt", "recipient", "reason", "expiresAt");
+create index "suppression_expiresAt" on "suppression" ("expiresAt") where "expiresAt" is not null;
+
+-- With whom an inbox is acquainted: who wrote to it, and whom it wrote to. Whoever is not here is a cold recipient.
+create table "contact" (
+  "inboxId" text not null references "inbox" ("id"),
+  "address" text not null,
+  "createdAt" text not null,
+  primary key ("inboxId", "address")
+);
+
+-- What counts against a limit. `subject` is 'account' or an inbox's id; kind: inboxes (made), messages (sent), cold
+-- (recipients); `period` is a UTC day (2026-01-31) or month (2026-01).
+create table "usage" (
+  "subject" text not null,
+  "kind" text not null,
+  "period" text not null,
+  "count" integer not null,
+  primary key ("subject", "kind", "period")
+);
+create index "usage_period" on "usage" ("kind", "period", "count");
+
+-- A message that is not sent yet: what a send would be asked with. JSON: to, cc, bcc, lastError ({error, message, at}).
+-- status: open, scheduled (there is a queue entry of kind "draft" for `sendAt`) or sent, in the write of the message
+-- `messageId`. `revision` counts its changes, so that what is sent is what was read.
+create table "draft" (
+  "id" text primary key,
+  "inboxId" text not null references "inbox" ("id"),
+  "threadId" text,
+  "to" text not null,
+  "cc" text not null,
+  "bcc" text not null,
+  "subject" text,
+  "body" text,
+  "bodyHtml" text,
+  "replyTo" text,
+  "includeQuote" integer,
+  "autoSubmitted" integer,
+  "sendAt" text,
+  "status" text not null,
+  "messageId" text,
+  "lastError" text,
+  "revision" integer not null,
+  "createdAt" text not null,
+  "updatedAt" text not null
+);
+create index "draft_list" on "draft" ("inboxId", "id", "status");
+
+-- What is attached to a draft. Up to 256 KiB the bytes are `content`; larger ones are the file of this id below
+-- data_dir/raw and content is null. Of a draft that was sent, the bytes are gone.
+create table "draftAttachment" (
+  "id" text primary key,
+  "draftId" text not null references "draft" ("id"),
+  "filename" text not null,
+  "contentType" text not null,
+  "sizeBytes" integer not null,
+  "content" blob
+);
+create index "draftAttachment_draft" on "draftAttachment" ("draftId", "id");
+
+-- What messages are found by, written and deleted with them (lib/store/search-index.ts): their words, as we read
+-- them ourselves, so that the same is found on every database and in every language; and marks, words that no text
+-- can have, for what they belong to and are: all, inbox<id>, pod<id>, category<name>, direction<name>, attachment.
+-- SQLite: FTS5, which splits at spaces alone what is beyond ASCII. The rowid is the millisecond of createdAt × 2048 and
+-- a count, so that newest first is its order and a time is a range of it.
+-- only on sqlite
+create virtual table "messageSearch" using fts5(
+  "messageId" unindexed,
+  "threadId" unindexed,
+  "mark",
+  "from",
+  "to",
+  "subject",
+  "body",
+  content='',
+  contentless_delete=1,
+  contentless_unindexed=1,
+  tokenize='ascii'
+);
+-- end only
+-- PostgreSQL: from, to, subject and body are the weights A to D; marks begin with `=`.
+-- only on postgres
+create table "messageSearch" (
+  "messageId" text primary key,
+  "threadId" text not null,
+  "createdAt" text not null,
+  "document" tsvector not null
+);
+create index "messageSearch_document" on "messageSearch" using gin ("document");
+-- end only

@@ -31,6 +31,22 @@ export interface DomainRow {
   dkimPrivateKey: string
   dkimPublicKey: string
   createdAt: string
+  status: string
+  recordStatuses: string
+  warnings: string
+  losses: number
+  verifiedAt: string | null
+  updatedAt: string
+  checkedAt: string | null
+  checkingSince: string
+  checkingUntil: string | null
+  nextCheckAt: string | null
+}
+
+export interface DomainUseRow {
+  domain: string
+  podId: string
+  inboxCount: number
 }
 
 export interface InboxRow {
@@ -106,6 +122,7 @@ export interface MessageRow {
   verdict: string
   authentication: string
   createdAt: string
+  extracted: string | null
 }
 
 export interface DeliveryRow {
@@ -172,11 +189,96 @@ export interface IdempotencyRow {
   createdAt: string
 }
 
+export interface PolicyModeRow {
+  scope: string
+  direction: string
+  mode: string
+}
+
+export interface PolicyRuleRow {
+  id: string
+  scope: string
+  direction: string
+  type: string
+  value: string
+  createdAt: string
+}
+
+export interface PolicyAuditRow {
+  id: string
+  podId: string | null
+  inboxId: string | null
+  action: string
+  direction: string
+  mode: string | null
+  type: string | null
+  value: string | null
+  ruleId: string | null
+  address: string | null
+  reason: string | null
+  keyId: string | null
+  createdAt: string
+}
+
+export interface SuppressionRow {
+  recipient: string
+  reason: string
+  evidence: string | null
+  messageId: string | null
+  createdAt: string
+  expiresAt: string | null
+}
+
+export interface ContactRow {
+  inboxId: string
+  address: string
+  createdAt: string
+}
+
+export interface UsageRow {
+  subject: string
+  kind: string
+  period: string
+  count: number
+}
+
+export interface DraftRow {
+  id: string
+  inboxId: string
+  threadId: string | null
+  to: string
+  cc: string
+  bcc: string
+  subject: string | null
+  body: string | null
+  bodyHtml: string | null
+  replyTo: string | null
+  includeQuote: number | null
+  autoSubmitted: number | null
+  sendAt: string | null
+  status: string
+  messageId: string | null
+  lastError: string | null
+  revision: number
+  createdAt: string
+  updatedAt: string
+}
+
+export interface DraftAttachmentRow {
+  id: string
+  draftId: string
+  filename: string
+  contentType: string
+  sizeBytes: number
+  content: Buffer | null
+}
+
 export interface Tables {
   migration: MigrationRow
   account: AccountRow
   pod: PodRow
   domain: DomainRow
+  domainUse: DomainUseRow
   inbox: InboxRow
   apiKey: ApiKeyRow
   raw: RawRow
@@ -187,4 +289,12 @@ export interface Tables {
   queueEntry: QueueEntryRow
   event: EventRow
   idempotency: IdempotencyRow
+  policyMode: PolicyModeRow
+  policyRule: PolicyRuleRow
+  policyAudit: PolicyAuditRow
+  suppression: SuppressionRow
+  contact: ContactRow
+  usage: UsageRow
+  draft: DraftRow
+  draftAttachment: DraftAttachmentRow
 }

@@ -59,6 +59,11 @@ interface Subject {
   readonly inboxKey: string
   readonly thread: string
   readonly message: string
+  readonly draft: string
+  /** Of the pod. */
+  readonly domain: string
+  /** A sender rule of the inbox. */
+  readonly rule: string
   /** Without its signature. */
   readonly attachment: string
 }
@@ -106,6 +111,12 @@ const table: Record<string, Row> = {
     expected: withinInbox(200),
   },
   listInboxMessages: { path: ({ inbox }) => `/v1/inboxes/${inbox}/messages`, expected: withinInbox(200) },
+  waitForMessages: {
+    path: ({ inbox }) => `/v1/inboxes/${inbox}/messages/wait?timeout=0`,
+    expected: withinInbox(200),
+  },
+  listMessages: { path: () => '/v1/messages', expected: toAnyKey(200) },
+  listAllThreads: { path: () => '/v1/threads', expected: toAnyKey(200) },
   getMessage: { path: ({ message }) => `/v1/messages/${message}`, expected: withinInbox(200) },
   getRawMessage: { path: ({ message }) => `/v1/messages/${message}/raw`, expected: withinInbox(200) },
   listMessageDeliveries: {
@@ -121,11 +132,75 @@ const table: Record<string, Row> = {
     body: { is_read: false },
     expected: withinInbox(200),
   },
+  deleteMessage: { path: ({ message }) => `/v1/messages/${message}`, expected: ofPod(204) },
+  deleteThread: { path: ({ thread }) => `/v1/threads/${thread}`, expected: ofPod(204) },
+  createDraft: { path: ({ inbox }) => `/v1/inboxes/${inbox}/drafts`, body: {}, expected: withinInbox(201) },
+  listDrafts: { path: ({ inbox }) => `/v1/inboxes/${inbox}/drafts`, expected: withinInbox(200) },
+  getDraft: { path: ({ draft }) => `/v1/drafts/${draft}`, expected: withinInbox(200) },
+  updateDraft: {
+    path: ({ draft }) => `/v1/drafts/${draft}`,
+    body: { subject: 's' },
+    expected: withinInbox(200),
+  },
+  deleteDraft: { path: ({ draft }) => `/v1/drafts/${draft}`, expected: withinInbox(204) },
+  // The same one for the inbox key, the pod key and the account key.
+  sendDraft: {
+    path: ({ draft }) => `/v1/drafts/${draft}/send`,
+    expected: keys(200, missing, '409 draft_sent', missing, '409 draft_sent'),
+  },
+  listEvents: { path: ({ inbox }) => `/v1/events?inboxId=${inbox}`, expected: withinInbox(200) },
+  // The same one for the pod keys and then for the account key.
+  createDomain: {
+    path: () => '/v1/domains',
+    body: { domain: 'theirs.example' },
+    expected: keys(refused, refused, 201, '409 domain_exists', '409 domain_exists'),
+  },
+  listDomains: { path: () => '/v1/domains', expected: keys(refused, refused, 200, 200, 200) },
+  getDomain: { path: ({ domain }) => `/v1/domains/${domain}`, expected: ofPod(200) },
+  verifyDomain: { path: ({ domain }) => `/v1/domains/${domain}/verify`, expected: ofPod(200) },
+  updateDomain: {
+    path: ({ domain }) => `/v1/domains/${domain}`,
+    body: { podId: null },
+    expected: accountOnly(200),
+  },
+  deleteDomain: { path: ({ domain }) => `/v1/domains/${domain}`, expected: ofPod(204) },
+  getPolicy: { path: ({ pod }) => `/v1/policy?podId=${pod}`, expected: ofPod(200) },
+  replacePolicy: {
+    path: ({ inbox }) => `/v1/policy?inboxId=${inbox}`,
+    body: { inbound: { mode: 'inherit', rules: [] } },
+    expected: ofPod(200),
+  },
+  setPolicyMode: {
+    path: ({ pod }) => `/v1/policy/mode?podId=${pod}`,
+    body: { mode: 'inherit', direction: 'outbound' },
+    expected: ofPod(200),
+  },
+  createPolicyRule: {
+    path: ({ inbox }) => `/v1/policy/rules?inboxId=${inbox}`,
+    body: { type: 'block', value: 'example.org', direction: 'inbound' },
+    // The same one for the pod key and then for the account key.
+    expected: keys(refused, refused, 201, missing, '409 rule_exists'),
+  },
+  deletePolicyRule: { path: ({ rule }) => `/v1/policy/rules/${rule}`, expected: ofPod(204) },
+  listPolicyAudit: { path: ({ inbox }) => `/v1/policy/audit?inboxId=${inbox}`, expected: ofPod(200) },
+  listSuppressions: { path: () => '/v1/suppressions', expected: accountOnly(200) },
+  createSuppression: {
+    path: () => '/v1/suppressions',
+    body: { recipient: 'gone@example.org' },
+    expected: accountOnly(201),
+  },
+  deleteSuppression: {
+    path: () => '/v1/suppressions?recipient=gone@example.org',
+    expected: accountOnly(204),
+  },
+  getMe: { path: () => '/v1/me', expected: toAnyKey(200) },
+  getUsage: { path: ({ inbox }) => `/v1/usage?inboxId=${inbox}`, expected: withinInbox(200) },
   getHealth: { path: () => '/health', expected: open(200) },
   getOpenApi: { path: () => '/v1/openapi.json', expected: open(200) },
 }
 
-async function makeSubject({ api }: ApiApp, pod: string): Promise<Subject> {
+/** @param hasDomain a domain has a key of its own, which takes its time to make */
+async function makeSubject({ api }: ApiApp, pod: string, hasDomain: boolean): Promise<Subject> {
   const { id: inbox } = (await api.post('/v1/inboxes', { podId: pod })).body
   const sent = (
     await api.send(inbox, {
@@ -142,13 +217,25 @@ async function makeSubject({ api }: ApiApp, pod: string): Promise<Subject> {
     inbox,
     inboxKey: (await api.post(`/v1/inboxes/${inbox}/api-keys`, {})).body.id,
     thread: sent.threadId,
+    domain: hasDomain
+      ? (await api.post('/v1/domains', { domain: `${inbox}.example`, podId: pod })).body.id
+      : '',
     message: sent.messageId,
+    draft: (await api.post(`/v1/inboxes/${inbox}/drafts`, { to: 'bob@example.net', subject: 's', body: 'b' }))
+      .body.id,
+    rule: (
+      await api.post(`/v1/policy/rules?inboxId=${inbox}`, {
+        type: 'block',
+        value: 'example.com',
+        direction: 'inbound',
+      })
+    ).body.id,
     attachment: `/v1/attachments/${sent.messageId}/0/a.txt`,
   }
 }
 
 t.test('every operation, by every kind of key', async t => {
-  const server = await startApi(t)
+  const server = await startApi(t, { toml: '[limits]\ninbox_creations_per_day = 0' })
   const { api, app, apiWith } = server
   const other = (await api.post('/v1/pods', {})).body.id
   const otherPodToken = (await api.post(`/v1/pods/${other}/api-keys`, {})).body.token
@@ -162,12 +249,13 @@ t.test('every operation, by every kind of key', async t => {
     const siblingToken = (await api.post(`/v1/inboxes/${sibling}/api-keys`, {})).body.token
     const revoked = await createKey(app, operator, { pod }, null)
     await api.delete(`/v1/pods/${pod}/api-keys/${revoked.id}`)
-    const stays = await makeSubject(server, pod)
+    const hasDomain = one.tag === 'Domains'
+    const stays = await makeSubject(server, pod, hasDomain)
     const got: Partial<Record<Asker, Expected>> = {}
     for (const asker of askers) {
       // What is used up must be there for the next one.
       const success = typeof expected[asker] === 'number'
-      const subject = success && one.method === 'delete' ? await makeSubject(server, pod) : stays
+      const subject = success && one.method === 'delete' ? await makeSubject(server, pod, hasDomain) : stays
       const inboxToken = await createKey(app, operator, { inbox: subject.inbox }, null)
       const token = {
         'no key': undefined,
@@ -183,7 +271,7 @@ t.test('every operation, by every kind of key', async t => {
         one.method.toUpperCase(),
         path(subject),
         body,
-        one.id === 'sendMessage' ? { 'idempotency-key': asker } : {},
+        ['sendMessage', 'sendDraft'].includes(one.id) ? { 'idempotency-key': `${one.id} ${asker}` } : {},
       )
       got[asker] = answer.status < 400 ? answer.status : `${answer.status} ${answer.body.error}`
       if (answer.status === 401) t.equal(answer.headers.get('www-authenticate'), 'Bearer', 'says how')
@@ -202,7 +290,7 @@ t.test('what is not there looks the same as what is out of reach', async t => {
     (await api.post('/v1/pods', { clientId: 'mine' })).body.id,
     (await api.post('/v1/pods', { clientId: 'theirs' })).body.id,
   ]
-  const subject = await makeSubject(server, theirs)
+  const subject = await makeSubject(server, theirs, true)
   const podApi = apiWith((await api.post(`/v1/pods/${mine}/api-keys`, {})).body.token)
   const own = (await api.post('/v1/inboxes', { podId: mine })).body
   const inboxApi = apiWith((await api.post(`/v1/inboxes/${own.id}/api-keys`, {})).body.token)
@@ -218,6 +306,7 @@ t.test('what is not there looks the same as what is out of reach', async t => {
       [`/v1/messages/${subject.message}`, `/v1/messages/${nothing}`],
       [`/v1/messages/${subject.message}/raw`, `/v1/messages/${nothing}/raw`],
       [subject.attachment, `/v1/attachments/${nothing}/0/a.txt`],
+      [`/v1/domains/${subject.domain}`, `/v1/domains/${nothing}`],
       ['/v1/inboxes?podId=theirs', '/v1/inboxes?podId=nobodys'],
       [`/v1/inboxes?podId=${theirs}`, `/v1/inboxes?podId=${nothing}`],
     ] as const) {

@@ -5,6 +5,7 @@ import { ensureDomain } from '../../lib/core/domains.ts'
 import { resolveRecipient } from '../../lib/core/recipient.ts'
 import { startApi } from '../support/api-app.ts'
 import { insertMessageRow, insertThreadRow } from '../support/rows.ts'
+import { addVerifiedDomain } from '../support/verified-domain.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -97,6 +98,8 @@ t.test('inboxes', async t => {
 
   await t.test('domains and pods', async t => {
     await ensureDomain(app, 'second.example')
+    t.match((await create({ domain: 'second.example' })).body, { error: 'invalid_domain' }, 'not verified')
+    await addVerifiedDomain(app, 'second.example')
     t.match((await create({ domain: 'Second.Example' })).body.address, /@second\.example$/)
     t.equal((await create({ domain: 'second.example', mailboxName: 'abc' })).status, 201, 'abc is free there')
     for (const domain of [

@@ -315,7 +315,11 @@ t.test('what is sent', async t => {
 t.test('ids that are none', async t => {
   const server = await startApi(t)
   const withId = operations.filter(one => one.path.includes('{id}'))
-  const bodies: Record<string, object> = { sendMessage: letter, updateThread: { is_read: true } }
+  const bodies: Record<string, object> = {
+    sendMessage: letter,
+    updateThread: { is_read: true },
+    updateDomain: { podId: null },
+  }
   for (const id of [
     '1',
     nothing,
@@ -334,7 +338,9 @@ t.test('ids that are none', async t => {
       const { status } = await server.api.call(one.method.toUpperCase(), path, body, {
         'idempotency-key': randomUUID(),
       })
-      t.equal(status, 404, `${one.id} ${id.slice(0, 20)}`)
+      // The client resolves the dots itself, and what it then asks for may be there.
+      const isOther = id === '%2e%2e' && [200, 405].includes(status)
+      t.ok(isOther || status === 404, `${one.id} ${id.slice(0, 20)}: ${status}`)
     }
   }
   t.strictSame(server.faults, [])

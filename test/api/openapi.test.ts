@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import t from 'tap'
 import { operations } from '../../lib/api/index.ts'
 import { problemsOf } from '../../lib/api/operation.ts'
-import { problems, statusOf } from '../../lib/base/problem.ts'
+import { nameOf, type ProblemCode, problems, statusOf } from '../../lib/base/problem.ts'
 import { startApi } from '../support/api-app.ts'
 
 interface Parameter {
@@ -111,14 +111,15 @@ t.test('the OpenAPI document', async t => {
       const statuses = [one.success.status, ...problemsOf(one).map(statusOf)]
       t.strictSame(Object.keys(responses).sort(), [...new Set(statuses.map(String))].sort(), one.id)
       for (const code of problemsOf(one)) {
-        t.match(responses[String(statusOf(code))]?.description, `\`${code}\``, `${one.id} ${code}`)
+        t.match(responses[String(statusOf(code))]?.description, `\`${nameOf(code)}\``, `${one.id} ${code}`)
       }
       t.equal(requestBody?.required, one.body ? true : undefined)
       t.equal(security.length === 0, one.access === 'anyone')
       const query = (parameters ?? []).filter(each => each.in === 'query').map(each => each.name)
       t.strictSame(query, Object.keys(one.query?.properties ?? {}))
     }
-    t.strictSame(document.components.schemas.Error.properties.error.enum, Object.keys(problems))
+    const names = (Object.keys(problems) as ProblemCode[]).map(nameOf)
+    t.strictSame(document.components.schemas.Error.properties.error.enum, [...new Set(names)])
   })
   t.strictSame(faults, [])
 })

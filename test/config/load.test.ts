@@ -38,6 +38,7 @@ t.test('a file with what is required alone has the defaults', async t => {
     hostname: 'mail.example.com',
     account_domain: 'example.com',
     data_dir: '/var/lib/mailboxd',
+    plan: 'pro',
     log: { level: 'info' },
     smtp: {
       listen: ['0.0.0.0:25', '[::]:25'],
@@ -59,6 +60,29 @@ t.test('a file with what is required alone has the defaults', async t => {
       ipv6: false,
     },
     idempotency: { required: true },
+    policy: { refuse_with: 'drop', require_authenticated_sender: true },
+    limits: { inbox_creations_per_day: 100, inbox_is_new_for: '30d' },
+    plan_free: {
+      inboxes: 3,
+      messages_per_month: 0,
+      cold_recipients_at_first: 20,
+      cold_recipients: 200,
+      external_reply_to: false,
+    },
+    plan_developer: {
+      inboxes: 25,
+      messages_per_month: 0,
+      cold_recipients_at_first: 20,
+      cold_recipients: 200,
+      external_reply_to: true,
+    },
+    plan_pro: {
+      inboxes: 0,
+      messages_per_month: 0,
+      cold_recipients_at_first: 0,
+      cold_recipients: 0,
+      external_reply_to: true,
+    },
     authentication: { check: true },
   } satisfies Config)
 })

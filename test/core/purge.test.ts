@@ -65,7 +65,7 @@ t.test('a deleted inbox leaves nothing but its row; what others share stays', as
   t.strictSame(await purgeAll(app), [], 'nobody is deleted')
   await deleteInbox(app, operator, ann)
   const counts = await purgeAll(app)
-  t.strictSame(counts, [5, 5, 1], 'messages, threads, and the mark that it is done')
+  t.strictSame(counts, [5, 5, 2, 1], 'messages, threads, acquaintances, and the mark that it is done')
   t.strictSame(await countsOf(app), { message: 4, thread: 4, delivery: 1, queueEntry: 1, raw: 4 })
   t.equal(filesIn(join(dataDir, 'raw')), 1)
   const left = await messages()
@@ -94,6 +94,6 @@ t.test('a large inbox goes in steps, so that no write is long', async t => {
   const count = limits.sweepRows + 5
   for (let made = 0; made < count; made++) await receive(`number ${made}`, 0, 'ann')
   await deleteInbox(app, operator, ann)
-  t.strictSame(await purgeAll(app), [limits.sweepRows, 5, limits.sweepRows, 5, 1])
+  t.strictSame(await purgeAll(app), [limits.sweepRows, 5, limits.sweepRows, 5, 1, 1])
   t.strictSame(await countsOf(app), { message: 0, thread: 0, delivery: 0, queueEntry: 0, raw: 0 })
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Arrival } from '../../lib/core/receive.ts'
 import { traceFields } from '../../lib/core/trace.ts'
 
-const recipient = { inboxId: 'i', address: 'ann@ours.example', rcptTo: 'Ann+tag@ours.example' }
+const recipient = { inboxId: 'i', podId: 'p', address: 'ann@ours.example', rcptTo: 'Ann+tag@ours.example' }
 const smtp = {
   kind: 'smtp',
   remoteAddress: '192.0.2.1',

@@ -44,6 +44,11 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     ['inbox list', '--pod', pod.id],
     ['inbox get', 'ann@mailboxd.localhost'],
     ['domain records'],
+    ['domain list'],
+    ['domain show'],
+    ['policy get'],
+    ['policy audit'],
+    ['suppression list'],
     ['queue list'],
     ['config check'],
     ['config print'],
@@ -64,6 +69,22 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   for (const [index, question] of questions.entries()) {
     t.strictSame(whileDown[index], whileUp[index], question.join(' '))
   }
+
+  t.match(await ctl('domain add', 'custom.example.org'), { domain: 'custom.example.org', status: String })
+  t.match(await ctl('domain hold', 'custom.example.org'), { status: 'under_review' })
+  t.match(await ctl('domain approve', 'custom.example.org'), { status: /pending|verifying/ })
+  tried.add('domain check')
+  const check = await runCtl(dir, '--json', 'domain', 'check', 'custom.example.org')
+  t.equal(check.code, 1, 'not verified')
+  t.match(JSON.parse(check.stdout), { domain: 'custom.example.org', records: Array })
+  await ctl('domain delete', 'custom.example.org')
+
+  const rule = await ctl('policy add', 'block', 'spam.example', '--direction', 'inbound')
+  t.match(rule, { id: String, type: 'block', value: 'spam.example' })
+  await ctl('policy mode', 'none', '--direction', 'outbound')
+  await ctl('policy remove', rule.id)
+  t.match(await ctl('suppression add', 'gone@example.org'), { recipient: 'gone@example.org' })
+  await ctl('suppression remove', 'gone@example.org')
 
   t.match(await ctl('pod update', 'first', '--name', 'Changed'), { name: 'Changed', clientId: 'first' })
   t.match(await ctl('inbox delete', 'ann@mailboxd.localhost'), { deleted: 'ann@mailboxd.localhost' })

@@ -112,6 +112,80 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
       [{ ...letter, attachments: [{ ...file, content: 5 }] }, '/attachments/0/content'],
     ],
   },
+  createDraft: {
+    good: [
+      {},
+      { ...letter, to: [letter.to], subject: long(limits.subjectLength) },
+      { ...letter, cc: null, body: long(limits.sendBodyLength), attachments: [file] },
+      { to: null, subject: null, body: null, sendAt: null, includeQuote: null, threadId: null },
+    ],
+    bad: [
+      [{ subject: long(limits.subjectLength + 1) }, '/subject'],
+      [{ cc: 'bob@example.net' }, '/cc'],
+      [{ sendAt: 1 }, '/sendAt'],
+      [{ status: 'sent' }, '/status'],
+      [{ attachments: [{ filename: 'f' }] }, '/attachments/0/content'],
+    ],
+  },
+  updateDraft: {
+    good: [{}, { subject: null }, { to: [] }, { attachments: [] }],
+    bad: [
+      [{ body: '' }, '/body'],
+      [{ attachments: null }, '/attachments'],
+      [{ messageId: 'x' }, '/messageId'],
+    ],
+  },
+  createDomain: {
+    good: [{ domain: 'edge.example.net' }],
+    bad: [
+      [{}, '/domain'],
+      [{ domain: long(256) }, '/domain'],
+      [{ domain: null }, '/domain'],
+      [{ domain: 'a.example.net', podId: 1 }, '/podId'],
+      [{ domain: 'a.example.net', status: 'verified' }, '/status'],
+    ],
+  },
+  updateDomain: {
+    good: [{ podId: null }],
+    bad: [
+      [{}, '/podId'],
+      [{ podId: 1 }, '/podId'],
+      [{ podId: null, domain: 'x.example.net' }, '/domain'],
+    ],
+  },
+  createSuppression: {
+    good: [{ recipient: 'gone@example.net' }, { recipient: 'gone2@example.net', expiresAt: null }],
+    bad: [
+      [{}, '/recipient'],
+      [{ recipient: 'gone@example.net', reason: 'dislike' }, '/reason'],
+      [{ recipient: 'gone@example.net', messageId: 'x' }, '/messageId'],
+    ],
+  },
+  setPolicyMode: {
+    good: [{ mode: 'none', direction: 'inbound' }],
+    bad: [
+      [{ mode: 'none' }, '/direction'],
+      [{ mode: 'all', direction: 'inbound' }, '/mode'],
+      [{ mode: 'none', direction: 'both' }, '/direction'],
+    ],
+  },
+  createPolicyRule: {
+    good: [{ type: 'block', value: 'spam.example', direction: 'inbound' }],
+    bad: [
+      [{ type: 'block', direction: 'inbound' }, '/value'],
+      [{ type: 'deny', value: 'spam.example', direction: 'inbound' }, '/type'],
+      [{ type: 'block', value: '', direction: 'inbound' }, '/value'],
+      [{ type: 'block', value: long(limits.policyValueLength + 1), direction: 'inbound' }, '/value'],
+    ],
+  },
+  replacePolicy: {
+    good: [{}, { inbound: { mode: 'none', rules: [] } }],
+    bad: [
+      [{ inbound: { mode: 'none' } }, '/inbound/rules'],
+      [{ outbound: { mode: 'none', rules: [{ type: 'allow' }] } }, '/outbound/rules/0/value'],
+      [{ sideways: {} }, '/sideways'],
+    ],
+  },
   updateThread: {
     good: [{ is_read: true }, { isRead: true }, { is_read: true, isRead: false }],
     bad: [
@@ -129,6 +203,8 @@ t.test('bodies', async t => {
   const { id: pod } = (await api.post('/v1/pods', {})).body
   const { id: inbox } = (await api.post('/v1/inboxes', {})).body
   const { threadId: thread } = (await api.send(inbox, letter)).body
+  const { id: draft } = (await api.post(`/v1/inboxes/${inbox}/drafts`, {})).body
+  const { id: domain } = (await api.post('/v1/domains', { domain: 'bounds.example.net' })).body
   const withBody = operations.filter(one => one.body)
   t.strictSame(withBody.map(one => one.id).sort(), Object.keys(table).sort(), 'the table is complete')
   const pathOf = (path: string) =>
@@ -136,6 +212,8 @@ t.test('bodies', async t => {
       .replace('/pods/{id}', `/pods/${pod}`)
       .replace('/inboxes/{id}', `/inboxes/${inbox}`)
       .replace('/threads/{id}', `/threads/${thread}`)
+      .replace('/drafts/{id}', `/drafts/${draft}`)
+      .replace('/domains/{id}', `/domains/${domain}`)
   let calls = 0
   const call = (id: string, body: unknown, headers: Record<string, string> = {}) => {
     const one = withBody.find(candidate => candidate.id === id)!
@@ -296,10 +374,10 @@ t.test('bodies', async t => {
   await t.test('bodies that are too large', async t => {
     const before = await state()
     const tooLarge = (answer: Answer, what: string) => isRefused(t, answer, what, 413, 'payload_too_large')
-    for (const id of Object.keys(table).filter(id => id !== 'sendMessage')) {
-      tooLarge(await call(id, `{"name": "${long(2_000_000)}"}`), id)
+    for (const id of Object.keys(table)) {
+      const takesFiles = ['sendMessage', 'createDraft', 'updateDraft'].includes(id)
+      tooLarge(await call(id, `{"body": "${long(takesFiles ? 40_000_000 : 2_000_000)}"}`), id)
     }
-    tooLarge(await call('sendMessage', `{"body": "${long(40_000_000)}"}`), 'sendMessage')
     t.strictSame(await state(), before)
 
     const bomb = await fetch(`${server.baseUrl}/v1/pods`, {

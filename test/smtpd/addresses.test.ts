@@ -1,7 +1,7 @@
 import t from 'tap'
-import { ensureDomain } from '../../lib/core/domains.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openDoor } from '../support/smtp-door.ts'
+import { addVerifiedDomain } from '../support/verified-domain.ts'
 
 t.test('postmaster and abuse are always taken, in any case, with and without a domain', async t => {
   const { port, inbox, messages } = await openDoor(t)
@@ -157,7 +157,7 @@ t.test('SIZE, BODY and other parameters', async t => {
 t.test('UTF-8 addresses need SMTPUTF8; an IDN domain is its A-label', async t => {
   const { app, port, inbox, messages } = await openDoor(t)
   await inbox('ann')
-  await ensureDomain(app, 'xn--bcher-kva.example')
+  await addVerifiedDomain(app, 'xn--bcher-kva.example')
   await inbox('bea', 'xn--bcher-kva.example')
   const dialog = await greetedDialog(port)
   const say = async (...commands: string[]) => {

@@ -15,11 +15,12 @@ const schema = readFileSync(new URL('../../lib/store/schema.sql', import.meta.ur
 
 t.test('the migrations end in schema.sql (SQLite)', async t => {
   const truth = new Database(':memory:')
-  truth.exec(schema)
+  truth.exec(ddlFor('sqlite', schema))
   const path = `${t.testdir({})}/migrated.sqlite`
   const store = await openStore(path, systemClock)
   t.teardown(() => store.close())
-  const normal = (text: string) => text.replace(/\s+/g, ' ')
+  // ALTER TABLE puts a column after the end of the last line.
+  const normal = (text: string) => text.replace(/\s+/g, ' ').replace(/ ?([(),]) ?/g, '$1')
   const list = 'select name, sql from sqlite_master where sql is not null order by name'
   const wanted = truth.prepare<[], { name: string; sql: string }>(list).all()
   const { rows } = await sql.raw<{ name: string; sql: string }>(list).execute(store.read)
@@ -49,7 +50,11 @@ t.test('the migrations end in schema.sql (PostgreSQL)', { skip: without('postgre
 })
 
 t.test('schema.sql has three types of columns and nothing else', async t => {
-  const lines = schema.split('\n').filter(line => line.startsWith('  "'))
+  // What one database alone has stands in sections of its own.
+  const portable = schema.replaceAll(/^-- only on \w+$[\s\S]*?^-- end only$/gm, '')
+  t.equal(schema.match(/^-- only on (?:sqlite|postgres)$/gm)?.length, 2, 'the index of the search alone')
+  t.notMatch(portable, /^-- (?:only on|end only)/m)
+  const lines = portable.split('\n').filter(line => line.startsWith('  "'))
   t.ok(lines.length > 80)
   for (const line of lines) t.match(line, /^ {2}"\w+" (text|integer|blob)\b/)
 })

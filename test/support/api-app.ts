@@ -44,6 +44,10 @@ export interface ApiApp {
 
 export interface ApiSettings {
   readonly requestsPerMinute?: number
+  /** "127.0.0.1:port" of the test's DNS; without it nothing answers. */
+  readonly dns?: string
+  /** TOML above the first table. */
+  readonly top?: string
   /** More TOML. */
   readonly toml?: string
 }
@@ -73,9 +77,12 @@ async function open(
   const config = parseConfig(
     `hostname = "mail.ours.example"
 account_domain = "ours.example"
+${settings.top ?? ''}
 data_dir = "${join(dir, 'data')}"
 [http]
 requests_per_minute = ${settings.requestsPerMinute ?? 1_000_000}
+[dns]
+servers = ["${settings.dns ?? '127.0.0.1:9'}"]
 [authentication]
 check = false
 ${settings.toml ?? ''}`,

@@ -19,7 +19,7 @@ export async function settledContradictions(dataDir: string): Promise<string[]> 
  * without a row or a row without its bytes. Nothing of it may ever be there, whenever the daemon was killed. Asked
  * while the daemon runs and nothing is under way, or while it is down.
  */
-async function findContradictions(dataDir: string): Promise<string[]> {
+export async function findContradictions(dataDir: string): Promise<string[]> {
   const store = await openStore(join(dataDir, 'mailboxd.sqlite'), systemClock)
   try {
     const { read } = store
@@ -81,6 +81,8 @@ async function findContradictions(dataDir: string): Promise<string[]> {
       if (size !== raw.sizeBytes) found.push(`raw ${raw.id} is to have ${raw.sizeBytes} bytes, has ${size}`)
       if (!used.has(raw.id)) found.push(`raw ${raw.id} is of no message`)
     }
+    const drafted = await read.selectFrom('draftAttachment').select('id').execute()
+    for (const { id } of drafted) rawIds.add(id)
     for (const name of files.keys()) if (!rawIds.has(name)) found.push(`file ${name} is of no raw`)
     for (const name of readdirSync(join(dataDir, 'spool'))) found.push(`spool file ${name}`)
     return found

@@ -101,6 +101,7 @@ export async function insertMessageRow(
     verdict: 'clean',
     authentication: '{}',
     createdAt: at,
+    extracted: null,
     ...changes,
   }
   await insertMessage(db, message)

@@ -38,6 +38,12 @@ export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certifi
   readonly smtp?: string
   readonly accountDomain?: string
   readonly dataDir?: string
+  /** More TOML. */
+  readonly toml?: string
+  /** "127.0.0.1:port" of the test's DNS; without one, nothing is looked up and SPF, DKIM and DMARC are not checked. */
+  readonly dns?: string
+  /** The port of the servers that mail is delivered to. */
+  readonly mxPort?: number
 }
 
 /** The SMTP door alone, in this process, over a real database; it and its data go with the test. */
@@ -50,7 +56,8 @@ data_dir = "${dataDir}"
 [smtp]
 ${settings.smtp ?? ''}
 [authentication]
-check = false
+check = ${settings.dns !== undefined}
+${settings.toml ?? ''}
 `,
     'test',
   )
@@ -58,13 +65,13 @@ check = false
   const log = createLog('debug', { write: line => void entries.push(JSON.parse(line)) })
   const parts = { config, clock: systemClock, ids: systemIds, log, random: Math.random, baseUrl: () => '' }
   const { app: opened } = await openApp(parts)
-  const dns = createDns({ servers: ['127.0.0.1:9'], timeoutMs: 100 })
+  const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 100 })
   const courier = createSmtpCourier({
     dns,
     clock: systemClock,
     log,
     hostname: config.hostname,
-    port: 9,
+    port: settings.mxPort ?? 9,
     sourceAddress: undefined,
     useIpv6: false,
     random: Math.random,

@@ -1,5 +1,19 @@
 import type { Migration } from '../migrate.ts'
 import { firstMail } from './0001-first-mail.ts'
+import { domains } from './0002-domains.ts'
+import { policy } from './0003-policy.ts'
+import { suppressions } from './0004-suppressions.ts'
+import { sendingLimits } from './0005-limits.ts'
+import { drafts } from './0006-drafts.ts'
+import { search } from './0007-search.ts'
 
 /** All steps, in order. Append; never change one that was released. */
-export const migrations: readonly Migration[] = [firstMail]
+export const migrations: readonly Migration[] = [
+  firstMail,
+  domains,
+  policy,
+  suppressions,
+  sendingLimits,
+  drafts,
+  search,
+]

@@ -1,0 +1,175 @@
+/**
+ * `node bench/lists.ts [MESSAGES]`: the lists of an inbox with a million messages (unless told) over HTTP, beside a bare
+ * Koa route that reads the same rows; and what idle clients and waiters cost. The load generator is on the same cores.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { systemClock } from '../lib/base/clock.ts'
+import { systemIds } from '../lib/base/ids.ts'
+import { createLog } from '../lib/base/log.ts'
+import { parseConfig } from '../lib/config/load.ts'
+import { operator } from '../lib/core/caller.ts'
+import { createInbox } from '../lib/core/inboxes.ts'
+import { createKey } from '../lib/core/keys.ts'
+import { openApp } from '../lib/core/open-app.ts'
+import { until } from '../test/support/until.ts'
+import { loadHttp } from './http-load.ts'
+import { residentBytes } from './process-figures.ts'
+import { table } from './table.ts'
+
+const count = Number(process.argv[2] ?? 1_000_000)
+const idleClients = 1000
+const root = join(import.meta.dirname, '..')
+const dir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
+const dataDir = join(dir, 'data')
+const configText = `hostname = "mx.mailboxd.test"
+account_domain = "mailboxd.test"
+data_dir = "${dataDir}"
+[smtp]
+listen = ["127.0.0.1:0"]
+[http]
+listen = ["127.0.0.1:0"]
+requests_per_minute = 1000000
+`
+const children: ChildProcess[] = []
+try {
+  const { inboxId, token } = await install()
+  progress(`filling an inbox with ${count} messages`)
+  fill(inboxId)
+  const bare = { port: await startBare(inboxId), token }
+  const { port, pid } = await startDaemon()
+  const daemon = { port, token }
+
+  const inbox = `/v1/inboxes/${inboxId}`
+  const rows: string[][] = []
+  const measure = async (name: string, server: typeof bare, paths: string[], connections = 20) => {
+    progress(name)
+    const { perSecond, p50Ms, p99Ms } = await loadHttp(server, paths, { connections })
+    rows.push([name, perSecond.toFixed(0), p50Ms.toFixed(1), p99Ms.toFixed(1)])
+    return perSecond
+  }
+  const bareList = await measure('bare Koa: 50 messages', bare, [`${inbox}/messages`])
+  const list = await measure('mailboxd: 50 messages', daemon, [`${inbox}/messages`])
+  const bareGet = await measure('bare Koa: one inbox', bare, [inbox])
+  const get = await measure('mailboxd: one inbox', daemon, [inbox])
+  await measure('first page, one client', daemon, [`${inbox}/messages`], 1)
+  await measure('offset 100,000, one client', daemon, [`${inbox}/messages?offset=100000`], 1)
+  await measure('offset 100,000, inbound', daemon, [`${inbox}/messages?offset=100000&direction=inbound`], 1)
+  await measure('threads, offset 100,000', daemon, [`${inbox}/threads?offset=100000`], 1)
+  console.log(`\n${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}; ${count} messages\n`)
+  console.log(table(['over HTTP', 'requests/s', 'p50 ms', 'p99 ms'], rows))
+  const share = (own: number, of: number) => `${((own / of) * 100).toFixed(0)} %`
+  console.log(`\nof the bare route: list ${share(list, bareList)}, inbox ${share(get, bareGet)}`)
+  await measureIdle(port, pid, token, inbox)
+} finally {
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(dir, { recursive: true, force: true })
+}
+
+async function install(): Promise<{ inboxId: string; token: string }> {
+  const { app } = await openApp({
+    config: parseConfig(configText, 'bench'),
+    clock: systemClock,
+    ids: systemIds,
+    log: createLog('error', process.stderr),
+    random: Math.random,
+    baseUrl: () => 'http://bench',
+  })
+  const inbox = await createInbox(app, operator, { mailboxName: 'bench' })
+  const { token } = await createKey(app, operator, { account: true }, null)
+  await app.store.close()
+  return { inboxId: inbox.id, token }
+}
+
+/** Rows as they would be, made by SQLite itself; without the index of the search, which no list reads. */
+function fill(inboxId: string): void {
+  const database = new Database(join(dataDir, 'mailboxd.sqlite'))
+  database.pragma('synchronous = off')
+  const numbers = `with recursive "numbers" ("n") as (select 0 union all select "n" + 1 from "numbers" where "n" < @last)`
+  const id = (kind: string, n: string) =>
+    `printf('0199%04x-%04x-7000-8000-${kind}%011x', ${n} >> 16, ${n} & 65535, ${n})`
+  const at = (n: string) => `strftime('%Y-%m-%dT%H:%M:%f', 1767225600 + ${n}, 'unixepoch') || 'Z'`
+  database
+    .prepare(`${numbers} insert into "thread" ("id", "inboxId", "subject", "isRead", "messageCount", "lastMessageAt", "createdAt")
+      select ${id('a', '"n"')}, @inboxId, 'report ' || "n", "n" % 2, 2, ${at('"n" * 2')}, ${at('"n" * 2')} from "numbers"`)
+    .run({ last: count / 2 - 1, inboxId })
+  database
+    .prepare(`${numbers} insert into "message" ("id", "inboxId", "threadId", "direction", "status", "rfcMessageId", "references",
+        "mailFrom", "trace", "fromAddr", "toAddr", "headerTo", "deliveryRole", "cc", "bcc", "subject", "bodyText",
+        "bodyHtml", "attachments", "category", "autoReplyable", "verdict", "authentication", "createdAt", "extracted")
+      select ${id('b', '"n"')}, @inboxId, ${id('a', '"n" / 2')}, 'inbound', 'received', '<' || "n" || '@example.net>', '[]',
+        'bob@example.net', '', 'bob@example.net', 'bench@mailboxd.test', 'bench@mailboxd.test', 'to', '[]', '[]',
+        'report ' || "n", @text, '', '[]', 'personal', 1, 'clean', '{"spf":"pass","dkim":"pass","dmarc":"pass"}',
+        ${at('"n"')}, '{"replyText":null,"otp":null,"links":[]}' from "numbers"`)
+    .run({ last: count - 1, inboxId, text: 'The figures of the last quarter are attached. '.repeat(20) })
+  database
+    .prepare(
+      'update "inbox" set "inboundCount" = @count, "threadCount" = @count / 2, "unreadThreadCount" = @count / 4 where "id" = @inboxId',
+    )
+    .run({ count, inboxId })
+  database.close()
+}
+
+async function startBare(inboxId: string): Promise<number> {
+  const child = spawn(
+    process.execPath,
+    [join(root, 'bench/subject/bare-koa.mjs'), join(dataDir, 'mailboxd.sqlite'), inboxId],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  children.push(child)
+  const [line] = await once(child.stdout!, 'data')
+  return Number(String(line))
+}
+
+async function startDaemon(): Promise<{ port: number; pid: number }> {
+  const configPath = join(dir, 'mailboxd.toml')
+  writeFileSync(configPath, configText)
+  const child = spawn(process.execPath, [join(root, 'bin/mailboxd.ts'), '--config', configPath], {
+    stdio: ['ignore', 'inherit', 'pipe'],
+  })
+  children.push(child)
+  let said = ''
+  child.stderr!.setEncoding('utf8').on('data', text => {
+    said += text
+  })
+  const port = await until(
+    'the daemon ready',
+    () => /"baseUrl":"http:\/\/[^"]*:(\d+)"/.exec(said)?.[1],
+    60_000,
+  )
+  return { port: Number(port), pid: child.pid ?? 0 }
+}
+
+/** Clients that have asked once and keep their connection; and as many that wait for mail. */
+async function measureIdle(port: number, pid: number, token: string, inbox: string): Promise<void> {
+  const megabytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(0)
+  for (const [name, path] of [
+    ['idle clients', inbox],
+    ['waiters', `${inbox}/messages/wait?timeout=120`],
+  ] as const) {
+    progress(name)
+    const before = residentBytes(pid)
+    const sockets = await Promise.all(
+      Array.from({ length: idleClients }, async () => {
+        const socket = connect(port, '127.0.0.1')
+        await once(socket, 'connect')
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+        if (path === inbox) await once(socket, 'data')
+        return socket
+      }),
+    )
+    await new Promise(resolve => setTimeout(resolve, 2000))
+    console.log(`${idleClients} ${name}: ${megabytes(residentBytes(pid) - before)} MB more`)
+    for (const socket of sockets) socket.destroy()
+    await new Promise(resolve => setTimeout(resolve, 1000))
+  }
+}
+
+function progress(what: string): void {
+  process.stderr.write(`measuring ${what}\n`)
+}

@@ -1,0 +1,86 @@
+import {
+  changeDomain,
+  createDomain,
+  deleteDomain,
+  getDomain,
+  listDomains,
+  verifyDomain,
+} from '../core/domains.ts'
+import { Domain, DomainChange, DomainCreation } from '../model/domain.ts'
+import { pageOf, shape } from '../model/shape.ts'
+import { type Operation, operation } from './operation.ts'
+import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
+
+const tag = 'Domains'
+
+export const domainOperations: readonly Operation[] = [
+  operation({
+    id: 'createDomain',
+    method: 'post',
+    path: '/v1/domains',
+    tag,
+    summary: 'Add a domain. Publish its records; it is checked every minute at first.',
+    access: 'pod',
+    body: DomainCreation,
+    success: { status: 201, schema: Domain },
+    problems: ['unregistrable_domain', 'domain_exists', 'invalid_pod'],
+    handle: ({ app, caller, body }) => createDomain(app, caller, body),
+  }),
+  operation({
+    id: 'listDomains',
+    method: 'get',
+    path: '/v1/domains',
+    tag,
+    summary: 'List the domains, newest first. A pod key sees those of its pod.',
+    access: 'pod',
+    query: shape(pageQuery),
+    success: { status: 200, schema: pageOf(Domain) },
+    problems: [],
+    handle: async ({ app, caller, query }) => listAnswer(await listDomains(app, caller, pageOfQuery(query))),
+  }),
+  operation({
+    id: 'getDomain',
+    method: 'get',
+    path: '/v1/domains/{id}',
+    tag,
+    summary: 'Show a domain, with its records as of the last check.',
+    access: 'pod',
+    success: { status: 200, schema: Domain },
+    problems: [],
+    handle: ({ app, caller, params }) => getDomain(app, caller, params.id!),
+  }),
+  operation({
+    id: 'verifyDomain',
+    method: 'post',
+    path: '/v1/domains/{id}/verify',
+    tag,
+    summary: 'Check the records of a domain now.',
+    access: 'pod',
+    success: { status: 200, schema: Domain },
+    problems: ['domain_under_review'],
+    handle: ({ app, caller, params }) => verifyDomain(app, caller, params.id!),
+  }),
+  operation({
+    id: 'updateDomain',
+    method: 'patch',
+    path: '/v1/domains/{id}',
+    tag,
+    summary: 'Let one pod alone use the domain, or all pods (null).',
+    access: 'account',
+    body: DomainChange,
+    success: { status: 200, schema: Domain },
+    problems: ['domain_under_review', 'domain_in_use', 'invalid_pod'],
+    handle: ({ app, caller, params, body }) => changeDomain(app, caller, params.id!, body),
+  }),
+  operation({
+    id: 'deleteDomain',
+    method: 'delete',
+    path: '/v1/domains/{id}',
+    tag,
+    summary: 'Delete a domain that has no inboxes, and its key.',
+    access: 'pod',
+    success: { status: 204 },
+    problems: ['domain_under_review', 'domain_has_inboxes'],
+    handle: ({ app, caller, params }) => deleteDomain(app, caller, params.id!),
+  }),
+]

@@ -1,0 +1,94 @@
+import { sendDraft } from '../core/draft-send.ts'
+import { changeDraft, createDraft, deleteDraft, getDraft, listDrafts } from '../core/drafts.ts'
+import { Draft, DraftChange } from '../model/draft.ts'
+import { SendResult } from '../model/send.ts'
+import { pageOf, shape } from '../model/shape.ts'
+import { type Operation, operation } from './operation.ts'
+import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
+import { idempotencyKey, sendBytes, sendFormBytes, sendHeaders, sendProblems } from './sending.ts'
+
+const tag = 'Drafts'
+
+export const draftOperations: readonly Operation[] = [
+  operation({
+    id: 'createDraft',
+    method: 'post',
+    path: '/v1/inboxes/{id}/drafts',
+    tag,
+    summary: 'Keep a message to be sent later: when it is asked for, or by itself at sendAt.',
+    access: 'inbox',
+    body: DraftChange,
+    bodyBytes: sendBytes,
+    formBytes: sendFormBytes,
+    success: { status: 201, schema: Draft },
+    problems: ['attachments_too_large', 'draft_limit_reached'],
+    handle: ({ app, caller, params, body }) => createDraft(app, caller, params.id!, body),
+  }),
+  operation({
+    id: 'listDrafts',
+    method: 'get',
+    path: '/v1/inboxes/{id}/drafts',
+    tag,
+    summary: "List an inbox's drafts, newest first; those that were sent, too.",
+    access: 'inbox',
+    query: shape(pageQuery),
+    success: { status: 200, schema: pageOf(Draft) },
+    problems: [],
+    handle: async ({ app, caller, params, query }) =>
+      listAnswer(await listDrafts(app, caller, params.id!, pageOfQuery(query))),
+  }),
+  operation({
+    id: 'getDraft',
+    method: 'get',
+    path: '/v1/drafts/{id}',
+    tag,
+    summary: 'Show a draft.',
+    access: 'inbox',
+    success: { status: 200, schema: Draft },
+    problems: [],
+    handle: ({ app, caller, params }) => getDraft(app, caller, params.id!),
+  }),
+  operation({
+    id: 'updateDraft',
+    method: 'patch',
+    path: '/v1/drafts/{id}',
+    tag,
+    summary: 'Change what is given; null empties a field. A sendAt of null takes the draft off the schedule.',
+    access: 'inbox',
+    body: DraftChange,
+    bodyBytes: sendBytes,
+    formBytes: sendFormBytes,
+    success: { status: 200, schema: Draft },
+    problems: ['attachments_too_large', 'draft_sent'],
+    handle: ({ app, caller, params, body }) => changeDraft(app, caller, params.id!, body),
+  }),
+  operation({
+    id: 'deleteDraft',
+    method: 'delete',
+    path: '/v1/drafts/{id}',
+    tag,
+    summary: 'Delete a draft. What was sent of it stays.',
+    access: 'inbox',
+    success: { status: 204 },
+    problems: [],
+    handle: ({ app, caller, params }) => deleteDraft(app, caller, params.id!),
+  }),
+  operation({
+    id: 'sendDraft',
+    method: 'post',
+    path: '/v1/drafts/{id}/send',
+    tag,
+    summary: 'Send a draft now. When this answers, the message is safely queued and the draft is sent.',
+    access: 'inbox',
+    headers: sendHeaders,
+    success: { status: 200, schema: SendResult },
+    problems: [...sendProblems, 'draft_sent', 'invalid_request'],
+    handle: ({ app, caller, params, header }) =>
+      sendDraft(
+        app,
+        caller,
+        params.id!,
+        idempotencyKey(header('idempotency-key'), app.config.idempotency.required),
+      ),
+  }),
+]

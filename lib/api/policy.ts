@@ -1,0 +1,112 @@
+import Type from 'typebox'
+import { addPolicyRule, changePolicyMode, deleteRule, getPolicy, replacePolicy } from '../core/policy.ts'
+import { listAudit } from '../core/policy-audit.ts'
+import {
+  Policy,
+  PolicyAction,
+  PolicyAuditEntry,
+  PolicyDirection,
+  PolicyModeChange,
+  PolicyReplacement,
+  PolicyRule,
+  PolicyRuleCreation,
+} from '../model/policy.ts'
+import { pageOf, shape } from '../model/shape.ts'
+import { type Operation, operation } from './operation.ts'
+import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
+
+const scopeQuery = {
+  podId: Type.Optional(Type.String({ description: 'The rules of a pod, by its id or clientId.' })),
+  inboxId: Type.Optional(
+    Type.String({ description: 'The rules of an inbox. Without either, those of the account.' }),
+  ),
+}
+const named = ({ podId, inboxId }: { podId?: string; inboxId?: string }) => ({ pod: podId, inbox: inboxId })
+
+const tag = 'Sender rules'
+
+export const policyOperations: readonly Operation[] = [
+  operation({
+    id: 'getPolicy',
+    method: 'get',
+    path: '/v1/policy',
+    tag,
+    summary: 'Show the sender rules of the account, a pod or an inbox.',
+    access: 'pod',
+    query: shape(scopeQuery),
+    success: { status: 200, schema: Policy },
+    problems: ['not_found'],
+    handle: ({ app, caller, query }) => getPolicy(app, caller, named(query)),
+  }),
+  operation({
+    id: 'replacePolicy',
+    method: 'put',
+    path: '/v1/policy',
+    tag,
+    summary: 'Replace mode and rules of the directions that are given. A pod key can only tighten.',
+    access: 'pod',
+    query: shape(scopeQuery),
+    body: PolicyReplacement,
+    success: { status: 200, schema: Policy },
+    problems: ['not_found'],
+    handle: ({ app, caller, query, body }) => replacePolicy(app, caller, named(query), body),
+  }),
+  operation({
+    id: 'setPolicyMode',
+    method: 'put',
+    path: '/v1/policy/mode',
+    tag,
+    summary: 'Set the mode of one direction. A pod key can only tighten.',
+    access: 'pod',
+    query: shape(scopeQuery),
+    body: PolicyModeChange,
+    success: { status: 200, schema: Policy },
+    problems: ['not_found'],
+    handle: ({ app, caller, query, body }) => changePolicyMode(app, caller, named(query), body),
+  }),
+  operation({
+    id: 'createPolicyRule',
+    method: 'post',
+    path: '/v1/policy/rules',
+    tag,
+    summary: 'Add a rule.',
+    access: 'pod',
+    query: shape(scopeQuery),
+    body: PolicyRuleCreation,
+    success: { status: 201, schema: PolicyRule },
+    problems: ['not_found', 'rule_exists', 'rule_limit_reached'],
+    handle: ({ app, caller, query, body }) => addPolicyRule(app, caller, named(query), body),
+  }),
+  operation({
+    id: 'deletePolicyRule',
+    method: 'delete',
+    path: '/v1/policy/rules/{id}',
+    tag,
+    summary: 'Delete a rule where it was made; one that is inherited is refused.',
+    access: 'pod',
+    query: shape(scopeQuery),
+    success: { status: 204 },
+    problems: ['inherited_rule'],
+    handle: ({ app, caller, params, query }) => deleteRule(app, caller, named(query), params.id!),
+  }),
+  operation({
+    id: 'listPolicyAudit',
+    method: 'get',
+    path: '/v1/policy/audit',
+    tag,
+    summary: 'List changes of the rules and what they refused, newest first.',
+    access: 'pod',
+    query: shape({
+      ...scopeQuery,
+      ...pageQuery,
+      action: Type.Optional(PolicyAction),
+      direction: Type.Optional(PolicyDirection),
+      since: Type.Optional(Type.String({ format: 'date-time', description: 'Entries of then and later.' })),
+      until: Type.Optional(Type.String({ format: 'date-time', description: 'Entries before then.' })),
+    }),
+    success: { status: 200, schema: pageOf(PolicyAuditEntry) },
+    problems: ['not_found'],
+    handle: async ({ app, caller, query }) =>
+      listAnswer(await listAudit(app, caller, named(query), query, pageOfQuery(query))),
+  }),
+]

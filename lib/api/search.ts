@@ -1,0 +1,28 @@
+import Type from 'typebox'
+import { limits } from '../base/limits.ts'
+import { Category } from '../model/message.ts'
+
+const words = (description: string) =>
+  Type.Optional(Type.String({ maxLength: limits.searchLength, description }))
+const instant = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
+
+/** The query parameters of a search in messages. All that are given must hold. */
+export const searchQuery = {
+  q: words(
+    'Words, all of which are in the sender, the recipients, the subject, the text or the names of the attachments; "a phrase"; -without. Case and accents do not count; languages without spaces are searched by any part of a word.',
+  ),
+  from: words('In the address or the name of the sender, in this order.'),
+  to: words('In the address or the name of a recipient (to, cc, bcc), in this order.'),
+  subject: words('As q, in the subject.'),
+  after: instant('Messages after this instant, or after the beginning of this day (UTC).'),
+  before: instant('Messages before this instant or day.'),
+  hasAttachment: Type.Optional(Type.Boolean()),
+  category: Type.Optional(Category),
+}
+
+type Searched = { readonly [Name in keyof typeof searchQuery]?: Type.Static<(typeof searchQuery)[Name]> }
+
+/** What of a list's query is its search. */
+export function filterOfQuery({ q, from, to, subject, after, before, hasAttachment, category }: Searched) {
+  return { q, from, to, subject, after, before, hasAttachment, category }
+}

@@ -1,0 +1,43 @@
+import { limits } from '../base/limits.ts'
+import { Problem, type ProblemCode } from '../base/problem.ts'
+
+/** base64 of the largest attachments, and the text and HTML beside them. */
+export const sendBytes = Math.ceil((limits.attachmentsBytes * 4) / 3) + 4 * 1024 * 1024
+
+/** The same as a form. */
+export const sendFormBytes = limits.attachmentsBytes + limits.formTextBytes
+
+export const sendHeaders = {
+  'Idempotency-Key': {
+    description:
+      'Any text that names this one send; a repeat within 24 hours gets the same answer and sends nothing.',
+    required: true,
+  },
+} as const
+
+export const sendProblems: readonly ProblemCode[] = [
+  'missing_idempotency_key',
+  'idempotency_key_conflict',
+  'recipient_is_sender',
+  'recipient_not_permitted',
+  'recipient_suppressed',
+  'feature_requires_paid_plan',
+  'cold_outreach_limit',
+  'reply_loop',
+  'attachments_too_large',
+]
+
+/** @throws Problem `missing_idempotency_key`, `invalid_request` */
+export function idempotencyKey(given: string | undefined, isRequired: boolean): string | undefined {
+  if (given === undefined || given === '') {
+    if (isRequired) throw new Problem('missing_idempotency_key')
+    return undefined
+  }
+  if (given.length > limits.idempotencyKeyLength) {
+    throw new Problem(
+      'invalid_request',
+      `Idempotency-Key has at most ${limits.idempotencyKeyLength} characters.`,
+    )
+  }
+  return given
+}

@@ -1,0 +1,49 @@
+import Type from 'typebox'
+import { addSuppression, listSuppressions, removeSuppression } from '../core/suppressions.ts'
+import { pageOf, shape } from '../model/shape.ts'
+import { Suppression, SuppressionCreation, SuppressionReason } from '../model/suppression.ts'
+import { type Operation, operation } from './operation.ts'
+import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
+
+const path = '/v1/suppressions'
+const tag = 'Suppressions'
+
+export const suppressionOperations: readonly Operation[] = [
+  operation({
+    id: 'listSuppressions',
+    method: 'get',
+    path,
+    tag,
+    summary: 'List the addresses that are not written to any more, newest first.',
+    access: 'account',
+    query: shape({ ...pageQuery, reason: Type.Optional(SuppressionReason) }),
+    success: { status: 200, schema: pageOf(Suppression) },
+    problems: [],
+    handle: async ({ app, query }) =>
+      listAnswer(await listSuppressions(app, query.reason, pageOfQuery(query))),
+  }),
+  operation({
+    id: 'createSuppression',
+    method: 'post',
+    path,
+    tag,
+    summary: 'Suppress an address: no send to it is accepted. Takes the place of what was there for it.',
+    access: 'account',
+    body: SuppressionCreation,
+    success: { status: 201, schema: Suppression },
+    problems: [],
+    handle: ({ app, body }) => addSuppression(app, body),
+  }),
+  operation({
+    id: 'deleteSuppression',
+    method: 'delete',
+    path,
+    tag,
+    summary: 'Let an address be written to again.',
+    access: 'account',
+    query: shape({ recipient: Type.String({ description: 'The address.' }) }),
+    success: { status: 204 },
+    problems: ['not_found'],
+    handle: ({ app, query }) => removeSuppression(app, query.recipient),
+  }),
+]

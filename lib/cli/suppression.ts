@@ -1,0 +1,56 @@
+import type { Command } from 'commander'
+import { addSuppression, listSuppressions, removeSuppression } from '../core/suppressions.ts'
+import type { SuppressionReason } from '../model/suppression.ts'
+import type { Ctl } from './ctl.ts'
+import { fieldsOf, tableOf } from './output.ts'
+import { wholeNumber } from './whole-number.ts'
+
+export function addSuppressionCommands(program: Command, ctl: Ctl): void {
+  const suppression = program
+    .command('suppression')
+    .description('addresses that are not written to any more, because mail came back or somebody said so')
+
+  suppression
+    .command('list')
+    .description('list them, newest first')
+    .option('--limit <n>', 'how many', wholeNumber, 100)
+    .option('--offset <n>', 'how many to skip', wholeNumber, 0)
+    .action(async (page: { limit: number; offset: number }) => {
+      const { rows, total } = await ctl.withApp(app => listSuppressions(app, undefined, page))
+      const columns = ['recipient', 'reason', 'createdAt', 'expiresAt', 'evidence']
+      ctl
+        .output()
+        .say({ data: rows, total }, () => (rows.length > 0 ? tableOf(rows, columns) : 'none is suppressed'))
+    })
+
+  suppression
+    .command('add')
+    .description('suppress an address')
+    .argument('<address>')
+    .addOption(
+      suppression
+        .createOption('--reason <word>', 'why')
+        .choices(['bounce', 'complaint', 'unsubscribe', 'manual'])
+        .default('manual'),
+    )
+    .option('--evidence <text>', 'a note')
+    .option('--expires-at <instant>', 'when it ends, such as 2026-01-31T12:00:00Z (default: never)')
+    .action(
+      async (
+        recipient: string,
+        options: { reason: SuppressionReason; evidence?: string; expiresAt?: string },
+      ) => {
+        const made = await ctl.withApp(app => addSuppression(app, { recipient, ...options }))
+        ctl.output().say(made, () => fieldsOf(made))
+      },
+    )
+
+  suppression
+    .command('remove')
+    .description('let an address be written to again')
+    .argument('<address>')
+    .action(async (address: string) => {
+      await ctl.withApp(app => removeSuppression(app, address))
+      ctl.output().say({ removed: address }, () => `removed ${address}`)
+    })
+}

@@ -1,0 +1,38 @@
+import { isId } from '../base/ids.ts'
+import { Problem } from '../base/problem.ts'
+import type { EventRecord } from '../model/event-record.ts'
+import { listEvents as listEventRows } from '../store/events.ts'
+import type { App } from './app.ts'
+import type { Caller } from './caller.ts'
+import { getInboxRow } from './inboxes.ts'
+
+export interface EventsAsked {
+  readonly inboxId?: string
+  readonly type?: string
+  /** The id of the last event that is known already. */
+  readonly after?: string
+}
+
+/**
+ * What happened within the caller's scope, in order of id, which is that of the writes. Whoever asks again `after` the
+ * last of them misses none.
+ * @throws Problem `not_found` for an inbox that the caller does not reach; `invalid_request`
+ */
+export async function listEvents(
+  app: App,
+  caller: Caller,
+  { inboxId, type, after }: EventsAsked,
+  limit: number,
+): Promise<EventRecord[]> {
+  const db = app.store.read
+  if (after !== undefined && !isId(after)) {
+    const message = 'must be the id of an event'
+    throw new Problem('invalid_request', `query/after ${message}.`, {
+      details: [{ path: '/after', message }],
+    })
+  }
+  const inbox = inboxId === undefined ? undefined : await getInboxRow(db, caller, inboxId)
+  const scope = { podId: caller.podId, inboxId: inbox?.id ?? caller.inboxId }
+  const rows = await listEventRows(db, { ...scope, type, after: after?.toLowerCase() }, limit)
+  return rows.map(row => ({ ...row, payload: JSON.parse(row.payload) as Record<string, unknown> }))
+}

@@ -1,0 +1,22 @@
+/** The UTC day of an instant, as counts name it: 2026-01-31. */
+export function utcDay(at: Date): string {
+  return at.toISOString().slice(0, 10)
+}
+
+/** The UTC month of an instant, as counts name it: 2026-01. */
+export function utcMonth(at: Date): string {
+  return at.toISOString().slice(0, 7)
+}
+
+export function nextDay(at: Date): Date {
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1))
+}
+
+export function nextMonth(at: Date): Date {
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1))
+}
+
+/** Whole seconds after which it is `then`, at least one: what Retry-After says (RFC 9110 §10.2.3). */
+export function secondsUntil(then: Date, now: Date): number {
+  return Math.max(Math.ceil((then.getTime() - now.getTime()) / 1000), 1)
+}

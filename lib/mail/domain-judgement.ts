@@ -1,0 +1,80 @@
+import type { DomainRecord } from './records.ts'
+
+/** What a record is as of a check; undefined: DNS gave no answer, so nothing is known of it. */
+export type RecordFinding = 'missing' | 'invalid' | 'valid' | undefined
+
+export interface Mx {
+  readonly exchange: string
+  readonly priority: number
+}
+
+type Purpose = DomainRecord['purpose']
+export type RecordFindings = Readonly<Record<Purpose, RecordFinding>>
+
+/** Hosts are compared as DNS does: whatever the case, with or without the final dot. */
+function hostOf(exchange: string): string {
+  return exchange.toLowerCase().replace(/\.$/, '')
+}
+
+/** The most preferred priority at which `hostname` stands in an MX set. */
+function priorityOf(hostname: string, mx: readonly Mx[]): number | undefined {
+  const ours = mx.filter(one => hostOf(one.exchange) === hostOf(hostname)).map(one => one.priority)
+  return ours.length > 0 ? Math.min(...ours) : undefined
+}
+
+/** Valid when `hostname` is among the hosts, at whatever priority. */
+export function judgeMx(hostname: string, mx: readonly Mx[]): RecordFinding {
+  if (mx.length === 0) return 'missing'
+  return priorityOf(hostname, mx) === undefined ? 'invalid' : 'valid'
+}
+
+/** Other hosts at the same or a more preferred priority than ours (RFC 5321 §5.1): they get part of the mail, or all. */
+export function competingHosts(hostname: string, mx: readonly Mx[]): string[] {
+  const priority = priorityOf(hostname, mx)
+  if (priority === undefined) return []
+  const others = mx.filter(one => one.priority <= priority).map(one => hostOf(one.exchange))
+  return [...new Set(others)].filter(host => host !== hostOf(hostname)).sort()
+}
+
+/** Bounces must come to us alone: the reverse-path domain is a name for nothing else. */
+export function judgeReturnPath(hostname: string, mx: readonly Mx[]): RecordFinding {
+  const finding = judgeMx(hostname, mx)
+  return finding === 'valid' && competingHosts(hostname, mx).length > 0 ? 'invalid' : finding
+}
+
+/** Valid when every key that a verifier could pick is ours, and may sign mail with RSA and SHA-256 (RFC 6376 §3.6.1). */
+export function judgeDkim(publicKeyBase64: string, texts: readonly string[]): RecordFinding {
+  const keys = texts.map(readTags).filter(tags => tags.has('p') || tags.get('v') === 'DKIM1')
+  if (keys.length === 0) return texts.length === 0 ? 'missing' : 'invalid'
+  return keys.every(tags => isKey(tags, publicKeyBase64)) ? 'valid' : 'invalid'
+}
+
+function isKey(tags: ReadonlyMap<string, string>, publicKeyBase64: string): boolean {
+  const allows = (tag: string, ...words: string[]) => {
+    const value = tags.get(tag)
+    return value === undefined || value.split(':').some(word => words.includes(word.trim().toLowerCase()))
+  }
+  return (
+    tags.get('p')?.replace(/\s+/g, '') === publicKeyBase64 &&
+    (tags.get('v') ?? 'DKIM1') === 'DKIM1' &&
+    allows('k', 'rsa') &&
+    allows('h', 'sha256') &&
+    allows('s', '*', 'email')
+  )
+}
+
+/** A tag-list (RFC 6376 §3.2); of a tag that stands twice the first. */
+function readTags(text: string): Map<string, string> {
+  const tags = new Map<string, string>()
+  for (const part of text.split(';')) {
+    const at = part.indexOf('=')
+    const name = part.slice(0, Math.max(at, 0)).trim()
+    if (name !== '' && !tags.has(name)) tags.set(name, part.slice(at + 1).trim())
+  }
+  return tags
+}
+
+/** RFC 7208 §4.5 */
+export function isSpfRecord(text: string): boolean {
+  return /^v=spf1(?: |$)/i.test(text)
+}

@@ -1,0 +1,80 @@
+import { limits } from '../base/limits.ts'
+import { walkHtml } from './html-walk.ts'
+import { quoteElement } from './reply-text.ts'
+
+export interface Link {
+  readonly url: string
+  /** What it stands under; the URL itself in a message without HTML. */
+  readonly text: string
+}
+
+const webUrl =
+  /\bhttps?:\/\/[^\s<>"'`{}|\\^\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}，。、；：！？（）「」]+/giu
+
+/**
+ * The web links of a message in their order, each once, `limits.links` at the most; of the HTML where there is one, and
+ * not of what it quotes.
+ */
+export function findLinks(message: { readonly text: string; readonly html: string }): Link[] {
+  const found = new Map<string, string>()
+  if (message.html === '') {
+    for (const [url] of message.text.matchAll(webUrl)) {
+      if (found.size >= limits.links) break
+      if (url.length > limits.linkLength) continue
+      put(found, withoutEnd(url), withoutEnd(url))
+    }
+  } else {
+    readAnchors(message.html, found)
+  }
+  return [...found].map(([url, text]) => ({ url, text }))
+}
+
+function readAnchors(html: string, found: Map<string, string>): void {
+  const at = html.search(quoteElement)
+  const open: (string | undefined)[] = []
+  let url: string | undefined
+  let text = ''
+  walkHtml(at < 0 ? html : html.slice(0, at), {
+    open(name, attributes) {
+      if (name === 'a') {
+        open.push(attributes.href)
+        url = attributes.href
+        text = ''
+      }
+      if (name === 'img' && url !== undefined) text += ` ${attributes.alt ?? ''}`
+    },
+    close(name) {
+      if (name !== 'a') return
+      const closed = open.pop()
+      if (closed !== undefined && closed === url) put(found, closed.trim(), text)
+      url = undefined
+    },
+    text(part) {
+      if (url !== undefined && text.length < limits.linkTextLength * 4) text += part
+    },
+    done: () => found.size >= limits.links,
+  })
+}
+
+function put(found: Map<string, string>, url: string, text: string): void {
+  if (!/^https?:\/\//i.test(url) || url.length > limits.linkLength || !URL.canParse(url)) return
+  const words = text.replaceAll(/\s+/g, ' ').trim().slice(0, limits.linkTextLength).toWellFormed()
+  // Of an image and words with the same link, the words.
+  if (!found.get(url)) found.set(url, words)
+}
+
+/** What ends a sentence ends no URL; nor does a bracket that was opened before it. */
+function withoutEnd(url: string): string {
+  let end = url.length
+  for (; end > 0; end--) {
+    const last = url[end - 1]!
+    if (/[.,;:!?*_~]/.test(last)) continue
+    const opening = { ')': '(', ']': '[' }[last]
+    if (opening === undefined || count(url.slice(0, end), opening) >= count(url.slice(0, end), last)) break
+  }
+  return url.slice(0, end)
+}
+
+function count(text: string, character: string): number {
+  return text.split(character).length - 1
+}

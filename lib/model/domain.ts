@@ -1,0 +1,78 @@
+import Type from 'typebox'
+import { Id, Instant, nullableText, oneOf, shape } from './shape.ts'
+
+export const DomainStatus = oneOf(['pending', 'verifying', 'verified', 'failed', 'under_review'], {
+  description:
+    'pending: added, records not found yet; verifying: being checked; verified: it sends and receives; failed: records missing or wrong; under_review: held by the operator.',
+})
+export type DomainStatus = Type.Static<typeof DomainStatus>
+
+export const recordPurposes = ['spf', 'dkim', 'dmarc', 'mx', 'return-path'] as const
+export type RecordPurpose = (typeof recordPurposes)[number]
+
+const recordStatuses = ['missing', 'invalid', 'valid'] as const
+export type RecordStatus = (typeof recordStatuses)[number]
+
+export const DomainRecord = shape(
+  {
+    type: oneOf(['TXT', 'CNAME', 'MX']),
+    name: Type.String({ description: 'The whole name, without a final dot.' }),
+    value: Type.String({ description: 'What to publish.' }),
+    priority: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'MX alone has one.' }),
+    purpose: oneOf(recordPurposes, {
+      description:
+        "What it is for. All but dmarc are needed; dmarc is not asked to replace a policy that is there. The owner's own SPF stays as it is: ours stands at a name of its own. An MX at a domain takes over all of its mail.",
+    }),
+    status: oneOf(recordStatuses, {
+      description: 'As of the last check. missing: not found yet; invalid: found but wrong.',
+    }),
+  },
+  { description: 'A DNS record to publish.' },
+)
+export type DomainRecord = Type.Static<typeof DomainRecord>
+
+export const DomainWarning = shape(
+  {
+    code: oneOf(['competing_mx']),
+    message: Type.String(),
+    hosts: Type.Array(Type.String(), { description: 'Lower-case, without a final dot.' }),
+  },
+  { description: "What does not hinder the domain's verification but loses mail." },
+)
+export type DomainWarning = Type.Static<typeof DomainWarning>
+
+const podId = nullableText({
+  description: 'The pod whose inboxes alone can use the domain; null: all of the account.',
+})
+
+export const Domain = shape(
+  {
+    id: Id,
+    domain: Type.String({ description: 'In A-labels, lower-case.' }),
+    podId,
+    status: DomainStatus,
+    records: Type.Array(DomainRecord),
+    warnings: Type.Array(DomainWarning),
+    verifiedAt: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+    createdAt: Instant,
+    updatedAt: Instant,
+  },
+  { description: 'A mail domain of its owner, whose addresses inboxes can have.' },
+)
+export type Domain = Type.Static<typeof Domain>
+
+export const DomainCreation = shape({
+  domain: Type.String({ maxLength: 255, description: 'A domain or a subdomain; IDN in any form.' }),
+  podId: Type.Optional(
+    nullableText({
+      description:
+        'A pod id or clientId, to let only its inboxes use the domain; null or omitted: all (with a pod key: its own pod).',
+    }),
+  ),
+})
+export type DomainCreation = Type.Static<typeof DomainCreation>
+
+export const DomainChange = shape({
+  podId: Type.Optional(nullableText({ description: 'A pod id or clientId, or null.' })),
+})
+export type DomainChange = Type.Static<typeof DomainChange>

@@ -1,0 +1,89 @@
+import Type from 'typebox'
+import { limits } from '../base/limits.ts'
+import { AttachmentUpload, SendRequest } from './send.ts'
+import { Id, Instant, nullableText, oneOf, shape } from './shape.ts'
+
+/** The same schema, or null, which empties the field. */
+function orNull<Value>(schema: object, options: object = {}) {
+  return Type.Optional(Type.Unsafe<Value | null>({ anyOf: [{ ...schema }, { type: 'null' }], ...options }))
+}
+
+const { properties } = SendRequest
+const address = properties.to
+
+export const DraftChange = shape({
+  to: orNull<string | string[]>(
+    { anyOf: [address, Type.Array(address, { maxItems: 1 })] },
+    {
+      description: 'An address, alone or in a list.',
+    },
+  ),
+  cc: orNull<string[]>(properties.cc),
+  bcc: orNull<string[]>(properties.bcc),
+  subject: orNull<string>(properties.subject),
+  body: orNull<string>(properties.body),
+  bodyHtml: orNull<string>(properties.bodyHtml),
+  threadId: orNull<string>(properties.threadId),
+  replyTo: orNull<string>(properties.replyTo),
+  includeQuote: orNull<boolean>(properties.includeQuote),
+  autoSubmitted: orNull<boolean>(properties.autoSubmitted),
+  attachments: Type.Optional(
+    Type.Array(AttachmentUpload, {
+      maxItems: limits.attachmentsCount,
+      description: 'They take the place of those that were there.',
+    }),
+  ),
+  sendAt: orNull<string>(
+    { type: 'string', format: 'date-time' },
+    { description: 'When it is sent by itself; null: not at all.' },
+  ),
+})
+export type DraftChange = Type.Static<typeof DraftChange>
+
+export const DraftAttachment = shape({
+  filename: Type.String(),
+  contentType: Type.String(),
+  sizeBytes: Type.Integer({ minimum: 0 }),
+})
+
+export const Draft = shape(
+  {
+    id: Id,
+    inboxId: Id,
+    threadId: nullableText({ description: 'The thread that it is a reply in.' }),
+    to: Type.Array(Type.String()),
+    cc: Type.Array(Type.String()),
+    bcc: Type.Array(Type.String()),
+    subject: nullableText(),
+    body: nullableText(),
+    bodyHtml: nullableText(),
+    replyTo: nullableText(),
+    includeQuote: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
+    autoSubmitted: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
+    attachments: Type.Array(DraftAttachment),
+    sendAt: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+    status: oneOf(['open', 'scheduled', 'sent']),
+    messageId: nullableText({ description: 'The message that it became.' }),
+    lastError: Type.Unsafe<DraftError | null>({
+      type: ['object', 'null'],
+      required: ['error', 'message', 'at'],
+      properties: {
+        error: { type: 'string' },
+        message: { type: 'string' },
+        at: { type: 'string', format: 'date-time' },
+      },
+      description:
+        'Why it could not be sent at its time, in the code and words that a send would have been refused with.',
+    }),
+    createdAt: Instant,
+    updatedAt: Instant,
+  },
+  { description: 'A message that is not sent yet.' },
+)
+export type Draft = Type.Static<typeof Draft>
+
+export interface DraftError {
+  readonly error: string
+  readonly message: string
+  readonly at: string
+}

@@ -1,0 +1,37 @@
+import type { Db } from './dialect.ts'
+
+/** Which of these addresses (lower-case) the inbox is acquainted with. */
+export async function findContacts(db: Db, inboxId: string, addresses: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('contact')
+    .select('address')
+    .where('inboxId', '=', inboxId)
+    .where('address', 'in', addresses)
+    .execute()
+  return rows.map(row => row.address)
+}
+
+/** Makes the inbox acquainted with these addresses (at least one, each once). */
+export async function putContacts(
+  db: Db,
+  inboxId: string,
+  addresses: readonly string[],
+  createdAt: string,
+): Promise<void> {
+  await db
+    .insertInto('contact')
+    .values(addresses.map(address => ({ inboxId, address, createdAt })))
+    .onConflict(conflict => conflict.columns(['inboxId', 'address']).doNothing())
+    .execute()
+}
+
+/** Of a deleted inbox, at most `limit`; gives how many. */
+export async function deleteContacts(db: Db, inboxId: string, limit: number): Promise<number> {
+  const some = db.selectFrom('contact').select('address').where('inboxId', '=', inboxId).limit(limit)
+  const done = await db
+    .deleteFrom('contact')
+    .where('inboxId', '=', inboxId)
+    .where('address', 'in', some)
+    .executeTakeFirst()
+  return Number(done.numDeletedRows)
+}

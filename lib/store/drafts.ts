@@ -1,0 +1,97 @@
+import type { Listed, Page } from '../model/page.ts'
+import type { Db } from './dialect.ts'
+import type { DraftAttachmentRow, DraftRow } from './tables.ts'
+
+export async function insertDraft(db: Db, row: DraftRow): Promise<void> {
+  await db.insertInto('draft').values(row).execute()
+}
+
+export async function findDraft(db: Db, id: string): Promise<DraftRow | undefined> {
+  return db.selectFrom('draft').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** Newest first. */
+export async function listDrafts(db: Db, inboxId: string, page: Page): Promise<Listed<DraftRow>> {
+  const own = db.selectFrom('draft').where('inboxId', '=', inboxId)
+  const ids = own.select('id').orderBy('id', 'desc').limit(page.limit).offset(page.offset)
+  const rows = await db.selectFrom('draft').selectAll().where('id', 'in', ids).orderBy('id', 'desc').execute()
+  const { count } = await own.select(eb => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+  return { rows, total: Number(count) }
+}
+
+/** How many drafts of an inbox have not been sent. */
+export async function countUnsentDrafts(db: Db, inboxId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('draft')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('inboxId', '=', inboxId)
+    .where('status', 'in', ['open', 'scheduled'])
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/**
+ * Changes a draft that has not been sent and is what it was when it was read. Gives false, and does nothing, when it
+ * was changed since.
+ */
+export async function updateDraft(
+  db: Db,
+  read: Pick<DraftRow, 'id' | 'revision'>,
+  changes: Partial<Omit<DraftRow, 'id' | 'inboxId' | 'revision' | 'createdAt'>>,
+): Promise<boolean> {
+  const done = await db
+    .updateTable('draft')
+    .set({ ...changes, revision: read.revision + 1 })
+    .where('id', '=', read.id)
+    .where('revision', '=', read.revision)
+    .where('status', '<>', 'sent')
+    .executeTakeFirst()
+  return done.numUpdatedRows > 0n
+}
+
+/** All but the bytes, in their order. */
+export async function listDraftAttachments(
+  db: Db,
+  draftIds: readonly string[],
+): Promise<Omit<DraftAttachmentRow, 'content'>[]> {
+  if (draftIds.length === 0) return []
+  return db
+    .selectFrom('draftAttachment')
+    .select(['id', 'draftId', 'filename', 'contentType', 'sizeBytes'])
+    .where('draftId', 'in', draftIds)
+    .orderBy('draftId')
+    .orderBy('id')
+    .execute()
+}
+
+/** The bytes of an attachment that are in the row; null where they are in a file, undefined where there is no such row. */
+export async function findDraftContent(db: Db, id: string): Promise<Buffer | null | undefined> {
+  const row = await db.selectFrom('draftAttachment').select('content').where('id', '=', id).executeTakeFirst()
+  return row?.content
+}
+
+export async function insertDraftAttachments(db: Db, rows: readonly DraftAttachmentRow[]): Promise<void> {
+  for (const row of rows) await db.insertInto('draftAttachment').values(row).execute()
+}
+
+/** Gives their ids: the files of those names are to be removed after the commit. */
+export async function deleteDraftAttachments(db: Db, draftId: string): Promise<string[]> {
+  const rows = await db.deleteFrom('draftAttachment').where('draftId', '=', draftId).returning('id').execute()
+  return rows.map(row => row.id)
+}
+
+/** The attachments of a draft that was sent are in the message: their names stay here, their bytes go. Gives their ids. */
+export async function emptyDraftAttachments(db: Db, draftId: string): Promise<string[]> {
+  const rows = await db
+    .updateTable('draftAttachment')
+    .set({ content: null })
+    .where('draftId', '=', draftId)
+    .returning('id')
+    .execute()
+  return rows.map(row => row.id)
+}
+
+/** A draft whose attachments are gone. */
+export async function deleteDraft(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('draft').where('id', '=', id).execute()
+}

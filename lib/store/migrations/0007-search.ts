@@ -1,0 +1,58 @@
+import type { Db } from '../dialect.ts'
+import type { Migration } from '../migrate.ts'
+import { indexMessage } from '../search-index.ts'
+
+export const search: Migration = {
+  number: 7,
+  name: 'search',
+  // A program that does not know it would receive messages that are never found.
+  breaking: true,
+  sql: `
+alter table "message" add column "extracted" text;
+-- only on sqlite
+create virtual table "messageSearch" using fts5(
+  "messageId" unindexed,
+  "threadId" unindexed,
+  "mark",
+  "from",
+  "to",
+  "subject",
+  "body",
+  content='',
+  contentless_delete=1,
+  contentless_unindexed=1,
+  tokenize='ascii'
+);
+-- end only
+-- only on postgres
+create table "messageSearch" (
+  "messageId" text primary key,
+  "threadId" text not null,
+  "createdAt" text not null,
+  "document" tsvector not null
+);
+create index "messageSearch_document" on "messageSearch" using gin ("document");
+-- end only
+`,
+  fill: indexAll,
+}
+
+const rowsAtOnce = 200
+
+/** Messages that came before. */
+async function indexAll(db: Db): Promise<void> {
+  for (let last = ''; ; ) {
+    const rows = await db
+      .selectFrom('message')
+      .innerJoin('inbox', 'inbox.id', 'message.inboxId')
+      .selectAll('message')
+      .select('inbox.podId')
+      .where('message.id', '>', last)
+      .orderBy('message.id')
+      .limit(rowsAtOnce)
+      .execute()
+    for (const { podId, ...row } of rows) await indexMessage(db, row, podId)
+    if (rows.length < rowsAtOnce) return
+    last = rows.at(-1)!.id
+  }
+}

@@ -1,0 +1,54 @@
+import type { Db } from './dialect.ts'
+import type { PolicyModeRow, PolicyRuleRow } from './tables.ts'
+
+/** The modes that were set in these scopes; a scope without a row has its default. */
+export async function listPolicyModes(db: Db, scopes: readonly string[]): Promise<PolicyModeRow[]> {
+  return db.selectFrom('policyMode').selectAll().where('scope', 'in', scopes).execute()
+}
+
+export async function setPolicyMode(db: Db, row: PolicyModeRow): Promise<void> {
+  await db
+    .insertInto('policyMode')
+    .values(row)
+    .onConflict(conflict => conflict.columns(['scope', 'direction']).doUpdateSet({ mode: row.mode }))
+    .execute()
+}
+
+/** All rules of these scopes, the oldest first. */
+export async function listPolicyRules(db: Db, scopes: readonly string[]): Promise<PolicyRuleRow[]> {
+  return db.selectFrom('policyRule').selectAll().where('scope', 'in', scopes).orderBy('id').execute()
+}
+
+/** The rules of these scopes in a direction that have one of these values. */
+export async function findPolicyRulesByValue(
+  db: Db,
+  scopes: readonly string[],
+  direction: string,
+  values: readonly string[],
+): Promise<PolicyRuleRow[]> {
+  return db
+    .selectFrom('policyRule')
+    .selectAll()
+    .where('scope', 'in', scopes)
+    .where('direction', '=', direction)
+    .where('value', 'in', values)
+    .execute()
+}
+
+export async function findPolicyRule(db: Db, id: string): Promise<PolicyRuleRow | undefined> {
+  return db.selectFrom('policyRule').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export async function insertPolicyRule(db: Db, row: PolicyRuleRow): Promise<void> {
+  await db.insertInto('policyRule').values(row).execute()
+}
+
+export async function deletePolicyRule(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('policyRule').where('id', '=', id).execute()
+}
+
+/** All that is set in a scope that goes, too. */
+export async function deletePolicy(db: Db, scope: string): Promise<void> {
+  await db.deleteFrom('policyRule').where('scope', '=', scope).execute()
+  await db.deleteFrom('policyMode').where('scope', '=', scope).execute()
+}

@@ -1,0 +1,91 @@
+/** Characters and tokens of one text, and the longest token, that the index keeps; what is beyond is not found. */
+const textLength = 256 * 1024
+const tokensKept = 20_000
+const tokenLength = 64
+/** Terms of one query that are looked for; the rest is left out. */
+const termsKept = 32
+
+/** Scripts that put no space between words: their runs are indexed as overlapping pairs of characters. */
+const unspaced =
+  '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}\\u30fc]'
+const runs = new RegExp(`(${unspaced}+)|(?:(?!${unspaced})[\\p{L}\\p{N}\\p{M}])+`, 'gu')
+
+/** Words that stand one after the other. `isOpen`: the last one may go on (`東` finds `東京`). */
+export interface Phrase {
+  readonly tokens: readonly string[]
+  readonly isOpen: boolean
+}
+
+export interface Term extends Phrase {
+  readonly isExcluded: boolean
+}
+
+/**
+ * The words of a text as the index has them: letters and digits, in lower case, without accents. A run of a script
+ * without spaces gives its overlapping pairs and then its last character (東京都: 東京, 京都, 都), so that whatever
+ * stands in it is found, one character too.
+ */
+export function indexTokens(text: string): string[] {
+  const tokens: string[] = []
+  const words = folded(text.slice(0, textLength))
+  if (isAscii(words)) return (words.match(/[a-z0-9]+/g) ?? []).slice(0, tokensKept).map(shortened)
+  for (const [word, run] of words.matchAll(runs)) {
+    if (tokens.length >= tokensKept) break
+    if (run === undefined) tokens.push(shortened(word))
+    else for (const pair of pairsOf(run)) tokens.push(pair)
+  }
+  return tokens
+}
+
+/** A text that is looked for as it stands; undefined when it has no word in it. */
+export function readPhrase(text: string): Phrase | undefined {
+  const matches = [...folded(text).matchAll(runs)]
+  const tokens = matches.flatMap(([word, run]) => (run === undefined ? [shortened(word)] : [...pairsOf(run)]))
+  if (tokens.length === 0) return undefined
+  const lastRun = matches.at(-1)?.[1]
+  // What follows the end of the query may be anything, so its last character stands alone only when it is all there is.
+  if (lastRun === undefined) return { tokens: tokens.slice(0, termsKept), isOpen: false }
+  const isSingle = [...lastRun].length === 1
+  return { tokens: (isSingle ? tokens : tokens.slice(0, -1)).slice(0, termsKept), isOpen: isSingle }
+}
+
+/**
+ * Reads `word "a phrase" -not -"this one"`. Nothing is a fault: a quote that is not closed goes to the end, and what
+ * has no word in it is left out.
+ */
+export function readTerms(query: string): Term[] {
+  const terms: Term[] = []
+  for (const [, minus, quoted, word] of query.matchAll(/(-?)(?:"([^"]*)"?|([^\s"]+))/gu)) {
+    if (terms.length >= termsKept) break
+    const phrase = readPhrase(quoted ?? word ?? '')
+    if (phrase) terms.push({ ...phrase, isExcluded: minus === '-' })
+  }
+  return terms
+}
+
+function folded(text: string): string {
+  if (isAscii(text)) return text.toLowerCase()
+  return text
+    .normalize('NFKD')
+    .replaceAll(/[\u0300-\u036f]/g, '')
+    .normalize('NFKC')
+    .toLowerCase()
+}
+
+/** Such a text has nothing to fold but its case, and is read eight times as fast. */
+function isAscii(text: string): boolean {
+  return /^[\x00-\x7f]*$/.test(text)
+}
+
+function shortened(word: string): string {
+  return word.length <= tokenLength ? word : word.slice(0, tokenLength).toWellFormed()
+}
+
+function* pairsOf(run: string): Generator<string> {
+  let before: string | undefined
+  for (const character of run) {
+    if (before !== undefined) yield before + character
+    before = character
+  }
+  if (before !== undefined) yield before
+}

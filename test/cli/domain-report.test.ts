@@ -1,0 +1,59 @@
+import t from 'tap'
+import { domainReport } from '../../lib/cli/domain-report.ts'
+import type { Domain, RecordStatus } from '../../lib/model/domain.ts'
+
+const at = '2026-01-02T03:04:05.678Z'
+
+function domain(mx: RecordStatus, dmarc: RecordStatus, warnings: Domain['warnings'] = []): Domain {
+  return {
+    id: '01890000-0000-7000-8000-000000000000',
+    domain: 'theirs.example',
+    podId: null,
+    status: 'pending',
+    records: [
+      {
+        type: 'MX',
+        name: 'theirs.example',
+        value: 'mail.ours.example',
+        priority: 10,
+        purpose: 'mx',
+        status: mx,
+      },
+      {
+        type: 'TXT',
+        name: '_dmarc.theirs.example',
+        value: 'v=DMARC1; p=none',
+        priority: null,
+        purpose: 'dmarc',
+        status: dmarc,
+      },
+    ],
+    warnings,
+    verifiedAt: null,
+    createdAt: at,
+    updatedAt: at,
+  }
+}
+
+t.test('each record with its status, and what to do', async t => {
+  const warnings: Domain['warnings'] = [{ code: 'competing_mx', message: 'Remove it.', hosts: ['a.example'] }]
+  t.strictSame(domainReport(domain('invalid', 'missing', warnings), []).split('\n'), [
+    'invalid  mx           MX theirs.example',
+    '         its mail goes elsewhere: add this MX, and remove the others if all mail is to come here:',
+    '         theirs.example. 3600 IN MX 10 mail.ours.example.',
+    'missing  dmarc        TXT _dmarc.theirs.example',
+    '         publish this record (not needed, but good to have):',
+    '         _dmarc.theirs.example. 3600 IN TXT "v=DMARC1; p=none"',
+    'warning: Remove it.',
+  ])
+  t.equal(
+    domainReport(domain('valid', 'valid'), []),
+    'valid    mx           MX theirs.example\nvalid    dmarc        TXT _dmarc.theirs.example',
+  )
+})
+
+t.test('no answer is not told as missing', async t => {
+  const report = domainReport(domain('missing', 'valid'), ['mx'])
+  t.match(report, /DNS gave no answer/)
+  t.notMatch(report, /publish/)
+})

@@ -1,0 +1,10 @@
+import type { App } from '../../lib/core/app.ts'
+import { ensureDomain } from '../../lib/core/domains.ts'
+
+/** A second domain of the server, as if its records had been published and found. */
+export async function addVerifiedDomain(app: App, domain: string): Promise<void> {
+  await ensureDomain(app, domain)
+  await app.store.write(async db => {
+    await db.updateTable('domain').set({ status: 'verified' }).where('domain', '=', domain).execute()
+  })
+}
