@@ -1,5 +1,6 @@
 import t from 'tap'
 import { startApi } from '../support/api-app.ts'
+import { until } from '../support/until.ts'
 
 const nothing = '01890000-0000-7000-8000-000000000000'
 
@@ -126,13 +127,14 @@ t.test('keys', async t => {
 
       t.equal((await apiWith(token).get('/v1/inboxes')).status, 200)
       const used = async () => (await api.get(path)).body.data[0].lastUsedAt
-      const first = await used()
+      // The request does not wait for it to be noted.
+      const first = await until('the first use noted', async () => (await used()) ?? undefined)
       t.match(first, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
       await apiWith(token).get('/v1/inboxes')
       t.equal(await used(), first, 'noted once a minute')
       server.clock.advance(60_000)
       await apiWith(token).get('/v1/inboxes')
-      t.not(await used(), first)
+      await until('a later use noted', async () => (await used()) !== first)
 
       const raced = await Promise.all(Array.from({ length: 30 }, (_, i) => api.post(path, { name: `k${i}` })))
       t.equal(raced.filter(answer => answer.status === 201).length, 19, '20 together with the first')

@@ -146,9 +146,8 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
     ],
   },
   updateDomain: {
-    good: [{ podId: null }],
+    good: [{}, { podId: null }],
     bad: [
-      [{}, '/podId'],
       [{ podId: 1 }, '/podId'],
       [{ podId: null, domain: 'x.example.net' }, '/domain'],
     ],
