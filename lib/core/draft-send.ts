@@ -1,4 +1,4 @@
-import { Problem } from '../base/problem.ts'
+import { nameOf, Problem } from '../base/problem.ts'
 import type { DraftError } from '../model/draft.ts'
 import type { SendRequest, SendResult } from '../model/send.ts'
 import { type Leased, LeaseLost } from '../queue/queue.ts'
@@ -80,7 +80,7 @@ async function sendOrRefuse(
 
 async function noteRefusal(app: App, draftId: string, entry: Leased, refusal: Problem): Promise<void> {
   const at = app.clock.now().toISOString()
-  const lastError: DraftError = { error: refusal.code, message: refusal.message, at }
+  const lastError: DraftError = { error: nameOf(refusal.code), message: refusal.message, at }
   await app.store.write(async db => {
     await app.queue.done(db, entry)
     const row = await findDraft(db, draftId)
