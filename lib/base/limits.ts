@@ -94,6 +94,11 @@ export const limits = {
   mimeParts: 1000,
   /** Bytes of one text part, as they came, that are decoded; the rest of it is in the raw alone. */
   textPartBytes: 4 * 1024 * 1024,
+  /** Of reports (bounces, complaints): the parts that are read, bytes of each, recipients, and characters of what was said of one. */
+  reportParts: 10,
+  reportPartBytes: 64 * 1024,
+  reportRecipients: 100,
+  reportTextLength: 1000,
   /** What the reading of one message may take, should its parser stop to say anything. */
   parseMs: 120_000,
   /** Messages of one thread that are shown; of a longer one the newest. */

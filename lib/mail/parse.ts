@@ -1,13 +1,14 @@
 import { finished, Readable } from 'node:stream'
 import type { AttachmentStream, MailParser } from 'mailparser'
 import { limits } from '../base/limits.ts'
-import { bodyText } from './body-text.ts'
+import { type BodyPart, bodyText } from './body-text.ts'
 import { chunksOf } from './chunks.ts'
 import { receivedFilename } from './filename.ts'
 import { repairHeader } from './header-repair.ts'
 import { singleLine } from './header-text.ts'
 import { type MessageFields, readFields } from './message-fields.ts'
 import { acceptPadding, boundParts } from './parser-bounds.ts'
+import { collectReportPart, isReportType, type ReportPart } from './report-part.ts'
 
 /** What a message says of itself, safe to store and to show: one line where it is one, no NUL, nothing unbounded. */
 export interface ParsedMessage extends MessageFields {
@@ -15,6 +16,8 @@ export interface ParsedMessage extends MessageFields {
   readonly text: string
   readonly html: string
   readonly attachments: readonly ParsedAttachment[]
+  /** What a report says to programs (lib/mail/dsn.ts, lib/mail/arf.ts read it), limits.reportParts of them. */
+  readonly reportParts: readonly ReportPart[]
   /** What could not be read, in words for the log. */
   readonly problems: readonly string[]
 }
@@ -43,19 +46,40 @@ export interface OpenAttachment {
  */
 export async function parseMessage(raw: Buffer | Readable): Promise<ParsedMessage> {
   const attachments: { -readonly [key in keyof ParsedAttachment]: ParsedAttachment[key] }[] = []
+  const reports: ReturnType<typeof collectReportPart>[] = []
   const reading = await read(raw, attachment => {
     const entry = { ...describe(attachment, attachments.length + 1), sizeBytes: 0 }
     attachments.push(entry)
+    const isReport = isReportType(entry.contentType) && reports.length < limits.reportParts
+    const report = isReport ? collectReportPart(entry.contentType) : undefined
+    if (report) reports.push(report)
     attachment.content.on('data', (chunk: Buffer) => {
       entry.sizeBytes += chunk.length
+      report?.add(chunk)
     })
     attachment.content.on('end', () => attachment.release())
   })
   const timer = setTimeout(() => reading.stop('it took too long'), limits.parseMs)
   const { problem, parser, start } = await reading.done.finally(() => clearTimeout(timer))
   const fields = readFields(parser.headers ? parser : await readHeaderAlone(start))
-  const body = bodyText(parser.tree || { contentType: false, children: [] })
-  return { ...fields, ...body, attachments, problems: problem === undefined ? [] : [problem] }
+  const tree = parser.tree || { contentType: false, children: [] }
+  // The parser shows message/delivery-status as text, unless it is called an attachment.
+  const reportParts = [...shownReports(tree), ...reports.map(report => report.end())]
+  return {
+    ...fields,
+    ...bodyText(tree),
+    attachments,
+    reportParts: reportParts.slice(0, limits.reportParts),
+    problems: problem === undefined ? [] : [problem],
+  }
+}
+
+function shownReports({ contentType, textContent, children }: BodyPart): ReportPart[] {
+  const own =
+    contentType && textContent && isReportType(contentType)
+      ? [{ contentType: contentType.toLowerCase(), content: textContent.slice(0, limits.reportPartBytes) }]
+      : []
+  return [...own, ...children.flatMap(shownReports)]
 }
 
 /** Of a message whose header is too large for the parser: as many of its fields as are not. */

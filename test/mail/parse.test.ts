@@ -70,6 +70,7 @@ t.test('a plain message', async t => {
       html: '',
       date: '2025-11-21T09:00:00.000Z',
       attachments: [],
+      reportParts: [],
       problems: [],
     },
   )
