@@ -81,7 +81,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       queue: app.queue,
       kind: 'delivery',
       concurrency: config.delivery.concurrency,
-      concurrencyPerDestination: config.delivery.concurrency_per_destination,
+      concurrencyPerDestination: () => config.delivery.concurrency_per_destination,
       perform: entry => deliver(app, entry),
       log,
     })
@@ -89,7 +89,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       queue: app.queue,
       kind: 'draft',
       concurrency: limits.draftsAtOnce,
-      concurrencyPerDestination: 1,
+      concurrencyPerDestination: () => 1,
       perform: entry => sendScheduledDraft(app, entry),
       log,
     })

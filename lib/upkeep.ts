@@ -1,6 +1,7 @@
 import cron from 'node-cron'
 import { isoAfter } from './base/clock.ts'
 import { limits } from './base/limits.ts'
+import { durationMs } from './config/duration.ts'
 import type { App } from './core/app.ts'
 import { checkDueDomains } from './core/domain-checks.ts'
 import { expirePolicyAudit } from './core/policy-audit.ts'
@@ -31,11 +32,11 @@ export const sweeps: readonly Sweep[] = [
       ),
   },
   {
-    name: 'events older than 30 days',
+    name: 'events older than events.keep_for',
     schedule: '17 * * * *',
     run: app =>
       app.store.write(db =>
-        deleteEventsBefore(db, ago(app, limits.eventDays * 86_400_000), limits.sweepRows),
+        deleteEventsBefore(db, ago(app, durationMs(app.config.events.keep_for)), limits.sweepRows),
       ),
   },
   {

@@ -15,6 +15,7 @@ export const problems = {
   ],
   invalid_domain: [400, 'This domain is not one of this server that the inbox can use.'],
   invalid_pod: [400, 'podId names no pod of this account.'],
+  no_webhook_url: [400, 'There is no webhook URL here. Set webhookUrl first.'],
   unauthorized: [401, 'Send a valid API key as "Authorization: Bearer <key>".'],
   spend_cap_paused: [
     402,
@@ -33,6 +34,10 @@ export const problems = {
   inherited_rule: [
     403,
     'This rule is inherited from the pod or the account; it can only be changed where it was made.',
+  ],
+  inbox_suspended: [
+    403,
+    'The operator of this server suspended this inbox: it receives, and can not send until it is resumed.',
   ],
   not_found: [404, 'There is no such thing here.'],
   method_not_allowed: [
@@ -72,6 +77,21 @@ export const problems = {
     422,
     'This recipient is on the suppression list: mail to it came back, or it asked for none. Nothing was sent.',
   ],
+  invalid_webhook_url: [
+    422,
+    'webhookUrl must be an https address that is reachable from the public Internet, without a user name.',
+  ],
+  invalid_forward_to: [422, 'forwardTo must be an email address.'],
+  forward_to_is_service_address: [
+    422,
+    'forwardTo is an address of this server. Read its mail by the API instead.',
+  ],
+  forward_verification_cooldown: [
+    422,
+    'This address was asked for its consent less than a minute ago. Wait a minute, then set forwardTo again.',
+  ],
+  invalid_forward_when: [422, 'forwardWhen must be "always", "needs_human" or "webhook_failed".'],
+  forward_when_requires_forward_to: [422, 'forwardWhen says when to forward; set forwardTo, too.'],
   inbox_limit_reached: [422, 'The plan allows no more inboxes. Delete one, or change the plan.'],
   inbox_creation_limit: [
     429,
@@ -80,6 +100,10 @@ export const problems = {
   cold_outreach_limit: [
     429,
     'This inbox has written to as many strangers today as it may. Wait as long as Retry-After says; replies can be sent all the same.',
+  ],
+  forward_verification_limit: [
+    429,
+    '10 confirmation mails for forwarding were sent within an hour. Wait as long as Retry-After says.',
   ],
   rate_limit_exceeded: [429, 'Too many requests. Wait as long as Retry-After says.'],
   reply_loop: [
@@ -90,6 +114,7 @@ export const problems = {
     500,
     'Something went wrong on the server; the log tells what. The request can be repeated.',
   ],
+  webhook_failed: [502, 'The webhook did not take the call.'],
   unavailable: [503, 'The server is stopping or can not write to its database. Try again shortly.'],
 } as const satisfies Record<string, readonly [status: number, text: string, name?: string]>
 

@@ -1,5 +1,6 @@
 import { type FormatName, formats } from './format.ts'
-import { type Bounds, type Meaning, settings } from './schema.ts'
+import { settings } from './schema.ts'
+import type { Bounds, Meaning } from './setting.ts'
 
 /** A setting or a table as the schema declares it, read without knowing which one it is. */
 export interface Declaration extends Partial<Meaning>, Partial<Bounds> {

@@ -1,84 +1,7 @@
 import Type from 'typebox'
 import type { LogLevel } from '../base/log.ts'
-import type { FormatName } from './format.ts'
-
-/**
- * What stands with every setting besides its type. `default` is what holds when a configuration file leaves it
- * out, `local` what local mode (no file) has instead, `examples[0]` stands in the example where there is no default.
- */
-export type Meaning = {
-  readonly description: string
-  readonly default?: unknown
-  readonly local?: unknown
-  readonly examples?: readonly unknown[]
-}
-
-export type Bounds = {
-  readonly minimum: number
-  readonly maximum: number
-  /** What the number counts, for people. */
-  readonly unit: string
-}
-
-const flag = (meaning: Meaning & { default: boolean }) => Type.Boolean(meaning)
-const number = (meaning: Meaning & Bounds & { default: number }) => Type.Integer(meaning)
-const text = (format: FormatName, meaning: Meaning) => Type.String({ format, ...meaning })
-const duration = (between: readonly [least: string, most: string], meaning: Meaning & { default: string }) =>
-  Type.String({ format: 'duration', between, ...meaning })
-const list = (format: FormatName, minItems: 0 | 1, meaning: Meaning & { default: readonly string[] }) =>
-  Type.Array(Type.String({ format }), { minItems, maxItems: 100, uniqueItems: true, ...meaning })
-
-function table<const Settings extends Type.TProperties>(description: string, settings: Settings) {
-  return Type.Object(settings, { additionalProperties: false, default: {}, description })
-}
-
-/** What a plan rations; 0 is no limit. */
-function planTable(name: string, limits: PlanLimits) {
-  const none = '0: no limit'
-  return table(`What the plan "${name}" allows (${none}).`, {
-    inboxes: number({
-      default: limits.inboxes,
-      minimum: 0,
-      maximum: 1_000_000,
-      unit: 'inboxes',
-      description: `The most inboxes (422 inbox_limit_reached above it; ${none}).`,
-    }),
-    messages_per_month: number({
-      default: limits.messages,
-      minimum: 0,
-      maximum: 1_000_000_000,
-      unit: 'messages',
-      description: `The messages sent in a calendar month (UTC) after which no inbox can be made until the next one (402 spend_cap_paused; ${none}).`,
-    }),
-    cold_recipients_at_first: number({
-      default: limits.coldAtFirst,
-      minimum: 0,
-      maximum: 1_000_000,
-      unit: 'recipients a day',
-      description: `The recipients that a new inbox may write to first in a day (UTC), without having heard from them (429 cold_outreach_limit above it; ${none}).`,
-    }),
-    cold_recipients: number({
-      default: limits.cold,
-      minimum: 0,
-      maximum: 1_000_000,
-      unit: 'recipients a day',
-      description: `The same for an inbox that is no longer new (limits.inbox_is_new_for; ${none}).`,
-    }),
-    external_reply_to: flag({
-      default: limits.externalReplyTo,
-      description:
-        'Whether replyTo of a send may be any address. If not, it must be that of an inbox here (403 feature_requires_paid_plan).',
-    }),
-  })
-}
-
-interface PlanLimits {
-  readonly inboxes: number
-  readonly messages: number
-  readonly coldAtFirst: number
-  readonly cold: number
-  readonly externalReplyTo: boolean
-}
+import { planTable } from './plan-table.ts'
+import { duration, flag, list, number, table, text } from './setting.ts'
 
 export const planNames = ['free', 'developer', 'pro'] as const
 
@@ -249,6 +172,55 @@ export const settings = Type.Object(
         default: false,
         description:
           "Whether mail is delivered over IPv6 too. Turn it on when this machine's IPv6 address has a PTR record: large providers refuse mail from one that has none.",
+      }),
+    }),
+    webhook: table('How webhooks are called.', {
+      retry: list('duration', 0, {
+        default: ['5s', '30s', '1m', '2m', '5m', '15m', '30m', '1h'],
+        description:
+          'How long after each failed call the next one comes, give or take 10 %. After the last of them the event has failed; it is kept and can be sent again.',
+      }),
+      timeout: duration(['1s', '60s'], {
+        default: '15s',
+        description: 'How long one call may take, from looking up the name to the answer.',
+      }),
+      concurrency: number({
+        default: 500,
+        minimum: 1,
+        maximum: 10_000,
+        unit: 'calls',
+        description: 'The most calls under way at one time.',
+      }),
+      concurrency_per_endpoint: number({
+        default: 20,
+        minimum: 1,
+        maximum: 1000,
+        unit: 'calls',
+        description:
+          'The most calls under way at one time to one webhook; to one that has failed again and again it is one.',
+      }),
+      allow_http: flag({
+        default: false,
+        local: true,
+        description:
+          'Whether a webhook may be plain http. Without TLS anyone between can read the mail in it.',
+      }),
+      allow_networks: list('network', 0, {
+        default: [],
+        local: ['127.0.0.0/8', '::1/128'],
+        description:
+          'Networks that webhooks may be in although they are not public, such as "127.0.0.0/8" for programs on this machine. All other loopback, private and reserved addresses are refused.',
+      }),
+    }),
+    events: table('What is kept and told of what happened.', {
+      keep_for: duration(['1d', '3650d'], {
+        default: '30d',
+        description: 'How long events, and the log of what webhooks answered, are kept.',
+      }),
+      prefer_websocket: flag({
+        default: false,
+        description:
+          'Whether a webhook is left uncalled when a stream (WebSocket or Server-Sent Events) that takes the event is open.',
       }),
     }),
     idempotency: table('Repeats of a send.', {

@@ -9,6 +9,8 @@ import type { Authenticator } from '../mail/authentication.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Store } from '../store/open.ts'
 import type { Arrivals } from './arrivals.ts'
+import type { EventBell } from './event-bell.ts'
+import type { Readers } from './readers.ts'
 
 /** All that core works with. It is built once (lib/daemon.ts, lib/cli/open.ts); nothing in core has a state of its own. */
 export interface App {
@@ -27,6 +29,10 @@ export interface App {
   readonly underWay: Map<string, Promise<unknown>>
   /** Who waits for mail, to be told when it has come. */
   readonly arrivals: Arrivals
+  /** Rings when events were recorded. */
+  readonly bell: EventBell
+  /** Who reads the stream of events. */
+  readonly readers: Readers
 }
 
 /** What the daemon has besides: the ways for mail. mailboxctl does without them. */

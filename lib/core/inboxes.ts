@@ -21,8 +21,18 @@ import { systemAddress } from './recipient.ts'
 import { forgetBounce } from './suppressions.ts'
 
 function present(row: InboxRow): Inbox {
-  const { id, podId, address, displayName, createdAt } = row
-  return { id, podId, address, displayName, createdAt }
+  const { id, podId, address, displayName, webhookUrl, forwardTo, createdAt } = row
+  return {
+    id,
+    podId,
+    address,
+    displayName,
+    webhookUrl,
+    forwardTo,
+    forwardWhen: row.forwardWhen as Inbox['forwardWhen'],
+    forwardStatus: row.forwardStatus as Inbox['forwardStatus'],
+    createdAt,
+  }
 }
 
 function noSuchInbox(): Problem {
@@ -103,6 +113,14 @@ export async function insertInbox(
     createdAt: app.clock.now().toISOString(),
     deletedAt: null,
     purgedAt: null,
+    webhookUrl: null,
+    webhookSecret: null,
+    forwardTo: null,
+    forwardWhen: null,
+    forwardStatus: null,
+    forwardFailures: 0,
+    suspendedAt: null,
+    suspendedReason: null,
   }
   await inboxes.insertInbox(db, row)
   return row

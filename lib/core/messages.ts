@@ -136,15 +136,20 @@ async function countMessages(db: Db, caller: Caller, direction: Direction | unde
   return (direction === 'outbound' ? 0 : inbound) + (direction === 'inbound' ? 0 : outbound)
 }
 
-/** One for each recipient, in the order of to, cc and bcc; none for an inbound message. @throws Problem `not_found` */
+/** One for each recipient, in the order of to, cc and bcc; of an inbound message, the copies that were forwarded. @throws Problem `not_found` */
 export async function listMessageDeliveries(app: App, caller: Caller, id: string): Promise<Delivery[]> {
   const row = await getMessageRow(app.store.read, caller, id)
   return (await listDeliveries(app.store.read, row.id)).map(presentDelivery)
 }
 
 function presentDelivery(row: DeliveryRow): Delivery {
-  const { messageId: _messageId, captured, state, ...rest } = row
-  return { ...rest, state: state as Delivery['state'], captured: captured === 1 }
+  const { messageId: _messageId, mailFrom: _mailFrom, captured, state, purpose, ...rest } = row
+  return {
+    ...rest,
+    state: state as Delivery['state'],
+    purpose: purpose as Delivery['purpose'],
+    captured: captured === 1,
+  }
 }
 
 /** The bytes of a raw row, wherever they are kept. */

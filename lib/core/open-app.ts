@@ -11,6 +11,8 @@ import { createQueue } from '../queue/queue.ts'
 import { openStore } from '../store/open.ts'
 import type { App } from './app.ts'
 import { createArrivals } from './arrivals.ts'
+import { createEventBell } from './event-bell.ts'
+import { createReaders } from './readers.ts'
 import { ensureInstallation } from './setup.ts'
 
 export interface AppParts {
@@ -40,6 +42,8 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     queue: createQueue({ store, clock, ids, random, node: config.hostname }),
     underWay: new Map(),
     arrivals: createArrivals(),
+    bell: createEventBell(store),
+    readers: createReaders(),
     get baseUrl() {
       return baseUrl()
     },

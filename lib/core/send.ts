@@ -229,6 +229,8 @@ async function writeOutgoing(app: App, db: Db, outgoing: Outgoing, rawId: string
       nextAttemptAt: createdAt,
       createdAt,
       updatedAt: createdAt,
+      purpose: 'send',
+      mailFrom: null,
     }),
   )
   await insertDeliveries(db, deliveries)

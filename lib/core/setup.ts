@@ -21,7 +21,15 @@ export async function ensureInstallation(app: App): Promise<{ isNew: boolean }> 
     const account = await findAccount(db)
     if (!account) {
       const signingSecret = randomBase62(43)
-      await insertAccount(db, { id: app.ids.next(), signingSecret, podCount: 0, inboxCount: 0, createdAt })
+      await insertAccount(db, {
+        id: app.ids.next(),
+        signingSecret,
+        podCount: 0,
+        inboxCount: 0,
+        createdAt,
+        webhookUrl: null,
+        webhookSecret: null,
+      })
       await insertPod(db, {
         id: app.ids.next(),
         clientId: null,

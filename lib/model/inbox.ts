@@ -1,11 +1,14 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableText, shape } from './shape.ts'
+import { Id, Instant, nullableOneOf, nullableText, shape } from './shape.ts'
 
 const displayName = nullableText({
   maxLength: limits.displayNameLength,
   description: 'The name in the From header of what the inbox sends.',
 })
+
+/** Which mail is forwarded: all; what an agent should not answer by itself; what no webhook and no stream took. */
+export const forwardModes = ['always', 'needs_human', 'webhook_failed'] as const
 
 export const Inbox = shape(
   {
@@ -13,6 +16,22 @@ export const Inbox = shape(
     podId: Id,
     address: Type.String({ format: 'email' }),
     displayName,
+    webhookUrl: nullableText({
+      description: "Called for this inbox's events, instead of the account's webhook.",
+    }),
+    webhookSecret: Type.Optional(
+      Type.String({
+        description: 'What calls of the webhook are signed with. Only in the answer that made it.',
+      }),
+    ),
+    forwardTo: nullableText({ description: 'Gets copies of the mail that comes in.' }),
+    forwardWhen: nullableOneOf(forwardModes, {
+      description: 'Which mail is forwarded; null when none is.',
+    }),
+    forwardStatus: nullableOneOf(['pending', 'active', 'disabled'], {
+      description:
+        'pending: forwardTo has not consented yet. disabled: it bounced or complained. null when none is set.',
+    }),
     createdAt: Instant,
   },
   { description: 'A mailbox of an agent, with an address of its own.' },

@@ -92,6 +92,9 @@ export const Delivery = shape(
   {
     id: Id,
     recipient: Type.String(),
+    purpose: oneOf(['send', 'forward'], {
+      description: 'forward: a copy of an inbound message to the address that forwardTo of the inbox names.',
+    }),
     state: oneOf(['queued', 'deferred', 'delivered', 'failed', 'held', 'cancelled']),
     captured: Type.Boolean({
       description:
@@ -108,6 +111,6 @@ export const Delivery = shape(
     createdAt: Instant,
     updatedAt: Instant,
   },
-  { description: 'One outbound message on its way to one recipient.' },
+  { description: 'One message on its way to one recipient.' },
 )
 export type Delivery = Type.Static<typeof Delivery>

@@ -8,7 +8,8 @@ import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
 
 /** What is done by way of the queue. */
-export type Kind = 'delivery' | 'draft'
+export const kinds = ['delivery', 'draft', 'webhook'] as const
+export type Kind = (typeof kinds)[number]
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
 export interface Work {
@@ -31,20 +32,20 @@ export type Leased = QueueEntryRow
  */
 export interface Queue {
   put(db: Db, work: readonly Work[]): Promise<void>
-  /** Leases what is due, at most `limit` and for no destination more than it has room for. */
-  claim(
-    kind: Kind,
-    options: { limit: number; busy: readonly string[]; room: (destination: string) => number },
-  ): Promise<Leased[]>
+  /**
+   * Leases what is due, at most `limit` and for no destination more than it has room for, the longest due first. What
+   * a destination has no room for is parked until it has.
+   */
+  claim(kind: Kind, options: { limit: number; room: (destination: string) => number }): Promise<Leased[]>
   /** It is over, well or badly. */
   done(db: Db, entry: Leased): Promise<void>
   /** What was put for this subject is not to be done any more; whoever holds its lease has lost it. */
   drop(db: Db, subjectId: string): Promise<void>
-  /** It is to be tried again at the time that the claim set; gives that time. */
-  later(db: Db, entry: Leased): Promise<string>
+  /** It is to be tried again after so long, or by the schedule of mail; gives when. */
+  later(db: Db, entry: Leased, afterMs?: number): Promise<string>
   /** The attempt met a fault of our own; it is tried again by the schedule. */
   retry(entry: Leased): Promise<void>
-  /** Frees what a process of this node held when it was killed. */
+  /** Frees what a process of this node held or had parked when it ended; gives how many it held. */
   recover(): Promise<number>
   /** Called with the kind after new work of that kind was committed. */
   onPut(listener: (kind: Kind) => void): void
@@ -69,12 +70,55 @@ export interface QueueParts {
 
 export function createQueue({ store, clock, ids, node, random }: QueueParts): Queue {
   const listeners: ((kind: Kind) => void)[] = []
+  /** The destinations of each kind that have something parked. */
+  const parked = new Map<Kind, Set<string>>(kinds.map(kind => [kind, new Set()]))
 
-  async function later(db: Db, entry: Leased): Promise<string> {
-    const dueAt = isoAfter(clock.now(), nextAttemptAfterMs(entry.attempts, random()))
+  async function later(
+    db: Db,
+    entry: Leased,
+    afterMs = nextAttemptAfterMs(entry.attempts, random()),
+  ): Promise<string> {
+    const dueAt = isoAfter(clock.now(), afterMs)
     if (!(await entries.returnLeasedEntry(db, entry, { dueAt, attempts: entry.attempts })))
       throw new LeaseLost()
     return dueAt
+  }
+
+  /** Looks through at most `wanted.limit` entries that are due, leases those that there is room for and parks the others. */
+  async function lookOnce(
+    db: Db,
+    wanted: entries.Wanted,
+    freed: readonly string[],
+    room: (destination: string) => number,
+    now: Date,
+  ) {
+    const leased: Leased[] = []
+    const emptied = new Set<string>()
+    const filled = new Set<string>()
+    const taken = new Map<string, number>()
+    // What was parked comes first, because it has been due for longer.
+    for (const destination of freed) {
+      const places = room(destination)
+      const moved = await entries.unparkEntries(db, { kind: wanted.kind, destination, limit: places })
+      if (moved < places) emptied.add(destination)
+    }
+    for (const entry of await entries.findDueEntries(db, store.dialect, wanted)) {
+      const count = taken.get(entry.destination) ?? 0
+      if (count >= room(entry.destination)) {
+        await entries.parkEntry(db, entry.id)
+        filled.add(entry.destination)
+        continue
+      }
+      taken.set(entry.destination, count + 1)
+      // Counted and postponed before the network is touched: whatever kills this process now, the entry is not
+      // due before its time, and never without the attempt having been counted.
+      const attempts = entry.attempts + 1
+      const leasedUntil = isoAfter(now, limits.leaseMs)
+      const lease = { attempts, leasedBy: node, leasedUntil, dueAt: leasedUntil }
+      await entries.leaseEntry(db, entry.id, lease)
+      leased.push({ ...entry, ...lease })
+    }
+    return { leased, emptied, filled }
   }
 
   return {
@@ -98,28 +142,20 @@ export function createQueue({ store, clock, ids, node, random }: QueueParts): Qu
       )
     },
 
-    async claim(kind, { limit, busy, room }) {
-      const now = clock.now()
-      const wanted = { kind, now: now.toISOString(), busy, limit }
-      // Looked up on the reader first: a queue with nothing due costs no write.
-      if (!(await entries.hasDueEntry(store.read, wanted))) return []
-      return store.write(async db => {
-        const leased: Leased[] = []
-        const taken = new Map<string, number>()
-        for (const entry of await entries.findDueEntries(db, store.dialect, wanted)) {
-          const count = taken.get(entry.destination) ?? 0
-          if (count >= room(entry.destination)) continue
-          taken.set(entry.destination, count + 1)
-          // Counted and postponed before the network is touched: whatever kills this process now, the entry is not
-          // due before its time, and never without the attempt having been counted.
-          const attempts = entry.attempts + 1
-          const leasedUntil = isoAfter(now, limits.leaseMs)
-          const lease = { attempts, leasedBy: node, leasedUntil, dueAt: leasedUntil }
-          await entries.leaseEntry(db, entry.id, lease)
-          leased.push({ ...entry, ...lease })
-        }
-        return leased
-      })
+    async claim(kind, { limit, room }) {
+      const ofKind = parked.get(kind)!
+      for (;;) {
+        const now = clock.now()
+        const wanted = { kind, now: now.toISOString(), limit }
+        const freed = [...ofKind].filter(destination => room(destination) > 0)
+        // Looked up on the reader first: a queue with nothing due costs no write.
+        if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
+        const look = await store.write(db => lookOnce(db, wanted, freed, room, now))
+        for (const destination of look.emptied) ofKind.delete(destination)
+        for (const destination of look.filled) ofKind.add(destination)
+        // Nothing but what had to be parked: there may be more behind it.
+        if (look.leased.length > 0 || look.filled.size === 0) return look.leased
+      }
     },
 
     async done(db, entry) {
@@ -134,8 +170,12 @@ export function createQueue({ store, clock, ids, node, random }: QueueParts): Qu
       await store.write(db => later(db, entry))
     },
 
-    recover: () =>
-      store.write(async db => {
+    async recover() {
+      for (const kind of kinds) {
+        const unpark = () => store.write(db => entries.unparkSomeEntries(db, kind, limits.sweepRows))
+        while ((await unpark()) > 0);
+      }
+      return store.write(async db => {
         const now = clock.now()
         const held = await entries.listLeasedEntries(db, node)
         for (const entry of held) {
@@ -145,7 +185,8 @@ export function createQueue({ store, clock, ids, node, random }: QueueParts): Qu
           await entries.returnLeasedEntry(db, entry, { dueAt: isoAfter(now, wait), attempts: entry.attempts })
         }
         return held.length
-      }),
+      })
+    },
 
     onPut: listener => {
       listeners.push(listener)

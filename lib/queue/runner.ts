@@ -5,9 +5,9 @@ import type { Kind, Leased, Queue } from './queue.ts'
 export interface RunnerParts {
   readonly queue: Queue
   readonly kind: Kind
-  /** How many entries are worked on at once: in all, and for one destination. */
+  /** How many entries are worked on at once: in all, and for one destination (which may change from one to the next). */
   readonly concurrency: number
-  readonly concurrencyPerDestination: number
+  readonly concurrencyPerDestination: (destination: string) => number
   /** Does the work and ends the lease. What it throws is a bug; the entry is tried again by its schedule. */
   readonly perform: (entry: Leased) => Promise<void>
   readonly log: Log
@@ -53,12 +53,9 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   async function claimSome(): Promise<number> {
-    const room = (destination: string) => concurrencyPerDestination - (perDestination.get(destination) ?? 0)
-    const claimed = await queue.claim(kind, {
-      limit: concurrency - underWay.size,
-      busy: [...perDestination.keys()].filter(destination => room(destination) <= 0),
-      room,
-    })
+    const room = (destination: string) =>
+      concurrencyPerDestination(destination) - (perDestination.get(destination) ?? 0)
+    const claimed = await queue.claim(kind, { limit: concurrency - underWay.size, room })
     for (const entry of claimed) begin(entry)
     return claimed.length
   }

@@ -1,19 +1,35 @@
-import type { Db } from './dialect.ts'
+import { type Db, keptQuery } from './dialect.ts'
 import { insertRow } from './insert.ts'
 import type { EventRow } from './tables.ts'
+import { deleteWebhookDeliveriesOf } from './webhook-deliveries.ts'
 
 /** Events are appended in the transaction of what they tell. */
 export async function insertEvent(db: Db, row: EventRow): Promise<void> {
   await insertRow(db, 'event', row)
 }
 
-/** Deletes at most `limit` events older than `before`; gives how many. */
+/** The id of the newest event. */
+export async function findLastEventId(db: Db): Promise<string | undefined> {
+  return (await lastEvent(db))?.id ?? undefined
+}
+const lastEvent = keptQuery<{ id: string | null }>(db =>
+  db.selectFrom('event').select(eb => eb.fn.max('id').as('id')),
+)
+
+/** An event that is there still. */
+export function findEvent(db: Db, id: string): Promise<EventRow | undefined> {
+  return eventById(db, id)
+}
+const eventById = keptQuery<EventRow>(db => db.selectFrom('event').selectAll().where('id', '=', ''))
+
+/** Deletes at most `limit` events older than `before`, with what webhooks said of them; gives how many. */
 export async function deleteEventsBefore(db: Db, before: string, limit: number): Promise<number> {
-  const done = await db
-    .deleteFrom('event')
-    .where('id', 'in', db.selectFrom('event').select('id').where('createdAt', '<', before).limit(limit))
-    .executeTakeFirst()
-  return Number(done.numDeletedRows)
+  const old = await db.selectFrom('event').select('id').where('createdAt', '<', before).limit(limit).execute()
+  if (old.length === 0) return 0
+  const ids = old.map(row => row.id)
+  await deleteWebhookDeliveriesOf(db, ids)
+  await db.deleteFrom('event').where('id', 'in', ids).execute()
+  return ids.length
 }
 
 /** Whose events: all, a pod's, or an inbox's; of one type, or all; after the one with this id, or from the first on. */

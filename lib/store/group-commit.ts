@@ -27,8 +27,9 @@ export class DiskFailed extends Error {
  * All writes that are waiting go into one SQLite transaction, each in its own savepoint; one that throws rolls back
  * alone. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for
  * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before.
+ * @param committed called after each fsync
  */
-export function createGroupCommit(target: CommitTarget) {
+export function createGroupCommit(target: CommitTarget, committed: () => void = () => {}) {
   let waiting: Waiting[] = []
   let draining: Promise<void> | undefined
   let failure: DiskFailed | undefined
@@ -59,6 +60,7 @@ export function createGroupCommit(target: CommitTarget) {
       for (const { reject } of batch) reject(error)
       return
     }
+    committed()
     for (const one of settle) one()
   }
 

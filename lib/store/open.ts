@@ -14,6 +14,8 @@ export interface Store {
    * handle that it is given may be awaited in it, and it may be done more than once (PostgreSQL, on a conflict).
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>
+  /** Calls `listener` after commits that have reached the disk, before the promises of their writes are kept. */
+  onCommit(listener: () => void): void
   /** Waits for the writes under way, then closes. */
   close(): Promise<void>
 }
@@ -37,11 +39,15 @@ export async function openStore(location: string, clock: Clock): Promise<Store> 
 function sqliteStore(path: string): Store {
   const writer = openSqliteWriter(path)
   const reader = openSqliteReader(path)
-  const group = createGroupCommit(writer)
+  const listeners: (() => void)[] = []
+  const group = createGroupCommit(writer, () => {
+    for (const listener of listeners) listener()
+  })
   return {
     dialect: 'sqlite',
     read: reader.db,
     write: group.write,
+    onCommit: listener => void listeners.push(listener),
     async close() {
       await group.idle()
       reader.close()
@@ -52,5 +58,16 @@ function sqliteStore(path: string): Store {
 
 function postgresStore(url: string): Store {
   const pool = openPostgres(url)
-  return { dialect: 'postgres', read: pool.db, write: pool.write, close: pool.close }
+  const listeners: (() => void)[] = []
+  return {
+    dialect: 'postgres',
+    read: pool.db,
+    async write(work) {
+      const value = await pool.write(work)
+      for (const listener of listeners) listener()
+      return value
+    },
+    onCommit: listener => void listeners.push(listener),
+    close: pool.close,
+  }
 }

@@ -10,24 +10,23 @@ export async function findQueueEntryBySubject(db: Db, subjectId: string): Promis
   return db.selectFrom('queueEntry').selectAll().where('subjectId', '=', subjectId).executeTakeFirst()
 }
 
-/** What a claim looks for. `busy`: destinations that have as much under way as they may. */
+/** What a claim looks for. */
 export interface Wanted {
   readonly kind: string
   readonly now: string
-  readonly busy: readonly string[]
   readonly limit: number
 }
 
 /** A leased entry is due again when its lease ends, so `dueAt` alone decides and the index skips what is deferred. */
-function dueEntries(db: Db, { kind, now, busy, limit }: Wanted) {
-  const due = db
+function dueEntries(db: Db, { kind, now, limit }: Wanted) {
+  return db
     .selectFrom('queueEntry')
     .where('kind', '=', kind)
     .where('state', '=', 'ready')
     .where('dueAt', '<=', now)
     .orderBy('dueAt')
+    .orderBy('id')
     .limit(limit)
-  return busy.length > 0 ? due.where('destination', 'not in', busy) : due
 }
 
 export async function hasDueEntry(db: Db, wanted: Wanted): Promise<boolean> {
@@ -50,6 +49,49 @@ export async function leaseEntry(
   lease: Pick<QueueEntryRow, 'leasedBy' | 'leasedUntil' | 'dueAt' | 'attempts'>,
 ): Promise<void> {
   await db.updateTable('queueEntry').set(lease).where('id', '=', id).execute()
+}
+
+/** Takes an entry that is due out of the way, because its destination has as much under way as it may. */
+export async function parkEntry(db: Db, id: string): Promise<void> {
+  await db.updateTable('queueEntry').set({ state: 'parked' }).where('id', '=', id).execute()
+}
+
+/** The parked entries of a destination that have been due for longest, at most `limit`, can be claimed again; gives how many. */
+export async function unparkEntries(
+  db: Db,
+  { kind, destination, limit }: { kind: string; destination: string; limit: number },
+): Promise<number> {
+  const longest = db
+    .selectFrom('queueEntry')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('destination', '=', destination)
+    .where('state', '=', 'parked')
+    .orderBy('dueAt')
+    .orderBy('id')
+    .limit(limit)
+  const done = await db
+    .updateTable('queueEntry')
+    .set({ state: 'ready' })
+    .where('id', 'in', longest)
+    .executeTakeFirst()
+  return Number(done.numUpdatedRows)
+}
+
+/** Everything parked can be claimed again, some at a time; gives how many there were. */
+export async function unparkSomeEntries(db: Db, kind: string, limit: number): Promise<number> {
+  const some = db
+    .selectFrom('queueEntry')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('state', '=', 'parked')
+    .limit(limit)
+  const done = await db
+    .updateTable('queueEntry')
+    .set({ state: 'ready' })
+    .where('id', 'in', some)
+    .executeTakeFirst()
+  return Number(done.numUpdatedRows)
 }
 
 /** Names a lease: the holder, and which of its attempts it is. */

@@ -12,12 +12,22 @@ create table "migration" (
   "appliedAt" text not null
 );
 
--- One row: this installation. Its secret signs attachment URLs; its counters answer `total` without counting.
+-- One row: this installation. Its secret signs attachment URLs; its counters answer `total` without counting. Its
+-- webhook is called for what happens where no inbox has one of its own.
 create table "account" (
   "id" text primary key,
   "signingSecret" text not null,
   "podCount" integer not null,
   "inboxCount" integer not null,
+  "createdAt" text not null,
+  "webhookUrl" text,
+  "webhookSecret" text
+);
+
+-- Somebody of the organisation: mail may be forwarded to this address (lower-case) without asking.
+create table "member" (
+  "address" text primary key,
+  "name" text,
   "createdAt" text not null
 );
 
@@ -70,7 +80,8 @@ create table "domainUse" (
 
 -- A mailbox of an agent. `address` is lower-case. A deleted one keeps its row for ever, because its address is
 -- never given out again: a late reply must not reach a stranger; `purgedAt` is when its messages were gone. The
--- counters answer `total`.
+-- counters answer `total`. While `suspendedAt` is set it receives and does not send. forwardWhen is always, needs_human
+-- or webhook_failed, forwardStatus pending, active or disabled; `forwardFailures` counts hard bounces in a row.
 create table "inbox" (
   "id" text primary key,
   "podId" text not null references "pod" ("id"),
@@ -82,7 +93,15 @@ create table "inbox" (
   "unreadThreadCount" integer not null,
   "createdAt" text not null,
   "deletedAt" text,
-  "purgedAt" text
+  "purgedAt" text,
+  "webhookUrl" text,
+  "webhookSecret" text,
+  "forwardTo" text,
+  "forwardWhen" text,
+  "forwardStatus" text,
+  "forwardFailures" integer not null default 0,
+  "suspendedAt" text,
+  "suspendedReason" text
 );
 create unique index "inbox_address" on "inbox" ("address");
 create index "inbox_list" on "inbox" ("id") where "deletedAt" is null;
@@ -171,8 +190,10 @@ create index "message_thread" on "message" ("threadId", "id");
 create index "message_rfcMessageId" on "message" ("inboxId", "rfcMessageId");
 create index "message_raw" on "message" ("rawId");
 
--- One outbound message to one recipient: queued, deferred, delivered, failed, held or cancelled; with what the
--- other side said last. `captured` 1: kept on this machine instead of sent (delivery.mode = "capture").
+-- One message to one recipient: queued, deferred, delivered, failed, held or cancelled; with what the other side said
+-- last. `captured` 1: kept on this machine instead of sent (delivery.mode = "capture"). purpose: send (an outbound
+-- message) or forward (a copy of an inbound one). `mailFrom` is the reverse-path of this delivery alone, in lower
+-- case, by which what comes back is known; null: the message's.
 create table "delivery" (
   "id" text primary key,
   "messageId" text not null references "message" ("id"),
@@ -186,10 +207,13 @@ create table "delivery" (
   "remoteHost" text,
   "nextAttemptAt" text,
   "createdAt" text not null,
-  "updatedAt" text not null
+  "updatedAt" text not null,
+  "purpose" text not null default 'send',
+  "mailFrom" text
 );
 create index "delivery_message" on "delivery" ("messageId", "id");
 create index "delivery_pending" on "delivery" ("messageId") where "state" in ('queued', 'deferred', 'held');
+create index "delivery_mailFrom" on "delivery" ("mailFrom", "id") where "mailFrom" is not null;
 
 -- Every try of a delivery, as the courier saw it.
 create table "attempt" (
@@ -207,9 +231,10 @@ create table "attempt" (
 );
 create index "attempt_delivery" on "attempt" ("deliveryId", "id");
 
--- What is to be done and when: `subjectId` is the delivery (kind "delivery"), `destination` what concurrency is
--- counted by. The claim counts the attempt and moves `dueAt` beyond the lease before the network is touched, so a
--- crash can't hammer a peer; only the holder of the lease may finish. state: ready or held.
+-- What is to be done and when: `subjectId` is the delivery (kind "delivery"), the draft or the webhookDelivery (kind
+-- "webhook"), `destination` what concurrency is counted by. The claim counts the attempt and moves `dueAt` beyond the
+-- lease before the network is touched, so a crash can't hammer a peer; only the holder of the lease may finish. state:
+-- ready, held, or parked: due, and its destination has as much under way as it may; so a claim never looks past it.
 create table "queueEntry" (
   "id" text primary key,
   "kind" text not null,
@@ -223,7 +248,8 @@ create table "queueEntry" (
   "leasedUntil" text,
   "createdAt" text not null
 );
-create index "queueEntry_due" on "queueEntry" ("kind", "state", "dueAt");
+create index "queueEntry_due" on "queueEntry" ("kind", "state", "dueAt", "id");
+create index "queueEntry_parked" on "queueEntry" ("kind", "destination", "dueAt", "id") where "state" = 'parked';
 create index "queueEntry_subject" on "queueEntry" ("subjectId");
 create index "queueEntry_leased" on "queueEntry" ("leasedBy") where "leasedBy" is not null;
 
@@ -242,6 +268,50 @@ create index "event_createdAt" on "event" ("createdAt");
 create index "event_inboxList" on "event" ("inboxId", "id", "type");
 create index "event_podList" on "event" ("podId", "id", "type");
 create index "event_typeList" on "event" ("type", "id");
+
+-- One event that is to be told to one webhook: the inbox's, or the account's where inboxId is null. state: queued,
+-- deferred, delivered, failed (no more attempts), or cancelled (there is no webhook any more). `url`, `status` and
+-- `error` are of the last attempt.
+create table "webhookDelivery" (
+  "id" text primary key,
+  "eventId" text not null references "event" ("id"),
+  "inboxId" text,
+  "state" text not null,
+  "attempts" integer not null,
+  "url" text not null,
+  "status" integer,
+  "error" text,
+  "nextAttemptAt" text,
+  "createdAt" text not null,
+  "updatedAt" text not null
+);
+create index "webhookDelivery_event" on "webhookDelivery" ("eventId", "id");
+
+-- Every call of a webhook: its status, or why there is none; `answer` is the start of what came back.
+create table "webhookAttempt" (
+  "id" text primary key,
+  "webhookDeliveryId" text not null references "webhookDelivery" ("id"),
+  "url" text not null,
+  "status" integer,
+  "answer" text,
+  "error" text,
+  "durationMs" integer not null,
+  "createdAt" text not null
+);
+create index "webhookAttempt_delivery" on "webhookAttempt" ("webhookDeliveryId", "id");
+
+-- A question whether an address wants the mail of an inbox, mailed to it with a link; good once, until `expiresAt`.
+create table "forwardConfirmation" (
+  "id" text primary key,
+  "inboxId" text not null references "inbox" ("id"),
+  "address" text not null,
+  "createdAt" text not null,
+  "expiresAt" text not null,
+  "usedAt" text
+);
+create index "forwardConfirmation_createdAt" on "forwardConfirmation" ("createdAt");
+create index "forwardConfirmation_address" on "forwardConfirmation" ("address", "createdAt");
+create index "forwardConfirmation_inbox" on "forwardConfirmation" ("inboxId", "id");
 
 -- The final answers of sends, by the caller's Idempotency-Key, for 24 hours. `scope` is the account or the pod of a
 -- scoped key, so that two tenants may use the same key.

@@ -12,6 +12,14 @@ export interface AccountRow {
   podCount: number
   inboxCount: number
   createdAt: string
+  webhookUrl: string | null
+  webhookSecret: string | null
+}
+
+export interface MemberRow {
+  address: string
+  name: string | null
+  createdAt: string
 }
 
 export interface PodRow {
@@ -61,6 +69,14 @@ export interface InboxRow {
   createdAt: string
   deletedAt: string | null
   purgedAt: string | null
+  webhookUrl: string | null
+  webhookSecret: string | null
+  forwardTo: string | null
+  forwardWhen: string | null
+  forwardStatus: string | null
+  forwardFailures: number
+  suspendedAt: string | null
+  suspendedReason: string | null
 }
 
 export interface ApiKeyRow {
@@ -139,6 +155,8 @@ export interface DeliveryRow {
   nextAttemptAt: string | null
   createdAt: string
   updatedAt: string
+  purpose: string
+  mailFrom: string | null
 }
 
 export interface AttemptRow {
@@ -178,6 +196,40 @@ export interface EventRow {
   messageId: string | null
   payload: string
   createdAt: string
+}
+
+export interface WebhookDeliveryRow {
+  id: string
+  eventId: string
+  inboxId: string | null
+  state: string
+  attempts: number
+  url: string
+  status: number | null
+  error: string | null
+  nextAttemptAt: string | null
+  createdAt: string
+  updatedAt: string
+}
+
+export interface WebhookAttemptRow {
+  id: string
+  webhookDeliveryId: string
+  url: string
+  status: number | null
+  answer: string | null
+  error: string | null
+  durationMs: number
+  createdAt: string
+}
+
+export interface ForwardConfirmationRow {
+  id: string
+  inboxId: string
+  address: string
+  createdAt: string
+  expiresAt: string
+  usedAt: string | null
 }
 
 export interface IdempotencyRow {
@@ -276,6 +328,7 @@ export interface DraftAttachmentRow {
 export interface Tables {
   migration: MigrationRow
   account: AccountRow
+  member: MemberRow
   pod: PodRow
   domain: DomainRow
   domainUse: DomainUseRow
@@ -288,6 +341,9 @@ export interface Tables {
   attempt: AttemptRow
   queueEntry: QueueEntryRow
   event: EventRow
+  webhookDelivery: WebhookDeliveryRow
+  webhookAttempt: WebhookAttemptRow
+  forwardConfirmation: ForwardConfirmationRow
   idempotency: IdempotencyRow
   policyMode: PolicyModeRow
   policyRule: PolicyRuleRow

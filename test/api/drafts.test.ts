@@ -32,7 +32,7 @@ async function setUp(...parameters: Parameters<typeof startApi>) {
 
 /** Does what the runner of the daemon does: claims what is due and performs it. */
 async function sendDue({ app }: Pick<ApiApp, 'app'>): Promise<number> {
-  const claimed = await app.queue.claim('draft', { limit: 10, busy: [], room: () => 1 })
+  const claimed = await app.queue.claim('draft', { limit: 10, room: () => 1 })
   for (const entry of claimed) await sendScheduledDraft(app, entry)
   return claimed.length
 }
@@ -173,7 +173,7 @@ t.test('killed before the write it is sent again, and changed meanwhile it is no
   const { id } = await create({ ...letter, sendAt: inMinutes(server, 1) })
   const other = await create({ ...letter, sendAt: inMinutes(server, 1) })
   clock.advance(61_000)
-  const options = { limit: 1, busy: [], room: () => 1 }
+  const options = { limit: 1, room: () => 1 }
   const [lost] = await app.queue.claim('draft', options)
   const [changed] = await app.queue.claim('draft', options)
   await api.patch(`/v1/drafts/${changed!.subjectId}`, { sendAt: inMinutes(server, 1) })

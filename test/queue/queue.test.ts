@@ -28,7 +28,7 @@ const work = (subjectId: string, destination = 'example.net') => ({
   expiresAt: '2026-01-06T00:00:00.000Z',
 })
 
-const anything = { limit: 100, busy: [], room: () => 100 }
+const anything = { limit: 100, room: () => 100 }
 
 onEveryDatabase('what is put is claimed once, counted and postponed', async (t, store) => {
   const { clock, advance } = heldClock()
@@ -111,15 +111,54 @@ onEveryDatabase('a destination gets no more than it has room for', async (t, sto
   const queue = queueOf(store, clock)
   const many = Array.from({ length: 10 }, (_, index) => work(`big${index}`, 'big.example'))
   await store.write(db => queue.put(db, [...many, work('small', 'small.example')]))
-  const first = await queue.claim('delivery', { limit: 4, busy: [], room: () => 2 })
+  const first = await queue.claim('delivery', { limit: 4, room: () => 2 })
   t.equal(first.length, 2)
   t.ok(first.every(entry => entry.destination === 'big.example'))
-  const second = await queue.claim('delivery', { limit: 4, busy: ['big.example'], room: () => 2 })
+  const busy = (destination: string) => (destination === 'big.example' ? 0 : 2)
+  const second = await queue.claim('delivery', { limit: 4, room: busy })
   t.strictSame(
     second.map(entry => entry.subjectId),
     ['small'],
     'a backlog of one does not hold up another',
   )
+  t.strictSame(await queue.claim('delivery', { limit: 4, room: busy }), [])
+  const stateOf = async (subjectId: string) => (await findQueueEntryBySubject(store.read, subjectId))?.state
+  t.equal(await stateOf('big2'), 'parked', 'what there is no room for is out of the way of the next look')
+  t.equal(await stateOf('big9'), 'parked')
+
+  // Something newer comes, and there is room again: what was parked goes first.
+  await store.write(db => queue.put(db, [work('big10', 'big.example')]))
+  const rest = []
+  for (;;) {
+    const claimed = await queue.claim('delivery', { limit: 4, room: () => 2 })
+    if (claimed.length === 0) break
+    rest.push(...claimed.map(entry => entry.subjectId))
+  }
+  t.strictSame(
+    rest,
+    Array.from({ length: 9 }, (_, index) => `big${index + 2}`),
+    'in the order in which they were put',
+  )
+})
+
+onEveryDatabase('what a process had parked is found by the next one', async (t, store) => {
+  const { clock } = heldClock()
+  const before = queueOf(store, clock)
+  await store.write(db => before.put(db, [work('a', 'big.example'), work('b', 'big.example')]))
+  t.equal((await before.claim('delivery', { limit: 4, room: () => 1 })).length, 1)
+  const after = queueOf(store, clock)
+  t.equal(await after.recover(), 1)
+  const found = await after.claim('delivery', anything)
+  t.strictSame(found.map(entry => entry.subjectId).sort(), ['a', 'b'])
+})
+
+onEveryDatabase('what a parked subject was for can be dropped', async (t, store) => {
+  const { clock } = heldClock()
+  const queue = queueOf(store, clock)
+  await store.write(db => queue.put(db, [work('a', 'big.example'), work('b', 'big.example')]))
+  await queue.claim('delivery', { limit: 4, room: () => 1 })
+  await store.write(db => queue.drop(db, 'b'))
+  t.strictSame(await queue.claim('delivery', anything), [])
 })
 
 onEveryDatabase('recover frees what this node held, the first time at once', async (t, store) => {

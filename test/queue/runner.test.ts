@@ -21,7 +21,7 @@ async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurr
     queue,
     kind: 'delivery',
     concurrency,
-    concurrencyPerDestination: 2,
+    concurrencyPerDestination: () => 2,
     perform,
     log: createLog('silent'),
   })

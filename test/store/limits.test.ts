@@ -195,6 +195,8 @@ onEveryDatabase('an older database: whom its inboxes have mail of is no stranger
           nextAttemptAt: null,
           createdAt: at(0),
           updatedAt: at(0),
+          purpose: 'send',
+          mailFrom: null,
         },
       ])
     }

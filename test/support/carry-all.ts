@@ -3,8 +3,7 @@ import { deliver } from '../../lib/core/deliver.ts'
 
 /** Attempts every delivery that is due once, without the queue's runner. */
 export async function carryAll(app: Networked): Promise<void> {
-  const claim = () =>
-    app.queue.claim('delivery', { limit: 100, busy: [], room: () => Number.POSITIVE_INFINITY })
+  const claim = () => app.queue.claim('delivery', { limit: 100, room: () => Number.POSITIVE_INFINITY })
   for (let due = await claim(); due.length > 0; due = await claim()) {
     for (const entry of due) await deliver(app, entry)
   }

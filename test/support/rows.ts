@@ -11,7 +11,15 @@ const at = '2026-01-02T03:04:05.678Z'
 
 /** An account with its default pod and one inbox in it. */
 export async function insertInstallation(db: Db): Promise<{ pod: PodRow; inbox: InboxRow }> {
-  await insertAccount(db, { id: v7(), signingSecret: 's', podCount: 0, inboxCount: 0, createdAt: at })
+  await insertAccount(db, {
+    id: v7(),
+    signingSecret: 's',
+    podCount: 0,
+    inboxCount: 0,
+    createdAt: at,
+    webhookUrl: null,
+    webhookSecret: null,
+  })
   const pod = await insertPodRow(db, { isDefault: 1 })
   return { pod, inbox: await insertInboxRow(db, pod.id, 'ann@example.com') }
 }
@@ -43,6 +51,14 @@ export async function insertInboxRow(db: Db, podId: string, address: string): Pr
     createdAt: at,
     deletedAt: null,
     purgedAt: null,
+    webhookUrl: null,
+    webhookSecret: null,
+    forwardTo: null,
+    forwardWhen: null,
+    forwardStatus: null,
+    forwardFailures: 0,
+    suspendedAt: null,
+    suspendedReason: null,
   }
   await insertInbox(db, inbox)
   return inbox

@@ -6,6 +6,7 @@ import { suppressions } from './0004-suppressions.ts'
 import { sendingLimits } from './0005-limits.ts'
 import { drafts } from './0006-drafts.ts'
 import { search } from './0007-search.ts'
+import { eventDelivery } from './0008-event-delivery.ts'
 
 /** All steps, in order. Append; never change one that was released. */
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   sendingLimits,
   drafts,
   search,
+  eventDelivery,
 ]

@@ -1,0 +1,75 @@
+import { limits } from '../base/limits.ts'
+import type { EventName } from '../model/event.ts'
+import type { EventBody, EventMessage } from '../model/event-body.ts'
+import { findMessage } from '../store/messages.ts'
+import type { EventRow, MessageRow } from '../store/tables.ts'
+import type { App } from './app.ts'
+import { presentMessages } from './messages.ts'
+
+/**
+ * The event as webhooks and streams tell it, in compact JSON of at most `limits.webhookBodyBytes`. Made when it is
+ * told, because the URLs of attachments are good for an hour only.
+ * @param attempt how often it was tried to tell it, this time included
+ */
+export async function eventBody(app: App, event: EventRow, attempt: number): Promise<string> {
+  const row = event.messageId === null ? undefined : await findMessage(app.store.read, event.messageId)
+  const body: EventBody = {
+    event: event.type as EventName,
+    event_id: event.id,
+    occurred_at: event.createdAt,
+    delivered_at: app.clock.now().toISOString(),
+    attempt,
+    pod_id: event.podId,
+    inbox_id: event.inboxId,
+    thread_id: event.threadId,
+    message: row ? await messageOf(app, row) : null,
+    data: snakeCased(JSON.parse(event.payload) as Record<string, unknown>),
+  }
+  const json = JSON.stringify(body)
+  // No UTF-16 unit takes more than three bytes in UTF-8.
+  if (json.length <= limits.webhookBodyBytes / 3 || !body.message) return json
+  return withinBounds(json, { ...body, message: body.message })
+}
+
+/** Cuts the text of the message until the whole is small enough; half as much each time, at first about as much as fits. */
+function withinBounds(json: string, body: EventBody & { message: EventMessage }): string {
+  let fitting = json
+  let text = body.message.body_text
+  for (;;) {
+    const excess = Buffer.byteLength(fitting) - limits.webhookBodyBytes
+    if (excess <= 0 || text === '') return fitting
+    text = text
+      .slice(0, Math.min(Math.floor(text.length / 2), Math.max(0, text.length - excess)))
+      .toWellFormed()
+    fitting = JSON.stringify({ ...body, message: { ...body.message, body_text: text, truncated: true } })
+  }
+}
+
+async function messageOf(app: App, row: MessageRow): Promise<EventMessage> {
+  const [message] = await presentMessages(app, [row])
+  const { id, rfcMessageId, fromAddr, toAddr, headerTo, cc, subject, bodyText, attachments } = message!
+  return {
+    id,
+    rfc_message_id: rfcMessageId,
+    from: fromAddr,
+    to: headerTo === null ? [toAddr] : headerTo.split(', '),
+    cc,
+    subject,
+    body_text: bodyText,
+    attachments,
+    received_at: message!.createdAt,
+    category: message!.category,
+    auto_replyable: message!.autoReplyable,
+    verdict: message!.verdict,
+  }
+}
+
+/** The names of our rows in the form of the envelope. */
+function snakeCased(payload: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(payload).map(([name, value]) => [
+      name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  )
+}
