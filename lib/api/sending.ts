@@ -18,6 +18,9 @@ export const sendHeaders = {
 export const sendProblems: readonly ProblemCode[] = [
   'missing_idempotency_key',
   'idempotency_key_conflict',
+  'inbox_suspended',
+  'domain_under_review',
+  'unverified_domain',
   'recipient_is_sender',
   'recipient_not_permitted',
   'recipient_suppressed',

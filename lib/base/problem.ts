@@ -64,6 +64,11 @@ export const problems = {
   attachments_too_large: [413, 'The attachments are larger than 25 MB together.'],
   unsupported_media_type: [415, 'Send the body as application/json (a send also as multipart/form-data).'],
   api_key_limit_reached: [422, 'There are 20 active keys here already. Revoke one first.'],
+  unverified_domain: [
+    422,
+    "The records of the inbox's domain are not right in DNS, so nothing can be sent from it. Publish them, then verify the domain.",
+    'invalid_domain',
+  ],
   unregistrable_domain: [
     422,
     'This is not a domain that can be added: give a name that somebody registered, or one below it, such as agents.example.com.',

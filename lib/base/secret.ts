@@ -13,6 +13,19 @@ export function randomBase62(length: number): string {
   return text
 }
 
+const base36 = '0123456789abcdefghijklmnopqrstuvwxyz'
+
+/** `length` random characters of 0-9a-z, without bias. */
+export function randomBase36(length: number): string {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < 252 && text.length < length) text += base36[byte % 36]
+    }
+  }
+  return text
+}
+
 /** The SHA-256 of `data` in hex. */
 export function sha256Hex(data: string | Uint8Array): string {
   return hash('sha256', data, 'hex')

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { operator } from '../core/caller.ts'
 import { createInbox, deleteInbox, getInboxByName, listInboxes } from '../core/inboxes.ts'
+import { resumeInbox, suspendInbox } from '../core/suspension.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
@@ -44,6 +45,25 @@ export function addInboxCommands(program: Command, ctl: Ctl): void {
     .action(async (id: string) => {
       const found = await ctl.withApp(app => getInboxByName(app, id))
       ctl.output().say(found, () => fieldsOf(found))
+    })
+
+  inbox
+    .command('suspend')
+    .description('keep an inbox from sending, its drafts too; it receives all the same')
+    .argument('<id>')
+    .option('--reason <text>', 'why, for the events')
+    .action(async (id: string, { reason }: { reason?: string }) => {
+      const suspension = await ctl.withApp(app => suspendInbox(app, id, reason ?? null))
+      ctl.output().say(suspension, () => fieldsOf(suspension))
+    })
+
+  inbox
+    .command('resume')
+    .description('let a suspended inbox send again')
+    .argument('<id>')
+    .action(async (id: string) => {
+      const suspension = await ctl.withApp(app => resumeInbox(app, id))
+      ctl.output().say(suspension, () => fieldsOf(suspension))
     })
 
   inbox

@@ -2,17 +2,11 @@ import { openContent, sizeOf } from '../blob/content.ts'
 import type { Outcome } from '../courier/outcome.ts'
 import { domainOf } from '../mail/address.ts'
 import { Reply } from '../mail/reply.ts'
+import type { EventName } from '../model/event.ts'
 import { type Leased, LeaseLost } from '../queue/queue.ts'
-import {
-  findDelivery,
-  hasPendingDelivery,
-  insertAttempt,
-  listDeliveries,
-  updateDelivery,
-} from '../store/deliveries.ts'
+import { findDelivery, insertAttempt, updateDelivery } from '../store/deliveries.ts'
 import type { Db } from '../store/dialect.ts'
-import { findInbox } from '../store/inboxes.ts'
-import { findMessage, setMessageStatus } from '../store/messages.ts'
+import { findMessage } from '../store/messages.ts'
 import type { DeliveryRow, MessageRow } from '../store/tables.ts'
 import type { Networked } from './app.ts'
 import { isDeliveredHere } from './domain-standing.ts'
@@ -20,6 +14,7 @@ import { recordEvent } from './events.ts'
 import { findRawContent } from './messages.ts'
 import { prepareReception } from './receive.ts'
 import { resolveRecipient } from './recipient.ts'
+import { settle, subjectOf } from './settle.ts'
 import { suppressBounced } from './suppressions.ts'
 
 /** One attempt's end, with what else belongs into the write that records it. */
@@ -95,7 +90,8 @@ async function attempt(
   const outcome = await app.courier.carry(
     {
       id: delivery.id,
-      mailFrom: message.mailFrom,
+      // Its own, so that what comes back tells which delivery it is about.
+      mailFrom: delivery.mailFrom ?? message.mailFrom,
       rcptTo: delivery.recipient,
       domain,
       sizeBytes: sizeOf(content),
@@ -111,7 +107,11 @@ async function contentOf(app: Networked, message: MessageRow) {
   return content
 }
 
-/** To an inbox of ours: through the same reception as mail from the network, without the network. */
+/**
+ * To an inbox of ours: through the same reception as mail from the network, without the network. Nothing of it can come
+ * back later, so its Return-Path is the address of the inbox that sends: whoever reads it there, or answers it by a
+ * program (RFC 5230 §4.5), sees whom it is from.
+ */
 async function deliverHere(app: Networked, delivery: DeliveryRow, message: MessageRow): Promise<Ended> {
   const started = app.clock.monotonicMs()
   const outcome: Outcome = {
@@ -192,41 +192,35 @@ async function record(
     updatedAt: now,
   })
   await suppressBounced(app, db, delivery, outcome)
-  await announce(app, db, message, { ...delivery, state }, delivery.state)
+  await announce(app, db, message, { ...delivery, state }, delivery.state, outcome)
   if (!isTransient) await settle(app, db, message)
 }
 
-const eventOf = {
-  delivered: 'message.delivered',
-  deferred: 'message.deferred',
-  failed: 'message.failed',
-} as const
+/**
+ * Bounced: a server said that it will not take the message for this recipient. Failed: we gave up without such a word,
+ * or could not try (no answer until the end, no mail server).
+ */
+function eventOf(state: DeliveryRow['state'], outcome: Outcome): EventName {
+  if (state === 'delivered') return 'message.delivered'
+  if (state === 'deferred') return 'message.deferred'
+  return outcome.code === undefined ? 'message.failed' : 'message.bounced'
+}
 
 /** Tells what became of one recipient; a deferral is told the first time only. */
-async function announce(app: Networked, db: Db, message: MessageRow, delivery: DeliveryRow, before: string) {
-  const type = eventOf[delivery.state as keyof typeof eventOf]
+async function announce(
+  app: Networked,
+  db: Db,
+  message: MessageRow,
+  delivery: DeliveryRow,
+  before: string,
+  outcome: Outcome,
+) {
+  const type = eventOf(delivery.state, outcome)
   if (type === 'message.deferred' && before === 'deferred') return
+  const said = { status: outcome.enhanced ?? null, diagnostic: outcome.text }
   await recordEvent(app, db, type, await subjectOf(db, message), {
     deliveryId: delivery.id,
     recipient: delivery.recipient,
+    ...(type === 'message.delivered' ? {} : said),
   })
-}
-
-/** When the last recipient has come to its end: sent if all were accepted, failed if any failed for good. */
-async function settle(app: Networked, db: Db, message: MessageRow): Promise<void> {
-  if (await hasPendingDelivery(db, message.id)) return
-  const deliveries = await listDeliveries(db, message.id)
-  const failed = deliveries.some(delivery => delivery.state === 'failed')
-  await setMessageStatus(db, message.id, failed ? 'failed' : 'sent')
-  if (!failed) await recordEvent(app, db, 'message.sent', await subjectOf(db, message))
-}
-
-async function subjectOf(db: Db, message: MessageRow) {
-  const inbox = await findInbox(db, message.inboxId)
-  return {
-    podId: inbox?.podId ?? null,
-    inboxId: message.inboxId,
-    threadId: message.threadId,
-    messageId: message.id,
-  }
 }

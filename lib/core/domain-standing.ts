@@ -1,4 +1,6 @@
+import { Problem } from '../base/problem.ts'
 import { baseAddress, domainOf } from '../mail/address.ts'
+import { mailDomainOf } from '../mail/records.ts'
 import { findDomain } from '../store/domains.ts'
 import { findInboxByAddress } from '../store/inboxes.ts'
 import type { DomainRow } from '../store/tables.ts'
@@ -10,12 +12,26 @@ export function isUsable(app: App, row: DomainRow): boolean {
 }
 
 /**
+ * Whether mail may leave in the name of the domain: of one that is not verified it would not be trusted, and what comes
+ * back of it would not find us.
+ * @throws Problem `domain_under_review`, `unverified_domain`
+ */
+export function requireSendingDomain(app: App, row: DomainRow): void {
+  if (isUsable(app, row)) return
+  if (row.status === 'under_review') {
+    throw new Problem('domain_under_review', `${row.domain} is under review; nothing can be sent from it.`)
+  }
+  throw new Problem('unverified_domain')
+}
+
+/**
  * Whether mail that we send to this address stays here. Who merely adds a domain gets none of its mail; one that is
  * not verified any more keeps that of its inboxes, and the rest goes where its MX says.
  */
 export async function isDeliveredHere(app: App, address: string): Promise<boolean> {
   const db = app.store.read
-  const domain = await findDomain(db, domainOf(address))
+  const name = domainOf(address)
+  const domain = (await findDomain(db, name)) ?? (await findDomain(db, mailDomainOf(name) ?? ''))
   if (!domain) return false
   if (isUsable(app, domain)) return true
   const inbox =

@@ -1,12 +1,11 @@
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packageRoot } from '../base/package-root.ts'
 import { Problem } from '../base/problem.ts'
+import { randomBase36 } from '../base/secret.ts'
 
 const form = /^[a-z0-9]([a-z0-9._-]{1,28})[a-z0-9]$/
 const randomLength = 8
-const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
 let reserved: ReadonlySet<string> | undefined
 
@@ -30,11 +29,5 @@ function readReservedNames(): ReadonlySet<string> {
 
 /** Eight characters of a-z0-9, without bias. */
 export function randomMailboxName(): string {
-  let name = ''
-  while (name.length < randomLength) {
-    for (const byte of randomBytes(16)) {
-      if (byte < 252 && name.length < randomLength) name += letters[byte % 36]
-    }
-  }
-  return name
+  return randomBase36(randomLength)
 }

@@ -17,10 +17,12 @@ import type { InboxRow, MessageRow, ThreadRow } from '../store/tables.ts'
 import { addMessageToThread, findThread, insertThread } from '../store/threads.ts'
 import { admit, recordRefused, rejectRefused } from './admission.ts'
 import type { App, Networked } from './app.ts'
+import { recordReturned } from './bounces.ts'
 import { recordEvent } from './events.ts'
 import { extractionColumn } from './extraction.ts'
 import type { Recipient } from './recipient.ts'
 import { refuseLocalLoop } from './reply-loop.ts'
+import { type Returned, readReturned } from './returned.ts'
 import { traceFields } from './trace.ts'
 import { type Judged, judge } from './verdict.ts'
 
@@ -51,9 +53,14 @@ export type Peer =
 /** An arrival that was read and judged, ready to be written. */
 export interface Reception {
   readonly rawId: string
+  /** In words for the log, when it becomes no message. */
+  readonly whyDropped?: string
   /** The rows that it becomes, in the caller's write; gives the ids of the messages. */
   write(db: Db): Promise<string[]>
 }
+
+/** Known for what it is by where it came to, whatever its header says. */
+const notification = { category: 'bounce', autoReplyable: false, reason: 'returned' } as const
 
 /** What SPF, DKIM and DMARC say of mail from one of our own inboxes, which no network has touched. */
 const ownMail: Authentication = { spf: 'pass', dkim: 'pass', dmarc: 'pass' }
@@ -76,7 +83,7 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
         rcptTos: arrival.recipients.map(recipient => recipient.rcptTo),
         sizeBytes: sizeOf(arrival.content),
       },
-      ids.length > 0 ? 'message received' : 'message refused by sender rules',
+      reception.whyDropped ?? 'message received',
     )
     return ids
   } catch (error) {
@@ -97,22 +104,27 @@ export async function prepareReception(
     arrival.content.kind === 'memory' ? arrival.content.bytes : openContent(arrival.content),
   )
   const from = parsed.from?.address ?? null
-  const judged = judge(
-    classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject }),
-    authentication,
-  )
+  const classified = classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject })
+  const isBounce = classified.category === 'bounce'
+  const returned = await readReturned(app, arrival.recipients, { header, parsed, isBounce })
+  const judged = judge(returned.isNotification ? notification : classified, authentication)
   if (parsed.problems.length > 0) {
     app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
   }
   const rawId = arrival.rawId ?? app.ids.next()
-  const admission = await admit(app, arrival.recipients, { from, mailFrom: arrival.mailFrom, isAligned })
-  await rejectRefused(app, admission)
-  // Dropped, and nothing of it is kept but that it was.
+  const recipients = arrival.recipients.filter(recipient => !returned.consumed.has(recipient))
+  const admission = await admit(app, recipients, { from, mailFrom: arrival.mailFrom, isAligned })
+  // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
+  const isTold = returned.isNotification || returned.complaints.length > 0
+  if (!isTold) await rejectRefused(app, admission)
+  // Dropped, and nothing of it is kept but that it was, and what it told.
   if (admission.admitted.length === 0) {
     return {
       rawId,
+      whyDropped: recipients.length > 0 ? 'message refused by sender rules' : 'notification about a forward',
       async write(db) {
         await recordRefused(app, db, admission)
+        await recordReturned(app, db, returned)
         return []
       },
     }
@@ -126,8 +138,10 @@ export async function prepareReception(
     rawId,
     async write(db) {
       await recordRefused(app, db, admission)
+      await recordReturned(app, db, returned)
       const admitted = { ...arrival, recipients: admission.admitted }
-      return writeReception(app, db, { arrival: admitted, rawId, parsed, extracted, authentication, judged })
+      const read = { arrival: admitted, rawId, parsed, extracted, authentication, judged, returned }
+      return writeReception(app, db, read)
     },
   }
 }
@@ -181,6 +195,7 @@ interface Read {
   readonly extracted: string
   readonly authentication: Authentication
   readonly judged: Judged
+  readonly returned: Returned
 }
 
 async function writeReception(app: App, db: Db, read: Read): Promise<string[]> {
@@ -217,7 +232,9 @@ async function writeMessage(
   const { arrival, rawId, parsed, authentication, judged } = read
   const createdAt = isoAfter(now, 0)
   const id = app.ids.next()
-  const thread = await findOrMakeThread(app, db, inbox, parsed, createdAt)
+  const threadId = read.returned.threadIds.get(inbox.id)
+  const own = threadId === undefined ? undefined : await findThread(db, threadId)
+  const thread = own ?? (await findOrMakeThread(app, db, inbox, parsed, createdAt))
   const to = parsed.to.map(mailbox => mailbox.address)
   const cc = parsed.cc.map(mailbox => mailbox.address)
   const row: MessageRow = {

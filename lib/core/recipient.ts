@@ -1,7 +1,11 @@
 import { baseAddress, domainOf, normaliseAddress } from '../mail/address.ts'
+import { mailDomainOf } from '../mail/records.ts'
 import { Reply } from '../mail/reply.ts'
+import { parseVerp } from '../mail/verp.ts'
+import { findDeliveryByMailFrom } from '../store/deliveries.ts'
 import { findDomain } from '../store/domains.ts'
-import { findInboxByAddress } from '../store/inboxes.ts'
+import { findInbox, findInboxByAddress } from '../store/inboxes.ts'
+import { findMessage } from '../store/messages.ts'
 import type { InboxRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 
@@ -14,6 +18,8 @@ export interface Recipient {
   readonly address: string
   /** As the peer wrote it, `+tag` and all. */
   readonly rcptTo: string
+  /** The delivery whose reverse-path it is: what comes here has come back. */
+  readonly deliveryId?: string
 }
 
 /** Every domain must take mail for these (RFC 5321 §4.5.1, RFC 2142 §2); it goes to one system inbox. */
@@ -25,7 +31,8 @@ export function systemAddress(app: App): string {
 }
 
 /**
- * The inbox that a forward-path leads to. `user+tag` is `user`, unless an inbox has that very address.
+ * The inbox that a forward-path leads to. `user+tag` is `user`, unless an inbox has that very address. The reverse-path
+ * of a delivery (bounce.<domain>) leads to the inbox that sent it.
  * @throws Reply 550 5.1.1 for an inbox that is not there, 550 5.7.1 for a domain that is not ours, 553 5.1.3 for nonsense
  */
 export async function resolveRecipient(app: App, rcptTo: string): Promise<Recipient> {
@@ -44,13 +51,31 @@ async function findRecipient(
   const address = rcptTo.toLowerCase() === 'postmaster' ? systemAddress(app) : normaliseAddress(rcptTo)
   if (address === undefined) return 'malformed'
   const db = app.store.read
-  if (!(await findDomain(db, domainOf(address)))) return 'foreign'
+  const returned = await findReturned(app, address, rcptTo)
+  if (returned) return returned
+  if (!(await isDomainHere(app, domainOf(address)))) return 'foreign'
   const base = baseAddress(address)
   const inbox = (await findInboxByAddress(db, address)) ?? (await findInboxByAddress(db, base))
   if (inbox) return recipientOf(inbox, rcptTo)
   if (!roleNames.includes(base.slice(0, base.lastIndexOf('@')))) return 'unknown'
   const system = await findInboxByAddress(db, systemAddress(app))
   return system ? recipientOf(system, rcptTo) : 'unknown'
+}
+
+/** The inbox of the delivery that has this reverse-path. */
+async function findReturned(app: App, address: string, rcptTo: string): Promise<Recipient | undefined> {
+  const mailFrom = parseVerp(address)
+  const delivery = mailFrom === undefined ? undefined : await findDeliveryByMailFrom(app.store.read, mailFrom)
+  const message = delivery && (await findMessage(app.store.read, delivery.messageId))
+  const inbox = message && (await findInbox(app.store.read, message.inboxId))
+  return inbox && delivery ? { ...recipientOf(inbox, rcptTo), deliveryId: delivery.id } : undefined
+}
+
+/** A mail domain of ours, or the reverse-path domain of one. */
+async function isDomainHere(app: App, domain: string): Promise<boolean> {
+  if (await findDomain(app.store.read, domain)) return true
+  const mailDomain = mailDomainOf(domain)
+  return mailDomain !== undefined && (await findDomain(app.store.read, mailDomain)) !== undefined
 }
 
 function recipientOf({ id, podId, address }: InboxRow, rcptTo: string): Recipient {

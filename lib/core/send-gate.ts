@@ -1,9 +1,13 @@
+import { Problem } from '../base/problem.ts'
+import { domainOf } from '../mail/address.ts'
 import type { Db } from '../store/dialect.ts'
+import { findDomain } from '../store/domains.ts'
 import type { InboxRow } from '../store/tables.ts'
 import { addUsage } from '../store/usage.ts'
 import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
 import { takeColdPlaces } from './cold-outreach.ts'
+import { requireSendingDomain } from './domain-standing.ts'
 import { utcMonth } from './period.ts'
 import { requireReplyToAllowed } from './plan.ts'
 import { requirePermitted } from './policy-check.ts'
@@ -13,7 +17,8 @@ import { requireUnsuppressed } from './suppressions.ts'
 
 /**
  * Whether an inbox may write to these addressees at all; asked before anything is composed.
- * @throws Problem `feature_requires_paid_plan`, `recipient_not_permitted`, `recipient_suppressed`
+ * @throws Problem `inbox_suspended`, `domain_under_review`, `unverified_domain`, `feature_requires_paid_plan`,
+ * `recipient_not_permitted`, `recipient_suppressed`
  */
 export async function requireSendable(
   app: App,
@@ -21,6 +26,9 @@ export async function requireSendable(
   inbox: InboxRow,
   { all, replyTo }: Addressees,
 ): Promise<void> {
+  if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
+  const domain = await findDomain(app.store.read, domainOf(inbox.address))
+  if (domain) requireSendingDomain(app, domain)
   await requireReplyToAllowed(app, caller, replyTo)
   await requirePermitted(app, caller, inbox, replyTo === null ? all : [...all, replyTo])
   await requireUnsuppressed(app, all)

@@ -21,6 +21,7 @@ import { once } from './idempotency.ts'
 import { getInboxRow } from './inboxes.ts'
 import type { StoredAttachment } from './messages.ts'
 import { keepBytes } from './raws.ts'
+import { newReversePath } from './reverse-path.ts'
 import { type Addressees, readAddressees } from './send-addressees.ts'
 import { readAttachments, storedAttachment } from './send-attachments.ts'
 import { type Body, bodyOf } from './send-body.ts'
@@ -230,7 +231,7 @@ async function writeOutgoing(app: App, db: Db, outgoing: Outgoing, rawId: string
       createdAt,
       updatedAt: createdAt,
       purpose: 'send',
-      mailFrom: null,
+      mailFrom: newReversePath(inbox.address),
     }),
   )
   await insertDeliveries(db, deliveries)

@@ -87,6 +87,22 @@ export async function suppressBounced(
   })
 }
 
+/** Suppresses a recipient who complained, whatever else is known of them. */
+export async function suppressComplained(
+  app: App,
+  db: Db,
+  delivery: Pick<DeliveryRow, 'recipient' | 'messageId'>,
+): Promise<void> {
+  await suppressions.putSuppression(db, {
+    recipient: delivery.recipient,
+    reason: 'complaint',
+    evidence: 'reported as unwanted by the mail provider of the recipient (RFC 5965)',
+    messageId: delivery.messageId,
+    createdAt: app.clock.now().toISOString(),
+    expiresAt: null,
+  })
+}
+
 function evidenceOf({ code, enhanced, text }: Outcome): string {
   return [code, enhanced, text]
     .filter(part => part !== undefined)

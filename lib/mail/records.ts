@@ -27,6 +27,12 @@ export function bounceDomain(domain: string): string {
   return `bounce.${domain}`
 }
 
+/** The mail domain whose reverse-path domain this is, if it is one by its name. */
+export function mailDomainOf(domain: string): string | undefined {
+  const prefix = bounceDomain('')
+  return domain.startsWith(prefix) ? domain.slice(prefix.length) : undefined
+}
+
 /**
  * The records that let `hostname` take and send the mail of a domain: MX, DKIM key, MX and SPF (RFC 7208) of the
  * reverse-path domain, and a DMARC policy that asks for nothing, for a domain that has none.

@@ -1,5 +1,8 @@
 import { bounceDomain } from './records.ts'
 
+/** 124 bits. */
+export const verpTokenLength = 24
+
 const tokenForm = /^[0-9a-z]{24}$/
 
 /**

@@ -10,6 +10,11 @@ export async function findDelivery(db: Db, id: string): Promise<DeliveryRow | un
   return db.selectFrom('delivery').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
+/** The delivery that has this reverse-path of its own (lower-case). */
+export async function findDeliveryByMailFrom(db: Db, mailFrom: string): Promise<DeliveryRow | undefined> {
+  return db.selectFrom('delivery').selectAll().where('mailFrom', '=', mailFrom).limit(1).executeTakeFirst()
+}
+
 /** All deliveries of a message, in the order of its recipients. */
 export async function listDeliveries(db: Db, messageId: string): Promise<DeliveryRow[]> {
   return db.selectFrom('delivery').selectAll().where('messageId', '=', messageId).orderBy('id').execute()

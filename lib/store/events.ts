@@ -32,6 +32,22 @@ export async function deleteEventsBefore(db: Db, before: string, limit: number):
   return ids.length
 }
 
+/** The payloads of the events of one type about one message of an inbox, after the one with this id. */
+export async function listPayloads(
+  db: Db,
+  about: { inboxId: string; messageId: string; type: string; after: string },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('event')
+    .select('payload')
+    .where('inboxId', '=', about.inboxId)
+    .where('id', '>', about.after)
+    .where('type', '=', about.type)
+    .where('messageId', '=', about.messageId)
+    .execute()
+  return rows.map(row => row.payload)
+}
+
 /** Whose events: all, a pod's, or an inbox's; of one type, or all; after the one with this id, or from the first on. */
 export interface EventFilter {
   readonly podId: string | null

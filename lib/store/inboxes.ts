@@ -74,7 +74,7 @@ export async function listInboxes(
 export async function updateInbox(
   db: Db,
   id: string,
-  changes: Partial<Pick<InboxRow, 'displayName'>>,
+  changes: Partial<Pick<InboxRow, 'displayName' | 'suspendedAt' | 'suspendedReason'>>,
 ): Promise<void> {
   await db.updateTable('inbox').set(changes).where('id', '=', id).execute()
 }
