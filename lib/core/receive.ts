@@ -19,6 +19,7 @@ import { admit, recordRefused, rejectRefused } from './admission.ts'
 import type { App, Networked } from './app.ts'
 import { recordEvent } from './events.ts'
 import { extractionColumn } from './extraction.ts'
+import { dropFilesOf } from './raws.ts'
 import type { Recipient } from './recipient.ts'
 import { refuseLocalLoop } from './reply-loop.ts'
 import { traceFields } from './trace.ts'
@@ -80,7 +81,7 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
     )
     return ids
   } catch (error) {
-    if (arrival.content.kind === 'file') await app.disk.remove(reception.rawId)
+    if (arrival.content.kind === 'file') await dropFilesOf(app, error, [reception.rawId])
     throw error
   }
 }
