@@ -115,7 +115,14 @@ function openAddress(
       tcp.removeListener('close', closed)
       // RFC 6066 §3: a server name is no address; for one, the certificate is verified for the address.
       const name = isIP(host) ? { servername: '', host } : { servername: host, host }
-      socket = tlsConnect({ socket: tcp, ...name, secureContext, ALPNProtocols: ['http/1.1'] })
+      socket = tlsConnect({
+        socket: tcp,
+        ...name,
+        secureContext,
+        ALPNProtocols: ['http/1.1'],
+        // Said, because the environment can turn the default off.
+        rejectUnauthorized: true,
+      })
       socket.on('error', fail)
       socket.once('close', closed)
       socket.once('secureConnect', done)

@@ -141,6 +141,42 @@ t.test('many origins leave nothing behind but the allowed connections', async t 
   t.same(courier.size, { connections: 5, origins: 5 })
 })
 
+t.test('connections that break, hang or close under load leave no place taken', async t => {
+  const { call, courier } = await webhookLoopback(
+    t,
+    Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`h${n}.example`, { A: ['127.0.0.2'] }])),
+    { maxConnections: 4, maxConnectionsPerOrigin: 2, timeoutMs: 500 },
+  )
+  const asked = new Map<string, number>()
+  const peer = await bytePeer(t, socket => {
+    socket.on('data', chunk => {
+      const id = /POST \/(\d+) /.exec(chunk.toString('latin1'))?.[1]
+      if (id === undefined) return
+      asked.set(id, (asked.get(id) ?? 0) + 1)
+      const way = Number(id) % 7
+      if (way === 0) socket.resetAndDestroy()
+      else if (way === 1) socket.end(ok)
+      else if (way === 2) socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+      else if (way !== 3 || Number(id) > 100) socket.write(ok)
+    })
+  })
+  const calls = Array.from({ length: 300 }, (_, n) => call(`http://h${n % 10}.example:${peer.port}/${n}`))
+  const outcomes = await Promise.all(calls)
+  t.ok(outcomes.every(({ result, error }) => result === 'delivered' || error !== undefined))
+  t.ok(
+    [...asked.values()].every(times => times === 1),
+    'none was made twice',
+  )
+  t.ok(courier.size.connections <= 4)
+  t.match(
+    await call(`http://h0.example:${peer.port}/999998`),
+    { result: 'delivered' },
+    'there is room afterwards',
+  )
+  courier.close()
+  t.same(courier.size, { connections: 0, origins: 0 })
+})
+
 t.test('a call that finds all connections busy waits no longer than it may take', async t => {
   const { call } = await webhookLoopback(t, {}, { maxConnectionsPerOrigin: 1, timeoutMs: 200 })
   const peer = await bytePeer(t, socket => socket.resume())
@@ -161,8 +197,8 @@ t.test('slow or endless answers end with the time or with what is read', async t
   const late = { result: 'failed', error: 'no answer within 0.3 s', address: '127.0.0.2' }
   t.match(await say(socket => socket.resume()), late, 'says nothing')
   t.match(await say(socket => socket.write('HTTP/1.1 200 OK\r\nX-Slow: ')), late, 'half a header')
-  const informational = 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(50)
-  t.match(await say(socket => socket.write(informational)), late, 'interim answers only')
+  const interim = 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'.repeat(50)
+  t.match(await say(socket => socket.write(interim)), late, 'interim answers only')
   t.match(
     await say(socket => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal')),
     { result: 'delivered', status: 200, answer: 'hal' },
@@ -193,6 +229,20 @@ t.test('slow or endless answers end with the time or with what is read', async t
   })
   t.match(headers, { result: 'failed', error: /header is larger than 16384 bytes/ })
   t.same(courier.size, { connections: 0, origins: 0 })
+})
+
+t.test('interim answers are passed over', async t => {
+  const { call } = await webhookLoopback(t)
+  const peer = await httpPeer(t, response => {
+    response.writeProcessing()
+    response.writeEarlyHints({ link: '</x>; rel=preload' })
+    response.end('now')
+  })
+  t.match(await call(`http://there.example:${peer.port}/`), {
+    result: 'delivered',
+    status: 200,
+    answer: 'now',
+  })
 })
 
 t.test('the answer is fit for a log', async t => {
