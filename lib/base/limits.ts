@@ -57,12 +57,8 @@ export const limits = {
   filenameLength: 255,
   idempotencyKeyLength: 255,
   idempotencyHours: 24,
-  /** The URL of a webhook. */
-  webhookUrlLength: 2048,
   /** What a webhook is sent at the most; the text of a message is cut to fit. */
   webhookBodyBytes: 1024 * 1024,
-  /** How much of a webhook's answer is kept. */
-  webhookAnswerBytes: 1024,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
   /** The newest messages that match a search: how many are counted and paged through. */
