@@ -1,10 +1,17 @@
 import { Problem } from '../base/problem.ts'
 import { baseAddress, domainOf } from '../mail/address.ts'
 import { mailDomainOf } from '../mail/records.ts'
+import type { Db } from '../store/dialect.ts'
 import { findDomain } from '../store/domains.ts'
 import { findInboxByAddress } from '../store/inboxes.ts'
 import type { DomainRow } from '../store/tables.ts'
 import type { App } from './app.ts'
+
+/** The mail domain of ours that this is, or whose reverse-paths it is for. */
+export async function findDomainHere(db: Db, name: string): Promise<DomainRow | undefined> {
+  const mailDomain = mailDomainOf(name)
+  return (await findDomain(db, name)) ?? (mailDomain === undefined ? undefined : findDomain(db, mailDomain))
+}
 
 /** Whether inboxes can be made on the domain: the account's own at any time, another one while it is verified. */
 export function isUsable(app: App, row: DomainRow): boolean {
@@ -30,8 +37,7 @@ export function requireSendingDomain(app: App, row: DomainRow): void {
  */
 export async function isDeliveredHere(app: App, address: string): Promise<boolean> {
   const db = app.store.read
-  const name = domainOf(address)
-  const domain = (await findDomain(db, name)) ?? (await findDomain(db, mailDomainOf(name) ?? ''))
+  const domain = await findDomainHere(db, domainOf(address))
   if (!domain) return false
   if (isUsable(app, domain)) return true
   const inbox =

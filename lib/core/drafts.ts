@@ -15,6 +15,7 @@ import type { App } from './app.ts'
 import { type Caller, reachesInbox } from './caller.ts'
 import { keepAttachments, removeFiles } from './draft-attachments.ts'
 import { getInboxRow } from './inboxes.ts'
+import { dropFilesOf } from './raws.ts'
 import { requireAddress } from './send-addressees.ts'
 import { getThreadRow } from './threads.ts'
 
@@ -177,7 +178,7 @@ async function writeKeeping(
     return { gone, draft: draft! }
   })
   const { gone, draft } = await written.catch(async error => {
-    await removeFiles(app, kept)
+    await dropFilesOf(app, error, kept)
     throw error
   })
   await removeFiles(app, gone)

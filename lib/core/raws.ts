@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { limits } from '../base/limits.ts'
-import { findRaw } from '../store/raws.ts'
+import { DiskFailed } from '../store/group-commit.ts'
+import { isFileUsed } from '../store/raws.ts'
 import type { App } from './app.ts'
 
 /**
@@ -16,6 +17,15 @@ export async function keepBytes(app: App, rawId: string, bytes: Buffer): Promise
 }
 
 /**
+ * Removes the files of a write that failed with `error`. After a failed fsync nobody knows whether the rows are there;
+ * then they stay, and the next start sees.
+ */
+export async function dropFilesOf(app: App, error: unknown, ids: readonly string[]): Promise<void> {
+  if (error instanceof DiskFailed) return
+  for (const id of ids) await app.disk.remove(id)
+}
+
+/**
  * Removes those of these files that no row points to: what a kill left between the move of a file and its commit, or
  * between a purge and the removal of its files. `ids` are files of processes before this one, whose rows are final.
  */
@@ -23,7 +33,7 @@ export async function removeStrayFiles(app: App, ids: readonly string[], signal:
   let count = 0
   for (const id of ids) {
     if (signal.aborted) return
-    if (await findRaw(app.store.read, id)) continue
+    if (await isFileUsed(app.store.read, id)) continue
     await app.disk.remove(id)
     count++
   }

@@ -20,6 +20,7 @@ import type { App, Networked } from './app.ts'
 import { recordReturned } from './bounces.ts'
 import { recordEvent } from './events.ts'
 import { extractionColumn } from './extraction.ts'
+import { dropFilesOf } from './raws.ts'
 import type { Recipient } from './recipient.ts'
 import { refuseLocalLoop } from './reply-loop.ts'
 import { type Returned, readReturned } from './returned.ts'
@@ -87,7 +88,7 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
     )
     return ids
   } catch (error) {
-    if (arrival.content.kind === 'file') await app.disk.remove(reception.rawId)
+    if (arrival.content.kind === 'file') await dropFilesOf(app, error, [reception.rawId])
     throw error
   }
 }

@@ -1,13 +1,12 @@
 import { baseAddress, domainOf, normaliseAddress } from '../mail/address.ts'
-import { mailDomainOf } from '../mail/records.ts'
 import { Reply } from '../mail/reply.ts'
 import { parseVerp } from '../mail/verp.ts'
 import { findDeliveryByMailFrom } from '../store/deliveries.ts'
-import { findDomain } from '../store/domains.ts'
 import { findInbox, findInboxByAddress } from '../store/inboxes.ts'
 import { findMessage } from '../store/messages.ts'
 import type { InboxRow } from '../store/tables.ts'
 import type { App } from './app.ts'
+import { findDomainHere } from './domain-standing.ts'
 
 /** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
 export interface Recipient {
@@ -53,7 +52,7 @@ async function findRecipient(
   const db = app.store.read
   const returned = await findReturned(app, address, rcptTo)
   if (returned) return returned
-  if (!(await isDomainHere(app, domainOf(address)))) return 'foreign'
+  if (!(await findDomainHere(db, domainOf(address)))) return 'foreign'
   const base = baseAddress(address)
   const inbox = (await findInboxByAddress(db, address)) ?? (await findInboxByAddress(db, base))
   if (inbox) return recipientOf(inbox, rcptTo)
@@ -69,13 +68,6 @@ async function findReturned(app: App, address: string, rcptTo: string): Promise<
   const message = delivery && (await findMessage(app.store.read, delivery.messageId))
   const inbox = message && (await findInbox(app.store.read, message.inboxId))
   return inbox && delivery ? { ...recipientOf(inbox, rcptTo), deliveryId: delivery.id } : undefined
-}
-
-/** A mail domain of ours, or the reverse-path domain of one. */
-async function isDomainHere(app: App, domain: string): Promise<boolean> {
-  if (await findDomain(app.store.read, domain)) return true
-  const mailDomain = mailDomainOf(domain)
-  return mailDomain !== undefined && (await findDomain(app.store.read, mailDomain)) !== undefined
 }
 
 function recipientOf({ id, podId, address }: InboxRow, rcptTo: string): Recipient {

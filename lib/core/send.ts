@@ -20,7 +20,7 @@ import type { Caller } from './caller.ts'
 import { once } from './idempotency.ts'
 import { getInboxRow } from './inboxes.ts'
 import type { StoredAttachment } from './messages.ts'
-import { keepBytes } from './raws.ts'
+import { dropFilesOf, keepBytes } from './raws.ts'
 import { newReversePath } from './reverse-path.ts'
 import { type Addressees, readAddressees } from './send-addressees.ts'
 import { readAttachments, storedAttachment } from './send-attachments.ts'
@@ -114,7 +114,7 @@ export async function sendNow(
     return sent
   }
   const result = await app.store.write(write).catch(async error => {
-    if (content === null) await app.disk.remove(rawId)
+    if (content === null) await dropFilesOf(app, error, [rawId])
     throw error
   })
   app.queue.tell('delivery')

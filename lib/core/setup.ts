@@ -29,6 +29,7 @@ export async function ensureInstallation(app: App): Promise<{ isNew: boolean }> 
         createdAt,
         webhookUrl: null,
         webhookSecret: null,
+        healthAt: null,
       })
       await insertPod(db, {
         id: app.ids.next(),

@@ -10,6 +10,13 @@ export async function findRaw(db: Db, id: string): Promise<RawRow | undefined> {
   return db.selectFrom('raw').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
+/** Whether a row points at the file of this id: a raw, or an attachment of a draft. */
+export async function isFileUsed(db: Db, id: string): Promise<boolean> {
+  if (await findRaw(db, id)) return true
+  const row = await db.selectFrom('draftAttachment').select('id').where('id', '=', id).executeTakeFirst()
+  return row !== undefined
+}
+
 /** Deletes the raw when no message refers to it any more; gives whether its file, if it has one, is to go too. */
 export async function deleteUnusedRaw(db: Db, id: string): Promise<boolean> {
   const done = await db

@@ -13,7 +13,8 @@ create table "migration" (
 );
 
 -- One row: this installation. Its secret signs attachment URLs; its counters answer `total` without counting. Its
--- webhook is called for what happens where no inbox has one of its own.
+-- webhook is called for what happens where no inbox has one of its own. `healthAt` is when the database was last written
+-- only to see that it can be.
 create table "account" (
   "id" text primary key,
   "signingSecret" text not null,
@@ -21,7 +22,8 @@ create table "account" (
   "inboxCount" integer not null,
   "createdAt" text not null,
   "webhookUrl" text,
-  "webhookSecret" text
+  "webhookSecret" text,
+  "healthAt" text
 );
 
 -- Somebody of the organisation: mail may be forwarded to this address (lower-case) without asking.

@@ -14,6 +14,7 @@ export interface AccountRow {
   createdAt: string
   webhookUrl: string | null
   webhookSecret: string | null
+  healthAt: string | null
 }
 
 export interface MemberRow {

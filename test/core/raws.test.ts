@@ -1,7 +1,11 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { removeStrayFiles } from '../../lib/core/raws.ts'
+import { operator } from '../../lib/core/caller.ts'
+import { createDraft } from '../../lib/core/drafts.ts'
+import { createInbox } from '../../lib/core/inboxes.ts'
+import { dropFilesOf, removeStrayFiles } from '../../lib/core/raws.ts'
+import { DiskFailed } from '../../lib/store/group-commit.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openDoor } from '../support/smtp-door.ts'
 
@@ -40,3 +44,30 @@ t.test(
     t.match(log.at(-1), { msg: 'files without a row removed', files: 2 })
   },
 )
+
+t.test('the file of an attachment of a draft has its row, too', async t => {
+  const { app } = await openDoor(t)
+  const inbox = await createInbox(app, operator, {})
+  const content = Buffer.alloc(1_000_000, 'x').toString('base64')
+  await createDraft(app, operator, inbox.id, {
+    attachments: [{ filename: 'x.txt', contentType: 'text/plain', content }],
+  })
+  const ids = await app.disk.list()
+  t.equal(ids.length, 1)
+  await removeStrayFiles(app, ids, new AbortController().signal)
+  t.strictSame(await app.disk.list(), ids)
+})
+
+t.test('when a write failed, its files go, unless nobody knows what the disk has kept', async t => {
+  const { app } = await openDoor(t)
+  const keep = async () => {
+    const id = app.ids.next()
+    writeFileSync(app.disk.spoolPath(id), 'x')
+    await app.disk.keep(id, app.disk.spoolPath(id))
+    return id
+  }
+  const [one, other] = [await keep(), await keep()]
+  await dropFilesOf(app, new Error('refused'), [one])
+  await dropFilesOf(app, new DiskFailed('fsync'), [other])
+  t.strictSame(await app.disk.list(), [other])
+})

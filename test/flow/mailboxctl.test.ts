@@ -87,6 +87,12 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   await ctl('suppression remove', 'gone@example.org')
 
   t.match(await ctl('pod update', 'first', '--name', 'Changed'), { name: 'Changed', clientId: 'first' })
+  t.match(await ctl('inbox suspend', 'ann@mailboxd.localhost', '--reason', 'complaints'), {
+    id: inbox.id,
+    suspendedAt: String,
+    suspendedReason: 'complaints',
+  })
+  t.match(await ctl('inbox resume', inbox.id), { address: inbox.address, suspendedAt: null })
   t.match(await ctl('inbox delete', 'ann@mailboxd.localhost'), { deleted: 'ann@mailboxd.localhost' })
   t.match(await ctl('key revoke', key.id), { revoked: key.id })
   t.match(await ctl('pod delete', 'first'), { deleted: 'first' })

@@ -10,9 +10,11 @@ import { receive } from '../../lib/core/receive.ts'
 import { resolveRecipient } from '../../lib/core/recipient.ts'
 import { send } from '../../lib/core/send.ts'
 import { listQueue } from '../../lib/core/status.ts'
+import { suspendInbox } from '../../lib/core/suspension.ts'
 import { changeThread, getThreadMessages, listThreads } from '../../lib/core/threads.ts'
+import { listDeliveries } from '../../lib/store/deliveries.ts'
 import type { Db } from '../../lib/store/dialect.ts'
-import { deleteEventsBefore } from '../../lib/store/events.ts'
+import { deleteEventsBefore, listPayloads } from '../../lib/store/events.ts'
 import { deleteIdempotencyBefore } from '../../lib/store/idempotency.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { findDueEntries, listLeasedEntries } from '../../lib/store/queue-entries.ts'
@@ -72,6 +74,14 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await openRaw(app, operator, id!)
   const sent = await send(app, operator, ann.id, { to: bea.address, body: 'x', threadId: rows[0]!.id }, 'key')
   await listMessageDeliveries(app, operator, sent.messageId)
+  const { mailFrom, id: deliveryId } = (await listDeliveries(real.store.read, sent.messageId))[0]!
+  const returned = [await resolveRecipient(app, mailFrom!)]
+  const notice = Buffer.from('X-Failed-Recipients: x@y.example\r\n\r\n550 no\r\n')
+  const notification = { kind: 'memory', bytes: notice } as const
+  await receive(app, { sessionId: 's', mailFrom: '', recipients: returned, content: notification, peer })
+  const about = { inboxId: ann.id, messageId: sent.messageId, type: 'message.complained', after: deliveryId }
+  await listPayloads(store.read, about)
+  await suspendInbox(app, ann.id, null)
   await listQueue(app, 10)
   const wanted = { kind: 'delivery', now: '2030-01-01T00:00:00.000Z', limit: 5 }
   await store.write(db => findDueEntries(db, 'sqlite', wanted))

@@ -19,6 +19,7 @@ export async function insertInstallation(db: Db): Promise<{ pod: PodRow; inbox: 
     createdAt: at,
     webhookUrl: null,
     webhookSecret: null,
+    healthAt: null,
   })
   const pod = await insertPodRow(db, { isDefault: 1 })
   return { pod, inbox: await insertInboxRow(db, pod.id, 'ann@example.com') }

@@ -7,6 +7,7 @@ export const eventDelivery: Migration = {
   sql: `
 alter table "account" add column "webhookUrl" text;
 alter table "account" add column "webhookSecret" text;
+alter table "account" add column "healthAt" text;
 create table "member" (
   "address" text primary key,
   "name" text,
