@@ -1,9 +1,7 @@
 import { isoAfter } from '../base/clock.ts'
-import { limits } from '../base/limits.ts'
 import { type Content, openContent, sizeOf } from '../blob/content.ts'
 import { normaliseAddress } from '../mail/address.ts'
 import { classify } from '../mail/automatic.ts'
-import { countReceived, findHeaderFault, type Header, readHeader } from '../mail/header.ts'
 import { type ParsedMessage, parseMessage } from '../mail/parse.ts'
 import { Reply } from '../mail/reply.ts'
 import { parentCandidates } from '../mail/thread.ts'
@@ -24,6 +22,7 @@ import { dropFilesOf } from './raws.ts'
 import type { Recipient } from './recipient.ts'
 import { refuseLocalLoop } from './reply-loop.ts'
 import { type Returned, readReturned } from './returned.ts'
+import { requireSoundHeader } from './sound-header.ts'
 import { traceFields } from './trace.ts'
 import { type Judged, judge } from './verdict.ts'
 
@@ -145,30 +144,6 @@ export async function prepareReception(
       return writeReception(app, db, read)
     },
   }
-}
-
-/** @throws Reply for a header that is too large (RFC 5321 §4.5.3.1.9 allows a limit) or that has gone in circles */
-async function requireSoundHeader(content: Content): Promise<Header> {
-  const start = content.kind === 'memory' ? content.bytes : await readStart(content)
-  const fault = findHeaderFault(start)
-  if (fault) throw new Reply(552, '5.3.4', `The message header is too large: ${fault}`)
-  const header = readHeader(start)
-  if (countReceived(header) > limits.receivedFields) {
-    throw new Reply(554, '5.4.6', 'The message has gone through too many hosts; it is in a loop')
-  }
-  return header
-}
-
-/** As much of a spooled message as its header may take, and a little more to see that it takes more. */
-async function readStart(content: Content): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of openContent(content) as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length > limits.headerBytes + 4) break
-  }
-  return Buffer.concat(chunks)
 }
 
 async function authenticate(

@@ -2,8 +2,7 @@ import { limits } from '../base/limits.ts'
 import { normaliseAddress } from './address.ts'
 import type { ReturnedRecipient } from './dsn.ts'
 import { fieldValues, type Header } from './header.ts'
-import { singleLine } from './header-text.ts'
-import { findReply } from './said-reply.ts'
+import { findReply, wordsOf } from './said-reply.ts'
 
 /** A message that may be a bounce in plain words. */
 export interface BounceText {
@@ -70,8 +69,8 @@ function addresses(texts: readonly string[]): string[] {
 }
 
 /**
- * What a notice says of an address: the reply that is quoted after it, to the end of its paragraph; without one the
- * paragraph of the address.
+ * What a notice says of an address: the reply that is quoted after it, to the end of its paragraph; without one that
+ * begins with its three digits the paragraph of the address.
  */
 export function whatWasSaid(text: string, address: string | undefined) {
   const head = text.slice(0, limits.reportPartBytes)
@@ -79,7 +78,8 @@ export function whatWasSaid(text: string, address: string | undefined) {
   const at = address === undefined ? -1 : notice.toLowerCase().indexOf(address)
   const rest = at < 0 ? notice : notice.slice(at + address!.length)
   const reply = findReply(rest)
-  const from = reply ? rest.slice(reply.index) : rest.replace(/^[>:\s]+/, '')
+  // qmail marks the code behind the words.
+  const from = reply?.code === undefined ? rest.replace(/^[>:\s]+/, '') : rest.slice(reply.index).trimStart()
   const [paragraph = ''] = from.split(/\r?\n[ \t]*\r?\n/, 1)
-  return { reply, said: singleLine(paragraph).slice(0, limits.reportTextLength).toWellFormed() }
+  return { reply, said: wordsOf(paragraph) }
 }

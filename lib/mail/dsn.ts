@@ -2,9 +2,8 @@ import { limits } from '../base/limits.ts'
 import { normaliseAddress } from './address.ts'
 import { type BounceText, readBounceText, whatWasSaid } from './bounce-text.ts'
 import { firstField, type Header, readHeader } from './header.ts'
-import { singleLine } from './header-text.ts'
 import { partsOf, type ReportPart } from './report-part.ts'
-import { enhancedOf, findReply } from './said-reply.ts'
+import { enhancedOf, findReply, wordsOf } from './said-reply.ts'
 
 /** What a delivery status notification says of one recipient (RFC 3464 §2.3). */
 export interface ReturnedRecipient {
@@ -79,29 +78,26 @@ function splitGroup(text: string): Header[] {
 }
 
 function readRecipient(group: Header, reportingMta: string | undefined): ReturnedRecipient[] {
-  const said = (name: string) => firstField(group, name)
-  const status = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(said('status') ?? '')?.[0]
-  const action = actionOf(said('action'), status)
+  const field = (name: string) => firstField(group, name)
+  const status = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(field('status') ?? '')?.[0]
+  const action = actionOf(field('action'), status)
   const isRecipient = ['final-recipient', 'original-recipient', 'action'].some(
-    name => said(name) !== undefined,
+    name => field(name) !== undefined,
   )
   if (!isRecipient || action === undefined) return []
-  const diagnostic = said('diagnostic-code') ?? ''
+  const diagnostic = field('diagnostic-code') ?? ''
   // RFC 3464 §2.3.6: a type and what was said; some leave out the type.
-  const text = singleLine(diagnostic.replace(/^\s*[A-Za-z][\w-]{0,30}\s*;/, '')).slice(
-    0,
-    limits.reportTextLength,
-  )
-  const reply = findReply(text)
+  const said = diagnostic.replace(/^\s*[A-Za-z][\w-]{0,30}\s*;/, '').trim()
+  const reply = findReply(said)
   return [
     {
-      finalRecipient: addressOf(said('final-recipient')),
-      originalRecipient: addressOf(said('original-recipient')),
+      finalRecipient: addressOf(field('final-recipient')),
+      originalRecipient: addressOf(field('original-recipient')),
       action,
       code: reply?.code,
       enhanced: enhancedOf(reply?.enhanced, status),
-      text: text.toWellFormed(),
-      host: mtaOf(said('remote-mta')) ?? reportingMta,
+      text: wordsOf(said),
+      host: mtaOf(field('remote-mta')) ?? reportingMta,
     },
   ]
 }

@@ -1,3 +1,6 @@
+import { limits } from '../base/limits.ts'
+import { singleLine } from './header-text.ts'
+
 /** An SMTP reply that is quoted in a text. */
 export interface SaidReply {
   readonly code: number | undefined
@@ -34,4 +37,14 @@ export function findReply(text: string): SaidReply | undefined {
 export function enhancedOf(said: string | undefined, status: string | undefined): string | undefined {
   const codes = [said, status].filter(code => code !== undefined)
   return codes.find(code => /^[45]\.7\./.test(code)) ?? codes.find(code => !code.endsWith('.0.0')) ?? codes[0]
+}
+
+/** What was said without the codes before it, on one line of at most limits.reportTextLength; codes alone stay. */
+export function wordsOf(said: string): string {
+  const line = singleLine(said)
+  const words = line.replace(
+    /^[#(]*(?:[45][0-5]\d(?:[ -]+|$))?[#(]*(?:[245]\.\d{1,3}\.\d{1,3}(?:[ :)-]+|$))?/,
+    '',
+  )
+  return (words === '' ? line : words).slice(0, limits.reportTextLength).toWellFormed()
 }

@@ -78,7 +78,7 @@ Status: 4.4.1
       action: 'failed',
       code: 550,
       enhanced: '5.1.1',
-      text: '550-5.1.1 There is no such user',
+      text: 'There is no such user',
       host: 'mx2.theirs.example',
     },
     {
@@ -189,7 +189,12 @@ Sorry, no mailbox here by that name. (#5.1.1)
 --- Below this line is a copy of the message.
 `
   t.match(await read(text('failure notice', qmail)), [
-    { finalRecipient: 'bob@theirs.example', action: 'failed', enhanced: '5.1.1', text: '#5.1.1)' },
+    {
+      finalRecipient: 'bob@theirs.example',
+      action: 'failed',
+      enhanced: '5.1.1',
+      text: 'Sorry, no mailbox here by that name. (#5.1.1)',
+    },
   ])
   const opensmtpd = `    Hi!
 
@@ -201,7 +206,7 @@ bob@theirs.example: 550 5.1.1 no such user
     Below is a copy of the original message:
 `
   t.match(await read(text('Delivery status notification: error', opensmtpd)), [
-    { finalRecipient: 'bob@theirs.example', code: 550, enhanced: '5.1.1', text: '550 5.1.1 no such user' },
+    { finalRecipient: 'bob@theirs.example', code: 550, enhanced: '5.1.1', text: 'no such user' },
   ])
 })
 
