@@ -316,6 +316,17 @@ t.test('a complaint names the reverse-path, or it is none', async t => {
   t.strictSame((await suppressed()).at(0), ['carol@theirs.example', 'complaint'])
 })
 
+t.test('what an inbox here sends to a reverse-path of ours stays here', async t => {
+  const { sent, state, peer, door, ann } = await setUp(t)
+  const { mailFrom } = await sent()
+  const answer = await sent({ to: mailFrom! })
+  t.match(await state(answer), { delivery: 'delivered', row: { remoteHost: 'mail.ours.example' } })
+  t.match(await door.messages(), [
+    { inboxId: ann, fromAddr: 'ann@ours.example', mailFrom: 'ann@ours.example' },
+  ])
+  t.equal(peer.messages.length, 1, 'the first one only')
+})
+
 t.test('the bounce of a forwarded copy is noted, and nobody is written to about it', async t => {
   const { app, sent, state, events, suppressed, comes, door } = await setUp(t)
   const delivery = await sent()
