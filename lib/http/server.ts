@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
@@ -62,10 +62,13 @@ export function createHttpDoor(app: App): HttpDoor {
   return {
     listen(host, port) {
       const handle = koa.callback()
-      const server = createServer((request, response) => {
+      const answer = (request: IncomingMessage, response: ServerResponse) => {
         request.url = originForm(request.url ?? '')
         return handle(request, response)
-      })
+      }
+      const server = createServer(answer)
+      // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
+      server.on('checkExpectation', answer)
       server.on('clientError', refuseMalformed)
       servers.push(server)
       return new Promise((resolve, reject) => {
