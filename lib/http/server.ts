@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
-import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { createClientAddress } from './client-address.ts'
 import { refuseMalformed } from './malformed.ts'
@@ -28,10 +27,12 @@ export function createHttpDoor(app: App): HttpDoor {
   const addressOf = createClientAddress(app.config.http.trusted_proxies)
 
   koa.use(async (context, next) => {
-    const started = app.clock.monotonicMs()
+    const isTold = app.log.isLevelEnabled('debug')
+    const started = isTold ? app.clock.monotonicMs() : 0
     await next()
     // Or the connection would be waited for until the client closes it.
     if (stopping.signal.aborted) context.set('Connection', 'close')
+    if (!isTold) return
     app.log.debug(
       {
         method: context.method,
@@ -43,10 +44,6 @@ export function createHttpDoor(app: App): HttpDoor {
     )
   })
   koa.use(answerProblems(app.log))
-  koa.use(async (_context, next) => {
-    if (stopping.signal.aborted) throw new Problem('unavailable')
-    await next()
-  })
   useRoutes(koa, {
     app,
     operations,
