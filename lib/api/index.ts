@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import type { App } from '../core/app.ts'
 import { deletionOperations } from './deletion.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
@@ -29,6 +30,9 @@ const declared = [
   ...serverOperations,
 ]
 
+/** Anyone may ask, so it is built but once. */
+const documents = new WeakMap<App, object>()
+
 const getOpenApi: Operation = openOperation({
   id: 'getOpenApi',
   method: 'get',
@@ -36,9 +40,15 @@ const getOpenApi: Operation = openOperation({
   tag: 'Server',
   summary: 'This description, as OpenAPI 3.1.',
   access: 'anyone',
-  success: { status: 200, schema: Type.Unsafe<object>({ type: 'object' }) },
+  success: { status: 200, schema: Type.Unsafe<object>({ type: 'object', examples: [{ openapi: '3.1.0' }] }) },
   problems: [],
-  handle: async ({ app }) => openApiDocument(operations, app.baseUrl),
+  handle: async ({ app }) => {
+    const known = documents.get(app)
+    if (known) return known
+    const document = openApiDocument(operations, [], app.baseUrl)
+    documents.set(app, document)
+    return document
+  },
 })
 
 /** Everything that can be asked. */

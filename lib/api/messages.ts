@@ -140,7 +140,11 @@ export const messageOperations: readonly Operation[] = [
     tag: 'Messages',
     summary: 'The original message, byte for byte as it crossed the wire.',
     access: 'inbox',
-    success: { status: 200, download: 'message/rfc822' },
+    success: {
+      status: 200,
+      download: 'message/rfc822',
+      example: 'From: bob@example.net\r\nSubject: Re: The fish\r\n\r\nThree euros.\r\n',
+    },
     problems: [],
     handle: async ({ app, caller, params }): Promise<Download> => ({
       contentType: 'message/rfc822',
@@ -170,7 +174,7 @@ export const messageOperations: readonly Operation[] = [
       "An attachment's bytes, by a signed URL of the last hour or with a key that reaches the message.",
     access: 'anyone',
     query: shape({ expires: Type.Optional(Type.String()), signature: Type.Optional(Type.String()) }),
-    success: { status: 200, download: '*/*' },
+    success: { status: 200, download: '*/*', example: 'Seventy-two tons.' },
     problems: ['unauthorized'],
     handle: async ({ app, caller, params, query }): Promise<Download> => {
       const attachment = await openMessageAttachment(app, caller, {

@@ -1,13 +1,25 @@
-import type { TObject } from 'typebox'
-import { nameOf, type ProblemCode, problems, statusOf } from '../base/problem.ts'
-import { type Operation, problemsOf } from './operation.ts'
+import type { TObject, TSchema } from 'typebox'
+import { exampleOf } from './example.ts'
+import { errorComponents, errorResponses } from './openapi-errors.ts'
+import { type Operation, takesKey } from './operation.ts'
+import { pathParameters } from './path-parameters.ts'
 
 type Json = Record<string, unknown>
 
-const errorNames = [...new Set((Object.keys(problems) as ProblemCode[]).map(nameOf))]
+/** A call that this server makes to an address of its user. */
+export interface Webhook {
+  /** As the event is named. */
+  readonly name: string
+  readonly summary: string
+  readonly body: TObject
+}
 
-/** The OpenAPI 3.1 document of these operations; `baseUrl` is where they are served. */
-export function openApiDocument(operations: readonly Operation[], baseUrl: string): Json {
+/** The OpenAPI 3.1 document of these operations and webhooks; `baseUrl` is where the operations are served. */
+export function openApiDocument(
+  operations: readonly Operation[],
+  webhooks: readonly Webhook[],
+  baseUrl: string,
+): Json {
   const paths: Record<string, Json> = {}
   for (const one of operations) {
     paths[one.path] ??= {}
@@ -24,25 +36,12 @@ export function openApiDocument(operations: readonly Operation[], baseUrl: strin
     servers: [{ url: baseUrl }],
     tags: [...new Set(operations.map(one => one.tag))].map(name => ({ name })),
     paths,
+    ...(webhooks.length > 0 && {
+      webhooks: Object.fromEntries(webhooks.map(one => [one.name, { post: describeWebhook(one) }])),
+    }),
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: mbx_…' } },
-      schemas: {
-        Error: {
-          type: 'object',
-          required: ['error', 'message'],
-          properties: {
-            error: { type: 'string', enum: errorNames, description: 'What it is, for programs.' },
-            message: { type: 'string', description: 'What it is and what to do, for people.' },
-            details: {
-              type: 'array',
-              items: {
-                type: 'object',
-                properties: { path: { type: 'string' }, message: { type: 'string' } },
-              },
-            },
-          },
-        },
-      },
+      ...errorComponents(operations),
     },
   }
 }
@@ -52,34 +51,62 @@ function describe(one: Operation): Json {
     operationId: one.id,
     tags: [one.tag],
     summary: one.summary,
-    security: one.access === 'anyone' ? [] : [{ key: [] }],
+    security: securityOf(one),
     ...parametersOf(one),
     ...(one.body && {
       requestBody: { required: true, content: contentOf(one, one.body) },
     }),
-    responses: { [String(one.success.status)]: successOf(one), ...errorsOf(one) },
+    responses: { [String(one.success.status)]: successOf(one), ...errorResponses(one) },
   }
 }
 
+function describeWebhook({ name, summary, body }: Webhook): Json {
+  return {
+    operationId: `webhook:${name}`,
+    tags: ['Webhooks'],
+    summary,
+    // The call is signed; no key of the API is in it.
+    security: [],
+    requestBody: { required: true, content: json(body) },
+    responses: { '2XX': { description: 'The event is taken. Everything else is tried again later.' } },
+  }
+}
+
+function securityOf(one: Operation): Json[] {
+  switch (takesKey(one)) {
+    case 'always':
+      return [{ key: [] }]
+    case 'optionally':
+      return [{}, { key: [] }]
+    case 'never':
+      return []
+  }
+}
+
+function json(schema: TSchema): Json {
+  return { 'application/json': { schema, example: exampleOf(schema) } }
+}
+
 function contentOf({ formBytes }: Operation, body: TObject): Json {
-  const json = { 'application/json': { schema: body } }
-  if (formBytes === undefined) return json
+  if (formBytes === undefined) return json(body)
   const files = { type: 'array', items: { type: 'string', contentMediaType: 'application/octet-stream' } }
   const schema = { ...body, properties: { ...body.properties, attachments: files } }
-  return { ...json, 'multipart/form-data': { schema } }
+  return { ...json(body), 'multipart/form-data': { schema, example: exampleOf(schema) } }
 }
 
 function parametersOf(one: Operation): Json {
-  const inPath = [...one.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+  const inPath = pathParameters(one.path).map(({ name, description }) => ({
     name,
     in: 'path',
     required: true,
+    description,
     schema: { type: 'string' },
   }))
+  const required: readonly string[] = one.query?.required ?? []
   const inQuery = Object.entries(one.query?.properties ?? {}).map(([name, schema]) => ({
     name,
     in: 'query',
-    required: false,
+    required: required.includes(name),
     schema,
   }))
   const inHeader = Object.entries(one.headers ?? {}).map(([name, header]) => ({
@@ -96,28 +123,11 @@ function parametersOf(one: Operation): Json {
 function successOf({ success }: Operation): Json {
   if (success.status === 204) return { description: 'Done.' }
   if ('download' in success) {
+    const { download, example } = success
     return {
       description: 'The bytes.',
-      content: { [success.download]: { schema: { type: 'string', format: 'binary' } } },
+      content: { [download]: { schema: { type: 'string', format: 'binary' }, example } },
     }
   }
-  return { description: 'The answer.', content: { 'application/json': { schema: success.schema } } }
-}
-
-function errorsOf(one: Operation): Json {
-  const byStatus = new Map<number, ProblemCode[]>()
-  for (const code of problemsOf(one)) {
-    byStatus.set(statusOf(code), [...(byStatus.get(statusOf(code)) ?? []), code])
-  }
-  return Object.fromEntries(
-    [...byStatus]
-      .sort(([a], [b]) => a - b)
-      .map(([status, codes]) => [
-        String(status),
-        {
-          description: codes.map(code => `\`${nameOf(code)}\`: ${problems[code][1]}`).join('\n\n'),
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-        },
-      ]),
-  )
+  return { description: 'The answer.', content: json(success.schema) }
 }

@@ -52,7 +52,7 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   /** The answer: its schema as JSON, or a media type for a download; 204 has neither. */
   readonly success:
     | { readonly status: 200 | 201; readonly schema: TSchema }
-    | { readonly status: 200; readonly download: string }
+    | { readonly status: 200; readonly download: string; readonly example: string }
     | { readonly status: 204 }
   /** The codes that this operation can give, besides those that follow from the declaration (see `problemsOf`). */
   readonly problems: readonly ProblemCode[]
@@ -85,6 +85,12 @@ export function openOperation<Query extends TObject>(
   },
 ): Operation {
   return declared as Operation
+}
+
+/** Whether a key is asked for. An operation for anyone that can refuse with `unauthorized` takes one instead of something else. */
+export function takesKey(declared: Operation): 'always' | 'optionally' | 'never' {
+  if (declared.access !== 'anyone') return 'always'
+  return declared.problems.includes('unauthorized') ? 'optionally' : 'never'
 }
 
 /** Every code that the operation can give, and no other: its own and those that follow from how it is declared. */

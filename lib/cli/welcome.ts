@@ -25,7 +25,7 @@ mailboxd runs in local mode: loopback only, data in ${app.config.data_dir}.
 Mail to addresses that are not of ${app.config.account_domain} is captured: shown as sent, and never leaves this machine.
 
   SMTP     ${smtp}
-  API      ${baseUrl}/v1  (described at ${baseUrl}/v1/openapi.json)
+  API      ${baseUrl}/v1  (read about it at ${baseUrl}/docs)
   inbox    ${inbox.address}
   key      ${token}  (shown this once; ${ctl} key create makes another)
 
@@ -55,7 +55,7 @@ export function welcomeBack(app: App, { smtp, baseUrl }: LocalEndpoints): string
 mailboxd runs in local mode: loopback only, data in ${app.config.data_dir}.
 
   SMTP     ${smtp}
-  API      ${baseUrl}/v1          (described at ${baseUrl}/v1/openapi.json)
+  API      ${baseUrl}/v1          (read about it at ${baseUrl}/docs)
   inboxes  ${ctl} inbox list
   keys     ${ctl} key create  (the first one was shown at the first start)
 

@@ -57,10 +57,22 @@ function present(row: MessageRow, urls: UrlSigner): Message {
     category: row.category as Message['category'],
     autoReplyable: row.autoReplyable === 1,
     verdict: row.verdict as Message['verdict'],
-    authentication: JSON.parse(row.authentication) as Message['authentication'],
+    authentication: readAuthentication(row.authentication),
     ...extractionOf(row),
     createdAt: row.createdAt,
   }
+}
+
+/** Each result that a row has had: three checks of seven outcomes, so there are few. */
+const authentications = new Map<string, Message['authentication']>()
+
+function readAuthentication(json: string): Message['authentication'] {
+  let read = authentications.get(json)
+  if (!read) {
+    read = JSON.parse(json) as Message['authentication']
+    authentications.set(json, read)
+  }
+  return read
 }
 
 /** Most lists are empty, and a page has hundreds of them. */
@@ -114,7 +126,7 @@ export async function listInboxMessages(
   const inbox = await getInboxRow(db, caller, inboxId)
   const { rows, total } = isSearch(filter)
     ? await searchMessages(db, { podId: inbox.podId, inboxId: inbox.id }, readFilter(filter), page)
-    : await messages.listInboxMessages(db, inbox.id, filter, page)
+    : await messages.listInboxMessages(db, inbox, filter, page)
   return { rows: await presentMessages(app, rows), total }
 }
 

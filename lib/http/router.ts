@@ -1,6 +1,5 @@
-import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import type { Download, Operation } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
@@ -9,13 +8,16 @@ import { callerOf } from './auth.ts'
 import { bodyBytesUnlessSaid, operationBody } from './body.ts'
 import { answerDownload } from './download.ts'
 import { answerJson } from './json.ts'
+import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
+import { createRoutes } from './routes.ts'
 import type { Throttle } from './throttle.ts'
 import { compileValidator } from './validate.ts'
 
 export interface RouterParts {
   readonly app: App
   readonly operations: readonly Operation[]
+  readonly pages: readonly Page[]
   /** For each key. */
   readonly perKey: Throttle
   /** For failed authentication, for each client address. */
@@ -25,59 +27,55 @@ export interface RouterParts {
   readonly stopping: AbortSignal
 }
 
-/** What the handlers of one request hand on. */
-interface State {
-  /** Who asks; undefined only where no key is needed. */
-  caller: Caller | undefined
-}
-type Handler = RouterMiddleware<State>
+type Params = Readonly<Record<string, string>>
+type Handler = (context: Context, params: Params) => Promise<void>
 
-/** Gives `koa` the routes of all operations; 404 and 405 for what is none of them. */
+/** Gives `koa` the routes of all operations and pages; 404 and 405 for what is none of them. */
 export function useRoutes(koa: Koa, parts: RouterParts): void {
-  const router = new Router<State>({ sensitive: true })
-  const methods = new Map<string, string[]>()
-  for (const one of parts.operations) {
-    const path = one.path.replaceAll(/\{(\w+)\}/g, ':$1')
-    router.register(path, [one.method], handlersOf(parts, one))
-    const allowed = one.method === 'get' ? ['GET', 'HEAD'] : [one.method.toUpperCase()]
-    methods.set(path, [...(methods.get(path) ?? []), ...allowed])
-  }
-  koa.use(router.routes())
-  koa.use(refuseUnknown(router, methods))
+  const routes = createRoutes<Handler>()
+  for (const one of parts.operations) routes.add(one.method, one.path, handlerOf(parts, one))
+  // With a slash at its end another address is meant by what a page refers to.
+  for (const page of parts.pages) routes.add(page.method, page.path, pageHandler(parts.app, page), true)
+  koa.use(context => {
+    if (parts.stopping.aborted) throw new Problem('unavailable')
+    const found = routes.find(context.method, context.path)
+    if (!found) throw new Problem('not_found', `There is nothing at ${context.path}.`)
+    if ('target' in found) return found.target(context, found.params)
+    context.set('Allow', found.allowed.join(', '))
+    throw new Problem('method_not_allowed')
+  })
 }
 
-function handlersOf(parts: RouterParts, one: Operation): Handler[] {
-  const readBody: Handler[] = one.body ? [operationBody({ ...one, body: one.body })] : []
+function pageHandler(app: App, page: Page): Handler {
+  return async context => {
+    answerPage(context, await page.handle({ app, query: new URLSearchParams(context.querystring) }))
+  }
+}
+
+/** Authenticates, reads, validates, does and answers, in this order: who may not ask is told so before anything is read. */
+function handlerOf(parts: RouterParts, one: Operation): Handler {
+  const { app, perKey } = parts
+  const readBody = one.body && operationBody({ ...one, body: one.body })
   const validateBody = one.body && compileValidator(one.body, 'body')
   const validateQuery = one.query && compileValidator(one.query, 'query')
-  const { query: querySchema } = one
+  const { query: querySchema, access, success } = one
 
-  const limitFailures: Handler = async (context, next) => {
-    try {
-      await next()
-    } catch (error) {
-      if (error instanceof Problem && error.code === 'unauthorized') {
-        takeOrRefuse(parts.perAddress, parts.clientAddress(context))
-      }
-      throw error
-    }
+  async function authenticate(context: Context): Promise<Caller | undefined> {
+    const caller = await callerOf(app, context.get('authorization') || undefined)
+    if (caller) takeOrRefuse(perKey, caller.keyId ?? '')
+    else if (access !== 'anyone') throw new Problem('unauthorized')
+    if (caller && access !== 'anyone') requireAccess(caller, access)
+    return caller
   }
 
-  const authenticate: Handler = async (context, next) => {
-    const caller = await callerOf(parts.app, context.get('authorization') || undefined)
-    if (caller) takeOrRefuse(parts.perKey, caller.keyId ?? '')
-    else if (one.access !== 'anyone') throw new Problem('unauthorized')
-    if (caller && one.access !== 'anyone') requireAccess(caller, one.access)
-    context.state.caller = caller
-    await next()
-  }
-
-  const handle: Handler = async context => {
+  async function handle(context: Context, params: Params): Promise<void> {
+    const caller = await authenticate(context)
+    if (readBody) await readBody(context, done)
     const answer = await one.handle({
-      app: parts.app,
+      app,
       // An operation that needs a key is not reached without one; the others take undefined.
-      caller: context.state.caller as Caller,
-      params: paramsOf(context),
+      caller: caller as Caller,
+      params: requireStorable(params),
       query:
         querySchema && validateQuery
           ? validateQuery(readQuery(new URLSearchParams(context.querystring), querySchema))
@@ -86,13 +84,26 @@ function handlersOf(parts: RouterParts, one: Operation): Handler[] {
       header: name => context.get(name) || undefined,
       signal: () => signalOf(context, parts.stopping),
     })
-    context.status = one.success.status
-    if ('download' in one.success) answerDownload(context, answer as Download)
-    else if (one.success.status === 204) context.body = null
+    context.status = success.status
+    if ('download' in success) answerDownload(context, answer as Download)
+    else if (success.status === 204) context.body = null
     else answerJson(context, answer)
   }
-  return [limitFailures, authenticate, ...readBody, handle]
+
+  return async (context, params) => {
+    try {
+      await handle(context, params)
+    } catch (error) {
+      if (error instanceof Problem && error.code === 'unauthorized') {
+        takeOrRefuse(parts.perAddress, parts.clientAddress(context))
+      }
+      throw error
+    }
+  }
 }
+
+/** Middleware of others wants to go on to something. */
+async function done(): Promise<void> {}
 
 function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSignal {
   const ended = new AbortController()
@@ -107,8 +118,8 @@ function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSi
 }
 
 /** Nothing has a NUL in its name, and a database may not be asked for one. */
-function paramsOf({ params }: RouterContext<State>): Record<string, string> {
-  if (Object.values(params).some(value => value.includes('\0'))) throw new Problem('not_found')
+function requireStorable(params: Params): Params {
+  for (const name in params) if (params[name]!.includes('\0')) throw new Problem('not_found')
   return params
 }
 
@@ -120,15 +131,4 @@ function isSmall(context: Context): boolean {
 function takeOrRefuse(throttle: Throttle, name: string): void {
   const retryAfterSeconds = throttle.take(name)
   if (retryAfterSeconds > 0) throw new Problem('rate_limit_exceeded', undefined, { retryAfterSeconds })
-}
-
-function refuseUnknown(router: Router<State>, methods: ReadonlyMap<string, readonly string[]>): Middleware {
-  return context => {
-    const allowed = new Set(
-      router.match(context.path, context.method).path.flatMap(layer => methods.get(String(layer.path)) ?? []),
-    )
-    if (allowed.size === 0) throw new Problem('not_found', `There is nothing at ${context.path}.`)
-    context.set('Allow', [...allowed].join(', '))
-    throw new Problem('method_not_allowed')
-  }
 }

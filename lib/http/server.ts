@@ -1,11 +1,11 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
-import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { createClientAddress } from './client-address.ts'
 import { refuseMalformed } from './malformed.ts'
+import { pages } from './pages.ts'
 import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
 import { createThrottle } from './throttle.ts'
@@ -27,10 +27,12 @@ export function createHttpDoor(app: App): HttpDoor {
   const addressOf = createClientAddress(app.config.http.trusted_proxies)
 
   koa.use(async (context, next) => {
-    const started = app.clock.monotonicMs()
+    const isTold = app.log.isLevelEnabled('debug')
+    const started = isTold ? app.clock.monotonicMs() : 0
     await next()
     // Or the connection would be waited for until the client closes it.
     if (stopping.signal.aborted) context.set('Connection', 'close')
+    if (!isTold) return
     app.log.debug(
       {
         method: context.method,
@@ -42,13 +44,10 @@ export function createHttpDoor(app: App): HttpDoor {
     )
   })
   koa.use(answerProblems(app.log))
-  koa.use(async (_context, next) => {
-    if (stopping.signal.aborted) throw new Problem('unavailable')
-    await next()
-  })
   useRoutes(koa, {
     app,
     operations,
+    pages,
     perKey: createThrottle(app.clock, app.config.http.requests_per_minute),
     perAddress: createThrottle(app.clock, failuresPerMinute),
     clientAddress: context => addressOf(context.req),
@@ -60,10 +59,13 @@ export function createHttpDoor(app: App): HttpDoor {
   return {
     listen(host, port) {
       const handle = koa.callback()
-      const server = createServer((request, response) => {
+      const answer = (request: IncomingMessage, response: ServerResponse) => {
         request.url = originForm(request.url ?? '')
         return handle(request, response)
-      })
+      }
+      const server = createServer(answer)
+      // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
+      server.on('checkExpectation', answer)
       server.on('clientError', refuseMalformed)
       servers.push(server)
       return new Promise((resolve, reject) => {

@@ -2,15 +2,20 @@ import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { Id, Instant, nullableText, shape } from './shape.ts'
 
+const name = nullableText({ maxLength: limits.labelLength, examples: ['ticket agent'] })
+
 const properties = {
   id: Id,
-  name: nullableText({ maxLength: limits.labelLength }),
+  name,
   podId: nullableText({ description: 'The pod that the key is confined to; null for an account-wide key.' }),
   inboxId: nullableText({
     description: "The inbox that the key is confined to; podId is then that inbox's pod.",
   }),
-  tokenPrefix: Type.String({ description: 'The first characters of the token; not secret.' }),
-  last4: Type.String({ description: 'The last four characters of the token.' }),
+  tokenPrefix: Type.String({
+    description: 'The first characters of the token; not secret.',
+    examples: ['mbx_3kQv'],
+  }),
+  last4: Type.String({ description: 'The last four characters of the token.', examples: ['w9Zd'] }),
   createdAt: Instant,
   lastUsedAt: nullableText({ format: 'date-time', description: 'Null if never used; exact to a minute.' }),
 }
@@ -20,11 +25,14 @@ export type ApiKey = Type.Static<typeof ApiKey>
 
 export const ApiKeyWithToken = shape({
   ...properties,
-  token: Type.String({ description: 'The secret key. It is shown this once and can not be had again.' }),
+  token: Type.String({
+    description: 'The secret key. It is shown this once and can not be had again.',
+    examples: ['mbx_3kQvT7mYcN1pLx0aRfB5uJe8sHgWz2iKoD6tVn4w9Zd'],
+  }),
 })
 export type ApiKeyWithToken = Type.Static<typeof ApiKeyWithToken>
 
-export const ApiKeyCreation = shape({ name: Type.Optional(nullableText({ maxLength: limits.labelLength })) })
+export const ApiKeyCreation = shape({ name: Type.Optional(name) })
 export type ApiKeyCreation = Type.Static<typeof ApiKeyCreation>
 
 export const ApiKeyList = shape({ data: Type.Array(ApiKey) })

@@ -16,12 +16,20 @@ export type RecordStatus = (typeof recordStatuses)[number]
 export const DomainRecord = shape(
   {
     type: oneOf(['TXT', 'CNAME', 'MX']),
-    name: Type.String({ description: 'The whole name, without a final dot.' }),
-    value: Type.String({ description: 'What to publish.' }),
-    priority: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'MX alone has one.' }),
+    name: Type.String({
+      description: 'The whole name, without a final dot.',
+      examples: ['_dmarc.agents.example.com'],
+    }),
+    value: Type.String({ description: 'What to publish.', examples: ['v=DMARC1; p=none'] }),
+    priority: Type.Unsafe<number | null>({
+      type: ['integer', 'null'],
+      description: 'MX alone has one.',
+      examples: [null],
+    }),
     purpose: oneOf(recordPurposes, {
       description:
         "What it is for. All but dmarc are needed; dmarc is not asked to replace a policy that is there. The owner's own SPF stays as it is: ours stands at a name of its own. An MX at a domain takes over all of its mail.",
+      examples: ['dmarc'],
     }),
     status: oneOf(recordStatuses, {
       description: 'As of the last check. missing: not found yet; invalid: found but wrong.',
@@ -34,8 +42,10 @@ export type DomainRecord = Type.Static<typeof DomainRecord>
 export const DomainWarning = shape(
   {
     code: oneOf(['competing_mx']),
-    message: Type.String(),
-    hosts: Type.Array(Type.String(), { description: 'Lower-case, without a final dot.' }),
+    message: Type.String({ examples: ['Another host takes mail for this domain too: remove its MX.'] }),
+    hosts: Type.Array(Type.String({ examples: ['mx.elsewhere.example'] }), {
+      description: 'Lower-case, without a final dot.',
+    }),
   },
   { description: "What does not hinder the domain's verification but loses mail." },
 )
@@ -48,12 +58,16 @@ const podId = nullableText({
 export const Domain = shape(
   {
     id: Id,
-    domain: Type.String({ description: 'In A-labels, lower-case.' }),
+    domain: Type.String({ description: 'In A-labels, lower-case.', examples: ['agents.example.com'] }),
     podId,
     status: DomainStatus,
     records: Type.Array(DomainRecord),
-    warnings: Type.Array(DomainWarning),
-    verifiedAt: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
+    warnings: Type.Array(DomainWarning, { examples: [[]] }),
+    verifiedAt: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      format: 'date-time',
+      examples: [null],
+    }),
     createdAt: Instant,
     updatedAt: Instant,
   },
@@ -62,7 +76,11 @@ export const Domain = shape(
 export type Domain = Type.Static<typeof Domain>
 
 export const DomainCreation = shape({
-  domain: Type.String({ maxLength: 255, description: 'A domain or a subdomain; IDN in any form.' }),
+  domain: Type.String({
+    maxLength: 255,
+    description: 'A domain or a subdomain; IDN in any form.',
+    examples: ['agents.example.com'],
+  }),
   podId: Type.Optional(
     nullableText({
       description:
@@ -73,6 +91,8 @@ export const DomainCreation = shape({
 export type DomainCreation = Type.Static<typeof DomainCreation>
 
 export const DomainChange = shape({
-  podId: Type.Optional(nullableText({ description: 'A pod id or clientId, or null.' })),
+  podId: Type.Optional(
+    nullableText({ description: 'A pod id or clientId, or null.', examples: ['customer-17'] }),
+  ),
 })
 export type DomainChange = Type.Static<typeof DomainChange>

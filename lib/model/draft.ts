@@ -5,7 +5,10 @@ import { Id, Instant, nullableText, oneOf, shape } from './shape.ts'
 
 /** The same schema, or null, which empties the field. */
 function orNull<Value>(schema: object, options: object = {}) {
-  return Type.Optional(Type.Unsafe<Value | null>({ anyOf: [{ ...schema }, { type: 'null' }], ...options }))
+  const examples = 'examples' in schema ? { examples: schema.examples } : {}
+  return Type.Optional(
+    Type.Unsafe<Value | null>({ anyOf: [{ ...schema }, { type: 'null' }], ...examples, ...options }),
+  )
 }
 
 const { properties } = SendRequest
@@ -16,6 +19,7 @@ export const DraftChange = shape({
     { anyOf: [address, Type.Array(address, { maxItems: 1 })] },
     {
       description: 'An address, alone or in a list.',
+      examples: ['bob@example.net'],
     },
   ),
   cc: orNull<string[]>(properties.cc),
@@ -41,9 +45,9 @@ export const DraftChange = shape({
 export type DraftChange = Type.Static<typeof DraftChange>
 
 export const DraftAttachment = shape({
-  filename: Type.String(),
-  contentType: Type.String(),
-  sizeBytes: Type.Integer({ minimum: 0 }),
+  filename: Type.String({ examples: ['report.txt'] }),
+  contentType: Type.String({ examples: ['text/plain'] }),
+  sizeBytes: Type.Integer({ minimum: 0, examples: [18] }),
 })
 
 export const Draft = shape(
@@ -51,21 +55,22 @@ export const Draft = shape(
     id: Id,
     inboxId: Id,
     threadId: nullableText({ description: 'The thread that it is a reply in.' }),
-    to: Type.Array(Type.String()),
-    cc: Type.Array(Type.String()),
-    bcc: Type.Array(Type.String()),
-    subject: nullableText(),
-    body: nullableText(),
+    to: Type.Array(Type.String({ examples: ['bob@example.net'] })),
+    cc: Type.Array(Type.String(), { examples: [[]] }),
+    bcc: Type.Array(Type.String(), { examples: [[]] }),
+    subject: nullableText({ examples: ['The fish'] }),
+    body: nullableText({ examples: ['Hello Bob,\n\nhow much is the fish?'] }),
     bodyHtml: nullableText(),
     replyTo: nullableText(),
     includeQuote: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
     autoSubmitted: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
-    attachments: Type.Array(DraftAttachment),
+    attachments: Type.Array(DraftAttachment, { examples: [[]] }),
     sendAt: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
     status: oneOf(['open', 'scheduled', 'sent']),
     messageId: nullableText({ description: 'The message that it became.' }),
     lastError: Type.Unsafe<DraftError | null>({
       type: ['object', 'null'],
+      examples: [null],
       required: ['error', 'message', 'at'],
       properties: {
         error: { type: 'string' },

@@ -4,7 +4,7 @@ import { Id, Instant, nullableText, shape } from './shape.ts'
 export const EventRecord = shape(
   {
     id: Id,
-    type: Type.String({ description: 'Such as message.received.' }),
+    type: Type.String({ description: 'Such as message.received.', examples: ['message.received'] }),
     podId: nullableText(),
     inboxId: nullableText(),
     threadId: nullableText(),

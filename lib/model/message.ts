@@ -6,6 +6,7 @@ export const Direction = oneOf(['inbound', 'outbound'])
 export type Direction = Type.Static<typeof Direction>
 
 export const MessageStatus = oneOf(['pending', 'sent', 'received', 'failed'], {
+  examples: ['received'],
   description:
     'Outbound: pending until every recipient has come to an end, then sent if all were accepted by their server, failed if any failed for good. Inbound: received.',
 })
@@ -27,10 +28,16 @@ export const Authentication = shape(
 export type Authentication = Type.Static<typeof Authentication>
 
 export const Attachment = shape({
-  filename: Type.String(),
-  contentType: Type.String(),
-  sizeBytes: Type.Integer({ minimum: 0 }),
-  url: Type.String({ format: 'uri', description: 'A download URL that is good for one hour.' }),
+  filename: Type.String({ examples: ['report.txt'] }),
+  contentType: Type.String({ examples: ['text/plain'] }),
+  sizeBytes: Type.Integer({ minimum: 0, examples: [18] }),
+  url: Type.String({
+    format: 'uri',
+    description: 'A download URL that is good for one hour.',
+    examples: [
+      'https://mail.example.com/v1/attachments/019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18/0/report.txt?expires=1795257000000&signature=5d41402a',
+    ],
+  }),
 })
 export type Attachment = Type.Static<typeof Attachment>
 
@@ -39,42 +46,55 @@ export const Message = shape({
   inboxId: Id,
   threadId: Id,
   direction: Direction,
-  rfcMessageId: nullableText({ description: 'The Message-ID header, with angle brackets.' }),
+  rfcMessageId: nullableText({
+    description: 'The Message-ID header, with angle brackets.',
+    examples: ['<b1c2@example.net>'],
+  }),
   inReplyTo: nullableText(),
-  references: Type.Array(Type.String()),
-  fromAddr: Type.String(),
-  toAddr: Type.String({ description: 'Inbound: the address of the inbox. Outbound: the primary recipient.' }),
-  headerTo: nullableText({ description: 'Inbound: whom the sender wrote to, comma-separated if several.' }),
+  references: Type.Array(Type.String(), { examples: [[]] }),
+  fromAddr: Type.String({ examples: ['bob@example.net'] }),
+  toAddr: Type.String({
+    description: 'Inbound: the address of the inbox. Outbound: the primary recipient.',
+    examples: ['agent@example.com'],
+  }),
+  headerTo: nullableText({
+    description: 'Inbound: whom the sender wrote to, comma-separated if several.',
+    examples: ['agent@example.com'],
+  }),
   deliveryRole: nullableOneOf(['to', 'cc'], {
     description: 'Inbound: whether the inbox was a main recipient or was copied.',
   }),
   replyTo: nullableText(),
-  cc: Type.Array(Type.String()),
+  cc: Type.Array(Type.String(), { examples: [[]] }),
   addressNames: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],
     additionalProperties: { type: 'string' },
     description:
       'Inbound: the display names of From, To and Cc by lower-case address; null when there are none.',
+    examples: [{ 'bob@example.net': 'Bob' }],
   }),
-  bcc: Type.Array(Type.String()),
-  subject: Type.String(),
-  bodyText: Type.String(),
-  bodyHtml: Type.String(),
+  bcc: Type.Array(Type.String(), { examples: [[]] }),
+  subject: Type.String({ examples: ['Re: The fish'] }),
+  bodyText: Type.String({ examples: ['Three euros.\n'] }),
+  bodyHtml: Type.String({ examples: [''] }),
   attachments: Type.Array(Attachment),
   rawUrl: nullableText({
     format: 'uri',
     description: 'The original message; null when its bytes were not kept.',
+    examples: ['https://mail.example.com/v1/messages/019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18/raw'],
   }),
   status: MessageStatus,
   category: Category,
   autoReplyable: Type.Boolean({
     description: 'Whether a person, or another agent, wrote it; never answer the rest automatically.',
+    examples: [true],
   }),
   verdict: VerdictName,
   authentication: Authentication,
   replyText: nullableText({
     description:
       'Inbound: what the sender wrote anew, without quoted history and signature; of a message that is nothing but a quote, all of it. Null for outbound.',
+    examples: ['Three euros.'],
   }),
   otp: nullableText({
     description:
@@ -82,6 +102,7 @@ export const Message = shape({
   }),
   links: Type.Array(shape({ url: Type.String(), text: Type.String() }), {
     maxItems: limits.links,
+    examples: [[]],
     description: 'Inbound: the web links outside of quotes, each once, and what each stands under.',
   }),
   createdAt: Instant,
@@ -91,22 +112,27 @@ export type Message = Type.Static<typeof Message>
 export const Delivery = shape(
   {
     id: Id,
-    recipient: Type.String(),
+    recipient: Type.String({ examples: ['bob@example.net'] }),
     purpose: oneOf(['send', 'forward'], {
+      examples: ['send'],
       description: 'forward: a copy of an inbound message to the address that forwardTo of the inbox names.',
     }),
-    state: oneOf(['queued', 'deferred', 'delivered', 'failed', 'held', 'cancelled']),
+    state: oneOf(['queued', 'deferred', 'delivered', 'failed', 'held', 'cancelled'], {
+      examples: ['delivered'],
+    }),
     captured: Type.Boolean({
       description:
         'True when the message was kept on this machine instead of sent (delivery.mode = "capture").',
+      examples: [false],
     }),
-    attempts: Type.Integer({ minimum: 0 }),
-    replyCode: Type.Unsafe<number | null>({ type: ['integer', 'null'] }),
-    replyEnhanced: nullableText(),
+    attempts: Type.Integer({ minimum: 0, examples: [1] }),
+    replyCode: Type.Unsafe<number | null>({ type: ['integer', 'null'], examples: [250] }),
+    replyEnhanced: nullableText({ examples: ['2.0.0'] }),
     replyText: nullableText({
       description: 'What the other side said last, or what happened in plain words.',
+      examples: ['Ok: queued as 4F1B2'],
     }),
-    remoteHost: nullableText(),
+    remoteHost: nullableText({ examples: ['mx.example.net'] }),
     nextAttemptAt: nullableText({ format: 'date-time' }),
     createdAt: Instant,
     updatedAt: Instant,

@@ -19,6 +19,7 @@ const value = Type.String({
   maxLength: limits.policyValueLength,
   description:
     'An address; example.com, @example.com or *@example.com for that exact domain; *.example.com for it and every subdomain.',
+  examples: ['*.example.com'],
 })
 
 export const PolicyRule = shape(
@@ -28,6 +29,7 @@ export const PolicyRule = shape(
 export type PolicyRule = Type.Static<typeof PolicyRule>
 
 export const KeyScope = Type.Unsafe<'account' | { podId: string; inboxId: string | null }>({
+  examples: ['account'],
   oneOf: [
     { const: 'account' },
     {
@@ -43,8 +45,9 @@ export type KeyScope = Type.Static<typeof KeyScope>
 const PolicyOfDirection = shape({
   mode: PolicyMode,
   effectiveMode: oneOf(['none', 'allowlist'], { description: 'The mode in force after inheritance.' }),
-  rules: Type.Array(PolicyRule),
+  rules: Type.Array(PolicyRule, { examples: [[]] }),
   inheritedRules: Type.Array(PolicyRule, {
+    examples: [[]],
     description: 'The rules of the pod and the account that are in force here too.',
   }),
 })
@@ -56,10 +59,13 @@ export const Policy = shape(
 )
 export type Policy = Type.Static<typeof Policy>
 
-const replacement = shape({
-  mode: PolicyMode,
-  rules: Type.Array(shape({ type: RuleType, value }), { maxItems: limits.policyRules }),
-})
+const replacement = shape(
+  {
+    mode: PolicyMode,
+    rules: Type.Array(shape({ type: RuleType, value }), { maxItems: limits.policyRules }),
+  },
+  { examples: [{ mode: 'allowlist', rules: [{ type: 'allow', value: '*.example.com' }] }] },
+)
 export const PolicyReplacement = shape({
   inbound: Type.Optional(replacement),
   outbound: Type.Optional(replacement),
@@ -82,13 +88,20 @@ export const PolicyAuditEntry = shape(
     inboxId: nullableText({ description: 'The inbox that it is about.' }),
     action: PolicyAction,
     direction: PolicyDirection,
-    mode: nullableOneOf(['none', 'allowlist', 'inherit'], { description: 'The mode that was set.' }),
-    type: nullableOneOf(['allow', 'block'], { description: 'Of the rule that changed or that refused.' }),
+    mode: nullableOneOf(['none', 'allowlist', 'inherit'], {
+      description: 'The mode that was set.',
+      examples: ['allowlist'],
+    }),
+    type: nullableOneOf(['allow', 'block'], {
+      description: 'Of the rule that changed or that refused.',
+      examples: [null],
+    }),
     value: nullableText({ description: 'Of the rule that changed or that refused.' }),
     ruleId: nullableText(),
     address: nullableText({ description: 'The sender or recipient that was refused.' }),
     reason: nullableOneOf(['blocked', 'not_allowed', 'unauthenticated'], {
       description: 'Why it was refused.',
+      examples: [null],
     }),
     keyId: nullableText({
       description: 'The key that was used; null for the operator and for inbound mail.',

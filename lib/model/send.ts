@@ -2,15 +2,23 @@ import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { Id, oneOf, shape } from './shape.ts'
 
-const address = Type.String({ format: 'email', maxLength: 320 })
+const address = Type.String({ format: 'email', maxLength: 320, examples: ['bob@example.net'] })
 const addresses = Type.Array(address, { maxItems: limits.sendRecipients })
 
 export const AttachmentUpload = shape({
-  filename: Type.String({ minLength: 1, maxLength: limits.filenameLength }),
+  filename: Type.String({ minLength: 1, maxLength: limits.filenameLength, examples: ['report.txt'] }),
   contentType: Type.Optional(
-    Type.String({ maxLength: 255, description: 'application/octet-stream when omitted.' }),
+    Type.String({
+      maxLength: 255,
+      description: 'application/octet-stream when omitted.',
+      examples: ['text/plain'],
+    }),
   ),
-  content: Type.String({ contentEncoding: 'base64', description: 'The bytes in base64.' }),
+  content: Type.String({
+    contentEncoding: 'base64',
+    description: 'The bytes in base64.',
+    examples: ['U2V2ZW50eS10d28gdG9ucy4K'],
+  }),
 })
 export type AttachmentUpload = Type.Static<typeof AttachmentUpload>
 
@@ -20,12 +28,14 @@ export const SendRequest = shape({
     minLength: 1,
     maxLength: limits.sendBodyLength,
     description: 'Plain text or HTML; HTML is recognised, and a text part is made for it.',
+    examples: ['Hello Bob,\n\nhow much is the fish?'],
   }),
   subject: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: limits.subjectLength,
       description: "Required for a new thread; in a reply the thread's subject with Re: when omitted.",
+      examples: ['The fish'],
     }),
   ),
   bodyHtml: Type.Optional(
@@ -54,7 +64,10 @@ export type SendRequest = Type.Static<typeof SendRequest>
 export const SendResult = shape({
   messageId: Id,
   threadId: Id,
-  providerMessageId: Type.String({ description: 'The Message-ID header, with angle brackets.' }),
+  providerMessageId: Type.String({
+    description: 'The Message-ID header, with angle brackets.',
+    examples: ['<019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18@example.com>'],
+  }),
   status: oneOf(['pending', 'sent', 'failed']),
 })
 export type SendResult = Type.Static<typeof SendResult>

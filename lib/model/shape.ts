@@ -29,11 +29,19 @@ export function nullableOneOf<const Words extends readonly string[]>(
   return Type.Unsafe<Words[number] | null>({ type: ['string', 'null'], enum: [...words, null], ...options })
 }
 
-export const Id = Type.String({ format: 'uuid', description: 'UUID, ordered by time.' })
+export const Id = Type.String({
+  format: 'uuid',
+  description: 'UUID, ordered by time.',
+  examples: ['019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18'],
+})
 
-export const Instant = Type.String({ format: 'date-time', description: 'ISO 8601 with milliseconds and Z.' })
+export const Instant = Type.String({
+  format: 'date-time',
+  description: 'ISO 8601 with milliseconds and Z.',
+  examples: ['2026-11-21T09:30:00.000Z'],
+})
 
 /** A page of `data` and how many there are in all. */
 export function pageOf<Item extends TSchema>(item: Item) {
-  return shape({ data: Type.Array(item), total: Type.Integer({ minimum: 0 }) })
+  return shape({ data: Type.Array(item), total: Type.Integer({ minimum: 0, examples: [1] }) })
 }

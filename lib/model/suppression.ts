@@ -8,6 +8,7 @@ export type SuppressionReason = Type.Static<typeof SuppressionReason>
 const evidence = nullableText({
   maxLength: limits.evidenceLength,
   description: 'Why: what the other side said, or a note.',
+  examples: ['550 5.1.1 no such user'],
 })
 const expiresAt = Type.Unsafe<string | null>({
   type: ['string', 'null'],
@@ -17,7 +18,7 @@ const expiresAt = Type.Unsafe<string | null>({
 
 export const Suppression = shape(
   {
-    recipient: Type.String({ format: 'email' }),
+    recipient: Type.String({ format: 'email', examples: ['gone@example.net'] }),
     reason: SuppressionReason,
     evidence,
     messageId: nullableText({ description: 'The message that came back.' }),
@@ -29,7 +30,7 @@ export const Suppression = shape(
 export type Suppression = Type.Static<typeof Suppression>
 
 export const SuppressionCreation = shape({
-  recipient: Type.String({ format: 'email', maxLength: 320 }),
+  recipient: Type.String({ format: 'email', maxLength: 320, examples: ['gone@example.net'] }),
   reason: Type.Optional(SuppressionReason),
   evidence: Type.Optional(evidence),
   expiresAt: Type.Optional(expiresAt),

@@ -12,8 +12,12 @@ export const Me = shape(
 export type Me = Type.Static<typeof Me>
 
 const counted = {
-  used: Type.Integer({ minimum: 0 }),
-  limit: Type.Unsafe<number | null>({ type: ['integer', 'null'], description: 'null: no limit.' }),
+  used: Type.Integer({ minimum: 0, examples: [3] }),
+  limit: Type.Unsafe<number | null>({
+    type: ['integer', 'null'],
+    description: 'null: no limit.',
+    examples: [100],
+  }),
 }
 const Quota = shape({ ...counted, resetsAt: Instant }, { description: 'What counts against a limit.' })
 const nullable = <Schema extends Type.TSchema>(schema: Schema, description: string) =>

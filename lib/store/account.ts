@@ -1,10 +1,11 @@
-import type { Db } from './dialect.ts'
+import { type Db, keptQuery } from './dialect.ts'
 import { insertRow } from './insert.ts'
 import type { AccountRow } from './tables.ts'
 
-export async function findAccount(db: Db): Promise<AccountRow | undefined> {
-  return db.selectFrom('account').selectAll().executeTakeFirst()
+export function findAccount(db: Db): Promise<AccountRow | undefined> {
+  return account(db)
 }
+const account = keptQuery<AccountRow>(db => db.selectFrom('account').selectAll())
 
 export async function insertAccount(db: Db, row: AccountRow): Promise<void> {
   await insertRow(db, 'account', row)

@@ -11,21 +11,44 @@ export function dialectOf(db: Db): DialectName {
   return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
 }
 
+type Value = string | number
+
+/** Runs a composed query at once. A database in this process has no use for what kysely does about a connection. */
+type DirectRead = (sql: string, values: readonly Value[]) => unknown[]
+const directReads = new WeakMap<Db, DirectRead>()
+
+/** Has the kept queries on `db` run by `read`. */
+export function readDirectly(db: Db, read: DirectRead): void {
+  directReads.set(db, read)
+}
+
 /**
- * A query for one row that most requests make, built once: building costs as much as SQLite needs to answer it.
+ * A query that most requests make, built once: building costs as much as SQLite needs to answer it.
  * @param build with any values in the places of those that each call gives, in their order
  */
-export function keptQuery<Row>(
+export function keptRows<Row>(
   build: (db: Db) => Compilable<Row>,
-): (db: Db, ...values: string[]) => Promise<Row | undefined> {
+): (db: Db, ...values: Value[]) => Promise<Row[]> {
   const kept = new Map<DialectName, CompiledQuery<Row>>()
   return async (db, ...values) => {
-    const dialect = dialectOf(db)
-    const compiled = kept.get(dialect) ?? build(db).compile()
-    kept.set(dialect, compiled)
-    const { rows } = await db.executeQuery<Row>({ ...compiled, parameters: values })
-    return rows[0]
+    const read = directReads.get(db)
+    const dialect = read ? 'sqlite' : dialectOf(db)
+    let compiled = kept.get(dialect)
+    if (!compiled) {
+      compiled = build(db).compile()
+      kept.set(dialect, compiled)
+    }
+    if (read) return read(compiled.sql, values) as Row[]
+    return (await db.executeQuery<Row>({ ...compiled, parameters: values })).rows
   }
+}
+
+/** The same for one row. */
+export function keptQuery<Row>(
+  build: (db: Db) => Compilable<Row>,
+): (db: Db, ...values: Value[]) => Promise<Row | undefined> {
+  const rows = keptRows(build)
+  return async (db, ...values) => (await rows(db, ...values))[0]
 }
 
 /** What stands between `-- only on <dialect>` and `-- end only` is for that one alone. */

@@ -1,9 +1,9 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect.ts'
+import { type Db, keptRows } from './dialect.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
 import { insertRow } from './insert.ts'
 import { indexMessage } from './search-index.ts'
-import type { MessageRow } from './tables.ts'
+import type { InboxRow, MessageRow } from './tables.ts'
 
 export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
   const inbox = await findInbox(db, row.inboxId)
@@ -19,27 +19,30 @@ export async function findMessage(db: Db, id: string): Promise<MessageRow | unde
 /** Newest first; both directions, or one. */
 export async function listInboxMessages(
   db: Db,
-  inboxId: string,
+  inbox: Pick<InboxRow, 'id' | 'inboundCount' | 'outboundCount'>,
   filter: { direction: 'inbound' | 'outbound' | undefined },
   page: Page,
 ): Promise<Listed<MessageRow>> {
-  // The offset is walked on the index alone; only the rows of the page, with their bodies, are read.
-  let ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
-  if (filter.direction) ids = ids.where('direction', '=', filter.direction)
-  const rows = await db
+  const { direction } = filter
+  const rows = await (direction
+    ? messagesOfDirection(db, inbox.id, direction, page.limit, page.offset)
+    : messagesOfInbox(db, inbox.id, page.limit, page.offset))
+  const inbound = direction === 'outbound' ? 0 : inbox.inboundCount
+  const outbound = direction === 'inbound' ? 0 : inbox.outboundCount
+  return { rows, total: inbound + outbound }
+}
+const messagesOfInbox = keptRows<MessageRow>(db => pageOfMessages(db, false))
+const messagesOfDirection = keptRows<MessageRow>(db => pageOfMessages(db, true))
+
+/** The offset is walked on the index alone; only the rows of the page, with their bodies, are read. */
+function pageOfMessages(db: Db, hasDirection: boolean) {
+  let ids = db.selectFrom('message').select('id').where('inboxId', '=', '')
+  if (hasDirection) ids = ids.where('direction', '=', '')
+  return db
     .selectFrom('message')
     .selectAll()
-    .where('id', 'in', ids.orderBy('id', 'desc').limit(page.limit).offset(page.offset))
+    .where('id', 'in', ids.orderBy('id', 'desc').limit(1).offset(1))
     .orderBy('id', 'desc')
-    .execute()
-  const counts = await db
-    .selectFrom('inbox')
-    .select(['inboundCount', 'outboundCount'])
-    .where('id', '=', inboxId)
-    .executeTakeFirst()
-  const inbound = filter.direction === 'outbound' ? 0 : (counts?.inboundCount ?? 0)
-  const outbound = filter.direction === 'inbound' ? 0 : (counts?.outboundCount ?? 0)
-  return { rows, total: inbound + outbound }
 }
 
 /** Oldest first, at most `limit`: the newest ones when the thread has more. */

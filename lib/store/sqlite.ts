@@ -2,7 +2,7 @@ import { closeSync, fdatasync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
-import type { Db } from './dialect.ts'
+import { type Db, readDirectly } from './dialect.ts'
 import type { CommitTarget } from './group-commit.ts'
 import type { Tables } from './tables.ts'
 
@@ -25,7 +25,9 @@ const statementsKept = 500
 
 /** Opens a connection that sees what is committed. The file must be there. */
 export function openSqliteReader(path: string): SqliteReader {
-  return useConnection(new Database(path, { timeout: busyTimeoutMs, readonly: true }))
+  const used = useConnection(new Database(path, { timeout: busyTimeoutMs, readonly: true }))
+  readDirectly(used.db, (sql, values) => used.prepare(sql).all(...values))
+  return used
 }
 
 /**

@@ -1,20 +1,28 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
+import Type from 'typebox'
 import { operations } from '../../lib/api/index.ts'
+import { openApiDocument } from '../../lib/api/openapi.ts'
 import { problemsOf } from '../../lib/api/operation.ts'
 import { nameOf, type ProblemCode, problems, statusOf } from '../../lib/base/problem.ts'
 import { startApi } from '../support/api-app.ts'
 
 interface Parameter {
   readonly name: string
+  readonly description?: string
   readonly in: string
   readonly required: boolean
   readonly schema: object
 }
 
 interface Content {
-  readonly [type: string]: { readonly schema: object }
+  readonly [type: string]: {
+    readonly schema: object
+    readonly example?: unknown
+    readonly examples?: Readonly<Record<string, { readonly $ref: string }>>
+  }
 }
 
 interface Described {
@@ -24,7 +32,9 @@ interface Described {
   readonly security: readonly Record<string, readonly string[]>[]
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Content }
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly headers?: object; readonly content?: Content }>
+  >
 }
 
 t.test('the OpenAPI document', async t => {
@@ -71,11 +81,16 @@ t.test('the OpenAPI document', async t => {
         t.ok(['path', 'query', 'header'].includes(each.in))
         t.ok(each.in !== 'path' || each.required)
         t.type(each.schema, 'object')
+        if (each.in === 'path') t.match(each.description, /./, `${path} says what ${each.name} is`)
       }
       for (const [status, response] of Object.entries(one.responses)) {
         t.match(status, /^[2345]\d\d$/)
         t.match(response.description, /./)
         t.equal(response.content === undefined, status === '204')
+        t.strictSame(
+          response.headers,
+          status === '429' ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : undefined,
+        )
       }
     }
   })
@@ -114,12 +129,77 @@ t.test('the OpenAPI document', async t => {
         t.match(responses[String(statusOf(code))]?.description, `\`${nameOf(code)}\``, `${one.id} ${code}`)
       }
       t.equal(requestBody?.required, one.body ? true : undefined)
-      t.equal(security.length === 0, one.access === 'anyone')
+      // With either: the signed URL of an attachment, or a key.
+      const open = one.id === 'downloadAttachment' ? [{}, { key: [] }] : []
+      t.strictSame(security, one.access === 'anyone' ? open : [{ key: [] }])
       const query = (parameters ?? []).filter(each => each.in === 'query').map(each => each.name)
       t.strictSame(query, Object.keys(one.query?.properties ?? {}))
     }
     const names = (Object.keys(problems) as ProblemCode[]).map(nameOf)
     t.strictSame(document.components.schemas.Error.properties.error.enum, [...new Set(names)])
+  })
+
+  await t.test('shows an example of every body, each of the form that it is an example of', async t => {
+    const ajv = new Ajv2020({ strict: false })
+    addFormats.default(ajv)
+    ajv.addFormat('binary', true)
+    ajv.addSchema(document, 'document')
+    const isError = ajv.compile({ $ref: 'document#/components/schemas/Error' })
+    let shown = 0
+    for (const { one } of described) {
+      const bodies = [one.requestBody, ...Object.values(one.responses)].flatMap(each =>
+        Object.values(each?.content ?? {}),
+      )
+      for (const { schema, example, examples } of bodies) {
+        shown++
+        if (!examples) {
+          t.not(example, undefined, `${one.operationId} has an example`)
+          const isValid = ajv.compile(schema)
+          t.ok(isValid(example), `${one.operationId}: ${ajv.errorsText(isValid.errors)}`)
+          continue
+        }
+        t.ok(Object.keys(examples).length > 0)
+        for (const { $ref } of Object.values(examples)) {
+          const { value } = document.components.examples[$ref.split('/').at(-1)!]
+          t.ok(isError(value), $ref)
+        }
+      }
+    }
+    t.ok(shown > 300)
+  })
+
+  await t.test('is found to be right by a validator that others use', async t => {
+    const config = await createConfig({
+      extends: ['recommended-strict'],
+      rules: {
+        // The names of the tags say it.
+        'tag-description': 'off',
+        // The server of a test is on loopback.
+        'no-server-example.com': 'off',
+      },
+    })
+    const faultsOf = async (source: string) =>
+      (await lintFromString({ source, config })).map(
+        each => `${each.ruleId}: ${each.message} (${each.location[0]?.pointer})`,
+      )
+    t.strictSame(await faultsOf(JSON.stringify(document)), [])
+    const broken = { ...document, info: { ...document.info, title: undefined } }
+    t.match(await faultsOf(JSON.stringify(broken)), [/^struct: /])
+
+    const webhook = {
+      name: 'message.received',
+      summary: 'Mail came.',
+      body: Type.Object({ event: Type.Literal('message.received') }),
+    }
+    const withWebhook = openApiDocument(operations, [webhook], baseUrl)
+    t.strictSame(await faultsOf(JSON.stringify(withWebhook)), [])
+    t.match(withWebhook.webhooks, {
+      'message.received': {
+        post: {
+          requestBody: { content: { 'application/json': { example: { event: 'message.received' } } } },
+        },
+      },
+    })
   })
   t.strictSame(faults, [])
 })

@@ -132,6 +132,7 @@ t.test('requests of a strange form', async t => {
     for (const [line, status] of [
       ['GET http://elsewhere.example/v1/inboxes?limit=0 HTTP/1.1', 200],
       ['GET /v1/inboxes?limit=0 HTTP/1.0', 200],
+      ['GET /v1/inboxes?limit=0 HTTP/1.1\r\nExpect: a-miracle', 200],
       ['GET *?limit=0 HTTP/1.1', 404],
       ['OPTIONS * HTTP/1.1', 404],
       ['GET //v1/inboxes HTTP/1.1', 404],

@@ -32,7 +32,6 @@ const places: Record<string, readonly string[]> = {
   'html-to-text': ['lib/mail/html'],
   htmlparser2: ['lib/mail/html'],
   koa: ['lib/http/'],
-  '@koa/router': ['lib/http/router.ts'],
   '@koa/bodyparser': ['lib/http/body.ts'],
   'ipaddr.js': ['lib/http/client-address.ts', 'lib/config/', 'lib/courier/address-guard.ts'],
   undici: ['lib/courier/webhook-connection.ts'],

@@ -103,7 +103,7 @@ ${settings.toml ?? ''}`,
   const { port } = await door.listen('127.0.0.1', 0)
   baseUrl = `http://127.0.0.1:${port}`
   const token = tokenBefore ?? (await createKey(app, operator, { account: true }, null)).token
-  const check = createContract(operations, openApiDocument(operations, baseUrl))
+  const check = createContract(operations, openApiDocument(operations, [], baseUrl))
   const apiWith = (key: string | undefined) => apiOf(baseUrl, key, check)
   let stopped: Promise<void> | undefined
   let closed: Promise<void> | undefined

@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises'
+import { sha256Hex } from '../base/secret.ts'
+import type { Page, PageAnswer } from './page.ts'
+
+/** The files of Swagger UI that its page needs; the package has no more that is served. */
+const files = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+} as const
+
+/** Addresses are relative, so that the page works below any prefix that a proxy gives it. */
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>mailboxd API</title>
+<link rel="icon" type="image/png" href="docs/favicon-32x32.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="docs"><p>This page needs JavaScript. The same is said by <a href="v1/openapi.json">v1/openapi.json</a>.</p></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`
+
+/** No validatorUrl: it would send the document to a host of Swagger's. */
+const start = `SwaggerUIBundle({
+  url: 'v1/openapi.json',
+  dom_id: '#docs',
+  deepLinking: true,
+  defaultModelsExpandDepth: -1,
+  validatorUrl: null,
+})
+`
+
+/** Swagger UI sets style attributes, and its style sheet has images in it. */
+const allows = "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+
+/** The page on which people read the OpenAPI document and try it, and what it loads. */
+export const docsPages: readonly Page[] = [
+  { method: 'get', path: '/docs', handle: async () => ({ body: page, etag: sha256Hex(page), allows }) },
+  {
+    method: 'get',
+    path: '/docs/start.js',
+    handle: async () => ({
+      contentType: files['swagger-ui-bundle.js'],
+      body: start,
+      etag: sha256Hex(start),
+    }),
+  },
+  ...Object.entries(files).map(([name, contentType]) => filePage(name, contentType)),
+]
+
+/** Read when it is first asked for, and kept. */
+function filePage(name: string, contentType: string): Page {
+  let read: Promise<PageAnswer> | undefined
+  return {
+    method: 'get',
+    path: `/docs/${name}`,
+    handle() {
+      read ??= readPackageFile(name).then(body => ({ contentType, body, etag: sha256Hex(body) }))
+      return read
+    },
+  }
+}
+
+function readPackageFile(name: string): Promise<Buffer> {
+  return readFile(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)))
+}

@@ -1,0 +1,5 @@
+import { docsPages } from './docs.ts'
+import type { Page } from './page.ts'
+
+/** Everything that is served and is no operation. */
+export const pages: readonly Page[] = [...docsPages]
