@@ -1,6 +1,7 @@
+import Router, { type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
-import type { Context } from 'koa'
-import type { Download, Operation } from '../api/operation.ts'
+import type { Context, Middleware } from 'koa'
+import type { Download, Method, Operation } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { type Caller, requireAccess } from '../core/caller.ts'
@@ -10,7 +11,6 @@ import { answerDownload } from './download.ts'
 import { answerJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
-import { createRoutes } from './routes.ts'
 import type { Throttle } from './throttle.ts'
 import { compileValidator } from './validate.ts'
 
@@ -27,23 +27,70 @@ export interface RouterParts {
   readonly stopping: AbortSignal
 }
 
+type Handler = RouterMiddleware
 type Params = Readonly<Record<string, string>>
-type Handler = (context: Context, params: Params) => Promise<void>
+
+/** The routes of one resource; a request is matched with these alone and not with all sixty. */
+interface Resource {
+  readonly router: Router
+  /** The methods of each path. */
+  readonly methods: Map<string, string[]>
+}
 
 /** Gives `koa` the routes of all operations and pages; 404 and 405 for what is none of them. */
 export function useRoutes(koa: Koa, parts: RouterParts): void {
-  const routes = createRoutes<Handler>()
-  for (const one of parts.operations) routes.add(one.method, one.path, handlerOf(parts, one))
+  const resources = new Map<string, Resource>()
+  const add = (method: Method, declared: string, handler: Handler, strict = false) => {
+    const path = declared.replaceAll(/\{(\w+)\}/g, ':$1')
+    const name = resourceOf(path)
+    const { router, methods } = resources.get(name) ?? {
+      router: new Router({ sensitive: true }),
+      methods: new Map<string, string[]>(),
+    }
+    resources.set(name, { router, methods })
+    router.register(path, [method], handler, { strict })
+    const allowed = method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]
+    methods.set(path, [...(methods.get(path) ?? []), ...allowed])
+  }
+  for (const one of parts.operations) add(one.method, one.path, handlerOf(parts, one))
   // With a slash at its end another address is meant by what a page refers to.
-  for (const page of parts.pages) routes.add(page.method, page.path, pageHandler(parts.app, page), true)
+  for (const page of parts.pages) add(page.method, page.path, pageHandler(parts.app, page), true)
+
+  const dispatchers = new Map(
+    [...resources].map(([name, { router, methods }]) => {
+      const dispatch = router.routes() as unknown as Middleware
+      return [name, (context: Context) => dispatch(context, () => refuse(context, router, methods))]
+    }),
+  )
   koa.use(context => {
     if (parts.stopping.aborted) throw new Problem('unavailable')
-    const found = routes.find(context.method, context.path)
-    if (!found) throw new Problem('not_found', `There is nothing at ${context.path}.`)
-    if ('target' in found) return found.target(context, found.params)
-    context.set('Allow', found.allowed.join(', '))
-    throw new Problem('method_not_allowed')
+    const dispatch = dispatchers.get(resourceOf(context.path))
+    if (!dispatch) throw nothingAt(context.path)
+    return dispatch(context)
   })
+}
+
+/** The first segment of a path, or the one after /v1. */
+function resourceOf(path: string): string {
+  const [, first = '', second = ''] = path.split('/', 3)
+  return first === 'v1' ? second : first
+}
+
+function nothingAt(path: string): Problem {
+  return new Problem('not_found', `There is nothing at ${path}.`)
+}
+
+async function refuse(
+  context: Context,
+  router: Router,
+  methods: ReadonlyMap<string, readonly string[]>,
+): Promise<void> {
+  const allowed = new Set(
+    router.match(context.path, context.method).path.flatMap(layer => methods.get(String(layer.path)) ?? []),
+  )
+  if (allowed.size === 0) throw nothingAt(context.path)
+  context.set('Allow', [...allowed].join(', '))
+  throw new Problem('method_not_allowed')
 }
 
 function pageHandler(app: App, page: Page): Handler {
@@ -90,9 +137,9 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     else answerJson(context, answer)
   }
 
-  return async (context, params) => {
+  return async context => {
     try {
-      await handle(context, params)
+      await handle(context, context.params)
     } catch (error) {
       if (error instanceof Problem && error.code === 'unauthorized') {
         takeOrRefuse(parts.perAddress, parts.clientAddress(context))

@@ -31,6 +31,7 @@ const places: Record<string, readonly string[]> = {
   tldts: ['lib/mail/registrable-domain.ts'],
   'html-to-text': ['lib/mail/html'],
   htmlparser2: ['lib/mail/html'],
+  '@koa/router': ['lib/http/router.ts'],
   koa: ['lib/http/'],
   '@koa/bodyparser': ['lib/http/body.ts'],
   'ipaddr.js': ['lib/http/client-address.ts', 'lib/config/', 'lib/courier/address-guard.ts'],
