@@ -33,7 +33,7 @@ const places: Record<string, readonly string[]> = {
   htmlparser2: ['lib/mail/html'],
   koa: ['lib/http/'],
   '@koa/bodyparser': ['lib/http/body.ts'],
-  'ipaddr.js': ['lib/http/client-address.ts', 'lib/config/'],
+  'ipaddr.js': ['lib/base/network.ts', 'lib/http/client-address.ts', 'lib/config/'],
   ajv: ['lib/http/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],
   'node-cron': ['lib/upkeep.ts'],
