@@ -14,6 +14,11 @@ export interface Store {
    * handle that it is given may be awaited in it, and it may be done more than once (PostgreSQL, on a conflict).
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>
+  /**
+   * Another number than before when anything was committed since, by this process or another: what was read after the
+   * one is good as long as it is the same. Undefined where the database has none.
+   */
+  version(): number | undefined
   /** Waits for the writes under way, then closes. */
   close(): Promise<void>
 }
@@ -41,6 +46,7 @@ function sqliteStore(path: string): Store {
   return {
     dialect: 'sqlite',
     read: reader.db,
+    version: reader.version,
     write: group.write,
     async close() {
       await group.idle()
@@ -52,5 +58,11 @@ function sqliteStore(path: string): Store {
 
 function postgresStore(url: string): Store {
   const pool = openPostgres(url)
-  return { dialect: 'postgres', read: pool.db, write: pool.write, close: pool.close }
+  return {
+    dialect: 'postgres',
+    read: pool.db,
+    write: pool.write,
+    version: () => undefined,
+    close: pool.close,
+  }
 }
