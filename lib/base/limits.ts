@@ -8,6 +8,8 @@ export const limits = {
   pageSizeMax: 100,
   /** Active keys of a pod, and of an inbox. */
   apiKeysPerScope: 20,
+  /** Keys whose holders are remembered as long as nothing is committed. */
+  keysKnown: 10_000,
   /** Sender rules of one scope in one direction. */
   policyRules: 1000,
   /** The text of a rule: an address, or a domain with `*@` before it. */

@@ -82,7 +82,7 @@ export const settings = Type.Object(
         minimum: 1,
         maximum: 10_000,
         unit: 'connections',
-        description: 'The most connections at one time from one address (421 above it).',
+        description: 'The most connections at one time from one address, or one /64 of IPv6 (421 above it).',
       }),
       session_timeout: duration(['1s', '1d'], {
         default: '30m',

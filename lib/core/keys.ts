@@ -13,7 +13,7 @@ import { getPodRow } from './pods.ts'
 
 const tokenPrefixLength = 8
 /** `lastUsedAt` is exact to this; a busy key must not cost a write for each request. */
-const lastUsedMs = 60_000
+const lastUsedExactMs = 60_000
 
 function present(row: ApiKeyRow): ApiKey {
   const { id, name, podId, inboxId, tokenPrefix, last4, createdAt, lastUsedAt } = row
@@ -99,16 +99,63 @@ function noSuchKey(): Problem {
   return new Problem('not_found', 'There is no such active key.')
 }
 
-/** Who holds this token; undefined when nobody does or the key was revoked. Read from the database at every request. */
+/** Who holds a key that is active. */
+interface Holder {
+  readonly caller: Caller & { readonly keyId: string }
+  /** Undefined: never used. */
+  readonly lastUsedMs: number | undefined
+}
+
+/** The holders that were looked up since the last commit of any process; the next one could be a revocation. */
+interface KnownHolders {
+  version: number
+  readonly byToken: Map<string, Holder>
+}
+const knownHolders = new WeakMap<App['store'], KnownHolders>()
+
+/** Who holds this token; undefined when nobody does or the key was revoked, which counts from its commit on. */
 export async function findCaller(app: App, token: string): Promise<Caller | undefined> {
-  const row = await keys.findApiKeyByHash(app.store.read, sha256Hex(token))
-  if (!row || row.revokedAt !== null) return undefined
+  const holder = await findHolder(app, token)
+  if (!holder) return undefined
+  const { caller, lastUsedMs } = holder
   const now = app.clock.now()
-  if (row.lastUsedAt === null || now.getTime() - Date.parse(row.lastUsedAt) >= lastUsedMs) {
+  if (lastUsedMs === undefined || now.getTime() - lastUsedMs >= lastUsedExactMs) {
     // Not waited for: the request does not depend on it.
     app.store
-      .write(db => keys.touchApiKey(db, row.id, now.toISOString()))
-      .catch(error => app.log.warn({ err: error, keyId: row.id }, 'use of a key not noted'))
+      .write(db => keys.touchApiKey(db, caller.keyId, now.toISOString()))
+      .catch(error => app.log.warn({ err: error, keyId: caller.keyId }, 'use of a key not noted'))
   }
-  return { keyId: row.id, podId: row.podId, inboxId: row.inboxId }
+  return caller
+}
+
+/** Asked of the database, unless nothing was committed since it was: that is asked at every request. */
+async function findHolder({ store }: App, token: string): Promise<Holder | undefined> {
+  // Before the row is read, which may be newer than that and never older.
+  const version = store.version()
+  const known = version === undefined ? undefined : holdersOf(store, version)
+  const remembered = known?.byToken.get(token)
+  if (remembered) return remembered
+  const row = await keys.findApiKeyByHash(store.read, sha256Hex(token))
+  if (!row || row.revokedAt !== null) return undefined
+  const holder: Holder = {
+    caller: { keyId: row.id, podId: row.podId, inboxId: row.inboxId },
+    lastUsedMs: row.lastUsedAt === null ? undefined : Date.parse(row.lastUsedAt),
+  }
+  if (known && known.version === version && known.byToken.size < limits.keysKnown) {
+    known.byToken.set(token, holder)
+  }
+  return holder
+}
+
+function holdersOf(store: App['store'], version: number): KnownHolders {
+  let known = knownHolders.get(store)
+  if (!known) {
+    known = { version, byToken: new Map() }
+    knownHolders.set(store, known)
+  }
+  if (known.version !== version) {
+    known.byToken.clear()
+    known.version = version
+  }
+  return known
 }

@@ -43,7 +43,7 @@ export async function listPods(app: App, caller: Caller, page: Page): Promise<Li
   return { rows: rows.map(present), total }
 }
 
-/** @throws Problem `client_id_taken` */
+/** @throws Problem `client_id_taken`, `invalid_request` */
 export async function createPod(app: App, request: PodChange): Promise<Pod> {
   const row: PodRow = {
     id: app.ids.next(),
@@ -60,7 +60,7 @@ export async function createPod(app: App, request: PodChange): Promise<Pod> {
   return present(row)
 }
 
-/** @throws Problem `not_found`, `client_id_taken` */
+/** @throws Problem `not_found`, `client_id_taken`, `invalid_request` */
 export async function changePod(
   app: App,
   caller: Caller,
@@ -78,6 +78,8 @@ export async function changePod(
 }
 
 async function requireFreeClientId(db: Db, clientId: string | null): Promise<void> {
+  // In a path it would name nothing.
+  if (clientId === '') throw new Problem('invalid_request', 'clientId has at least one character.')
   if (clientId !== null && (await pods.findPodByClientId(db, clientId))) throw new Problem('client_id_taken')
 }
 

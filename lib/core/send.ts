@@ -87,7 +87,7 @@ export async function sendNow(
     autoSubmitted: request.autoSubmitted ?? false,
   })
   const raw = await sign(app, inbox, composed.raw, date)
-  const message: Outgoing = {
+  const message: Omit<Outgoing, 'thread'> = {
     id,
     date,
     inbox,
@@ -95,15 +95,17 @@ export async function sendNow(
     body,
     rfcMessageId: composed.rfcMessageId,
     attachments: attachments.map(storedAttachment),
-    thread: reply?.thread,
     ...header,
   }
   const rawId = app.ids.next()
   const content = await keepBytes(app, rawId, raw)
   const write = async (db: Db): Promise<SendResult> => {
-    await takeSendPlaces(app, db, inbox, addressees, reply?.thread.id)
+    // They may have been deleted meanwhile.
+    await getInboxRow(db, caller, inbox.id)
+    const thread = reply && (await getThreadRow(db, caller, reply.thread.id))
+    await takeSendPlaces(app, db, inbox, addressees, thread?.id)
     await insertRaw(db, { id: rawId, sizeBytes: raw.length, content, createdAt: date.toISOString() })
-    const threadId = await writeOutgoing(app, db, message, rawId)
+    const threadId = await writeOutgoing(app, db, { ...message, thread }, rawId)
     const sent: SendResult = {
       messageId: id,
       threadId,

@@ -26,6 +26,8 @@ export function jsonBody(bytes: number): Middleware {
   const parse = bodyParser({
     enableTypes: ['json'],
     jsonLimit: bytes,
+    // What is none was refused before; by itself the parser passes over a type such as application/merge-patch+json.
+    detectJSON: () => true,
     onError(error, context) {
       // What is left of the body is read past, or the connection would stand still; Node bounds how long it may take.
       context.req.unpipe()
@@ -35,7 +37,13 @@ export function jsonBody(bytes: number): Middleware {
   })
   return async (context, next) => {
     requireJson(context)
-    await parse(context, next)
+    await parse(context, async () => {})
+    if (!context.request.rawBody) {
+      throw new Problem('invalid_request', 'A body is required; {} where nothing is to be said.', {
+        details: [{ path: '', message: 'is required' }],
+      })
+    }
+    await next()
   }
 }
 

@@ -22,6 +22,7 @@ export interface RouterParts {
   readonly perKey: Throttle
   /** For failed authentication, for each client address. */
   readonly perAddress: Throttle
+  /** Whom a request that names no caller is counted as. */
   readonly clientAddress: (context: Context) => string
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
+import { networkOf } from '../base/network.ts'
 import type { App } from '../core/app.ts'
 import { createClientAddress } from './client-address.ts'
 import { refuseMalformed } from './malformed.ts'
@@ -16,7 +17,7 @@ export interface HttpDoor {
   stop(): Promise<void>
 }
 
-/** Failed authentications a minute that one address may have. */
+/** Failed authentications a minute that one address may have, or one /64 of IPv6. */
 const failuresPerMinute = 60
 
 /** The door of the API: authenticates, validates and answers; what is asked is declared in lib/api. */
@@ -50,7 +51,7 @@ export function createHttpDoor(app: App): HttpDoor {
     pages,
     perKey: createThrottle(app.clock, app.config.http.requests_per_minute),
     perAddress: createThrottle(app.clock, failuresPerMinute),
-    clientAddress: context => addressOf(context.req),
+    clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })
   // What happens to a socket after the answer has begun (a client that goes away) is nobody's fault here.

@@ -3,6 +3,7 @@ import { limits } from '../base/limits.ts'
 import { Id, Instant, nullableText, shape } from './shape.ts'
 
 const clientId = nullableText({
+  minLength: 1,
   maxLength: limits.labelLength,
   description: "The caller's own identifier, unique in the account; usable in place of the pod's id.",
   examples: ['customer-17'],

@@ -1,4 +1,6 @@
-/** Counts what is open from each address, up to a limit. */
+import { networkOf } from '../base/network.ts'
+
+/** Counts what is open from each address, or each /64 of IPv6, up to a limit. */
 export interface AddressCount {
   /** Counts one more; false, and nothing is counted, when that is too many. */
   add(address: string): boolean
@@ -9,15 +11,17 @@ export function createAddressCount(limit: number): AddressCount {
   const counts = new Map<string, number>()
   return {
     add(address) {
-      const count = counts.get(address) ?? 0
+      const network = networkOf(address)
+      const count = counts.get(network) ?? 0
       if (count >= limit) return false
-      counts.set(address, count + 1)
+      counts.set(network, count + 1)
       return true
     },
     remove(address) {
-      const count = (counts.get(address) ?? 0) - 1
-      if (count > 0) counts.set(address, count)
-      else counts.delete(address)
+      const network = networkOf(address)
+      const count = (counts.get(network) ?? 0) - 1
+      if (count > 0) counts.set(network, count)
+      else counts.delete(network)
     },
   }
 }

@@ -22,6 +22,24 @@ export function readDirectly(db: Db, read: DirectRead): void {
   directReads.set(db, read)
 }
 
+/** Composes at the first call; gives rows at once where they are read directly. */
+function kept<Row>(
+  build: (db: Db) => Compilable<Row>,
+): (db: Db, values: readonly Value[]) => Row[] | Promise<Row[]> {
+  const queries = new Map<DialectName, CompiledQuery<Row>>()
+  return (db, values) => {
+    const read = directReads.get(db)
+    const dialect = read ? 'sqlite' : dialectOf(db)
+    let query = queries.get(dialect)
+    if (!query) {
+      query = build(db).compile()
+      queries.set(dialect, query)
+    }
+    if (read) return read(query.sql, values) as Row[]
+    return db.executeQuery<Row>({ ...query, parameters: values }).then(({ rows }) => rows)
+  }
+}
+
 /**
  * A query that most requests make, built once: building costs as much as SQLite needs to answer it.
  * @param build with any values in the places of those that each call gives, in their order
@@ -29,26 +47,16 @@ export function readDirectly(db: Db, read: DirectRead): void {
 export function keptRows<Row>(
   build: (db: Db) => Compilable<Row>,
 ): (db: Db, ...values: Value[]) => Promise<Row[]> {
-  const kept = new Map<DialectName, CompiledQuery<Row>>()
-  return async (db, ...values) => {
-    const read = directReads.get(db)
-    const dialect = read ? 'sqlite' : dialectOf(db)
-    let compiled = kept.get(dialect)
-    if (!compiled) {
-      compiled = build(db).compile()
-      kept.set(dialect, compiled)
-    }
-    if (read) return read(compiled.sql, values) as Row[]
-    return (await db.executeQuery<Row>({ ...compiled, parameters: values })).rows
-  }
+  const run = kept(build)
+  return async (db, ...values) => run(db, values)
 }
 
 /** The same for one row. */
 export function keptQuery<Row>(
   build: (db: Db) => Compilable<Row>,
 ): (db: Db, ...values: Value[]) => Promise<Row | undefined> {
-  const rows = keptRows(build)
-  return async (db, ...values) => (await rows(db, ...values))[0]
+  const run = kept(build)
+  return async (db, ...values) => (await run(db, values))[0]
 }
 
 /** What stands between `-- only on <dialect>` and `-- end only` is for that one alone. */

@@ -16,6 +16,11 @@ export interface Store {
   write<T>(work: (db: Db) => Promise<T>): Promise<T>
   /** Calls `listener` after commits that have reached the disk, before the promises of their writes are kept. */
   onCommit(listener: () => void): void
+  /**
+   * Another number than before when anything was committed since, by this process or another: what was read after the
+   * one is good as long as it is the same. Undefined where the database has none.
+   */
+  version(): number | undefined
   /** Waits for the writes under way, then closes. */
   close(): Promise<void>
 }
@@ -46,6 +51,7 @@ function sqliteStore(path: string): Store {
   return {
     dialect: 'sqlite',
     read: reader.db,
+    version: reader.version,
     write: group.write,
     onCommit: listener => void listeners.push(listener),
     async close() {
@@ -67,6 +73,7 @@ function postgresStore(url: string): Store {
       for (const listener of listeners) listener()
       return value
     },
+    version: () => undefined,
     onCommit: listener => void listeners.push(listener),
     close: pool.close,
   }

@@ -16,6 +16,11 @@ export interface SqliteReader {
 
 export interface SqliteWriter extends SqliteReader, CommitTarget {}
 
+export interface SqliteFollower extends SqliteReader {
+  /** Another number than before when anything was committed since, by whatever process. */
+  version(): number
+}
+
 /** How long a statement waits for another process (mailboxctl) that is writing. */
 const busyTimeoutMs = 5_000
 /** Pages of the log after which SQLite moves them into the file, on the event loop: seldom enough, and 16 MB at most. */
@@ -24,10 +29,13 @@ const checkpointPages = 4000
 const statementsKept = 500
 
 /** Opens a connection that sees what is committed. The file must be there. */
-export function openSqliteReader(path: string): SqliteReader {
-  const used = useConnection(new Database(path, { timeout: busyTimeoutMs, readonly: true }))
+export function openSqliteReader(path: string): SqliteFollower {
+  const connection = new Database(path, { timeout: busyTimeoutMs, readonly: true })
+  const used = useConnection(connection)
   readDirectly(used.db, (sql, values) => used.prepare(sql).all(...values))
-  return used
+  // It speaks of what other connections commit, and this one commits nothing.
+  const version = connection.prepare('pragma data_version').pluck()
+  return { ...used, version: () => version.get() as number }
 }
 
 /**

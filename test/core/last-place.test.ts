@@ -70,9 +70,12 @@ onEveryDatabase('the last messages between two inboxes', async (t, store) => {
   t.strictSame(result, { through: limits.replyLoopMessages - 1, codes: ['reply_loop'] })
 })
 
-onEveryDatabase('the last keys of a pod', async (t, store) => {
+onEveryDatabase('the last keys of a pod, and of an inbox', async (t, store) => {
   const app = await appOn(t, store, '')
   const pod = await store.read.selectFrom('pod').select('id').executeTakeFirstOrThrow()
   const result = await fiftyAtOnce(() => createKey(app, operator, { pod: pod.id }, null))
   t.strictSame(result, { through: limits.apiKeysPerScope, codes: ['api_key_limit_reached'] })
+  const inbox = (await createInbox(app, operator, {})).id
+  const ofInbox = await fiftyAtOnce(() => createKey(app, operator, { inbox }, null))
+  t.strictSame(ofInbox, { through: limits.apiKeysPerScope, codes: ['api_key_limit_reached'] })
 })

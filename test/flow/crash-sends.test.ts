@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
 import { type Answer, apiOf } from '../support/api.ts'
@@ -127,4 +129,37 @@ t.test('killed while mail goes out: what got its 200 arrives, and a repeat sends
   // What was cut off between the final dot and our note of it comes again: at most what was under way at a kill.
   t.comment(`${twice} of ${answers.size} came twice`)
   t.ok(twice <= 2 * 20, `${twice} came twice`)
+})
+
+t.test('killed after the commit and before the client has its answer: a repeat gets that answer', async t => {
+  const daemon = await startDaemon(t)
+  const { token } = await daemon.ctl('key', 'create')
+  const api = apiOf(daemon.baseUrl, String(token))
+  const inboxId = String((await api.post('/v1/inboxes', { mailboxName: 'ann' })).body.id)
+  const database = new Database(join(daemon.dataDir, 'mailboxd.sqlite'), { readonly: true })
+  t.teardown(() => database.close())
+  const kept = database.prepare('select "id" from "message" where "inboxId" = ?').pluck()
+  const key = randomUUID()
+  const letter = { to: 'bob@theirs.example', subject: 's', body: 'b' }
+
+  // Nothing is read from this connection.
+  const { port, hostname } = new URL(daemon.baseUrl)
+  const socket = connect(Number(port), hostname)
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  const body = JSON.stringify(letter)
+  socket.write(
+    `POST /v1/inboxes/${inboxId}/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nIdempotency-Key: ${key}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  await until('the commit', () => kept.all(inboxId).length === 1)
+  const [messageId] = kept.all(inboxId)
+  await daemon.end('SIGKILL')
+
+  const again = apiOf((await daemon.restart()).baseUrl, String(token))
+  const answer = await again.send(inboxId, letter, key)
+  t.match(answer, { status: 200, body: { messageId, status: 'pending' } })
+  t.strictSame((await again.send(inboxId, letter, key)).body, answer.body)
+  t.strictSame(kept.all(inboxId), [messageId], 'and nothing more was sent')
+  t.equal((await again.send(inboxId, { ...letter, body: 'other' }, key)).status, 409)
 })

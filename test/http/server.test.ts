@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { createHttpDoor } from '../../lib/http/server.ts'
 import { apiOf } from '../support/api.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { until } from '../support/until.ts'
@@ -230,6 +231,22 @@ t.test('limits of requests', async t => {
     clock.advance(1_000)
     t.equal((await wrong[0]!.get('/v1/pods')).status, 401)
   })
+})
+
+t.test('failures are counted for a /64 of IPv6, whose owner has all of its addresses', async t => {
+  const { app } = await startApi(t)
+  const http = { ...app.config.http, trusted_proxies: ['127.0.0.0/8'] }
+  const behindProxy: typeof app = Object.create(app, { config: { value: { ...app.config, http } } })
+  const door = createHttpDoor(behindProxy)
+  const { port } = await door.listen('127.0.0.1', 0)
+  t.teardown(() => door.stop())
+  const from = async (address: string) => {
+    const headers = { 'x-forwarded-for': address }
+    return (await fetch(`http://127.0.0.1:${port}/v1/pods`, { headers })).status
+  }
+  for (let host = 1; host <= 60; host++) t.equal(await from(`2001:db8:1:2::${host}`), 401)
+  t.equal(await from('2001:db8:1:2:ffff::1'), 429)
+  t.equal(await from('2001:db8:1:3::1'), 401, 'its neighbour')
 })
 
 t.test('the health of it', async t => {

@@ -34,7 +34,12 @@ const places: Record<string, readonly string[]> = {
   '@koa/router': ['lib/http/router.ts'],
   koa: ['lib/http/'],
   '@koa/bodyparser': ['lib/http/body.ts'],
-  'ipaddr.js': ['lib/http/client-address.ts', 'lib/config/', 'lib/courier/address-guard.ts'],
+  'ipaddr.js': [
+    'lib/base/network.ts',
+    'lib/http/client-address.ts',
+    'lib/config/',
+    'lib/courier/address-guard.ts',
+  ],
   undici: ['lib/courier/webhook-connection.ts'],
   ajv: ['lib/http/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],

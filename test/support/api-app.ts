@@ -18,6 +18,8 @@ import { temporaryDir } from './temporary-dir.ts'
 /** Real time that a test can move on. */
 export interface TestClock extends Clock {
   advance(ms: number): void
+  /** Stops it: from now on it moves only as it is told to. */
+  stand(): void
 }
 
 /** The API over a real database in this process: no SMTP, no queue runner, so nothing that is sent leaves `pending`. */
@@ -58,11 +60,15 @@ export async function startApi(t: Test, settings: ApiSettings = {}): Promise<Api
 
 function createClock(): TestClock {
   let ahead = 0
+  let stopped: { at: number; monotonicMs: number } | undefined
   return {
-    now: () => new Date(Date.now() + ahead),
-    monotonicMs: () => performance.now() + ahead,
+    now: () => new Date((stopped?.at ?? Date.now()) + ahead),
+    monotonicMs: () => (stopped?.monotonicMs ?? performance.now()) + ahead,
     advance(ms) {
       ahead += ms
+    },
+    stand() {
+      stopped ??= { at: Date.now(), monotonicMs: performance.now() }
     },
   }
 }
