@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { deletionOperations } from './deletion.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
+import { eventStreamOperations } from './event-stream.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
 import { messageOperations } from './messages.ts'
@@ -22,6 +23,7 @@ const declared = [
   ...deletionOperations,
   ...draftOperations,
   ...eventOperations,
+  ...eventStreamOperations,
   ...domainOperations,
   ...policyOperations,
   ...suppressionOperations,

@@ -5,12 +5,14 @@ import type { Download, Operation } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { type Caller, requireAccess } from '../core/caller.ts'
-import { callerOf } from './auth.ts'
+import type { EventFeed } from '../core/event-feed.ts'
+import { bearerToken, callerOf, queryToken } from './auth.ts'
 import { bodyBytesUnlessSaid, operationBody } from './body.ts'
 import { answerDownload } from './download.ts'
+import { answerFeed } from './feed.ts'
 import { answerJson } from './json.ts'
 import { readQuery } from './query.ts'
-import type { Throttle } from './throttle.ts'
+import { type Throttle, takeOrRefuse } from './throttle.ts'
 import { compileValidator } from './validate.ts'
 
 export interface RouterParts {
@@ -64,7 +66,10 @@ function handlersOf(parts: RouterParts, one: Operation): Handler[] {
   }
 
   const authenticate: Handler = async (context, next) => {
-    const caller = await callerOf(parts.app, context.get('authorization') || undefined)
+    const token = bearerToken(context.get('authorization'))
+    const isInQuery = token === undefined && one.takesQueryToken
+    const query = isInQuery ? queryToken(new URLSearchParams(context.querystring)) : undefined
+    const caller = await callerOf(parts.app, token ?? query)
     if (caller) takeOrRefuse(parts.perKey, caller.keyId ?? '')
     else if (one.access !== 'anyone') throw new Problem('unauthorized')
     if (caller && one.access !== 'anyone') requireAccess(caller, one.access)
@@ -88,6 +93,7 @@ function handlersOf(parts: RouterParts, one: Operation): Handler[] {
     })
     context.status = one.success.status
     if ('download' in one.success) answerDownload(context, answer as Download)
+    else if ('feed' in one.success) await answerFeed(context, one.success.feed, answer as EventFeed)
     else if (one.success.status === 204) context.body = null
     else answerJson(context, answer)
   }
@@ -115,11 +121,6 @@ function paramsOf({ params }: RouterContext<State>): Record<string, string> {
 /** Whether all that is wrong with the body may be told: a large one could have millions of faults. */
 function isSmall(context: Context): boolean {
   return (context.request.length ?? Number.POSITIVE_INFINITY) <= bodyBytesUnlessSaid
-}
-
-function takeOrRefuse(throttle: Throttle, name: string): void {
-  const retryAfterSeconds = throttle.take(name)
-  if (retryAfterSeconds > 0) throw new Problem('rate_limit_exceeded', undefined, { retryAfterSeconds })
 }
 
 function refuseUnknown(router: Router<State>, methods: ReadonlyMap<string, readonly string[]>): Middleware {

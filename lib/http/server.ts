@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
@@ -9,10 +9,11 @@ import { refuseMalformed } from './malformed.ts'
 import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
 import { createThrottle } from './throttle.ts'
+import { createWebSocketDoor } from './websocket.ts'
 
 export interface HttpDoor {
   listen(host: string, port: number): Promise<AddressInfo>
-  /** Listens no more, lets requests under way come to their end and refuses others with 503. */
+  /** Listens no more, ends streams, lets requests under way come to their end and refuses others with 503. */
   stop(): Promise<void>
 }
 
@@ -46,25 +47,33 @@ export function createHttpDoor(app: App): HttpDoor {
     if (stopping.signal.aborted) throw new Problem('unavailable')
     await next()
   })
+  const perKey = createThrottle(app.clock, app.config.http.requests_per_minute)
+  const perAddress = createThrottle(app.clock, failuresPerMinute)
   useRoutes(koa, {
     app,
     operations,
-    perKey: createThrottle(app.clock, app.config.http.requests_per_minute),
-    perAddress: createThrottle(app.clock, failuresPerMinute),
+    perKey,
+    perAddress,
     clientAddress: context => addressOf(context.req),
     stopping: stopping.signal,
   })
+  const webSockets = createWebSocketDoor({ app, perKey, perAddress, clientAddress: addressOf })
   // What happens to a socket after the answer has begun (a client that goes away) is nobody's fault here.
   koa.on('error', error => app.log.debug({ err: error }, 'HTTP connection broke'))
 
   return {
     listen(host, port) {
       const handle = koa.callback()
-      const server = createServer((request, response) => {
+      const shouldUpgradeCallback = (request: IncomingMessage) => {
+        request.url = originForm(request.url ?? '')
+        return webSockets.isAsked(request)
+      }
+      const server = createServer({ shouldUpgradeCallback }, (request, response) => {
         request.url = originForm(request.url ?? '')
         return handle(request, response)
       })
       server.on('clientError', refuseMalformed)
+      server.on('upgrade', webSockets.upgrade)
       servers.push(server)
       return new Promise((resolve, reject) => {
         server.once('error', reject)
@@ -76,6 +85,7 @@ export function createHttpDoor(app: App): HttpDoor {
     },
     async stop() {
       stopping.abort()
+      app.stream.stop()
       await Promise.all(
         servers.map(
           server =>

@@ -35,6 +35,7 @@ const places: Record<string, readonly string[]> = {
   '@koa/router': ['lib/http/router.ts'],
   '@koa/bodyparser': ['lib/http/body.ts'],
   'ipaddr.js': ['lib/http/client-address.ts', 'lib/config/'],
+  ws: ['lib/http/websocket'],
   ajv: ['lib/http/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],
   'node-cron': ['lib/upkeep.ts'],
