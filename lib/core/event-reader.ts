@@ -65,6 +65,8 @@ export function createEventReader(
   let isStopped = false
   let wake = () => {}
   let stalledSince: number | undefined
+  /** How many events are looked at together. */
+  let batch: number = limits.streamBatch
 
   const takes = ({ subscription }: Followed, event: EventScope) => takesEvent(caller, subscription, event)
 
@@ -89,19 +91,22 @@ export function createEventReader(
     stalledSince = undefined
   }
 
-  /** Gives false when the subscriptions changed meanwhile. */
-  async function tell(events: readonly WindowEvent[]): Promise<boolean> {
+  /** Tells events until the connection is full or the subscriptions change; gives how many it was done with. */
+  async function tell(events: readonly WindowEvent[]): Promise<number> {
     const began = version
     const bare = events.flatMap(({ row, body }) => (!body && isWanted(row) ? row : []))
-    const made = bare.length > 0 ? await eventBodies(app, bare, 1) : []
-    const bodies = new Map(bare.map((row, index) => [row.id, made[index]!]))
+    const texts = bare.length > 0 ? await eventBodies(app, bare, 1) : []
+    const made = new Map(bare.map((row, index) => [row, texts[index]!]))
+    let count = 0
     for (const { row, body } of events) {
-      if (isStopped || began !== version) return false
-      if (isWanted(row)) sink.write(row, body ?? Buffer.from(bodies.get(row.id)!))
+      if (isStopped || began !== version || sink.isFull()) break
+      if (isWanted(row)) sink.write(row, body ?? Buffer.from(made.get(row)!))
       moveTo(row.id)
-      if (sink.isFull()) await waitForRoom()
+      count++
     }
-    return began === version
+    // Most of what is made must go out, or it is made in vain.
+    batch = count < events.length ? Math.max(1, count) : Math.min(limits.streamBatch, batch * 2)
+    return count
   }
 
   async function tellFromTable(until: string): Promise<void> {
@@ -109,11 +114,11 @@ export function createEventReader(
     const behind = followed.filter(({ upTo }) => upTo < until)
     const sources = behind.flatMap(({ subscription, upTo }) => sourcesOf(caller, subscription, upTo))
     for await (const rows of replayEvents(app.store.read, sources, until)) {
-      for (let at = 0; at < rows.length; at += limits.streamBatch) {
-        const batch = rows.slice(at, at + limits.streamBatch).map(row => ({ row, body: undefined }))
-        if (!(await tell(batch))) return
+      for (let at = 0; at < rows.length; ) {
+        at += await tell(rows.slice(at, at + batch).map(row => ({ row, body: undefined })))
         // SQLite answers at once, so that all this would never let go of the event loop.
-        await setImmediate()
+        await (sink.isFull() ? waitForRoom() : setImmediate())
+        if (isStopped || began !== version) return
       }
     }
     if (began === version) moveTo(until)
@@ -129,7 +134,9 @@ export function createEventReader(
       }, undefined)
       if (!recent || from === undefined || from >= recent.end) await next.promise
       else if (from < recent.start) await tellFromTable(recent.end)
-      else await tell(recent.after(from, limits.streamBatch))
+      else await tell(recent.after(from, batch))
+      // Here nothing is held of what the window has let go meanwhile.
+      if (sink.isFull()) await waitForRoom()
     }
   }
 

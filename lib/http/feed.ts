@@ -10,17 +10,20 @@ export async function answerFeed(context: Context, contentType: string, feed: Ev
     if (res.closed) resolve()
     else res.once('close', resolve)
   })
-  context.set({
-    'Content-Type': `${contentType}; charset=utf-8`,
-    'Cache-Control': 'no-store',
-    // What proxies (nginx) would keep back until there is more of it.
-    'X-Accel-Buffering': 'no',
-    // When it ends, something is over: the connection is not for another request.
-    Connection: 'close',
-  })
+  const begin = () => {
+    context.respond = false
+    context.set({
+      'Content-Type': `${contentType}; charset=utf-8`,
+      'Cache-Control': 'no-store',
+      // What proxies (nginx) would keep back until there is more of it.
+      'X-Accel-Buffering': 'no',
+      // When it ends, something is over: the connection is not for another request.
+      Connection: 'close',
+    })
+  }
   if (context.method === 'HEAD') {
-    context.body = null
-    context.status = 200
+    begin()
+    res.end()
     return
   }
   let saidAt: number | undefined
@@ -45,7 +48,7 @@ export async function answerFeed(context: Context, contentType: string, feed: Ev
     },
   }
   const close = feed(sink)
-  context.respond = false
+  begin()
   res.write(`retry: ${limits.streamRetryMs}\n\n`)
   await closed
   close()

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket as WsClient } from 'ws'
 import { recordEvent } from '../../lib/core/events.ts'
+import { insertEvent } from '../../lib/store/events.ts'
+import { openStore } from '../../lib/store/open.ts'
 import { startApi } from '../support/api-app.ts'
 import { createEventWriter } from '../support/event-writer.ts'
 import { openSocket } from '../support/socket-client.ts'
@@ -196,6 +199,22 @@ t.test('what open sockets take is known', async t => {
   t.notOk(app.readers.has({ ...event, inboxId: 'another' }))
   client.socket.terminate()
   await until('it to be gone', () => !app.readers.has(event))
+})
+
+t.test('what another process records', async t => {
+  const { app, baseUrl, token } = await startApi(t)
+  const client = await openSocket(t, baseUrl, token)
+  await client.ask({ type: 'subscribe' })
+  const other = await openStore(join(app.config.data_dir, 'mailboxd.sqlite'), app.clock)
+  await other.write(db =>
+    insertEvent(db, {
+      ...{ id: app.ids.next(), type: 'inbox.suspended', podId: null, inboxId: null, threadId: null },
+      ...{ messageId: null, payload: '{"number":1}', createdAt: app.clock.now().toISOString() },
+    }),
+  )
+  await other.close()
+  await client.told(1)
+  t.strictSame(client.numbers, [1])
 })
 
 t.test('what is refused before it is a WebSocket', async t => {
