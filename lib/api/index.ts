@@ -3,6 +3,7 @@ import type { App } from '../core/app.ts'
 import { deletionOperations } from './deletion.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
+import { eventStreamOperations } from './event-stream.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
 import { messageOperations } from './messages.ts'
@@ -23,6 +24,7 @@ const declared = [
   ...deletionOperations,
   ...draftOperations,
   ...eventOperations,
+  ...eventStreamOperations,
   ...domainOperations,
   ...policyOperations,
   ...suppressionOperations,

@@ -109,6 +109,17 @@ function parametersOf(one: Operation): Json {
     required: required.includes(name),
     schema,
   }))
+  const token = one.takesQueryToken
+    ? [
+        {
+          name: 'token',
+          in: 'query',
+          required: false,
+          description: 'The API key, for clients that can not set an Authorization header.',
+          schema: { type: 'string' },
+        },
+      ]
+    : []
   const inHeader = Object.entries(one.headers ?? {}).map(([name, header]) => ({
     name,
     in: 'header',
@@ -116,12 +127,19 @@ function parametersOf(one: Operation): Json {
     description: header.description,
     schema: { type: 'string' },
   }))
-  const parameters = [...inPath, ...inQuery, ...inHeader]
+  const parameters = [...inPath, ...inQuery, ...token, ...inHeader]
   return parameters.length > 0 ? { parameters } : {}
 }
 
 function successOf({ success }: Operation): Json {
   if (success.status === 204) return { description: 'Done.' }
+  if (success.status === 101) return { description: 'A WebSocket from here on.' }
+  if ('feed' in success) {
+    return {
+      description: 'What happens, as it happens, until one side closes the connection.',
+      content: { [success.feed]: { schema: { type: 'string' } } },
+    }
+  }
   if ('download' in success) {
     const { download, example } = success
     return {

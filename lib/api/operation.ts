@@ -49,10 +49,17 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   /** How large the body may be as multipart/form-data, where it may come so too. */
   readonly formBytes?: number
   readonly headers?: Readonly<Record<string, { description: string; required: boolean }>>
-  /** The answer: its schema as JSON, or a media type for a download; 204 has neither. */
+  /** Whether the key may stand in the query as `token`, because clients in browsers can not set a header there. */
+  readonly takesQueryToken?: true
+  /**
+   * The answer: its schema as JSON, a media type for a download, or one for a feed (an EventFeed) that goes on until one
+   * side ends it; 204 has none, and 101 is no answer of a handler.
+   */
   readonly success:
     | { readonly status: 200 | 201; readonly schema: TSchema }
     | { readonly status: 200; readonly download: string; readonly example: string }
+    | { readonly status: 200; readonly feed: string }
+    | { readonly status: 101 }
     | { readonly status: 204 }
   /** The codes that this operation can give, besides those that follow from the declaration (see `problemsOf`). */
   readonly problems: readonly ProblemCode[]

@@ -72,6 +72,37 @@ export const limits = {
   waitSecondsMax: 300,
   waiters: 10_000,
   waitPollMs: 5_000,
+  /** Streams of events (WebSocket and Server-Sent Events): of the process, and of one key. */
+  streams: 10_000,
+  streamsPerKey: 10,
+  /** How often a stream looks for events and revoked keys that another process wrote. */
+  streamPollMs: 1_000,
+  /** Events that are made into text at once: each can be `webhookBodyBytes` large. */
+  streamBatch: 32,
+  /** Rows of events that are read at once. */
+  streamPage: 500,
+  /** The newest events that all readers share: how many, their bytes, and how long. Older ones are read again. */
+  streamWindowEvents: 10_000,
+  streamWindowBytes: 32 * 1024 * 1024,
+  streamWindowMs: 60_000,
+  /** What waits to go out to one reader before it gets no more, and how long that may take until it is too slow. */
+  streamBufferBytes: 256 * 1024,
+  streamDrainMs: 10_000,
+  /** Subscriptions of one connection, and inboxes that one names. */
+  streamSubscriptions: 20,
+  streamInboxes: 100,
+  /** A message of a WebSocket client, and how many (pings included) it may send in a time. */
+  streamFrameBytes: 64 * 1024,
+  streamFrames: 30,
+  streamFramesMs: 10_000,
+  /** How often a WebSocket client is pinged, and when its pong must be there (RFC 6455 §5.5.2). */
+  streamPingMs: 30_000,
+  streamPongMs: 10_000,
+  /** How often Server-Sent Events say that they are alive, and what their client is told to wait before it connects again. */
+  streamHeartbeatMs: 15_000,
+  streamRetryMs: 2_000,
+  /** What a closing handshake may take; less than `stopMs`. */
+  streamCloseMs: 2_000,
   /** Characters of each filter of a search. */
   searchLength: 500,
   attachmentUrlMs: 3_600_000,

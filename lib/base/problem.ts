@@ -98,6 +98,10 @@ export const problems = {
   invalid_forward_when: [422, 'forwardWhen must be "always", "needs_human" or "webhook_failed".'],
   forward_when_requires_forward_to: [422, 'forwardWhen says when to forward; set forwardTo, too.'],
   inbox_limit_reached: [422, 'The plan allows no more inboxes. Delete one, or change the plan.'],
+  upgrade_required: [
+    426,
+    'This is a WebSocket (RFC 6455): connect to it with a WebSocket client, and see that proxies pass Upgrade on.',
+  ],
   inbox_creation_limit: [
     429,
     'No more inboxes can be made today. Wait as long as Retry-After says; the day is that of UTC.',
@@ -110,6 +114,7 @@ export const problems = {
     429,
     '10 confirmation mails for forwarding were sent within an hour. Wait as long as Retry-After says.',
   ],
+  too_many_streams: [429, 'This key has 10 streams of events open already. Close one first.'],
   rate_limit_exceeded: [429, 'Too many requests. Wait as long as Retry-After says.'],
   reply_loop: [
     429,

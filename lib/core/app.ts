@@ -10,6 +10,7 @@ import type { Queue } from '../queue/queue.ts'
 import type { Store } from '../store/open.ts'
 import type { Arrivals } from './arrivals.ts'
 import type { EventBell } from './event-bell.ts'
+import type { EventStream } from './event-stream.ts'
 import type { Readers } from './readers.ts'
 
 /** All that core works with. It is built once (lib/daemon.ts, lib/cli/open.ts); nothing in core has a state of its own. */
@@ -31,6 +32,10 @@ export interface App {
   readonly arrivals: Arrivals
   /** Rings when events were recorded. */
   readonly bell: EventBell
+  /** Rings when keys were revoked. */
+  readonly revocations: EventBell
+  /** The events, to be told to whoever reads them as they come. */
+  readonly stream: EventStream
   /** Who reads the stream of events. */
   readonly readers: Readers
 }

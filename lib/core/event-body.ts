@@ -1,8 +1,9 @@
 import { limits } from '../base/limits.ts'
 import type { EventName } from '../model/event.ts'
 import type { EventBody, EventMessage } from '../model/event-body.ts'
-import { findMessage } from '../store/messages.ts'
-import type { EventRow, MessageRow } from '../store/tables.ts'
+import type { Message } from '../model/message.ts'
+import { listMessagesById } from '../store/messages.ts'
+import type { EventRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import { presentMessages } from './messages.ts'
 
@@ -12,23 +13,31 @@ import { presentMessages } from './messages.ts'
  * @param attempt how often it was tried to tell it, this time included
  */
 export async function eventBody(app: App, event: EventRow, attempt: number): Promise<string> {
-  const row = event.messageId === null ? undefined : await findMessage(app.store.read, event.messageId)
-  const body: EventBody = {
-    event: event.type as EventName,
-    event_id: event.id,
-    occurred_at: event.createdAt,
-    delivered_at: app.clock.now().toISOString(),
-    attempt,
-    pod_id: event.podId,
-    inbox_id: event.inboxId,
-    thread_id: event.threadId,
-    message: row ? await messageOf(app, row) : null,
-    data: snakeCased(JSON.parse(event.payload) as Record<string, unknown>),
-  }
-  const json = JSON.stringify(body)
-  // No UTF-16 unit takes more than three bytes in UTF-8.
-  if (json.length <= limits.webhookBodyBytes / 3 || !body.message) return json
-  return withinBounds(json, { ...body, message: body.message })
+  return (await eventBodies(app, [event], attempt))[0]!
+}
+
+/** The same of several events, whose messages are read together: a message can be large, so never of many. */
+export async function eventBodies(app: App, events: readonly EventRow[], attempt: number): Promise<string[]> {
+  const messages = await messagesOf(app, events)
+  const deliveredAt = app.clock.now().toISOString()
+  return events.map(event => {
+    const body: EventBody = {
+      event: event.type as EventName,
+      event_id: event.id,
+      occurred_at: event.createdAt,
+      delivered_at: deliveredAt,
+      attempt,
+      pod_id: event.podId,
+      inbox_id: event.inboxId,
+      thread_id: event.threadId,
+      message: (event.messageId === null ? undefined : messages.get(event.messageId)) ?? null,
+      data: snakeCased(JSON.parse(event.payload) as Record<string, unknown>),
+    }
+    const json = JSON.stringify(body)
+    // No UTF-16 unit takes more than three bytes in UTF-8.
+    if (json.length <= limits.webhookBodyBytes / 3 || !body.message) return json
+    return withinBounds(json, { ...body, message: body.message })
+  })
 }
 
 /** Cuts the text of the message until the whole is small enough; half as much each time, at first about as much as fits. */
@@ -45,9 +54,14 @@ function withinBounds(json: string, body: EventBody & { message: EventMessage })
   }
 }
 
-async function messageOf(app: App, row: MessageRow): Promise<EventMessage> {
-  const [message] = await presentMessages(app, [row])
-  const { id, rfcMessageId, fromAddr, toAddr, headerTo, cc, subject, bodyText, attachments } = message!
+async function messagesOf(app: App, events: readonly EventRow[]): Promise<Map<string, EventMessage>> {
+  const ids = new Set(events.flatMap(event => event.messageId ?? []))
+  const rows = ids.size === 0 ? [] : await listMessagesById(app.store.read, [...ids])
+  return new Map((await presentMessages(app, rows)).map(message => [message.id, told(message)]))
+}
+
+function told(message: Message): EventMessage {
+  const { id, rfcMessageId, fromAddr, toAddr, headerTo, cc, subject, bodyText, attachments } = message
   return {
     id,
     rfc_message_id: rfcMessageId,
@@ -57,10 +71,10 @@ async function messageOf(app: App, row: MessageRow): Promise<EventMessage> {
     subject,
     body_text: bodyText,
     attachments,
-    received_at: message!.createdAt,
-    category: message!.category,
-    auto_replyable: message!.autoReplyable,
-    verdict: message!.verdict,
+    received_at: message.createdAt,
+    category: message.category,
+    auto_replyable: message.autoReplyable,
+    verdict: message.verdict,
   }
 }
 

@@ -182,6 +182,7 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
     const now = app.clock.now().toISOString()
     await inboxes.deleteInbox(db, row, now)
     await revokeInboxApiKeys(db, row.id, now)
+    app.revocations.recorded()
     await deletePolicy(db, row.id)
   })
 }

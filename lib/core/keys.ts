@@ -84,6 +84,7 @@ export async function revokeKey(app: App, caller: Caller, target: KeyTarget, key
     const row = isId(keyId) ? await keys.findApiKey(db, keyId.toLowerCase()) : undefined
     if (!row || row.podId !== scope.podId || row.inboxId !== scope.inboxId) throw noSuchKey()
     if (!(await keys.revokeApiKey(db, row.id, app.clock.now().toISOString()))) throw noSuchKey()
+    app.revocations.recorded()
   })
 }
 
@@ -91,7 +92,10 @@ export async function revokeKey(app: App, caller: Caller, target: KeyTarget, key
 export async function revokeAnyKey(app: App, keyId: string): Promise<void> {
   const revoked =
     isId(keyId) &&
-    (await app.store.write(db => keys.revokeApiKey(db, keyId.toLowerCase(), app.clock.now().toISOString())))
+    (await app.store.write(db => {
+      app.revocations.recorded()
+      return keys.revokeApiKey(db, keyId.toLowerCase(), app.clock.now().toISOString())
+    }))
   if (!revoked) throw noSuchKey()
 }
 

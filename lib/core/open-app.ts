@@ -12,6 +12,7 @@ import { openStore } from '../store/open.ts'
 import type { App } from './app.ts'
 import { createArrivals } from './arrivals.ts'
 import { createEventBell } from './event-bell.ts'
+import { createEventStream } from './event-stream.ts'
 import { createReaders } from './readers.ts'
 import { ensureInstallation } from './setup.ts'
 
@@ -43,10 +44,15 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     underWay: new Map(),
     arrivals: createArrivals(),
     bell: createEventBell(store),
+    revocations: createEventBell(store),
     readers: createReaders(),
+    get stream() {
+      return stream
+    },
     get baseUrl() {
       return baseUrl()
     },
   }
+  const stream = createEventStream(app)
   return { app, ...(await ensureInstallation(app)) }
 }

@@ -91,6 +91,7 @@ export async function deletePod(app: App, caller: Caller, idOrClientId: string):
     if (row.inboxCount > 0) throw new Problem('pod_not_empty')
     if (await hasPodDomains(db, row.id)) throw new Problem('pod_has_domains')
     await deletePodApiKeys(db, row.id)
+    app.revocations.recorded()
     await deletePolicy(db, row.id)
     const heir = await pods.findDefaultPod(db)
     if (heir) await moveDeletedInboxes(db, row.id, heir.id)

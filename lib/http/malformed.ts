@@ -1,8 +1,7 @@
 import { maxHeaderSize } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type ProblemCode, problems, statusOf } from '../base/problem.ts'
-
-const code = 'invalid_request' satisfies ProblemCode
+import { Problem } from '../base/problem.ts'
+import { answerOnSocket } from './socket-answer.ts'
 
 /** Answers what Node could not read as a request, in the form of every other error, and hangs up. */
 export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
@@ -12,20 +11,13 @@ export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): v
     socket.destroy()
     return
   }
-  const body = `${JSON.stringify({ error: code, message: messageOf(error.code) })}\n`
-  const head = [
-    `HTTP/1.1 ${statusOf(code)} Bad Request`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  answerOnSocket(socket, new Problem('invalid_request', messageOf(error.code)))
 }
 
-function messageOf(fault: string | undefined): string {
+function messageOf(fault: string | undefined): string | undefined {
   if (fault === 'HPE_HEADER_OVERFLOW') {
     return `The request line and the header together are larger than ${maxHeaderSize} bytes.`
   }
   if (fault === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time.'
-  return problems[code][1]
+  return undefined
 }

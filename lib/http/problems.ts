@@ -17,10 +17,29 @@ export function answerProblems(log: Log): Middleware {
 }
 
 export function answerProblem(context: Context, problem: Problem): void {
-  const { retryAfterSeconds, ...more } = problem.more
-  if (typeof retryAfterSeconds === 'number') context.set('Retry-After', String(retryAfterSeconds))
-  // RFC 9110 §15.5.2
-  if (problem.code === 'unauthorized') context.set('WWW-Authenticate', 'Bearer')
+  context.set(headersOf(problem))
   context.status = statusOf(problem.code)
-  answerJson(context, { error: nameOf(problem.code), message: problem.message, ...more })
+  answerJson(context, bodyOf(problem))
+}
+
+/** The header fields that belong to a problem. */
+export function headersOf({ code, more }: Problem): Record<string, string> {
+  const { retryAfterSeconds } = more
+  return {
+    ...(typeof retryAfterSeconds === 'number' && { 'Retry-After': String(retryAfterSeconds) }),
+    // RFC 9110 §15.5.2
+    ...(code === 'unauthorized' && { 'WWW-Authenticate': 'Bearer' }),
+    // RFC 9110 §15.5.22, RFC 6455 §4.4
+    ...(code === 'upgrade_required' && {
+      Upgrade: 'websocket',
+      Connection: 'Upgrade',
+      'Sec-WebSocket-Version': '13',
+    }),
+  }
+}
+
+/** What a client is told of a problem. */
+export function bodyOf({ code, message, more }: Problem): Record<string, unknown> {
+  const { retryAfterSeconds: _inHeader, ...rest } = more
+  return { error: nameOf(code), message, ...rest }
 }

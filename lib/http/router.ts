@@ -5,13 +5,15 @@ import type { Download, Method, Operation } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { type Caller, requireAccess } from '../core/caller.ts'
-import { callerOf } from './auth.ts'
+import type { EventFeed } from '../core/event-feed.ts'
+import { bearerToken, callerOf, queryToken } from './auth.ts'
 import { bodyBytesUnlessSaid, operationBody } from './body.ts'
 import { answerDownload } from './download.ts'
+import { answerFeed } from './feed.ts'
 import { answerJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
-import type { Throttle } from './throttle.ts'
+import { type Throttle, takeOrRefuse } from './throttle.ts'
 import { compileValidator } from './validate.ts'
 
 export interface RouterParts {
@@ -109,7 +111,10 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   const { query: querySchema, access, success } = one
 
   async function authenticate(context: Context): Promise<Caller | undefined> {
-    const caller = await callerOf(app, context.get('authorization') || undefined)
+    const token = bearerToken(context.get('authorization'))
+    const isInQuery = token === undefined && one.takesQueryToken
+    const query = isInQuery ? queryToken(new URLSearchParams(context.querystring)) : undefined
+    const caller = await callerOf(app, token ?? query)
     if (caller) takeOrRefuse(perKey, caller.keyId ?? '')
     else if (access !== 'anyone') throw new Problem('unauthorized')
     if (caller && access !== 'anyone') requireAccess(caller, access)
@@ -134,6 +139,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     })
     context.status = success.status
     if ('download' in success) answerDownload(context, answer as Download)
+    else if ('feed' in success) await answerFeed(context, success.feed, answer as EventFeed)
     else if (success.status === 204) context.body = null
     else answerJson(context, answer)
   }
@@ -174,9 +180,4 @@ function requireStorable(params: Params): Params {
 /** Whether all that is wrong with the body may be told: a large one could have millions of faults. */
 function isSmall(context: Context): boolean {
   return (context.request.length ?? Number.POSITIVE_INFINITY) <= bodyBytesUnlessSaid
-}
-
-function takeOrRefuse(throttle: Throttle, name: string): void {
-  const retryAfterSeconds = throttle.take(name)
-  if (retryAfterSeconds > 0) throw new Problem('rate_limit_exceeded', undefined, { retryAfterSeconds })
 }

@@ -10,10 +10,11 @@ import { pages } from './pages.ts'
 import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
 import { createThrottle } from './throttle.ts'
+import { createWebSocketDoor } from './websocket.ts'
 
 export interface HttpDoor {
   listen(host: string, port: number): Promise<AddressInfo>
-  /** Listens no more, lets requests under way come to their end and refuses others with 503. */
+  /** Listens no more, ends streams, lets requests under way come to their end and refuses others with 503. */
   stop(): Promise<void>
 }
 
@@ -45,14 +46,22 @@ export function createHttpDoor(app: App): HttpDoor {
     )
   })
   koa.use(answerProblems(app.log))
+  const perKey = createThrottle(app.clock, app.config.http.requests_per_minute)
+  const perAddress = createThrottle(app.clock, failuresPerMinute)
   useRoutes(koa, {
     app,
     operations,
     pages,
-    perKey: createThrottle(app.clock, app.config.http.requests_per_minute),
-    perAddress: createThrottle(app.clock, failuresPerMinute),
+    perKey,
+    perAddress,
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
+  })
+  const webSockets = createWebSocketDoor({
+    app,
+    perKey,
+    perAddress,
+    clientAddress: request => networkOf(addressOf(request)),
   })
   // What happens to a socket after the answer has begun (a client that goes away) is nobody's fault here.
   koa.on('error', error => app.log.debug({ err: error }, 'HTTP connection broke'))
@@ -60,14 +69,19 @@ export function createHttpDoor(app: App): HttpDoor {
   return {
     listen(host, port) {
       const handle = koa.callback()
+      const shouldUpgradeCallback = (request: IncomingMessage) => {
+        request.url = originForm(request.url ?? '')
+        return webSockets.isAsked(request)
+      }
       const answer = (request: IncomingMessage, response: ServerResponse) => {
         request.url = originForm(request.url ?? '')
         return handle(request, response)
       }
-      const server = createServer(answer)
+      const server = createServer({ shouldUpgradeCallback }, answer)
       // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
       server.on('checkExpectation', answer)
       server.on('clientError', refuseMalformed)
+      server.on('upgrade', webSockets.upgrade)
       servers.push(server)
       return new Promise((resolve, reject) => {
         server.once('error', reject)
@@ -79,6 +93,7 @@ export function createHttpDoor(app: App): HttpDoor {
     },
     async stop() {
       stopping.abort()
+      app.stream.stop()
       await Promise.all(
         servers.map(
           server =>

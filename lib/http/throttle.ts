@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { Problem } from '../base/problem.ts'
 
 /** A token bucket for each name: full at first, refilled evenly over a minute. */
 export interface Throttle {
@@ -44,4 +45,10 @@ export function createThrottle(clock: Clock, perMinute: number): Throttle {
       return Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1000))
     },
   }
+}
+
+/** @throws Problem `rate_limit_exceeded` when there is none to be taken */
+export function takeOrRefuse(throttle: Throttle, name: string): void {
+  const retryAfterSeconds = throttle.take(name)
+  if (retryAfterSeconds > 0) throw new Problem('rate_limit_exceeded', undefined, { retryAfterSeconds })
 }

@@ -17,8 +17,8 @@ const untilLast = new Ajv({ ...options, allErrors: true })
 const faultsTold = 20
 const nameLength = 100
 
-/** @param part where the value came from, the first word of what is said: `body` or `query` */
-export function compileValidator(schema: TObject, part: 'body' | 'query'): Validate {
+/** @param part where the value came from, the first word of what is said */
+export function compileValidator(schema: TObject, part: 'body' | 'query' | 'message'): Validate {
   const checkFirst = untilFirst.compile<Record<string, unknown>>(schema)
   const checkAll = untilLast.compile<Record<string, unknown>>(schema)
   return (value, allFaults = true) => {

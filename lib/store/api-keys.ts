@@ -48,6 +48,17 @@ export async function listAllApiKeys(db: Db, limit: number, after = ''): Promise
     .execute()
 }
 
+/** Which of these keys are active. */
+export async function filterActiveApiKeys(db: Db, ids: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('apiKey')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('revokedAt', 'is', null)
+    .execute()
+  return rows.map(row => row.id)
+}
+
 /** Gives whether an active key was revoked. */
 export async function revokeApiKey(db: Db, id: string, revokedAt: string): Promise<boolean> {
   const done = await db

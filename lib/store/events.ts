@@ -54,15 +54,18 @@ export interface EventFilter {
   readonly inboxId: string | null
   readonly type: string | undefined
   readonly after: string | undefined
+  /** The last one that counts. */
+  readonly until?: string
 }
 
 /** In the order in which they happened. */
 export async function listEvents(db: Db, filter: EventFilter, limit: number): Promise<EventRow[]> {
-  const { podId, inboxId, type, after } = filter
+  const { podId, inboxId, type, after, until } = filter
   let query = db.selectFrom('event').selectAll()
   if (inboxId !== null) query = query.where('inboxId', '=', inboxId)
   else if (podId !== null) query = query.where('podId', '=', podId)
   if (type !== undefined) query = query.where('type', '=', type)
   if (after !== undefined) query = query.where('id', '>', after)
+  if (until !== undefined) query = query.where('id', '<=', until)
   return query.orderBy('id').limit(limit).execute()
 }

@@ -16,6 +16,11 @@ export async function findMessage(db: Db, id: string): Promise<MessageRow | unde
   return db.selectFrom('message').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
+/** Those of these that are there, in no order. */
+export async function listMessagesById(db: Db, ids: readonly string[]): Promise<MessageRow[]> {
+  return db.selectFrom('message').selectAll().where('id', 'in', ids).execute()
+}
+
 /** Newest first; both directions, or one. */
 export async function listInboxMessages(
   db: Db,

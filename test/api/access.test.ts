@@ -46,7 +46,7 @@ const accountOnly = (success: number) => keys(refused, refused, refused, refused
 /** Reads within an inbox, and sending from it. */
 const withinInbox = (success: number) => keys(success, missing, success, missing, success)
 const ofPod = (success: number) => keys(refused, refused, success, missing, success)
-const toAnyKey = (success: number) => keys(success, success, success, success, success)
+const toAnyKey = (success: Expected) => keys(success, success, success, success, success)
 const open = (success: number) =>
   Object.fromEntries(askers.map(asker => [asker, success])) as Record<Asker, Expected>
 
@@ -149,6 +149,12 @@ const table: Record<string, Row> = {
     expected: keys(200, missing, '409 draft_sent', missing, '409 draft_sent'),
   },
   listEvents: { path: ({ inbox }) => `/v1/events?inboxId=${inbox}`, expected: withinInbox(200) },
+  streamEvents: { path: ({ inbox }) => `/v1/events/stream?inboxId=${inbox}`, expected: withinInbox(200) },
+  // What a WebSocket client gets is in test/http/websocket.test.ts.
+  openWebSocket: {
+    path: () => '/v1/ws',
+    expected: toAnyKey('426 upgrade_required'),
+  },
   // The same one for the pod keys and then for the account key.
   createDomain: {
     path: () => '/v1/domains',

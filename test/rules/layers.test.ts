@@ -41,6 +41,7 @@ const places: Record<string, readonly string[]> = {
     'lib/courier/address-guard.ts',
   ],
   undici: ['lib/courier/webhook-connection.ts'],
+  ws: ['lib/http/websocket'],
   ajv: ['lib/http/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],
   'node-cron': ['lib/upkeep.ts'],

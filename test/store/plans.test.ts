@@ -12,10 +12,12 @@ import { send } from '../../lib/core/send.ts'
 import { listQueue } from '../../lib/core/status.ts'
 import { suspendInbox } from '../../lib/core/suspension.ts'
 import { changeThread, getThreadMessages, listThreads } from '../../lib/core/threads.ts'
+import { filterActiveApiKeys } from '../../lib/store/api-keys.ts'
 import { listDeliveries } from '../../lib/store/deliveries.ts'
 import type { Db } from '../../lib/store/dialect.ts'
-import { deleteEventsBefore, listPayloads } from '../../lib/store/events.ts'
+import { deleteEventsBefore, listEvents, listPayloads } from '../../lib/store/events.ts'
 import { deleteIdempotencyBefore } from '../../lib/store/idempotency.ts'
+import { listMessagesById } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { findDueEntries, listLeasedEntries } from '../../lib/store/queue-entries.ts'
 import { openDoor } from '../support/smtp-door.ts'
@@ -86,6 +88,15 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   const wanted = { kind: 'delivery', now: '2030-01-01T00:00:00.000Z', limit: 5 }
   await store.write(db => findDueEntries(db, 'sqlite', wanted))
   await listLeasedEntries(store.read, 'one')
+  await filterActiveApiKeys(store.read, [key.id])
+  await listMessagesById(store.read, [id!])
+  for (const podId of [pod.id, null]) {
+    for (const inboxId of [ann.id, null]) {
+      for (const type of ['message.received', undefined]) {
+        await listEvents(store.read, { podId, inboxId, type, after: id, until: id! }, 10)
+      }
+    }
+  }
   await deleteInbox(app, operator, bea.id)
   await deleteInbox(app, operator, ann.id)
   await deletePod(app, operator, 'c')

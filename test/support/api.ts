@@ -43,7 +43,10 @@ export function apiOf(
       },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
-    const bytes = Buffer.from(await response.arrayBuffer())
+    const isFeed = response.headers.get('content-type')?.startsWith('text/event-stream')
+    // It has no end: that it began is what can be seen here.
+    if (isFeed) await response.body?.cancel()
+    const bytes = isFeed ? Buffer.alloc(0) : Buffer.from(await response.arrayBuffer())
     const isJson = response.headers.get('content-type')?.startsWith('application/json')
     const answer = {
       status: response.status,

@@ -1,0 +1,76 @@
+import Type from 'typebox'
+import { limits } from '../base/limits.ts'
+import { Problem } from '../base/problem.ts'
+import { prepareFeed } from '../core/event-feed.ts'
+import { eventNames } from '../model/event.ts'
+import { oneOf, shape } from '../model/shape.ts'
+import { type Operation, operation } from './operation.ts'
+
+const inboxIds = Type.Union([
+  Type.Array(Type.String({ maxLength: 100 }), { minItems: 1, maxItems: limits.streamInboxes }),
+  Type.Null(),
+])
+
+/** What a WebSocket client may say, by `type`. */
+export const webSocketMessages = {
+  subscribe: shape({
+    type: Type.Literal('subscribe'),
+    inbox_ids: Type.Optional(inboxIds),
+    event_types: Type.Optional(
+      Type.Union([Type.Array(oneOf(eventNames), { minItems: 1, maxItems: eventNames.length }), Type.Null()]),
+    ),
+    last_event_id: Type.Optional(Type.Union([Type.String({ maxLength: 100 }), Type.Null()])),
+  }),
+  unsubscribe: shape({ type: Type.Literal('unsubscribe'), inbox_ids: Type.Optional(inboxIds) }),
+  ping: shape({ type: Type.Literal('ping') }),
+}
+
+export const eventStreamOperations: readonly Operation[] = [
+  operation({
+    id: 'streamEvents',
+    method: 'get',
+    path: '/v1/events/stream',
+    tag: 'Events',
+    summary:
+      'What happens in the inboxes that the key reaches, as it happens, as Server-Sent Events; each is what a webhook is called with.',
+    access: 'inbox',
+    takesQueryToken: true,
+    query: shape({
+      inboxId: Type.Optional(Type.String({ description: 'Those of this inbox alone.' })),
+      type: Type.Optional(oneOf(eventNames)),
+      after: Type.Optional(
+        Type.String({
+          description: 'The id of the last event that is known: what came later comes first, all of it.',
+        }),
+      ),
+    }),
+    headers: {
+      'Last-Event-ID': {
+        description: 'The same as `after`; EventSource sends it when it connects again.',
+        required: false,
+      },
+    },
+    success: { status: 200, feed: 'text/event-stream' },
+    problems: ['not_found', 'too_many_streams'],
+    handle: ({ app, caller, query, header }) => {
+      const after = header('last-event-id') ?? query.after
+      return prepareFeed(app, caller, { ...query, ...(after !== undefined && { after }) })
+    },
+  }),
+  operation({
+    id: 'openWebSocket',
+    method: 'get',
+    path: '/v1/ws',
+    tag: 'Events',
+    summary:
+      'What happens in the inboxes that the key reaches, as it happens, over a WebSocket; each event is what a webhook is called with.',
+    access: 'inbox',
+    takesQueryToken: true,
+    success: { status: 101 },
+    problems: ['upgrade_required', 'invalid_request'],
+    // A request that asks for the WebSocket is answered by lib/http/websocket.ts and does not come here.
+    handle: async () => {
+      throw new Problem('upgrade_required')
+    },
+  }),
+]

@@ -1,0 +1,188 @@
+import { setImmediate } from 'node:timers/promises'
+import { limits } from '../base/limits.ts'
+import type { EventRow } from '../store/tables.ts'
+import type { App } from './app.ts'
+import type { Caller } from './caller.ts'
+import { eventBodies } from './event-body.ts'
+import { replayEvents, sourcesOf } from './event-replay.ts'
+import { type Subscription, takesEvent } from './event-subscription.ts'
+import type { EventWindow, WindowEvent } from './event-window.ts'
+import type { EventScope } from './readers.ts'
+
+/** Why the server ends a stream. */
+export type StreamEnd = 'revoked' | 'slow' | 'stopping' | 'fault'
+
+/** Where a reader's events go: a connection. */
+export interface EventSink {
+  /** `body` is shared with other readers. */
+  write(event: EventRow, body: Buffer): void
+  /** Whether so much waits to go out that nothing more is to be written. */
+  isFull(): boolean
+  /** Resolves when it is not full any more; never, once it was closed. */
+  drained(): Promise<void>
+  /** Called about once a second, for what is to be said now and then. */
+  tick(nowMs: number): void
+  /** Closes the connection. */
+  end(why: StreamEnd): void
+}
+
+/** A connection that is told events: all that its subscriptions take together, each once, in order. */
+export interface EventReader {
+  readonly caller: Caller
+  readonly isSubscribed: boolean
+  /** One that it has already, from as early on, changes nothing. Gives false when it has as many as there may be. */
+  add(subscription: Subscription): boolean
+  /**
+   * Takes these inboxes out of the subscriptions; null ends all of them.
+   * @returns false, with nothing done, when a subscription names no inboxes and so takes them all
+   */
+  remove(inboxIds: ReadonlySet<string> | null): boolean
+  takes(event: EventScope): boolean
+  /** There may be more in the window. */
+  wake(): void
+  /** Milliseconds since it waits for its connection to take what was written; 0 when it does not wait. */
+  stalledMs(): number
+  /** It reads no more. */
+  stop(): void
+}
+
+interface Followed {
+  subscription: Subscription
+  /** All that it takes up to this id was told. */
+  upTo: string
+}
+
+/** @param window that of the hub, once it has begun */
+export function createEventReader(
+  app: App,
+  caller: Caller,
+  sink: EventSink,
+  window: () => EventWindow | undefined,
+): { readonly reader: EventReader; run(): Promise<void> } {
+  let followed: Followed[] = []
+  /** Moves with the subscriptions: whatever was being told must be looked at afresh. */
+  let version = 0
+  let isStopped = false
+  let wake = () => {}
+  let stalledSince: number | undefined
+  /** How many events are looked at together. */
+  let batch: number = limits.streamBatch
+
+  const takes = ({ subscription }: Followed, event: EventScope) => takesEvent(caller, subscription, event)
+
+  /** Wanted by a subscription that has not come so far, and not told already for another. */
+  function isWanted(event: EventRow): boolean {
+    let isWanted = false
+    for (const one of followed) {
+      if (event.id <= one.subscription.after || !takes(one, event)) continue
+      if (event.id <= one.upTo) return false
+      isWanted = true
+    }
+    return isWanted
+  }
+
+  function moveTo(id: string): void {
+    for (const one of followed) if (one.upTo < id) one.upTo = id
+  }
+
+  async function waitForRoom(): Promise<void> {
+    stalledSince = app.clock.monotonicMs()
+    await sink.drained()
+    stalledSince = undefined
+  }
+
+  /** Tells events until the connection is full or the subscriptions change; gives how many it was done with. */
+  async function tell(events: readonly WindowEvent[]): Promise<number> {
+    const began = version
+    const bare = events.flatMap(({ row, body }) => (!body && isWanted(row) ? row : []))
+    const texts = bare.length > 0 ? await eventBodies(app, bare, 1) : []
+    const made = new Map(bare.map((row, index) => [row, texts[index]!]))
+    let count = 0
+    for (const { row, body } of events) {
+      if (isStopped || began !== version || sink.isFull()) break
+      if (isWanted(row)) sink.write(row, body ?? Buffer.from(made.get(row)!))
+      moveTo(row.id)
+      count++
+    }
+    // Most of what is made must go out, or it is made in vain.
+    batch = count < events.length ? Math.max(1, count) : Math.min(limits.streamBatch, batch * 2)
+    return count
+  }
+
+  async function tellFromTable(until: string): Promise<void> {
+    const began = version
+    const behind = followed.filter(({ upTo }) => upTo < until)
+    const sources = behind.flatMap(({ subscription, upTo }) => sourcesOf(caller, subscription, upTo))
+    for await (const rows of replayEvents(app.store.read, sources, until)) {
+      for (let at = 0; at < rows.length; ) {
+        at += await tell(rows.slice(at, at + batch).map(row => ({ row, body: undefined })))
+        // SQLite answers at once, so that all this would never let go of the event loop.
+        await (sink.isFull() ? waitForRoom() : setImmediate())
+        if (isStopped || began !== version) return
+      }
+    }
+    if (began === version) moveTo(until)
+  }
+
+  async function run(): Promise<void> {
+    while (!isStopped) {
+      const next = Promise.withResolvers<void>()
+      wake = next.resolve
+      const recent = window()
+      const from = followed.reduce<string | undefined>((least, { upTo }) => {
+        return least !== undefined && least < upTo ? least : upTo
+      }, undefined)
+      if (!recent || from === undefined || from >= recent.end) await next.promise
+      else if (from < recent.start) await tellFromTable(recent.end)
+      else await tell(recent.after(from, batch))
+      // Here nothing is held of what the window has let go meanwhile.
+      if (sink.isFull()) await waitForRoom()
+    }
+  }
+
+  return {
+    run,
+    reader: {
+      caller,
+      get isSubscribed() {
+        return followed.length > 0
+      },
+      add(subscription) {
+        if (followed.some(one => includes(one.subscription, subscription))) return true
+        if (followed.length >= limits.streamSubscriptions) return false
+        followed.push({ subscription, upTo: subscription.after })
+        version++
+        wake()
+        return true
+      },
+      remove(inboxIds) {
+        if (inboxIds && followed.some(one => one.subscription.inboxIds === null)) return false
+        followed = inboxIds === null ? [] : followed.flatMap(one => without(one, inboxIds))
+        version++
+        return true
+      },
+      takes: event => followed.some(one => takes(one, event)),
+      wake: () => wake(),
+      stalledMs: () => (stalledSince === undefined ? 0 : app.clock.monotonicMs() - stalledSince),
+      stop() {
+        isStopped = true
+        wake()
+      },
+    },
+  }
+}
+
+function without(one: Followed, inboxIds: ReadonlySet<string>): Followed[] {
+  const { subscription } = one
+  const left = new Set([...(subscription.inboxIds ?? [])].filter(id => !inboxIds.has(id)))
+  return left.size === 0 ? [] : [{ ...one, subscription: { ...subscription, inboxIds: left } }]
+}
+
+/** Whether all that `other` takes is taken by `one`. */
+function includes(one: Subscription, other: Subscription): boolean {
+  const isWithin = (inner: ReadonlySet<string> | null, outer: ReadonlySet<string> | null) =>
+    outer === null || (inner !== null && [...inner].every(each => outer.has(each)))
+  return (
+    one.after <= other.after && isWithin(other.inboxIds, one.inboxIds) && isWithin(other.types, one.types)
+  )
+}

@@ -1,0 +1,55 @@
+import type { Context } from 'koa'
+import { limits } from '../base/limits.ts'
+import type { EventFeed } from '../core/event-feed.ts'
+import type { EventSink } from '../core/event-reader.ts'
+
+/** Answers with events as they come (Server-Sent Events, HTML Living Standard §9.2) until one side ends it. */
+export async function answerFeed(context: Context, contentType: string, feed: EventFeed): Promise<void> {
+  const { res } = context
+  const closed = new Promise<void>(resolve => {
+    if (res.closed) resolve()
+    else res.once('close', resolve)
+  })
+  const begin = () => {
+    context.respond = false
+    context.set({
+      'Content-Type': `${contentType}; charset=utf-8`,
+      'Cache-Control': 'no-store',
+      // What proxies (nginx) would keep back until there is more of it.
+      'X-Accel-Buffering': 'no',
+      // When it ends, something is over: the connection is not for another request.
+      Connection: 'close',
+    })
+  }
+  if (context.method === 'HEAD') {
+    begin()
+    res.end()
+    return
+  }
+  let saidAt: number | undefined
+  const sink: EventSink = {
+    write(event, body) {
+      const head = Buffer.from(`id: ${event.id}\nevent: ${event.type}\ndata: `)
+      res.write(Buffer.concat([head, body, Buffer.from('\n\n')]))
+    },
+    isFull: () => res.writableLength >= limits.streamBufferBytes,
+    drained: () => new Promise(resolve => void res.once('drain', () => resolve())),
+    tick(nowMs) {
+      saidAt ??= nowMs
+      if (nowMs - saidAt < limits.streamHeartbeatMs || res.writableLength > 0) return
+      res.write(':\n\n')
+      saidAt = nowMs
+    },
+    end(why) {
+      if (why === 'slow') res.destroy()
+      else res.end()
+      const timer = setTimeout(() => res.destroy(), limits.streamCloseMs)
+      res.once('close', () => clearTimeout(timer))
+    },
+  }
+  const close = feed(sink)
+  begin()
+  res.write(`retry: ${limits.streamRetryMs}\n\n`)
+  await closed
+  close()
+}

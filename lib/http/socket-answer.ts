@@ -1,0 +1,18 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type Problem, statusOf } from '../base/problem.ts'
+import { bodyOf, headersOf } from './problems.ts'
+
+/** Answers with a problem where there is no response to write to, in the form of every other error, and hangs up. */
+export function answerOnSocket(socket: Duplex, problem: Problem): void {
+  const status = statusOf(problem.code)
+  const body = `${JSON.stringify(bodyOf(problem))}\n`
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    ...headersOf(problem),
+    Connection: 'close',
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+}

@@ -1,0 +1,140 @@
+import type { RawData, WebSocket } from 'ws'
+import { webSocketMessages } from '../api/event-stream.ts'
+import { limits } from '../base/limits.ts'
+import { Problem } from '../base/problem.ts'
+import type { App } from '../core/app.ts'
+import type { Caller } from '../core/caller.ts'
+import type { EventReader } from '../core/event-reader.ts'
+import { readSubscription } from '../core/event-subscription.ts'
+import { compileValidator } from './validate.ts'
+import { closeWebSocket, createWebSocketSink, cutLater } from './websocket-sink.ts'
+
+const validators = {
+  subscribe: compileValidator(webSocketMessages.subscribe, 'message'),
+  unsubscribe: compileValidator(webSocketMessages.unsubscribe, 'message'),
+  ping: compileValidator(webSocketMessages.ping, 'message'),
+}
+
+/** A WebSocket of a caller, from its opening to its end: takes what the client says, in order, and tells it events. */
+export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): void {
+  const { clock, log } = app
+  const about = { path: '/v1/ws', keyId: caller.keyId }
+  // What breaks the protocol was answered with its close code by ws already.
+  socket.on('error', error => {
+    log.debug({ ...about, err: error }, 'WebSocket broke')
+    cutLater(socket)
+  })
+  const reader = open()
+  if (!reader) return
+  const arrivedAt: number[] = []
+  let work = Promise.resolve()
+  socket.on('message', (data, isBinary) => {
+    if (!mayArrive()) return
+    work = work.then(() => answer(data, isBinary)).catch(fail)
+  })
+  socket.on('ping', mayArrive)
+
+  function open(): EventReader | undefined {
+    try {
+      const { reader, close } = app.stream.open(caller, createWebSocketSink(socket, clock))
+      log.debug(about, 'WebSocket opened')
+      socket.once('close', code => {
+        close()
+        log.debug({ ...about, code }, 'WebSocket closed')
+      })
+      return reader
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      closeWebSocket(socket, error.code === 'too_many_streams' ? 'tooManyStreams' : 'full')
+      return undefined
+    }
+  }
+
+  /** Counts what comes; after too much of it the rest is not looked at. */
+  function mayArrive(): boolean {
+    if (socket.readyState !== socket.OPEN) return false
+    const now = clock.monotonicMs()
+    arrivedAt.push(now)
+    if (arrivedAt.length <= limits.streamFrames) return true
+    if (now - arrivedAt.shift()! >= limits.streamFramesMs) return true
+    closeWebSocket(socket, 'tooManyMessages')
+    return false
+  }
+
+  function say(message: object): void {
+    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message))
+  }
+
+  function fail(error: unknown): void {
+    if (error instanceof Problem) {
+      say({ type: 'error', message: error.message })
+      return
+    }
+    log.error({ ...about, err: error }, 'a message over a WebSocket met a fault')
+    closeWebSocket(socket, 'fault')
+  }
+
+  async function answer(data: RawData, isBinary: boolean): Promise<void> {
+    const { type, inbox_ids, event_types, last_event_id } = readMessage(data, isBinary)
+    if (type === 'ping') say({ type: 'pong' })
+    else if (type === 'unsubscribe') unsubscribe(inbox_ids ?? null)
+    else await subscribe(inbox_ids ?? null, event_types ?? null, last_event_id ?? undefined)
+  }
+
+  async function subscribe(
+    inboxIds: readonly string[] | null,
+    types: readonly string[] | null,
+    after: string | undefined,
+  ): Promise<void> {
+    const asked = { inboxIds: inboxIds ?? undefined, types: types ?? undefined, after }
+    const { subscription, unknown } = await readSubscription(app, caller, asked)
+    if (unknown.length > 0) {
+      say({ type: 'error', message: `The key reaches no inbox with this id: ${unknown.join(', ')}.` })
+    }
+    const isEmpty = subscription.inboxIds?.size === 0
+    if (isEmpty && !reader!.isSubscribed) closeWebSocket(socket, 'forbidden')
+    if (isEmpty || socket.readyState !== socket.OPEN) return
+    if (!reader!.add(subscription)) {
+      throw new Problem(
+        'invalid_request',
+        `There are ${limits.streamSubscriptions} subscriptions already. Unsubscribe from some first.`,
+      )
+    }
+    const inbox_ids = subscription.inboxIds && [...subscription.inboxIds]
+    // Nothing is told before this turn of the event loop is over.
+    say({ type: 'subscribed', inbox_ids, event_types: types })
+  }
+
+  function unsubscribe(inbox_ids: readonly string[] | null): void {
+    if (!reader!.remove(inbox_ids && new Set(inbox_ids.map(id => id.toLowerCase())))) {
+      throw new Problem(
+        'invalid_request',
+        'A subscription of yours names no inboxes and so takes all of them: unsubscribe without inbox_ids.',
+      )
+    }
+    say({ type: 'unsubscribed', inbox_ids })
+  }
+}
+
+interface ClientMessage {
+  readonly type: keyof typeof validators
+  readonly inbox_ids?: readonly string[] | null
+  readonly event_types?: readonly string[] | null
+  readonly last_event_id?: string | null
+}
+
+/** @throws Problem `invalid_request` for what is no message of ours */
+function readMessage(data: RawData, isBinary: boolean): ClientMessage {
+  if (isBinary) throw new Problem('invalid_request', 'Send JSON in text frames, not in binary ones.')
+  let value: unknown
+  try {
+    value = JSON.parse(data.toString())
+  } catch (error) {
+    throw new Problem('invalid_request', `This is not JSON: ${(error as Error).message}.`)
+  }
+  const type = typeof value === 'object' && value !== null && 'type' in value ? value.type : undefined
+  if (type !== 'subscribe' && type !== 'unsubscribe' && type !== 'ping') {
+    throw new Problem('invalid_request', 'type must be subscribe, unsubscribe or ping.')
+  }
+  return validators[type](value) as unknown as ClientMessage
+}

@@ -1,0 +1,62 @@
+import type { WebSocket } from 'ws'
+import type { Clock } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+import type { EventSink, StreamEnd } from '../core/event-reader.ts'
+
+/** Close codes (RFC 6455 §7.4): those of the protocol, and those of ours from 4000 on. */
+const closeCodes = {
+  stopping: [1001, 'The server is stopping.'],
+  fault: [1011, 'Something went wrong on the server.'],
+  full: [1013, 'Too many streams are open. Try again shortly.'],
+  revoked: [4001, 'The key was revoked.'],
+  forbidden: [4003, 'The key reaches none of these inboxes.'],
+  tooManyStreams: [4008, `A key may have ${limits.streamsPerKey} streams open.`],
+  slow: [4009, 'You read too slowly. Connect again with last_event_id.'],
+  tooManyMessages: [4029, `More than ${limits.streamFrames} messages in ${limits.streamFramesMs / 1000} s.`],
+} as const satisfies Record<StreamEnd | string, readonly [code: number, reason: string]>
+
+/** Closes with a handshake that has its time; after it the connection is cut. */
+export function closeWebSocket(socket: WebSocket, why: keyof typeof closeCodes): void {
+  const [code, reason] = closeCodes[why]
+  socket.close(code, reason)
+  cutLater(socket)
+}
+
+/** Cuts a connection that is being closed, when that takes too long. */
+export function cutLater(socket: WebSocket): void {
+  const timer = setTimeout(() => socket.terminate(), limits.streamCloseMs)
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/** Where the events of a WebSocket go; also pings its client. */
+export function createWebSocketSink(socket: WebSocket, clock: Clock): EventSink {
+  let heardAt = clock.monotonicMs()
+  let pingedAt: number | undefined
+  let makeRoom: (() => void) | undefined
+  const sent = () => {
+    if (!makeRoom || socket.bufferedAmount > limits.streamBufferBytes / 2) return
+    makeRoom()
+    makeRoom = undefined
+  }
+  socket.on('pong', () => {
+    heardAt = clock.monotonicMs()
+    pingedAt = undefined
+  })
+  return {
+    write: (_event, body) => socket.send(body, { binary: false }, sent),
+    isFull: () => socket.bufferedAmount >= limits.streamBufferBytes,
+    drained: () =>
+      new Promise(resolve => {
+        makeRoom = resolve
+      }),
+    tick(nowMs) {
+      if (pingedAt !== undefined) {
+        if (nowMs - pingedAt >= limits.streamPongMs) socket.terminate()
+      } else if (nowMs - heardAt >= limits.streamPingMs) {
+        pingedAt = nowMs
+        socket.ping()
+      }
+    },
+    end: why => closeWebSocket(socket, why),
+  }
+}

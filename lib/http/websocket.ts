@@ -1,0 +1,89 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { limits } from '../base/limits.ts'
+import { Problem } from '../base/problem.ts'
+import type { App } from '../core/app.ts'
+import type { Caller } from '../core/caller.ts'
+import { bearerToken, callerOf, queryToken } from './auth.ts'
+import type { ClientAddress } from './client-address.ts'
+import { answerOnSocket } from './socket-answer.ts'
+import { type Throttle, takeOrRefuse } from './throttle.ts'
+import { serveWebSocket } from './websocket-session.ts'
+
+export interface WebSocketParts {
+  readonly app: App
+  /** The limits of all requests: one of them is the connect, and nothing after it. */
+  readonly perKey: Throttle
+  readonly perAddress: Throttle
+  readonly clientAddress: ClientAddress
+}
+
+export interface WebSocketDoor {
+  /** Whether this asks for our WebSocket. Other requests to upgrade (h2c) are answered as if they had not asked. */
+  isAsked(request: IncomingMessage): boolean
+  /** Makes a WebSocket of the connection, or answers with a problem as JSON. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+}
+
+const path = '/v1/ws'
+
+export function createWebSocketDoor({
+  app,
+  perKey,
+  perAddress,
+  clientAddress,
+}: WebSocketParts): WebSocketDoor {
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: limits.streamFrameBytes,
+    // Every connection would hold a compressor of its own, and what is shared by all readers would be copied for each.
+    perMessageDeflate: false,
+  })
+  server.on('wsClientError', (error, socket, request) => {
+    const isOldVersion = request.headers['sec-websocket-version'] !== '13'
+    // RFC 6455 §4.4
+    refuse(socket, isOldVersion ? new Problem('upgrade_required') : invalid(error))
+  })
+
+  async function authenticate(request: IncomingMessage): Promise<Caller> {
+    const query = new URLSearchParams(request.url?.split('?', 2)[1])
+    const caller = await callerOf(app, bearerToken(request.headers.authorization) ?? queryToken(query))
+    if (!caller) {
+      takeOrRefuse(perAddress, clientAddress(request))
+      throw new Problem('unauthorized')
+    }
+    takeOrRefuse(perKey, caller.keyId ?? '')
+    return caller
+  }
+
+  function refuse(socket: Duplex, error: unknown): void {
+    const problem = error instanceof Problem ? error : new Problem('internal_error')
+    if (problem !== error) app.log.error({ err: error, path }, 'request met a fault')
+    app.log.debug({ path, code: problem.code }, 'WebSocket refused')
+    // The other side may never close its half.
+    socket.once('finish', () => socket.destroy())
+    answerOnSocket(socket, problem)
+  }
+
+  return {
+    isAsked: ({ method, url, headers }) =>
+      method === 'GET' && url?.split('?', 1)[0] === path && headers.upgrade?.toLowerCase() === 'websocket',
+    async upgrade(request, socket, head) {
+      // A client that goes away meanwhile is nobody's fault here.
+      socket.on('error', () => socket.destroy())
+      try {
+        app.stream.requirePlace()
+        const caller = await authenticate(request)
+        server.handleUpgrade(request, socket, head, socket => serveWebSocket(app, socket, caller))
+      } catch (error) {
+        refuse(socket, error)
+      }
+    },
+  }
+}
+
+function invalid(error: Error): Problem {
+  return new Problem('invalid_request', `The WebSocket can not be opened: ${error.message}.`)
+}

@@ -1,0 +1,168 @@
+import { connect } from 'node:net'
+import t from 'tap'
+import { limits } from '../../lib/base/limits.ts'
+import { type ApiApp, startApi } from '../support/api-app.ts'
+import { createEventWriter } from '../support/event-writer.ts'
+import { until } from '../support/until.ts'
+
+interface Feed {
+  readonly response: Response
+  /** The lines of each event. */
+  readonly blocks: readonly string[]
+  /** The `id` of each event, and the number that the writer gave it. */
+  readonly told: readonly (readonly [id: string, number: number])[]
+  readonly ended: Promise<void>
+  close(): void
+}
+
+/** Reads a stream as EventSource does. */
+async function follow(
+  { baseUrl, token }: ApiApp,
+  query = '',
+  headers: Record<string, string> = { authorization: `Bearer ${token}` },
+): Promise<Feed> {
+  const abort = new AbortController()
+  t.teardown(() => abort.abort())
+  const response = await fetch(`${baseUrl}/v1/events/stream${query}`, { headers, signal: abort.signal })
+  const blocks: string[] = []
+  const told: [string, number][] = []
+  const read = async () => {
+    let rest = ''
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+      const parts = (rest + chunk).split('\n\n')
+      rest = parts.pop()!
+      blocks.push(...parts)
+      for (const part of parts) {
+        const [, id, event, data] = /^id: (.*)\nevent: (.*)\ndata: (.*)$/.exec(part) ?? []
+        if (!id) continue
+        const body = JSON.parse(data!)
+        if (body.event_id !== id || body.event !== event) throw new Error(`${id} is not ${body.event_id}`)
+        told.push([id, body.data.number])
+      }
+    }
+  }
+  const ended = read().catch(() => {})
+  return { response, blocks, told, ended, close: () => abort.abort() }
+}
+
+const numbers = (feed: Feed) => feed.told.map(([, number]) => number)
+
+t.test('events as they come, and from a cursor on', async t => {
+  const server = await startApi(t)
+  const { api, app, faults } = server
+  const one = (await api.post('/v1/inboxes', {})).body
+  const two = (await api.post('/v1/inboxes', {})).body
+  const writer = createEventWriter(app)
+  await writer.write(one, 'message.sent', 300)
+  const live = await follow(server)
+  t.match(live.response.headers.get('content-type'), /^text\/event-stream/)
+  t.equal(live.response.headers.get('cache-control'), 'no-store')
+  await until('its head', () => live.blocks[0] === `retry: ${limits.streamRetryMs}`)
+  await writer.write(one, 'message.sent')
+  await writer.write(two, 'message.received')
+  await until('two events', () => live.told.length === 2)
+  t.strictSame(numbers(live), [301, 302])
+  const rows = await app.store.read.selectFrom('event').select('id').orderBy('id').execute()
+  t.strictSame(
+    live.told.map(([id]) => id),
+    rows.slice(300).map(row => row.id),
+  )
+  const key = { authorization: `Bearer ${server.token}` }
+  for (const [query, headers, first, count] of [
+    [`?after=${rows[9]!.id}`, {}, 11, 292],
+    [`?after=${rows[9]!.id.toUpperCase()}&inboxId=${two.id}`, {}, 302, 1],
+    ['', { 'last-event-id': rows[299]!.id }, 301, 2],
+    [`?after=${rows[9]!.id}`, { 'last-event-id': rows[299]!.id }, 301, 2],
+    [`?after=${rows[9]!.id}&type=message.received`, {}, 302, 1],
+  ] as const) {
+    const feed = await follow(server, query, { ...key, ...headers })
+    await until('what came later', () => feed.told.length === count)
+    t.strictSame(numbers(feed)[0], first, `${query} ${JSON.stringify(headers)}`)
+    feed.close()
+  }
+
+  // More than a connection holds at once.
+  for (let i = 0; i < 40; i++) await writer.write(one, 'message.received', 1, 'x'.repeat(400_000))
+  const large = await follow(server, `?after=${rows.at(-1)!.id}`)
+  await until('all of it', () => large.told.length === 40 && live.told.length === 42)
+  t.strictSame(numbers(large), numbers(live).slice(2))
+  t.strictSame(faults, [])
+})
+
+t.test('scopes, and what is refused before it begins', async t => {
+  const server = await startApi(t)
+  const { api, apiWith, app, baseUrl, token } = server
+  const pod = (await api.post('/v1/pods', {})).body.id
+  const mine = (await api.post('/v1/inboxes', { podId: pod })).body
+  const foreign = (await api.post('/v1/inboxes', {})).body
+  const { token: podToken, id } = (await api.post(`/v1/pods/${pod}/api-keys`, {})).body
+  const feed = await follow(server, `?token=${podToken}`, {})
+  const writer = createEventWriter(app)
+  await writer.write(foreign)
+  const late = (await api.post('/v1/inboxes', { podId: pod })).body
+  await writer.write(mine)
+  await writer.write(late)
+  await until('two events', () => feed.told.length === 2)
+  t.strictSame(numbers(feed), [2, 3])
+
+  const narrow = apiWith(podToken)
+  for (const [query, error] of [
+    [`?inboxId=${foreign.id}`, 'not_found'],
+    ['?inboxId=x', 'not_found'],
+    ['?after=x', 'invalid_request'],
+    ['?type=unheard.of', 'invalid_request'],
+    ['?type=message.sent&type=message.sent', 'invalid_request'],
+  ]) {
+    t.equal((await narrow.get(`/v1/events/stream${query}`)).body.error, error, String(query))
+  }
+  t.equal((await api.call('GET', '/v1/events/stream', undefined, { 'last-event-id': 'x' })).status, 400)
+  t.equal((await apiWith(undefined).get('/v1/events/stream')).status, 401)
+  t.equal((await apiWith(undefined).get('/v1/events/stream?token=mbx_wrong')).status, 401)
+  const head = await api.call('HEAD', '/v1/events/stream')
+  t.match([head.status, head.headers.get('content-type')], [200, /^text\/event-stream/])
+
+  await api.delete(`/v1/pods/${pod}/api-keys/${id}`)
+  await feed.ended
+  t.equal((await fetch(`${baseUrl}/v1/events/stream?token=${podToken}`)).status, 401)
+  t.notOk(app.readers.has({ type: 'message.sent', podId: pod, inboxId: mine.id }))
+
+  const gone = await follow(server)
+  gone.close()
+  await until('nobody to read', () => !app.readers.has({ type: 'message.sent', podId: pod, inboxId: null }))
+  t.ok(token)
+  t.strictSame(server.faults, [])
+})
+
+t.test('it says that it is alive, and ends with the server', async t => {
+  const server = await startApi(t)
+  const feed = await follow(server)
+  await until('its head', () => feed.blocks.length === 1)
+  await until('a heartbeat', () => {
+    server.clock.advance(limits.streamHeartbeatMs)
+    return feed.blocks.includes(':')
+  })
+  const stopped = server.door.stop()
+  await feed.ended
+  await stopped
+  t.strictSame(server.faults, [])
+})
+
+t.test('a reader that takes nothing is cut off', async t => {
+  const server = await startApi(t)
+  const { api, app, clock, port, token } = server
+  const inbox = (await api.post('/v1/inboxes', {})).body
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.write(`GET /v1/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+  await until('a reader', () => app.readers.has({ type: 'message.sent', podId: null, inboxId: inbox.id }))
+  socket.pause()
+  const writer = createEventWriter(app)
+  for (let i = 0; i < 50; i++) await writer.write(inbox, 'message.received', 1, 'x'.repeat(400_000))
+  await until('its end', () => {
+    clock.advance(limits.streamDrainMs)
+    return !app.readers.has({ type: 'message.sent', podId: null, inboxId: inbox.id })
+  })
+  const stopped = server.door.stop()
+  await stopped
+  t.strictSame(server.faults, [])
+})

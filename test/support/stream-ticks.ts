@@ -1,0 +1,18 @@
+import type { App } from '../../lib/core/app.ts'
+import { operator } from '../../lib/core/caller.ts'
+
+/** Resolves when all streams that are open now have looked at the clock once more. */
+export function nextTick(app: App): Promise<void> {
+  return new Promise(resolve => {
+    const { close } = app.stream.open(operator, {
+      write() {},
+      isFull: () => false,
+      drained: () => Promise.resolve(),
+      tick() {
+        close()
+        resolve()
+      },
+      end: () => resolve(),
+    })
+  })
+}
