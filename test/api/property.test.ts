@@ -21,7 +21,7 @@ import { type RawRequest, sendRaw } from '../support/raw-http.ts'
 
 /** The same requests each time, unless these say otherwise: more of them, or others. */
 const seed = Number(process.env.MAILBOXD_PROPERTY_SEED ?? 20261121)
-const requestsEach = Number(process.env.MAILBOXD_PROPERTY_RUNS ?? 60)
+const requestsEach = Number(process.env.MAILBOXD_PROPERTY_RUNS ?? 45)
 
 interface Subject extends Readonly<Record<RealThing, string>> {
   readonly keys: Readonly<Record<Asker, string | undefined>>
