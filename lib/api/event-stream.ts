@@ -50,7 +50,12 @@ export const eventStreamOperations: readonly Operation[] = [
         required: false,
       },
     },
-    success: { status: 200, feed: 'text/event-stream' },
+    success: {
+      status: 200,
+      feed: 'text/event-stream',
+      example:
+        'retry: 3000\n\nid: 019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18\nevent: message.received\ndata: {"event":"message.received"}\n\n',
+    },
     problems: ['not_found', 'too_many_streams'],
     handle: ({ app, caller, query, header }) => {
       const after = header('last-event-id') ?? query.after

@@ -137,7 +137,7 @@ function successOf({ success }: Operation): Json {
   if ('feed' in success) {
     return {
       description: 'What happens, as it happens, until one side closes the connection.',
-      content: { [success.feed]: { schema: { type: 'string' } } },
+      content: { [success.feed]: { schema: { type: 'string' }, example: success.example } },
     }
   }
   if ('download' in success) {

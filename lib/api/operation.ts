@@ -58,7 +58,7 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   readonly success:
     | { readonly status: 200 | 201; readonly schema: TSchema }
     | { readonly status: 200; readonly download: string; readonly example: string }
-    | { readonly status: 200; readonly feed: string }
+    | { readonly status: 200; readonly feed: string; readonly example: string }
     | { readonly status: 101 }
     | { readonly status: 204 }
   /** The codes that this operation can give, besides those that follow from the declaration (see `problemsOf`). */

@@ -182,9 +182,10 @@ t.test('the OpenAPI document', async t => {
       },
     })
     const faultsOf = async (source: string) =>
-      (await lintFromString({ source, config })).map(
-        each => `${each.ruleId}: ${each.message} (${each.location[0]?.pointer})`,
-      )
+      (await lintFromString({ source, config }))
+        .map(each => `${each.ruleId}: ${each.message} (${each.location[0]?.pointer})`)
+        // What succeeds there is a WebSocket, and that is 101.
+        .filter(fault => !/^operation-2xx-response: .*\/paths\/~1v1~1ws\/get/.test(fault))
     t.strictSame(await faultsOf(JSON.stringify(document)), [])
     const broken = { ...document, info: { ...document.info, title: undefined } }
     t.match(await faultsOf(JSON.stringify(broken)), [/^struct: /])
