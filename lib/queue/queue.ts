@@ -150,7 +150,8 @@ export function createQueue({ store, clock, ids, node, random }: QueueParts): Qu
         const freed = [...ofKind].filter(destination => room(destination) > 0)
         // Looked up on the reader first: a queue with nothing due costs no write.
         if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
-        const look = await store.write(db => lookOnce(db, wanted, freed, room, now))
+        // A lease that the power takes is one that nobody holds any more.
+        const look = await store.writeUnsynced(db => lookOnce(db, wanted, freed, room, now))
         for (const destination of look.emptied) ofKind.delete(destination)
         for (const destination of look.filled) ofKind.add(destination)
         // Nothing but what had to be parked: there may be more behind it.
@@ -179,10 +180,13 @@ export function createQueue({ store, clock, ids, node, random }: QueueParts): Qu
         const now = clock.now()
         const held = await entries.listLeasedEntries(db, node)
         for (const entry of held) {
-          // The first attempt that was cut off is repeated at once. One that is cut off again may be what kills
-          // the process, so from then on it waits its turn.
-          const wait = entry.attempts <= 1 ? 0 : nextAttemptAfterMs(entry.attempts, random())
-          await entries.returnLeasedEntry(db, entry, { dueAt: isoAfter(now, wait), attempts: entry.attempts })
+          // The first attempt that was cut off is repeated at once, before what was put later. One that is cut off
+          // again may be what kills the process, so from then on it waits its turn.
+          const dueAt =
+            entry.attempts <= 1
+              ? entry.createdAt
+              : isoAfter(now, nextAttemptAfterMs(entry.attempts, random()))
+          await entries.returnLeasedEntry(db, entry, { dueAt, attempts: entry.attempts })
         }
         return held.length
       })

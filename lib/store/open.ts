@@ -14,6 +14,11 @@ export interface Store {
    * handle that it is given may be awaited in it, and it may be done more than once (PostgreSQL, on a conflict).
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>
+  /**
+   * The same for what may be lost with the power, and not with the process: it does not wait for the disk where it need
+   * not. What it finds in the database has reached the disk all the same.
+   */
+  writeUnsynced<T>(work: (db: Db) => Promise<T>): Promise<T>
   /** Calls `listener` after commits that have reached the disk, before the promises of their writes are kept. */
   onCommit(listener: () => void): void
   /** Waits for the writes under way, then closes. */
@@ -47,6 +52,7 @@ function sqliteStore(path: string): Store {
     dialect: 'sqlite',
     read: reader.db,
     write: group.write,
+    writeUnsynced: group.writeUnsynced,
     onCommit: listener => void listeners.push(listener),
     async close() {
       await group.idle()
@@ -67,6 +73,7 @@ function postgresStore(url: string): Store {
       for (const listener of listeners) listener()
       return value
     },
+    writeUnsynced: pool.write,
     onCommit: listener => void listeners.push(listener),
     close: pool.close,
   }
