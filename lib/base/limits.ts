@@ -135,6 +135,25 @@ export const limits = {
   smtpIdleSessions: 100,
   smtpIdleSessionsPerAddress: 20,
   smtpMessagesPerSession: 100,
+  /** The text of a webhook's URL. */
+  webhookUrlLength: 2048,
+  /** One webhook call from DNS to the end of the answer, and the connecting to one address of it (TCP and TLS). */
+  webhookTimeoutMs: 15_000,
+  webhookConnectMs: 5_000,
+  /** Webhook connections: in all, to one origin; how long one waits for the next call, also where the server says longer; its age. */
+  webhookConnections: 1000,
+  webhookConnectionsPerOrigin: 20,
+  webhookIdleMs: 4_000,
+  webhookIdleMaxMs: 30_000,
+  webhookConnectionMs: 300_000,
+  /** Of a webhook's answer: bytes that are kept for the log, that are read at all, and of its header section. */
+  webhookAnswerBytes: 1024,
+  webhookReadBytes: 16 * 1024,
+  webhookHeaderBytes: 16 * 1024,
+  /** The longest Retry-After of a webhook that is heeded. */
+  webhookRetryAfterMs: 3_600_000,
+  /** How long the machine's own addresses are believed before they are asked for again. */
+  ownAddressesMs: 10_000,
   /** How long a claimed queue entry is its holder's; longer than any attempt may take. */
   leaseMs: 3_600_000,
   /** How often the queue looks for work that another process put. */
