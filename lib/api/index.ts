@@ -13,6 +13,7 @@ import { serverOperations } from './server.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { threadOperations } from './threads.ts'
 import { usageOperations } from './usage.ts'
+import { webhookOperations } from './webhooks.ts'
 
 const declared = [
   ...podOperations,
@@ -22,6 +23,7 @@ const declared = [
   ...deletionOperations,
   ...draftOperations,
   ...eventOperations,
+  ...webhookOperations,
   ...domainOperations,
   ...policyOperations,
   ...suppressionOperations,
