@@ -1,6 +1,7 @@
 import { limits } from '../base/limits.ts'
 import { durationMs } from '../config/duration.ts'
 import type { WebhookOutcome } from '../courier/webhook.ts'
+import { nextAttemptAfterMs } from '../queue/backoff.ts'
 import { type Leased, LeaseLost } from '../queue/queue.ts'
 import type { Db } from '../store/dialect.ts'
 import { findEvent } from '../store/events.ts'
@@ -76,9 +77,8 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
 
   /** How long after the attempt with this number the next one comes; undefined when there is none. */
   function nextWaitMs(attempts: number, { result, retryAfterMs = 0 }: WebhookOutcome): number | undefined {
-    const wait = waits[attempts - 1]
-    if (wait === undefined || result === 'gone') return undefined
-    return Math.max(Math.round(wait * (0.9 + 0.2 * random())), retryAfterMs)
+    if (attempts > waits.length || result === 'gone') return undefined
+    return Math.max(nextAttemptAfterMs(attempts, random(), waits), retryAfterMs)
   }
 
   /** What was asked for again is called whoever reads. */
