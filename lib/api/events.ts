@@ -13,7 +13,8 @@ export const eventOperations: readonly Operation[] = [
     method: 'get',
     path: '/v1/events',
     tag: 'Events',
-    summary: 'List what happened in the inboxes that the key reaches, oldest first; events are kept 30 days.',
+    summary:
+      'List what happened in the inboxes that the key reaches, oldest first, as long as events are kept.',
     access: 'inbox',
     query: shape({
       inboxId: Type.Optional(Type.String({ description: 'Those of this inbox alone.' })),

@@ -22,6 +22,7 @@ const peers = {
     root: false,
   },
   postgres: { package: 'postgresql', paths: ['/usr/lib/postgresql/*/bin/postgres'], root: false },
+  python3: { package: 'python3', paths: ['/usr/bin/python3'], root: false },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const
 
