@@ -34,7 +34,7 @@ export const webhookOperations: readonly Operation[] = [
     access: 'account',
     success: { status: 200, schema: WebhookTest },
     problems: ['no_webhook_url', 'webhook_failed'],
-    handle: ({ app, caller, params }) => testInboxWebhook(app, caller, params.id!),
+    handle: ({ app, caller, params, signal }) => testInboxWebhook(app, caller, params.id!, signal()),
   }),
   operation({
     id: 'getWebhook',

@@ -17,10 +17,11 @@ export async function callWebhook(
   { url, secret }: Webhook,
   event: EventRow,
   attempt: number,
+  signal?: AbortSignal,
 ): Promise<WebhookOutcome> {
   const body = Buffer.from(await eventBody(app, event, attempt))
   const headers = webhookSignatureHeaders({ id: event.id, at: app.clock.now(), secret, body })
-  return app.webhookCourier.call({ url, body, headers })
+  return app.webhookCourier.call({ url, body, headers, signal })
 }
 
 /** Writes down how a call ended, and how it goes on. */

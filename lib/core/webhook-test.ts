@@ -7,10 +7,19 @@ import { type EventSubject, writeEvent, writeWebhookDelivery } from './events.ts
 import { getInboxRow } from './inboxes.ts'
 import { callWebhook, recordWebhookCall } from './webhook-call.ts'
 
-/** Tries the inbox's own webhook. @throws Problem `not_found`, `no_webhook_url`, `webhook_failed` */
-export async function testInboxWebhook(app: App, caller: Caller, id: string): Promise<WebhookTest> {
+/**
+ * Tries the inbox's own webhook.
+ * @throws Problem `not_found`, `no_webhook_url`, `webhook_failed`; what `signal` is aborted with
+ */
+export async function testInboxWebhook(
+  app: App,
+  caller: Caller,
+  id: string,
+  signal?: AbortSignal,
+): Promise<WebhookTest> {
   const inbox = await getInboxRow(app.store.read, caller, id)
-  return testWebhook(app, { podId: inbox.podId, inboxId: inbox.id, threadId: null, messageId: null })
+  const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: null, messageId: null }
+  return testWebhook(app, subject, signal)
 }
 
 /** Tries the account's webhook. @throws Problem `no_webhook_url`, `webhook_failed` */
@@ -19,7 +28,7 @@ export function testAccountWebhook(app: App): Promise<WebhookTest> {
 }
 
 /** Calls it at once, and once: the event stands among the events, and how it went in its log. */
-async function testWebhook(app: App, subject: EventSubject): Promise<WebhookTest> {
+async function testWebhook(app: App, subject: EventSubject, signal?: AbortSignal): Promise<WebhookTest> {
   const { inboxId } = subject
   const webhook = await findWebhook(app.store.read, inboxId)
   if (!webhook) throw new Problem('no_webhook_url')
@@ -30,11 +39,12 @@ async function testWebhook(app: App, subject: EventSubject): Promise<WebhookTest
       delivery: await writeWebhookDelivery(app, db, written.id, { inboxId, url: webhook.url }),
     }
   })
-  const outcome = await callWebhook(app, webhook, event, 1)
+  const outcome = await callWebhook(app, webhook, event, 1, signal)
   const state = outcome.result === 'delivered' ? 'delivered' : 'failed'
   await app.store.write(db =>
     recordWebhookCall(app, db, delivery, webhook.url, outcome, { state, nextAttemptAt: null }),
   )
+  signal?.throwIfAborted()
   if (state === 'failed')
     throw new Problem('webhook_failed', `The webhook did not take the call: ${outcome.error}.`)
   return { ok: true, message: `The webhook answered ${outcome.status} in ${outcome.durationMs} ms.` }

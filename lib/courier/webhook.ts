@@ -16,6 +16,8 @@ export interface WebhookRequest {
   readonly body: string | Uint8Array
   /** Those of the signature. */
   readonly headers: Readonly<Record<string, string>>
+  /** Breaks the call off. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** How one call ended. `gone` is the receiver's 410: it wants this event no more. */
@@ -87,8 +89,9 @@ export function createWebhookCourier(options: WebhookCourierOptions): WebhookCou
     const timer = setTimeout(late, timeoutMs)
     running.add(controller)
     if (isClosed) controller.abort(stopping())
+    const own = controller.signal
     try {
-      const ending = await attempt(request, controller.signal)
+      const ending = await attempt(request, request.signal ? AbortSignal.any([own, request.signal]) : own)
       return { ...ending, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)

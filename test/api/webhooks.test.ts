@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Api } from '../support/api.ts'
+import { until } from '../support/until.ts'
 import { startWebhookApp } from '../support/webhook-app.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -138,6 +139,19 @@ t.test('the test of a webhook is a real call, at once and once', async t => {
   await api.patch(`/v1/inboxes/${id}`, { webhookUrl: 'http://127.0.0.1:1/' })
   const closed = await api.post(`/v1/inboxes/${id}/webhook/test`)
   t.equal(closed.body.error, 'webhook_failed')
+  t.strictSame(faults, [])
+})
+
+t.test('a stop does not wait for the test of a webhook', async t => {
+  const receiver = await startWebhookReceiver(t, () => new Promise(() => {}))
+  const { api, inbox, door, faults, log } = await startWebhookApp(t)
+  const { id } = await inbox(receiver.url)
+  const answer = api.post(`/v1/inboxes/${id}/webhook/test`)
+  await until('the call', () => receiver.calls.length === 1)
+  await door.stop()
+  const { status, body } = await answer
+  t.strictSame([status, body.error], [503, 'unavailable'])
+  t.match(await log(receiver.ids()[0]!), [{ state: 'failed', attempts: 1, status: null }])
   t.strictSame(faults, [])
 })
 
