@@ -79,6 +79,7 @@ async function install(): Promise<{ inboxId: string; token: string }> {
     log: createLog('error', process.stderr),
     random: Math.random,
     baseUrl: () => 'http://bench',
+    ownPorts: () => [],
   })
   const inbox = await createInbox(app, operator, { mailboxName: 'bench' })
   const { token } = await createKey(app, operator, { account: true }, null)

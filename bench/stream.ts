@@ -74,6 +74,7 @@ async function fill(): Promise<{ address: string; tokens: string[] }> {
   const { app } = await openApp({
     ...{ config, clock: systemClock, ids: systemIds, log, random: Math.random },
     baseUrl: () => 'http://127.0.0.1',
+    ownPorts: () => [],
   })
   const inbox = await createInbox(app, operator, { mailboxName: 'bench' })
   const tokens: string[] = []

@@ -13,6 +13,7 @@ import { deliver } from './core/deliver.ts'
 import { sendScheduledDraft } from './core/draft-send.ts'
 import { openApp } from './core/open-app.ts'
 import { removeStrayFiles } from './core/raws.ts'
+import { createWebhooks } from './core/webhooks.ts'
 import { createSmtpCourier } from './courier/smtp.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createAuthenticator } from './mail/authentication.ts'
@@ -56,7 +57,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   }
   try {
     let baseUrl = config.base_url ?? ''
-    const { app: opened, isNew } = await openData({ ...parts, baseUrl: () => baseUrl }, closing)
+    const ports: number[] = []
+    const { app: opened, isNew } = await openData(
+      { ...parts, baseUrl: () => baseUrl, ownPorts: () => ports },
+      closing,
+    )
     const { dns } = opened
     const courier = createSmtpCourier({
       dns,
@@ -93,11 +98,22 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       perform: entry => sendScheduledDraft(app, entry),
       log,
     })
-    runner.start()
-    draftRunner.start()
+    const webhooks = createWebhooks(app, parts.random)
+    const webhookRunner = createRunner({
+      queue: app.queue,
+      kind: 'webhook',
+      concurrency: config.webhook.concurrency * limits.webhookTurns,
+      concurrencyPerDestination: webhooks.concurrencyOf,
+      perform: webhooks.tell,
+      log,
+    })
+    closing.push(app.bell.onRing(() => app.queue.tell('webhook')))
+    const runners = [runner, draftRunner, webhookRunner]
+    for (const one of runners) one.start()
     closing.push(async () => {
-      const drained = Promise.all([runner.stop(), draftRunner.stop()])
+      const drained = Promise.all(runners.map(one => one.stop()))
       await Promise.race([drained, new Promise(resolve => setTimeout(resolve, drainMs).unref())])
+      webhooks.stop()
       await courier.close()
       await drained
     })
@@ -121,8 +137,10 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const httpDoor = createHttpDoor(app)
     closing.push(() => Promise.all([smtpDoor.stop(), httpDoor.stop()]))
     const http = await listenOn(httpDoor, config.http.listen, parts)
+    ports.push(...http.map(one => one.port))
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
     const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
+    ports.push(...smtp.map(one => one.port))
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
 
     return {

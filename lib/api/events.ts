@@ -1,7 +1,9 @@
 import Type from 'typebox'
 import { listEvents } from '../core/event-list.ts'
+import { listEventDeliveries, redeliverEvent } from '../core/webhook-log.ts'
 import { EventRecord } from '../model/event-record.ts'
 import { shape } from '../model/shape.ts'
+import { Redelivery, WebhookDelivery } from '../model/webhook.ts'
 import { type Operation, operation } from './operation.ts'
 import { pageOfQuery, pageQuery } from './page.ts'
 
@@ -11,7 +13,8 @@ export const eventOperations: readonly Operation[] = [
     method: 'get',
     path: '/v1/events',
     tag: 'Events',
-    summary: 'List what happened in the inboxes that the key reaches, oldest first; events are kept 30 days.',
+    summary:
+      'List what happened in the inboxes that the key reaches, oldest first, as long as events are kept.',
     access: 'inbox',
     query: shape({
       inboxId: Type.Optional(Type.String({ description: 'Those of this inbox alone.' })),
@@ -27,5 +30,28 @@ export const eventOperations: readonly Operation[] = [
       const { limit } = pageOfQuery(query.limit === undefined ? {} : { limit: query.limit })
       return { data: await listEvents(app, caller, query, limit) }
     },
+  }),
+  operation({
+    id: 'listEventDeliveries',
+    method: 'get',
+    path: '/v1/events/{id}/deliveries',
+    tag: 'Events',
+    summary:
+      'List how an event was told to webhooks, with every call; of the last times that it was asked for.',
+    access: 'inbox',
+    success: { status: 200, schema: shape({ data: Type.Array(WebhookDelivery) }) },
+    problems: [],
+    handle: async ({ app, caller, params }) => ({ data: await listEventDeliveries(app, caller, params.id!) }),
+  }),
+  operation({
+    id: 'redeliverEvent',
+    method: 'post',
+    path: '/v1/events/{id}/redeliver',
+    tag: 'Events',
+    summary: 'Tell an event again, to the webhook that there is now.',
+    access: 'pod',
+    success: { status: 200, schema: Redelivery },
+    problems: ['no_webhook_url'],
+    handle: ({ app, caller, params }) => redeliverEvent(app, caller, params.id!),
   }),
 ]

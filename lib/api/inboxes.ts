@@ -19,6 +19,7 @@ export const inboxOperations: readonly Operation[] = [
     success: { status: 201, schema: Inbox },
     problems: [
       'invalid_mailbox_name',
+      'invalid_webhook_url',
       'invalid_domain',
       'invalid_pod',
       'address_taken',
@@ -62,11 +63,11 @@ export const inboxOperations: readonly Operation[] = [
     method: 'patch',
     path: '/v1/inboxes/{id}',
     tag: 'Inboxes',
-    summary: 'Change the display name; null clears it.',
+    summary: 'Change what the body names; null clears it. The webhook takes an account-wide key.',
     access: 'pod',
     body: InboxChange,
     success: { status: 200, schema: Inbox },
-    problems: [],
+    problems: ['invalid_webhook_url'],
     handle: ({ app, caller, params, body }) => changeInbox(app, caller, params.id!, body),
   }),
   operation({

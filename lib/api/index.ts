@@ -15,6 +15,7 @@ import { serverOperations } from './server.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { threadOperations } from './threads.ts'
 import { usageOperations } from './usage.ts'
+import { webhookOperations } from './webhooks.ts'
 
 const declared = [
   ...podOperations,
@@ -25,6 +26,7 @@ const declared = [
   ...draftOperations,
   ...eventOperations,
   ...eventStreamOperations,
+  ...webhookOperations,
   ...domainOperations,
   ...policyOperations,
   ...suppressionOperations,

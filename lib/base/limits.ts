@@ -61,6 +61,15 @@ export const limits = {
   idempotencyHours: 24,
   /** What a webhook is sent at the most; the text of a message is cut to fit. */
   webhookBodyBytes: 1024 * 1024,
+  /** Calls of a webhook in a row that failed, after which it gets one at a time; of how many webhooks that is known. */
+  webhookFailures: 3,
+  webhooksFailing: 10_000,
+  /** How long an event waits at the most for the call of the one before it in its inbox to end. */
+  webhookLaneMs: 500,
+  /** Events that were taken from the queue for each that is told just now: most of them wait for the one before them. */
+  webhookTurns: 4,
+  /** Deliveries of one event that are kept, the newest. */
+  webhookDeliveriesPerEvent: 20,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
   /** The newest messages that match a search: how many are counted and paged through. */

@@ -15,7 +15,7 @@ export const problems = {
   ],
   invalid_domain: [400, 'This domain is not one of this server that the inbox can use.'],
   invalid_pod: [400, 'podId names no pod of this account.'],
-  no_webhook_url: [400, 'There is no webhook URL here. Set webhookUrl first.'],
+  no_webhook_url: [400, 'There is no webhook here. Set its URL first.'],
   unauthorized: [401, 'Send a valid API key as "Authorization: Bearer <key>".'],
   spend_cap_paused: [
     402,

@@ -25,11 +25,13 @@ export async function withApp<T>(configPath: string | undefined, work: (app: App
     ids: systemIds,
     log: createLog('warn'),
     random: Math.random,
+    ownPorts: () => [...config.http.listen, ...config.smtp.listen].map(text => parseEndpoint(text).port),
     baseUrl: () => config.base_url ?? defaultBaseUrl(parseEndpoint(config.http.listen[0]!), config.hostname),
   })
   try {
     return await work(app)
   } finally {
+    app.webhookCourier.close()
     await app.store.close()
   }
 }

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
 import { addDomainCommands } from './domain.ts'
+import { addEventCommands } from './event.ts'
 import { addInboxCommands } from './inbox.ts'
 import { addKeyCommands } from './key.ts'
 import { withApp } from './open.ts'
@@ -11,6 +12,7 @@ import { addPolicyCommands } from './policy.ts'
 import { addQueueCommands } from './queue.ts'
 import { addStatusCommand } from './status.ts'
 import { addSuppressionCommands } from './suppression.ts'
+import { addWebhookCommands } from './webhook.ts'
 
 /** Runs mailboxctl; gives the exit code. */
 export async function runMailboxctl(argv: readonly string[], version: string): Promise<number> {
@@ -39,6 +41,8 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     addQueueCommands,
     addPolicyCommands,
     addSuppressionCommands,
+    addWebhookCommands,
+    addEventCommands,
     addConfigCommands,
   ]) {
     add(program, ctl)

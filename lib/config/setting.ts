@@ -30,7 +30,14 @@ export const list = (
   format: FormatName,
   minItems: 0 | 1,
   meaning: Meaning & { default: readonly string[] },
-) => Type.Array(Type.String({ format }), { minItems, maxItems: 100, uniqueItems: true, ...meaning })
+) =>
+  Type.Array(Type.String({ format }), {
+    minItems,
+    maxItems: 100,
+    // The same wait may come twice; the same address or network is a slip.
+    uniqueItems: format !== 'duration',
+    ...meaning,
+  })
 
 /** A table of settings. */
 export function table<const Settings extends Type.TProperties>(description: string, settings: Settings) {

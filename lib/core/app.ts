@@ -4,7 +4,9 @@ import type { Ids } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import type { Disk } from '../blob/disk.ts'
 import type { Config } from '../config/load.ts'
+import type { AddressGuard } from '../courier/address-guard.ts'
 import type { SmtpCourier } from '../courier/smtp.ts'
+import type { WebhookCourier } from '../courier/webhook.ts'
 import type { Authenticator } from '../mail/authentication.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { Store } from '../store/open.ts'
@@ -21,8 +23,11 @@ export interface App {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
-  /** Asking is all the network that mailboxctl needs too: the records of domains. */
+  /** Asking DNS and calling webhooks is all the network that mailboxctl needs too. */
   readonly dns: Dns
+  readonly webhookCourier: WebhookCourier
+  /** Which addresses webhooks may lead to. */
+  readonly webhookGuard: AddressGuard
   readonly store: Store
   readonly disk: Disk
   readonly queue: Queue

@@ -1,11 +1,10 @@
 import { limits } from '../base/limits.ts'
 import type { EventName } from '../model/event.ts'
 import type { EventBody, EventMessage } from '../model/event-body.ts'
-import type { Message } from '../model/message.ts'
 import { listMessagesById } from '../store/messages.ts'
-import type { EventRow } from '../store/tables.ts'
+import type { EventRow, MessageRow } from '../store/tables.ts'
 import type { App } from './app.ts'
-import { presentMessages } from './messages.ts'
+import { listAttachments, readList } from './messages.ts'
 
 /**
  * The event as webhooks and streams tell it, in compact JSON of at most `limits.webhookBodyBytes`. Made when it is
@@ -57,24 +56,26 @@ function withinBounds(json: string, body: EventBody & { message: EventMessage })
 async function messagesOf(app: App, events: readonly EventRow[]): Promise<Map<string, EventMessage>> {
   const ids = new Set(events.flatMap(event => event.messageId ?? []))
   const rows = ids.size === 0 ? [] : await listMessagesById(app.store.read, [...ids])
-  return new Map((await presentMessages(app, rows)).map(message => [message.id, told(message)]))
+  const messages = new Map<string, EventMessage>()
+  for (const row of rows) messages.set(row.id, await messageOf(app, row))
+  return messages
 }
 
-function told(message: Message): EventMessage {
-  const { id, rfcMessageId, fromAddr, toAddr, headerTo, cc, subject, bodyText, attachments } = message
+/** From the row itself: whoever shows a message to a reader shows more of it, which takes longer to make. */
+async function messageOf(app: App, row: MessageRow): Promise<EventMessage> {
   return {
-    id,
-    rfc_message_id: rfcMessageId,
-    from: fromAddr,
-    to: headerTo === null ? [toAddr] : headerTo.split(', '),
-    cc,
-    subject,
-    body_text: bodyText,
-    attachments,
-    received_at: message.createdAt,
-    category: message.category,
-    auto_replyable: message.autoReplyable,
-    verdict: message.verdict,
+    id: row.id,
+    rfc_message_id: row.rfcMessageId,
+    from: row.fromAddr,
+    to: row.headerTo === null ? [row.toAddr] : row.headerTo.split(', '),
+    cc: readList<string>(row.cc),
+    subject: row.subject,
+    body_text: row.bodyText,
+    attachments: await listAttachments(app, row),
+    received_at: row.createdAt,
+    category: row.category,
+    auto_replyable: row.autoReplyable === 1,
+    verdict: row.verdict,
   }
 }
 

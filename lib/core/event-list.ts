@@ -1,7 +1,9 @@
 import { isId } from '../base/ids.ts'
 import { Problem } from '../base/problem.ts'
 import type { EventRecord } from '../model/event-record.ts'
-import { listEvents as listEventRows } from '../store/events.ts'
+import type { Db } from '../store/dialect.ts'
+import { findEvent, listEvents as listEventRows } from '../store/events.ts'
+import type { EventRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
 import { getInboxRow } from './inboxes.ts'
@@ -11,6 +13,17 @@ export interface EventsAsked {
   readonly type?: string
   /** The id of the last event that is known already. */
   readonly after?: string
+}
+
+/** The event, if it is there still and the caller reaches it. @throws Problem `not_found` */
+export async function getEventRow(db: Db, caller: Caller, id: string): Promise<EventRow> {
+  const row = isId(id) ? await findEvent(db, id.toLowerCase()) : undefined
+  const isReached =
+    row &&
+    (caller.podId === null || caller.podId === row.podId) &&
+    (caller.inboxId === null || caller.inboxId === row.inboxId)
+  if (!isReached) throw new Problem('not_found', 'There is no such event, or it is no longer kept.')
+  return row
 }
 
 /**

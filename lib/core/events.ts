@@ -3,7 +3,7 @@ import { idAfter } from '../base/ids.ts'
 import type { EventName } from '../model/event.ts'
 import type { Db } from '../store/dialect.ts'
 import { findLastEventId, insertEvent } from '../store/events.ts'
-import type { EventRow } from '../store/tables.ts'
+import type { EventRow, WebhookDeliveryRow } from '../store/tables.ts'
 import { type Endpoint, findEndpoint, insertWebhookDelivery } from '../store/webhook-deliveries.ts'
 import type { App } from './app.ts'
 
@@ -27,6 +27,20 @@ export async function recordEvent(
   subject: EventSubject,
   payload: Readonly<Record<string, unknown>> = {},
 ): Promise<Endpoint | undefined> {
+  const event = await writeEvent(app, db, type, subject, payload)
+  const endpoint = await findEndpoint(db, subject.inboxId)
+  if (endpoint) await queueWebhook(app, db, event.id, endpoint)
+  return endpoint
+}
+
+/** Writes an event that the queue tells to no webhook. */
+export async function writeEvent(
+  app: App,
+  db: Db,
+  type: EventName,
+  subject: EventSubject,
+  payload: Readonly<Record<string, unknown>> = {},
+): Promise<EventRow> {
   const event: EventRow = {
     id: await nextEventId(app, db),
     type,
@@ -38,10 +52,8 @@ export async function recordEvent(
     createdAt: app.clock.now().toISOString(),
   }
   await insertEvent(db, event)
-  const endpoint = await findEndpoint(db, subject.inboxId)
-  if (endpoint) await queueWebhook(app, db, event.id, endpoint)
   app.bell.recorded()
-  return endpoint
+  return event
 }
 
 /** mailboxctl writes events too, by a clock and a count of its own. */
@@ -53,24 +65,34 @@ async function nextEventId(app: App, db: Db): Promise<string> {
 
 /** Puts an event to be told to a webhook; gives the id of the row that says how it went. */
 export async function queueWebhook(app: App, db: Db, eventId: string, endpoint: Endpoint): Promise<string> {
-  const now = app.clock.now()
-  const createdAt = now.toISOString()
-  const id = app.ids.next()
-  await insertWebhookDelivery(db, {
-    id,
+  const { id } = await writeWebhookDelivery(app, db, eventId, endpoint)
+  // How often it is tried says when it is over, not a time.
+  const expiresAt = isoAfter(app.clock.now(), 365 * 86_400_000)
+  await app.queue.put(db, [{ kind: 'webhook', subjectId: id, destination: endpoint.url, expiresAt }])
+  return id
+}
+
+/** Writes the row that says how the telling goes. */
+export async function writeWebhookDelivery(
+  app: App,
+  db: Db,
+  eventId: string,
+  { inboxId, url }: Endpoint,
+): Promise<WebhookDeliveryRow> {
+  const createdAt = app.clock.now().toISOString()
+  const row: WebhookDeliveryRow = {
+    id: app.ids.next(),
     eventId,
-    inboxId: endpoint.inboxId,
+    inboxId,
     state: 'queued',
     attempts: 0,
-    url: endpoint.url,
+    url,
     status: null,
     error: null,
     nextAttemptAt: createdAt,
     createdAt,
     updatedAt: createdAt,
-  })
-  // How often it is tried says when it is over, not a time.
-  const expiresAt = isoAfter(now, 365 * 86_400_000)
-  await app.queue.put(db, [{ kind: 'webhook', subjectId: id, destination: endpoint.url, expiresAt }])
-  return id
+  }
+  await insertWebhookDelivery(db, row)
+  return row
 }

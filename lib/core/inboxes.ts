@@ -19,6 +19,7 @@ import { takeInboxPlace } from './plan.ts'
 import { findPodByName } from './pods.ts'
 import { systemAddress } from './recipient.ts'
 import { forgetBounce } from './suppressions.ts'
+import { madeSecret, readWebhookUrl, webhookChange } from './webhook-settings.ts'
 
 function present(row: InboxRow): Inbox {
   const { id, podId, address, displayName, webhookUrl, forwardTo, createdAt } = row
@@ -76,10 +77,14 @@ export async function listInboxes(
   return { rows: rows.map(present), total }
 }
 
-/** @throws Problem as `takeInboxPlace`; `invalid_mailbox_name`, `invalid_domain`, `address_taken`; `invalid_pod`, also to a pod key that names another pod */
+/**
+ * @throws Problem as `takeInboxPlace` and `readWebhookUrl`; `invalid_mailbox_name`, `invalid_domain`, `address_taken`;
+ * `invalid_pod`, also to a pod key that names another pod
+ */
 export async function createInbox(app: App, caller: Caller, request: InboxCreation): Promise<Inbox> {
   const name = request.mailboxName === undefined ? undefined : requireMailboxName(request.mailboxName)
   const domain = normaliseDomain(request.domain ?? app.config.account_domain)
+  const url = readWebhookUrl(app, caller, request.webhookUrl)
   return app.store.write(async db => {
     const podId = await podForNewInbox(db, caller, request.podId)
     const known = domain === undefined ? undefined : await findDomain(db, domain)
@@ -91,7 +96,10 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
         ? await freeAddress(db, known.domain)
         : await requireFreeAddress(db, name, known.domain)
     await forgetBounce(db, address)
-    return present(await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null }))
+    const row = await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null })
+    const webhook = webhookChange(row, url)
+    if (url) await inboxes.updateInbox(db, row.id, webhook)
+    return { ...present({ ...row, ...webhook }), ...madeSecret(webhook) }
   })
 }
 
@@ -154,14 +162,18 @@ async function freeAddress(db: Db, domain: string): Promise<string> {
   throw new Error('no free random mailbox name found')
 }
 
-/** @throws Problem `not_found` */
+/** @throws Problem `not_found`; as `readWebhookUrl` */
 export async function changeInbox(app: App, caller: Caller, id: string, change: InboxChange): Promise<Inbox> {
+  const url = readWebhookUrl(app, caller, change.webhookUrl)
   return app.store.write(async db => {
     const row = await getInboxRow(db, caller, id)
-    if (change.displayName === undefined) return present(row)
-    const displayName = change.displayName === null ? null : singleLine(change.displayName)
-    await inboxes.updateInbox(db, row.id, { displayName })
-    return present({ ...row, displayName })
+    const webhook = webhookChange(row, url)
+    const changes: Partial<InboxRow> = { ...webhook }
+    if (change.displayName !== undefined) {
+      changes.displayName = change.displayName === null ? null : singleLine(change.displayName)
+    }
+    if (Object.keys(changes).length > 0) await inboxes.updateInbox(db, row.id, changes)
+    return { ...present({ ...row, ...changes }), ...madeSecret(webhook) }
   })
 }
 

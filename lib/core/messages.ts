@@ -28,7 +28,6 @@ export interface StoredAttachment {
 }
 
 function present(row: MessageRow, urls: UrlSigner): Message {
-  const attachments = readList<StoredAttachment>(row.attachments)
   return {
     id: row.id,
     inboxId: row.inboxId,
@@ -48,10 +47,7 @@ function present(row: MessageRow, urls: UrlSigner): Message {
     subject: row.subject,
     bodyText: row.bodyText,
     bodyHtml: row.bodyHtml,
-    attachments: attachments.map((attachment, index) => ({
-      ...attachment,
-      url: urls.attachmentUrl(row.id, index, attachment.filename),
-    })),
+    attachments: presentAttachments(row, urls),
     rawUrl: row.rawId === null ? null : urls.rawUrl(row.id),
     status: row.status as Message['status'],
     category: row.category as Message['category'],
@@ -75,8 +71,21 @@ function readAuthentication(json: string): Message['authentication'] {
   return read
 }
 
+function presentAttachments(row: MessageRow, urls: UrlSigner): Message['attachments'] {
+  return readList<StoredAttachment>(row.attachments).map((attachment, index) => ({
+    ...attachment,
+    url: urls.attachmentUrl(row.id, index, attachment.filename),
+  }))
+}
+
+/** The attachments of a message, with URLs that are good for an hour from now. */
+export async function listAttachments(app: App, row: MessageRow): Promise<Message['attachments']> {
+  if (row.attachments === '[]') return []
+  return presentAttachments(row, createUrlSigner(app, await signingSecret(app)))
+}
+
 /** Most lists are empty, and a page has hundreds of them. */
-function readList<Item>(json: string): Item[] {
+export function readList<Item>(json: string): Item[] {
   return json === '[]' ? [] : (JSON.parse(json) as Item[])
 }
 

@@ -7,6 +7,11 @@ const displayName = nullableText({
   description: 'The name in the From header of what the inbox sends.',
 })
 
+const webhookUrl = nullableText({
+  description:
+    "Called for this inbox's events, instead of the account's webhook. null or an empty text: none. The first time one is set, the answer has the webhookSecret; it stays when the URL changes.",
+})
+
 /** Which mail is forwarded: all; what an agent should not answer by itself; what no webhook and no stream took. */
 export const forwardModes = ['always', 'needs_human', 'webhook_failed'] as const
 
@@ -48,8 +53,12 @@ export const InboxCreation = shape({
   displayName: Type.Optional(displayName),
   domain: Type.Optional(Type.String({ description: "The account's default domain when omitted." })),
   podId: Type.Optional(Type.String({ description: 'A pod id or clientId; the default pod when omitted.' })),
+  webhookUrl: Type.Optional(webhookUrl),
 })
 export type InboxCreation = Type.Static<typeof InboxCreation>
 
-export const InboxChange = shape({ displayName: Type.Optional(displayName) })
+export const InboxChange = shape({
+  displayName: Type.Optional(displayName),
+  webhookUrl: Type.Optional(webhookUrl),
+})
 export type InboxChange = Type.Static<typeof InboxChange>

@@ -41,7 +41,7 @@ export interface Queue {
   done(db: Db, entry: Leased): Promise<void>
   /** What was put for this subject is not to be done any more; whoever holds its lease has lost it. */
   drop(db: Db, subjectId: string): Promise<void>
-  /** It is to be tried again after so long, or by the schedule of mail; gives when. */
+  /** It is to be tried again after so long, or by the schedule of its kind; gives when. */
   later(db: Db, entry: Leased, afterMs?: number): Promise<string>
   /** The attempt met a fault of our own; it is tried again by the schedule. */
   retry(entry: Leased): Promise<void>
@@ -66,18 +66,18 @@ export interface QueueParts {
   readonly node: string
   /** Random numbers in [0, 1), for the jitter of the schedule. */
   readonly random: () => number
+  /** The waits between attempts, in milliseconds, of kinds that do not go by the schedule of mail. */
+  readonly waits?: Partial<Record<Kind, readonly number[]>>
 }
 
-export function createQueue({ store, clock, ids, node, random }: QueueParts): Queue {
+export function createQueue({ store, clock, ids, node, random, waits = {} }: QueueParts): Queue {
   const listeners: ((kind: Kind) => void)[] = []
   /** The destinations of each kind that have something parked. */
   const parked = new Map<Kind, Set<string>>(kinds.map(kind => [kind, new Set()]))
 
-  async function later(
-    db: Db,
-    entry: Leased,
-    afterMs = nextAttemptAfterMs(entry.attempts, random()),
-  ): Promise<string> {
+  const waitMs = ({ kind, attempts }: Leased) => nextAttemptAfterMs(attempts, random(), waits[kind as Kind])
+
+  async function later(db: Db, entry: Leased, afterMs = waitMs(entry)): Promise<string> {
     const dueAt = isoAfter(clock.now(), afterMs)
     if (!(await entries.returnLeasedEntry(db, entry, { dueAt, attempts: entry.attempts })))
       throw new LeaseLost()
@@ -150,7 +150,8 @@ export function createQueue({ store, clock, ids, node, random }: QueueParts): Qu
         const freed = [...ofKind].filter(destination => room(destination) > 0)
         // Looked up on the reader first: a queue with nothing due costs no write.
         if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
-        const look = await store.write(db => lookOnce(db, wanted, freed, room, now))
+        // A lease that the power takes is one that nobody holds any more.
+        const look = await store.writeUnsynced(db => lookOnce(db, wanted, freed, room, now))
         for (const destination of look.emptied) ofKind.delete(destination)
         for (const destination of look.filled) ofKind.add(destination)
         // Nothing but what had to be parked: there may be more behind it.
@@ -179,10 +180,10 @@ export function createQueue({ store, clock, ids, node, random }: QueueParts): Qu
         const now = clock.now()
         const held = await entries.listLeasedEntries(db, node)
         for (const entry of held) {
-          // The first attempt that was cut off is repeated at once. One that is cut off again may be what kills
-          // the process, so from then on it waits its turn.
-          const wait = entry.attempts <= 1 ? 0 : nextAttemptAfterMs(entry.attempts, random())
-          await entries.returnLeasedEntry(db, entry, { dueAt: isoAfter(now, wait), attempts: entry.attempts })
+          // The first attempt that was cut off is repeated at once, before what was put later. One that is cut off
+          // again may be what kills the process, so from then on it waits its turn.
+          const dueAt = entry.attempts <= 1 ? entry.createdAt : isoAfter(now, waitMs(entry))
+          await entries.returnLeasedEntry(db, entry, { dueAt, attempts: entry.attempts })
         }
         return held.length
       })

@@ -26,3 +26,11 @@ export async function addToAccount(db: Db, added: { pods?: number; inboxes?: num
     }))
     .execute()
 }
+
+/** Sets the webhook of the account, or takes it away. */
+export async function updateAccount(
+  db: Db,
+  changes: Pick<AccountRow, 'webhookUrl' | 'webhookSecret'>,
+): Promise<void> {
+  await db.updateTable('account').set(changes).execute()
+}

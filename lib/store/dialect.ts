@@ -59,6 +59,23 @@ export function keptQuery<Row>(
   return async (db, ...values) => (await run(db, values))[0]
 }
 
+/**
+ * A change that most requests or calls make, built once; gives how many rows it changed.
+ * @param build with any values in the places of those that each call gives, in their order
+ */
+export function keptChange(
+  build: (db: Db) => Compilable<unknown>,
+): (db: Db, ...values: (string | number | null)[]) => Promise<number> {
+  const kept = new Map<DialectName, CompiledQuery<unknown>>()
+  return async (db, ...values) => {
+    const dialect = dialectOf(db)
+    const compiled = kept.get(dialect) ?? build(db).compile()
+    kept.set(dialect, compiled)
+    const { numAffectedRows } = await db.executeQuery({ ...compiled, parameters: values })
+    return Number(numAffectedRows ?? 0)
+  }
+}
+
 /** What stands between `-- only on <dialect>` and `-- end only` is for that one alone. */
 const section = /^-- only on (\w+)$([\s\S]*?)^-- end only$/gm
 

@@ -14,6 +14,8 @@ export interface CommitTarget {
 
 interface Waiting {
   readonly work: (db: Db) => Promise<unknown>
+  /** Whether its promise is kept only when the disk has it. */
+  readonly isSynced: boolean
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -26,7 +28,8 @@ export class DiskFailed extends Error {
 /**
  * All writes that are waiting go into one SQLite transaction, each in its own savepoint; one that throws rolls back
  * alone. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for
- * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before.
+ * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before; nothing is built
+ * on what an earlier transaction wrote before that was synced.
  * @param committed called after each fsync
  */
 export function createGroupCommit(target: CommitTarget, committed: () => void = () => {}) {
@@ -49,6 +52,10 @@ export function createGroupCommit(target: CommitTarget, committed: () => void = 
     let settle: (() => void)[]
     try {
       settle = await transact(batch)
+      if (!batch.some(one => one.isSynced)) {
+        for (const one of settle) one()
+        return
+      }
       await target.sync().catch(error => {
         // After a failed fsync the kernel may have dropped the pages, and a second one would lie.
         failure = new DiskFailed('the disk failed to keep what was written; restart when it is mended', {
@@ -91,13 +98,17 @@ export function createGroupCommit(target: CommitTarget, committed: () => void = 
     return settle
   }
 
+  function put<T>(work: (db: Db) => Promise<T>, isSynced: boolean): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      waiting.push({ work, isSynced, resolve: value => resolve(value as T), reject })
+      draining ??= drain()
+    })
+  }
+
   return {
-    write<T>(work: (db: Db) => Promise<T>): Promise<T> {
-      return new Promise<T>((resolve, reject) => {
-        waiting.push({ work, resolve: value => resolve(value as T), reject })
-        draining ??= drain()
-      })
-    },
+    write: <T>(work: (db: Db) => Promise<T>) => put(work, true),
+    /** A transaction of nothing but these is not synced; one that has others in it is, and these wait with them. */
+    writeUnsynced: <T>(work: (db: Db) => Promise<T>) => put(work, false),
     /** Resolves when nothing is waiting or under way. */
     async idle(): Promise<void> {
       while (draining) await draining

@@ -74,14 +74,17 @@ export async function listInboxes(
 export async function updateInbox(
   db: Db,
   id: string,
-  changes: Partial<Pick<InboxRow, 'displayName' | 'suspendedAt' | 'suspendedReason'>>,
+  changes: Partial<
+    Pick<InboxRow, 'displayName' | 'webhookUrl' | 'webhookSecret' | 'suspendedAt' | 'suspendedReason'>
+  >,
 ): Promise<void> {
   await db.updateTable('inbox').set(changes).where('id', '=', id).execute()
 }
 
-/** Marks the inbox deleted; its address stays taken for ever. */
+/** Marks the inbox deleted; its address stays taken for ever. Nothing more is told to its webhook. */
 export async function deleteInbox(db: Db, inbox: InboxRow, deletedAt: string): Promise<void> {
-  await db.updateTable('inbox').set({ deletedAt }).where('id', '=', inbox.id).execute()
+  const gone = { deletedAt, webhookUrl: null, webhookSecret: null }
+  await db.updateTable('inbox').set(gone).where('id', '=', inbox.id).execute()
   await addInboxes(db, inbox, -1)
 }
 

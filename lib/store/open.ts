@@ -14,6 +14,11 @@ export interface Store {
    * handle that it is given may be awaited in it, and it may be done more than once (PostgreSQL, on a conflict).
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>
+  /**
+   * The same for what may be lost with the power, and not with the process: it does not wait for the disk where it need
+   * not. What it finds in the database has reached the disk all the same.
+   */
+  writeUnsynced<T>(work: (db: Db) => Promise<T>): Promise<T>
   /** Calls `listener` after commits that have reached the disk, before the promises of their writes are kept. */
   onCommit(listener: () => void): void
   /**
@@ -53,6 +58,7 @@ function sqliteStore(path: string): Store {
     read: reader.db,
     version: reader.version,
     write: group.write,
+    writeUnsynced: group.writeUnsynced,
     onCommit: listener => void listeners.push(listener),
     async close() {
       await group.idle()
@@ -74,6 +80,7 @@ function postgresStore(url: string): Store {
       return value
     },
     version: () => undefined,
+    writeUnsynced: pool.write,
     onCommit: listener => void listeners.push(listener),
     close: pool.close,
   }

@@ -1,4 +1,4 @@
-import type { Db, DialectName } from './dialect.ts'
+import { type Db, type DialectName, keptChange } from './dialect.ts'
 import { insertRow } from './insert.ts'
 import type { QueueEntryRow } from './tables.ts'
 
@@ -48,13 +48,20 @@ export async function leaseEntry(
   id: string,
   lease: Pick<QueueEntryRow, 'leasedBy' | 'leasedUntil' | 'dueAt' | 'attempts'>,
 ): Promise<void> {
-  await db.updateTable('queueEntry').set(lease).where('id', '=', id).execute()
+  await leaseById(db, lease.leasedBy, lease.leasedUntil, lease.dueAt, lease.attempts, id)
 }
+const leaseById = keptChange(db =>
+  db
+    .updateTable('queueEntry')
+    .set({ leasedBy: '', leasedUntil: '', dueAt: '', attempts: 0 })
+    .where('id', '=', ''),
+)
 
 /** Takes an entry that is due out of the way, because its destination has as much under way as it may. */
 export async function parkEntry(db: Db, id: string): Promise<void> {
-  await db.updateTable('queueEntry').set({ state: 'parked' }).where('id', '=', id).execute()
+  await parkById(db, 'parked', id)
 }
+const parkById = keptChange(db => db.updateTable('queueEntry').set({ state: '' }).where('id', '=', ''))
 
 /** The parked entries of a destination that have been due for longest, at most `limit`, can be claimed again; gives how many. */
 export async function unparkEntries(
@@ -103,14 +110,11 @@ export async function deleteEntriesOf(db: Db, subjectId: string): Promise<void> 
 
 /** The entry has come to its end. Gives false, and does nothing, when the lease is another's by now. */
 export async function deleteLeasedEntry(db: Db, { id, leasedBy, attempts }: Lease): Promise<boolean> {
-  const done = await db
-    .deleteFrom('queueEntry')
-    .where('id', '=', id)
-    .where('leasedBy', '=', leasedBy)
-    .where('attempts', '=', attempts)
-    .executeTakeFirst()
-  return done.numDeletedRows > 0n
+  return (await deleteLeased(db, id, leasedBy, attempts)) > 0
 }
+const deleteLeased = keptChange(db =>
+  db.deleteFrom('queueEntry').where('id', '=', '').where('leasedBy', '=', '').where('attempts', '=', 0),
+)
 
 /** The entry is to be tried again. Gives false, and does nothing, when the lease is another's by now. */
 export async function returnLeasedEntry(
@@ -118,15 +122,16 @@ export async function returnLeasedEntry(
   { id, leasedBy, attempts }: Lease,
   next: Pick<QueueEntryRow, 'dueAt' | 'attempts'>,
 ): Promise<boolean> {
-  const done = await db
-    .updateTable('queueEntry')
-    .set({ ...next, leasedBy: null, leasedUntil: null })
-    .where('id', '=', id)
-    .where('leasedBy', '=', leasedBy)
-    .where('attempts', '=', attempts)
-    .executeTakeFirst()
-  return done.numUpdatedRows > 0n
+  return (await returnLeased(db, next.dueAt, next.attempts, null, null, id, leasedBy, attempts)) > 0
 }
+const returnLeased = keptChange(db =>
+  db
+    .updateTable('queueEntry')
+    .set({ dueAt: '', attempts: 0, leasedBy: null, leasedUntil: null })
+    .where('id', '=', '')
+    .where('leasedBy', '=', '')
+    .where('attempts', '=', 0),
+)
 
 /** All leases of a holder; it has no more than it works on at once. */
 export async function listLeasedEntries(db: Db, leasedBy: string): Promise<QueueEntryRow[]> {

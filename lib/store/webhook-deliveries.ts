@@ -1,4 +1,4 @@
-import { type Db, keptQuery } from './dialect.ts'
+import { type Db, keptChange, keptQuery } from './dialect.ts'
 import { insertRow } from './insert.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow } from './tables.ts'
 
@@ -22,6 +22,33 @@ const endpoints = keptQuery<{ inboxUrl: string | null; accountUrl: string | null
     .select(['inbox.webhookUrl as inboxUrl', 'account.webhookUrl as accountUrl']),
 )
 
+/** A webhook as it is called. */
+export interface Webhook {
+  readonly url: string
+  readonly secret: string
+}
+
+/** The inbox's own webhook as it is now, or the account's where `inboxId` is null. */
+export async function findWebhook(db: Db, inboxId: string | null): Promise<Webhook | undefined> {
+  const row = inboxId === null ? await accountWebhook(db) : await inboxWebhook(db, inboxId)
+  if (!row || row.webhookUrl === null || row.webhookSecret === null) return undefined
+  return { url: row.webhookUrl, secret: row.webhookSecret }
+}
+interface WebhookColumns {
+  webhookUrl: string | null
+  webhookSecret: string | null
+}
+const accountWebhook = keptQuery<WebhookColumns>(db =>
+  db.selectFrom('account').select(['webhookUrl', 'webhookSecret']),
+)
+const inboxWebhook = keptQuery<WebhookColumns>(db =>
+  db
+    .selectFrom('inbox')
+    .select(['webhookUrl', 'webhookSecret'])
+    .where('id', '=', '')
+    .where('deletedAt', 'is', null),
+)
+
 export async function insertWebhookDelivery(db: Db, row: WebhookDeliveryRow): Promise<void> {
   await insertRow(db, 'webhookDelivery', row)
 }
@@ -36,6 +63,78 @@ export function findWebhookDelivery(db: Db, id: string): Promise<WebhookDelivery
 const deliveryById = keptQuery<WebhookDeliveryRow>(db =>
   db.selectFrom('webhookDelivery').selectAll().where('id', '=', ''),
 )
+
+/** What changes with an attempt. */
+export type WebhookProgress = Omit<WebhookDeliveryRow, 'id' | 'eventId' | 'inboxId' | 'createdAt'>
+
+export async function updateWebhookDelivery(db: Db, id: string, to: WebhookProgress): Promise<void> {
+  const { state, attempts, url, status, error, nextAttemptAt, updatedAt } = to
+  await updateById(db, state, attempts, url, status, error, nextAttemptAt, updatedAt, id)
+}
+const updateById = keptChange(db =>
+  db
+    .updateTable('webhookDelivery')
+    .set({ state: '', attempts: 0, url: '', status: 0, error: '', nextAttemptAt: '', updatedAt: '' })
+    .where('id', '=', ''),
+)
+
+/** The deliveries of an event, oldest first. */
+export async function listWebhookDeliveries(db: Db, eventId: string): Promise<WebhookDeliveryRow[]> {
+  return db.selectFrom('webhookDelivery').selectAll().where('eventId', '=', eventId).orderBy('id').execute()
+}
+
+/** The attempts of these deliveries, oldest first. */
+export async function listWebhookAttempts(
+  db: Db,
+  deliveryIds: readonly string[],
+): Promise<WebhookAttemptRow[]> {
+  if (deliveryIds.length === 0) return []
+  return db
+    .selectFrom('webhookAttempt')
+    .selectAll()
+    .where('webhookDeliveryId', 'in', deliveryIds)
+    .orderBy('webhookDeliveryId')
+    .orderBy('id')
+    .execute()
+}
+
+/**
+ * The events, in their order after `after`, whose last delivery failed (and did so not before `since`). It looks through
+ * the log, which takes its time: for the operator.
+ */
+export async function listFailedEventIds(
+  db: Db,
+  { after, since, limit }: { after: string; since: string; limit: number },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('webhookDelivery as last')
+    .select('last.eventId')
+    .where('last.eventId', '>', after)
+    .where('last.state', '=', 'failed')
+    .where('last.updatedAt', '>=', since)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('webhookDelivery as later')
+            .select('later.id')
+            .whereRef('later.eventId', '=', 'last.eventId')
+            .whereRef('later.id', '>', 'last.id'),
+        ),
+      ),
+    )
+    .orderBy('last.eventId')
+    .limit(limit)
+    .execute()
+  return rows.map(row => row.eventId)
+}
+
+/** With their attempts and what is queued of them. */
+export async function deleteWebhookDeliveries(db: Db, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await db.deleteFrom('queueEntry').where('subjectId', 'in', ids).execute()
+  await db.deleteFrom('webhookAttempt').where('webhookDeliveryId', 'in', ids).execute()
+  await db.deleteFrom('webhookDelivery').where('id', 'in', ids).execute()
+}
 
 /** With their attempts; of events that go. */
 export async function deleteWebhookDeliveriesOf(db: Db, eventIds: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { operations } from '../../lib/api/index.ts'
 import { operator } from '../../lib/core/caller.ts'
+import { writeEvent } from '../../lib/core/events.ts'
 import { createKey } from '../../lib/core/keys.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 
@@ -60,6 +61,8 @@ interface Subject {
   readonly thread: string
   readonly message: string
   readonly draft: string
+  /** In the inbox, which has a webhook. */
+  readonly event: string
   /** Of the pod. */
   readonly domain: string
   /** A sender rule of the inbox. */
@@ -155,6 +158,28 @@ const table: Record<string, Row> = {
     path: () => '/v1/ws',
     expected: toAnyKey('426 upgrade_required'),
   },
+  listEventDeliveries: { path: ({ event }) => `/v1/events/${event}/deliveries`, expected: withinInbox(200) },
+  redeliverEvent: { path: ({ event }) => `/v1/events/${event}/redeliver`, expected: ofPod(200) },
+  rotateInboxWebhookSecret: {
+    path: ({ inbox }) => `/v1/inboxes/${inbox}/webhook/rotate-secret`,
+    expected: accountOnly(200),
+  },
+  // No DNS answers here.
+  testInboxWebhook: {
+    path: ({ inbox }) => `/v1/inboxes/${inbox}/webhook/test`,
+    expected: keys(refused, refused, refused, refused, '502 webhook_failed'),
+  },
+  getWebhook: { path: () => '/v1/webhook', expected: accountOnly(200) },
+  setWebhook: {
+    path: () => '/v1/webhook',
+    body: { url: 'https://hooks.example.net/' },
+    expected: accountOnly(200),
+  },
+  rotateWebhookSecret: {
+    path: () => '/v1/webhook/rotate-secret',
+    expected: keys(refused, refused, refused, refused, '400 no_webhook_url'),
+  },
+  deleteWebhook: { path: () => '/v1/webhook', expected: accountOnly(204) },
   // The same one for the pod keys and then for the account key.
   createDomain: {
     path: () => '/v1/domains',
@@ -206,8 +231,12 @@ const table: Record<string, Row> = {
 }
 
 /** @param hasDomain a domain has a key of its own, which takes its time to make */
-async function makeSubject({ api }: ApiApp, pod: string, hasDomain: boolean): Promise<Subject> {
-  const { id: inbox } = (await api.post('/v1/inboxes', { podId: pod })).body
+async function makeSubject({ api, app }: ApiApp, pod: string, hasDomain: boolean): Promise<Subject> {
+  const { id: inbox } = (
+    await api.post('/v1/inboxes', { podId: pod, webhookUrl: 'https://hooks.example.net/' })
+  ).body
+  const subject = { podId: pod, inboxId: inbox, threadId: null, messageId: null }
+  const event = await app.store.write(db => writeEvent(app, db, 'message.received', subject))
   const sent = (
     await api.send(inbox, {
       to: 'bob@example.net',
@@ -223,6 +252,7 @@ async function makeSubject({ api }: ApiApp, pod: string, hasDomain: boolean): Pr
     inbox,
     inboxKey: (await api.post(`/v1/inboxes/${inbox}/api-keys`, {})).body.id,
     thread: sent.threadId,
+    event: event.id,
     domain: hasDomain
       ? (await api.post('/v1/domains', { domain: `${inbox}.example`, podId: pod })).body.id
       : '',
@@ -313,6 +343,7 @@ t.test('what is not there looks the same as what is out of reach', async t => {
       [`/v1/messages/${subject.message}/raw`, `/v1/messages/${nothing}/raw`],
       [subject.attachment, `/v1/attachments/${nothing}/0/a.txt`],
       [`/v1/domains/${subject.domain}`, `/v1/domains/${nothing}`],
+      [`/v1/events/${subject.event}/deliveries`, `/v1/events/${nothing}/deliveries`],
       ['/v1/inboxes?podId=theirs', '/v1/inboxes?podId=nobodys'],
       [`/v1/inboxes?podId=${theirs}`, `/v1/inboxes?podId=${nothing}`],
     ] as const) {

@@ -3,11 +3,12 @@ import { limits } from '../../lib/base/limits.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import type { App } from '../../lib/core/app.ts'
 import { type Caller, operator } from '../../lib/core/caller.ts'
-import { createInbox } from '../../lib/core/inboxes.ts'
+import { changeInbox, createInbox } from '../../lib/core/inboxes.ts'
 import { createKey } from '../../lib/core/keys.ts'
 import { send } from '../../lib/core/send.ts'
 import { ensureInstallation } from '../../lib/core/setup.ts'
 import type { Store } from '../../lib/store/open.ts'
+import { findWebhook } from '../../lib/store/webhook-deliveries.ts'
 import { startApi } from '../support/api-app.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 
@@ -78,4 +79,16 @@ onEveryDatabase('the last keys of a pod, and of an inbox', async (t, store) => {
   const inbox = (await createInbox(app, operator, {})).id
   const ofInbox = await fiftyAtOnce(() => createKey(app, operator, { inbox }, null))
   t.strictSame(ofInbox, { through: limits.apiKeysPerScope, codes: ['api_key_limit_reached'] })
+})
+
+onEveryDatabase('the first URL of a webhook', async (t, store) => {
+  const app = await appOn(t, store, '')
+  const { id } = await createInbox(app, operator, {})
+  const url = (index: number) => `https://h${index}.example.net/`
+  const made = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => changeInbox(app, key, id, { webhookUrl: url(index) })),
+  )
+  const secrets = made.flatMap(one => one.webhookSecret ?? [])
+  t.equal(secrets.length, 1, 'one secret is made, and told to one')
+  t.equal((await findWebhook(store.read, id))?.secret, secrets[0])
 })

@@ -2,6 +2,7 @@ import t from 'tap'
 import { apiOf } from '../support/api.ts'
 import { runCtl, startLocalDaemon } from '../support/local-daemon.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The names of the commands in a text of help. */
 function commandsIn(help: string): string[] {
@@ -50,6 +51,8 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     ['policy audit'],
     ['suppression list'],
     ['queue list'],
+    ['webhook show'],
+    ['event list'],
     ['config check'],
     ['config print'],
     ['config describe'],
@@ -85,6 +88,41 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   await ctl('policy remove', rule.id)
   t.match(await ctl('suppression add', 'gone@example.org'), { recipient: 'gone@example.org' })
   await ctl('suppression remove', 'gone@example.org')
+
+  const receiver = await startWebhookReceiver(t)
+  const set = await ctl('webhook set', receiver.url, '--inbox', 'ann@mailboxd.localhost')
+  t.match(set, { url: receiver.url, secret: /^whsec_/ })
+  t.match(await ctl('webhook set', receiver.url), { url: receiver.url, secret: /^whsec_/ })
+  t.strictSame(await ctl('webhook show'), { url: receiver.url })
+  t.match(await ctl('webhook test', '--inbox', inbox.id), { ok: true, message: /200/ })
+  t.match(await ctl('webhook test'), { ok: true })
+  t.match(
+    receiver.calls.map(call => call.json),
+    [
+      { event: 'webhook.test', inbox_id: inbox.id },
+      { event: 'webhook.test', inbox_id: null },
+    ],
+  )
+  const rotated = await ctl('webhook rotate-secret', '--inbox', inbox.id)
+  t.match(rotated, { url: receiver.url, secret: /^whsec_/ })
+  t.not(rotated.secret, set.secret)
+  t.match(await ctl('event list', '--inbox', inbox.id, '--limit', '1'), {
+    data: [{ type: 'webhook.test', inboxId: inbox.id }],
+  })
+  const [event] = receiver.ids()
+  t.match(await ctl('event deliveries', event!), { data: [{ state: 'delivered', log: [{ status: 200 }] }] })
+  const { deliveryId } = await ctl('event redeliver', event!)
+  t.match(await ctl('event deliveries', event!), { data: [{}, { id: deliveryId, state: 'queued' }] })
+  t.strictSame(await ctl('event redeliver', '--failed', '--since', '2026-01-01T00:00:00Z'), { queued: 0 })
+  t.match(await ctl('webhook delete', '--inbox', inbox.id), { deleted: inbox.id })
+  t.match(await ctl('webhook delete'), { deleted: 'account' })
+  t.equal((await runCtl(dir, 'webhook', 'set', 'ftp://x')).code, 1)
+  const wrong = [[], [event!, '--failed'], ['--failed', '--since', 'yesterday']]
+  const refusals = await Promise.all(wrong.map(args => runCtl(dir, 'event', 'redeliver', ...args)))
+  t.strictSame(
+    refusals.map(one => one.code),
+    [2, 2, 2],
+  )
 
   t.match(await ctl('pod update', 'first', '--name', 'Changed'), { name: 'Changed', clientId: 'first' })
   t.match(await ctl('inbox suspend', 'ann@mailboxd.localhost', '--reason', 'complaints'), {

@@ -56,8 +56,17 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
     ],
   },
   createInbox: {
-    good: [{}, { displayName: long(200) }],
+    good: [
+      {},
+      { displayName: long(200) },
+      { webhookUrl: '' },
+      { webhookUrl: null },
+      { webhookUrl: 'https://h.example.net/' },
+    ],
     bad: [
+      [{ webhookUrl: 1 }, '/webhookUrl'],
+      [{ webhookUrl: ['https://h.example.net/'] }, '/webhookUrl'],
+      [{ webhookSecret: 'x' }, '/webhookSecret'],
       [{ displayName: long(201) }, '/displayName'],
       [{ mailboxName: null }, '/mailboxName'],
       [{ mailboxName: 123 }, '/mailboxName'],
@@ -66,9 +75,20 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
       [{ address: 'x' }, '/address'],
     ],
   },
-  updateInbox: {
-    good: [{}, { displayName: long(200) }],
+  setWebhook: {
+    good: [{ url: 'https://h.example.net/' }, { url: `https://h.example.net/${long(2000)}` }],
     bad: [
+      [{}, '/url'],
+      [{ url: '' }, '/url'],
+      [{ url: null }, '/url'],
+      [{ url: 'https://h.example.net/', secret: 'x' }, '/secret'],
+    ],
+  },
+  updateInbox: {
+    good: [{}, { displayName: long(200) }, { webhookUrl: '' }, { webhookUrl: 'https://h.example.net/' }],
+    bad: [
+      [{ webhookUrl: false }, '/webhookUrl'],
+      [{ webhookSecret: null }, '/webhookSecret'],
       [{ displayName: long(201) }, '/displayName'],
       [{ displayName: true }, '/displayName'],
       [{ mailboxName: 'abc' }, '/mailboxName'],

@@ -25,6 +25,11 @@ t.test('any count gives a time within the table', async t => {
   t.equal(nextAttemptAfterMs(1e9, 0.5), 480 * minute)
 })
 
+t.test('another schedule', async t => {
+  const times = [1, 2, 3, 4].map(attempts => nextAttemptAfterMs(attempts, 0.5, [5, 30, 60]))
+  t.strictSame(times, [5, 30, 60, 60])
+})
+
 t.test('22 attempts fit in five days', async t => {
   let atMs = 0
   let attempts = 1

@@ -177,6 +177,43 @@ onEveryDatabase('recover frees what this node held, the first time at once', asy
   await store.write(db => two.done(db, theirs[0]!))
 })
 
+onEveryDatabase(
+  'what was cut off comes before what was put later; a kind may have a schedule of its own',
+  async (t, store) => {
+    const { clock, advance } = heldClock()
+    const parts = { store, clock, node: 'one', ids: { next: v7 }, random: () => 0.5 }
+    const queue = createQueue({ ...parts, waits: { webhook: [7_000, 9_000] } })
+    const put = (subjectId: string) =>
+      store.write(db => queue.put(db, [{ ...work(subjectId), kind: 'webhook' }]))
+    const claim = (limit = 100) => queue.claim('webhook', { ...anything, limit })
+    await put('a')
+    advance(10)
+    await put('b')
+    await claim(1)
+    advance(10)
+    await queue.recover()
+    t.strictSame(
+      (await claim()).map(entry => entry.subjectId),
+      ['a', 'b'],
+    )
+    const [again] = [await findQueueEntryBySubject(store.read, 'a')]
+    t.equal(again?.attempts, 2)
+    await queue.recover()
+    t.strictSame(
+      (await claim()).map(entry => entry.subjectId),
+      ['b'],
+    )
+    advance(8_999)
+    t.strictSame(await claim(), [])
+    advance(1)
+    const [third] = await claim()
+    t.match(third, { subjectId: 'a', attempts: 3 })
+    await queue.retry(third!)
+    const due = (await findQueueEntryBySubject(store.read, 'a'))?.dueAt
+    t.equal(Date.parse(due!) - clock.now().getTime(), 9_000, 'the last wait is repeated')
+  },
+)
+
 onEveryDatabase('two nodes that claim at once never get the same entry', async (t, store) => {
   const { clock } = heldClock()
   const nodes = [queueOf(store, clock, 'one'), queueOf(store, clock, 'two'), queueOf(store, clock, 'three')]

@@ -58,6 +58,36 @@ t.test('no promise resolves before the fsync, and what comes meanwhile shares th
   t.equal(syncs.length, 2)
 })
 
+t.test(
+  'what may be lost waits for no fsync, unless it shares its transaction or builds on what does',
+  async t => {
+    const { group, syncs, reader } = setUp(t)
+    const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+    const shared = group.writeUnsynced(async db => void (await insertInstallation(db)))
+    let isDone = false
+    shared.then(() => {
+      isDone = true
+    })
+    await until('the fsync asked for', () => syncs.length === 1)
+    const alone = group.writeUnsynced(insertPodRow)
+    await new Promise(resolve => setImmediate(resolve))
+    t.equal(isDone, false, 'it shares the transaction of what must be on the disk')
+    const pods = () => reader.db.selectFrom('pod').select('id').execute()
+    t.equal((await pods()).length, 1, 'and what comes next is not begun before')
+    syncs[0]!.resolve()
+    await Promise.all([migrated, shared])
+    await alone
+    t.equal(syncs.length, 1, 'alone, it is there without an fsync')
+    t.equal((await pods()).length, 2)
+    await t.rejects(
+      group.writeUnsynced(async () => {
+        throw new Error('no')
+      }),
+      { message: 'no' },
+    )
+  },
+)
+
 t.test('when the fsync fails nobody is told yes, and nothing more is written', async t => {
   const { group, syncs } = setUp(t)
   const write = group.write(db => migrate(db, 'sqlite', 'x'))

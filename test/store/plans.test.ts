@@ -1,6 +1,13 @@
 import { type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
 import t from 'tap'
+import {
+  deleteAccountWebhook,
+  rotateAccountSecret,
+  setAccountWebhook,
+} from '../../lib/core/account-webhook.ts'
 import { operator } from '../../lib/core/caller.ts'
+import { listEvents as listAllEvents } from '../../lib/core/event-list.ts'
+import { rotateInboxSecret } from '../../lib/core/inbox-webhook.ts'
 import { changeInbox, createInbox, deleteInbox, listInboxes } from '../../lib/core/inboxes.ts'
 import { createKey, findCaller, listAllKeys, listKeys, revokeKey } from '../../lib/core/keys.ts'
 import { listInboxMessages, listMessageDeliveries, openRaw } from '../../lib/core/messages.ts'
@@ -12,6 +19,10 @@ import { send } from '../../lib/core/send.ts'
 import { listQueue } from '../../lib/core/status.ts'
 import { suspendInbox } from '../../lib/core/suspension.ts'
 import { changeThread, getThreadMessages, listThreads } from '../../lib/core/threads.ts'
+import { listEventDeliveries, redeliverEvent, redeliverFailed } from '../../lib/core/webhook-log.ts'
+import { testInboxWebhook } from '../../lib/core/webhook-test.ts'
+import { createWebhooks } from '../../lib/core/webhooks.ts'
+import { createQueue } from '../../lib/queue/queue.ts'
 import { filterActiveApiKeys } from '../../lib/store/api-keys.ts'
 import { listDeliveries } from '../../lib/store/deliveries.ts'
 import type { Db } from '../../lib/store/dialect.ts'
@@ -39,8 +50,11 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
     ...real.store,
     read: watched(real.store.read),
     write: work => real.store.write(db => work(watched(db))),
+    writeUnsynced: work => real.store.writeUnsynced(db => work(watched(db))),
   }
-  const app: typeof real = Object.create(real, { store: { value: store } })
+  const { clock, ids } = real
+  const queue = createQueue({ store, clock, ids, node: 'one', random: Math.random })
+  const app: typeof real = Object.create(real, { store: { value: store }, queue: { value: queue } })
 
   const pod = await createPod(app, { clientId: 'c' })
   await changePod(app, operator, 'c', { name: 'n' })
@@ -97,11 +111,26 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
       }
     }
   }
+  await setAccountWebhook(app, 'https://hooks.example.net/')
+  await changeInbox(app, operator, ann.id, { webhookUrl: 'https://hooks.example.net/ann' })
+  await rotateInboxSecret(app, operator, ann.id)
+  await rotateAccountSecret(app)
+  await testInboxWebhook(app, operator, ann.id).catch(() => {})
+  for (const event of await listAllEvents(app, operator, {}, 100)) {
+    await redeliverEvent(app, operator, event.id)
+    await listEventDeliveries(app, operator, event.id)
+  }
+  const webhooks = createWebhooks(app, Math.random)
+  const room = (destination: string) => (destination.endsWith('/ann') ? 1 : 0)
+  for (const entry of await queue.claim('webhook', { limit: 10, room })) await webhooks.tell(entry)
+  await redeliverFailed(app, { after: '', since: '' })
+  await queue.recover()
+  await deleteAccountWebhook(app)
   await deleteInbox(app, operator, bea.id)
   await deleteInbox(app, operator, ann.id)
   await deletePod(app, operator, 'c')
   await purgeDeletedInboxes(app)
-  await store.write(db => deleteEventsBefore(db, '2000-01-01T00:00:00.000Z', 10))
+  await store.write(db => deleteEventsBefore(db, '2100-01-01T00:00:00.000Z', 10))
   await store.write(db => deleteIdempotencyBefore(db, '2000-01-01T00:00:00.000Z', 10))
 
   // Tables of one row, or of a handful; and the full-text index, which says SCAN for every use of its own indexes.

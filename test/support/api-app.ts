@@ -104,6 +104,7 @@ ${settings.toml ?? ''}`,
     log,
     random: Math.random,
     baseUrl: () => baseUrl,
+    ownPorts: () => [],
   })
   const door = createHttpDoor(app)
   const { port } = await door.listen('127.0.0.1', 0)
@@ -114,6 +115,7 @@ ${settings.toml ?? ''}`,
   let stopped: Promise<void> | undefined
   let closed: Promise<void> | undefined
   const closeStore = () => {
+    app.webhookCourier.close()
     closed ??= app.store.close()
     return closed
   }

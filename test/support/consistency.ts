@@ -32,7 +32,10 @@ export async function findContradictions(dataDir: string): Promise<string[]> {
     const inboxes = await read.selectFrom('inbox').selectAll().execute()
     const raws = await read.selectFrom('raw').selectAll().execute()
     const events = await read.selectFrom('event').select(['type', 'messageId']).execute()
-    const deliveries = await read.selectFrom('delivery').select(['id', 'messageId', 'state']).execute()
+    const deliveries = [
+      ...(await read.selectFrom('delivery').select(['id', 'state']).execute()),
+      ...(await read.selectFrom('webhookDelivery').select(['id', 'state']).execute()),
+    ]
     const entries = await read.selectFrom('queueEntry').select(['subjectId']).execute()
 
     for (const inbox of inboxes) {

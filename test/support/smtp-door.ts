@@ -63,8 +63,15 @@ ${settings.toml ?? ''}
   )
   const entries: Record<string, unknown>[] = []
   const log = createLog('debug', { write: line => void entries.push(JSON.parse(line)) })
-  const parts = { config, clock: systemClock, ids: systemIds, log, random: Math.random, baseUrl: () => '' }
-  const { app: opened } = await openApp(parts)
+  const { app: opened } = await openApp({
+    config,
+    clock: systemClock,
+    ids: systemIds,
+    log,
+    random: Math.random,
+    baseUrl: () => '',
+    ownPorts: () => [],
+  })
   const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 100 })
   const courier = createSmtpCourier({
     dns,

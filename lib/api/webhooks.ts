@@ -1,0 +1,85 @@
+import {
+  deleteAccountWebhook,
+  getAccountWebhook,
+  rotateAccountSecret,
+  setAccountWebhook,
+} from '../core/account-webhook.ts'
+import { rotateInboxSecret } from '../core/inbox-webhook.ts'
+import { testInboxWebhook } from '../core/webhook-test.ts'
+import { AccountWebhook, AccountWebhookChange, WebhookSecret, WebhookTest } from '../model/webhook.ts'
+import { type Operation, operation } from './operation.ts'
+
+const tag = 'Webhooks'
+const path = '/v1/webhook'
+
+export const webhookOperations: readonly Operation[] = [
+  operation({
+    id: 'rotateInboxWebhookSecret',
+    method: 'post',
+    path: '/v1/inboxes/{id}/webhook/rotate-secret',
+    tag,
+    summary:
+      "Make a new secret for the inbox's webhook; the former one is worth nothing from the next call on.",
+    access: 'account',
+    success: { status: 200, schema: WebhookSecret },
+    problems: ['no_webhook_url'],
+    handle: ({ app, caller, params }) => rotateInboxSecret(app, caller, params.id!),
+  }),
+  operation({
+    id: 'testInboxWebhook',
+    method: 'post',
+    path: '/v1/inboxes/{id}/webhook/test',
+    tag,
+    summary: "Call the inbox's webhook with an event webhook.test, at once and once.",
+    access: 'account',
+    success: { status: 200, schema: WebhookTest },
+    problems: ['no_webhook_url', 'webhook_failed'],
+    handle: ({ app, caller, params, signal }) => testInboxWebhook(app, caller, params.id!, signal()),
+  }),
+  operation({
+    id: 'getWebhook',
+    method: 'get',
+    path,
+    tag,
+    summary: "Show the account's webhook.",
+    access: 'account',
+    success: { status: 200, schema: AccountWebhook },
+    problems: [],
+    handle: ({ app }) => getAccountWebhook(app),
+  }),
+  operation({
+    id: 'setWebhook',
+    method: 'put',
+    path,
+    tag,
+    summary: "Set the account's webhook. The secret is in the answer the first time.",
+    access: 'account',
+    body: AccountWebhookChange,
+    success: { status: 200, schema: AccountWebhook },
+    problems: ['invalid_webhook_url'],
+    handle: ({ app, body }) => setAccountWebhook(app, body.url),
+  }),
+  operation({
+    id: 'deleteWebhook',
+    method: 'delete',
+    path,
+    tag,
+    summary: "Take the account's webhook away, and its secret.",
+    access: 'account',
+    success: { status: 204 },
+    problems: [],
+    handle: ({ app }) => deleteAccountWebhook(app),
+  }),
+  operation({
+    id: 'rotateWebhookSecret',
+    method: 'post',
+    path: `${path}/rotate-secret`,
+    tag,
+    summary:
+      "Make a new secret for the account's webhook; the former one is worth nothing from the next call on.",
+    access: 'account',
+    success: { status: 200, schema: AccountWebhook },
+    problems: ['no_webhook_url'],
+    handle: ({ app }) => rotateAccountSecret(app),
+  }),
+]

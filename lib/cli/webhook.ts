@@ -1,0 +1,96 @@
+import type { Command } from 'commander'
+import {
+  deleteAccountWebhook,
+  getAccountWebhook,
+  rotateAccountSecret,
+  setAccountWebhook,
+} from '../core/account-webhook.ts'
+import type { App } from '../core/app.ts'
+import { operator } from '../core/caller.ts'
+import { rotateInboxSecret } from '../core/inbox-webhook.ts'
+import { changeInbox, getInboxByName } from '../core/inboxes.ts'
+import { testAccountWebhook, testInboxWebhook } from '../core/webhook-test.ts'
+import type { AccountWebhook } from '../model/webhook.ts'
+import type { Ctl } from './ctl.ts'
+import { fieldsOf } from './output.ts'
+
+/** What a command does, with the account's webhook or with that of an inbox. */
+interface Ways<T> {
+  account(app: App): Promise<T>
+  inbox(app: App, id: string): Promise<T>
+}
+
+export function addWebhookCommands(program: Command, ctl: Ctl): void {
+  const webhook = program
+    .command('webhook')
+    .description("the account's webhook, or with --inbox that of an inbox, which is called in its place")
+
+  const command = (name: string, description: string) =>
+    webhook
+      .command(name)
+      .description(description)
+      .option('--inbox <id>', 'of this inbox, by id or address (default: the account)')
+  const run = <T>(inbox: string | undefined, ways: Ways<T>) =>
+    ctl.withApp(async app =>
+      inbox === undefined ? ways.account(app) : ways.inbox(app, (await getInboxByName(app, inbox)).id),
+    )
+  const say = (found: AccountWebhook) => ctl.output().say(found, () => fieldsOf(found))
+
+  command('show', 'show its URL').action(async ({ inbox }: { inbox?: string }) =>
+    say(
+      await run(inbox, {
+        account: getAccountWebhook,
+        inbox: async (app, id) => ({ url: (await getInboxByName(app, id)).webhookUrl }),
+      }),
+    ),
+  )
+
+  command('set', 'set its URL; the first time, the secret that calls are signed with is printed')
+    .argument('<url>')
+    .action(async (url: string, { inbox }: { inbox?: string }) =>
+      say(
+        await run(inbox, {
+          account: app => setAccountWebhook(app, url),
+          inbox: (app, id) => setInboxWebhook(app, id, url),
+        }),
+      ),
+    )
+
+  command('delete', 'take it away').action(async ({ inbox }: { inbox?: string }) => {
+    await run(inbox, {
+      account: deleteAccountWebhook,
+      inbox: async (app, id) => {
+        await setInboxWebhook(app, id, null)
+      },
+    })
+    ctl.output().say({ deleted: inbox ?? 'account' }, () => 'deleted')
+  })
+
+  command('rotate-secret', 'make a new secret; the former one is worth nothing from the next call on').action(
+    async ({ inbox }: { inbox?: string }) =>
+      say(
+        await run(inbox, {
+          account: rotateAccountSecret,
+          inbox: async (app, id) => {
+            const { webhookSecret } = await rotateInboxSecret(app, operator, id)
+            return { url: (await getInboxByName(app, id)).webhookUrl, secret: webhookSecret }
+          },
+        }),
+      ),
+  )
+
+  command('test', 'call it with an event webhook.test, from this machine, once').action(
+    async ({ inbox }: { inbox?: string }) => {
+      const done = await run(inbox, {
+        account: testAccountWebhook,
+        inbox: (app, id) => testInboxWebhook(app, operator, id),
+      })
+      ctl.output().say(done, () => done.message)
+    },
+  )
+}
+
+async function setInboxWebhook(app: App, id: string, url: string | null): Promise<AccountWebhook> {
+  const { webhookUrl, webhookSecret } = await changeInbox(app, operator, id, { webhookUrl: url })
+  return { url: webhookUrl, ...(webhookSecret === undefined ? {} : { secret: webhookSecret }) }
+}
