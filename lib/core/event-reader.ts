@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import type { EventRow } from '../store/tables.ts'
 import type { App } from './app.ts'
@@ -52,12 +51,16 @@ interface Followed {
   upTo: string
 }
 
-/** @param window that of the hub, once it has begun */
+/**
+ * @param window that of the hub, once it has begun
+ * @param turn resolves when it is this reader's turn to read the table
+ */
 export function createEventReader(
   app: App,
   caller: Caller,
   sink: EventSink,
   window: () => EventWindow | undefined,
+  turn: () => Promise<void>,
 ): { readonly reader: EventReader; run(): Promise<void> } {
   let followed: Followed[] = []
   /** Moves with the subscriptions: whatever was being told must be looked at afresh. */
@@ -116,8 +119,8 @@ export function createEventReader(
     for await (const rows of replayEvents(app.store.read, sources, until)) {
       for (let at = 0; at < rows.length; ) {
         at += await tell(rows.slice(at, at + batch).map(row => ({ row, body: undefined })))
-        // SQLite answers at once, so that all this would never let go of the event loop.
-        await (sink.isFull() ? waitForRoom() : setImmediate())
+        if (sink.isFull()) await waitForRoom()
+        await turn()
         if (isStopped || began !== version) return
       }
     }

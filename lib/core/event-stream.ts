@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import { Problem } from '../base/problem.ts'
 import { filterActiveApiKeys } from '../store/api-keys.ts'
@@ -38,6 +39,7 @@ export function createEventStream(app: App): EventStream {
   let window: EventWindow | undefined
   let sleep = () => {}
   let isStopped = false
+  const turn = takeTurns()
   /** What is under way, and whether it must be done once more. */
   const reading = onceAtATime(readEvents, error => app.log.error({ err: error }, 'events can not be read'))
   const checking = onceAtATime(checkKeys, error => app.log.error({ err: error }, 'keys can not be checked'))
@@ -55,7 +57,7 @@ export function createEventStream(app: App): EventStream {
       if (window !== current) return
       for (const { reader } of places) reader.wake()
       if (rows.length < limits.streamBatch) return
-      await new Promise(resolve => setImmediate(resolve))
+      await setImmediate()
     }
   }
 
@@ -127,7 +129,7 @@ export function createEventStream(app: App): EventStream {
     open(caller, sink) {
       requirePlace()
       if ((perKey.get(caller.keyId) ?? 0) >= limits.streamsPerKey) throw new Problem('too_many_streams')
-      const { reader, run } = createEventReader(app, caller, sink, () => window)
+      const { reader, run } = createEventReader(app, caller, sink, () => window, turn)
       const leave = app.readers.add(reader.takes)
       const place: Place = {
         reader,
@@ -153,6 +155,18 @@ export function createEventStream(app: App): EventStream {
       isStopped = true
       for (const place of [...places]) end(place, 'stopping')
     },
+  }
+}
+
+/**
+ * Lets whoever calls it go on one after the other, one in each turn of the event loop: SQLite answers at once, so that a
+ * reader of the table would never let go of it, and many together would leave little to others.
+ */
+function takeTurns(): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve()
+  return () => {
+    last = last.then(() => setImmediate())
+    return last
   }
 }
 

@@ -1,5 +1,7 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
+import { EventSource } from 'undici'
 import { limits } from '../../lib/base/limits.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { createEventWriter } from '../support/event-writer.ts'
@@ -87,6 +89,46 @@ t.test('events as they come, and from a cursor on', async t => {
   await until('all of it', () => large.told.length === 40 && live.told.length === 42)
   t.strictSame(numbers(large), numbers(live).slice(2))
   t.strictSame(faults, [])
+})
+
+t.test('EventSource goes on by itself where its connection broke', async t => {
+  const server = await startApi(t)
+  const inbox = (await server.api.post('/v1/inboxes', {})).body
+  const writer = createEventWriter(server.app)
+  const sockets = new Set<Socket>()
+  const between = createServer(client => {
+    const inner = connect(server.port, '127.0.0.1')
+    for (const [socket, other] of [
+      [client, inner],
+      [inner, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.once('close', () => other.destroy())
+      socket.pipe(other)
+    }
+  })
+  await once(between.listen(0, '127.0.0.1'), 'listening')
+  const { port } = between.address() as AddressInfo
+  const source = new EventSource(`http://127.0.0.1:${port}/v1/events/stream?token=${server.token}`)
+  t.teardown(() => {
+    source.close()
+    between.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const told: number[] = []
+  source.addEventListener('message.received', event => {
+    told.push(JSON.parse((event as MessageEvent).data).data.number)
+  })
+  await once(source, 'open')
+  await writer.write(inbox, 'message.received', 2)
+  await until('two events', () => told.length === 2)
+  for (const socket of sockets) socket.destroy()
+  await writer.write(inbox, 'message.received', 3)
+  await until('what came meanwhile', () => told.length === 5)
+  await writer.write(inbox, 'message.received')
+  await until('what comes', () => told.length === 6)
+  t.strictSame(told, [1, 2, 3, 4, 5, 6])
 })
 
 t.test('scopes, and what is refused before it begins', async t => {

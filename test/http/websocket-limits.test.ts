@@ -36,6 +36,27 @@ t.test('ten connections of a key', async t => {
   t.strictSame(faults, [])
 })
 
+t.test('ten thousand connections in all', async t => {
+  const { app, baseUrl, token, faults } = await startApi(t)
+  const count = limits.streams / limits.streamsPerKey
+  const keys = await Promise.all(
+    Array.from({ length: count }, () => createKey(app, operator, { account: true }, null)),
+  )
+  const sink = { write() {}, isFull: () => false, drained: () => Promise.resolve(), tick() {}, end() {} }
+  const places = keys.flatMap(({ id }) =>
+    Array.from({ length: limits.streamsPerKey }, () => app.stream.open({ ...operator, keyId: id }, sink)),
+  )
+  t.equal(places.length, limits.streams)
+  await t.rejects(openSocket(t, baseUrl, token), /503/)
+  const feed = await fetch(`${baseUrl}/v1/events/stream?token=${token}`)
+  t.match([feed.status, feed.headers.get('content-type')], [503, /json/])
+  t.match(await feed.json(), { error: 'unavailable', message: /Too many streams/ })
+  places[0]!.close()
+  t.strictSame(await (await openSocket(t, baseUrl, token)).ask({ type: 'ping' }), { type: 'pong' })
+  for (const { close } of places) close()
+  t.strictSame(faults, [])
+})
+
 t.test('thirty messages in ten seconds', async t => {
   const { baseUrl, token, clock, faults } = await startApi(t)
   const client = await openSocket(t, baseUrl, token)
