@@ -4,6 +4,7 @@ import { deletionOperations } from './deletion.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
 import { eventStreamOperations } from './event-stream.ts'
+import { eventWebhooks } from './event-webhooks.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
 import { messageOperations } from './messages.ts'
@@ -49,7 +50,7 @@ const getOpenApi: Operation = openOperation({
   handle: async ({ app }) => {
     const known = documents.get(app)
     if (known) return known
-    const document = openApiDocument(operations, [], app.baseUrl)
+    const document = openApiDocument(operations, eventWebhooks, app.baseUrl)
     documents.set(app, document)
     return document
   },

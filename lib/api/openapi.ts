@@ -60,6 +60,22 @@ function describe(one: Operation): Json {
   }
 }
 
+/** Both forms are in every call; whoever takes it checks one of them. */
+const signatureHeaders = [
+  ['webhook-id', 'The id of the event, the same whenever it is told.'],
+  ['webhook-timestamp', 'When this call was made, in Unix seconds.'],
+  ['webhook-signature', '"v1," and the base64 HMAC-SHA256 of "id.timestamp.body" (Standard Webhooks).'],
+  ['x-event-id', 'The id of the event.'],
+  ['x-timestamp', 'When this call was made, in Unix seconds.'],
+  ['x-signature', 'The hex HMAC-SHA256 of "timestamp.body" with the secret as it stands.'],
+].map(([name, description]) => ({
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema: { type: 'string' },
+}))
+
 function describeWebhook({ name, summary, body }: Webhook): Json {
   return {
     operationId: `webhook:${name}`,
@@ -67,6 +83,7 @@ function describeWebhook({ name, summary, body }: Webhook): Json {
     summary,
     // The call is signed; no key of the API is in it.
     security: [],
+    parameters: signatureHeaders,
     requestBody: { required: true, content: json(body) },
     responses: { '2XX': { description: 'The event is taken. Everything else is tried again later.' } },
   }

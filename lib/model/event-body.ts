@@ -6,11 +6,14 @@ import { Id, Instant, nullableText, oneOf, shape } from './shape.ts'
 export const EventMessage = shape({
   id: Id,
   rfc_message_id: nullableText({ description: 'Its Message-ID, with angle brackets.' }),
-  from: Type.String(),
-  to: Type.Array(Type.String(), { description: 'Whom the sender wrote to.' }),
-  cc: Type.Array(Type.String()),
-  subject: Type.String(),
-  body_text: Type.String(),
+  from: Type.String({ examples: ['ann@example.com'] }),
+  to: Type.Array(Type.String(), {
+    examples: [['agent@example.com']],
+    description: 'Whom the sender wrote to.',
+  }),
+  cc: Type.Array(Type.String(), { examples: [[]] }),
+  subject: Type.String({ examples: ['Invoice 18'] }),
+  body_text: Type.String({ examples: ['Are you there?'] }),
   truncated: Type.Optional(
     Type.Literal(true, {
       description: 'There only when body_text was cut: all of it is at GET /v1/messages/{id}.',
@@ -18,16 +21,16 @@ export const EventMessage = shape({
   ),
   attachments: Type.Array(
     shape({
-      filename: Type.String(),
-      contentType: Type.String(),
-      sizeBytes: Type.Integer(),
+      filename: Type.String({ examples: ['invoice.pdf'] }),
+      contentType: Type.String({ examples: ['application/pdf'] }),
+      sizeBytes: Type.Integer({ examples: [18_204] }),
       url: Type.String({ description: 'Signed; good for an hour.' }),
     }),
   ),
   received_at: Instant,
-  category: Type.String(),
+  category: Type.String({ examples: ['personal'] }),
   auto_replyable: Type.Boolean(),
-  verdict: Type.String(),
+  verdict: Type.String({ examples: ['clean'] }),
 })
 export type EventMessage = Type.Static<typeof EventMessage>
 
@@ -47,6 +50,7 @@ export const EventBody = shape(
     }),
     data: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
+      examples: [{}],
       description: 'What else is told, by type: the recipient, the domain, the reason.',
     }),
   },
