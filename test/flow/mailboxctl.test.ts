@@ -90,38 +90,46 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   await ctl('suppression remove', 'gone@example.org')
 
   const receiver = await startWebhookReceiver(t)
-  const set = await ctl('webhook set', receiver.url, '--inbox', 'ann@mailboxd.localhost')
+  const [set, setAll] = await Promise.all([
+    ctl('webhook set', receiver.url, '--inbox', 'ann@mailboxd.localhost'),
+    ctl('webhook set', receiver.url),
+  ])
   t.match(set, { url: receiver.url, secret: /^whsec_/ })
-  t.match(await ctl('webhook set', receiver.url), { url: receiver.url, secret: /^whsec_/ })
-  t.strictSame(await ctl('webhook show'), { url: receiver.url })
-  t.match(await ctl('webhook test', '--inbox', inbox.id), { ok: true, message: /200/ })
-  t.match(await ctl('webhook test'), { ok: true })
-  t.match(
-    receiver.calls.map(call => call.json),
-    [
-      { event: 'webhook.test', inbox_id: inbox.id },
-      { event: 'webhook.test', inbox_id: null },
-    ],
-  )
-  const rotated = await ctl('webhook rotate-secret', '--inbox', inbox.id)
+  t.match(setAll, { url: receiver.url, secret: /^whsec_/ })
+  const tests = await Promise.all([ctl('webhook test', '--inbox', inbox.id), ctl('webhook test')])
+  t.match(tests, [{ ok: true, message: /200/ }, { ok: true }])
+  const tested = receiver.calls.map(call => call.json)
+  t.ok(tested.every(call => call.event === 'webhook.test'))
+  t.strictSame(new Set(tested.map(call => call.inbox_id)), new Set([inbox.id, null]))
+  const event: string = tested.find(call => call.inbox_id === inbox.id).event_id
+  const [rotated, listed, told] = await Promise.all([
+    ctl('webhook rotate-secret', '--inbox', inbox.id),
+    ctl('event list', '--inbox', inbox.id, '--limit', '1'),
+    ctl('event deliveries', event),
+  ])
   t.match(rotated, { url: receiver.url, secret: /^whsec_/ })
   t.not(rotated.secret, set.secret)
-  t.match(await ctl('event list', '--inbox', inbox.id, '--limit', '1'), {
-    data: [{ type: 'webhook.test', inboxId: inbox.id }],
-  })
-  const [event] = receiver.ids()
-  t.match(await ctl('event deliveries', event!), { data: [{ state: 'delivered', log: [{ status: 200 }] }] })
-  const { deliveryId } = await ctl('event redeliver', event!)
-  t.match(await ctl('event deliveries', event!), { data: [{}, { id: deliveryId, state: 'queued' }] })
-  t.strictSame(await ctl('event redeliver', '--failed', '--since', '2026-01-01T00:00:00Z'), { queued: 0 })
-  t.match(await ctl('webhook delete', '--inbox', inbox.id), { deleted: inbox.id })
-  t.match(await ctl('webhook delete'), { deleted: 'account' })
-  t.equal((await runCtl(dir, 'webhook', 'set', 'ftp://x')).code, 1)
-  const wrong = [[], [event!, '--failed'], ['--failed', '--since', 'yesterday']]
-  const refusals = await Promise.all(wrong.map(args => runCtl(dir, 'event', 'redeliver', ...args)))
+  t.match(listed, { data: [{ id: event, type: 'webhook.test', inboxId: inbox.id }] })
+  t.match(told, { data: [{ state: 'delivered', log: [{ status: 200 }] }] })
+  const { deliveryId } = await ctl('event redeliver', event)
+  const [again, failed] = await Promise.all([
+    ctl('event deliveries', event),
+    ctl('event redeliver', '--failed', '--since', '2026-01-01T00:00:00Z'),
+  ])
+  t.match(again, { data: [{}, { id: deliveryId, state: 'queued' }] })
+  t.strictSame(failed, { queued: 0 })
+  const deleted = await Promise.all([ctl('webhook delete', '--inbox', inbox.id), ctl('webhook delete')])
+  t.strictSame(deleted, [{ deleted: inbox.id }, { deleted: 'account' }])
+  const wrong = [
+    ['webhook', 'set', 'ftp://x'],
+    ['event', 'redeliver'],
+    ['event', 'redeliver', event, '--failed'],
+    ['event', 'redeliver', '--failed', '--since', 'yesterday'],
+  ]
+  const refusals = await Promise.all(wrong.map(args => runCtl(dir, ...args)))
   t.strictSame(
     refusals.map(one => one.code),
-    [2, 2, 2],
+    [1, 2, 2, 2],
   )
 
   t.match(await ctl('pod update', 'first', '--name', 'Changed'), { name: 'Changed', clientId: 'first' })
