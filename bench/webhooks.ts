@@ -1,177 +1,235 @@
 /**
- * How fast events are told: a backlog for 100 endpoints is drained, then mails come one at a time and the time from the
- * final dot to the first byte of the webhook's call is taken. `bin/node bench/webhooks.ts [EVENTS]`
+ * `node bench/webhooks.ts`: how soon and how many webhooks are called, by a daemon in this process; what takes them is a
+ * process of its own on the same cores. From the final dot of a message to the first byte of its call at 50 messages a
+ * second; 2,000 events a second to 100 endpoints; the same with one that takes calls and never answers.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import { type AddressInfo, createConnection } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { systemClock } from '../lib/base/clock.ts'
 import { systemIds } from '../lib/base/ids.ts'
 import { createLog } from '../lib/base/log.ts'
 import { parseConfig } from '../lib/config/load.ts'
 import { operator } from '../lib/core/caller.ts'
 import { recordEvent } from '../lib/core/events.ts'
-import { createInbox } from '../lib/core/inboxes.ts'
-import { openApp } from '../lib/core/open-app.ts'
+import { changeInbox, createInbox } from '../lib/core/inboxes.ts'
+import { type Daemon, startDaemon } from '../lib/daemon.ts'
 import type { Inbox } from '../lib/model/inbox.ts'
-import { freePort, greeting } from '../test/support/ports.ts'
-import { insertMessageRow, insertThreadRow } from '../test/support/rows.ts'
-import { until } from '../test/support/until.ts'
 import { percentile } from './percentile.ts'
-import { watchProcesses } from './process-figures.ts'
 import { table } from './table.ts'
+import type { Taken } from './webhook-sink.ts'
 
-const count = Number(process.argv[2] ?? 20_000)
 const endpoints = 100
-const mails = 300
-const mailPauseMs = 20
-const host = '127.0.0.1'
+const perSecond = 2000
+const seconds = 20
 const dir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
-const smtpPort = await freePort(host)
-const configPath = join(dir, 'mailboxd.toml')
-const configText = `hostname = "mx.mailboxd.test"
+const now = () => performance.timeOrigin + performance.now()
+
+interface Sink {
+  readonly port: number
+  take(): Promise<Taken[]>
+  stop(): void
+}
+
+async function startSink(dead: number): Promise<Sink> {
+  const child: ChildProcess = fork(join(import.meta.dirname, 'webhook-sink.ts'), [
+    String(endpoints),
+    String(dead),
+  ])
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  return {
+    port,
+    async take() {
+      child.send({ type: 'take' })
+      const [{ taken }] = (await once(child, 'message')) as [{ taken: Taken[] }]
+      return taken
+    },
+    stop: () => void child.kill('SIGKILL'),
+  }
+}
+
+/** A daemon with one inbox for each endpoint. */
+async function start(name: string, sink: Sink, count: number): Promise<{ daemon: Daemon; inboxes: Inbox[] }> {
+  const config = parseConfig(
+    `hostname = "mx.mailboxd.test"
 account_domain = "mailboxd.test"
-data_dir = "${join(dir, 'data')}"
+data_dir = "${join(dir, name)}"
 [smtp]
-listen = ["${host}:${smtpPort}"]
+listen = ["127.0.0.1:0"]
 [http]
-listen = ["${host}:0"]
+listen = ["127.0.0.1:0"]
 [dns]
-servers = ["${host}:9"]
+servers = ["127.0.0.1:9"]
 [authentication]
 check = false
 [webhook]
 allow_http = true
 allow_networks = ["127.0.0.0/8"]
-`
-
-/** Calls so far, and when the head of the last one was here. */
-const calls = { count: 0, at: 0 }
-const servers = Array.from({ length: endpoints }, () =>
-  createServer((request, response) => {
-    calls.at = performance.now()
-    request.resume().on('end', () => {
-      calls.count++
-      response.end()
-    })
-  }).listen(0, host),
-)
-await Promise.all(servers.map(server => server.listening || once(server, 'listening')))
-try {
-  writeFileSync(configPath, configText)
-  const address = await install()
-  const log = openSync(join(dir, 'log'), 'a')
-  const program = fileURLToPath(new URL('../bin/mailboxd.ts', import.meta.url))
-  const daemon = spawn(process.execPath, [program, '--config', configPath], {
-    stdio: ['ignore', log, log],
-  })
-  try {
-    await until('the first call', () => calls.count > 0)
-    const watch = watchProcesses(daemon.pid ?? 0)
-    const startedAt = performance.now()
-    const before = calls.count
-    await until('all calls', () => calls.count >= count, 300_000)
-    const seconds = (performance.now() - startedAt) / 1000
-    const load = watch.stop()
-    const { accepted, called } = await mailTimes(address)
-    const head = ['events', 'told/s', 'CPU s', 'RSS MB', 'dot→250 p50 ms', 'dot→call p50 ms', 'p99 ms']
-    const figures = [
-      (count - before) / seconds,
-      load.cpuSeconds,
-      load.rssBytes / 1e6,
-      percentile(accepted, 50),
-      percentile(called, 50),
-      percentile(called, 99),
-    ]
-    console.log(table(head, [[String(count), ...figures.map(one => one.toFixed(1))]]))
-  } finally {
-    daemon.kill('SIGTERM')
-    await once(daemon, 'exit')
-  }
-} finally {
-  for (const server of servers) {
-    server.closeAllConnections()
-    server.close()
-  }
-  rmSync(dir, { recursive: true, force: true })
-}
-
-/** An inbox for each endpoint with its share of the events, each about a message of 4 kB; gives the address of one. */
-async function install(): Promise<string> {
-  const { app } = await openApp({
-    config: parseConfig(configText, 'bench'),
+`,
+    'bench',
+  )
+  const daemon = await startDaemon({
+    config,
     clock: systemClock,
     ids: systemIds,
-    log: createLog('error', process.stderr),
+    log: createLog('error'),
     random: Math.random,
-    baseUrl: () => 'http://bench',
-    ownPorts: () => [],
+    mayMovePorts: false,
   })
   const inboxes: Inbox[] = []
-  for (const server of servers) {
-    const webhookUrl = `http://${host}:${(server.address() as AddressInfo).port}/hook`
-    inboxes.push(await createInbox(app, operator, { webhookUrl }))
+  for (let n = 1; n <= count; n++) {
+    const inbox = await createInbox(daemon.app, operator, { mailboxName: `bench-${n}` })
+    const webhookUrl = `http://127.0.1.${n}:${sink.port}/hook`
+    await changeInbox(daemon.app, operator, inbox.id, { webhookUrl })
+    inboxes.push(inbox)
   }
-  const subjects = await app.store.write(async db => {
-    const rows = []
-    for (const { id, podId } of inboxes) {
-      const thread = await insertThreadRow(db, id)
-      const message = await insertMessageRow(db, thread, { bodyText: 'A line of its text.\n'.repeat(200) })
-      rows.push({ podId, inboxId: id, threadId: thread.id, messageId: message.id })
-    }
-    return rows
-  })
-  for (let done = 0; done < count; ) {
-    await app.store.write(async db => {
-      for (let n = 0; n < 500 && done < count; n++) {
-        await recordEvent(app, db, 'message.received', subjects[done++ % endpoints]!)
-      }
-    })
-  }
-  await app.store.close()
-  return inboxes[0]!.address
+  return { daemon, inboxes }
 }
 
-/** Sends mails one at a time; gives how long after the final dot came the 250, and the call. */
-async function mailTimes(recipient: string): Promise<{ accepted: number[]; called: number[] }> {
-  await greeting(host, smtpPort)
-  const socket = createConnection({ host, port: smtpPort, noDelay: true })
+/** Sends messages at a steady rate over one connection; gives when the final dot of each was sent, by subject. */
+async function sendSteadily(
+  daemon: Daemon,
+  to: string,
+  rate: number,
+  count: number,
+): Promise<Map<string, number>> {
+  const socket = createConnection({ host: '127.0.0.1', port: daemon.smtp[0]!.port, noDelay: true })
   const lines = createInterface({ input: socket })[Symbol.asyncIterator]()
-  const ask = async (line: string) => {
-    socket.write(line)
+  const reply = async () => {
     for (;;) {
-      const { value, done } = await lines.next()
-      if (done) throw new Error('the server hung up')
-      if (value[3] !== '-') return String(value)
+      const { value } = await lines.next()
+      if (value?.[3] !== '-') return
     }
   }
-  await ask('')
-  await ask('EHLO client.test\r\n')
-  const accepted: number[] = []
-  const called: number[] = []
-  for (let n = 0; n < mails; n++) {
-    await ask('MAIL FROM:<load@client.test>\r\n')
-    await ask(`RCPT TO:<${recipient}>\r\n`)
-    await ask('DATA\r\n')
-    socket.write(
-      `From: <load@client.test>\r\nTo: <${recipient}>\r\nSubject: ${n}\r\n\r\n${'x\r\n'.repeat(1000)}`,
-    )
-    const before = calls.count
-    const startedAt = performance.now()
-    const answer = await ask('.\r\n')
-    if (!answer.startsWith('250')) throw new Error(answer)
-    accepted.push(performance.now() - startedAt)
-    await until('its call', () => calls.count > before)
-    called.push(calls.at - startedAt)
-    await pause(mailPauseMs)
+  const ask = (line: string) => {
+    socket.write(`${line}\r\n`)
+    return reply()
   }
+  await reply()
+  await ask('EHLO client.test')
+  const dots = new Map<string, number>()
+  const began = now()
+  for (let n = 0; n < count; n++) {
+    const subject = `bench ${n}`
+    await ask('MAIL FROM:<load@client.test>')
+    await ask(`RCPT TO:<${to}>`)
+    await ask('DATA')
+    socket.write(
+      `From: load@client.test\r\nTo: ${to}\r\nSubject: ${subject}\r\n\r\n${'A line of text.\r\n'.repeat(200)}`,
+    )
+    await pause(Math.max(0, began + (n * 1000) / rate - now()))
+    dots.set(subject, now())
+    await ask('.')
+  }
+  await ask('QUIT')
   socket.destroy()
-  return { accepted, called }
+  return dots
+}
+
+async function measureLatency(): Promise<number[]> {
+  const sink = await startSink(0)
+  const { daemon, inboxes } = await start('latency', sink, 1)
+  try {
+    await sendSteadily(daemon, inboxes[0]!.address, 50, 100)
+    await pause(500)
+    await sink.take()
+    const dots = await sendSteadily(daemon, inboxes[0]!.address, 50, 50 * seconds)
+    await pause(1000)
+    return (await sink.take()).map(([, , subject, at]) => at - dots.get(subject)!)
+  } finally {
+    await daemon.stop()
+    sink.stop()
+  }
+}
+
+interface Throughput {
+  readonly taken: number
+  readonly seconds: number
+  readonly times: readonly number[]
+  readonly cpuSeconds: number
+}
+
+/** Events are recorded a hundred at a time, twenty times a second; how long each took to its first byte at a live endpoint. */
+async function measureThroughput(name: string, dead: number): Promise<Throughput> {
+  const sink = await startSink(dead)
+  const { daemon, inboxes } = await start(name, sink, endpoints)
+  const { app } = daemon
+  const recordedAt = new Map<string, number>()
+  const wanted = perSecond * seconds * ((endpoints - dead) / endpoints)
+  const taken: Taken[] = []
+  try {
+    const began = now()
+    const cpu = process.cpuUsage()
+    for (let round = 0; round < (perSecond / 100) * seconds; round++) {
+      await pause(Math.max(0, began + (round * 100_000) / perSecond - now()))
+      await app.store.write(async db => {
+        for (let n = 0; n < 100; n++) {
+          const inbox = inboxes[n % inboxes.length]!
+          const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: null, messageId: null }
+          await recordEvent(app, db, 'message.delivered', subject, { recipient: `${round}-${n}@client.test` })
+        }
+      })
+      const at = now()
+      for (const id of await newestEvents(daemon, 100)) recordedAt.set(id, at)
+    }
+    while (taken.length < wanted && now() - began < (seconds + 60) * 1000) {
+      taken.push(...(await sink.take()))
+      await pause(100)
+    }
+    const { user, system } = process.cpuUsage(cpu)
+    const last = Math.max(...taken.map(([, , , at]) => at))
+    return {
+      taken: taken.length,
+      seconds: (last - began) / 1000,
+      times: taken.map(([, id, , at]) => at - recordedAt.get(id)!),
+      cpuSeconds: (user + system) / 1e6,
+    }
+  } finally {
+    sink.stop()
+    await daemon.stop()
+  }
+}
+
+async function newestEvents({ app }: Daemon, count: number): Promise<string[]> {
+  const rows = await app.store.read
+    .selectFrom('event')
+    .select('id')
+    .orderBy('id', 'desc')
+    .limit(count)
+    .execute()
+  return rows.map(row => row.id)
+}
+
+const figures = (times: readonly number[]) => [
+  percentile(times, 50).toFixed(1),
+  percentile(times, 99).toFixed(1),
+]
+
+try {
+  const latency = await measureLatency()
+  const all = await measureThroughput('all', 0)
+  const dead = await measureThroughput('dead', 1)
+  const row = (name: string, one: Throughput) => [
+    name,
+    (one.taken / one.seconds).toFixed(0),
+    ...figures(one.times),
+    one.cpuSeconds.toFixed(1),
+  ]
+  console.log(
+    table(
+      ['', 'calls/s', 'p50 ms', 'p99 ms', 'CPU s'],
+      [
+        ['final dot to call, 50 messages/s', '50', ...figures(latency), ''],
+        row(`${perSecond} events/s to ${endpoints} endpoints`, all),
+        row('the same, one of them dead', dead),
+      ],
+    ),
+  )
+} finally {
+  rmSync(dir, { recursive: true, force: true })
 }
