@@ -1,6 +1,6 @@
 import { limits } from '../base/limits.ts'
 import { walkHtml } from './html-walk.ts'
-import { quoteElement } from './reply-text.ts'
+import { findQuoteElement } from './reply-text.ts'
 
 export interface Link {
   readonly url: string
@@ -30,7 +30,7 @@ export function findLinks(message: { readonly text: string; readonly html: strin
 }
 
 function readAnchors(html: string, found: Map<string, string>): void {
-  const at = html.search(quoteElement)
+  const at = findQuoteElement(html)
   const open: (string | undefined)[] = []
   let url: string | undefined
   let text = ''
@@ -63,18 +63,21 @@ function put(found: Map<string, string>, url: string, text: string): void {
   if (!found.get(url)) found.set(url, words)
 }
 
-/** What ends a sentence ends no URL; nor does a bracket that was opened before it. */
+/** What ends a sentence ends no URL; nor does a bracket that was not opened before it. */
 function withoutEnd(url: string): string {
+  // What stands before `end` closes so many more brackets than it opens; each character is counted once.
+  const open = { round: excess(url, ')', '('), square: excess(url, ']', '[') }
   let end = url.length
   for (; end > 0; end--) {
     const last = url[end - 1]!
     if (/[.,;:!?*_~]/.test(last)) continue
-    const opening = { ')': '(', ']': '[' }[last]
-    if (opening === undefined || count(url.slice(0, end), opening) >= count(url.slice(0, end), last)) break
+    if (last === ')' && open.round > 0) open.round--
+    else if (last === ']' && open.square > 0) open.square--
+    else break
   }
   return url.slice(0, end)
 }
 
-function count(text: string, character: string): number {
-  return text.split(character).length - 1
+function excess(text: string, closing: string, opening: string): number {
+  return text.split(closing).length - text.split(opening).length
 }

@@ -48,7 +48,7 @@ export function findOtp(message: { readonly subject: string; readonly text: stri
   const text = `${message.subject.slice(0, 1000)}\n\n${message.text.slice(0, read)}`.replaceAll('\r\n', '\n')
   const named = [...text.matchAll(name)].filter(match => !isOtherCode(text, match))
   if (named.length === 0) return null
-  const codes = [...text.matchAll(code)].filter(match => mayBeCode(text, match))
+  const codes = [...text.matchAll(code)].filter(match => mayBeCode(text, match)).map(one => placed(text, one))
   const found = new Set<string>()
   for (const one of named) {
     const value = codeOf(text, one, codes)
@@ -67,14 +67,25 @@ function mayBeCode(text: string, match: RegExpExecArray): boolean {
   return !otherNumber.test(text.slice(Math.max(0, match.index - 30), match.index))
 }
 
+interface PlacedCode {
+  readonly value: string
+  readonly from: number
+  readonly to: number
+  /** Nothing else is said on its line. */
+  readonly isAlone: boolean
+}
+
+/** Each code is looked at once, however many names stand around it. */
+function placed(text: string, { 0: whole, 1: value = '', index: from }: RegExpExecArray): PlacedCode {
+  const to = from + whole.length
+  return { value, from, to, isAlone: standsAlone(text, from, to) }
+}
+
 /** The code that this name speaks of: linked to it in one sentence, or below it on a line of its own. */
-function codeOf(text: string, named: RegExpExecArray, codes: readonly RegExpExecArray[]): string | undefined {
+function codeOf(text: string, named: RegExpExecArray, codes: readonly PlacedCode[]): string | undefined {
   const start = named.index
   const end = start + named[0].length
-  for (const one of codes) {
-    const value = one[1]!
-    const [from, to] = [one.index, one.index + one[0].length]
-    const isAlone = standsAlone(text, from, to)
+  for (const { value, from, to, isAlone } of codes) {
     if (from >= end && from - end <= apart) {
       const between = text.slice(end, from)
       const isLinked = between.length <= linked && !/[.!?。！？]\s|\n\s*\n[^\n]*\S/.test(between)
@@ -96,10 +107,11 @@ function codeOf(text: string, named: RegExpExecArray, codes: readonly RegExpExec
 }
 
 function standsAlone(text: string, from: number, to: number): boolean {
+  const said = /[\p{L}\p{N}]/u
   const before = text.slice(text.lastIndexOf('\n', from - 1) + 1, from)
+  if (said.test(before)) return false
   const newline = text.indexOf('\n', to)
-  const after = text.slice(to, newline < 0 ? text.length : newline)
-  return !/[\p{L}\p{N}]/u.test(before + after)
+  return !said.test(text.slice(to, newline < 0 ? text.length : newline))
 }
 
 /** A year, and a word with digits, are codes only where they are said to be. */

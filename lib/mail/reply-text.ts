@@ -1,9 +1,11 @@
 import { htmlToText } from './html.ts'
 import { attributionStart, isHeaderBlock, isSeparator } from './quote-header.ts'
 
-/** Where mail programs put what they quote. */
-export const quoteElement =
-  /<(?:(?:div|span|hr|section)\b[^>]{0,500}\b(?:class|id)\s*=\s*["']?[^"'>]{0,200}\b(?:gmail_quote|yahoo_quoted|moz-cite-prefix|protonmail_quote|divRplyFwdMsg|appendonsend|stopSpelling|OLK_SRC_BODY_SECTION|mail-editor-reference-message-container)\b|blockquote\b[^>]{0,500}\btype\s*=\s*["']?cite\b|blockquote\b[^>]{0,500}\bgmail_quote\b)/i
+/** Elements that mail programs quote in, each with its attributes; no character is looked at for two of them. */
+const element = /<(div|span|hr|section|blockquote)\b([^>]{0,800})/gi
+const quoteMark =
+  /\b(?:class|id)\s*=\s*["']?[^"'>]{0,200}\b(?:gmail_quote|yahoo_quoted|moz-cite-prefix|protonmail_quote|divRplyFwdMsg|appendonsend|stopSpelling|OLK_SRC_BODY_SECTION|mail-editor-reference-message-container)\b/i
+const blockquoteMark = /\btype\s*=\s*["']?cite\b|\bgmail_quote\b/i
 /** Lines that are read; of what is longer the rest is taken as it stands. */
 const linesRead = 20_000
 
@@ -15,9 +17,18 @@ export function replyText(message: { readonly text: string; readonly html: strin
   const whole = message.text.trim()
   const found = withoutHistory(message.text)
   // The text tells nothing of a quote: the HTML may, whatever language its attribution is in.
-  const at = found === whole ? message.html.search(quoteElement) : -1
+  const at = found === whole ? findQuoteElement(message.html) : -1
   const reply = at < 0 ? found : withoutHistory(htmlToText(message.html.slice(0, at)))
   return reply === '' ? whole : reply
+}
+
+/** Where in HTML the first element stands that a mail program put what it quotes in; -1 without one. */
+export function findQuoteElement(html: string): number {
+  for (const { 1: name = '', 2: attributes = '', index } of html.matchAll(element)) {
+    const mark = name.toLowerCase() === 'blockquote' ? blockquoteMark : quoteMark
+    if (mark.test(attributes)) return index
+  }
+  return -1
 }
 
 function withoutHistory(text: string): string {

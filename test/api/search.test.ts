@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { operator } from '../../lib/core/caller.ts'
@@ -114,19 +115,25 @@ t.test('waiting for mail', async t => {
 
   await t.test('answers at once when it comes, and with nothing when the time is over', async t => {
     await receive('ann', letter('before'))
-    const started = performance.now()
+    const startedMs = app.clock.monotonicMs()
     t.strictSame((await api.get(`${path}?timeout=1`)).body, { data: [] })
-    t.ok(performance.now() - started >= 1000)
+    // By the clock that it waits by, so whatever else the machine does it is not less.
+    t.ok(app.clock.monotonicMs() - startedMs >= 1000)
     t.strictSame((await api.get(`${path}?timeout=0`)).body, { data: [] })
+    // It does not look by itself now, so only to be told makes it answer.
+    const { watch } = app.arrivals
+    mock.method(app.arrivals, 'watch', (inboxId: string, signal: AbortSignal) => {
+      const own = watch(inboxId, signal)
+      return { ...own, next: () => own.next(limits.waitSecondsMax * 1000) }
+    })
     const answer = api.get(`${path}?timeout=60`)
     await waiting(1)
-    const sent = performance.now()
+    mock.reset()
     await receive('ann', letter('now'))
     t.strictSame(
       (await answer).body.data.map((one: { subject: string }) => one.subject),
       ['now'],
     )
-    t.ok(performance.now() - sent < 2000)
     await waiting(0)
   })
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { findDecision } from '../../lib/courier/last-words.ts'
+import { manyTimes } from '../support/hostile.ts'
 
 t.test('the first reply that is not the wish to go on', async t => {
   t.same(findDecision('250 a\r\n550 5.1.1 b\r\n'), { stage: 'rcpt', lines: '550 5.1.1 b' })
@@ -26,7 +27,7 @@ t.test('nothing decided, or nothing clear', async t => {
 })
 
 t.test('a hostile text costs no time', async t => {
-  const began = performance.now()
-  for (const text of ['250-x\n', ' \n', '250-', 'x']) findDecision(text.repeat(20_000))
-  t.ok(performance.now() - began < 100)
+  for (const text of ['250-x\n', ' \n', '250-', 'x']) {
+    t.equal(findDecision(text.repeat(manyTimes)), undefined, JSON.stringify(text))
+  }
 })

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setInterval } from 'node:timers/promises'
 import t from 'tap'
 import { delivery, loopback, raw } from './loopback.ts'
 import { type Script, type Step, startPeer } from './scripted-peer.ts'
@@ -194,18 +194,11 @@ t.test('a peer that takes bytes without end is cut off by the total time', async
   const { courier, peers } = await loopback(t, [{ duringMessage: { next: 'silence' } }, {}], {
     timeouts: { totalMs: 400 },
   })
-  const drip = () =>
-    Readable.from(
-      (async function* () {
-        for (;;) {
-          await pause(20)
-          yield raw
-        }
-      })(),
-    )
+  const drip = () => Readable.from(setInterval(20, raw))
   const outcome = await courier.carry(delivery(), drip)
   t.match(outcome, { result: 'transient', text: /400 ms/ })
-  t.ok(outcome.durationMs >= 390 && outcome.durationMs < 2000)
+  // A slow machine makes it longer; nothing makes it shorter but the rounding of a timer.
+  t.ok(outcome.durationMs >= 390, `${outcome.durationMs} ms`)
   t.equal(peers[1]?.connections, 0)
 })
 

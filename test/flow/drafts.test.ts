@@ -9,11 +9,11 @@ t.test('a scheduled draft is sent once, though the daemon was killed before its 
   const daemon = await startDaemon(t)
   const ann = await createInbox(daemon, 'ann')
   const bea = await createInbox(daemon, 'bea')
+  const { token } = await daemon.ctl('key', 'create')
   const sendAt = new Date(Date.now() + 1500).toISOString()
   const draft = { to: bea.address, subject: 'Later', body: 'Hi', sendAt }
   const { status, body } = await ann.api.post(`/v1/inboxes/${ann.id}/drafts`, draft)
   t.strictSame([status, body.status], [201, 'scheduled'])
-  const { token } = await daemon.ctl('key', 'create')
   await daemon.end('SIGKILL')
 
   const again = await daemon.restart()

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { classify } from '../../lib/mail/automatic.ts'
 import { readHeader } from '../../lib/mail/header.ts'
+import { manyTimes } from '../support/hostile.ts'
 
 const corpus = new URL('../../../shared/corpora/bounces/messages/', import.meta.url)
 
@@ -147,9 +148,7 @@ t.test('by subject', async t => {
     'automated one-time-code',
     'also when it carries the marks of bulk mail',
   )
-  const startedAt = performance.now()
-  classified({ subject: 'your '.repeat(20_000) })
-  t.ok(performance.now() - startedAt < 100)
+  t.equal(classified({ subject: 'your '.repeat(manyTimes) }), 'personal nothing-automatic')
 })
 
 t.test(

@@ -2,12 +2,14 @@ import { execFile } from 'node:child_process'
 import { createPublicKey } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { promisify } from 'node:util'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t from 'tap'
+import { limits } from '../../lib/base/limits.ts'
 import { composeMessage } from '../../lib/mail/compose.ts'
 import { type DkimSigner, dkimRecord, generateDkimKey, signDkim } from '../../lib/mail/dkim.ts'
+import { turnsDuring } from '../support/event-loop.ts'
+import { manyTimes } from '../support/hostile.ts'
 import { without } from '../support/peers.ts'
 import { dkimMessages } from './dkim-messages.ts'
 
@@ -172,20 +174,18 @@ t.test('what cannot be signed safely is refused', async t => {
 t.test('the time is linear in what a stranger can send', async t => {
   const head = 'From: a@example.com\r\nSubject: x\r\n'
   const hostile = {
-    'a line of spaces': `${head}\r\nx${' '.repeat(1_000_000)}y\r\n`,
-    'blank lines, then text': `${head}\r\n${'\r\n'.repeat(500_000)}x\r\n`,
-    'header of spaces': `${head}To: a${' '.repeat(500_000)}b\r\n\r\nx\r\n`,
-    'name with spaces': `${head}a${' '.repeat(500_000)}b: x\r\n\r\nx\r\n`,
-    'folded lines': `${head}To: a${'\r\n b'.repeat(50_000)}\r\n\r\nx\r\n`,
-    'one field very often': `${head}${'To: a\r\n'.repeat(100_000)}\r\nx\r\n`,
-    'lines without a colon': `${head}${'x\r\n'.repeat(100_000)}\r\nx\r\n`,
+    'a line of spaces': `${head}\r\nx${' '.repeat(manyTimes)}y\r\n`,
+    'blank lines, then text': `${head}\r\n${'\r\n'.repeat(manyTimes)}x\r\n`,
+    'header of spaces': `${head}To: a${' '.repeat(manyTimes)}b\r\n\r\nx\r\n`,
+    'name with spaces': `${head}a${' '.repeat(manyTimes)}b: x\r\n\r\nx\r\n`,
+    'folded lines': `${head}To: a${'\r\n b'.repeat(manyTimes)}\r\n\r\nx\r\n`,
+    'one field very often': `${head}${'To: a\r\n'.repeat(manyTimes)}\r\nx\r\n`,
+    'lines without a colon': `${head}${'x\r\n'.repeat(manyTimes)}\r\nx\r\n`,
   }
   for (const [name, text] of Object.entries(hostile)) {
     const raw = Buffer.from(text)
-    const startedAt = performance.now()
-    await signDkim(raw, signer)
-    const ms = performance.now() - startedAt
-    t.ok(ms < 1000, `${name}: ${Math.round(ms)} ms`)
+    const result = await signDkim(raw, signer)
+    t.ok(result.subarray(-raw.length).equals(raw), name)
   }
 })
 
@@ -194,15 +194,8 @@ t.test('25 MB are signed without blocking the event loop', async t => {
   const raw = Buffer.from(
     `From: a@example.com\r\n\r\n${line.repeat(Math.ceil((25 * 1024 * 1024) / line.length))}`,
   )
-  await signDkim(raw, signer)
-  const delay = monitorEventLoopDelay({ resolution: 5 })
-  delay.enable()
-  const startedAt = performance.now()
-  const result = await signDkim(raw, signer)
-  const ms = performance.now() - startedAt
-  delay.disable()
-  t.comment(`${Math.round(ms)} ms, the loop held up for at most ${Math.round(delay.max / 1e6)} ms`)
-  t.ok(delay.max / 1e6 < 250, 'no long block')
+  const { result, turns } = await turnsDuring(() => signDkim(raw, signer))
+  t.ok(turns >= Math.floor(raw.length / limits.sliceBytes), `${turns} turns`)
   t.same(await verify(result), ['pass'])
 })
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { findOtp } from '../../lib/mail/otp.ts'
+import { manyTimes } from '../support/hostile.ts'
 
 /** Subject, text, and the code in it: written by hand after mail of the kinds that programs send. */
 const judged: readonly (readonly [subject: string, text: string, otp: string | null])[] = [
@@ -66,15 +67,18 @@ t.test('a judged table of codes and of numbers that are none', async t => {
 })
 
 t.test('whatever the text is, it is read in a moment', async t => {
-  for (const text of [
-    'verification code '.repeat(20_000),
-    '1234 '.repeat(50_000),
-    'A1-'.repeat(100_000),
-    '\n'.repeat(300_000),
-    'otp 1'.repeat(10_000),
+  for (const part of [
+    'verification code ',
+    '1234 ',
+    'A1-',
+    '\n',
+    'otp 1',
+    'otp 1999. ',
+    'otp A1B2C. x ',
+    'otp\n1999 x\n',
   ]) {
-    const started = performance.now()
-    findOtp({ subject: text, text })
-    t.ok(performance.now() - started < 1000, text.slice(0, 20))
+    const text = part.repeat(manyTimes)
+    // No more of it than a beginning is read, so it is read again and again.
+    for (let count = 0; count < 10; count++) t.equal(findOtp({ subject: text, text }), null, part)
   }
 })

@@ -36,10 +36,7 @@ t.test('whatever comes, something can be said of it', { skip }, async t => {
     .map(entry => `${entry.parentPath}/${entry.name}`)
   t.ok(files.length > 300)
   for (const file of files) {
-    const startedAt = performance.now()
     const parsed = await parseMessage(readFileSync(file))
-    const ms = performance.now() - startedAt
-    if (ms > 1000) t.fail(`${file} took ${Math.round(ms)} ms`)
     const lines = [
       parsed.subject,
       ...[parsed.from, ...parsed.to, ...parsed.cc].flatMap(mailbox =>

@@ -63,6 +63,17 @@ t.test('the tests mirror lib', async t => {
   }
 })
 
+/** What measures time, and what waits for nothing but time. */
+const timing =
+  /\bperformance\.now\(|\bhrtime\b|\bmonitorEventLoopDelay\b|\bDate\.now\(\) -|\bsetTimeout\(|\bsetTimeout\b.*'node:timers\/promises'/
+
+t.test('no test asserts how long something takes, or sleeps', async t => {
+  for (const path of globSync('test/**/*.test.ts', { cwd: root })) {
+    const found = timing.exec(readFileSync(join(root, path), 'utf8'))
+    t.equal(found?.[0], undefined, `${path}: see test/support/hostile.ts, event-loop.ts and until.ts`)
+  }
+})
+
 t.test('nothing names a machine, a registry or a tool of the workplace', async t => {
   const tracked = globSync(
     ['lib/**', 'bin/**', 'test/**', 'config/**', 'systemd/**', 'bench/**', '*.md', '*.json'],

@@ -87,7 +87,7 @@ t.test(
   'no smuggling sequence ends a message',
   { skip: existsSync(smuggling) ? false : 'corpora/smuggling is not here' },
   async t => {
-    const { port, inbox, messages, raw } = await openDoor(t)
+    const { port, inbox, messages, raw, hasRead } = await openDoor(t)
     await inbox('ann')
     const sequences = JSON.parse(readFileSync(smuggling, 'utf8')).end_of_data_must_not_terminate as string[]
     t.ok(sequences.length >= 12)
@@ -102,7 +102,7 @@ t.test(
         const at = content.indexOf('first') + 5 + cut
         // The border of two packets lies in the sequence.
         dialog.write(content.slice(0, at))
-        await new Promise(resolve => setTimeout(resolve, 2))
+        await hasRead(dialog)
         const reply = await dialog.data(content.slice(at))
         const stored = await messages()
         const name = `${JSON.stringify(sequence)} cut at ${cut}: ${reply.text}`

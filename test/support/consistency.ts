@@ -1,16 +1,19 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../../lib/base/clock.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { until } from './until.ts'
 
 /** What contradicts itself still after a start has had its time to clean up. */
 export async function settledContradictions(dataDir: string): Promise<string[]> {
-  let found = await findContradictions(dataDir)
-  for (let tries = 0; found.length > 0 && tries < 10; tries++) {
-    await pause(100)
+  let found: string[] = []
+  const look = async () => {
     found = await findContradictions(dataDir)
+    return found.length === 0
   }
+  await until('nothing to contradict itself', look).catch(error => {
+    if (found.length === 0) throw error
+  })
   return found
 }
 

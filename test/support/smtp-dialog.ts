@@ -13,6 +13,10 @@ export interface SmtpReply {
 
 /** An SMTP session by hand: what goes over the wire is what the test says, byte for byte. */
 export interface SmtpDialog {
+  /** The end of the connection on this side, as "address:port". */
+  readonly localEnd: string
+  /** How many bytes were written so far; in the clear. */
+  writtenBytes(): number
   /** Writes these bytes (text as UTF-8) and waits for nothing. */
   write(bytes: string | Buffer): void
   /** The next reply that has not been asked for yet. Rejects when the connection ends before it, or after 10 s. */
@@ -96,6 +100,8 @@ function dialogOver(plain: Socket): SmtpDialog {
     })
   }
   const dialog: SmtpDialog = {
+    localEnd: `${plain.localAddress}:${plain.localPort}`,
+    writtenBytes: () => plain.bytesWritten,
     write: bytes => void socket.write(bytes),
     reply,
     say(line) {

@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
@@ -16,7 +18,9 @@ import { createAuthenticator } from '../../lib/mail/authentication.ts'
 import { loadCertificate } from '../../lib/smtpd/certificate.ts'
 import { createSmtpDoor, type SmtpDoor, type SmtpDoorOptions } from '../../lib/smtpd/server.ts'
 import type { MessageRow } from '../../lib/store/tables.ts'
+import type { SmtpDialog } from './smtp-dialog.ts'
 import { temporaryDir } from './temporary-dir.ts'
+import { until } from './until.ts'
 
 export interface TestDoor {
   readonly app: Networked
@@ -29,6 +33,8 @@ export interface TestDoor {
   inbox(mailboxName: string, domain?: string): Promise<string>
   /** All inbound messages, oldest first. */
   messages(): Promise<MessageRow[]>
+  /** Resolves when the door has read all that was written in `dialog` so far. */
+  hasRead(dialog: SmtpDialog): Promise<void>
   /** The bytes of a message, as they crossed the wire. */
   raw(message: MessageRow): Promise<Buffer>
 }
@@ -95,7 +101,14 @@ ${settings.toml ?? ''}
     dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
   })
   const { port } = await door.listen('127.0.0.1', 0)
+  const sockets = new Map<string, Socket>()
+  const noteSocket = (message: unknown) => {
+    const { socket } = message as { socket: Socket }
+    sockets.set(`${socket.remoteAddress}:${socket.remotePort}`, socket)
+  }
+  subscribe('net.server.socket', noteSocket)
   t.teardown(async () => {
+    unsubscribe('net.server.socket', noteSocket)
     await door.stop()
     await app.store.close()
   })
@@ -114,6 +127,12 @@ ${settings.toml ?? ''}
         .where('direction', '=', 'inbound')
         .orderBy('id')
         .execute(),
+    async hasRead(dialog) {
+      await until(
+        'the door to have read all',
+        () => sockets.get(dialog.localEnd)?.bytesRead === dialog.writtenBytes(),
+      )
+    },
     async raw(message) {
       const content = message.rawId === null ? undefined : await findRawContent(app, message.rawId)
       if (!content) throw new Error(`message ${message.id} has no raw`)
