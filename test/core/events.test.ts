@@ -8,7 +8,7 @@ t.test('ids of events follow the order of the writes, whatever the clocks say', 
   const { app, inbox, api, claim, faults } = await startWebhookApp(t)
   const { id, podId } = await inbox('http://127.0.0.1:9/')
   // mailboxctl, by a clock that is two hours behind.
-  const past = new Date(Date.now() - 7_200_000)
+  const past = new Date(app.clock.now().getTime() - 7_200_000)
   const behind = `${past
     .getTime()
     .toString(16)
