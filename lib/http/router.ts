@@ -1,7 +1,7 @@
 import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
-import type { Download, Operation } from '../api/operation.ts'
+import type { Download, Method, Operation } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { type Caller, requireAccess } from '../core/caller.ts'
@@ -9,6 +9,7 @@ import { callerOf } from './auth.ts'
 import { bodyBytesUnlessSaid, operationBody } from './body.ts'
 import { answerDownload } from './download.ts'
 import { answerJson } from './json.ts'
+import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
 import type { Throttle } from './throttle.ts'
 import { compileValidator } from './validate.ts'
@@ -16,6 +17,7 @@ import { compileValidator } from './validate.ts'
 export interface RouterParts {
   readonly app: App
   readonly operations: readonly Operation[]
+  readonly pages: readonly Page[]
   /** For each key. */
   readonly perKey: Throttle
   /** For failed authentication, for each client address. */
@@ -32,18 +34,27 @@ interface State {
 }
 type Handler = RouterMiddleware<State>
 
-/** Gives `koa` the routes of all operations; 404 and 405 for what is none of them. */
+/** Gives `koa` the routes of all operations and pages; 404 and 405 for what is none of them. */
 export function useRoutes(koa: Koa, parts: RouterParts): void {
   const router = new Router<State>({ sensitive: true })
   const methods = new Map<string, string[]>()
-  for (const one of parts.operations) {
-    const path = one.path.replaceAll(/\{(\w+)\}/g, ':$1')
-    router.register(path, [one.method], handlersOf(parts, one))
-    const allowed = one.method === 'get' ? ['GET', 'HEAD'] : [one.method.toUpperCase()]
+  const add = (method: Method, declared: string, handlers: Handler[], strict = false) => {
+    const path = declared.replaceAll(/\{(\w+)\}/g, ':$1')
+    router.register(path, [method], handlers, { strict })
+    const allowed = method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]
     methods.set(path, [...(methods.get(path) ?? []), ...allowed])
   }
+  for (const one of parts.operations) add(one.method, one.path, handlersOf(parts, one))
+  // With a slash at its end another address is meant by what a page refers to.
+  for (const page of parts.pages) add(page.method, page.path, [handlerOf(parts.app, page)], true)
   koa.use(router.routes())
   koa.use(refuseUnknown(router, methods))
+}
+
+function handlerOf(app: App, page: Page): Handler {
+  return async context => {
+    answerPage(context, await page.handle({ app, query: new URLSearchParams(context.querystring) }))
+  }
 }
 
 function handlersOf(parts: RouterParts, one: Operation): Handler[] {

@@ -6,6 +6,7 @@ import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { createClientAddress } from './client-address.ts'
 import { refuseMalformed } from './malformed.ts'
+import { pages } from './pages.ts'
 import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
 import { createThrottle } from './throttle.ts'
@@ -49,6 +50,7 @@ export function createHttpDoor(app: App): HttpDoor {
   useRoutes(koa, {
     app,
     operations,
+    pages,
     perKey: createThrottle(app.clock, app.config.http.requests_per_minute),
     perAddress: createThrottle(app.clock, failuresPerMinute),
     clientAddress: context => addressOf(context.req),

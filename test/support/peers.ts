@@ -22,6 +22,7 @@ const peers = {
     root: false,
   },
   postgres: { package: 'postgresql', paths: ['/usr/lib/postgresql/*/bin/postgres'], root: false },
+  chromium: { package: 'chromium', paths: ['/usr/bin/chromium'], root: false },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const
 

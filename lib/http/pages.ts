@@ -1,0 +1,4 @@
+import type { Page } from './page.ts'
+
+/** Everything that is served and is no operation. */
+export const pages: readonly Page[] = []
