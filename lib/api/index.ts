@@ -4,6 +4,7 @@ import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
+import { memberOperations } from './members.ts'
 import { messageOperations } from './messages.ts'
 import { openApiDocument } from './openapi.ts'
 import { type Operation, openOperation } from './operation.ts'
@@ -25,6 +26,7 @@ const declared = [
   ...domainOperations,
   ...policyOperations,
   ...suppressionOperations,
+  ...memberOperations,
   ...usageOperations,
   ...serverOperations,
 ]

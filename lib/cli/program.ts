@@ -4,6 +4,7 @@ import type { Ctl } from './ctl.ts'
 import { addDomainCommands } from './domain.ts'
 import { addInboxCommands } from './inbox.ts'
 import { addKeyCommands } from './key.ts'
+import { addMemberCommands } from './member.ts'
 import { withApp } from './open.ts'
 import { createOutput, tellFailure } from './output.ts'
 import { addPodCommands } from './pod.ts'
@@ -39,6 +40,7 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     addQueueCommands,
     addPolicyCommands,
     addSuppressionCommands,
+    addMemberCommands,
     addConfigCommands,
   ]) {
     add(program, ctl)
