@@ -7,6 +7,15 @@ import { pageOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 
+const forwardingProblems = [
+  'invalid_forward_to',
+  'forward_to_is_service_address',
+  'forward_verification_cooldown',
+  'invalid_forward_when',
+  'forward_when_requires_forward_to',
+  'forward_verification_limit',
+] as const
+
 export const inboxOperations: readonly Operation[] = [
   operation({
     id: 'createInbox',
@@ -25,6 +34,7 @@ export const inboxOperations: readonly Operation[] = [
       'spend_cap_paused',
       'inbox_limit_reached',
       'inbox_creation_limit',
+      ...forwardingProblems,
     ],
     handle: ({ app, caller, body }) => createInbox(app, caller, body),
   }),
@@ -62,11 +72,11 @@ export const inboxOperations: readonly Operation[] = [
     method: 'patch',
     path: '/v1/inboxes/{id}',
     tag: 'Inboxes',
-    summary: 'Change the display name; null clears it.',
+    summary: 'Change the display name or the forwarding; null clears.',
     access: 'pod',
     body: InboxChange,
     success: { status: 200, schema: Inbox },
-    problems: [],
+    problems: forwardingProblems,
     handle: ({ app, caller, params, body }) => changeInbox(app, caller, params.id!, body),
   }),
   operation({

@@ -14,6 +14,7 @@ import type { InboxRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import { type Caller, operator, reachesInbox, reachesPod } from './caller.ts'
 import { isUsable } from './domain-standing.ts'
+import { changeForwarding } from './forwarding.ts'
 import { isReservedName, randomMailboxName, requireMailboxName } from './mailbox-name.ts'
 import { takeInboxPlace } from './plan.ts'
 import { findPodByName } from './pods.ts'
@@ -76,11 +77,11 @@ export async function listInboxes(
   return { rows: rows.map(present), total }
 }
 
-/** @throws Problem as `takeInboxPlace`; `invalid_mailbox_name`, `invalid_domain`, `address_taken`; `invalid_pod`, also to a pod key that names another pod */
+/** @throws Problem as `takeInboxPlace` and `changeForwarding`; `invalid_mailbox_name`, `invalid_domain`, `address_taken`; `invalid_pod`, also to a pod key that names another pod */
 export async function createInbox(app: App, caller: Caller, request: InboxCreation): Promise<Inbox> {
   const name = request.mailboxName === undefined ? undefined : requireMailboxName(request.mailboxName)
   const domain = normaliseDomain(request.domain ?? app.config.account_domain)
-  return app.store.write(async db => {
+  const made = await app.store.write(async db => {
     const podId = await podForNewInbox(db, caller, request.podId)
     const known = domain === undefined ? undefined : await findDomain(db, domain)
     const isOpen = known && isUsable(app, known) && (known.podId === null || known.podId === podId)
@@ -91,8 +92,11 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
         ? await freeAddress(db, known.domain)
         : await requireFreeAddress(db, name, known.domain)
     await forgetBounce(db, address)
-    return present(await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null }))
+    const row = await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null })
+    return present(await changeForwarding(app, db, row, request))
   })
+  if (made.forwardStatus === 'pending') app.queue.tell('delivery')
+  return made
 }
 
 /** Writes the row of a new inbox whose address is known to be free. */
@@ -154,15 +158,17 @@ async function freeAddress(db: Db, domain: string): Promise<string> {
   throw new Error('no free random mailbox name found')
 }
 
-/** @throws Problem `not_found` */
+/** @throws Problem `not_found`; as `changeForwarding` */
 export async function changeInbox(app: App, caller: Caller, id: string, change: InboxChange): Promise<Inbox> {
-  return app.store.write(async db => {
-    const row = await getInboxRow(db, caller, id)
+  const changed = await app.store.write(async db => {
+    const row = await changeForwarding(app, db, await getInboxRow(db, caller, id), change)
     if (change.displayName === undefined) return present(row)
     const displayName = change.displayName === null ? null : singleLine(change.displayName)
     await inboxes.updateInbox(db, row.id, { displayName })
     return present({ ...row, displayName })
   })
+  if (changed.forwardStatus === 'pending') app.queue.tell('delivery')
+  return changed
 }
 
 /**

@@ -31,8 +31,10 @@ export interface Outgoing {
   readonly id: string
   readonly date: Date
   readonly inbox: InboxRow
-  /** The address in From, which is the reverse-path too. */
+  /** The address in From. */
   readonly fromAddr: string
+  /** The reverse-path. */
+  readonly mailFrom: string
   readonly category: 'personal' | 'automated'
   readonly addressees: Addressees
   readonly body: Body
@@ -67,7 +69,7 @@ export async function writeOutgoing(
     rfcMessageId: outgoing.rfcMessageId,
     inReplyTo: outgoing.inReplyTo,
     references: JSON.stringify(outgoing.references),
-    mailFrom: outgoing.fromAddr,
+    mailFrom: outgoing.mailFrom,
     trace: '',
     fromAddr: outgoing.fromAddr,
     toAddr: addressees.to,

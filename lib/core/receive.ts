@@ -1,6 +1,6 @@
 import { isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import { type Content, openContent, sizeOf } from '../blob/content.ts'
+import { type Content, openContent, readStart, sizeOf } from '../blob/content.ts'
 import { normaliseAddress } from '../mail/address.ts'
 import { classify } from '../mail/automatic.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../mail/header.ts'
@@ -19,6 +19,7 @@ import { admit, recordRefused, rejectRefused } from './admission.ts'
 import type { App, Networked } from './app.ts'
 import { recordEvent } from './events.ts'
 import { extractionColumn } from './extraction.ts'
+import { forwardReceived } from './forward.ts'
 import type { Recipient } from './recipient.ts'
 import { refuseLocalLoop } from './reply-loop.ts'
 import { traceFields } from './trace.ts'
@@ -134,7 +135,7 @@ export async function prepareReception(
 
 /** @throws Reply for a header that is too large (RFC 5321 §4.5.3.1.9 allows a limit) or that has gone in circles */
 async function requireSoundHeader(content: Content): Promise<Header> {
-  const start = content.kind === 'memory' ? content.bytes : await readStart(content)
+  const start = await readStart(content, limits.headerBytes)
   const fault = findHeaderFault(start)
   if (fault) throw new Reply(552, '5.3.4', `The message header is too large: ${fault}`)
   const header = readHeader(start)
@@ -142,18 +143,6 @@ async function requireSoundHeader(content: Content): Promise<Header> {
     throw new Reply(554, '5.4.6', 'The message has gone through too many hosts; it is in a loop')
   }
   return header
-}
-
-/** As much of a spooled message as its header may take, and a little more to see that it takes more. */
-async function readStart(content: Content): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of openContent(content) as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length > limits.headerBytes + 4) break
-  }
-  return Buffer.concat(chunks)
 }
 
 async function authenticate(
@@ -263,7 +252,8 @@ async function writeMessage(
   const from = judged.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
   if (from !== undefined) await putContacts(db, inbox.id, [from], createdAt)
   const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: thread.id, messageId: id }
-  await recordEvent(app, db, 'message.received', subject)
+  const endpoint = await recordEvent(app, db, 'message.received', subject)
+  await forwardReceived(app, db, inbox, row, recipient, endpoint)
   return id
 }
 

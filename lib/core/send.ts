@@ -85,6 +85,7 @@ export async function sendNow(
     date,
     inbox,
     fromAddr: inbox.address,
+    mailFrom: inbox.address,
     category: 'personal',
     addressees,
     body,

@@ -1,4 +1,5 @@
+import { forwardingPages } from './forwarding-page.ts'
 import type { Page } from './page.ts'
 
 /** Everything that is served and is no operation. */
-export const pages: readonly Page[] = []
+export const pages: readonly Page[] = [...forwardingPages]

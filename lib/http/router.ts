@@ -22,6 +22,8 @@ export interface RouterParts {
   readonly perKey: Throttle
   /** For failed authentication, for each client address. */
   readonly perAddress: Throttle
+  /** For pages that bound how often they are asked for, for each client address. */
+  readonly perVisitor: Throttle
   readonly clientAddress: (context: Context) => string
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal
@@ -46,13 +48,18 @@ export function useRoutes(koa: Koa, parts: RouterParts): void {
   }
   for (const one of parts.operations) add(one.method, one.path, handlersOf(parts, one))
   // With a slash at its end another address is meant by what a page refers to.
-  for (const page of parts.pages) add(page.method, page.path, [handlerOf(parts.app, page)], true)
+  for (const page of parts.pages) add(page.method, page.path, [handlerOf(parts, page)], true)
   koa.use(router.routes())
   koa.use(refuseUnknown(router, methods))
 }
 
-function handlerOf(app: App, page: Page): Handler {
+function handlerOf({ app, perVisitor, clientAddress }: RouterParts, page: Page): Handler {
   return async context => {
+    const wait = page.tooMany ? perVisitor.take(clientAddress(context)) : 0
+    if (page.tooMany && wait > 0) {
+      context.set('Retry-After', String(wait))
+      return answerPage(context, page.tooMany(app))
+    }
     answerPage(context, await page.handle({ app, query: new URLSearchParams(context.querystring) }))
   }
 }

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
+import { limits } from '../base/limits.ts'
 import { Problem } from '../base/problem.ts'
 import type { App } from '../core/app.ts'
 import { createClientAddress } from './client-address.ts'
@@ -53,6 +54,7 @@ export function createHttpDoor(app: App): HttpDoor {
     pages,
     perKey: createThrottle(app.clock, app.config.http.requests_per_minute),
     perAddress: createThrottle(app.clock, failuresPerMinute),
+    perVisitor: createThrottle(app.clock, limits.confirmPageRequestsPerMinute),
     clientAddress: context => addressOf(context.req),
     stopping: stopping.signal,
   })

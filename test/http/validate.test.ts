@@ -54,9 +54,13 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
     ],
   },
   createInbox: {
-    good: [{}, { displayName: long(200) }],
+    good: [{}, { displayName: long(200) }, { forwardTo: null, forwardWhen: null }],
     bad: [
       [{ displayName: long(201) }, '/displayName'],
+      [{ forwardTo: 1 }, '/forwardTo'],
+      [{ forwardTo: ['ann@example.org'] }, '/forwardTo'],
+      [{ forwardWhen: {} }, '/forwardWhen'],
+      [{ forwardStatus: 'active' }, '/forwardStatus'],
       [{ mailboxName: null }, '/mailboxName'],
       [{ mailboxName: 123 }, '/mailboxName'],
       [{ domain: null }, '/domain'],
@@ -65,10 +69,13 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
     ],
   },
   updateInbox: {
-    good: [{}, { displayName: long(200) }],
+    good: [{}, { displayName: long(200) }, { forwardTo: null, forwardWhen: null }],
     bad: [
       [{ displayName: long(201) }, '/displayName'],
       [{ displayName: true }, '/displayName'],
+      [{ forwardTo: false }, '/forwardTo'],
+      [{ forwardWhen: 0 }, '/forwardWhen'],
+      [{ forwardFailures: 0 }, '/forwardFailures'],
       [{ mailboxName: 'abc' }, '/mailboxName'],
     ],
   },
@@ -158,6 +165,15 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
       [{}, '/recipient'],
       [{ recipient: 'gone@example.net', reason: 'dislike' }, '/reason'],
       [{ recipient: 'gone@example.net', messageId: 'x' }, '/messageId'],
+    ],
+  },
+  createMember: {
+    good: [{ address: 'ann@example.net' }, { address: 'bea@example.net', name: long(255) }],
+    bad: [
+      [{}, '/address'],
+      [{ address: 'nonsense' }, '/address'],
+      [{ address: 'cid@example.net', name: long(256) }, '/name'],
+      [{ address: 'cid@example.net', podId: null }, '/podId'],
     ],
   },
   setPolicyMode: {
