@@ -80,20 +80,20 @@ async function writeCopy(app: App, db: Db, inbox: InboxRow, message: MessageRow)
       createdAt,
       updatedAt: createdAt,
       purpose: 'forward',
-      mailFrom:
-        message.mailFrom === '' ? null : await reversePath(db, inbox, forwardTo, message.mailFrom, now),
+      mailFrom: message.mailFrom === '' ? null : await reversePath(db, inbox, id, message.mailFrom, now),
     },
   ])
   const expiresAt = isoAfter(now, durationMs(app.config.delivery.give_up_after))
   await app.queue.put(db, [{ kind: 'delivery', subjectId: id, destination: domainOf(forwardTo), expiresAt }])
 }
 
-async function reversePath(db: Db, inbox: InboxRow, forwardTo: string, sender: string, at: Date) {
+/** Of this delivery alone, so that what comes back tells which it is about. */
+async function reversePath(db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
   const account = await findAccount(db)
   if (!account) throw new Error('there is no account row')
   return rewriteSender({
     secret: account.signingSecret,
-    purpose: `${inbox.id}\n${forwardTo}`,
+    purpose: deliveryId,
     sender,
     domain: domainOf(inbox.address),
     at,

@@ -14,7 +14,7 @@ const plain = /^[a-z0-9_+=-]+(?:\.[a-z0-9_+=-]+)*$/
 export interface Rewriting {
   /** The key of the hash. */
   readonly secret: string
-  /** What the address is made for besides its sender: another inbox or target has another one. */
+  /** What the address is made for besides its sender: another delivery has another one. */
   readonly purpose: string
   /** The reverse-path that the message came with; not the null one. */
   readonly sender: string

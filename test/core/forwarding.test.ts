@@ -154,6 +154,22 @@ t.test('the copy: the original untouched below its trace, from a reverse-path of
   t.notMatch(peer.messages[0]!.split('Received:')[0], /reply-to|return-path/i)
 })
 
+t.test('each copy has a reverse-path of its own, the same at every attempt', async t => {
+  const replies = ['450 4.2.0 greylisted']
+  const { app, mail, copies, peer } = await setUp(t, { script: { RCPT: () => replies.shift() ?? '250 ok' } })
+  await mail(letter('one'))
+  await mail(letter('two'))
+  await carryAll(app)
+  await app.store.write(db =>
+    db.updateTable('queueEntry').set({ dueAt: systemClock.now().toISOString() }).execute(),
+  )
+  await carryAll(app)
+  const [one, two] = await copies()
+  t.not(one?.mailFrom, two?.mailFrom)
+  const said = peer.commands.flatMap(command => /^MAIL FROM:<(.*?)>/.exec(command)?.[1] ?? [])
+  t.strictSame(said, [one?.mailFrom, two?.mailFrom, one?.mailFrom])
+})
+
 t.test('a bounce is passed on without a reverse-path', async t => {
   const { app, peer, mail, copies } = await setUp(t)
   await mail(kinds.bounce!.content, '')
