@@ -4,6 +4,7 @@ import { limits } from './base/limits.ts'
 import { durationMs } from './config/duration.ts'
 import type { App } from './core/app.ts'
 import { checkDueDomains } from './core/domain-checks.ts'
+import { expireForwardConfirmations } from './core/forward-confirmation.ts'
 import { expirePolicyAudit } from './core/policy-audit.ts'
 import { purgeDeletedInboxes } from './core/purge.ts'
 import { expireSuppressions } from './core/suppressions.ts'
@@ -46,6 +47,11 @@ export const sweeps: readonly Sweep[] = [
   },
   { name: 'domains due for a check', schedule: '* * * * *', run: checkDueDomains },
   { name: 'suppressions that are over', schedule: '*/10 * * * *', run: expireSuppressions },
+  {
+    name: 'forwarding confirmations that are over',
+    schedule: '47 * * * *',
+    run: expireForwardConfirmations,
+  },
   { name: 'audit of sender rules older than 90 days', schedule: '27 * * * *', run: expirePolicyAudit },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]

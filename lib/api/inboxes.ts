@@ -7,6 +7,15 @@ import { pageOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 
+const forwardingProblems = [
+  'invalid_forward_to',
+  'forward_to_is_service_address',
+  'forward_verification_cooldown',
+  'invalid_forward_when',
+  'forward_when_requires_forward_to',
+  'forward_verification_limit',
+] as const
+
 export const inboxOperations: readonly Operation[] = [
   operation({
     id: 'createInbox',
@@ -26,6 +35,7 @@ export const inboxOperations: readonly Operation[] = [
       'spend_cap_paused',
       'inbox_limit_reached',
       'inbox_creation_limit',
+      ...forwardingProblems,
     ],
     handle: ({ app, caller, body }) => createInbox(app, caller, body),
   }),
@@ -67,7 +77,7 @@ export const inboxOperations: readonly Operation[] = [
     access: 'pod',
     body: InboxChange,
     success: { status: 200, schema: Inbox },
-    problems: ['invalid_webhook_url'],
+    problems: ['invalid_webhook_url', ...forwardingProblems],
     handle: ({ app, caller, params, body }) => changeInbox(app, caller, params.id!, body),
   }),
   operation({

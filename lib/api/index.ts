@@ -7,6 +7,7 @@ import { eventStreamOperations } from './event-stream.ts'
 import { eventWebhooks } from './event-webhooks.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
+import { memberOperations } from './members.ts'
 import { messageOperations } from './messages.ts'
 import { openApiDocument } from './openapi.ts'
 import { type Operation, openOperation } from './operation.ts'
@@ -31,6 +32,7 @@ const declared = [
   ...domainOperations,
   ...policyOperations,
   ...suppressionOperations,
+  ...memberOperations,
   ...usageOperations,
   ...serverOperations,
 ]

@@ -10,6 +10,7 @@ const descriptions: Readonly<Record<string, string>> = {
   'drafts/{id}': "The draft's id.",
   'domains/{id}': "The domain's id; not its name.",
   'rules/{id}': "The rule's id.",
+  'members/{address}': "The member's address.",
   'events/{id}': "The event's id.",
   'attachments/{messageId}': message,
   '{messageId}/{index}': 'Which attachment of the message; the first is 0.',

@@ -59,6 +59,17 @@ export const limits = {
   filenameLength: 255,
   idempotencyKeyLength: 255,
   idempotencyHours: 24,
+  /** Asking an address whether it wants the mail of an inbox: how long the link is good, how soon it may be asked again. */
+  forwardConfirmationMs: 7 * 86_400_000,
+  forwardCooldownMs: 60_000,
+  /** Such mails of the account within an hour. */
+  forwardConfirmationsPerHour: 10,
+  /** Hard bounces in a row after which copies stop. */
+  forwardFailures: 3,
+  /** How many of an inbox's newest messages are looked at for the copy before this one. */
+  forwardLookback: 200,
+  /** Requests a minute from one address to the page on which forwarding is confirmed. */
+  confirmPageRequestsPerMinute: 30,
   /** What a webhook is sent at the most; the text of a message is cut to fit. */
   webhookBodyBytes: 1024 * 1024,
   /** Calls of a webhook in a row that failed, after which it gets one at a time; of how many webhooks that is known. */

@@ -54,6 +54,7 @@ export const problems = {
   domain_exists: [409, 'This domain was added here already.'],
   domain_in_use: [409, 'Inboxes of other pods use this domain. Delete them first.'],
   default_pod: [409, "The default pod can't be deleted."],
+  member_exists: [409, 'This address is a member already.'],
   rule_exists: [409, 'There is such a rule already.'],
   draft_sent: [409, 'This draft was sent already; it can be neither changed nor sent again.'],
   idempotency_key_conflict: [

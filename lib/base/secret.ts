@@ -36,6 +36,17 @@ export function hmacBase64url(key: string | Uint8Array, data: string): string {
   return createHmac('sha256', key).update(data).digest('base64url')
 }
 
+/** The digits of base32 (RFC 4648 §6) in lower case, for what must survive a change of case. */
+export const base32 = 'abcdefghijklmnopqrstuvwxyz234567'
+
+/** The first `length` digits (at most 51, each 5 bits) of the HMAC-SHA256 of `data` under `key`. */
+export function hmacBase32(key: string, data: string, length: number): string {
+  let bits = BigInt(`0x${createHmac('sha256', key).update(data).digest('hex')}`)
+  let text = ''
+  for (; text.length < length; bits >>= 5n) text += base32[Number(bits & 31n)]
+  return text
+}
+
 /** Whether two texts are equal, in a time that does not tell where they differ. */
 export function isEqualSecret(a: string, b: string): boolean {
   const left = Buffer.from(a)

@@ -10,6 +10,19 @@ export function sizeOf(content: Content): number {
   return content.kind === 'memory' ? content.bytes.length : content.sizeBytes
 }
 
+/** The first `bytes` and a little more, of which that it is more can be seen; all of what is shorter. */
+export async function readStart(content: Content, bytes: number): Promise<Buffer> {
+  if (content.kind === 'memory') return content.bytes
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of openContent(content) as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > bytes + 4) break
+  }
+  return Buffer.concat(chunks)
+}
+
 /** A fresh stream of the bytes; it can be asked for as often as they are needed. */
 export function openContent(content: Content): Readable {
   return content.kind === 'memory' ? Readable.from([content.bytes]) : createReadStream(content.path)

@@ -5,6 +5,7 @@ import { addDomainCommands } from './domain.ts'
 import { addEventCommands } from './event.ts'
 import { addInboxCommands } from './inbox.ts'
 import { addKeyCommands } from './key.ts'
+import { addMemberCommands } from './member.ts'
 import { withApp } from './open.ts'
 import { createOutput, tellFailure } from './output.ts'
 import { addPodCommands } from './pod.ts'
@@ -41,6 +42,7 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     addQueueCommands,
     addPolicyCommands,
     addSuppressionCommands,
+    addMemberCommands,
     addWebhookCommands,
     addEventCommands,
     addConfigCommands,

@@ -7,9 +7,10 @@ import { findMessage } from '../store/messages.ts'
 import type { DeliveryRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import { recordEvent } from './events.ts'
+import { noteForwardFailure } from './forward-outcome.ts'
 import type { Bounce, Returned } from './returned.ts'
 import { settle, subjectOf } from './settle.ts'
-import { suppressBounced, suppressComplained } from './suppressions.ts'
+import { isHardBounce, suppressBounced, suppressComplained } from './suppressions.ts'
 
 let rules: readonly ReplyRule[] | undefined
 
@@ -24,6 +25,10 @@ async function recordBounce(app: App, db: Db, { delivery, said, isAboutRecipient
   const message = current && (await findMessage(db, current.messageId))
   if (!current || !message || !isOpenToBounce(current)) return
   const outcome = outcomeOf(said)
+  // Before it is marked failed: a bounce counts once.
+  if (current.purpose === 'forward' && isAboutRecipient && isHardBounce(outcome)) {
+    await noteForwardFailure(app, db, current, 'bounce')
+  }
   await updateDelivery(db, current.id, {
     state: 'failed',
     replyCode: outcome.code ?? null,
@@ -71,7 +76,8 @@ function outcomeOf({ code, enhanced, text, host }: Bounce['said']): Outcome {
 async function recordComplaint(app: App, db: Db, { id }: DeliveryRow): Promise<void> {
   const delivery = await findDelivery(db, id)
   const message = delivery && (await findMessage(db, delivery.messageId))
-  if (!delivery || !message || delivery.purpose === 'forward') return
+  if (!delivery || !message) return
+  if (delivery.purpose === 'forward') return noteForwardFailure(app, db, delivery, 'complaint')
   if (await isComplaintKnown(db, delivery, message.inboxId)) return
   await suppressComplained(app, db, delivery)
   const payload = { deliveryId: delivery.id, recipient: delivery.recipient }

@@ -1,4 +1,3 @@
-import { openContent, sizeOf } from '../blob/content.ts'
 import type { Outcome } from '../courier/outcome.ts'
 import { domainOf } from '../mail/address.ts'
 import { Reply } from '../mail/reply.ts'
@@ -9,9 +8,10 @@ import type { Db } from '../store/dialect.ts'
 import { findMessage } from '../store/messages.ts'
 import type { DeliveryRow, MessageRow } from '../store/tables.ts'
 import type { Networked } from './app.ts'
+import { cargoOf, findContent } from './cargo.ts'
 import { isDeliveredHere } from './domain-standing.ts'
 import { recordEvent } from './events.ts'
-import { findRawContent } from './messages.ts'
+import { noteForwardOutcome } from './forward-outcome.ts'
 import { prepareReception } from './receive.ts'
 import { resolveRecipient } from './recipient.ts'
 import { settle, subjectOf } from './settle.ts'
@@ -81,12 +81,14 @@ async function attempt(
     return { outcome: { result: 'permanent', enhanced: '4.4.7', text, durationMs: 0 } }
   }
   const domain = domainOf(delivery.recipient)
-  if (await isDeliveredHere(app, delivery.recipient)) return deliverHere(app, delivery, message)
+  const isCopy = delivery.purpose === 'forward'
+  if (!isCopy && (await isDeliveredHere(app, delivery.recipient))) return deliverHere(app, delivery, message)
+  const cargo = await cargoOf(app, delivery, message)
+  if ('refusal' in cargo) return { outcome: { result: 'permanent', text: cargo.refusal, durationMs: 0 } }
   if (app.config.delivery.mode === 'capture') {
     const text = 'captured: this server keeps mail to other domains (delivery.mode = "capture")'
     return { captured: true, outcome: { result: 'delivered', text, durationMs: 0 } }
   }
-  const content = await contentOf(app, message)
   const outcome = await app.courier.carry(
     {
       id: delivery.id,
@@ -94,17 +96,12 @@ async function attempt(
       mailFrom: delivery.mailFrom ?? message.mailFrom,
       rcptTo: delivery.recipient,
       domain,
-      sizeBytes: sizeOf(content),
+      sizeBytes: cargo.sizeBytes,
+      is8Bit: cargo.is8Bit,
     },
-    content.kind === 'memory' ? content.bytes : () => openContent(content),
+    cargo.raw,
   )
   return { outcome }
-}
-
-async function contentOf(app: Networked, message: MessageRow) {
-  const content = message.rawId === null ? undefined : await findRawContent(app, message.rawId)
-  if (!content) throw new Error(`the raw of message ${message.id} is gone`)
-  return content
 }
 
 /**
@@ -125,7 +122,8 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, message: Messa
   const ended = (given: Outcome) => ({ ...given, durationMs: app.clock.monotonicMs() - started })
   try {
     const recipient = await resolveRecipient(app, delivery.recipient)
-    const content = await contentOf(app, message)
+    const content = await findContent(app, message)
+    if (!content) throw new Error(`message ${message.id} has nothing to be delivered`)
     const reception = await prepareReception(
       app,
       {
@@ -191,6 +189,8 @@ async function record(
     nextAttemptAt,
     updatedAt: now,
   })
+  // A copy is of an inbound message, of which all is told already.
+  if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
   await suppressBounced(app, db, delivery, outcome)
   await announce(app, db, message, { ...delivery, state }, delivery.state, outcome)
   if (!isTransient) await settle(app, db, message)

@@ -14,6 +14,7 @@ import type { InboxRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import { type Caller, operator, reachesInbox, reachesPod } from './caller.ts'
 import { isUsable } from './domain-standing.ts'
+import { changeForwarding } from './forwarding.ts'
 import { isReservedName, randomMailboxName, requireMailboxName } from './mailbox-name.ts'
 import { takeInboxPlace } from './plan.ts'
 import { findPodByName } from './pods.ts'
@@ -78,14 +79,14 @@ export async function listInboxes(
 }
 
 /**
- * @throws Problem as `takeInboxPlace` and `readWebhookUrl`; `invalid_mailbox_name`, `invalid_domain`, `address_taken`;
- * `invalid_pod`, also to a pod key that names another pod
+ * @throws Problem as `takeInboxPlace`, `readWebhookUrl` and `changeForwarding`; `invalid_mailbox_name`, `invalid_domain`,
+ * `address_taken`; `invalid_pod`, also to a pod key that names another pod
  */
 export async function createInbox(app: App, caller: Caller, request: InboxCreation): Promise<Inbox> {
   const name = request.mailboxName === undefined ? undefined : requireMailboxName(request.mailboxName)
   const domain = normaliseDomain(request.domain ?? app.config.account_domain)
   const url = readWebhookUrl(app, caller, request.webhookUrl)
-  return app.store.write(async db => {
+  const made = await app.store.write(async db => {
     const podId = await podForNewInbox(db, caller, request.podId)
     const known = domain === undefined ? undefined : await findDomain(db, domain)
     const isOpen = known && isUsable(app, known) && (known.podId === null || known.podId === podId)
@@ -99,8 +100,11 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
     const row = await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null })
     const webhook = webhookChange(row, url)
     if (url) await inboxes.updateInbox(db, row.id, webhook)
-    return { ...present({ ...row, ...webhook }), ...madeSecret(webhook) }
+    const forwarding = await changeForwarding(app, db, { ...row, ...webhook }, request)
+    return { ...present(forwarding), ...madeSecret(webhook) }
   })
+  if (made.forwardStatus === 'pending') app.queue.tell('delivery')
+  return made
 }
 
 /** Writes the row of a new inbox whose address is known to be free. */
@@ -162,11 +166,11 @@ async function freeAddress(db: Db, domain: string): Promise<string> {
   throw new Error('no free random mailbox name found')
 }
 
-/** @throws Problem `not_found`; as `readWebhookUrl` */
+/** @throws Problem `not_found`; as `readWebhookUrl` and `changeForwarding` */
 export async function changeInbox(app: App, caller: Caller, id: string, change: InboxChange): Promise<Inbox> {
   const url = readWebhookUrl(app, caller, change.webhookUrl)
-  return app.store.write(async db => {
-    const row = await getInboxRow(db, caller, id)
+  const changed = await app.store.write(async db => {
+    const row = await changeForwarding(app, db, await getInboxRow(db, caller, id), change)
     const webhook = webhookChange(row, url)
     const changes: Partial<InboxRow> = { ...webhook }
     if (change.displayName !== undefined) {
@@ -175,6 +179,8 @@ export async function changeInbox(app: App, caller: Caller, id: string, change: 
     if (Object.keys(changes).length > 0) await inboxes.updateInbox(db, row.id, changes)
     return { ...present({ ...row, ...changes }), ...madeSecret(webhook) }
   })
+  if (changed.forwardStatus === 'pending') app.queue.tell('delivery')
+  return changed
 }
 
 /**

@@ -1,5 +1,7 @@
+import { isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { deleteContacts } from '../store/contacts.ts'
+import { deleteForwardConfirmations } from '../store/forward-confirmations.ts'
 import {
   deleteMessages,
   deleteThreads,
@@ -13,7 +15,7 @@ import { deleteSomeDrafts } from './drafts.ts'
 
 /**
  * Deletes what deleted inboxes have left: some messages, or, when its messages are gone, an inbox's drafts,
- * its threads and then its acquaintances. The row of the inbox stays for ever. Gives how many rows went.
+ * its threads, its acquaintances and what was asked of forwarding. The row of the inbox stays for ever. Gives how many rows went.
  */
 export async function purgeDeletedInboxes(app: App): Promise<number> {
   const inboxId = await findPurgeableInbox(app.store.read)
@@ -26,9 +28,12 @@ export async function purgeDeletedInboxes(app: App): Promise<number> {
       const drafts = await deleteSomeDrafts(app, db, inboxId)
       files.push(...drafts.files)
       if (drafts.count > 0) return drafts.count
+      // Younger ones still count against the limit of such mails; they go when their time is over.
+      const before = isoAfter(app.clock.now(), -3_600_000)
       const threads =
         (await deleteThreads(db, inboxId, limits.sweepRows)) ||
-        (await deleteContacts(db, inboxId, limits.sweepRows))
+        (await deleteContacts(db, inboxId, limits.sweepRows)) ||
+        (await deleteForwardConfirmations(db, { before, inboxId }, limits.sweepRows))
       if (threads === 0) await setInboxPurged(db, inboxId, app.clock.now().toISOString())
       return Math.max(threads, 1)
     }

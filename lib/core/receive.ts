@@ -18,6 +18,7 @@ import type { App, Networked } from './app.ts'
 import { recordReturned } from './bounces.ts'
 import { recordEvent } from './events.ts'
 import { extractionColumn } from './extraction.ts'
+import { forwardReceived } from './forward.ts'
 import { dropFilesOf } from './raws.ts'
 import type { Recipient } from './recipient.ts'
 import { refuseLocalLoop } from './reply-loop.ts'
@@ -256,7 +257,8 @@ async function writeMessage(
   const from = judged.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
   if (from !== undefined) await putContacts(db, inbox.id, [from], createdAt)
   const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: thread.id, messageId: id }
-  await recordEvent(app, db, 'message.received', subject)
+  const endpoint = await recordEvent(app, db, 'message.received', subject)
+  await forwardReceived(app, db, inbox, row, recipient, endpoint)
   return id
 }
 

@@ -1,30 +1,23 @@
-import { isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { Problem } from '../base/problem.ts'
-import { durationMs } from '../config/duration.ts'
 import { domainOf } from '../mail/address.ts'
 import { composeMessage } from '../mail/compose.ts'
-import { signDkim } from '../mail/dkim.ts'
 import { singleLine } from '../mail/header-text.ts'
 import { replySubject, replyThreading } from '../mail/thread.ts'
 import type { SendRequest, SendResult } from '../model/send.ts'
-import { insertDeliveries } from '../store/deliveries.ts'
 import type { Db } from '../store/dialect.ts'
-import { findDomain } from '../store/domains.ts'
-import { findLastMessage, insertMessage } from '../store/messages.ts'
+import { findLastMessage } from '../store/messages.ts'
 import { insertRaw } from '../store/raws.ts'
-import type { DeliveryRow, InboxRow, MessageRow, ThreadRow } from '../store/tables.ts'
-import { addMessageToThread, insertThread } from '../store/threads.ts'
+import type { InboxRow, MessageRow, ThreadRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
 import { once } from './idempotency.ts'
 import { getInboxRow } from './inboxes.ts'
-import type { StoredAttachment } from './messages.ts'
+import { type Outgoing, signOutgoing, writeOutgoing } from './outgoing.ts'
 import { dropFilesOf, keepBytes } from './raws.ts'
-import { newReversePath } from './reverse-path.ts'
-import { type Addressees, readAddressees } from './send-addressees.ts'
+import { readAddressees } from './send-addressees.ts'
 import { readAttachments, storedAttachment } from './send-attachments.ts'
-import { type Body, bodyOf } from './send-body.ts'
+import { bodyOf } from './send-body.ts'
 import { requireSendable, takeSendPlaces } from './send-gate.ts'
 import { getThreadRow } from './threads.ts'
 
@@ -86,11 +79,14 @@ export async function sendNow(
     attachments,
     autoSubmitted: request.autoSubmitted ?? false,
   })
-  const raw = await sign(app, inbox, composed.raw, date)
+  const raw = await signOutgoing(app, inbox.address, composed.raw, date)
   const message: Omit<Outgoing, 'thread'> = {
     id,
     date,
     inbox,
+    fromAddr: inbox.address,
+    mailFrom: inbox.address,
+    category: 'personal',
     addressees,
     body,
     rfcMessageId: composed.rfcMessageId,
@@ -150,116 +146,4 @@ function readThreading(parent: MessageRow) {
     references: JSON.parse(parent.references) as string[],
     inReplyTo: parent.inReplyTo,
   }
-}
-
-async function sign(app: App, inbox: InboxRow, raw: Buffer, signedAt: Date): Promise<Buffer> {
-  const domain = await findDomain(app.store.read, domainOf(inbox.address))
-  // Never unsigned: what can't be signed is a fault of ours, and the request can be repeated.
-  if (!domain) throw new Error(`no domain row for ${inbox.address}`)
-  return signDkim(raw, {
-    domain: domain.domain,
-    selector: domain.selector,
-    privateKeyPem: domain.dkimPrivateKey,
-    signedAt,
-  })
-}
-
-/** All that the rows of one outgoing message are made of. */
-interface Outgoing {
-  readonly id: string
-  readonly date: Date
-  readonly inbox: InboxRow
-  readonly addressees: Addressees
-  readonly body: Body
-  readonly rfcMessageId: string
-  readonly attachments: readonly StoredAttachment[]
-  readonly subject: string
-  readonly inReplyTo: string | null
-  readonly references: readonly string[]
-  readonly thread: ThreadRow | undefined
-}
-
-/** Writes the message, its thread, one delivery for each recipient and their queue entries; gives the thread's id. */
-async function writeOutgoing(app: App, db: Db, outgoing: Outgoing, rawId: string): Promise<string> {
-  const { id, inbox, addressees } = outgoing
-  const createdAt = outgoing.date.toISOString()
-  const thread = outgoing.thread ?? (await startThread(app, db, outgoing, createdAt))
-  await insertMessage(db, {
-    id,
-    inboxId: inbox.id,
-    threadId: thread.id,
-    direction: 'outbound',
-    status: 'pending',
-    rawId,
-    rfcMessageId: outgoing.rfcMessageId,
-    inReplyTo: outgoing.inReplyTo,
-    references: JSON.stringify(outgoing.references),
-    mailFrom: inbox.address,
-    trace: '',
-    fromAddr: inbox.address,
-    toAddr: addressees.to,
-    headerTo: null,
-    deliveryRole: null,
-    replyTo: addressees.replyTo,
-    cc: JSON.stringify(addressees.cc),
-    bcc: JSON.stringify(addressees.bcc),
-    addressNames: null,
-    subject: outgoing.subject,
-    bodyText: outgoing.body.text,
-    bodyHtml: outgoing.body.html ?? '',
-    attachments: JSON.stringify(outgoing.attachments),
-    category: 'personal',
-    autoReplyable: 0,
-    verdict: 'clean',
-    authentication: JSON.stringify({ spf: 'none', dkim: 'none', dmarc: 'none' }),
-    createdAt,
-    extracted: null,
-  })
-  // Answering marks the thread read; so does having begun it.
-  await addMessageToThread(db, thread, { createdAt, isRead: true })
-  const deliveries = addressees.all.map(
-    (recipient): DeliveryRow => ({
-      id: app.ids.next(),
-      messageId: id,
-      recipient,
-      state: 'queued',
-      captured: 0,
-      attempts: 0,
-      replyCode: null,
-      replyEnhanced: null,
-      replyText: null,
-      remoteHost: null,
-      nextAttemptAt: createdAt,
-      createdAt,
-      updatedAt: createdAt,
-      purpose: 'send',
-      mailFrom: newReversePath(inbox.address),
-    }),
-  )
-  await insertDeliveries(db, deliveries)
-  const expiresAt = isoAfter(outgoing.date, durationMs(app.config.delivery.give_up_after))
-  await app.queue.put(
-    db,
-    deliveries.map(delivery => ({
-      kind: 'delivery' as const,
-      subjectId: delivery.id,
-      destination: domainOf(delivery.recipient),
-      expiresAt,
-    })),
-  )
-  return thread.id
-}
-
-async function startThread(app: App, db: Db, outgoing: Outgoing, createdAt: string): Promise<ThreadRow> {
-  const thread: ThreadRow = {
-    id: app.ids.next(),
-    inboxId: outgoing.inbox.id,
-    subject: outgoing.subject,
-    isRead: 1,
-    messageCount: 0,
-    lastMessageAt: createdAt,
-    createdAt,
-  }
-  await insertThread(db, thread)
-  return thread
 }

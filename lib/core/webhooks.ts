@@ -13,6 +13,7 @@ import {
   updateWebhookDelivery,
 } from '../store/webhook-deliveries.ts'
 import type { App } from './app.ts'
+import { forwardIfUndelivered } from './forward.ts'
 import { callWebhook, recordWebhookCall } from './webhook-call.ts'
 import { createLanes } from './webhook-lanes.ts'
 import { createWebhookStanding } from './webhook-standing.ts'
@@ -54,7 +55,10 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
   async function attempt(entry: Leased, delivery: WebhookDeliveryRow, event: EventRow): Promise<void> {
     // As it is now: another URL may have been set since, or none, and another secret.
     const webhook = await findWebhook(app.store.read, delivery.inboxId)
-    if (!webhook) return cancel(entry, delivery, 'there is no webhook any more')
+    if (!webhook) {
+      const also = (write: Db) => forwardUntold(app, write, event)
+      return cancel(entry, delivery, 'there is no webhook any more', also)
+    }
     if (await isToldOverStream(delivery, event)) return cancel(entry, delivery, 'told over the stream')
     const outcome = await callWebhook(app, webhook, event, entry.attempts)
     const isDelivered = outcome.result === 'delivered'
@@ -66,6 +70,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
       entry,
       async (db, nextAttemptAt) => {
         await recordWebhookCall(app, db, delivery, webhook.url, outcome, { state, nextAttemptAt })
+        if (state === 'failed') await forwardUntold(app, db, event)
       },
       waitMs,
     )
@@ -88,10 +93,19 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     return first?.id === delivery.id
   }
 
-  function cancel(entry: Leased, delivery: WebhookDeliveryRow, error: string): Promise<void> {
+  /** @param also what else belongs into the write */
+  function cancel(
+    entry: Leased,
+    delivery: WebhookDeliveryRow,
+    error: string,
+    also: (db: Db) => Promise<void> = async () => {},
+  ): Promise<void> {
     const updatedAt = app.clock.now().toISOString()
     const to = { ...delivery, state: 'cancelled', error, nextAttemptAt: null, updatedAt }
-    return end(entry, db => updateWebhookDelivery(db, delivery.id, to))
+    return end(entry, async db => {
+      await updateWebhookDelivery(db, delivery.id, to)
+      await also(db)
+    })
   }
 
   function giveBack(entry: Leased): Promise<void> {
@@ -128,4 +142,9 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
       app.webhookCourier.close()
     },
   }
+}
+
+/** Mail that no webhook has taken goes to a person, where its inbox wants that. */
+async function forwardUntold(app: App, db: Db, { type, messageId }: EventRow): Promise<void> {
+  if (type === 'message.received' && messageId !== null) await forwardIfUndelivered(app, db, messageId)
 }

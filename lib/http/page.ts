@@ -6,6 +6,8 @@ export interface Page {
   readonly method: 'get' | 'post'
   /** The whole path; it has no parameters. */
   readonly path: string
+  /** What an address is told that asks too often; without it, it may ask as often as it likes. */
+  tooMany?(app: App): PageAnswer
   handle(request: PageRequest): Promise<PageAnswer>
 }
 

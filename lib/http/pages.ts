@@ -1,5 +1,6 @@
 import { docsPages } from './docs.ts'
+import { forwardingPages } from './forwarding-page.ts'
 import type { Page } from './page.ts'
 
 /** Everything that is served and is no operation. */
-export const pages: readonly Page[] = [...docsPages]
+export const pages: readonly Page[] = [...docsPages, ...forwardingPages]

@@ -24,6 +24,8 @@ export interface RouterParts {
   readonly perKey: Throttle
   /** For failed authentication, for each client address. */
   readonly perAddress: Throttle
+  /** For pages that bound how often they are asked for, for each client address. */
+  readonly perVisitor: Throttle
   /** Whom a request that names no caller is counted as. */
   readonly clientAddress: (context: Context) => string
   /** Aborted when the server stops. */
@@ -57,7 +59,7 @@ export function useRoutes(koa: Koa, parts: RouterParts): void {
   }
   for (const one of parts.operations) add(one.method, one.path, handlerOf(parts, one))
   // With a slash at its end another address is meant by what a page refers to.
-  for (const page of parts.pages) add(page.method, page.path, pageHandler(parts.app, page), true)
+  for (const page of parts.pages) add(page.method, page.path, pageHandler(parts, page), true)
 
   const dispatchers = new Map(
     [...resources].map(([name, { router, methods }]) => {
@@ -96,8 +98,13 @@ async function refuse(
   throw new Problem('method_not_allowed')
 }
 
-function pageHandler(app: App, page: Page): Handler {
+function pageHandler({ app, perVisitor, clientAddress }: RouterParts, page: Page): Handler {
   return async context => {
+    const wait = page.tooMany ? perVisitor.take(clientAddress(context)) : 0
+    if (page.tooMany && wait > 0) {
+      context.set('Retry-After', String(wait))
+      return answerPage(context, page.tooMany(app))
+    }
     answerPage(context, await page.handle({ app, query: new URLSearchParams(context.querystring) }))
   }
 }

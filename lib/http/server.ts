@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
+import { limits } from '../base/limits.ts'
 import { networkOf } from '../base/network.ts'
 import type { App } from '../core/app.ts'
 import { createClientAddress } from './client-address.ts'
@@ -54,6 +55,7 @@ export function createHttpDoor(app: App): HttpDoor {
     pages,
     perKey,
     perAddress,
+    perVisitor: createThrottle(app.clock, limits.confirmPageRequestsPerMinute),
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })

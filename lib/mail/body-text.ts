@@ -1,6 +1,6 @@
+import { escapeHtml } from '../base/escape-html.ts'
 import { limits } from '../base/limits.ts'
 import { htmlToText } from './html.ts'
-import { escapeHtml } from './html-fragment.ts'
 
 /** A part of a message that is text to be shown, or that holds such parts. */
 export interface BodyPart {

@@ -31,7 +31,7 @@ export interface MessageParts {
  * angle brackets.
  */
 export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer; rfcMessageId: string }> {
-  const rfcMessageId = `<${atoms(parts.id)}@${atoms(parts.messageIdDomain)}>`
+  const rfcMessageId = formatMessageId(parts.id, parts.messageIdDomain)
   const inReplyTo = messageIds(parts.inReplyTo === null ? [] : [parts.inReplyTo])[0]
   const composer = new MailComposer({
     from: { address: headerAddress(parts.from.address), name: personName(parts.from.name) },
@@ -56,6 +56,11 @@ export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer
     disableUrlAccess: true,
   })
   return { raw: await composer.compile().build(), rfcMessageId }
+}
+
+/** The Message-ID of a message of ours, with its angle brackets. */
+export function formatMessageId(id: string, domain: string): string {
+  return `<${atoms(id)}@${atoms(domain)}>`
 }
 
 function mailboxes(addresses: readonly string[]): { address: string; name: string }[] {

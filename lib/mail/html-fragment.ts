@@ -1,3 +1,4 @@
+import { escapeHtml } from '../base/escape-html.ts'
 import { limits } from '../base/limits.ts'
 import { walkHtml } from './html-walk.ts'
 
@@ -21,19 +22,6 @@ const safeLink = /^(?:https?:|mailto:|tel:)/i
 const styleProperty =
   /^(?:color|background(?:-color)?|font(?:-\w+)*|text-(?:align|decoration|indent)|line-height|(?:padding|margin)(?:-\w+)?|border(?:-\w+)*|(?:max-)?width|height|vertical-align|white-space|list-style(?:-type)?)$/
 const styleValue = /^(?!.*(?:url|expression|-\s*[\d.]))[\w\s#%.,'"()!+-]+$/is
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-/** Text as it stands in HTML, in an element or in a quoted attribute. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, character => entities[character]!)
-}
 
 /**
  * What HTML of a stranger shows, as a fragment that can stand inside other HTML: what is inside its body, every

@@ -1,7 +1,8 @@
+import { escapeHtml } from '../base/escape-html.ts'
 import { limits } from '../base/limits.ts'
 import { singleLine } from './header-text.ts'
 import { htmlToText } from './html.ts'
-import { escapeHtml, htmlFragment } from './html-fragment.ts'
+import { htmlFragment } from './html-fragment.ts'
 
 /** The message that is replied to; with no text of its own its HTML is read as text. */
 export interface QuotedMessage {

@@ -1,4 +1,5 @@
 import { bounceDomain } from './records.ts'
+import { isRewritten } from './srs.ts'
 
 /** 124 bits. */
 export const verpTokenLength = 24
@@ -15,8 +16,8 @@ export function formatVerp(token: string, domain: string): string {
   return `b-${token}@${bounceDomain(domain)}`
 }
 
-/** Such a reverse-path in lower case, as it is stored: hosts on the way may have changed the case of its letters. */
+/** Such a reverse-path, or that of a copy (srs.ts), in lower case, as it is stored: hosts on the way may have changed the case of its letters. */
 export function parseVerp(address: string): string | undefined {
   const lower = address.toLowerCase()
-  return /^b-[0-9a-z]{24}@bounce\./.test(lower) ? lower : undefined
+  return /^b-[0-9a-z]{24}@bounce\./.test(lower) || isRewritten(lower) ? lower : undefined
 }

@@ -43,6 +43,23 @@ export const Inbox = shape(
 )
 export type Inbox = Type.Static<typeof Inbox>
 
+/** Any text, so that one that is wrong is told by a code of its own. */
+const forwarding = {
+  forwardTo: Type.Optional(
+    nullableText({
+      description:
+        'An address that is not of this server. A member gets copies at once, any other a mail with a link that must be used first.',
+      examples: ['ann@example.com'],
+    }),
+  ),
+  forwardWhen: Type.Optional(
+    nullableText({
+      description: `${forwardModes.join(', ')}; ${forwardModes[0]} unless said.`,
+      examples: [forwardModes[0]],
+    }),
+  ),
+}
+
 export const InboxCreation = shape({
   mailboxName: Type.Optional(
     Type.String({
@@ -54,11 +71,13 @@ export const InboxCreation = shape({
   domain: Type.Optional(Type.String({ description: "The account's default domain when omitted." })),
   podId: Type.Optional(Type.String({ description: 'A pod id or clientId; the default pod when omitted.' })),
   webhookUrl: Type.Optional(webhookUrl),
+  ...forwarding,
 })
 export type InboxCreation = Type.Static<typeof InboxCreation>
 
 export const InboxChange = shape({
   displayName: Type.Optional(displayName),
   webhookUrl: Type.Optional(webhookUrl),
+  ...forwarding,
 })
 export type InboxChange = Type.Static<typeof InboxChange>

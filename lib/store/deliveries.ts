@@ -40,6 +40,44 @@ export async function hasPendingDelivery(db: Db, messageId: string): Promise<boo
   return row !== undefined
 }
 
+/** The copy that was forwarded to the same address before this one, among the `lookback` messages of the inbox before its own. */
+export async function findCopyBefore(
+  db: Db,
+  inboxId: string,
+  copy: Pick<DeliveryRow, 'messageId' | 'recipient'>,
+  lookback: number,
+): Promise<DeliveryRow | undefined> {
+  const earlier = db
+    .selectFrom('message')
+    .select('id')
+    .where('inboxId', '=', inboxId)
+    .where('direction', '=', 'inbound')
+    .where('id', '<', copy.messageId)
+    .orderBy('id', 'desc')
+    .limit(lookback)
+  return db
+    .selectFrom('delivery')
+    .selectAll()
+    .where('messageId', 'in', earlier)
+    .where('purpose', '=', 'forward')
+    .where('recipient', '=', copy.recipient)
+    .orderBy('messageId', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** Whether a host has ever taken this delivery, whatever became of it then. */
+export async function wasTaken(db: Db, deliveryId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('attempt')
+    .select('id')
+    .where('deliveryId', '=', deliveryId)
+    .where('result', '=', 'delivered')
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export async function insertAttempt(db: Db, row: AttemptRow): Promise<void> {
   await insertRow(db, 'attempt', row)
 }

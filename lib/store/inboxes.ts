@@ -71,11 +71,15 @@ export async function listInboxes(
   return { rows, total: count?.inboxCount ?? 0 }
 }
 
+/** How an inbox forwards: all of it is null, and no failures, where it does not. */
+export type Forwarding = Pick<InboxRow, 'forwardTo' | 'forwardWhen' | 'forwardStatus' | 'forwardFailures'>
+
 export async function updateInbox(
   db: Db,
   id: string,
   changes: Partial<
-    Pick<InboxRow, 'displayName' | 'webhookUrl' | 'webhookSecret' | 'suspendedAt' | 'suspendedReason'>
+    Pick<InboxRow, 'displayName' | 'webhookUrl' | 'webhookSecret' | 'suspendedAt' | 'suspendedReason'> &
+      Forwarding
   >,
 ): Promise<void> {
   await db.updateTable('inbox').set(changes).where('id', '=', id).execute()

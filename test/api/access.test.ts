@@ -224,6 +224,13 @@ const table: Record<string, Row> = {
     path: () => '/v1/suppressions?recipient=gone@example.org',
     expected: accountOnly(204),
   },
+  listMembers: { path: () => '/v1/members', expected: accountOnly(200) },
+  createMember: {
+    path: () => '/v1/members',
+    body: { address: 'ann@example.org' },
+    expected: accountOnly(201),
+  },
+  deleteMember: { path: () => '/v1/members/ann@example.org', expected: accountOnly(204) },
   getMe: { path: () => '/v1/me', expected: toAnyKey(200) },
   getUsage: { path: ({ inbox }) => `/v1/usage?inboxId=${inbox}`, expected: withinInbox(200) },
   getHealth: { path: () => '/health', expected: open(200) },

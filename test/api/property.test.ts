@@ -70,6 +70,7 @@ const real: Readonly<Record<string, Place>> = {
   'domains/{id}': { real: 'domain' },
   'rules/{id}': { real: 'rule' },
   'attachments/{messageId}': { real: 'message' },
+  'members/{address}': { text: 'ann@example.com' },
   '{messageId}/{index}': { text: '0' },
   '{index}/{filename}': { text: 'a.txt' },
 }
@@ -91,6 +92,8 @@ const needed: Readonly<
 > = {
   // The clientId of the example is taken by then, and its rule is there.
   updatePod: { body: { name: 'Customer 18' } },
+  // The address of the example was asked a moment ago.
+  updateInbox: { body: { displayName: 'Support', forwardTo: null } },
   createPolicyRule: { query: [['podId', { real: 'pod' }]] },
   deletePod: { params: [{ real: 'emptyPod' }] },
   deletePolicyRule: { query: [['inboxId', { real: 'inbox' }]] },

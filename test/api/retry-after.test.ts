@@ -47,6 +47,20 @@ const table: Readonly<Record<string, (t: Test) => Promise<Reached>>> = {
     for (const name of ['a', 'b']) await server.api.send(inbox, letter(name))
     return { server, ask: of => of.api.send(inbox, letter('c')), seconds: 48 }
   },
+  async forward_verification_limit(t) {
+    const server = await startApi(t)
+    const { api, clock } = server
+    clock.stand()
+    const inbox = (await api.post('/v1/inboxes', {})).body.id
+    const ask = (of: ApiApp, name = 'last') =>
+      of.api.patch(`/v1/inboxes/${inbox}`, { forwardTo: `${name}@example.net` })
+    for (let sent = 0; sent < limits.forwardConfirmationsPerHour; sent++) {
+      await ask(server, `ann${sent}`)
+      clock.advance(10 * second)
+    }
+    clock.advance(1)
+    return { server, ask, seconds: 3600 - limits.forwardConfirmationsPerHour * 10 }
+  },
   async reply_loop(t) {
     const server = await startApi(t)
     const { api, clock } = server

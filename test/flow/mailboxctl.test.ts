@@ -50,6 +50,7 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     ['policy get'],
     ['policy audit'],
     ['suppression list'],
+    ['member list'],
     ['queue list'],
     ['webhook show'],
     ['event list'],
@@ -88,6 +89,11 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   await ctl('policy remove', rule.id)
   t.match(await ctl('suppression add', 'gone@example.org'), { recipient: 'gone@example.org' })
   await ctl('suppression remove', 'gone@example.org')
+  t.match(await ctl('member add', 'ann@example.org', '--name', 'Ann'), {
+    address: 'ann@example.org',
+    name: 'Ann',
+  })
+  t.match(await ctl('member remove', 'ann@example.org'), { removed: 'ann@example.org' })
 
   const receiver = await startWebhookReceiver(t)
   const [set, setAll] = await Promise.all([

@@ -1,6 +1,7 @@
 import t from 'tap'
+import { escapeHtml } from '../../lib/base/escape-html.ts'
 import { htmlToText, isHtml } from '../../lib/mail/html.ts'
-import { escapeHtml, htmlFragment } from '../../lib/mail/html-fragment.ts'
+import { htmlFragment } from '../../lib/mail/html-fragment.ts'
 import { manyTimes } from '../support/hostile.ts'
 
 t.test('what is HTML', async t => {
