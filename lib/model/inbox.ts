@@ -5,6 +5,7 @@ import { Id, Instant, nullableOneOf, nullableText, shape } from './shape.ts'
 const displayName = nullableText({
   maxLength: limits.displayNameLength,
   description: 'The name in the From header of what the inbox sends.',
+  examples: ['Support'],
 })
 
 const webhookUrl = nullableText({

@@ -31,6 +31,7 @@ export type AccountWebhook = Type.Static<typeof AccountWebhook>
 export const AccountWebhookChange = shape({
   url: Type.String({
     minLength: 1,
+    examples: ['https://agent.example.net/hook'],
     description: `An https address that is reachable from the public Internet, of at most ${limits.webhookUrlLength} characters.`,
   }),
 })

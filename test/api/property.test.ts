@@ -18,6 +18,7 @@ import {
 import { nastyText } from '../support/arbitrary-value.ts'
 import { createContract } from '../support/contract.ts'
 import { type RawRequest, sendRaw } from '../support/raw-http.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The same requests each time, unless these say otherwise: more of them, or others. */
 const seed = Number(process.env.MAILBOXD_PROPERTY_SEED ?? 20261121)
@@ -28,13 +29,15 @@ interface Subject extends Readonly<Record<RealThing, string>> {
 }
 
 /** One of everything that a request can name, in a pod of its own. */
-async function makeSubject({ api, token }: ApiApp, withDomain: boolean): Promise<Subject> {
+async function makeSubject({ api, token }: ApiApp, hook: string, withDomain: boolean): Promise<Subject> {
   // Requests may have forbidden all mail, or that to an address.
   const open = { mode: 'none', rules: [] }
   await api.call('PUT', '/v1/policy', { inbound: open, outbound: open })
   const clientId = `client-${randomUUID()}`
   const pod = (await api.post('/v1/pods', { clientId })).body.id
-  const inbox = (await api.post('/v1/inboxes', { podId: pod })).body.id
+  await api.call('PUT', '/v1/webhook', { url: hook })
+  const inbox = (await api.post('/v1/inboxes', { podId: pod, webhookUrl: hook })).body.id
+  await api.post(`/v1/inboxes/${inbox}/webhook/test`)
   const podKey = (await api.post(`/v1/pods/${pod}/api-keys`, {})).body
   const inboxKey = (await api.post(`/v1/inboxes/${inbox}/api-keys`, {})).body
   const file = { filename: 'a.txt', content: 'YQ==' }
@@ -55,6 +58,7 @@ async function makeSubject({ api, token }: ApiApp, withDomain: boolean): Promise
     message: sent.messageId,
     draft: (await api.post(`/v1/inboxes/${inbox}/drafts`, letter)).body.id,
     domain,
+    event: (await api.get(`/v1/events?inboxId=${inbox}`)).body.data[0].id,
     rule: (await api.post(`/v1/policy/rules?inboxId=${inbox}`, rule)).body.id,
     keys: { account: token, pod: podKey.token, inbox: inboxKey.token, wrong: 'mbx_wrong', none: undefined },
   }
@@ -67,6 +71,7 @@ const real: Readonly<Record<string, Place>> = {
   'messages/{id}': { real: 'message' },
   'threads/{id}': { real: 'thread' },
   'drafts/{id}': { real: 'draft' },
+  'events/{id}': { real: 'event' },
   'domains/{id}': { real: 'domain' },
   'rules/{id}': { real: 'rule' },
   'attachments/{messageId}': { real: 'message' },
@@ -167,7 +172,9 @@ function isNoHttp({ headers }: RawRequest): boolean {
 }
 
 t.test('no request causes a fault or what is not declared', async t => {
-  const server = await startApi(t, { toml: '[limits]\ninbox_creations_per_day = 0' })
+  const allowed = 'allow_http = true\nallow_networks = ["127.0.0.0/8"]'
+  const server = await startApi(t, { toml: `[limits]\ninbox_creations_per_day = 0\n[webhook]\n${allowed}` })
+  const { url } = await startWebhookReceiver(t)
   const contract = createContract(operations, openApiDocument(operations, [], server.baseUrl))
   let asked = 0
 
@@ -189,7 +196,7 @@ t.test('no request causes a fault or what is not declared', async t => {
   for (const one of answered) {
     await t.test(one.id, async t => {
       const isDomains = one.tag === 'Domains'
-      let subject = await makeSubject(server, isDomains)
+      let subject = await makeSubject(server, url, isDomains)
       const first = await ask(rawOf(one, plainRequest(one), subject))
       t.equal(first.status, one.success.status, `as the document shows it ${JSON.stringify(first.body)}`)
       const statuses = new Set<number>()
@@ -198,7 +205,7 @@ t.test('no request causes a fault or what is not declared', async t => {
           const { status } = await ask(rawOf(one, request, subject))
           statuses.add(status)
           const usesUp = one.method === 'delete' || one.id === 'sendDraft'
-          if (usesUp && status < 300) subject = await makeSubject(server, isDomains)
+          if (usesUp && status < 300) subject = await makeSubject(server, url, isDomains)
         }),
         { seed, numRuns: requestsEach },
       )

@@ -15,6 +15,7 @@ export const realThings = [
   'podKey',
   'inboxKey',
   'emptyPod',
+  'event',
 ] as const
 export type RealThing = (typeof realThings)[number]
 
