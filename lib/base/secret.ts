@@ -1,26 +1,27 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
-const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const digits = '0123456789'
+const lower = 'abcdefghijklmnopqrstuvwxyz'
+const base36 = digits + lower
+const base62 = digits + lower.toUpperCase() + lower
 
-/** `length` random characters of base62, without bias (bytes of 248 and more are thrown away). */
+/** `length` random characters of 0-9, A-Z and a-z. */
 export function randomBase62(length: number): string {
-  let text = ''
-  while (text.length < length) {
-    for (const byte of randomBytes(length)) {
-      if (byte < 248 && text.length < length) text += base62[byte % 62]
-    }
-  }
-  return text
+  return randomText(base62, length)
 }
 
-const base36 = '0123456789abcdefghijklmnopqrstuvwxyz'
-
-/** `length` random characters of 0-9a-z, without bias. */
+/** `length` random characters of 0-9 and a-z. */
 export function randomBase36(length: number): string {
+  return randomText(base36, length)
+}
+
+/** Without bias: bytes above the last multiple of the number of characters are thrown away. */
+function randomText(characters: string, length: number): string {
+  const bound = 256 - (256 % characters.length)
   let text = ''
   while (text.length < length) {
     for (const byte of randomBytes(length)) {
-      if (byte < 252 && text.length < length) text += base36[byte % 36]
+      if (byte < bound && text.length < length) text += characters[byte % characters.length]
     }
   }
   return text

@@ -1,9 +1,7 @@
-import { isoAfter } from '../base/clock.ts'
-import { durationMs } from '../config/duration.ts'
 import { domainOf } from '../mail/address.ts'
 import { isRewritten, rewriteSender } from '../mail/srs.ts'
 import { findAccount } from '../store/account.ts'
-import { insertDeliveries, listDeliveries } from '../store/deliveries.ts'
+import { listDeliveries } from '../store/deliveries.ts'
 import type { Db } from '../store/dialect.ts'
 import { findInbox } from '../store/inboxes.ts'
 import { findMessage } from '../store/messages.ts'
@@ -11,6 +9,7 @@ import { findSuppression } from '../store/suppressions.ts'
 import type { InboxRow, MessageRow } from '../store/tables.ts'
 import type { Endpoint } from '../store/webhook-deliveries.ts'
 import type { App } from './app.ts'
+import { putDeliveries } from './put-deliveries.ts'
 import type { Recipient } from './recipient.ts'
 
 /**
@@ -58,33 +57,14 @@ async function writeCopy(app: App, db: Db, inbox: InboxRow, message: MessageRow)
   if (forwardTo === null || inbox.forwardStatus !== 'active') return
   if (message.verdict !== 'clean' || message.category === 'marketing') return
   const now = app.clock.now()
-  const createdAt = now.toISOString()
-  if (await findSuppression(db, [forwardTo], createdAt)) {
+  if (await findSuppression(db, [forwardTo], now.toISOString())) {
     app.log.info({ messageId: message.id, inboxId: inbox.id }, 'not forwarded: the address is suppressed')
     return
   }
   const id = app.ids.next()
-  await insertDeliveries(db, [
-    {
-      id,
-      messageId: message.id,
-      recipient: forwardTo,
-      state: 'queued',
-      captured: 0,
-      attempts: 0,
-      replyCode: null,
-      replyEnhanced: null,
-      replyText: null,
-      remoteHost: null,
-      nextAttemptAt: createdAt,
-      createdAt,
-      updatedAt: createdAt,
-      purpose: 'forward',
-      mailFrom: message.mailFrom === '' ? null : await reversePath(db, inbox, id, message.mailFrom, now),
-    },
-  ])
-  const expiresAt = isoAfter(now, durationMs(app.config.delivery.give_up_after))
-  await app.queue.put(db, [{ kind: 'delivery', subjectId: id, destination: domainOf(forwardTo), expiresAt }])
+  const mailFrom = message.mailFrom === '' ? null : await reversePath(db, inbox, id, message.mailFrom, now)
+  const copy = { id, messageId: message.id, recipient: forwardTo, purpose: 'forward', mailFrom }
+  await putDeliveries(app, db, [copy], now)
 }
 
 /** Of this delivery alone, so that what comes back tells which it is about. */

@@ -1,15 +1,13 @@
-import { isoAfter } from '../base/clock.ts'
-import { durationMs } from '../config/duration.ts'
 import { domainOf } from '../mail/address.ts'
 import { signDkim } from '../mail/dkim.ts'
-import { insertDeliveries } from '../store/deliveries.ts'
 import type { Db } from '../store/dialect.ts'
 import { findDomain } from '../store/domains.ts'
 import { insertMessage } from '../store/messages.ts'
-import type { DeliveryRow, InboxRow, ThreadRow } from '../store/tables.ts'
+import type { InboxRow, ThreadRow } from '../store/tables.ts'
 import { addMessageToThread, insertThread } from '../store/threads.ts'
 import type { App } from './app.ts'
 import type { StoredAttachment } from './messages.ts'
+import { putDeliveries } from './put-deliveries.ts'
 import { newReversePath } from './reverse-path.ts'
 import type { Addressees } from './send-addressees.ts'
 import type { Body } from './send-body.ts'
@@ -93,37 +91,15 @@ export async function writeOutgoing(
   })
   // Answering marks the thread read; so does having begun it.
   await addMessageToThread(db, thread, { createdAt, isRead: true })
-  const deliveries = addressees.all.map(
-    (recipient): DeliveryRow => ({
-      id: app.ids.next(),
-      messageId: id,
-      recipient,
-      state: 'queued',
-      captured: 0,
-      attempts: 0,
-      replyCode: null,
-      replyEnhanced: null,
-      replyText: null,
-      remoteHost: null,
-      nextAttemptAt: createdAt,
-      createdAt,
-      updatedAt: createdAt,
-      purpose: 'send',
-      // None for the null reverse-path.
-      mailFrom: outgoing.mailFrom === '' ? null : newReversePath(outgoing.mailFrom),
-    }),
-  )
-  await insertDeliveries(db, deliveries)
-  const expiresAt = isoAfter(outgoing.date, durationMs(app.config.delivery.give_up_after))
-  await app.queue.put(
-    db,
-    deliveries.map(delivery => ({
-      kind: 'delivery' as const,
-      subjectId: delivery.id,
-      destination: domainOf(delivery.recipient),
-      expiresAt,
-    })),
-  )
+  const deliveries = addressees.all.map(recipient => ({
+    id: app.ids.next(),
+    messageId: id,
+    recipient,
+    purpose: 'send',
+    // None for the null reverse-path.
+    mailFrom: outgoing.mailFrom === '' ? null : newReversePath(outgoing.mailFrom),
+  }))
+  await putDeliveries(app, db, deliveries, outgoing.date)
   return thread.id
 }
 

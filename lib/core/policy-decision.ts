@@ -5,6 +5,8 @@ export interface Rule {
   readonly id: string
   readonly type: RuleType
   readonly value: string
+  /** Whether a pod key made it: then it lets nobody in whom the wider scopes keep out. */
+  readonly isTenants: boolean
 }
 
 /** What is set in one scope for one direction. */
@@ -64,9 +66,20 @@ export function decide(chain: PolicyChain, correspondent: Correspondent): Decisi
     if (rule) return { isPermitted: false, reason: 'blocked', address, rule }
   }
   if (effectiveMode(chain).mode === 'none') return { isPermitted: true }
-  const values = allowable === null ? [] : valuesMatching(allowable)
-  const isAllowed = rules.some(one => one.type === 'allow' && values.includes(one.value))
+  const isAllowed = allowable !== null && isListed(chain, valuesMatching(allowable))
   if (isAllowed && isProven) return { isPermitted: true }
   const address = allowable ?? addresses[0] ?? ''
   return { isPermitted: false, reason: isAllowed ? 'unauthenticated' : 'not_allowed', address, rule: null }
+}
+
+/** Whether one of the values stands on the list in force; on a tenant's, only where the lists around it have it, too. */
+function isListed(chain: PolicyChain, values: readonly string[]): boolean {
+  const inForce = new Set(rulesInForce(chain))
+  return chain.some((scope, index) =>
+    scope.rules.some(rule => {
+      if (rule.type !== 'allow' || !inForce.has(rule) || !values.includes(rule.value)) return false
+      const around = chain.slice(0, index)
+      return !rule.isTenants || effectiveMode(around).mode === 'none' || isListed(around, values)
+    }),
+  )
 }

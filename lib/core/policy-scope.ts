@@ -70,10 +70,23 @@ export async function readScope(db: Db, scope: PolicyScope): Promise<ScopeRows> 
 /** The chain of one direction that these rows make. */
 export function chainOf({ names, modes, rules }: ScopeRows, direction: PolicyDirection): PolicyChain {
   return names.map(name => ({
-    mode: (modes.find(row => row.scope === name && row.direction === direction)?.mode ??
-      (name === accountScope ? 'none' : 'inherit')) as PolicyMode,
+    mode: modeOf(
+      name,
+      modes.find(row => row.scope === name && row.direction === direction),
+    ),
     rules: rules
       .filter(row => row.scope === name && row.direction === direction)
-      .map(({ id, type, value }) => ({ id, type: type as RuleType, value })),
+      .map(({ id, type, value, isTenants }) => ({
+        id,
+        type: type as RuleType,
+        value,
+        isTenants: isTenants === 1,
+      })),
   }))
+}
+
+/** A tenant's `none` takes nothing away from a list that is set around it later. */
+function modeOf(name: string, row: PolicyModeRow | undefined): PolicyMode {
+  if (!row) return name === accountScope ? 'none' : 'inherit'
+  return row.isTenants === 1 && row.mode === 'none' ? 'inherit' : (row.mode as PolicyMode)
 }

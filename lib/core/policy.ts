@@ -14,7 +14,13 @@ import type {
 import type { Db } from '../store/dialect.ts'
 import { findInbox } from '../store/inboxes.ts'
 import { findPod } from '../store/pods.ts'
-import { deletePolicyRule, findPolicyRule, insertPolicyRule, setPolicyMode } from '../store/policy.ts'
+import {
+  adoptPolicyRule,
+  deletePolicyRule,
+  findPolicyRule,
+  insertPolicyRule,
+  setPolicyMode,
+} from '../store/policy.ts'
 import type { PolicyRuleRow } from '../store/tables.ts'
 import type { App } from './app.ts'
 import { type Caller, reachesInbox, reachesPod } from './caller.ts'
@@ -59,7 +65,9 @@ function presentDirection(
   const own = scopeName(scope)
   const inForce = new Set(rulesInForce(chain).map(rule => rule.id))
   return {
-    mode: chain.at(-1)?.mode ?? 'none',
+    mode: (rows.modes.find(row => row.scope === own && row.direction === direction)?.mode ??
+      chain.at(-1)?.mode ??
+      'none') as PolicyMode,
     effectiveMode: effectiveMode(chain).mode,
     rules: rows.rules.filter(row => row.scope === own && row.direction === direction).map(presentRule),
     inheritedRules: rows.rules.filter(row => row.scope !== own && inForce.has(row.id)).map(presentRule),
@@ -108,6 +116,7 @@ export async function replacePolicy(
       )
       for (const row of before) {
         if (!values.delete(`${row.type} ${row.value}`)) await dropRule(app, db, caller, scope, row)
+        else if (caller.podId === null && row.isTenants === 1) await adoptPolicyRule(db, row.id)
       }
       for (const rule of values.values()) await makeRule(app, db, caller, scope, rows, rule)
     }
@@ -204,9 +213,13 @@ async function applyMode(
     throw new Problem('invalid_request', message, { details: [{ path: '/mode', message }] })
   }
   const chain = chainOf(rows, direction)
-  if (chain.at(-1)?.mode === mode) return
+  const isTenants = caller.podId === null ? 0 : 1
+  const own = rows.modes.find(row => row.scope === scopeName(scope) && row.direction === direction)
+  const before = own?.mode ?? chain.at(-1)?.mode
+  // What the account has set stays the account's when a pod key says the same.
+  if (before === mode && (own?.isTenants ?? 0) <= isTenants) return
   requireModeWithin(caller, chain.slice(0, -1), mode)
-  await setPolicyMode(db, { scope: scopeName(scope), direction, mode })
+  await setPolicyMode(db, { scope: scopeName(scope), direction, mode, isTenants })
   await recordPolicyAudit(app, db, scope, { action: 'mode_changed', direction, mode, keyId: caller.keyId })
 }
 
@@ -227,6 +240,7 @@ async function makeRule(
     type,
     value,
     createdAt: app.clock.now().toISOString(),
+    isTenants: caller.podId === null ? 0 : 1,
   }
   await insertPolicyRule(db, row)
   const told = { direction, type, value, ruleId: row.id, keyId: caller.keyId }

@@ -10,7 +10,9 @@ export async function setPolicyMode(db: Db, row: PolicyModeRow): Promise<void> {
   await db
     .insertInto('policyMode')
     .values(row)
-    .onConflict(conflict => conflict.columns(['scope', 'direction']).doUpdateSet({ mode: row.mode }))
+    .onConflict(conflict =>
+      conflict.columns(['scope', 'direction']).doUpdateSet({ mode: row.mode, isTenants: row.isTenants }),
+    )
     .execute()
 }
 
@@ -41,6 +43,11 @@ export async function findPolicyRule(db: Db, id: string): Promise<PolicyRuleRow 
 
 export async function insertPolicyRule(db: Db, row: PolicyRuleRow): Promise<void> {
   await db.insertInto('policyRule').values(row).execute()
+}
+
+/** Makes a rule of a pod key one of the account. */
+export async function adoptPolicyRule(db: Db, id: string): Promise<void> {
+  await db.updateTable('policyRule').set({ isTenants: 0 }).where('id', '=', id).execute()
 }
 
 export async function deletePolicyRule(db: Db, id: string): Promise<void> {

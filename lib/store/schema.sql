@@ -329,23 +329,26 @@ create table "idempotency" (
 create index "idempotency_createdAt" on "idempotency" ("createdAt");
 
 -- How the sender rules of a scope are applied in a direction. `scope` is 'account', or the id of a pod or an inbox;
--- without a row it is 'none' for the account and 'inherit' elsewhere. mode: none, allowlist or inherit.
+-- without a row it is 'none' for the account and 'inherit' elsewhere. mode: none, allowlist or inherit. `isTenants` 1: a
+-- pod key set it, so it holds only as far as it is narrower than what the wider scopes say, whenever they say it.
 create table "policyMode" (
   "scope" text not null,
   "direction" text not null,
   "mode" text not null,
+  "isTenants" integer not null default 0,
   primary key ("scope", "direction")
 );
 
 -- A sender rule. `value` is an address, a domain, or *.domain, in lower case and A-labels; a message asks for the few
--- values that would match it.
+-- values that would match it. `isTenants` as for modes.
 create table "policyRule" (
   "id" text primary key,
   "scope" text not null,
   "direction" text not null,
   "type" text not null,
   "value" text not null,
-  "createdAt" text not null
+  "createdAt" text not null,
+  "isTenants" integer not null default 0
 );
 create unique index "policyRule_value" on "policyRule" ("scope", "direction", "value", "type");
 

@@ -246,6 +246,7 @@ export interface PolicyModeRow {
   scope: string
   direction: string
   mode: string
+  isTenants: number
 }
 
 export interface PolicyRuleRow {
@@ -255,6 +256,7 @@ export interface PolicyRuleRow {
   type: string
   value: string
   createdAt: string
+  isTenants: number
 }
 
 export interface PolicyAuditRow {

@@ -193,6 +193,35 @@ t.test('a pod key only tightens', async t => {
   t.equal((await podApi.get(`/v1/policy?podId=${other}`)).body.error, 'not_found')
 })
 
+t.test('what a pod key set before is no way around a list that the account sets later', async t => {
+  const { api, podApi, inbox, pod, faults } = await setUp(t)
+  const status = async () => {
+    const { status, body } = await api.send(inbox, letter('bob@far.example'))
+    return status === 200 ? 200 : body.error
+  }
+  const everyone = { type: 'allow', value: '*.example' }
+  for (const mode of ['allowlist', 'none', 'inherit']) {
+    t.equal(
+      (await podApi.call('PUT', '/v1/policy?podId=mine', { outbound: { mode, rules: [everyone] } })).status,
+      200,
+    )
+    t.match((await api.get('/v1/policy?podId=mine')).body.outbound, { mode })
+    t.equal(await status(), 200)
+    const list = { mode: 'allowlist', rules: [{ type: 'allow', value: 'near.example' }] }
+    await api.call('PUT', '/v1/policy', { outbound: list })
+    t.equal(await status(), 'recipient_not_permitted', `the pod's mode was ${mode}`)
+    t.equal((await api.send(inbox, letter('ann@near.example'))).status, 200, 'what both admit')
+    await api.call('PUT', '/v1/policy', { outbound: { mode: 'none', rules: [] } })
+  }
+  // The same, said by the account, is the account's.
+  await api.call('PUT', '/v1/policy', { outbound: { mode: 'allowlist', rules: [] } })
+  await api.call('PUT', `/v1/policy?podId=${pod}`, { outbound: { mode: 'allowlist', rules: [everyone] } })
+  t.equal(await status(), 200)
+  await podApi.call('PUT', '/v1/policy/mode?podId=mine', { mode: 'allowlist', direction: 'outbound' })
+  t.equal(await status(), 200)
+  t.strictSame(faults, [])
+})
+
 t.test('outbound: whom an inbox may write to', async t => {
   const { api, inbox, app, faults } = await setUp(t)
   const boss = (await api.post('/v1/inboxes', { mailboxName: 'boss' })).body.address

@@ -2,15 +2,16 @@ import t from 'tap'
 import { decide, effectiveMode, type ScopePolicy } from '../../lib/core/policy-decision.ts'
 import { isCovered, normalisePolicyValue } from '../../lib/core/policy-value.ts'
 
-/** `none`, `allowlist` or `inherit`, and rules as `+value` and `-value`. */
+/** `none`, `allowlist` or `inherit`, and rules as `+value` and `-value`; `~value` allows, and a pod key made it. */
 function scope(text: string): ScopePolicy {
   const [mode, ...rules] = text.split(' ')
   return {
     mode: mode as ScopePolicy['mode'],
     rules: rules.map(rule => ({
       id: rule,
-      type: rule.startsWith('+') ? 'allow' : 'block',
+      type: rule.startsWith('-') ? 'block' : 'allow',
       value: rule.slice(1),
+      isTenants: rule.startsWith('~'),
     })),
   }
 }
@@ -43,6 +44,13 @@ const table: readonly (readonly [chain: readonly string[], from: string, decisio
   [['allowlist +*.example.net'], bob, 'permitted'],
   [['allowlist +example.net'], bob, 'not_allowed'],
   [['allowlist +bob@mail.example.net'], 'bob+x@mail.example.net', 'not_allowed'],
+  // What a pod key allowed before the account had a list admits nobody whom that list does not.
+  [['allowlist +ann@example.org', 'inherit ~*.example.net'], bob, 'not_allowed'],
+  [['allowlist +ann@example.org', 'allowlist ~*.example.net'], bob, 'not_allowed'],
+  [['allowlist +*.example.net', 'allowlist ~mail.example.net'], bob, 'permitted'],
+  [['none', 'allowlist ~mail.example.net'], bob, 'permitted'],
+  [['allowlist', 'allowlist +mail.example.net', 'allowlist ~mail.example.net'], bob, 'permitted'],
+  [['none', 'allowlist ~ann@example.org', 'allowlist ~mail.example.net'], bob, 'not_allowed'],
   // The narrowest mode that does not inherit is in force.
   [['allowlist', 'inherit', 'none'], bob, 'permitted'],
   [['allowlist', 'none', 'inherit'], bob, 'permitted'],

@@ -7,6 +7,7 @@ import { sendingLimits } from './0005-limits.ts'
 import { drafts } from './0006-drafts.ts'
 import { search } from './0007-search.ts'
 import { eventDelivery } from './0008-event-delivery.ts'
+import { policyMakers } from './0009-policy-makers.ts'
 
 /** All steps, in order. Append; never change one that was released. */
 export const migrations: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   drafts,
   search,
   eventDelivery,
+  policyMakers,
 ]

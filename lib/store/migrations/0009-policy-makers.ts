@@ -1,0 +1,11 @@
+import type { Migration } from '../migrate.ts'
+
+export const policyMakers: Migration = {
+  number: 9,
+  name: 'policy-makers',
+  breaking: true,
+  sql: `
+alter table "policyMode" add column "isTenants" integer not null default 0;
+alter table "policyRule" add column "isTenants" integer not null default 0;
+`,
+}
