@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Db, DialectName } from './dialect.ts'
-import { createGroupCommit } from './group-commit.ts'
+import { type CommitTarget, createGroupCommit } from './group-commit.ts'
 import { migrate } from './migrate.ts'
 import { openPostgres } from './postgres.ts'
 import { openSqliteReader, openSqliteWriter } from './sqlite.ts'
@@ -50,7 +50,16 @@ function sqliteStore(path: string): Store {
   const writer = openSqliteWriter(path)
   const reader = openSqliteReader(path)
   const listeners: (() => void)[] = []
-  const group = createGroupCommit(writer, () => {
+  const target: CommitTarget = {
+    ...writer,
+    exec(statement) {
+      // A reader that sees an older state would keep the log from being taken into the file.
+      if (statement === 'begin immediate') reader.refresh()
+      writer.exec(statement)
+      if (statement === 'commit') reader.refresh()
+    },
+  }
+  const group = createGroupCommit(target, () => {
     for (const listener of listeners) listener()
   })
   return {

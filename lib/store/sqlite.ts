@@ -19,6 +19,8 @@ export interface SqliteWriter extends SqliteReader, CommitTarget {}
 export interface SqliteFollower extends SqliteReader {
   /** Another number than before when anything was committed since, by whatever process. */
   version(): number
+  /** What is read from now on sees what was committed until now. */
+  refresh(): void
 }
 
 /** How long a statement waits for another process (mailboxctl) that is writing. */
@@ -28,14 +30,37 @@ const checkpointPages = 4000
 /** Compiled statements kept for each connection; the product has fewer different ones than this. */
 const statementsKept = 500
 
-/** Opens a connection that sees what is committed. The file must be there. */
+/**
+ * Opens a connection that sees what is committed. The file must be there. All that is read in one turn of the event loop
+ * is read in one transaction, because to lock and unlock the file takes the kernel as long as SQLite takes to find a row;
+ * so another process's commit is seen from the next turn on, and one of this process after `refresh`.
+ */
 export function openSqliteReader(path: string): SqliteFollower {
   const connection = new Database(path, { timeout: busyTimeoutMs, readonly: true })
-  const used = useConnection(connection)
+  const begin = connection.prepare('begin')
+  const commit = connection.prepare('commit')
+  let isReading = false
+  const refresh = () => {
+    if (isReading) commit.run()
+    isReading = false
+  }
+  const used = useConnection(connection, () => {
+    if (isReading) return
+    begin.run()
+    isReading = true
+    setImmediate(refresh)
+  })
   readDirectly(used.db, (sql, values) => used.prepare(sql).all(...values))
-  // It speaks of what other connections commit, and this one commits nothing.
-  const version = connection.prepare('pragma data_version').pluck()
-  return { ...used, version: () => version.get() as number }
+  return {
+    db: used.db,
+    // It speaks of what other connections commit, and this one commits nothing.
+    version: () => (used.prepare('pragma data_version').get() as { data_version: number }).data_version,
+    refresh,
+    close() {
+      refresh()
+      used.close()
+    },
+  }
 }
 
 /**
@@ -67,11 +92,16 @@ export function openSqliteWriter(path: string): SqliteWriter {
 
 const syncFile = promisify(fdatasync)
 
-function useConnection(connection: Connection) {
+/** @param used called before each statement */
+function useConnection(connection: Connection, used: () => void = () => {}) {
   connection.pragma('foreign_keys = on')
   connection.pragma('temp_store = memory')
   connection.pragma('cache_size = -16000')
-  const prepare = statementCache(connection)
+  const statement = statementCache(connection)
+  const prepare = (sql: string) => {
+    used()
+    return statement(sql)
+  }
   const dialect = new SqliteDialect({ database: { prepare, close: () => connection.close() } })
   return { db: new Kysely<Tables>({ dialect }), prepare, close: () => connection.close() }
 }

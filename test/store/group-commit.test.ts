@@ -72,7 +72,10 @@ t.test(
     const alone = group.writeUnsynced(insertPodRow)
     await new Promise(resolve => setImmediate(resolve))
     t.equal(isDone, false, 'it shares the transaction of what must be on the disk')
-    const pods = () => reader.db.selectFrom('pod').select('id').execute()
+    const pods = () => {
+      reader.refresh()
+      return reader.db.selectFrom('pod').select('id').execute()
+    }
     t.equal((await pods()).length, 1, 'and what comes next is not begun before')
     syncs[0]!.resolve()
     await Promise.all([migrated, shared])
