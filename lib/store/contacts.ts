@@ -1,4 +1,4 @@
-import type { Db } from './dialect.ts'
+import { type Db, keptChange } from './dialect.ts'
 
 /** Which of these addresses (lower-case) the inbox is acquainted with. */
 export async function findContacts(db: Db, inboxId: string, addresses: readonly string[]): Promise<string[]> {
@@ -11,19 +11,21 @@ export async function findContacts(db: Db, inboxId: string, addresses: readonly 
   return rows.map(row => row.address)
 }
 
-/** Makes the inbox acquainted with these addresses (at least one, each once). */
+/** Makes the inbox acquainted with these addresses. */
 export async function putContacts(
   db: Db,
   inboxId: string,
   addresses: readonly string[],
   createdAt: string,
 ): Promise<void> {
-  await db
-    .insertInto('contact')
-    .values(addresses.map(address => ({ inboxId, address, createdAt })))
-    .onConflict(conflict => conflict.columns(['inboxId', 'address']).doNothing())
-    .execute()
+  for (const address of addresses) await putContact(db, inboxId, address, createdAt)
 }
+const putContact = keptChange(db =>
+  db
+    .insertInto('contact')
+    .values({ inboxId: '', address: '', createdAt: '' })
+    .onConflict(conflict => conflict.columns(['inboxId', 'address']).doNothing()),
+)
 
 /** Of a deleted inbox, at most `limit`; gives how many. */
 export async function deleteContacts(db: Db, inboxId: string, limit: number): Promise<number> {

@@ -13,30 +13,30 @@ export function dialectOf(db: Db): DialectName {
 
 type Value = string | number
 
-/** Runs a composed query at once. A database in this process has no use for what kysely does about a connection. */
-type DirectRead = (sql: string, values: readonly Value[]) => unknown[]
-const directReads = new WeakMap<Db, DirectRead>()
+/** Runs composed statements at once: a database in this process has no use for what kysely does about a connection. */
+export interface Direct {
+  rows(sql: string, values: readonly unknown[]): unknown[]
+  /** Gives how many rows were changed. */
+  change(sql: string, values: readonly unknown[]): number
+}
+const directs = new WeakMap<Db, Direct>()
 
-/** Has the kept queries on `db` run by `read`. */
-export function readDirectly(db: Db, read: DirectRead): void {
-  directReads.set(db, read)
+/** Has the kept statements on `db` run by `direct`. */
+export function runDirectly(db: Db, direct: Direct): void {
+  directs.set(db, direct)
 }
 
-/** Composes at the first call; gives rows at once where they are read directly. */
-function kept<Row>(
-  build: (db: Db) => Compilable<Row>,
-): (db: Db, values: readonly Value[]) => Row[] | Promise<Row[]> {
-  const queries = new Map<DialectName, CompiledQuery<Row>>()
-  return (db, values) => {
-    const read = directReads.get(db)
-    const dialect = read ? 'sqlite' : dialectOf(db)
-    let query = queries.get(dialect)
+/** Composed at the first call on each kind of database. */
+function composedOnce(build: (db: Db) => Compilable<unknown>): (db: Db) => CompiledQuery<unknown> {
+  const kept = new Map<DialectName, CompiledQuery<unknown>>()
+  return db => {
+    const dialect = directs.has(db) ? 'sqlite' : dialectOf(db)
+    let query = kept.get(dialect)
     if (!query) {
       query = build(db).compile()
-      queries.set(dialect, query)
+      kept.set(dialect, query)
     }
-    if (read) return read(query.sql, values) as Row[]
-    return db.executeQuery<Row>({ ...query, parameters: values }).then(({ rows }) => rows)
+    return query
   }
 }
 
@@ -47,16 +47,26 @@ function kept<Row>(
 export function keptRows<Row>(
   build: (db: Db) => Compilable<Row>,
 ): (db: Db, ...values: Value[]) => Promise<Row[]> {
-  const run = kept(build)
-  return async (db, ...values) => run(db, values)
+  const queryOn = composedOnce(build)
+  return async (db, ...values) => rowsOf<Row>(db, queryOn(db), values)
 }
 
 /** The same for one row. */
 export function keptQuery<Row>(
   build: (db: Db) => Compilable<Row>,
 ): (db: Db, ...values: Value[]) => Promise<Row | undefined> {
-  const run = kept(build)
-  return async (db, ...values) => (await run(db, values))[0]
+  const queryOn = composedOnce(build)
+  return async (db, ...values) => (await rowsOf<Row>(db, queryOn(db), values))[0]
+}
+
+function rowsOf<Row>(
+  db: Db,
+  query: CompiledQuery<unknown>,
+  values: readonly unknown[],
+): Row[] | Promise<Row[]> {
+  const direct = directs.get(db)
+  if (direct) return direct.rows(query.sql, values) as Row[]
+  return db.executeQuery({ ...query, parameters: values }).then(({ rows }) => rows as Row[])
 }
 
 /**
@@ -65,15 +75,21 @@ export function keptQuery<Row>(
  */
 export function keptChange(
   build: (db: Db) => Compilable<unknown>,
-): (db: Db, ...values: (string | number | null)[]) => Promise<number> {
-  const kept = new Map<DialectName, CompiledQuery<unknown>>()
-  return async (db, ...values) => {
-    const dialect = dialectOf(db)
-    const compiled = kept.get(dialect) ?? build(db).compile()
-    kept.set(dialect, compiled)
-    const { numAffectedRows } = await db.executeQuery({ ...compiled, parameters: values })
-    return Number(numAffectedRows ?? 0)
-  }
+): (db: Db, ...values: (Value | null)[]) => Promise<number> {
+  const queryOn = composedOnce(build)
+  return async (db, ...values) => change(db, queryOn(db), values)
+}
+
+/** Runs a composed statement that gives no rows; gives how many it changed. */
+export async function change(
+  db: Db,
+  query: CompiledQuery<unknown>,
+  values: readonly unknown[],
+): Promise<number> {
+  const direct = directs.get(db)
+  if (direct) return direct.change(query.sql, values)
+  const { numAffectedRows } = await db.executeQuery({ ...query, parameters: values })
+  return Number(numAffectedRows ?? 0)
 }
 
 /** What stands between `-- only on <dialect>` and `-- end only` is for that one alone. */

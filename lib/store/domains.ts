@@ -1,5 +1,5 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect.ts'
+import { type Db, keptQuery } from './dialect.ts'
 import { insertRow } from './insert.ts'
 import type { DomainRow, DomainUseRow } from './tables.ts'
 
@@ -8,9 +8,10 @@ export async function insertDomain(db: Db, row: DomainRow): Promise<void> {
 }
 
 /** @param domain lower-case, A-label */
-export async function findDomain(db: Db, domain: string): Promise<DomainRow | undefined> {
-  return db.selectFrom('domain').selectAll().where('domain', '=', domain).executeTakeFirst()
+export function findDomain(db: Db, domain: string): Promise<DomainRow | undefined> {
+  return domainByName(db, domain)
 }
+const domainByName = keptQuery<DomainRow>(db => db.selectFrom('domain').selectAll().where('domain', '=', ''))
 
 export async function findDomainById(db: Db, id: string): Promise<DomainRow | undefined> {
   return db.selectFrom('domain').selectAll().where('id', '=', id).executeTakeFirst()

@@ -1,6 +1,6 @@
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
-import { type Db, keptQuery } from './dialect.ts'
+import { type Db, keptChange, keptQuery } from './dialect.ts'
 import { addToDomainUse } from './domains.ts'
 import { insertRow } from './insert.ts'
 import type { InboxRow } from './tables.ts'
@@ -29,14 +29,12 @@ const inboxById = keptQuery<InboxRow>(db =>
 )
 
 /** @param address lower-case. A deleted inbox is not found. */
-export async function findInboxByAddress(db: Db, address: string): Promise<InboxRow | undefined> {
-  return db
-    .selectFrom('inbox')
-    .selectAll()
-    .where('address', '=', address)
-    .where('deletedAt', 'is', null)
-    .executeTakeFirst()
+export function findInboxByAddress(db: Db, address: string): Promise<InboxRow | undefined> {
+  return inboxByAddress(db, address)
 }
+const inboxByAddress = keptQuery<InboxRow>(db =>
+  db.selectFrom('inbox').selectAll().where('address', '=', '').where('deletedAt', 'is', null),
+)
 
 /** Which of these addresses (lower-case) are inboxes here. */
 export async function filterInboxAddresses(db: Db, addresses: readonly string[]): Promise<string[]> {
@@ -130,14 +128,17 @@ export interface InboxCounts {
 }
 
 export async function addToInbox(db: Db, id: string, added: InboxCounts): Promise<void> {
-  await db
+  const { inbound = 0, outbound = 0, threads = 0, unreadThreads = 0 } = added
+  await countInInbox(db, inbound, outbound, threads, unreadThreads, id)
+}
+const countInInbox = keptChange(db =>
+  db
     .updateTable('inbox')
     .set(eb => ({
-      inboundCount: eb('inboundCount', '+', added.inbound ?? 0),
-      outboundCount: eb('outboundCount', '+', added.outbound ?? 0),
-      threadCount: eb('threadCount', '+', added.threads ?? 0),
-      unreadThreadCount: eb('unreadThreadCount', '+', added.unreadThreads ?? 0),
+      inboundCount: eb('inboundCount', '+', 0),
+      outboundCount: eb('outboundCount', '+', 0),
+      threadCount: eb('threadCount', '+', 0),
+      unreadThreadCount: eb('unreadThreadCount', '+', 0),
     }))
-    .where('id', '=', id)
-    .execute()
-}
+    .where('id', '=', ''),
+)

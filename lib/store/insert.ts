@@ -1,10 +1,10 @@
-import { CompiledQuery, type DialectAdapter, sql } from 'kysely'
-import type { Db } from './dialect.ts'
+import { type CompiledQuery, type DialectAdapter, sql } from 'kysely'
+import { change, type Db } from './dialect.ts'
 import type { Tables } from './tables.ts'
 
 /** An insert as kysely composed it, and the columns in the order of its parameters. */
 interface Composed {
-  readonly sql: string
+  readonly query: CompiledQuery<unknown>
   readonly columns: readonly string[]
 }
 
@@ -26,13 +26,16 @@ export async function insertRow<Name extends keyof Tables>(
   composed.set(adapter, known)
   const insert = known.get(table) ?? compose(db, table, values)
   known.set(table, insert)
-  const parameters = insert.columns.map(column => values[column])
-  await db.executeQuery(CompiledQuery.raw(insert.sql, parameters))
+  await change(
+    db,
+    insert.query,
+    insert.columns.map(column => values[column]),
+  )
 }
 
 function compose(db: Db, table: keyof Tables, values: Readonly<Record<string, unknown>>): Composed {
   const columns = Object.keys(values)
   const names = sql.join(columns.map(column => sql.ref(column)))
   const places = sql.join(columns.map(column => values[column]))
-  return { sql: sql`insert into ${sql.table(table)} (${names}) values (${places})`.compile(db).sql, columns }
+  return { query: sql`insert into ${sql.table(table)} (${names}) values (${places})`.compile(db), columns }
 }

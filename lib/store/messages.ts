@@ -1,5 +1,5 @@
 import type { Listed, Page } from '../model/page.ts'
-import { type Db, keptRows } from './dialect.ts'
+import { type Db, keptQuery, keptRows } from './dialect.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
 import { insertRow } from './insert.ts'
 import { indexMessage } from './search-index.ts'
@@ -12,9 +12,10 @@ export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
   await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
 }
 
-export async function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {
-  return db.selectFrom('message').selectAll().where('id', '=', id).executeTakeFirst()
+export function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {
+  return messageById(db, id)
 }
+const messageById = keptQuery<MessageRow>(db => db.selectFrom('message').selectAll().where('id', '=', ''))
 
 /** Those of these that are there, in no order. */
 export async function listMessagesById(db: Db, ids: readonly string[]): Promise<MessageRow[]> {

@@ -2,7 +2,7 @@ import { closeSync, fdatasync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
-import { type Db, readDirectly } from './dialect.ts'
+import { type Db, runDirectly } from './dialect.ts'
 import type { CommitTarget } from './group-commit.ts'
 import type { Tables } from './tables.ts'
 
@@ -50,7 +50,6 @@ export function openSqliteReader(path: string): SqliteFollower {
     isReading = true
     setImmediate(refresh)
   })
-  readDirectly(used.db, (sql, values) => used.prepare(sql).all(...values))
   return {
     db: used.db,
     // It speaks of what other connections commit, and this one commits nothing.
@@ -103,7 +102,12 @@ function useConnection(connection: Connection, used: () => void = () => {}) {
     return statement(sql)
   }
   const dialect = new SqliteDialect({ database: { prepare, close: () => connection.close() } })
-  return { db: new Kysely<Tables>({ dialect }), prepare, close: () => connection.close() }
+  const db: Db = new Kysely<Tables>({ dialect })
+  runDirectly(db, {
+    rows: (sql, values) => prepare(sql).all(...values),
+    change: (sql, values) => prepare(sql).run(...values).changes,
+  })
+  return { db, prepare, close: () => connection.close() }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect.ts'
+import { type Db, keptChange, keptQuery } from './dialect.ts'
 import { addToInbox } from './inboxes.ts'
 import { insertRow } from './insert.ts'
 import type { ThreadRow } from './tables.ts'
@@ -9,9 +9,10 @@ export async function insertThread(db: Db, row: ThreadRow): Promise<void> {
   await addToInbox(db, row.inboxId, { threads: 1, unreadThreads: row.isRead ? 0 : 1 })
 }
 
-export async function findThread(db: Db, id: string): Promise<ThreadRow | undefined> {
-  return db.selectFrom('thread').selectAll().where('id', '=', id).executeTakeFirst()
+export function findThread(db: Db, id: string): Promise<ThreadRow | undefined> {
+  return threadById(db, id)
 }
+const threadById = keptQuery<ThreadRow>(db => db.selectFrom('thread').selectAll().where('id', '=', ''))
 
 /** Newest message first. */
 export async function listThreads(
@@ -51,13 +52,15 @@ export async function addMessageToThread(
   thread: ThreadRow,
   message: { createdAt: string; isRead: boolean },
 ): Promise<void> {
-  await db
-    .updateTable('thread')
-    .set(eb => ({ messageCount: eb('messageCount', '+', 1), lastMessageAt: message.createdAt }))
-    .where('id', '=', thread.id)
-    .execute()
+  await addNewest(db, 1, message.createdAt, thread.id)
   await setThreadRead(db, thread, message.isRead)
 }
+const addNewest = keptChange(db =>
+  db
+    .updateTable('thread')
+    .set(eb => ({ messageCount: eb('messageCount', '+', 1), lastMessageAt: '' }))
+    .where('id', '=', ''),
+)
 
 export async function setThreadRead(db: Db, thread: ThreadRow, isRead: boolean): Promise<void> {
   if ((thread.isRead === 1) === isRead) return
