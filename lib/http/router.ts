@@ -35,7 +35,7 @@ export interface RouterParts {
 type Handler = RouterMiddleware
 type Params = Readonly<Record<string, string>>
 
-/** The routes of one resource; a request is matched with these alone and not with all sixty. */
+/** The routes of one resource with so many segments; a request is matched with these alone and not with all ninety. */
 interface Resource {
   readonly router: Router
   /** The methods of each path. */
@@ -75,10 +75,11 @@ export function useRoutes(koa: Koa, parts: RouterParts): void {
   })
 }
 
-/** The first segment of a path, or the one after /v1. */
+/** The first segment of a path, or the one after /v1, and how many there are. */
 function resourceOf(path: string): string {
-  const [, first = '', second = ''] = path.split('/', 3)
-  return first === 'v1' ? second : first
+  const segments = path.split('/')
+  const count = segments.at(-1) === '' ? segments.length - 1 : segments.length
+  return `${segments[1] === 'v1' ? segments[2] : segments[1]} ${count}`
 }
 
 function nothingAt(path: string): Problem {
