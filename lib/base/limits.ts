@@ -62,8 +62,6 @@ export const limits = {
   /** Asking an address whether it wants the mail of an inbox: how long the link is good, how soon it may be asked again. */
   forwardConfirmationMs: 7 * 86_400_000,
   forwardCooldownMs: 60_000,
-  /** Such mails of the account within an hour. */
-  forwardConfirmationsPerHour: 10,
   /** Hard bounces in a row after which copies stop. */
   forwardFailures: 3,
   /** How many of an inbox's newest messages are looked at for the copy before this one. */

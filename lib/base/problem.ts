@@ -113,7 +113,7 @@ export const problems = {
   ],
   forward_verification_limit: [
     429,
-    '10 confirmation mails for forwarding were sent within an hour. Wait as long as Retry-After says.',
+    'As many confirmation mails for forwarding were sent within an hour as may be. Wait as long as Retry-After says.',
   ],
   too_many_streams: [429, 'This key has 10 streams of events open already. Close one first.'],
   rate_limit_exceeded: [429, 'Too many requests. Wait as long as Retry-After says.'],

@@ -253,6 +253,14 @@ export const settings = Type.Object(
         description:
           'The most inboxes that are made through the API in a day, UTC (429 inbox_creation_limit above it; 0: no limit).',
       }),
+      forward_confirmations_per_hour: number({
+        default: 10,
+        minimum: 1,
+        maximum: 10_000,
+        unit: 'mails an hour',
+        description:
+          'The most mails an hour that ask an address whether it wants forwarded copies (429 forward_verification_limit above it).',
+      }),
       inbox_is_new_for: duration(['1h', '3650d'], {
         default: '30d',
         description: 'How long cold_recipients_at_first of the plan is in force for an inbox.',

@@ -94,7 +94,7 @@ async function requireTarget(app: App, db: Db, text: string): Promise<string> {
 /** Mails the address a new link; from then on those before it, for this inbox, are not good any more. */
 async function askForConsent(app: App, db: Db, inbox: InboxRow, address: string): Promise<void> {
   const now = app.clock.now()
-  await takeQuestion(db, address, now)
+  await takeQuestion(app, db, address, now)
   const question = {
     id: app.ids.next(),
     inboxId: inbox.id,
@@ -108,7 +108,7 @@ async function askForConsent(app: App, db: Db, inbox: InboxRow, address: string)
 }
 
 /** The questions that were asked count themselves. */
-async function takeQuestion(db: Db, address: string, now: Date): Promise<void> {
+async function takeQuestion(app: App, db: Db, address: string, now: Date): Promise<void> {
   const refuse = (
     code: 'forward_verification_cooldown' | 'forward_verification_limit',
     since: string,
@@ -121,7 +121,8 @@ async function takeQuestion(db: Db, address: string, now: Date): Promise<void> {
   if (asked !== undefined && asked > isoAfter(now, -limits.forwardCooldownMs)) {
     refuse('forward_verification_cooldown', asked, limits.forwardCooldownMs)
   }
-  const within = await listAskedAfter(db, isoAfter(now, -hourMs), limits.forwardConfirmationsPerHour)
-  const oldest = within[limits.forwardConfirmationsPerHour - 1]
+  const places = app.config.limits.forward_confirmations_per_hour
+  const within = await listAskedAfter(db, isoAfter(now, -hourMs), places)
+  const oldest = within[places - 1]
   if (oldest !== undefined) refuse('forward_verification_limit', oldest, hourMs)
 }

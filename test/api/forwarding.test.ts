@@ -290,7 +290,7 @@ t.test('ten mails an hour for the account; two at once do not both take the last
     })
   t.equal((await ask()).status, 200)
   clock.advance(600_000)
-  while (asked < limits.forwardConfirmationsPerHour - 1) t.equal((await ask()).status, 200)
+  while (asked < 9) t.equal((await ask()).status, 200)
   const both = await Promise.all([ask(), ask(), ask()])
   t.strictSame(both.map(one => one.status).sort(), [200, 429, 429])
   const refused = both.find(one => one.status === 429)!
@@ -302,7 +302,7 @@ t.test('ten mails an hour for the account; two at once do not both take the last
     { status: 429 },
     'a creation counts too',
   )
-  t.equal(await count(server, 'forwardConfirmation'), limits.forwardConfirmationsPerHour)
+  t.equal(await count(server, 'forwardConfirmation'), 10)
 
   server = await server.restart()
   t.equal((await ask()).status, 429, 'a restart forgets nothing')
