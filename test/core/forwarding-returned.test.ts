@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { operator } from '../../lib/core/caller.ts'
 import { createInbox, getInbox } from '../../lib/core/inboxes.ts'
 import { addMember } from '../../lib/core/members.ts'
@@ -31,7 +31,8 @@ const dsn = (recipient: string, status: string) =>
     `Reporting-MTA: dns; mx.elsewhere.example\n\nFinal-Recipient: rfc822; ${recipient}\nAction: failed\nStatus: ${status}\nDiagnostic-Code: smtp; 550 ${status} gone`,
   )
 
-t.test('what comes back of a copy is counted, and goes no further', async t => {
+/** An inbox that forwards to a member, and the server of that member. */
+async function setUp(t: Test) {
   const mxPort = await freePort('127.0.0.23')
   const dns = await startDns({
     'elsewhere.example': { MX: [{ priority: 1, exchange: 'mx.elsewhere.example' }] },
@@ -56,7 +57,11 @@ t.test('what comes back of a copy is counted, and goes no further', async t => {
     await dialog.envelope('', mailFrom!.toUpperCase())
     t.equal((await dialog.data(content.replaceAll('\n', '\r\n'))).code, 250)
   }
+  return { app, copies, copy, giveBack, messages, peer, status, dialog }
+}
 
+t.test('what comes back of a copy is counted, and goes no further', async t => {
+  const { copies, copy, giveBack, messages, peer, status } = await setUp(t)
   const first = await copy()
   await giveBack(first.mailFrom, dsn('other@elsewhere.example', '5.1.1'))
   await giveBack((await copy()).mailFrom, dsn(target, '5.7.1'))
@@ -72,4 +77,25 @@ t.test('what comes back of a copy is counted, and goes no further', async t => {
   t.equal(await status(), 'disabled')
   t.equal((await messages()).length, 6, 'none of it is mail of the inbox')
   t.equal(peer.messages.length, 6, 'nor of anybody else')
+})
+
+t.test('who complains of a copy gets no more of them', async t => {
+  const { app, copy, dialog, peer, status } = await setUp(t)
+  const { mailFrom } = await copy()
+  const complain = async (path: string) => {
+    const content = report(
+      'feedback-report',
+      `Feedback-Type: abuse\nVersion: 1\nOriginal-Mail-From: <${path}>`,
+    )
+    await dialog.envelope('fbl@elsewhere.example', 'abuse@ours.example')
+    t.equal((await dialog.data(content.replaceAll('\n', '\r\n'))).code, 250)
+  }
+  await complain(mailFrom!.replace(/(?<==)./, first => (first === 'x' ? 'y' : 'x')))
+  t.equal(await status(), 'active', 'of no copy of ours')
+  await complain(mailFrom!)
+  t.equal(await status(), 'disabled')
+  await copy()
+  t.equal(peer.messages.length, 1)
+  const rows = await app.store.read.selectFrom('suppression').selectAll().execute()
+  t.strictSame(rows, [], 'the address can be written to by who has a reason of their own')
 })
