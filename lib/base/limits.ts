@@ -84,7 +84,7 @@ export const limits = {
   /** The newest messages that match a search: how many are counted and paged through. */
   searchMatches: 100_000,
   /** The same in a search for threads, which has to see of what thread each of them is. */
-  searchThreadMatches: 40_000,
+  searchThreadMatches: 15_000,
   /** Requests that wait for mail: how long, how many at once, and how often one looks without being told. */
   waitSeconds: 30,
   waitSecondsMax: 300,
