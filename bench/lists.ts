@@ -1,6 +1,7 @@
 /**
  * `node bench/lists.ts [MESSAGES]`: the lists of an inbox with a million messages (unless told) over HTTP, beside a bare
- * Koa route that reads the same rows; and what idle clients and waiters cost. The load generator is on the same cores.
+ * Koa route that reads the same rows; and what idle clients and waiters cost. The load generator is on the same cores. It
+ * takes the built daemon (npm run build).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -138,7 +139,7 @@ async function startBare(inboxId: string): Promise<number> {
 async function startDaemon(): Promise<{ port: number; pid: number }> {
   const configPath = join(dir, 'mailboxd.toml')
   writeFileSync(configPath, configText)
-  const child = spawn(process.execPath, [join(root, 'bin/mailboxd.ts'), '--config', configPath], {
+  const child = spawn(join(root, 'bin/mailboxd'), ['--config', configPath], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
   children.push(child)

@@ -40,9 +40,12 @@ export function openSqliteReader(path: string): SqliteFollower {
   const begin = connection.prepare('begin')
   const commit = connection.prepare('commit')
   let isReading = false
+  /** Of the transaction that is open; asked once in it. */
+  let version: number | undefined
   const refresh = () => {
     if (isReading) commit.run()
     isReading = false
+    version = undefined
   }
   const used = useConnection(connection, () => {
     if (isReading) return
@@ -53,7 +56,10 @@ export function openSqliteReader(path: string): SqliteFollower {
   return {
     db: used.db,
     // It speaks of what other connections commit, and this one commits nothing.
-    version: () => (used.prepare('pragma data_version').get() as { data_version: number }).data_version,
+    version() {
+      version ??= (used.prepare('pragma data_version').get() as { data_version: number }).data_version
+      return version
+    },
     refresh,
     close() {
       refresh()
