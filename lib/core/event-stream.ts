@@ -37,7 +37,7 @@ export function createEventStream(app: App): EventStream {
   const places = new Set<Place>()
   const perKey = new Map<string | null, number>()
   let window: EventWindow | undefined
-  let sleep = () => {}
+  let fallAsleep = () => {}
   let isStopped = false
   const turn = takeTurns()
   /** What is under way, and whether it must be done once more. */
@@ -103,7 +103,7 @@ export function createEventStream(app: App): EventStream {
   function wakeUp(): void {
     const timer = setInterval(tick, limits.streamPollMs)
     const offs = [app.bell.onRing(reading), app.revocations.onRing(checking)]
-    sleep = () => {
+    fallAsleep = () => {
       clearInterval(timer)
       for (const off of offs) off()
       window = undefined
@@ -139,7 +139,7 @@ export function createEventStream(app: App): EventStream {
           reader.stop()
           leave()
           count(caller.keyId, -1)
-          if (places.size === 0) sleep()
+          if (places.size === 0) fallAsleep()
         },
       }
       places.add(place)

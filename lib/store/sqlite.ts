@@ -43,7 +43,8 @@ export function openSqliteReader(path: string): SqliteFollower {
   /** Of the transaction that is open; asked once in it. */
   let version: number | undefined
   const refresh = () => {
-    if (isReading) commit.run()
+    // After some faults (I/O) SQLite has ended the transaction itself.
+    if (isReading && connection.inTransaction) commit.run()
     isReading = false
     version = undefined
   }

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { deleteEventsBefore, findLastEventId, insertEvent } from '../../lib/store/events.ts'
@@ -41,6 +42,18 @@ t.test('what another process commits is seen from the next turn on', async t => 
   await other.write(db => deleteEventsBefore(db, '2100-01-01T00:00:00.000Z', 10))
   await nextTurn()
   t.equal(await findLastEventId(store.read), undefined)
+})
+
+t.test('a transaction that SQLite ended itself is no fault, and is followed by another', async t => {
+  const store = await openStore(`${t.testdir({})}/reader.sqlite`, systemClock)
+  t.teardown(() => store.close())
+  await findLastEventId(store.read)
+  await sql`rollback`.execute(store.read)
+  await store.write(db => insertEvent(db, event('01890000-0000-7000-8000-000000000001')))
+  t.equal(await findLastEventId(store.read), '01890000-0000-7000-8000-000000000001')
+  await sql`rollback`.execute(store.read)
+  await nextTurn()
+  t.equal(await findLastEventId(store.read), '01890000-0000-7000-8000-000000000001')
 })
 
 t.test('a reader that is used all the time does not keep the log from being taken into the file', async t => {
