@@ -62,7 +62,13 @@ function filePage(name: string, contentType: string): Page {
     method: 'get',
     path: `/docs/${name}`,
     handle() {
-      read ??= readPackageFile(name).then(body => ({ contentType, body, etag: sha256Hex(body) }))
+      read ??= readPackageFile(name)
+        .then(body => ({ contentType, body, etag: sha256Hex(body) }))
+        .catch(error => {
+          // What failed once (too many open files) may go well the next time.
+          read = undefined
+          throw error
+        })
       return read
     },
   }
