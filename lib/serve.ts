@@ -9,8 +9,8 @@ import { ConfigFault, configFaultExitCode } from './config/fault.ts'
 import { type Config, loadConfig, localConfig } from './config/load.ts'
 import { type Daemon, startDaemon } from './daemon.ts'
 import { CertificateFault } from './smtpd/certificate.ts'
-import { DataDirectoryBusy } from './store/lock.ts'
-import { NewerSchema } from './store/migrate.ts'
+import { DataDirectoryBusy } from './store/dialect/lock.ts'
+import { NewerSchema } from './store/migrations/migrate.ts'
 
 /** Runs mailboxd as this process: arguments, configuration, signals, exit code. Resolves when it has stopped. */
 export async function serve(argv: readonly string[], version: string): Promise<number> {

@@ -1,4 +1,4 @@
-import { deleteMessage, deleteThread } from '../core/deletion.ts'
+import { deleteMessage, deleteThread } from '../core/mailbox/deletion.ts'
 import { type Operation, operation } from './operation.ts'
 
 export const deletionOperations: readonly Operation[] = [

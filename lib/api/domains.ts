@@ -5,7 +5,7 @@ import {
   getDomain,
   listDomains,
   verifyDomain,
-} from '../core/domains.ts'
+} from '../core/domains/domains.ts'
 import { Domain, DomainChange, DomainCreation } from '../model/domain.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'

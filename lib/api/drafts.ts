@@ -1,5 +1,5 @@
-import { sendDraft } from '../core/draft-send.ts'
-import { changeDraft, createDraft, deleteDraft, getDraft, listDrafts } from '../core/drafts.ts'
+import { changeDraft, createDraft, deleteDraft, getDraft, listDrafts } from '../core/drafts/drafts.ts'
+import { sendDraft } from '../core/drafts/send.ts'
 import { Draft, DraftChange } from '../model/draft.ts'
 import { SendResult } from '../model/send.ts'
 import { pageOf, shape } from '../model/shape.ts'

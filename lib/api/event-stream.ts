@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { Problem } from '../base/problem.ts'
-import { prepareFeed } from '../core/event-feed.ts'
+import { prepareFeed } from '../core/events/subscription.ts'
 import { eventNames } from '../model/event.ts'
 import { oneOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'

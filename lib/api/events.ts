@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { listEvents } from '../core/event-list.ts'
-import { listEventDeliveries, redeliverEvent } from '../core/webhook-log.ts'
+import { listEvents } from '../core/events/list.ts'
+import { listEventDeliveries, redeliverEvent } from '../core/webhooks/log.ts'
 import { EventRecord } from '../model/event-record.ts'
 import { shape } from '../model/shape.ts'
 import { Redelivery, WebhookDelivery } from '../model/webhook.ts'

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { changeInbox, createInbox, deleteInbox, getInbox, listInboxes } from '../core/inboxes.ts'
-import { createKey, listKeys, revokeKey } from '../core/keys.ts'
+import { changeInbox, createInbox, deleteInbox, getInbox, listInboxes } from '../core/account/inboxes.ts'
+import { createKey, listKeys, revokeKey } from '../core/account/keys.ts'
 import { ApiKeyCreation, ApiKeyList, ApiKeyWithToken } from '../model/api-key.ts'
 import { Inbox, InboxChange, InboxCreation } from '../model/inbox.ts'
 import { pageOf, shape } from '../model/shape.ts'

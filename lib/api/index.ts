@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { App } from '../core/app.ts'
+import type { App } from '../core/app/app.ts'
 import { deletionOperations } from './deletion.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'

@@ -1,4 +1,4 @@
-import { addMember, listMembers, removeMember } from '../core/members.ts'
+import { addMember, listMembers, removeMember } from '../core/account/members.ts'
 import { Member, MemberCreation } from '../model/member.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'

@@ -1,15 +1,15 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
+import { openMessageAttachment } from '../core/mailbox/attachments.ts'
 import {
   getMessage,
   listInboxMessages,
   listMessageDeliveries,
   listMessages,
-  openMessageAttachment,
-  openRaw,
-} from '../core/messages.ts'
-import { send } from '../core/send.ts'
-import { waitForMessages } from '../core/wait.ts'
+} from '../core/mailbox/messages.ts'
+import { openRaw } from '../core/mailbox/raws.ts'
+import { waitForMessages } from '../core/mailbox/wait.ts'
+import { send } from '../core/outbound/send.ts'
 import { Delivery, Direction, Message } from '../model/message.ts'
 import { SendRequest, SendResult } from '../model/send.ts'
 import { pageOf, shape } from '../model/shape.ts'

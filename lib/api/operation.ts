@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream'
 import type Type from 'typebox'
 import type { TObject, TSchema } from 'typebox'
 import type { ProblemCode } from '../base/problem.ts'
-import type { App } from '../core/app.ts'
-import type { Access, Caller } from '../core/caller.ts'
+import type { App } from '../core/app/app.ts'
+import type { Access, Caller } from '../core/app/caller.ts'
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 

@@ -1,5 +1,5 @@
-import { createKey, listKeys, revokeKey } from '../core/keys.ts'
-import { changePod, createPod, deletePod, getPod, listPods } from '../core/pods.ts'
+import { createKey, listKeys, revokeKey } from '../core/account/keys.ts'
+import { changePod, createPod, deletePod, getPod, listPods } from '../core/account/pods.ts'
 import { ApiKeyCreation, ApiKeyList, ApiKeyWithToken } from '../model/api-key.ts'
 import { Pod, PodChange } from '../model/pod.ts'
 import { pageOf, shape } from '../model/shape.ts'

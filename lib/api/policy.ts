@@ -1,6 +1,12 @@
 import Type from 'typebox'
-import { addPolicyRule, changePolicyMode, deleteRule, getPolicy, replacePolicy } from '../core/policy.ts'
-import { listAudit } from '../core/policy-audit.ts'
+import { listAudit } from '../core/policy/audit.ts'
+import {
+  addPolicyRule,
+  changePolicyMode,
+  deleteRule,
+  getPolicy,
+  replacePolicy,
+} from '../core/policy/rules.ts'
 import {
   Policy,
   PolicyAction,

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { requireHealth } from '../core/health.ts'
+import { requireHealth } from '../core/app/status.ts'
 import { shape } from '../model/shape.ts'
 import { type Operation, openOperation } from './operation.ts'
 

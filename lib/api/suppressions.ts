@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { addSuppression, listSuppressions, removeSuppression } from '../core/suppressions.ts'
+import { addSuppression, listSuppressions, removeSuppression } from '../core/outbound/suppressions.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { Suppression, SuppressionCreation, SuppressionReason } from '../model/suppression.ts'
 import { type Operation, operation } from './operation.ts'

@@ -1,5 +1,11 @@
 import Type from 'typebox'
-import { changeThread, getThread, getThreadMessages, listAllThreads, listThreads } from '../core/threads.ts'
+import {
+  changeThread,
+  getThread,
+  getThreadMessages,
+  listAllThreads,
+  listThreads,
+} from '../core/mailbox/threads.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { Thread, ThreadChange, ThreadMessages } from '../model/thread.ts'
 import { type Operation, operation } from './operation.ts'

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { getMe, getUsage } from '../core/usage.ts'
+import { getMe, getUsage } from '../core/quota/usage.ts'
 import { shape } from '../model/shape.ts'
 import { Me, Usage } from '../model/usage.ts'
 import { type Operation, operation } from './operation.ts'

@@ -1,11 +1,11 @@
+import { testInboxWebhook } from '../core/webhooks/call.ts'
 import {
   deleteAccountWebhook,
   getAccountWebhook,
   rotateAccountSecret,
+  rotateInboxSecret,
   setAccountWebhook,
-} from '../core/account-webhook.ts'
-import { rotateInboxSecret } from '../core/inbox-webhook.ts'
-import { testInboxWebhook } from '../core/webhook-test.ts'
+} from '../core/webhooks/settings.ts'
 import { AccountWebhook, AccountWebhookChange, WebhookSecret, WebhookTest } from '../model/webhook.ts'
 import { type Operation, operation } from './operation.ts'
 

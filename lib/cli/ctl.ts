@@ -1,4 +1,4 @@
-import type { App } from '../core/app.ts'
+import type { App } from '../core/app/app.ts'
 import type { Output } from './output.ts'
 
 /** What every command is given. */

@@ -1,4 +1,4 @@
-import { zoneFile } from '../core/domains.ts'
+import { zoneFile } from '../core/domains/domains.ts'
 import type { Domain, DomainRecord, RecordPurpose } from '../model/domain.ts'
 
 /** What to do about a record that was found but is wrong. */

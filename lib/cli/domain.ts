@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { operator } from '../core/caller.ts'
+import { operator } from '../core/app/caller.ts'
 import {
   approveDomain,
   checkDomainByName,
@@ -9,7 +9,7 @@ import {
   holdDomain,
   listDomains,
   zoneFile,
-} from '../core/domains.ts'
+} from '../core/domains/domains.ts'
 import type { Domain, RecordPurpose } from '../model/domain.ts'
 import type { Ctl } from './ctl.ts'
 import { domainReport } from './domain-report.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { addMember, listMembers, removeMember } from '../core/members.ts'
+import { addMember, listMembers, removeMember } from '../core/account/members.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'

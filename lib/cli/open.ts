@@ -4,8 +4,8 @@ import { systemIds } from '../base/ids.ts'
 import { createLog } from '../base/log.ts'
 import { defaultBaseUrl, parseEndpoint } from '../config/endpoint.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
-import type { App } from '../core/app.ts'
-import { openApp } from '../core/open-app.ts'
+import type { App } from '../core/app/app.ts'
+import { openApp } from '../core/open.ts'
 
 export const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { operator } from '../core/caller.ts'
-import { changePod, createPod, deletePod, getPod, listPods } from '../core/pods.ts'
+import { changePod, createPod, deletePod, getPod, listPods } from '../core/account/pods.ts'
+import { operator } from '../core/app/caller.ts'
 import type { PodChange } from '../model/pod.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'

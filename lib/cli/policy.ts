@@ -1,7 +1,13 @@
 import type { Command } from 'commander'
-import { operator } from '../core/caller.ts'
-import { addPolicyRule, changePolicyMode, deleteRule, getPolicy, type NamedScope } from '../core/policy.ts'
-import { listAudit } from '../core/policy-audit.ts'
+import { operator } from '../core/app/caller.ts'
+import { listAudit } from '../core/policy/audit.ts'
+import {
+  addPolicyRule,
+  changePolicyMode,
+  deleteRule,
+  getPolicy,
+  type NamedScope,
+} from '../core/policy/rules.ts'
 import type { Policy, PolicyDirection, PolicyMode, RuleType } from '../model/policy.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { listQueue } from '../core/status.ts'
+import { listQueue } from '../core/app/status.ts'
 import type { Ctl } from './ctl.ts'
 import { tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'

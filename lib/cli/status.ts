@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { readStatus } from '../core/status.ts'
+import { readStatus } from '../core/app/status.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { addSuppression, listSuppressions, removeSuppression } from '../core/suppressions.ts'
+import { addSuppression, listSuppressions, removeSuppression } from '../core/outbound/suppressions.ts'
 import type { SuppressionReason } from '../model/suppression.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'

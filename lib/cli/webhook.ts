@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
+import { changeInbox, getInboxByName } from '../core/account/inboxes.ts'
+import type { App } from '../core/app/app.ts'
+import { operator } from '../core/app/caller.ts'
+import { testAccountWebhook, testInboxWebhook } from '../core/webhooks/call.ts'
 import {
   deleteAccountWebhook,
   getAccountWebhook,
   rotateAccountSecret,
+  rotateInboxSecret,
   setAccountWebhook,
-} from '../core/account-webhook.ts'
-import type { App } from '../core/app.ts'
-import { operator } from '../core/caller.ts'
-import { rotateInboxSecret } from '../core/inbox-webhook.ts'
-import { changeInbox, getInboxByName } from '../core/inboxes.ts'
-import { testAccountWebhook, testInboxWebhook } from '../core/webhook-test.ts'
+} from '../core/webhooks/settings.ts'
 import type { AccountWebhook } from '../model/webhook.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package-root.ts'
-import type { App } from '../core/app.ts'
-import { operator } from '../core/caller.ts'
-import { createInbox } from '../core/inboxes.ts'
-import { createKey } from '../core/keys.ts'
+import { createInbox } from '../core/account/inboxes.ts'
+import { createKey } from '../core/account/keys.ts'
+import type { App } from '../core/app/app.ts'
+import { operator } from '../core/app/caller.ts'
 
 /** Where a daemon in local mode is reached. */
 export interface LocalEndpoints {

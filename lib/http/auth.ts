@@ -1,6 +1,6 @@
-import type { App } from '../core/app.ts'
-import type { Caller } from '../core/caller.ts'
-import { findCaller } from '../core/keys.ts'
+import { findCaller } from '../core/account/keys.ts'
+import type { App } from '../core/app/app.ts'
+import type { Caller } from '../core/app/caller.ts'
 
 /** The token of an `Authorization: Bearer` header; undefined when there is none of that form. */
 export function bearerToken(header: string | undefined): string | undefined {

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { limits } from '../base/limits.ts'
-import type { EventFeed } from '../core/event-feed.ts'
-import type { EventSink } from '../core/event-reader.ts'
+import type { EventSink } from '../core/app/stream.ts'
+import type { EventFeed } from '../core/events/subscription.ts'
 
 /** Answers with events as they come (Server-Sent Events, HTML Living Standard §9.2) until one side ends it. */
 export async function answerFeed(context: Context, contentType: string, feed: EventFeed): Promise<void> {

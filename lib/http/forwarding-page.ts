@@ -1,12 +1,12 @@
 import { escapeHtml } from '../base/escape-html.ts'
-import type { App } from '../core/app.ts'
+import type { App } from '../core/app/app.ts'
+import { systemAddress } from '../core/domains/usable.ts'
 import {
   confirmForwarding,
   type DeadLink,
   type ForwardQuestion,
   findForwardQuestion,
-} from '../core/forward-confirmation.ts'
-import { systemAddress } from '../core/recipient.ts'
+} from '../core/forwarding/question.ts'
 import type { Page, PageAnswer, PageRequest } from './page.ts'
 import { plainPage } from './plain-page.ts'
 

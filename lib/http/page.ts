@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import type { App } from '../core/app.ts'
+import type { App } from '../core/app/app.ts'
 
 /** Something for browsers, beside the operations: it needs no key and its refusals are pages too, where it has any. */
 export interface Page {

@@ -1,7 +1,7 @@
 import { type Clock, isoAfter } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
-import type { Db } from '../store/dialect.ts'
+import type { Db } from '../store/dialect/dialect.ts'
 import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
 import type { QueueEntryRow } from '../store/tables.ts'

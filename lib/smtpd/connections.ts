@@ -1,5 +1,5 @@
 import type { SMTPServer } from 'smtp-server'
-import { normaliseDomain } from '../mail/address.ts'
+import { normaliseDomain } from '../mail/address/address.ts'
 
 /** A connection of smtp-server. */
 export type Connection = SMTPServer['connections'] extends Set<infer Item> ? Item : never

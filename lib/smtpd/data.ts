@@ -1,8 +1,8 @@
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
-import type { Networked } from '../core/app.ts'
-import { openIntake } from '../core/intake.ts'
-import { receive } from '../core/receive.ts'
-import { Reply } from '../mail/reply.ts'
+import { Reply } from '../base/reply.ts'
+import type { Networked } from '../core/app/app.ts'
+import { receive } from '../core/inbound/receive.ts'
+import { openIntake } from '../core/mailbox/raws.ts'
 import { createLineCheck } from './line-check.ts'
 import { type Session, tlsOf } from './session.ts'
 

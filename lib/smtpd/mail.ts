@@ -1,6 +1,6 @@
 import type { SMTPServerAddress, SMTPServerSession } from 'smtp-server'
-import { parseAddress } from '../mail/address.ts'
-import { Reply } from '../mail/reply.ts'
+import { Reply } from '../base/reply.ts'
+import { parseAddress } from '../mail/address/address.ts'
 
 /** The parameters of the extensions that we advertise (RFC 1870, RFC 6152, RFC 6531). */
 const known = ['SIZE', 'BODY', 'SMTPUTF8']

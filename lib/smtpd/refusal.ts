@@ -1,5 +1,5 @@
 import type { Log } from '../base/log.ts'
-import { Reply } from '../mail/reply.ts'
+import { Reply } from '../base/reply.ts'
 
 /** A reply in the form that smtp-server wants: an error with the three digits beside it. */
 export interface Refusal extends Error {

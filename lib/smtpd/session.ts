@@ -1,7 +1,7 @@
 import type { SMTPServerSession } from 'smtp-server'
 import type { Log } from '../base/log.ts'
-import type { Recipient } from '../core/recipient.ts'
-import type { Reply } from '../mail/reply.ts'
+import type { Reply } from '../base/reply.ts'
+import type { Recipient } from '../core/inbound/recipient.ts'
 
 /** What the door keeps of one connection, from its greeting to its end. */
 export interface Session {

@@ -1,11 +1,11 @@
-import { type Db, keptQuery } from './dialect.ts'
+import { type Db, keptRow } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
 import type { AccountRow } from './tables.ts'
 
 export function findAccount(db: Db): Promise<AccountRow | undefined> {
   return account(db)
 }
-const account = keptQuery<AccountRow>(db => db.selectFrom('account').selectAll())
+const account = keptRow<AccountRow>(db => db.selectFrom('account').selectAll())
 
 export async function insertAccount(db: Db, row: AccountRow): Promise<void> {
   await insertRow(db, 'account', row)

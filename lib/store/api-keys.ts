@@ -1,4 +1,4 @@
-import { type Db, keptQuery } from './dialect.ts'
+import { type Db, keptRow } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
 import type { ApiKeyRow } from './tables.ts'
 
@@ -16,9 +16,7 @@ export async function insertApiKey(db: Db, row: ApiKeyRow): Promise<void> {
 export function findApiKeyByHash(db: Db, tokenHash: string): Promise<ApiKeyRow | undefined> {
   return apiKeyByHash(db, tokenHash)
 }
-const apiKeyByHash = keptQuery<ApiKeyRow>(db =>
-  db.selectFrom('apiKey').selectAll().where('tokenHash', '=', ''),
-)
+const apiKeyByHash = keptRow<ApiKeyRow>(db => db.selectFrom('apiKey').selectAll().where('tokenHash', '=', ''))
 
 export async function findApiKey(db: Db, id: string): Promise<ApiKeyRow | undefined> {
   return db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst()

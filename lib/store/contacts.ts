@@ -1,4 +1,4 @@
-import { type Db, keptChange } from './dialect.ts'
+import { type Db, keptChange } from './dialect/dialect.ts'
 
 /** Which of these addresses (lower-case) the inbox is acquainted with. */
 export async function findContacts(db: Db, inboxId: string, addresses: readonly string[]): Promise<string[]> {

@@ -1,4 +1,4 @@
-import type { Db } from './dialect.ts'
+import type { Db } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
 import type { AttemptRow, DeliveryRow } from './tables.ts'
 

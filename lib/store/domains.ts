@@ -1,5 +1,5 @@
 import type { Listed, Page } from '../model/page.ts'
-import { type Db, keptQuery } from './dialect.ts'
+import { type Db, keptRow } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
 import type { DomainRow, DomainUseRow } from './tables.ts'
 
@@ -11,7 +11,7 @@ export async function insertDomain(db: Db, row: DomainRow): Promise<void> {
 export function findDomain(db: Db, domain: string): Promise<DomainRow | undefined> {
   return domainByName(db, domain)
 }
-const domainByName = keptQuery<DomainRow>(db => db.selectFrom('domain').selectAll().where('domain', '=', ''))
+const domainByName = keptRow<DomainRow>(db => db.selectFrom('domain').selectAll().where('domain', '=', ''))
 
 export async function findDomainById(db: Db, id: string): Promise<DomainRow | undefined> {
   return db.selectFrom('domain').selectAll().where('id', '=', id).executeTakeFirst()

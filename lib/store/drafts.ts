@@ -1,5 +1,5 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect.ts'
+import type { Db } from './dialect/dialect.ts'
 import type { DraftAttachmentRow, DraftRow } from './tables.ts'
 
 export async function insertDraft(db: Db, row: DraftRow): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Db, keptQuery } from './dialect.ts'
+import { type Db, keptRow } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
 import type { EventRow } from './tables.ts'
 import { deleteWebhookDeliveriesOf } from './webhook-deliveries.ts'
@@ -12,7 +12,7 @@ export async function insertEvent(db: Db, row: EventRow): Promise<void> {
 export async function findLastEventId(db: Db): Promise<string | undefined> {
   return (await lastEvent(db))?.id ?? undefined
 }
-const lastEvent = keptQuery<{ id: string | null }>(db =>
+const lastEvent = keptRow<{ id: string | null }>(db =>
   db.selectFrom('event').select(eb => eb.fn.max('id').as('id')),
 )
 
@@ -20,7 +20,7 @@ const lastEvent = keptQuery<{ id: string | null }>(db =>
 export function findEvent(db: Db, id: string): Promise<EventRow | undefined> {
   return eventById(db, id)
 }
-const eventById = keptQuery<EventRow>(db => db.selectFrom('event').selectAll().where('id', '=', ''))
+const eventById = keptRow<EventRow>(db => db.selectFrom('event').selectAll().where('id', '=', ''))
 
 /** Deletes at most `limit` events older than `before`, with what webhooks said of them; gives how many. */
 export async function deleteEventsBefore(db: Db, before: string, limit: number): Promise<number> {

@@ -1,4 +1,4 @@
-import type { Db } from './dialect.ts'
+import type { Db } from './dialect/dialect.ts'
 import type { IdempotencyRow } from './tables.ts'
 
 export async function findIdempotency(

@@ -1,6 +1,6 @@
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
-import { type Db, keptChange, keptQuery } from './dialect.ts'
+import { type Db, keptChange, keptRow } from './dialect/dialect.ts'
 import { addToDomainUse } from './domains.ts'
 import { insertRow } from './insert.ts'
 import type { InboxRow } from './tables.ts'
@@ -24,7 +24,7 @@ async function addInboxes(db: Db, { podId, address }: InboxRow, count: 1 | -1): 
 export function findInbox(db: Db, id: string): Promise<InboxRow | undefined> {
   return inboxById(db, id)
 }
-const inboxById = keptQuery<InboxRow>(db =>
+const inboxById = keptRow<InboxRow>(db =>
   db.selectFrom('inbox').selectAll().where('id', '=', '').where('deletedAt', 'is', null),
 )
 
@@ -32,7 +32,7 @@ const inboxById = keptQuery<InboxRow>(db =>
 export function findInboxByAddress(db: Db, address: string): Promise<InboxRow | undefined> {
   return inboxByAddress(db, address)
 }
-const inboxByAddress = keptQuery<InboxRow>(db =>
+const inboxByAddress = keptRow<InboxRow>(db =>
   db.selectFrom('inbox').selectAll().where('address', '=', '').where('deletedAt', 'is', null),
 )
 

@@ -1,5 +1,5 @@
 import { type CompiledQuery, type DialectAdapter, sql } from 'kysely'
-import { change, type Db } from './dialect.ts'
+import { change, type Db } from './dialect/dialect.ts'
 import type { Tables } from './tables.ts'
 
 /** An insert as kysely composed it, and the columns in the order of its parameters. */

@@ -1,5 +1,5 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect.ts'
+import type { Db } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
 import type { MemberRow } from './tables.ts'
 

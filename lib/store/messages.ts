@@ -1,8 +1,8 @@
 import type { Listed, Page } from '../model/page.ts'
-import { type Db, keptQuery, keptRows } from './dialect.ts'
+import { type Db, keptRow, keptRows } from './dialect/dialect.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
 import { insertRow } from './insert.ts'
-import { indexMessage } from './search-index.ts'
+import { indexMessage } from './search/full-text.ts'
 import type { InboxRow, MessageRow } from './tables.ts'
 
 export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
@@ -15,7 +15,7 @@ export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
 export function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {
   return messageById(db, id)
 }
-const messageById = keptQuery<MessageRow>(db => db.selectFrom('message').selectAll().where('id', '=', ''))
+const messageById = keptRow<MessageRow>(db => db.selectFrom('message').selectAll().where('id', '=', ''))
 
 /** Those of these that are there, in no order. */
 export async function listMessagesById(db: Db, ids: readonly string[]): Promise<MessageRow[]> {

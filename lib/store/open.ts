@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts'
-import type { Db, DialectName } from './dialect.ts'
-import { type CommitTarget, createGroupCommit } from './group-commit.ts'
-import { migrate } from './migrate.ts'
-import { openPostgres } from './postgres.ts'
-import { openSqliteReader, openSqliteWriter } from './sqlite.ts'
+import type { Db, DialectName } from './dialect/dialect.ts'
+import { type CommitTarget, createGroupCommit } from './dialect/group-commit.ts'
+import { openPostgres } from './dialect/postgres.ts'
+import { openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
+import { migrate } from './migrations/migrate.ts'
 
 /** The database. What is read through `read` is committed. */
 export interface Store {

@@ -1,6 +1,6 @@
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
-import type { Db } from './dialect.ts'
+import type { Db } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
 import type { PodRow } from './tables.ts'
 

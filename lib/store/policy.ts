@@ -1,4 +1,4 @@
-import type { Db } from './dialect.ts'
+import type { Db } from './dialect/dialect.ts'
 import type { PolicyModeRow, PolicyRuleRow } from './tables.ts'
 
 /** The modes that were set in these scopes; a scope without a row has its default. */

@@ -1,4 +1,4 @@
-import { type Db, type DialectName, keptChange } from './dialect.ts'
+import { type Db, type DialectName, keptChange } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
 import type { QueueEntryRow } from './tables.ts'
 

@@ -1,5 +1,5 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect.ts'
+import type { Db } from './dialect/dialect.ts'
 import type { SuppressionRow } from './tables.ts'
 
 /** The first of these recipients (lower-case) that is suppressed at `now`. */

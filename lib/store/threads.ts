@@ -1,5 +1,5 @@
 import type { Listed, Page } from '../model/page.ts'
-import { type Db, keptChange, keptQuery } from './dialect.ts'
+import { type Db, keptChange, keptRow } from './dialect/dialect.ts'
 import { addToInbox } from './inboxes.ts'
 import { insertRow } from './insert.ts'
 import type { ThreadRow } from './tables.ts'
@@ -12,7 +12,7 @@ export async function insertThread(db: Db, row: ThreadRow): Promise<void> {
 export function findThread(db: Db, id: string): Promise<ThreadRow | undefined> {
   return threadById(db, id)
 }
-const threadById = keptQuery<ThreadRow>(db => db.selectFrom('thread').selectAll().where('id', '=', ''))
+const threadById = keptRow<ThreadRow>(db => db.selectFrom('thread').selectAll().where('id', '=', ''))
 
 /** Newest message first. */
 export async function listThreads(

@@ -1,4 +1,4 @@
-import type { Db } from './dialect.ts'
+import type { Db } from './dialect/dialect.ts'
 import type { UsageRow } from './tables.ts'
 
 /** Counts `count` more, in the write of what is counted; gives what it comes to. */

@@ -1,4 +1,4 @@
-import { type Db, keptChange, keptQuery } from './dialect.ts'
+import { type Db, keptChange, keptRow } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow } from './tables.ts'
 
@@ -15,7 +15,7 @@ export async function findEndpoint(db: Db, inboxId: string | null): Promise<Endp
   if (row.inboxUrl !== null) return { inboxId, url: row.inboxUrl }
   return row.accountUrl === null ? undefined : { inboxId: null, url: row.accountUrl }
 }
-const endpoints = keptQuery<{ inboxUrl: string | null; accountUrl: string | null }>(db =>
+const endpoints = keptRow<{ inboxUrl: string | null; accountUrl: string | null }>(db =>
   db
     .selectFrom('account')
     .leftJoin('inbox', join => join.on('inbox.id', '=', ''))
@@ -38,10 +38,10 @@ interface WebhookColumns {
   webhookUrl: string | null
   webhookSecret: string | null
 }
-const accountWebhook = keptQuery<WebhookColumns>(db =>
+const accountWebhook = keptRow<WebhookColumns>(db =>
   db.selectFrom('account').select(['webhookUrl', 'webhookSecret']),
 )
-const inboxWebhook = keptQuery<WebhookColumns>(db =>
+const inboxWebhook = keptRow<WebhookColumns>(db =>
   db
     .selectFrom('inbox')
     .select(['webhookUrl', 'webhookSecret'])
@@ -60,7 +60,7 @@ export async function insertWebhookAttempt(db: Db, row: WebhookAttemptRow): Prom
 export function findWebhookDelivery(db: Db, id: string): Promise<WebhookDeliveryRow | undefined> {
   return deliveryById(db, id)
 }
-const deliveryById = keptQuery<WebhookDeliveryRow>(db =>
+const deliveryById = keptRow<WebhookDeliveryRow>(db =>
   db.selectFrom('webhookDelivery').selectAll().where('id', '=', ''),
 )
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { operations } from '../../lib/api/index.ts'
-import { operator } from '../../lib/core/caller.ts'
-import { writeEvent } from '../../lib/core/events.ts'
-import { createKey } from '../../lib/core/keys.ts'
+import { createKey } from '../../lib/core/account/keys.ts'
+import { operator } from '../../lib/core/app/caller.ts'
+import { writeEvent } from '../../lib/core/events/record.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 
 /** Who asks, in the order of the columns below; all ask for the same thing, which is `ours`. */

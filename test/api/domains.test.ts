@@ -1,8 +1,14 @@
 import t, { type Test } from 'tap'
-import { operator } from '../../lib/core/caller.ts'
-import { checkDueDomains } from '../../lib/core/domain-checks.ts'
-import { isDeliveredHere } from '../../lib/core/domain-standing.ts'
-import { approveDomain, deleteDomain, getDomain, holdDomain, listDomains } from '../../lib/core/domains.ts'
+import { operator } from '../../lib/core/app/caller.ts'
+import { checkDueDomains } from '../../lib/core/domains/checks.ts'
+import {
+  approveDomain,
+  deleteDomain,
+  getDomain,
+  holdDomain,
+  listDomains,
+} from '../../lib/core/domains/domains.ts'
+import { isDeliveredHere } from '../../lib/core/domains/usable.ts'
 import type { Domain } from '../../lib/model/domain.ts'
 import { sweep, sweeps } from '../../lib/upkeep.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'

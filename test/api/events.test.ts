@@ -1,5 +1,5 @@
 import t from 'tap'
-import { recordEvent } from '../../lib/core/events.ts'
+import { recordEvent } from '../../lib/core/events/record.ts'
 import { startApi } from '../support/api-app.ts'
 
 t.test('events are listed by scope, inbox, type and cursor', async t => {

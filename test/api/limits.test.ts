@@ -1,7 +1,7 @@
 import t from 'tap'
-import { utcDay } from '../../lib/core/period.ts'
-import { prepareReception } from '../../lib/core/receive.ts'
-import { resolveRecipient } from '../../lib/core/recipient.ts'
+import { prepareReception } from '../../lib/core/inbound/receive.ts'
+import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
+import { utcDay } from '../../lib/core/quota/period.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 
 const letter = (to: string, more = {}) => ({ to, subject: 's', body: 'b', ...more })

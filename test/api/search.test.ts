@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { limits } from '../../lib/base/limits.ts'
-import { operator } from '../../lib/core/caller.ts'
-import { createKey } from '../../lib/core/keys.ts'
+import { createKey } from '../../lib/core/account/keys.ts'
+import { operator } from '../../lib/core/app/caller.ts'
 import { createHttpDoor } from '../../lib/http/server.ts'
 import { apiOf } from '../support/api.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
@@ -111,7 +111,7 @@ t.test('waiting for mail', async t => {
   const id = await inbox('ann')
   const path = `/v1/inboxes/${id}/messages/wait`
   const waiting = (count: number) =>
-    until(`${count} waiters`, () => app.arrivals.count() === count || undefined)
+    until(`${count} waiters`, () => app.waiters.count() === count || undefined)
 
   await t.test('answers at once when it comes, and with nothing when the time is over', async t => {
     await receive('ann', letter('before'))
@@ -121,8 +121,8 @@ t.test('waiting for mail', async t => {
     t.ok(app.clock.monotonicMs() - startedMs >= 1000)
     t.strictSame((await api.get(`${path}?timeout=0`)).body, { data: [] })
     // It does not look by itself now, so only to be told makes it answer.
-    const { watch } = app.arrivals
-    mock.method(app.arrivals, 'watch', (inboxId: string, signal: AbortSignal) => {
+    const { watch } = app.waiters
+    mock.method(app.waiters, 'watch', (inboxId: string, signal: AbortSignal) => {
       const own = watch(inboxId, signal)
       return { ...own, next: () => own.next(limits.waitSecondsMax * 1000) }
     })
@@ -166,7 +166,7 @@ t.test('waiting for mail', async t => {
     await waiting(1)
     socket.destroy()
     await waiting(0)
-    t.equal(app.arrivals.count(), 0)
+    t.equal(app.waiters.count(), 0)
   })
 
   await t.test('hundreds at once; what is left is answered when the server stops', async t => {
@@ -180,6 +180,6 @@ t.test('waiting for mail', async t => {
     await waiting(1)
     await http.stop()
     t.equal((await other).body.error, 'unavailable')
-    t.equal(app.arrivals.count(), 0)
+    t.equal(app.waiters.count(), 0)
   })
 })

@@ -6,10 +6,10 @@ import {
   type SmtpCourier,
   type SmtpCourierOptions,
   type SmtpDelivery,
-} from '../../lib/courier/smtp.ts'
+} from '../../lib/courier/smtp/courier.ts'
 import { type DnsZone, startDns, type TestDns } from '../support/dns.ts'
 import { freePort } from '../support/ports.ts'
-import { type Script, type ScriptedPeer, startPeer } from './scripted-peer.ts'
+import { type Script, type ScriptedPeer, startPeer } from './smtp/scripted-peer.ts'
 
 export const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'] as const
 export const raw = Buffer.from('From: a@here.example\r\nSubject: x\r\n\r\nline\r\n.dot\r\n')

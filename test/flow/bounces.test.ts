@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startPeer } from '../courier/scripted-peer.ts'
+import { startPeer } from '../courier/smtp/scripted-peer.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startDns } from '../support/dns.ts'
 import { startExim } from '../support/exim.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
-import { openAttachment } from '../../lib/mail/parse.ts'
+import { openAttachment } from '../../lib/mail/message/parse.ts'
 import { startDaemon, type TestDaemon } from '../support/daemon.ts'
 import { startDns, type TestDns } from '../support/dns.ts'
 import { createInbox } from '../support/mailbox.ts'

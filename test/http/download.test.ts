@@ -2,8 +2,8 @@ import { request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
-import { prepareReception } from '../../lib/core/receive.ts'
-import { resolveRecipient } from '../../lib/core/recipient.ts'
+import { prepareReception } from '../../lib/core/inbound/receive.ts'
+import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 
 interface Part {

@@ -217,8 +217,8 @@ t.test('a message of 5 MB goes through a file and is byte for byte the same', as
 
 t.test('an inbox that is deleted between RCPT and DATA gets nothing, and the peer is told', async t => {
   const { app, port, inbox, messages } = await openDoor(t)
-  const { deleteInbox } = await import('../../lib/core/inboxes.ts')
-  const { operator } = await import('../../lib/core/caller.ts')
+  const { deleteInbox } = await import('../../lib/core/account/inboxes.ts')
+  const { operator } = await import('../../lib/core/app/caller.ts')
   for (const names of [['ann'], ['bea', 'cat']]) {
     const ids = await Promise.all(names.map(name => inbox(name)))
     const dialog = await greetedDialog(port)

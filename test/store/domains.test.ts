@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import type { Db } from '../../lib/store/dialect.ts'
+import type { Db } from '../../lib/store/dialect/dialect.ts'
 import * as domains from '../../lib/store/domains.ts'
 import { deleteInbox } from '../../lib/store/inboxes.ts'
 import { domains as migration } from '../../lib/store/migrations/0002-domains.ts'

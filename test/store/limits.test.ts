@@ -2,7 +2,7 @@ import { v7 } from 'uuid'
 import { Problem } from '../../lib/base/problem.ts'
 import { deleteContacts, findContacts, putContacts } from '../../lib/store/contacts.ts'
 import { insertDeliveries } from '../../lib/store/deliveries.ts'
-import { migrate } from '../../lib/store/migrate.ts'
+import { migrate } from '../../lib/store/migrations/migrate.ts'
 import type { Store } from '../../lib/store/open.ts'
 import {
   deletePolicy,

@@ -1,5 +1,5 @@
-import type { Networked } from '../../lib/core/app.ts'
-import { deliver } from '../../lib/core/deliver.ts'
+import type { Networked } from '../../lib/core/app/app.ts'
+import { deliver } from '../../lib/core/delivery/deliver.ts'
 
 /** Attempts every delivery that is due once, without the queue's runner. */
 export async function carryAll(app: Networked): Promise<void> {

@@ -1,5 +1,5 @@
-import type { App } from '../../lib/core/app.ts'
-import { composeConfirmationMail } from '../../lib/core/confirmation-mail.ts'
+import type { App } from '../../lib/core/app/app.ts'
+import { composeConfirmationMail } from '../../lib/core/forwarding/question.ts'
 
 /** The link in the newest mail that asks an address, as it would be carried now. */
 export async function mailedLink(app: App, address: string): Promise<string> {

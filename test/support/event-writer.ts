@@ -1,5 +1,5 @@
-import type { App } from '../../lib/core/app.ts'
-import { recordEvent } from '../../lib/core/events.ts'
+import type { App } from '../../lib/core/app/app.ts'
+import { recordEvent } from '../../lib/core/events/record.ts'
 import type { EventName } from '../../lib/model/event.ts'
 
 /** Of which inbox an event is; without one, of the account. */

@@ -1,6 +1,6 @@
 import { v7 } from 'uuid'
 import { insertAccount } from '../../lib/store/account.ts'
-import type { Db } from '../../lib/store/dialect.ts'
+import type { Db } from '../../lib/store/dialect/dialect.ts'
 import { insertInbox } from '../../lib/store/inboxes.ts'
 import { insertMessage } from '../../lib/store/messages.ts'
 import { insertPod } from '../../lib/store/pods.ts'

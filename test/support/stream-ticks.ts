@@ -1,5 +1,5 @@
-import type { App } from '../../lib/core/app.ts'
-import { operator } from '../../lib/core/caller.ts'
+import type { App } from '../../lib/core/app/app.ts'
+import { operator } from '../../lib/core/app/caller.ts'
 
 /** Resolves when all streams that are open now have looked at the clock once more. */
 export function nextTick(app: App): Promise<void> {

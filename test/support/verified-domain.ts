@@ -1,5 +1,5 @@
-import type { App } from '../../lib/core/app.ts'
-import { ensureDomain } from '../../lib/core/domains.ts'
+import type { App } from '../../lib/core/app/app.ts'
+import { ensureDomain } from '../../lib/core/domains/domains.ts'
 
 /** A second domain of the server, as if its records had been published and found. */
 export async function addVerifiedDomain(app: App, domain: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import { recordEvent } from '../../lib/core/events.ts'
-import { createWebhooks, type Webhooks } from '../../lib/core/webhooks.ts'
+import { recordEvent } from '../../lib/core/events/record.ts'
+import { createWebhooks, type Webhooks } from '../../lib/core/webhooks/tell.ts'
 import type { EventName } from '../../lib/model/event.ts'
 import type { Leased } from '../../lib/queue/queue.ts'
 import { listWebhookAttempts, listWebhookDeliveries } from '../../lib/store/webhook-deliveries.ts'

@@ -1,5 +1,5 @@
-import type { Db } from '../dialect.ts'
-import type { Migration } from '../migrate.ts'
+import type { Db } from '../dialect/dialect.ts'
+import type { Migration } from './migration.ts'
 
 export const domains: Migration = {
   number: 2,

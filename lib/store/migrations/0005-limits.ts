@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 /** Acquaintances are filled in from the mail that is there: none of it may count as cold. */
 export const sendingLimits: Migration = {

@@ -1,6 +1,6 @@
-import type { Db } from '../dialect.ts'
-import type { Migration } from '../migrate.ts'
-import { indexMessage } from '../search-index.ts'
+import type { Db } from '../dialect/dialect.ts'
+import { indexMessage } from '../search/full-text.ts'
+import type { Migration } from './migration.ts'
 
 export const search: Migration = {
   number: 7,

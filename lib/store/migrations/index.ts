@@ -1,4 +1,3 @@
-import type { Migration } from '../migrate.ts'
 import { firstMail } from './0001-first-mail.ts'
 import { domains } from './0002-domains.ts'
 import { policy } from './0003-policy.ts'
@@ -8,6 +7,7 @@ import { drafts } from './0006-drafts.ts'
 import { search } from './0007-search.ts'
 import { eventDelivery } from './0008-event-delivery.ts'
 import { policyMakers } from './0009-policy-makers.ts'
+import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
 export const migrations: readonly Migration[] = [

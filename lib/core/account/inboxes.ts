@@ -1,0 +1,225 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isId } from '../../base/ids.ts'
+import { packageRoot } from '../../base/package-root.ts'
+import { Problem } from '../../base/problem.ts'
+import { randomBase36 } from '../../base/secret.ts'
+import { normaliseDomain } from '../../mail/address/address.ts'
+import { singleLine } from '../../mail/header/text.ts'
+import type { Inbox, InboxChange, InboxCreation } from '../../model/inbox.ts'
+import type { Listed, Page } from '../../model/page.ts'
+import { revokeInboxApiKeys } from '../../store/api-keys.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findDomain } from '../../store/domains.ts'
+import * as inboxes from '../../store/inboxes.ts'
+import { findDefaultPod } from '../../store/pods.ts'
+import { deletePolicy } from '../../store/policy.ts'
+import type { InboxRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { type Caller, operator, reachesInbox, reachesPod } from '../app/caller.ts'
+import { findPodByName, getInboxRow, noSuchInbox } from '../app/reach.ts'
+import { isUsable, systemAddress } from '../domains/usable.ts'
+import { changeForwarding } from '../forwarding/settings.ts'
+import { forgetBounce } from '../outbound/suppressions.ts'
+import { takeInboxPlace } from '../quota/plan.ts'
+import { madeSecret, readWebhookUrl, webhookChange } from '../webhooks/settings.ts'
+
+function present(row: InboxRow): Inbox {
+  const { id, podId, address, displayName, webhookUrl, forwardTo, createdAt } = row
+  return {
+    id,
+    podId,
+    address,
+    displayName,
+    webhookUrl,
+    forwardTo,
+    forwardWhen: row.forwardWhen as Inbox['forwardWhen'],
+    forwardStatus: row.forwardStatus as Inbox['forwardStatus'],
+    createdAt,
+  }
+}
+
+/** An inbox by its id or its address (for the operator). @throws Problem `not_found` */
+export async function getInboxByName(app: App, idOrAddress: string): Promise<Inbox> {
+  if (isId(idOrAddress)) return getInbox(app, operator, idOrAddress)
+  const row = await inboxes.findInboxByAddress(app.store.read, idOrAddress.toLowerCase())
+  if (!row) throw noSuchInbox()
+  return present(row)
+}
+
+export async function getInbox(app: App, caller: Caller, id: string): Promise<Inbox> {
+  return present(await getInboxRow(app.store.read, caller, id))
+}
+
+/** @param pod an id or clientId that narrows the list; one that is unknown gives an empty list */
+export async function listInboxes(
+  app: App,
+  caller: Caller,
+  pod: string | undefined,
+  page: Page,
+): Promise<Listed<Inbox>> {
+  const db = app.store.read
+  const named = pod === undefined ? undefined : await findPodByName(db, pod)
+  if (pod !== undefined && (!named || !reachesPod(caller, named.id))) return { rows: [], total: 0 }
+  if (caller.inboxId !== null) {
+    const own = await inboxes.findInbox(db, caller.inboxId)
+    return { rows: own && page.offset === 0 && page.limit > 0 ? [present(own)] : [], total: own ? 1 : 0 }
+  }
+  const { rows, total } = await inboxes.listInboxes(db, { podId: named?.id ?? caller.podId }, page)
+  return { rows: rows.map(present), total }
+}
+
+/**
+ * @throws Problem as `takeInboxPlace`, `readWebhookUrl` and `changeForwarding`; `invalid_mailbox_name`, `invalid_domain`,
+ * `address_taken`; `invalid_pod`, also to a pod key that names another pod
+ */
+export async function createInbox(app: App, caller: Caller, request: InboxCreation): Promise<Inbox> {
+  const name = request.mailboxName === undefined ? undefined : requireMailboxName(request.mailboxName)
+  const domain = normaliseDomain(request.domain ?? app.config.account_domain)
+  const url = readWebhookUrl(app, caller, request.webhookUrl)
+  const made = await app.store.write(async db => {
+    const podId = await podForNewInbox(db, caller, request.podId)
+    const known = domain === undefined ? undefined : await findDomain(db, domain)
+    const isOpen = known && isUsable(app, known) && (known.podId === null || known.podId === podId)
+    if (!isOpen) throw new Problem('invalid_domain')
+    await takeInboxPlace(app, db, caller)
+    const address =
+      name === undefined
+        ? await freeAddress(db, known.domain)
+        : await requireFreeAddress(db, name, known.domain)
+    await forgetBounce(db, address)
+    const row = await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null })
+    const webhook = webhookChange(row, url)
+    if (url) await inboxes.updateInbox(db, row.id, webhook)
+    const forwarding = await changeForwarding(app, db, { ...row, ...webhook }, request)
+    return { ...present(forwarding), ...madeSecret(webhook) }
+  })
+  if (made.forwardStatus === 'pending') app.queue.tell('delivery')
+  return made
+}
+
+/** Writes the row of a new inbox whose address is known to be free. */
+export async function insertInbox(
+  app: App,
+  db: Db,
+  inbox: Pick<InboxRow, 'podId' | 'address' | 'displayName'>,
+): Promise<InboxRow> {
+  const row: InboxRow = {
+    id: app.ids.next(),
+    podId: inbox.podId,
+    address: inbox.address,
+    displayName: inbox.displayName === null ? null : singleLine(inbox.displayName),
+    inboundCount: 0,
+    outboundCount: 0,
+    threadCount: 0,
+    unreadThreadCount: 0,
+    createdAt: app.clock.now().toISOString(),
+    deletedAt: null,
+    purgedAt: null,
+    webhookUrl: null,
+    webhookSecret: null,
+    forwardTo: null,
+    forwardWhen: null,
+    forwardStatus: null,
+    forwardFailures: 0,
+    suspendedAt: null,
+    suspendedReason: null,
+  }
+  await inboxes.insertInbox(db, row)
+  return row
+}
+
+async function podForNewInbox(db: Db, caller: Caller, named: string | undefined): Promise<string> {
+  if (named === undefined) {
+    if (caller.podId !== null) return caller.podId
+    const pod = await findDefaultPod(db)
+    if (!pod) throw new Error('the account has no default pod')
+    return pod.id
+  }
+  const pod = await findPodByName(db, named)
+  // A pod key gets the same answer for a foreign pod and for none: it never learns what else there is.
+  if (!pod || !reachesPod(caller, pod.id)) throw new Problem('invalid_pod')
+  return pod.id
+}
+
+async function requireFreeAddress(db: Db, name: string, domain: string): Promise<string> {
+  const address = `${name}@${domain}`
+  if (isReservedName(name) || (await inboxes.isAddressUsed(db, address))) throw new Problem('address_taken')
+  return address
+}
+
+async function freeAddress(db: Db, domain: string): Promise<string> {
+  // 36^8 names: a second turn is rare, a tenth means that something else is wrong.
+  for (let tried = 0; tried < 10; tried++) {
+    const address = `${randomMailboxName()}@${domain}`
+    if (!(await inboxes.isAddressUsed(db, address))) return address
+  }
+  throw new Error('no free random mailbox name found')
+}
+
+/** @throws Problem `not_found`; as `readWebhookUrl` and `changeForwarding` */
+export async function changeInbox(app: App, caller: Caller, id: string, change: InboxChange): Promise<Inbox> {
+  const url = readWebhookUrl(app, caller, change.webhookUrl)
+  const changed = await app.store.write(async db => {
+    const row = await changeForwarding(app, db, await getInboxRow(db, caller, id), change)
+    const webhook = webhookChange(row, url)
+    const changes: Partial<InboxRow> = { ...webhook }
+    if (change.displayName !== undefined) {
+      changes.displayName = change.displayName === null ? null : singleLine(change.displayName)
+    }
+    if (Object.keys(changes).length > 0) await inboxes.updateInbox(db, row.id, changes)
+    return { ...present({ ...row, ...changes }), ...madeSecret(webhook) }
+  })
+  if (changed.forwardStatus === 'pending') app.queue.tell('delivery')
+  return changed
+}
+
+/**
+ * The address stops receiving and is never given out again; the inbox's keys are revoked.
+ * @throws Problem `not_found`; `forbidden` to a pod key for another pod's inbox (so the specification has it, and not 404)
+ */
+export async function deleteInbox(app: App, caller: Caller, id: string): Promise<void> {
+  await app.store.write(async db => {
+    const row = isId(id) ? await inboxes.findInbox(db, id.toLowerCase()) : undefined
+    if (!row) throw noSuchInbox()
+    if (!reachesInbox(caller, row))
+      throw new Problem('forbidden', "This inbox belongs to another pod than the key's.")
+    // RFC 5321 §4.5.1: the mail of postmaster must always find a place, and no address is ever given out again.
+    if (row.address === systemAddress(app)) {
+      throw new Problem('forbidden', 'This inbox takes the mail of postmaster and abuse and must stay.')
+    }
+    const now = app.clock.now().toISOString()
+    await inboxes.deleteInbox(db, row, now)
+    await revokeInboxApiKeys(db, row.id, now)
+    app.revocations.recorded()
+    await deletePolicy(db, row.id)
+  })
+}
+
+const form = /^[a-z0-9]([a-z0-9._-]{1,28})[a-z0-9]$/
+const randomLength = 8
+
+let reserved: ReadonlySet<string> | undefined
+
+/** The local part of a new inbox, lower-case. @throws Problem `invalid_mailbox_name` */
+export function requireMailboxName(text: string): string {
+  const name = text.toLowerCase()
+  if (!form.test(name) || name.includes('..')) throw new Problem('invalid_mailbox_name')
+  return name
+}
+
+/** Whether the name is one of config/reserved-names.txt, which no inbox gets. */
+export function isReservedName(name: string): boolean {
+  reserved ??= readReservedNames()
+  return reserved.has(name)
+}
+
+function readReservedNames(): ReadonlySet<string> {
+  const lines = readFileSync(join(packageRoot(), 'config', 'reserved-names.txt'), 'utf8').split('\n')
+  return new Set(lines.map(line => line.replace(/#.*/, '').trim().toLowerCase()).filter(line => line !== ''))
+}
+
+/** Eight characters of a-z0-9, without bias. */
+export function randomMailboxName(): string {
+  return randomBase36(randomLength)
+}

@@ -1,0 +1,39 @@
+import { Problem } from '../../base/problem.ts'
+import { normaliseAddress } from '../../mail/address/address.ts'
+import { singleLine } from '../../mail/header/text.ts'
+import type { Member, MemberCreation } from '../../model/member.ts'
+import type { Listed, Page } from '../../model/page.ts'
+import * as members from '../../store/members.ts'
+import type { App } from '../app/app.ts'
+import { requireAddress } from '../outbound/request.ts'
+
+/** In the order of their addresses. */
+export function listMembers(app: App, page: Page): Promise<Listed<Member>> {
+  return members.listMembers(app.store.read, page)
+}
+
+/**
+ * From now on mail can be forwarded to this address without asking it. What it was asked already it must still answer,
+ * or forwardTo be set again.
+ * @throws Problem `invalid_request`, `member_exists`
+ */
+export async function addMember(app: App, request: MemberCreation): Promise<Member> {
+  const name = request.name ?? null
+  const row: Member = {
+    address: requireAddress(request.address, '/address'),
+    name: name === null ? null : singleLine(name),
+    createdAt: app.clock.now().toISOString(),
+  }
+  await app.store.write(async db => {
+    if (await members.findMember(db, row.address)) throw new Problem('member_exists')
+    await members.insertMember(db, row)
+  })
+  return row
+}
+
+/** What is forwarded to the address already goes on. @throws Problem `not_found` */
+export async function removeMember(app: App, address: string): Promise<void> {
+  const known = normaliseAddress(address)
+  const isGone = known !== undefined && (await app.store.write(db => members.deleteMember(db, known)))
+  if (!isGone) throw new Problem('not_found', 'This address is not a member.')
+}

@@ -1,0 +1,50 @@
+import { randomBase62 } from '../../base/secret.ts'
+import { normaliseDomain } from '../../mail/address/address.ts'
+import { findAccount, insertAccount } from '../../store/account.ts'
+import { isAddressUsed } from '../../store/inboxes.ts'
+import { findDefaultPod, insertPod } from '../../store/pods.ts'
+import type { App } from '../app/app.ts'
+import { ensureDomain } from '../domains/domains.ts'
+import { systemAddress } from '../domains/usable.ts'
+import { insertInbox } from './inboxes.ts'
+
+/**
+ * Makes what every installation has, where it is missing: the account, its default pod, its mail domain with a DKIM
+ * key, and the inbox of postmaster and abuse. Gives whether this was the first time.
+ */
+export async function ensureInstallation(app: App): Promise<{ isNew: boolean }> {
+  const domain = normaliseDomain(app.config.account_domain)
+  if (domain === undefined) throw new Error(`account_domain is no domain: ${app.config.account_domain}`)
+  await ensureDomain(app, domain)
+  return app.store.write(async db => {
+    const createdAt = app.clock.now().toISOString()
+    const account = await findAccount(db)
+    if (!account) {
+      const signingSecret = randomBase62(43)
+      await insertAccount(db, {
+        id: app.ids.next(),
+        signingSecret,
+        podCount: 0,
+        inboxCount: 0,
+        createdAt,
+        webhookUrl: null,
+        webhookSecret: null,
+        healthAt: null,
+      })
+      await insertPod(db, {
+        id: app.ids.next(),
+        clientId: null,
+        name: null,
+        isDefault: 1,
+        inboxCount: 0,
+        createdAt,
+      })
+    }
+    const pod = await findDefaultPod(db)
+    const address = systemAddress(app)
+    if (pod && !(await isAddressUsed(db, address))) {
+      await insertInbox(app, db, { podId: pod.id, address, displayName: null })
+    }
+    return { isNew: !account }
+  })
+}

@@ -1,0 +1,56 @@
+import { Problem } from '../../base/problem.ts'
+import { singleLine } from '../../mail/header/text.ts'
+import type { EventName } from '../../model/event.ts'
+import { findInbox, updateInbox } from '../../store/inboxes.ts'
+import type { InboxRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { recordEvent } from '../events/record.ts'
+import { getInboxByName } from './inboxes.ts'
+
+/** Whether an inbox may send; while it is suspended it receives all the same. */
+export type Suspension = Pick<InboxRow, 'id' | 'address' | 'suspendedAt' | 'suspendedReason'>
+
+/** Suspends an inbox; one that is suspended already stays so since when it was, for the new reason. @throws Problem `not_found` */
+export async function suspendInbox(
+  app: App,
+  idOrAddress: string,
+  reason: string | null,
+): Promise<Suspension> {
+  const suspendedReason = reason === null ? null : singleLine(reason)
+  return change(app, idOrAddress, ({ suspendedAt }) => ({
+    suspendedAt: suspendedAt ?? app.clock.now().toISOString(),
+    suspendedReason,
+  }))
+}
+
+/** Lets a suspended inbox send again. @throws Problem `not_found` */
+export async function resumeInbox(app: App, idOrAddress: string): Promise<Suspension> {
+  return change(app, idOrAddress, () => ({ suspendedAt: null, suspendedReason: null }))
+}
+
+type Changes = Pick<Suspension, 'suspendedAt' | 'suspendedReason'>
+
+async function change(
+  app: App,
+  idOrAddress: string,
+  changesOf: (row: InboxRow) => Changes,
+): Promise<Suspension> {
+  const { id } = await getInboxByName(app, idOrAddress)
+  return app.store.write(async db => {
+    const row = await findInbox(db, id)
+    if (!row) throw new Problem('not_found', 'There is no such inbox.')
+    const changes = changesOf(row)
+    await updateInbox(db, id, changes)
+    const event = eventOf(row, changes)
+    if (event) {
+      const subject = { podId: row.podId, inboxId: id, threadId: null, messageId: null }
+      await recordEvent(app, db, event, subject, { reason: changes.suspendedReason })
+    }
+    return { id, address: row.address, ...changes }
+  })
+}
+
+function eventOf(before: Changes, after: Changes): EventName | undefined {
+  if ((before.suspendedAt === null) === (after.suspendedAt === null)) return undefined
+  return after.suspendedAt === null ? 'inbox.reactivated' : 'inbox.suspended'
+}

@@ -1,0 +1,51 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Dns } from '../../base/dns.ts'
+import type { Ids } from '../../base/ids.ts'
+import type { Log } from '../../base/log.ts'
+import type { Disk } from '../../blob/disk.ts'
+import type { Config } from '../../config/load.ts'
+import type { AddressGuard } from '../../courier/address-guard.ts'
+import type { SmtpCourier } from '../../courier/smtp/courier.ts'
+import type { WebhookCourier } from '../../courier/webhook/courier.ts'
+import type { Authenticator } from '../../mail/authentication/authenticator.ts'
+import type { Queue } from '../../queue/queue.ts'
+import type { Store } from '../../store/open.ts'
+import type { Bell } from './bell.ts'
+import type { EventStream, Readers } from './stream.ts'
+import type { Waiters } from './waiters.ts'
+
+/** All that core works with. It is built once (lib/daemon.ts, lib/cli/open.ts); nothing in core has a state of its own. */
+export interface App {
+  readonly config: Config
+  /** Where clients reach the API; the URLs in answers begin with it. */
+  readonly baseUrl: string
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  /** Asking DNS and calling webhooks is all the network that mailboxctl needs too. */
+  readonly dns: Dns
+  readonly webhookCourier: WebhookCourier
+  /** Which addresses webhooks may lead to. */
+  readonly webhookGuard: AddressGuard
+  readonly store: Store
+  readonly disk: Disk
+  readonly queue: Queue
+  /** Requests under way by their Idempotency-Key, so that a repeat waits for the first instead of racing it. */
+  readonly underWay: Map<string, Promise<unknown>>
+  /** Who waits for mail, to be told when it has come. */
+  readonly waiters: Waiters
+  /** Rings when events were recorded. */
+  readonly bell: Bell
+  /** Rings when keys were revoked. */
+  readonly revocations: Bell
+  /** The events, to be told to whoever reads them as they come. */
+  readonly stream: EventStream
+  /** Who reads the stream of events. */
+  readonly readers: Readers
+}
+
+/** What the daemon has besides: the ways for mail. mailboxctl does without them. */
+export interface Networked extends App {
+  readonly courier: SmtpCourier
+  readonly authenticator: Authenticator
+}

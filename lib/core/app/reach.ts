@@ -1,0 +1,62 @@
+import { isId } from '../../base/ids.ts'
+import { Problem } from '../../base/problem.ts'
+import { findAccount } from '../../store/account.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import * as inboxes from '../../store/inboxes.ts'
+import { findInbox } from '../../store/inboxes.ts'
+import * as messages from '../../store/messages.ts'
+import * as pods from '../../store/pods.ts'
+import type { AccountRow, InboxRow, MessageRow, PodRow, ThreadRow } from '../../store/tables.ts'
+import * as threads from '../../store/threads.ts'
+import { type Caller, reachesInbox, reachesPod } from './caller.ts'
+
+export function noSuchInbox(): Problem {
+  return new Problem('not_found', 'There is no such inbox.')
+}
+
+/** The inbox, if it is there and the caller reaches it. @throws Problem `not_found` */
+export async function getInboxRow(db: Db, caller: Caller, id: string): Promise<InboxRow> {
+  const row = isId(id) ? await inboxes.findInbox(db, id.toLowerCase()) : undefined
+  if (!row || !reachesInbox(caller, row)) throw noSuchInbox()
+  return row
+}
+
+/** The pod with this id or, failing that, this clientId. */
+export async function findPodByName(db: Db, idOrClientId: string): Promise<PodRow | undefined> {
+  const byId = isId(idOrClientId) ? await pods.findPod(db, idOrClientId.toLowerCase()) : undefined
+  return byId ?? pods.findPodByClientId(db, idOrClientId)
+}
+
+/** The pod, if the caller reaches it. @throws Problem `not_found` */
+export async function getPodRow(db: Db, caller: Caller, idOrClientId: string): Promise<PodRow> {
+  const row = await findPodByName(db, idOrClientId)
+  if (!row || !reachesPod(caller, row.id)) throw new Problem('not_found', 'There is no such pod.')
+  return row
+}
+
+/** The thread, if it and its inbox are there and the caller reaches them. @throws Problem `not_found` */
+export async function getThreadRow(db: Db, caller: Caller, id: string): Promise<ThreadRow> {
+  const row = isId(id) ? await threads.findThread(db, id.toLowerCase()) : undefined
+  const inbox = row && (await findInbox(db, row.inboxId))
+  if (!row || !inbox || !reachesInbox(caller, inbox))
+    throw new Problem('not_found', 'There is no such thread.')
+  return row
+}
+
+/** The message, if it and its inbox are there and the caller reaches them. @throws Problem `not_found` */
+export async function getMessageRow(db: Db, caller: Caller, id: string): Promise<MessageRow> {
+  const row = isId(id) ? await messages.findMessage(db, id.toLowerCase()) : undefined
+  const inbox = row && (await findInbox(db, row.inboxId))
+  if (!row || !inbox || !reachesInbox(caller, inbox)) throw noSuchMessage()
+  return row
+}
+
+export function noSuchMessage(): Problem {
+  return new Problem('not_found', 'There is no such message.')
+}
+
+export async function getAccountRow(db: Db): Promise<AccountRow> {
+  const row = await findAccount(db)
+  if (!row) throw new Error('there is no account row')
+  return row
+}

@@ -1,0 +1,66 @@
+import { isId } from '../../base/ids.ts'
+import { limits } from '../../base/limits.ts'
+import { hmacBase64url, isEqualSecret } from '../../base/secret.ts'
+import type { ForwardConfirmationRow } from '../../store/tables.ts'
+import type { App } from './app.ts'
+
+/** The URLs that message rows are shown with. The secret is the account's; an URL is good for one hour. */
+export interface UrlSigner {
+  attachmentUrl(messageId: string, index: number, filename: string): string
+  rawUrl(messageId: string): string
+}
+
+export function createUrlSigner(app: App, signingSecret: string): UrlSigner {
+  const base = app.baseUrl
+  const expires = Math.ceil((app.clock.now().getTime() + limits.attachmentUrlMs) / 1000)
+  return {
+    attachmentUrl(messageId, index, filename) {
+      const signature = urlSignature(signingSecret, messageId, index, expires)
+      const name = encodeURIComponent(filename)
+      return `${base}/v1/attachments/${messageId}/${index}/${name}?expires=${expires}&signature=${signature}`
+    },
+    rawUrl: messageId => `${base}/v1/messages/${messageId}/raw`,
+  }
+}
+
+/** Whether a signed URL was made here and is still good. The file name in it is decoration and is not signed. */
+export function isSignedUrl(
+  app: App,
+  signingSecret: string,
+  url: { messageId: string; index: number; expires: string | undefined; signature: string | undefined },
+): boolean {
+  if (url.expires === undefined || url.signature === undefined || !/^\d{1,12}$/.test(url.expires))
+    return false
+  const expires = Number(url.expires)
+  if (expires * 1000 < app.clock.now().getTime()) return false
+  return isEqualSecret(url.signature, urlSignature(signingSecret, url.messageId, url.index, expires))
+}
+
+function urlSignature(secret: string, messageId: string, index: number, expires: number): string {
+  return hmacBase64url(secret, `attachment\n${messageId}\n${index}\n${expires}`)
+}
+
+/** The secret of a confirmation's link: its id and its end in unix seconds, signed with the account's secret. */
+export function formatConfirmationToken(
+  signingSecret: string,
+  { id, expiresAt }: Pick<ForwardConfirmationRow, 'id' | 'expiresAt'>,
+): string {
+  const expires = Math.floor(Date.parse(expiresAt) / 1000)
+  return `${id}.${expires}.${tokenSignature(signingSecret, id, expires)}`
+}
+
+/** The id that a token was made for, unless it is not ours or its time is over. */
+export function readConfirmationToken(
+  signingSecret: string,
+  token: string,
+  now: Date,
+): { readonly id: string } | 'unknown' | 'expired' {
+  const [, id = '', seconds = '', signature = ''] = /^([^.]{36})\.(\d{1,12})\.([\w-]{43})$/.exec(token) ?? []
+  const expires = Number(seconds)
+  if (!isId(id) || !isEqualSecret(signature, tokenSignature(signingSecret, id, expires))) return 'unknown'
+  return expires * 1000 <= now.getTime() ? 'expired' : { id }
+}
+
+function tokenSignature(secret: string, id: string, expires: number): string {
+  return hmacBase64url(secret, `forwarding\n${id}\n${expires}`)
+}

@@ -1,0 +1,69 @@
+import { Problem } from '../../base/problem.ts'
+import { findAccount, noteHealth } from '../../store/account.ts'
+import { countQueueEntries, listQueuedDeliveries } from '../../store/queue-entries.ts'
+import type { App } from './app.ts'
+
+/**
+ * Writes what nobody reads and waits for its fsync, which fails when the disk is full or the database broken. Asked
+ * often, it costs little: what is asked at the same time shares one fsync.
+ * @throws Problem `unavailable`
+ */
+export async function requireHealth(app: App): Promise<void> {
+  try {
+    await app.store.write(db => noteHealth(db, app.clock.now().toISOString()))
+  } catch (error) {
+    app.log.error({ err: error }, 'the database can not be written')
+    throw new Problem('unavailable')
+  }
+}
+
+export interface Status {
+  readonly hostname: string
+  readonly accountDomain: string
+  readonly dataDir: string
+  readonly deliveryMode: string
+  readonly pods: number
+  readonly inboxes: number
+  readonly queue: { readonly all: number; readonly leased: number; readonly held: number }
+}
+
+/** What the operator sees first. */
+export async function readStatus(app: App): Promise<Status> {
+  const account = await findAccount(app.store.read)
+  return {
+    hostname: app.config.hostname,
+    accountDomain: app.config.account_domain,
+    dataDir: app.config.data_dir,
+    deliveryMode: app.config.delivery.mode,
+    pods: account?.podCount ?? 0,
+    inboxes: account?.inboxCount ?? 0,
+    queue: await countQueueEntries(app.store.read),
+  }
+}
+
+/** One line of the queue as the operator sees it. */
+export interface QueueLine {
+  readonly deliveryId: string
+  readonly messageId: string
+  readonly recipient: string
+  readonly state: 'waiting' | 'under way' | 'held'
+  readonly attempts: number
+  readonly nextAttemptAt: string
+  readonly givenUpAt: string
+  readonly lastReply: string | null
+}
+
+/** The deliveries that are queued, the next due first. */
+export async function listQueue(app: App, limit: number): Promise<QueueLine[]> {
+  const rows = await listQueuedDeliveries(app.store.read, limit)
+  return rows.map(row => ({
+    deliveryId: row.subjectId,
+    messageId: row.messageId,
+    recipient: row.recipient,
+    state: row.state === 'held' ? 'held' : row.leasedBy === null ? 'waiting' : 'under way',
+    attempts: row.attempts,
+    nextAttemptAt: row.dueAt,
+    givenUpAt: row.expiresAt,
+    lastReply: row.replyText,
+  }))
+}

@@ -1,0 +1,94 @@
+import type { EventRow } from '../../store/tables.ts'
+import type { Caller } from './caller.ts'
+/** What a reader of the stream chooses events by. */
+export interface EventScope {
+  readonly type: string
+  readonly podId: string | null
+  readonly inboxId: string | null
+}
+
+/** Who reads the stream of events in this process just now. */
+export interface Readers {
+  /** Someone who takes the events for which `takes` is true; gives the function that takes the reader away. */
+  add(takes: (event: EventScope) => boolean): () => void
+  /** Whether anybody would get this event. */
+  has(event: EventScope): boolean
+}
+
+export function createReaders(): Readers {
+  const all = new Set<(event: EventScope) => boolean>()
+  return {
+    add(takes) {
+      // A function of its own, so that one that is added twice is there twice.
+      const reader = (event: EventScope) => takes(event)
+      all.add(reader)
+      return () => all.delete(reader)
+    },
+    has(event) {
+      for (const takes of all) if (takes(event)) return true
+      return false
+    },
+  }
+}
+
+/** Which events a reader takes; null is all that its key reaches. */
+export interface Subscription {
+  readonly inboxIds: ReadonlySet<string> | null
+  readonly types: ReadonlySet<string> | null
+  /** The id after which it begins. */
+  readonly after: string
+}
+
+/** Why the server ends a stream. */
+export type StreamEnd = 'revoked' | 'slow' | 'stopping' | 'fault'
+
+/** Where a reader's events go: a connection. */
+export interface EventSink {
+  /** `body` is shared with other readers. */
+  write(event: EventRow, body: Buffer): void
+  /** Whether so much waits to go out that nothing more is to be written. */
+  isFull(): boolean
+  /** Resolves when it is not full any more; never, once it was closed. */
+  drained(): Promise<void>
+  /** Called about once a second, for what is to be said now and then. */
+  tick(nowMs: number): void
+  /** Closes the connection. */
+  end(why: StreamEnd): void
+}
+
+/** A connection that is told events: all that its subscriptions take together, each once, in order. */
+export interface EventReader {
+  readonly caller: Caller
+  readonly isSubscribed: boolean
+  /** One that it has already, from as early on, changes nothing. Gives false when it has as many as there may be. */
+  add(subscription: Subscription): boolean
+  /**
+   * Takes these inboxes out of the subscriptions; null ends all of them.
+   * @returns false, with nothing done, when a subscription names no inboxes and so takes them all
+   */
+  remove(inboxIds: ReadonlySet<string> | null): boolean
+  takes(event: EventScope): boolean
+  /** There may be more in the window. */
+  wake(): void
+  /** Milliseconds since it waits for its connection to take what was written; 0 when it does not wait. */
+  stalledMs(): number
+  /** It reads no more. */
+  stop(): void
+}
+
+/**
+ * The events of this installation as they come. They are read from the table once and made into text once, for all
+ * readers; a reader that begins earlier, or comes not along, reads the table by itself until it has caught up. So
+ * nothing is kept for a reader, and none misses one or gets one twice.
+ */
+export interface EventStream {
+  /**
+   * Takes a place for a connection, until `close` is called.
+   * @throws Problem `too_many_streams`; `unavailable` when all places are taken or the server is stopping
+   */
+  open(caller: Caller, sink: EventSink): { readonly reader: EventReader; close(): void }
+  /** @throws Problem `unavailable` as `open` */
+  requirePlace(): void
+  /** Ends all streams. */
+  stop(): void
+}

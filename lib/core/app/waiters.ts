@@ -1,0 +1,57 @@
+/** Someone who waits for mail in one inbox. */
+export interface Watch {
+  /** Resolves when mail has come since the last call, or after `ms`. */
+  next(ms: number): Promise<void>
+  end(): void
+}
+
+/** Tells who waits in this process that mail has come, after it was committed. What other processes receive is not told. */
+export interface Waiters {
+  tell(inboxIds: Iterable<string>): void
+  /** `signal`, too, makes `next` resolve. */
+  watch(inboxId: string, signal: AbortSignal): Watch
+  /** How many wait. */
+  count(): number
+}
+
+export function createWaiters(): Waiters {
+  const bells = new Map<string, Set<() => void>>()
+  let count = 0
+  return {
+    tell(inboxIds) {
+      for (const id of inboxIds) for (const ring of bells.get(id) ?? []) ring()
+    },
+    watch(inboxId, signal) {
+      let hasRung = false
+      let wake: (() => void) | undefined
+      const ring = () => {
+        hasRung = true
+        wake?.()
+      }
+      const own = bells.get(inboxId) ?? new Set()
+      bells.set(inboxId, own.add(ring))
+      count++
+      signal.addEventListener('abort', ring)
+      return {
+        async next(ms) {
+          if (!hasRung) {
+            const { promise, resolve } = Promise.withResolvers<void>()
+            const timer = setTimeout(resolve, ms)
+            wake = resolve
+            await promise
+            clearTimeout(timer)
+          }
+          hasRung = false
+          wake = undefined
+        },
+        end() {
+          signal.removeEventListener('abort', ring)
+          own.delete(ring)
+          if (own.size === 0) bells.delete(inboxId)
+          count--
+        },
+      }
+    },
+    count: () => count,
+  }
+}

@@ -1,0 +1,134 @@
+import { Reply } from '../../base/reply.ts'
+import type { Outcome } from '../../courier/outcome.ts'
+import { domainOf } from '../../mail/address/address.ts'
+import { type Leased, LeaseLost } from '../../queue/queue.ts'
+import { findDelivery } from '../../store/deliveries.ts'
+import { findMessage } from '../../store/messages.ts'
+import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import type { Networked } from '../app/app.ts'
+import { isDeliveredHere } from '../domains/usable.ts'
+import { prepareReception } from '../inbound/receive.ts'
+import { resolveRecipient } from '../inbound/recipient.ts'
+import { cargoOf, findContent } from './cargo.ts'
+import { type Ended, record } from './record.ts'
+
+/** Carries one delivery once and records how it went, in one write. */
+export async function deliver(app: Networked, entry: Leased): Promise<void> {
+  const delivery = await findDelivery(app.store.read, entry.subjectId)
+  const message = delivery && (await findMessage(app.store.read, delivery.messageId))
+  if (!delivery || !message) {
+    // The message was deleted while it was queued.
+    await app.store.write(db => app.queue.done(db, entry))
+    return
+  }
+  let ended = await attempt(app, entry, delivery, message)
+  const write = () => app.store.write(db => record(app, db, entry, delivery, message, ended))
+  try {
+    await write().catch(error => {
+      // The inbox here was deleted since the attempt found it.
+      if (!(error instanceof Reply)) throw error
+      ended = { outcome: refusalOf(error, ended.outcome) }
+      return write()
+    })
+  } catch (error) {
+    if (!(error instanceof LeaseLost)) throw error
+    app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
+    return
+  }
+  if (ended.inboxId !== undefined) app.waiters.tell([ended.inboxId])
+  const { outcome } = ended
+  app.log.info(
+    {
+      deliveryId: delivery.id,
+      messageId: message.id,
+      recipient: delivery.recipient,
+      attempts: entry.attempts,
+      result: outcome.result,
+      code: outcome.code,
+      text: outcome.text,
+      host: outcome.host,
+      tls: outcome.tls,
+      durationMs: Math.round(outcome.durationMs),
+    },
+    ended.captured ? 'delivery captured' : 'delivery attempted',
+  )
+}
+
+export async function attempt(
+  app: Networked,
+  entry: Leased,
+  delivery: DeliveryRow,
+  message: MessageRow,
+): Promise<Ended> {
+  if (entry.expiresAt <= app.clock.now().toISOString()) {
+    const said = delivery.replyText ? `; the last answer was: ${delivery.replyText}` : ''
+    const text = `given up after ${app.config.delivery.give_up_after}${said}`
+    return { outcome: { result: 'permanent', enhanced: '4.4.7', text, durationMs: 0 } }
+  }
+  const domain = domainOf(delivery.recipient)
+  const isCopy = delivery.purpose === 'forward'
+  if (!isCopy && (await isDeliveredHere(app, delivery.recipient))) return deliverHere(app, delivery, message)
+  const cargo = await cargoOf(app, delivery, message)
+  if ('refusal' in cargo) return { outcome: { result: 'permanent', text: cargo.refusal, durationMs: 0 } }
+  if (app.config.delivery.mode === 'capture') {
+    const text = 'captured: this server keeps mail to other domains (delivery.mode = "capture")'
+    return { captured: true, outcome: { result: 'delivered', text, durationMs: 0 } }
+  }
+  const outcome = await app.courier.carry(
+    {
+      id: delivery.id,
+      // Its own, so that what comes back tells which delivery it is about.
+      mailFrom: delivery.mailFrom ?? message.mailFrom,
+      rcptTo: delivery.recipient,
+      domain,
+      sizeBytes: cargo.sizeBytes,
+      is8Bit: cargo.is8Bit,
+    },
+    cargo.raw,
+  )
+  return { outcome }
+}
+
+/**
+ * To an inbox of ours: through the same reception as mail from the network, without the network. Nothing of it can come
+ * back later, so its Return-Path is the address of the inbox that sends: whoever reads it there, or answers it by a
+ * program (RFC 5230 §4.5), sees whom it is from.
+ */
+async function deliverHere(app: Networked, delivery: DeliveryRow, message: MessageRow): Promise<Ended> {
+  const started = app.clock.monotonicMs()
+  const outcome: Outcome = {
+    result: 'delivered',
+    code: 250,
+    enhanced: '2.0.0',
+    text: 'delivered to an inbox here',
+    host: app.config.hostname,
+    durationMs: 0,
+  }
+  const ended = (given: Outcome) => ({ ...given, durationMs: app.clock.monotonicMs() - started })
+  try {
+    const recipient = await resolveRecipient(app, delivery.recipient)
+    const content = await findContent(app, message)
+    if (!content) throw new Error(`message ${message.id} has nothing to be delivered`)
+    const reception = await prepareReception(
+      app,
+      {
+        sessionId: delivery.id,
+        mailFrom: message.mailFrom,
+        recipients: [recipient],
+        content,
+        ...(message.rawId === null ? {} : { rawId: message.rawId }),
+        peer: { kind: 'local' },
+      },
+      undefined,
+    )
+    return { outcome: ended(outcome), write: reception.write, inboxId: recipient.inboxId }
+  } catch (error) {
+    if (!(error instanceof Reply)) throw error
+    return { outcome: ended(refusalOf(error, outcome)) }
+  }
+}
+
+/** The outcome when our own reception refuses. */
+function refusalOf({ code, enhanced, text }: Reply, outcome: Outcome): Outcome {
+  return { ...outcome, result: code >= 500 ? 'permanent' : 'transient', code, enhanced, text }
+}

@@ -1,0 +1,98 @@
+import type { Outcome } from '../../courier/outcome.ts'
+import type { EventName } from '../../model/event.ts'
+import { type Leased, LeaseLost } from '../../queue/queue.ts'
+import { findDelivery, insertAttempt, updateDelivery } from '../../store/deliveries.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import type { Networked } from '../app/app.ts'
+import { recordEvent } from '../events/record.ts'
+import { noteForwardOutcome } from '../forwarding/outcome.ts'
+import { eventSubject, settle } from '../outbound/settle.ts'
+import { suppressBounced } from '../outbound/suppressions.ts'
+
+/** One attempt's end, with what else belongs into the write that records it. */
+export interface Ended {
+  readonly outcome: Outcome
+  readonly captured?: boolean
+  /** A local delivery: the rows of the message as the other inbox gets it. */
+  readonly write?: (db: Db) => Promise<unknown>
+  /** The inbox here that it was for. */
+  readonly inboxId?: string
+}
+
+/** The one write at the end of an attempt: attempt, delivery, message, event, queue. */
+export async function record(
+  app: Networked,
+  db: Db,
+  entry: Leased,
+  delivery: DeliveryRow,
+  message: MessageRow,
+  { outcome, captured, write }: Ended,
+): Promise<void> {
+  // The message was deleted while this was under way, and the queue entry with it.
+  if (!(await findDelivery(db, delivery.id))) throw new LeaseLost()
+  const now = app.clock.now().toISOString()
+  await write?.(db)
+  await insertAttempt(db, {
+    id: app.ids.next(),
+    deliveryId: delivery.id,
+    result: outcome.result,
+    replyCode: outcome.code ?? null,
+    replyEnhanced: outcome.enhanced ?? null,
+    replyText: outcome.text,
+    remoteHost: outcome.host ?? null,
+    remoteAddress: outcome.address ?? null,
+    tls: outcome.tls ?? null,
+    durationMs: Math.round(outcome.durationMs),
+    createdAt: now,
+  })
+  const isTransient = outcome.result === 'transient'
+  const nextAttemptAt = isTransient ? await app.queue.later(db, entry) : null
+  if (!isTransient) await app.queue.done(db, entry)
+  const state = { delivered: 'delivered', transient: 'deferred', permanent: 'failed' }[outcome.result]
+  await updateDelivery(db, delivery.id, {
+    state,
+    captured: captured ? 1 : 0,
+    attempts: entry.attempts,
+    replyCode: outcome.code ?? null,
+    replyEnhanced: outcome.enhanced ?? null,
+    replyText: outcome.text,
+    remoteHost: outcome.host ?? null,
+    nextAttemptAt,
+    updatedAt: now,
+  })
+  // A copy is of an inbound message, of which all is told already.
+  if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
+  await suppressBounced(app, db, delivery, outcome)
+  await announce(app, db, message, { ...delivery, state }, delivery.state, outcome)
+  if (!isTransient) await settle(app, db, message)
+}
+
+/**
+ * Bounced: a server said that it will not take the message for this recipient. Failed: we gave up without such a word,
+ * or could not try (no answer until the end, no mail server).
+ */
+function eventOf(state: DeliveryRow['state'], outcome: Outcome): EventName {
+  if (state === 'delivered') return 'message.delivered'
+  if (state === 'deferred') return 'message.deferred'
+  return outcome.code === undefined ? 'message.failed' : 'message.bounced'
+}
+
+/** Tells what became of one recipient; a deferral is told the first time only. */
+async function announce(
+  app: Networked,
+  db: Db,
+  message: MessageRow,
+  delivery: DeliveryRow,
+  before: string,
+  outcome: Outcome,
+) {
+  const type = eventOf(delivery.state, outcome)
+  if (type === 'message.deferred' && before === 'deferred') return
+  const said = { status: outcome.enhanced ?? null, diagnostic: outcome.text }
+  await recordEvent(app, db, type, await eventSubject(db, message), {
+    deliveryId: delivery.id,
+    recipient: delivery.recipient,
+    ...(type === 'message.delivered' ? {} : said),
+  })
+}

@@ -1,0 +1,107 @@
+import { isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import { checkDomain } from '../../mail/domain/check.ts'
+import { type RecordPurpose, recordPurposes } from '../../model/domain.ts'
+import { findDomainById, listDueDomains, updateDomain } from '../../store/domains.ts'
+import type { DomainRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { recordEvent } from '../events/record.ts'
+import { changesAfterCheck } from './outcome.ts'
+
+/** How much longer than its check a domain is shown as being checked, should the process end within it. */
+const markMs = limits.domainCheckMs + 2_000
+
+/**
+ * Asks DNS for the records of a domain and writes down what that makes of it, with its event.
+ * @param isAsked by somebody, who may have published the records now: the gaps between checks begin anew
+ * @throws Problem `not_found` when it is gone, `domain_under_review`
+ */
+export async function runDomainCheck(
+  app: App,
+  id: string,
+  isAsked: boolean,
+): Promise<{ row: DomainRow; unanswered: RecordPurpose[] }> {
+  const started = app.clock.now()
+  const startedAt = started.toISOString()
+  const row = await app.store.write(async db => {
+    const found = await requireCheckable(await findDomainById(db, id))
+    // The next time is set before the network is touched: a check that can't end must not be repeated at once.
+    const isPast = found.nextCheckAt !== null && found.nextCheckAt <= startedAt
+    const marks = {
+      checkingUntil: isoAfter(started, markMs),
+      ...(isPast ? { nextCheckAt: isoAfter(started, limits.domainCheckFirstMs) } : {}),
+      ...(isAsked && found.status !== 'verified' ? { checkingSince: startedAt } : {}),
+    }
+    await updateDomain(db, id, marks)
+    return found
+  })
+  const findings = await checkDomain(namesOf(app, row), {
+    dns: app.dns,
+    clock: app.clock,
+    sources: sourcesOf(app),
+  })
+  const { before, after } = await app.store.write(async db => {
+    const before = await requireCheckable(await findDomainById(db, id))
+    const changes = changesAfterCheck(before, findings, {
+      startedAt,
+      now: app.clock.now(),
+      hostname: app.config.hostname,
+    })
+    const after = { ...before, ...changes }
+    await updateDomain(db, id, changes)
+    if (after.status !== before.status) await announce(app, db, after)
+    return { before, after }
+  })
+  if (after.status !== before.status) {
+    const { domain, status } = after
+    app.log[status === 'failed' ? 'warn' : 'info']({ domain, status, ...findings }, 'domain status changed')
+  }
+  const unanswered = recordPurposes.filter(purpose => findings.records[purpose] === undefined)
+  return { row: after, unanswered }
+}
+
+async function announce(app: App, db: Parameters<typeof recordEvent>[1], row: DomainRow): Promise<void> {
+  const type = row.status === 'verified' ? 'domain.verified' : 'domain.failed'
+  const subject = { podId: row.podId, inboxId: null, threadId: null, messageId: null }
+  await recordEvent(app, db, type, subject, {
+    domainId: row.id,
+    domain: row.domain,
+    records: JSON.parse(row.recordStatuses),
+  })
+}
+
+async function requireCheckable(row: DomainRow | undefined): Promise<DomainRow> {
+  if (!row) throw new Problem('not_found', 'There is no such domain.')
+  if (row.status === 'under_review') throw new Problem('domain_under_review')
+  return row
+}
+
+/** What the records of a domain are made of. */
+export function namesOf(app: App, row: DomainRow) {
+  const { domain, selector, dkimPublicKey } = row
+  return { domain, hostname: app.config.hostname, selector, publicKeyBase64: dkimPublicKey }
+}
+
+function sourcesOf({ config: { delivery } }: App) {
+  const { source_address: source, ipv6: useIpv6 } = delivery
+  const isIpv6 = source?.includes(':') ?? false
+  return { ipv4: isIpv6 ? undefined : source, ipv6: isIpv6 ? source : undefined, useIpv6 }
+}
+
+/** Checks some of the domains whose time has come; gives how many. */
+export async function checkDueDomains(app: App): Promise<number> {
+  const now = app.clock.now().toISOString()
+  const due = await listDueDomains(app.store.read, now, limits.domainChecksAtOnce)
+  await Promise.all(
+    due.map(async ({ id, domain }) => {
+      try {
+        await runDomainCheck(app, id, false)
+      } catch (error) {
+        // Deleted or held in the meantime; a fault of ours must not keep the others from their checks.
+        if (!(error instanceof Problem)) app.log.error({ err: error, domain }, 'domain check failed')
+      }
+    }),
+  )
+  return due.length
+}

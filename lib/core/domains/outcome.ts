@@ -1,0 +1,90 @@
+import { isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import type { DomainFindings } from '../../mail/domain/check.ts'
+import type { DomainWarning, RecordPurpose, RecordStatus } from '../../model/domain.ts'
+import type { DomainRow } from '../../store/tables.ts'
+
+/** What a domain can't be verified without. */
+const needed = ['mx', 'dkim', 'spf', 'return-path'] as const satisfies RecordPurpose[]
+
+export type RecordStatuses = Partial<Record<RecordPurpose, RecordStatus>>
+
+export function readStatuses(row: DomainRow): RecordStatuses {
+  return JSON.parse(row.recordStatuses) as RecordStatuses
+}
+
+export function readWarnings(row: DomainRow): DomainWarning[] {
+  return JSON.parse(row.warnings) as DomainWarning[]
+}
+
+/**
+ * What a check makes of a domain. What DNS did not answer stays as it was: a domain is verified only by a check that
+ * found all it needs, and loses only what a check found to be gone.
+ * @param startedAt of the check; one that began before another ended counts no loss a second time
+ */
+export function changesAfterCheck(
+  row: DomainRow,
+  { records, competingHosts }: DomainFindings,
+  { startedAt, now, hostname }: { startedAt: string; now: Date; hostname: string },
+): Partial<DomainRow> {
+  const at = now.toISOString()
+  const isRight = needed.every(purpose => records[purpose] === 'valid')
+  const isWrong = needed.some(purpose => records[purpose] !== undefined && records[purpose] !== 'valid')
+  const known = Object.entries(records).filter(([, finding]) => finding !== undefined)
+  const recordStatuses = JSON.stringify({ ...readStatuses(row), ...Object.fromEntries(known) })
+  const warnings =
+    competingHosts === undefined ? row.warnings : JSON.stringify(warningsOf(competingHosts, hostname))
+  const after = { ...row, ...statusAfterCheck(row, { isRight, isWrong, startedAt, now }) }
+  const isChanged =
+    after.status !== row.status || recordStatuses !== row.recordStatuses || warnings !== row.warnings
+  return {
+    status: after.status,
+    losses: after.losses,
+    verifiedAt: after.verifiedAt,
+    checkingSince: after.checkingSince,
+    recordStatuses,
+    warnings,
+    updatedAt: isChanged ? at : row.updatedAt,
+    checkedAt: at,
+    checkingUntil: null,
+    nextCheckAt: nextCheckAt(after, now),
+  }
+}
+
+function statusAfterCheck(
+  row: DomainRow,
+  { isRight, isWrong, startedAt, now }: { isRight: boolean; isWrong: boolean; startedAt: string; now: Date },
+): Partial<DomainRow> {
+  const at = now.toISOString()
+  if (isRight) {
+    return { status: 'verified', losses: 0, verifiedAt: row.status === 'verified' ? row.verifiedAt : at }
+  }
+  if (!isWrong) return {}
+  if (row.status === 'verified') {
+    const isNew = row.checkedAt === null || row.checkedAt <= startedAt
+    const losses = row.losses + (isNew ? 1 : 0)
+    return losses < limits.domainLosses ? { losses } : { status: 'failed', losses: 0, checkingSince: at }
+  }
+  const isLate = ageOf(row, now) >= limits.domainPendingMs
+  return row.status === 'pending' && isLate ? { status: 'failed' } : {}
+}
+
+function ageOf({ checkingSince }: DomainRow, now: Date): number {
+  return now.getTime() - Date.parse(checkingSince)
+}
+
+/** Every minute in the first hour, then after a tenth of the time that has passed, up to a day; verified ones once a day. */
+function nextCheckAt(row: DomainRow, now: Date): string {
+  const age = ageOf(row, now)
+  if (row.status === 'verified') return isoAfter(now, limits.domainCheckDayMs)
+  if (age < limits.domainCheckFirstHourMs) return isoAfter(now, limits.domainCheckFirstMs)
+  return isoAfter(now, Math.min(age / 10, limits.domainCheckDayMs))
+}
+
+function warningsOf(competing: readonly string[], hostname: string): DomainWarning[] {
+  if (competing.length === 0) return []
+  const hosts = competing.slice(0, limits.competingHosts)
+  const more = competing.length > hosts.length ? ` and ${competing.length - hosts.length} more` : ''
+  const message = `Part of the mail to this domain goes to ${hosts.join(', ')}${more} instead of ${hostname} and bounces there: remove these MX records, or give them a higher priority number than that of ${hostname}.`
+  return [{ code: 'competing_mx', message, hosts }]
+}

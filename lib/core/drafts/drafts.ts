@@ -1,0 +1,240 @@
+import { isoAfter } from '../../base/clock.ts'
+import { isId } from '../../base/ids.ts'
+import { readInstant } from '../../base/instant.ts'
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import { durationMs } from '../../config/duration.ts'
+import { singleLine } from '../../mail/header/text.ts'
+import type { Draft, DraftChange, DraftError } from '../../model/draft.ts'
+import type { Listed, Page } from '../../model/page.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import * as drafts from '../../store/drafts.ts'
+import { findInbox } from '../../store/inboxes.ts'
+import type { DraftAttachmentRow, DraftRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { type Caller, reachesInbox } from '../app/caller.ts'
+import { getInboxRow, getThreadRow } from '../app/reach.ts'
+import { dropFilesOf } from '../mailbox/raws.ts'
+import { requireAddress } from '../outbound/request.ts'
+import { keepAttachments, removeFiles } from './attachments.ts'
+
+async function present(db: Db, rows: readonly DraftRow[]): Promise<Draft[]> {
+  const attachments = await drafts.listDraftAttachments(
+    db,
+    rows.map(row => row.id),
+  )
+  const flag = (value: number | null) => (value === null ? null : value === 1)
+  return rows.map(({ revision: _revision, ...row }) => ({
+    ...row,
+    to: JSON.parse(row.to) as string[],
+    cc: JSON.parse(row.cc) as string[],
+    bcc: JSON.parse(row.bcc) as string[],
+    includeQuote: flag(row.includeQuote),
+    autoSubmitted: flag(row.autoSubmitted),
+    status: row.status as Draft['status'],
+    lastError: row.lastError === null ? null : (JSON.parse(row.lastError) as DraftError),
+    attachments: attachments
+      .filter(attachment => attachment.draftId === row.id)
+      .map(({ filename, contentType, sizeBytes }) => ({ filename, contentType, sizeBytes })),
+  }))
+}
+
+/** The draft, if it and its inbox are there and the caller reaches them. @throws Problem `not_found` */
+export async function getDraftRow(db: Db, caller: Caller, id: string): Promise<DraftRow> {
+  const row = isId(id) ? await drafts.findDraft(db, id.toLowerCase()) : undefined
+  const inbox = row && (await findInbox(db, row.inboxId))
+  if (!row || !inbox || !reachesInbox(caller, inbox)) {
+    throw new Problem('not_found', 'There is no such draft.')
+  }
+  return row
+}
+
+export async function getDraft(app: App, caller: Caller, id: string): Promise<Draft> {
+  const db = app.store.read
+  const [draft] = await present(db, [await getDraftRow(db, caller, id)])
+  return draft!
+}
+
+/** Newest first. @throws Problem `not_found` */
+export async function listDrafts(
+  app: App,
+  caller: Caller,
+  inboxId: string,
+  page: Page,
+): Promise<Listed<Draft>> {
+  const db = app.store.read
+  const inbox = await getInboxRow(db, caller, inboxId)
+  const { rows, total } = await drafts.listDrafts(db, inbox.id, page)
+  return { rows: await present(db, rows), total }
+}
+
+/** @throws Problem `not_found`, `invalid_request`, `attachments_too_large`, `draft_limit_reached` */
+export async function createDraft(
+  app: App,
+  caller: Caller,
+  inboxId: string,
+  request: DraftChange,
+): Promise<Draft> {
+  const inbox = await getInboxRow(app.store.read, caller, inboxId)
+  const id = app.ids.next()
+  const now = app.clock.now().toISOString()
+  const row: DraftRow = {
+    id,
+    inboxId: inbox.id,
+    threadId: null,
+    to: '[]',
+    cc: '[]',
+    bcc: '[]',
+    subject: null,
+    body: null,
+    bodyHtml: null,
+    replyTo: null,
+    includeQuote: null,
+    autoSubmitted: null,
+    sendAt: null,
+    status: 'open',
+    messageId: null,
+    lastError: null,
+    revision: 1,
+    createdAt: now,
+    updatedAt: now,
+    ...(await readFields(app, caller, inbox.id, request)),
+  }
+  return writeKeeping(app, id, request, async (db, attachments) => {
+    if ((await drafts.countUnsentDrafts(db, inbox.id)) >= limits.draftsPerInbox) {
+      throw new Problem('draft_limit_reached')
+    }
+    await drafts.insertDraft(db, row)
+    await drafts.insertDraftAttachments(db, attachments)
+    await schedule(app, db, row)
+    return []
+  })
+}
+
+/** @throws Problem `not_found`, `draft_sent`, `invalid_request`, `attachments_too_large` */
+export async function changeDraft(app: App, caller: Caller, id: string, change: DraftChange): Promise<Draft> {
+  const found = await getDraftRow(app.store.read, caller, id)
+  if (found.status === 'sent') throw new Problem('draft_sent')
+  const fields = await readFields(app, caller, found.inboxId, change)
+  return writeKeeping(app, found.id, change, async (db, attachments) => {
+    const row = await getDraftRow(db, caller, found.id)
+    const changes = { ...fields, lastError: null, updatedAt: app.clock.now().toISOString() }
+    if (!(await drafts.updateDraft(db, row, changes))) throw new Problem('draft_sent')
+    if (fields.sendAt !== undefined) {
+      await app.queue.drop(db, row.id)
+      await schedule(app, db, { ...row, ...fields })
+    }
+    if (change.attachments === undefined) return []
+    const gone = await drafts.deleteDraftAttachments(db, row.id)
+    await drafts.insertDraftAttachments(db, attachments)
+    return gone
+  })
+}
+
+/** Also one that was sent: the message stays. @throws Problem `not_found` */
+export async function deleteDraft(app: App, caller: Caller, id: string): Promise<void> {
+  const gone = await app.store.write(async db => {
+    const { id: draftId } = await getDraftRow(db, caller, id)
+    return deleteRows(app, db, draftId)
+  })
+  await removeFiles(app, gone)
+}
+
+/** Deletes some drafts of an inbox that was deleted; gives how many, and what of them is to be removed after the commit. */
+export async function deleteSomeDrafts(
+  app: App,
+  db: Db,
+  inboxId: string,
+): Promise<{ count: number; files: string[] }> {
+  const { rows } = await drafts.listDrafts(db, inboxId, { limit: limits.sweepRows, offset: 0 })
+  const files: string[] = []
+  for (const { id } of rows) files.push(...(await deleteRows(app, db, id)))
+  return { count: rows.length, files }
+}
+
+async function deleteRows(app: App, db: Db, draftId: string): Promise<string[]> {
+  await app.queue.drop(db, draftId)
+  const gone = await drafts.deleteDraftAttachments(db, draftId)
+  await drafts.deleteDraft(db, draftId)
+  return gone
+}
+
+/**
+ * Keeps the attachments of a request, writes, and answers the draft. No file stays that no row points to.
+ * @param write gives the attachments that went
+ */
+async function writeKeeping(
+  app: App,
+  draftId: string,
+  request: DraftChange,
+  write: (db: Db, attachments: readonly DraftAttachmentRow[]) => Promise<string[]>,
+): Promise<Draft> {
+  const attachments = await keepAttachments(app, draftId, request.attachments ?? [])
+  const kept = attachments.map(attachment => attachment.id)
+  const written = app.store.write(async db => {
+    const gone = await write(db, attachments)
+    const [draft] = await present(db, [(await drafts.findDraft(db, draftId))!])
+    return { gone, draft: draft! }
+  })
+  const { gone, draft } = await written.catch(async error => {
+    await dropFilesOf(app, error, kept)
+    throw error
+  })
+  await removeFiles(app, gone)
+  return draft
+}
+
+/** Has the queue send it at its time. */
+async function schedule(app: App, db: Db, row: DraftRow): Promise<void> {
+  if (row.sendAt === null) return
+  const expiresAt = isoAfter(new Date(row.sendAt), durationMs(app.config.delivery.give_up_after))
+  const work = { kind: 'draft' as const, subjectId: row.id, destination: row.inboxId }
+  await app.queue.put(db, [{ ...work, dueAt: row.sendAt, expiresAt }])
+}
+
+/** What the request says, in the form of the row; what it does not say is not there. */
+async function readFields(
+  app: App,
+  caller: Caller,
+  inboxId: string,
+  request: DraftChange,
+): Promise<Partial<DraftRow>> {
+  const fields: Partial<DraftRow> = {}
+  const { to, cc, bcc, subject, body, bodyHtml, threadId, replyTo, includeQuote, autoSubmitted } = request
+  const list = (texts: readonly string[] | null, path: string) =>
+    JSON.stringify((texts ?? []).map((text, index) => requireAddress(text, `${path}/${index}`)))
+  if (typeof to === 'string') fields.to = JSON.stringify([requireAddress(to, '/to')])
+  else if (to !== undefined) fields.to = list(to, '/to')
+  if (cc !== undefined) fields.cc = list(cc, '/cc')
+  if (bcc !== undefined) fields.bcc = list(bcc, '/bcc')
+  if (subject !== undefined) fields.subject = subject === null ? null : singleLine(subject)
+  if (body !== undefined) fields.body = body
+  if (bodyHtml !== undefined) fields.bodyHtml = bodyHtml
+  if (replyTo !== undefined) fields.replyTo = replyTo === null ? null : requireAddress(replyTo, '/replyTo')
+  if (includeQuote !== undefined) fields.includeQuote = includeQuote === null ? null : Number(includeQuote)
+  if (autoSubmitted !== undefined) {
+    fields.autoSubmitted = autoSubmitted === null ? null : Number(autoSubmitted)
+  }
+  if (threadId !== undefined) fields.threadId = await readThread(app, caller, inboxId, threadId)
+  if (request.sendAt !== undefined) {
+    fields.sendAt = readSendAt(app, request.sendAt)
+    fields.status = fields.sendAt === null ? 'open' : 'scheduled'
+  }
+  return fields
+}
+
+async function readThread(app: App, caller: Caller, inboxId: string, threadId: string | null) {
+  if (threadId === null) return null
+  const thread = await getThreadRow(app.store.read, caller, threadId)
+  if (thread.inboxId !== inboxId) throw new Problem('not_found', 'This inbox has no such thread.')
+  return thread.id
+}
+
+function readSendAt(app: App, text: string | null): string | null {
+  if (text === null) return null
+  const at = readInstant(text)
+  if (at !== undefined && at > app.clock.now().toISOString()) return at
+  const message =
+    at === undefined ? 'must be an instant such as 2026-01-31T12:00:00Z' : 'must be later than now'
+  throw new Problem('invalid_request', `/sendAt ${message}.`, { details: [{ path: '/sendAt', message }] })
+}

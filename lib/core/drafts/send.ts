@@ -1,0 +1,155 @@
+import { nameOf, Problem } from '../../base/problem.ts'
+import type { DraftError } from '../../model/draft.ts'
+import type { SendRequest, SendResult } from '../../model/send.ts'
+import { type Leased, LeaseLost } from '../../queue/queue.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { emptyDraftAttachments, findDraft, updateDraft } from '../../store/drafts.ts'
+import { findInbox } from '../../store/inboxes.ts'
+import type { DraftRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { once } from '../app/idempotency.ts'
+import { sendNow } from '../outbound/send.ts'
+import { loadAttachments, removeFiles } from './attachments.ts'
+import { getDraftRow } from './drafts.ts'
+
+/** What else belongs into the write that makes the message. */
+type Also = (db: Db, result: SendResult) => Promise<void>
+
+/** The draft is not what it was when it was read. */
+class DraftChanged extends Error {
+  override readonly name = 'DraftChanged'
+}
+
+/**
+ * Sends a draft now, scheduled or not; it becomes `sent` in the write of the message, so that it is never sent twice.
+ * @param key undefined where the setting idempotency.required is off and the client gave none
+ * @throws Problem `not_found`, `draft_sent`; as `send`
+ */
+export async function sendDraft(
+  app: App,
+  caller: Caller,
+  id: string,
+  key: string | undefined,
+): Promise<SendResult> {
+  const { id: draftId } = await getDraftRow(app.store.read, caller, id)
+  if (key === undefined) return sendCurrent(app, caller, draftId, async () => {})
+  const repeatable = { caller, key, request: { draftId } }
+  return once(app, repeatable, remember => sendCurrent(app, caller, draftId, remember))
+}
+
+/**
+ * Sends a draft whose time has come and ends the queue entry, in one write. A draft that is refused stays, open, with
+ * what it was refused with; what is a fault of ours is tried again by the schedule of the queue.
+ */
+export async function sendScheduledDraft(app: App, entry: Leased): Promise<void> {
+  const draft = await findDraft(app.store.read, entry.subjectId)
+  const inbox = draft && (await findInbox(app.store.read, draft.inboxId))
+  try {
+    if (!draft || !inbox) {
+      await app.store.write(db => app.queue.done(db, entry))
+      return
+    }
+    // It was let in when it was scheduled; what it may say is judged now, for its pod.
+    const caller: Caller = { keyId: null, podId: inbox.podId, inboxId: null }
+    const refusal = await sendOrRefuse(app, caller, draft, entry)
+    if (refusal) await noteRefusal(app, draft.id, entry, refusal)
+  } catch (error) {
+    if (!(error instanceof LeaseLost)) throw error
+    app.log.info({ draftId: entry.subjectId }, 'the draft was sent, changed or deleted meanwhile')
+  }
+}
+
+async function sendOrRefuse(
+  app: App,
+  caller: Caller,
+  draft: DraftRow,
+  entry: Leased,
+): Promise<Problem | undefined> {
+  if (entry.expiresAt <= app.clock.now().toISOString() && entry.attempts > 1) {
+    return new Problem('internal_error', 'A fault of the server kept it from being sent; the log tells what.')
+  }
+  try {
+    await sendCurrent(app, caller, draft.id, db => app.queue.done(db, entry))
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code === 'unavailable') throw error
+    return error
+  }
+}
+
+async function noteRefusal(app: App, draftId: string, entry: Leased, refusal: Problem): Promise<void> {
+  const at = app.clock.now().toISOString()
+  const lastError: DraftError = { error: nameOf(refusal.code), message: refusal.message, at }
+  await app.store.write(async db => {
+    await app.queue.done(db, entry)
+    const row = await findDraft(db, draftId)
+    const changes = { status: 'open', sendAt: null, lastError: JSON.stringify(lastError), updatedAt: at }
+    if (row) await updateDraft(db, row, changes)
+  })
+  app.log.warn({ draftId, error: refusal.code }, 'a scheduled draft was refused')
+}
+
+/** How often a draft that is changed while it is composed is composed anew. */
+const compositions = 3
+
+async function sendCurrent(app: App, caller: Caller, id: string, also: Also): Promise<SendResult> {
+  for (let count = 1; count <= compositions; count++) {
+    const draft = await getDraftRow(app.store.read, caller, id)
+    if (draft.status === 'sent') throw new Problem('draft_sent')
+    try {
+      return await sendAsRead(app, caller, draft, also)
+    } catch (error) {
+      if (!(error instanceof DraftChanged)) throw error
+    }
+  }
+  throw new Problem('unavailable', 'The draft was changed again and again while it was to be sent.')
+}
+
+async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Also): Promise<SendResult> {
+  const request = await requestOf(app, draft)
+  let files: string[] = []
+  const result = await sendNow(app, caller, draft.inboxId, request, async (db, sent) => {
+    // First: whether the lease is still ours.
+    await also(db, sent)
+    const { messageId } = sent
+    const changes = { status: 'sent', messageId, lastError: null, updatedAt: app.clock.now().toISOString() }
+    if (!(await updateDraft(db, draft, changes))) throw new DraftChanged()
+    await app.queue.drop(db, draft.id)
+    files = await emptyDraftAttachments(db, draft.id)
+  })
+  await removeFiles(app, files)
+  return result
+}
+
+async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
+  const [to] = JSON.parse(draft.to) as string[]
+  if (to === undefined) throw missing('to')
+  if (draft.body === null) throw missing('body')
+  const attachments = await loadAttachments(app, draft.id)
+  if (!attachments) throw new DraftChanged()
+  const { subject, bodyHtml, threadId, replyTo, includeQuote, autoSubmitted } = draft
+  return {
+    to,
+    body: draft.body,
+    cc: JSON.parse(draft.cc) as string[],
+    bcc: JSON.parse(draft.bcc) as string[],
+    attachments: attachments.map(({ content, ...attachment }) => ({
+      ...attachment,
+      content: content.toString('base64'),
+    })),
+    ...(subject === null ? {} : { subject }),
+    ...(bodyHtml === null ? {} : { bodyHtml }),
+    ...(threadId === null ? {} : { threadId }),
+    ...(replyTo === null ? {} : { replyTo }),
+    ...(includeQuote === null ? {} : { includeQuote: includeQuote === 1 }),
+    ...(autoSubmitted === null ? {} : { autoSubmitted: autoSubmitted === 1 }),
+  }
+}
+
+function missing(name: string): Problem {
+  const message = 'is required'
+  return new Problem('invalid_request', `body/${name} ${message}.`, {
+    details: [{ path: `/${name}`, message }],
+  })
+}

@@ -1,0 +1,51 @@
+import { isId } from '../../base/ids.ts'
+import { Problem } from '../../base/problem.ts'
+import type { EventRecord } from '../../model/event-record.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findEvent, listEvents as listEventRows } from '../../store/events.ts'
+import type { EventRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { getInboxRow } from '../app/reach.ts'
+
+export interface EventsAsked {
+  readonly inboxId?: string
+  readonly type?: string
+  /** The id of the last event that is known already. */
+  readonly after?: string
+}
+
+/** The event, if it is there still and the caller reaches it. @throws Problem `not_found` */
+export async function getEventRow(db: Db, caller: Caller, id: string): Promise<EventRow> {
+  const row = isId(id) ? await findEvent(db, id.toLowerCase()) : undefined
+  const isReached =
+    row &&
+    (caller.podId === null || caller.podId === row.podId) &&
+    (caller.inboxId === null || caller.inboxId === row.inboxId)
+  if (!isReached) throw new Problem('not_found', 'There is no such event, or it is no longer kept.')
+  return row
+}
+
+/**
+ * What happened within the caller's scope, in order of id, which is that of the writes. Whoever asks again `after` the
+ * last of them misses none.
+ * @throws Problem `not_found` for an inbox that the caller does not reach; `invalid_request`
+ */
+export async function listEvents(
+  app: App,
+  caller: Caller,
+  { inboxId, type, after }: EventsAsked,
+  limit: number,
+): Promise<EventRecord[]> {
+  const db = app.store.read
+  if (after !== undefined && !isId(after)) {
+    const message = 'must be the id of an event'
+    throw new Problem('invalid_request', `query/after ${message}.`, {
+      details: [{ path: '/after', message }],
+    })
+  }
+  const inbox = inboxId === undefined ? undefined : await getInboxRow(db, caller, inboxId)
+  const scope = { podId: caller.podId, inboxId: inbox?.id ?? caller.inboxId }
+  const rows = await listEventRows(db, { ...scope, type, after: after?.toLowerCase() }, limit)
+  return rows.map(row => ({ ...row, payload: JSON.parse(row.payload) as Record<string, unknown> }))
+}

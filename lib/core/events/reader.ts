@@ -1,0 +1,153 @@
+import { limits } from '../../base/limits.ts'
+import type { EventRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import type { EventReader, EventScope, EventSink, Subscription } from '../app/stream.ts'
+import { eventBodies } from './body.ts'
+import { takesEvent } from './subscription.ts'
+import { type EventWindow, replayEvents, sourcesOf, type WindowEvent } from './window.ts'
+
+interface Followed {
+  subscription: Subscription
+  /** All that it takes up to this id was told. */
+  upTo: string
+}
+
+/**
+ * @param window that of the hub, once it has begun
+ * @param turn resolves when it is this reader's turn to read the table
+ */
+export function createEventReader(
+  app: App,
+  caller: Caller,
+  sink: EventSink,
+  window: () => EventWindow | undefined,
+  turn: () => Promise<void>,
+): { readonly reader: EventReader; run(): Promise<void> } {
+  let followed: Followed[] = []
+  /** Moves with the subscriptions: whatever was being told must be looked at afresh. */
+  let version = 0
+  let isStopped = false
+  let wake = () => {}
+  let stalledSince: number | undefined
+  /** How many events are looked at together. */
+  let batch: number = limits.streamBatch
+
+  const takes = ({ subscription }: Followed, event: EventScope) => takesEvent(caller, subscription, event)
+
+  /** Wanted by a subscription that has not come so far, and not told already for another. */
+  function isWanted(event: EventRow): boolean {
+    let isWanted = false
+    for (const one of followed) {
+      if (event.id <= one.subscription.after || !takes(one, event)) continue
+      if (event.id <= one.upTo) return false
+      isWanted = true
+    }
+    return isWanted
+  }
+
+  function moveTo(id: string): void {
+    for (const one of followed) if (one.upTo < id) one.upTo = id
+  }
+
+  async function waitForRoom(): Promise<void> {
+    stalledSince = app.clock.monotonicMs()
+    await sink.drained()
+    stalledSince = undefined
+  }
+
+  /** Tells events until the connection is full or the subscriptions change; gives how many it was done with. */
+  async function tell(events: readonly WindowEvent[]): Promise<number> {
+    const began = version
+    const bare = events.flatMap(({ row, body }) => (!body && isWanted(row) ? row : []))
+    const texts = bare.length > 0 ? await eventBodies(app, bare, 1) : []
+    const made = new Map(bare.map((row, index) => [row, texts[index]!]))
+    let count = 0
+    for (const { row, body } of events) {
+      if (isStopped || began !== version || sink.isFull()) break
+      if (isWanted(row)) sink.write(row, body ?? Buffer.from(made.get(row)!))
+      moveTo(row.id)
+      count++
+    }
+    // Most of what is made must go out, or it is made in vain.
+    batch = count < events.length ? Math.max(1, count) : Math.min(limits.streamBatch, batch * 2)
+    return count
+  }
+
+  async function tellFromTable(until: string): Promise<void> {
+    const began = version
+    const behind = followed.filter(({ upTo }) => upTo < until)
+    const sources = behind.flatMap(({ subscription, upTo }) => sourcesOf(caller, subscription, upTo))
+    for await (const rows of replayEvents(app.store.read, sources, until)) {
+      for (let at = 0; at < rows.length; ) {
+        at += await tell(rows.slice(at, at + batch).map(row => ({ row, body: undefined })))
+        if (sink.isFull()) await waitForRoom()
+        await turn()
+        if (isStopped || began !== version) return
+      }
+    }
+    if (began === version) moveTo(until)
+  }
+
+  async function run(): Promise<void> {
+    while (!isStopped) {
+      const next = Promise.withResolvers<void>()
+      wake = next.resolve
+      const recent = window()
+      const from = followed.reduce<string | undefined>((least, { upTo }) => {
+        return least !== undefined && least < upTo ? least : upTo
+      }, undefined)
+      if (!recent || from === undefined || from >= recent.end) await next.promise
+      else if (from < recent.start) await tellFromTable(recent.end)
+      else await tell(recent.after(from, batch))
+      // Here nothing is held of what the window has let go meanwhile.
+      if (sink.isFull()) await waitForRoom()
+    }
+  }
+
+  return {
+    run,
+    reader: {
+      caller,
+      get isSubscribed() {
+        return followed.length > 0
+      },
+      add(subscription) {
+        if (followed.some(one => includes(one.subscription, subscription))) return true
+        if (followed.length >= limits.streamSubscriptions) return false
+        followed.push({ subscription, upTo: subscription.after })
+        version++
+        wake()
+        return true
+      },
+      remove(inboxIds) {
+        if (inboxIds && followed.some(one => one.subscription.inboxIds === null)) return false
+        followed = inboxIds === null ? [] : followed.flatMap(one => without(one, inboxIds))
+        version++
+        return true
+      },
+      takes: event => followed.some(one => takes(one, event)),
+      wake: () => wake(),
+      stalledMs: () => (stalledSince === undefined ? 0 : app.clock.monotonicMs() - stalledSince),
+      stop() {
+        isStopped = true
+        wake()
+      },
+    },
+  }
+}
+
+function without(one: Followed, inboxIds: ReadonlySet<string>): Followed[] {
+  const { subscription } = one
+  const left = new Set([...(subscription.inboxIds ?? [])].filter(id => !inboxIds.has(id)))
+  return left.size === 0 ? [] : [{ ...one, subscription: { ...subscription, inboxIds: left } }]
+}
+
+/** Whether all that `other` takes is taken by `one`. */
+function includes(one: Subscription, other: Subscription): boolean {
+  const isWithin = (inner: ReadonlySet<string> | null, outer: ReadonlySet<string> | null) =>
+    outer === null || (inner !== null && [...inner].every(each => outer.has(each)))
+  return (
+    one.after <= other.after && isWithin(other.inboxIds, one.inboxIds) && isWithin(other.types, one.types)
+  )
+}

@@ -1,0 +1,98 @@
+import { isoAfter } from '../../base/clock.ts'
+import { idAfter } from '../../base/ids.ts'
+import type { EventName } from '../../model/event.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findLastEventId, insertEvent } from '../../store/events.ts'
+import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
+import { type Endpoint, findEndpoint, insertWebhookDelivery } from '../../store/webhook-deliveries.ts'
+import type { App } from '../app/app.ts'
+
+/** What an event is about. */
+export interface EventSubject {
+  readonly podId: string | null
+  readonly inboxId: string | null
+  readonly threadId: string | null
+  readonly messageId: string | null
+}
+
+/**
+ * Writes an event as part of the write of what it tells, and what is to be done for its webhook. The order of ids is
+ * that of the writes, whatever clocks say: who has read up to one id has missed nothing before it.
+ * @returns the webhook that will be told, if there is one
+ */
+export async function recordEvent(
+  app: App,
+  db: Db,
+  type: EventName,
+  subject: EventSubject,
+  payload: Readonly<Record<string, unknown>> = {},
+): Promise<Endpoint | undefined> {
+  const event = await writeEvent(app, db, type, subject, payload)
+  const endpoint = await findEndpoint(db, subject.inboxId)
+  if (endpoint) await queueWebhook(app, db, event.id, endpoint)
+  return endpoint
+}
+
+/** Writes an event that the queue tells to no webhook. */
+export async function writeEvent(
+  app: App,
+  db: Db,
+  type: EventName,
+  subject: EventSubject,
+  payload: Readonly<Record<string, unknown>> = {},
+): Promise<EventRow> {
+  const event: EventRow = {
+    id: await nextEventId(app, db),
+    type,
+    podId: subject.podId,
+    inboxId: subject.inboxId,
+    threadId: subject.threadId,
+    messageId: subject.messageId,
+    payload: JSON.stringify(payload),
+    createdAt: app.clock.now().toISOString(),
+  }
+  await insertEvent(db, event)
+  app.bell.recorded()
+  return event
+}
+
+/** mailboxctl writes events too, by a clock and a count of its own. */
+async function nextEventId(app: App, db: Db): Promise<string> {
+  const id = app.ids.next()
+  const last = await findLastEventId(db)
+  return last === undefined || id > last ? id : idAfter(last)
+}
+
+/** Puts an event to be told to a webhook; gives the id of the row that says how it went. */
+export async function queueWebhook(app: App, db: Db, eventId: string, endpoint: Endpoint): Promise<string> {
+  const { id } = await writeWebhookDelivery(app, db, eventId, endpoint)
+  // How often it is tried says when it is over, not a time.
+  const expiresAt = isoAfter(app.clock.now(), 365 * 86_400_000)
+  await app.queue.put(db, [{ kind: 'webhook', subjectId: id, destination: endpoint.url, expiresAt }])
+  return id
+}
+
+/** Writes the row that says how the telling goes. */
+export async function writeWebhookDelivery(
+  app: App,
+  db: Db,
+  eventId: string,
+  { inboxId, url }: Endpoint,
+): Promise<WebhookDeliveryRow> {
+  const createdAt = app.clock.now().toISOString()
+  const row: WebhookDeliveryRow = {
+    id: app.ids.next(),
+    eventId,
+    inboxId,
+    state: 'queued',
+    attempts: 0,
+    url,
+    status: null,
+    error: null,
+    nextAttemptAt: createdAt,
+    createdAt,
+    updatedAt: createdAt,
+  }
+  await insertWebhookDelivery(db, row)
+  return row
+}

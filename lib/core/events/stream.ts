@@ -1,0 +1,175 @@
+import { setImmediate } from 'node:timers/promises'
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import { filterActiveApiKeys } from '../../store/api-keys.ts'
+import { findLastEventId, listEvents } from '../../store/events.ts'
+import type { EventRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import type { EventReader, EventSink, EventStream, StreamEnd } from '../app/stream.ts'
+import { eventBodies } from './body.ts'
+import { createEventReader } from './reader.ts'
+import { createEventWindow, type EventWindow, type WindowEvent } from './window.ts'
+
+interface Place {
+  readonly reader: EventReader
+  readonly sink: EventSink
+  close(): void
+}
+
+export function createEventStream(app: App): EventStream {
+  const places = new Set<Place>()
+  const perKey = new Map<string | null, number>()
+  let window: EventWindow | undefined
+  let fallAsleep = () => {}
+  let isStopped = false
+  const turn = takeTurns()
+  /** What is under way, and whether it must be done once more. */
+  const reading = onceAtATime(readEvents, error => app.log.error({ err: error }, 'events can not be read'))
+  const checking = onceAtATime(checkKeys, error => app.log.error({ err: error }, 'keys can not be checked'))
+
+  async function readEvents(): Promise<void> {
+    if (places.size === 0) return
+    const current = window ?? createEventWindow((await findLastEventId(app.store.read)) ?? '')
+    if (places.size === 0) return
+    window = current
+    for (;;) {
+      const everything = { podId: null, inboxId: null, type: undefined, after: current.end }
+      const rows = await listEvents(app.store.read, everything, limits.streamBatch)
+      if (rows.length > 0) current.append(await withBodies(rows), app.clock.monotonicMs())
+      // All readers left meanwhile, and the next one begins with a window of its own.
+      if (window !== current) return
+      for (const { reader } of places) reader.wake()
+      if (rows.length < limits.streamBatch) return
+      await setImmediate()
+    }
+  }
+
+  /** Texts only of what somebody takes. */
+  async function withBodies(rows: readonly EventRow[]): Promise<WindowEvent[]> {
+    const taken = rows.filter(row => app.readers.has(row))
+    const texts = taken.length > 0 ? await eventBodies(app, taken, 1) : []
+    const bodies = new Map(taken.map((row, index) => [row, Buffer.from(texts[index]!)]))
+    return rows.map(row => ({ row, body: bodies.get(row) }))
+  }
+
+  async function checkKeys(): Promise<void> {
+    const ids = [...perKey.keys()].filter(id => id !== null)
+    const active = new Set<string>()
+    for (let at = 0; at < ids.length; at += limits.streamPage) {
+      const some = ids.slice(at, at + limits.streamPage)
+      for (const id of await filterActiveApiKeys(app.store.read, some)) active.add(id)
+    }
+    const checked = new Set(ids)
+    for (const place of [...places]) {
+      const { keyId } = place.reader.caller
+      if (keyId !== null && checked.has(keyId) && !active.has(keyId)) end(place, 'revoked')
+    }
+  }
+
+  function end(place: Place, why: StreamEnd): void {
+    place.close()
+    place.sink.end(why)
+  }
+
+  function tick(): void {
+    const nowMs = app.clock.monotonicMs()
+    window?.dropOld(nowMs)
+    for (const place of [...places]) {
+      if (place.reader.stalledMs() >= limits.streamDrainMs) end(place, 'slow')
+      else place.sink.tick(nowMs)
+    }
+    // mailboxctl, in another process, records events and revokes keys too.
+    reading()
+    checking()
+  }
+
+  function wakeUp(): void {
+    const timer = setInterval(tick, limits.streamPollMs)
+    const offs = [app.bell.onRing(reading), app.revocations.onRing(checking)]
+    fallAsleep = () => {
+      clearInterval(timer)
+      for (const off of offs) off()
+      window = undefined
+    }
+    reading()
+  }
+
+  function requirePlace(): void {
+    if (isStopped) throw new Problem('unavailable')
+    if (places.size >= limits.streams) {
+      throw new Problem('unavailable', 'Too many streams of events are open. Try again shortly.')
+    }
+  }
+
+  function count(keyId: string | null, change: 1 | -1): void {
+    const now = (perKey.get(keyId) ?? 0) + change
+    if (now === 0) perKey.delete(keyId)
+    else perKey.set(keyId, now)
+  }
+
+  return {
+    requirePlace,
+    open(caller, sink) {
+      requirePlace()
+      if ((perKey.get(caller.keyId) ?? 0) >= limits.streamsPerKey) throw new Problem('too_many_streams')
+      const { reader, run } = createEventReader(app, caller, sink, () => window, turn)
+      const leave = app.readers.add(reader.takes)
+      const place: Place = {
+        reader,
+        sink,
+        close() {
+          if (!places.delete(place)) return
+          reader.stop()
+          leave()
+          count(caller.keyId, -1)
+          if (places.size === 0) fallAsleep()
+        },
+      }
+      places.add(place)
+      count(caller.keyId, 1)
+      if (places.size === 1) wakeUp()
+      run().catch(error => {
+        app.log.error({ err: error }, 'a stream of events met a fault')
+        end(place, 'fault')
+      })
+      return place
+    },
+    stop() {
+      isStopped = true
+      for (const place of [...places]) end(place, 'stopping')
+    },
+  }
+}
+
+/**
+ * Lets whoever calls it go on one after the other, one in each turn of the event loop: SQLite answers at once, so that a
+ * reader of the table would never let go of it, and many together would leave little to others.
+ */
+function takeTurns(): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve()
+  return () => {
+    last = last.then(() => setImmediate())
+    return last
+  }
+}
+
+/** A function that begins `work`, or has it done once more when it is under way. */
+function onceAtATime(work: () => Promise<void>, failed: (error: unknown) => void): () => void {
+  let isUnderWay = false
+  let isAskedAgain = false
+  return async () => {
+    isAskedAgain = true
+    if (isUnderWay) return
+    isUnderWay = true
+    try {
+      while (isAskedAgain) {
+        isAskedAgain = false
+        await work()
+      }
+    } catch (error) {
+      failed(error)
+    } finally {
+      isUnderWay = false
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import { isAscii } from 'node:buffer'
+import { Readable } from 'node:stream'
+import { limits } from '../../base/limits.ts'
+import { type Content, openContent, readStart, sizeOf } from '../../blob/content.ts'
+import type { Cargo } from '../../courier/smtp/courier.ts'
+import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
+import { isRewritten, rewriteSender } from '../../mail/address/srs.ts'
+import { fieldValues, readHeader } from '../../mail/header/header.ts'
+import { listDeliveries } from '../../store/deliveries.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findDomain } from '../../store/domains.ts'
+import { findInbox } from '../../store/inboxes.ts'
+import { findMessage } from '../../store/messages.ts'
+import { findSuppression } from '../../store/suppressions.ts'
+import type { DeliveryRow, InboxRow, MessageRow } from '../../store/tables.ts'
+import type { Endpoint } from '../../store/webhook-deliveries.ts'
+import type { App } from '../app/app.ts'
+import { getAccountRow } from '../app/reach.ts'
+import { putDeliveries } from '../outbound/composing.ts'
+
+/**
+ * Puts a copy of a message that has just come into the queue, in its write, where the inbox forwards such mail. Nobody
+ * is told of it: the queue looks by itself every second.
+ * @param rcptTo the address that it came to
+ * @param endpoint the webhook that is told of it
+ */
+export async function forwardReceived(
+  app: App,
+  db: Db,
+  inbox: InboxRow,
+  message: MessageRow,
+  { rcptTo }: { readonly rcptTo: string },
+  endpoint: Endpoint | undefined,
+): Promise<void> {
+  // What answers a copy by itself would be answered for ever.
+  if (isRewritten(rcptTo)) return
+  if (inbox.forwardWhen === 'needs_human' && message.autoReplyable === 1) return
+  if (inbox.forwardWhen === 'webhook_failed') {
+    const event = { type: 'message.received', podId: inbox.podId, inboxId: inbox.id }
+    if (endpoint || app.readers.has(event)) return
+  }
+  await writeCopy(app, db, inbox, message)
+}
+
+/**
+ * Forwards a message whose webhook has not taken it, where its inbox wants that; in the write that gives the webhook
+ * up. A message is forwarded once, however often its event is told again.
+ */
+export async function forwardIfUndelivered(app: App, db: Db, messageId: string): Promise<void> {
+  const message = await findMessage(db, messageId)
+  const inbox = message && (await findInbox(db, message.inboxId))
+  if (message?.direction !== 'inbound' || inbox?.forwardWhen !== 'webhook_failed') return
+  const copies = await listDeliveries(db, messageId)
+  if (copies.length === 0) await writeCopy(app, db, inbox, message)
+}
+
+/**
+ * Never spam, nor bulk mail. A bounce is forwarded, without a reverse-path as it came (RFC 5321 §4.5.5), so that nothing
+ * can come back of it.
+ */
+async function writeCopy(app: App, db: Db, inbox: InboxRow, message: MessageRow): Promise<void> {
+  const { forwardTo } = inbox
+  if (forwardTo === null || inbox.forwardStatus !== 'active') return
+  if (message.verdict !== 'clean' || message.category === 'marketing') return
+  const now = app.clock.now()
+  if (await findSuppression(db, [forwardTo], now.toISOString())) {
+    app.log.info({ messageId: message.id, inboxId: inbox.id }, 'not forwarded: the address is suppressed')
+    return
+  }
+  const id = app.ids.next()
+  const mailFrom = message.mailFrom === '' ? null : await reversePath(db, inbox, id, message.mailFrom, now)
+  const copy = { id, messageId: message.id, recipient: forwardTo, purpose: 'forward', mailFrom }
+  await putDeliveries(app, db, [copy], now)
+}
+
+/** Of this delivery alone, so that what comes back tells which it is about. */
+async function reversePath(db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
+  const { signingSecret } = await getAccountRow(db)
+  return rewriteSender({
+    secret: signingSecret,
+    purpose: deliveryId,
+    sender,
+    domain: domainOf(inbox.address),
+    at,
+  })
+}
+
+/**
+ * The copy that a delivery of purpose `forward` carries: the original, byte for byte, so that its signatures hold, below
+ * the fields that tell its way; or why it is not to be carried.
+ * @param original the raw of the message
+ */
+export async function forwardContent(
+  app: App,
+  delivery: DeliveryRow,
+  message: MessageRow,
+  original: Content,
+): Promise<Cargo | { readonly refusal: string }> {
+  const db = app.store.read
+  const inbox = await findInbox(db, message.inboxId)
+  if (inbox?.forwardTo !== delivery.recipient || inbox.forwardStatus !== 'active') {
+    return { refusal: 'not forwarded: forwarding to this address has ended' }
+  }
+  // It would be taken in without a network, as if it were mail of our own.
+  if (await findDomain(db, domainOf(delivery.recipient))) {
+    return { refusal: 'not forwarded: the address is one of this server by now' }
+  }
+  if (await wasHere(inbox, original)) {
+    return { refusal: 'not forwarded: it came through this inbox before' }
+  }
+  const trace = Buffer.from(traceOf(inbox, delivery, message))
+  return {
+    sizeBytes: trace.length + sizeOf(original),
+    is8Bit: !isAscii(trace) || (await has8Bit(original)),
+    raw: () => Readable.from(joined(trace, original)),
+  }
+}
+
+async function* joined(trace: Buffer, original: Content): AsyncGenerator<Buffer> {
+  yield trace
+  yield* openContent(original) as AsyncIterable<Buffer>
+}
+
+async function has8Bit(content: Content): Promise<boolean> {
+  for await (const chunk of openContent(content) as AsyncIterable<Buffer>) {
+    if (!isAscii(chunk)) return true
+  }
+  return false
+}
+
+/** As Gmail and Postfix write it. Return-Path is for the last host alone to add (RFC 5321 §4.4). */
+function traceOf({ address }: InboxRow, { recipient }: DeliveryRow, { trace }: MessageRow): string {
+  return (
+    `X-Forwarded-To: ${recipient}\r\nX-Forwarded-For: ${address} ${recipient}\r\nDelivered-To: ${address}\r\n` +
+    trace.replace(/^Return-Path:.*\r\n/, '')
+  )
+}
+
+/** Whether the message says that it was delivered to this inbox, or forwarded from it, already. */
+async function wasHere({ address }: InboxRow, original: Content): Promise<boolean> {
+  const header = readHeader(await readStart(original, limits.headerBytes))
+  return [
+    ...fieldValues(header, 'delivered-to'),
+    // First who forwarded it, then to whom.
+    ...fieldValues(header, 'x-forwarded-for').map(value => value.split(/\s+/)[0]!),
+  ].some(value => normaliseAddress(value) === address)
+}

@@ -1,0 +1,63 @@
+import { limits } from '../../base/limits.ts'
+import type { Outcome } from '../../courier/outcome.ts'
+import { findCopyBefore, updateDelivery, wasTaken } from '../../store/deliveries.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findInbox, updateInbox } from '../../store/inboxes.ts'
+import { findMessage } from '../../store/messages.ts'
+import type { DeliveryRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { isHardBounce } from '../outbound/suppressions.ts'
+
+/** What an attempt to forward means for the inbox, in the write that records it. */
+export async function noteForwardOutcome(
+  app: App,
+  db: Db,
+  delivery: DeliveryRow,
+  outcome: Outcome,
+): Promise<void> {
+  if (isHardBounce(outcome)) await noteForwardFailure(app, db, delivery, 'bounce')
+  if (outcome.result === 'delivered') await noteForwarded(db, delivery)
+}
+
+/**
+ * A copy came back for good, or its reader complained of it: after so many in a row, or after one complaint, forwarding
+ * stops until forwardTo is set again. What speaks of an address that is not set any more counts for nothing, nor does
+ * what comes back twice. A bounce is for us alone; the sender of the original did not write to that address.
+ * @param delivery as it is before it is marked failed; a bounce of one that was taken marks it here
+ */
+export async function noteForwardFailure(
+  app: App,
+  db: Db,
+  delivery: DeliveryRow,
+  kind: 'bounce' | 'complaint',
+): Promise<void> {
+  if (kind === 'bounce' && delivery.state === 'failed') return
+  const inbox = await findForwardingInbox(db, delivery)
+  if (kind === 'bounce' && delivery.state === 'delivered') {
+    await updateDelivery(db, delivery.id, { state: 'failed', updatedAt: app.clock.now().toISOString() })
+  }
+  if (inbox?.forwardStatus !== 'active') return
+  const forwardFailures = inbox.forwardFailures + 1
+  const isOver = kind === 'complaint' || forwardFailures >= limits.forwardFailures
+  await updateInbox(db, inbox.id, { forwardFailures, ...(isOver ? { forwardStatus: 'disabled' } : {}) })
+  if (isOver) app.log.warn({ inboxId: inbox.id, deliveryId: delivery.id, kind }, 'forwarding disabled')
+}
+
+/**
+ * Ends the row of failures; but a host that took the copy before and sent it back later may do so again, so with it the
+ * row ends when the copy after this one is taken and this one has not come back.
+ */
+async function noteForwarded(db: Db, delivery: DeliveryRow): Promise<void> {
+  const inbox = await findForwardingInbox(db, delivery)
+  if (!inbox || inbox.forwardFailures === 0) return
+  const before = await findCopyBefore(db, inbox.id, delivery, limits.forwardLookback)
+  const cameBack = before?.state === 'failed' && (await wasTaken(db, before.id))
+  if (!cameBack) await updateInbox(db, inbox.id, { forwardFailures: 0 })
+}
+
+/** The inbox that a copy is of, while it forwards to this address. */
+async function findForwardingInbox(db: Db, delivery: DeliveryRow) {
+  const message = await findMessage(db, delivery.messageId)
+  const inbox = message && (await findInbox(db, message.inboxId))
+  return inbox?.forwardTo === delivery.recipient ? inbox : undefined
+}

@@ -1,0 +1,194 @@
+import { isoAfter } from '../../base/clock.ts'
+import { escapeHtml } from '../../base/escape-html.ts'
+import { limits } from '../../base/limits.ts'
+import type { Content } from '../../blob/content.ts'
+import { domainOf } from '../../mail/address/address.ts'
+import { composeMessage, formatMessageId } from '../../mail/compose/compose.ts'
+import { findAccount } from '../../store/account.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import * as confirmations from '../../store/forward-confirmations.ts'
+import { findForwardConfirmation } from '../../store/forward-confirmations.ts'
+import { findInbox, updateInbox } from '../../store/inboxes.ts'
+import type { ForwardConfirmationRow, InboxRow, MessageRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { getAccountRow } from '../app/reach.ts'
+import { formatConfirmationToken, readConfirmationToken } from '../app/signed.ts'
+import { systemAddress } from '../domains/usable.ts'
+import { signOutgoing, writeOutgoing } from '../outbound/composing.ts'
+
+/** What somebody with a link is asked. */
+export interface ForwardQuestion {
+  /** The inbox whose mail is copied. */
+  readonly from: string
+  readonly to: string
+}
+
+/** Why a link is not good: not ours, too old, used, or not the newest for what the inbox is set to now. */
+export type DeadLink = 'unknown' | 'expired' | 'used' | 'superseded'
+
+/** What the link with this token asks; changes nothing, because mail scanners follow links. */
+export async function findForwardQuestion(app: App, token: string): Promise<ForwardQuestion | DeadLink> {
+  const found = await findOpenQuestion(app, app.store.read, token)
+  return typeof found === 'string' ? found : { from: found.inbox.address, to: found.question.address }
+}
+
+/** The address consents: from now on it gets copies. A link is good once. */
+export async function confirmForwarding(app: App, token: string): Promise<ForwardQuestion | DeadLink> {
+  return app.store.write(async db => {
+    const found = await findOpenQuestion(app, db, token)
+    if (typeof found === 'string') return found
+    const { question, inbox } = found
+    await confirmations.setForwardConfirmationUsed(db, question.id, app.clock.now().toISOString())
+    await updateInbox(db, inbox.id, { forwardStatus: 'active', forwardFailures: 0 })
+    app.log.info({ inboxId: inbox.id, confirmationId: question.id }, 'forwarding confirmed')
+    return { from: inbox.address, to: question.address }
+  })
+}
+
+async function findOpenQuestion(
+  app: App,
+  db: Db,
+  token: string,
+): Promise<{ question: ForwardConfirmationRow; inbox: InboxRow } | DeadLink> {
+  const account = await getAccountRow(db)
+  const read = readConfirmationToken(account.signingSecret, token, app.clock.now())
+  if (typeof read === 'string') return read
+  const question = await confirmations.findForwardConfirmation(db, read.id)
+  if (!question) return 'superseded'
+  if (question.usedAt !== null) return 'used'
+  const inbox = await findAskingInbox(db, question)
+  return inbox ? { question, inbox } : 'superseded'
+}
+
+/** The inbox, while it still waits for the answer to this question and to no newer one. */
+export async function findAskingInbox(
+  db: Db,
+  question: ForwardConfirmationRow,
+): Promise<InboxRow | undefined> {
+  const inbox = await findInbox(db, question.inboxId)
+  if (inbox?.forwardTo !== question.address || inbox.forwardStatus !== 'pending') return undefined
+  const newest = await confirmations.findLastForwardConfirmationId(db, question.inboxId)
+  return newest === question.id ? inbox : undefined
+}
+
+/** Deletes some questions whose links are over; gives how many. */
+export async function expireForwardConfirmations(app: App): Promise<number> {
+  const before = isoAfter(app.clock.now(), -limits.forwardConfirmationMs)
+  return app.store.write(db => confirmations.deleteForwardConfirmations(db, { before }, limits.sweepRows))
+}
+
+/** Stands in the row of the message for the link, which only the mail itself has: who reads the inbox may not confirm. */
+const hiddenLink = '(the link is in the mail alone)'
+
+/**
+ * Puts the mail that asks for consent into the queue, in the write of the question. It is a message of the inbox that
+ * is to be forwarded, of the id of the question; its bytes are made when it is carried.
+ *
+ * What comes back, or answers by itself, may quote the link, and must reach nobody here: the reverse-path is null, and
+ * the name in From is reserved, so no inbox has it.
+ */
+export async function writeConfirmationMail(
+  app: App,
+  db: Db,
+  inbox: InboxRow,
+  question: ForwardConfirmationRow,
+): Promise<void> {
+  const fromAddr = `no-reply@${app.config.account_domain}`
+  const to = question.address
+  await writeOutgoing(
+    app,
+    db,
+    {
+      id: question.id,
+      date: new Date(question.createdAt),
+      inbox,
+      fromAddr,
+      mailFrom: '',
+      category: 'automated',
+      addressees: { to, cc: [], bcc: [], replyTo: null, all: [to] },
+      body: { text: textOf(app, inbox, question, hiddenLink), html: null },
+      rfcMessageId: formatMessageId(question.id, domainOf(fromAddr)),
+      attachments: [],
+      subject: subjectLine(inbox),
+      inReplyTo: null,
+      references: [],
+      thread: undefined,
+    },
+    null,
+  )
+}
+
+/** The bytes of such a message, composed and signed; undefined when an answer to its question would change nothing. */
+export async function composeConfirmationMail(app: App, message: MessageRow): Promise<Content | undefined> {
+  const db = app.store.read
+  const question = await findForwardConfirmation(db, message.id)
+  const inbox = question && (await findAskingInbox(db, question))
+  const account = await findAccount(db)
+  if (!question || !inbox || !account) return undefined
+  const token = formatConfirmationToken(account.signingSecret, question)
+  const link = `${app.baseUrl}/forwarding/confirm?token=${token}`
+  const { raw } = await composeMessage({
+    id: message.id,
+    messageIdDomain: domainOf(message.fromAddr),
+    date: new Date(message.createdAt),
+    from: { address: message.fromAddr, name: app.config.hostname },
+    to: [question.address],
+    cc: [],
+    replyTo: null,
+    subject: message.subject,
+    text: textOf(app, inbox, question, link),
+    html: htmlOf(app, inbox, question, link),
+    inReplyTo: null,
+    references: [],
+    attachments: [],
+    autoSubmitted: true,
+  })
+  return { kind: 'memory', bytes: await signOutgoing(app, message.fromAddr, raw, app.clock.now()) }
+}
+
+// Nothing in it is of the asker's own words, or the mail could be made to say anything in our name.
+
+function subjectLine({ address }: InboxRow): string {
+  return `Do you want copies of the mail to ${address}?`
+}
+
+interface Paragraphs {
+  readonly asked: string
+  readonly how: string
+  readonly until: string
+  readonly otherwise: string
+  readonly from: string
+}
+
+function paragraphsOf(app: App, inbox: InboxRow, question: ForwardConfirmationRow): Paragraphs {
+  // RFC 5322 §3.3: toUTCString says GMT.
+  const until = new Date(question.expiresAt).toUTCString().replace(/:\d\d GMT$/, ' UTC')
+  return {
+    asked: `Somebody who runs the mailbox ${inbox.address} asks that copies of the mail it gets be forwarded to you, at ${question.address}.`,
+    how: 'If you want them, open this page and press its button:',
+    until: `The link is good until ${until}, once.`,
+    otherwise:
+      'If you do not want them, or do not know that mailbox, do nothing: without your consent nothing is forwarded.',
+    from: `This mail was written by the mail server ${app.config.hostname}; its postmaster is ${systemAddress(app)}.`,
+  }
+}
+
+function textOf(app: App, inbox: InboxRow, question: ForwardConfirmationRow, link: string): string {
+  const { asked, how, until, otherwise, from } = paragraphsOf(app, inbox, question)
+  return `${asked}\n\n${how}\n\n${link}\n\n${until}\n\n${otherwise}\n\n-- \n${from}\n`
+}
+
+function htmlOf(app: App, inbox: InboxRow, question: ForwardConfirmationRow, link: string): string {
+  const { asked, how, until, otherwise, from } = paragraphsOf(app, inbox, question)
+  const href = escapeHtml(link)
+  return [
+    '<!doctype html><html lang="en"><body>',
+    `<p>${escapeHtml(asked)}</p>`,
+    `<p>${escapeHtml(how)}</p>`,
+    `<p><a href="${href}">${href}</a></p>`,
+    `<p>${escapeHtml(until)}</p>`,
+    `<p>${escapeHtml(otherwise)}</p>`,
+    `<hr><p>${escapeHtml(from)}</p>`,
+    '</body></html>\n',
+  ].join('\n')
+}

@@ -1,0 +1,132 @@
+import { isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
+import { bounceDomain } from '../../mail/address/bounce-domain.ts'
+import { forwardModes } from '../../model/inbox.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findDomain } from '../../store/domains.ts'
+import {
+  findLastAskedAt,
+  insertForwardConfirmation,
+  listAskedAfter,
+} from '../../store/forward-confirmations.ts'
+import { type Forwarding, updateInbox } from '../../store/inboxes.ts'
+import { findMember } from '../../store/members.ts'
+import { findSuppression } from '../../store/suppressions.ts'
+import type { InboxRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { secondsUntil } from '../quota/period.ts'
+import { writeConfirmationMail } from './question.ts'
+
+/** What a request says of forwarding; a field that it does not have stays as it is, null takes it away. */
+export interface ForwardingRequest {
+  readonly forwardTo?: string | null
+  readonly forwardWhen?: string | null
+}
+
+const hourMs = 3_600_000
+const none: Forwarding = { forwardTo: null, forwardWhen: null, forwardStatus: null, forwardFailures: 0 }
+
+/**
+ * Does what a request says of an inbox's forwarding, in its write, and gives the inbox as it is then. A member gets
+ * copies at once; any other address is mailed a link first, and gets none until it is used. An address that gets copies
+ * already is not asked again.
+ * @throws Problem `invalid_forward_to`, `forward_to_is_service_address`, `invalid_forward_when`,
+ * `forward_when_requires_forward_to`, `forward_verification_cooldown`, `forward_verification_limit`
+ */
+export async function changeForwarding(
+  app: App,
+  db: Db,
+  inbox: InboxRow,
+  request: ForwardingRequest,
+): Promise<InboxRow> {
+  const { forwardTo, forwardWhen } = request
+  if (forwardTo === undefined && forwardWhen === undefined) return inbox
+  const changes = await changesOf(app, db, inbox, request)
+  await updateInbox(db, inbox.id, changes)
+  return { ...inbox, ...changes }
+}
+
+/** @throws Problem as `changeForwarding` */
+async function changesOf(
+  app: App,
+  db: Db,
+  inbox: InboxRow,
+  { forwardTo, forwardWhen }: ForwardingRequest,
+): Promise<Partial<Forwarding>> {
+  if (typeof forwardWhen === 'string') requireMode(forwardWhen)
+  const isUnset = forwardTo === null || (forwardTo === undefined && inbox.forwardTo === null)
+  if (isUnset && typeof forwardWhen === 'string') throw new Problem('forward_when_requires_forward_to')
+  if (isUnset) return none
+  // Null is what it is where nothing is said.
+  const mode = {
+    forwardWhen: (forwardWhen === undefined ? inbox.forwardWhen : forwardWhen) ?? forwardModes[0],
+  }
+  if (forwardTo === undefined) return mode
+  const address = await requireTarget(app, db, forwardTo)
+  if (address === inbox.forwardTo && inbox.forwardStatus === 'active') return mode
+  const isMember = (await findMember(db, address)) !== undefined
+  if (!isMember) await askForConsent(app, db, inbox, address)
+  return { ...mode, forwardTo: address, forwardStatus: isMember ? 'active' : 'pending', forwardFailures: 0 }
+}
+
+function requireMode(text: string): void {
+  if (!forwardModes.some(mode => mode === text)) throw new Problem('invalid_forward_when')
+}
+
+/** An address that is not ours and is written to. */
+async function requireTarget(app: App, db: Db, text: string): Promise<string> {
+  const address = normaliseAddress(text)
+  if (address === undefined) throw new Problem('invalid_forward_to')
+  const domain = domainOf(address)
+  // What comes to bounce.<domain> is ours, too.
+  const parent = domain.slice(domain.indexOf('.') + 1)
+  const isOurs =
+    domain === app.config.hostname ||
+    (await findDomain(db, domain)) ||
+    (domain === bounceDomain(parent) && (await findDomain(db, parent)))
+  if (isOurs) throw new Problem('forward_to_is_service_address')
+  const suppressed = await findSuppression(db, [address], app.clock.now().toISOString())
+  if (suppressed) {
+    const message = `${address} is on the suppression list (${suppressed.reason}), so nothing is sent to it.`
+    throw new Problem('invalid_forward_to', message, { type: suppressed.reason })
+  }
+  return address
+}
+
+/** Mails the address a new link; from then on those before it, for this inbox, are not good any more. */
+async function askForConsent(app: App, db: Db, inbox: InboxRow, address: string): Promise<void> {
+  const now = app.clock.now()
+  await takeQuestion(app, db, address, now)
+  const question = {
+    id: app.ids.next(),
+    inboxId: inbox.id,
+    address,
+    createdAt: now.toISOString(),
+    expiresAt: isoAfter(now, limits.forwardConfirmationMs),
+    usedAt: null,
+  }
+  await insertForwardConfirmation(db, question)
+  await writeConfirmationMail(app, db, inbox, question)
+}
+
+/** The questions that were asked count themselves. */
+async function takeQuestion(app: App, db: Db, address: string, now: Date): Promise<void> {
+  const refuse = (
+    code: 'forward_verification_cooldown' | 'forward_verification_limit',
+    since: string,
+    ms: number,
+  ) => {
+    const retryAfterSeconds = secondsUntil(new Date(Date.parse(since) + ms), now)
+    throw new Problem(code, undefined, { retryAfterSeconds })
+  }
+  const asked = await findLastAskedAt(db, address)
+  if (asked !== undefined && asked > isoAfter(now, -limits.forwardCooldownMs)) {
+    refuse('forward_verification_cooldown', asked, limits.forwardCooldownMs)
+  }
+  const places = app.config.limits.forward_confirmations_per_hour
+  const within = await listAskedAfter(db, isoAfter(now, -hourMs), places)
+  const oldest = within[places - 1]
+  if (oldest !== undefined) refuse('forward_verification_limit', oldest, hourMs)
+}

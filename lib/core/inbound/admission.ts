@@ -1,0 +1,70 @@
+import { Reply } from '../../base/reply.ts'
+import { normaliseAddress } from '../../mail/address/address.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import type { App } from '../app/app.ts'
+import { systemAddress } from '../domains/usable.ts'
+import { findRefusals, type Refusal, recordRefusal } from '../policy/check.ts'
+import type { Recipient } from './recipient.ts'
+
+/** Whose sender rules let a message in, and whose do not. */
+export interface Admission {
+  readonly admitted: readonly Recipient[]
+  readonly refused: readonly { readonly recipient: Recipient; readonly refusal: Refusal }[]
+}
+
+/** Who sent a message, as it says itself. */
+export interface Sender {
+  readonly from: string | null
+  readonly mailFrom: string
+  /** Whether the From domain is proven by DMARC, or by an aligned SPF or DKIM. */
+  readonly isAligned: boolean
+}
+
+/** Asks the sender rules of each recipient's inbox. */
+export async function admit(app: App, recipients: readonly Recipient[], sender: Sender): Promise<Admission> {
+  const allowable = normaliseAddress(sender.from ?? '') ?? null
+  const mailFrom = normaliseAddress(sender.mailFrom)
+  const refusals = await findRefusals(
+    app.store.read,
+    recipients.map(({ inboxId, podId }) => ({ id: inboxId, podId })),
+    'inbound',
+    [
+      {
+        addresses: [
+          ...(allowable === null ? [] : [allowable]),
+          ...(mailFrom === undefined ? [] : [mailFrom]),
+        ],
+        allowable,
+        isProven: sender.isAligned || !app.config.policy.require_authenticated_sender,
+      },
+    ],
+  )
+  const refused = recipients.flatMap(recipient => {
+    const refusal = refusals.get(recipient.inboxId)
+    if (!refusal) return []
+    // RFC 5321 §4.5.1: postmaster is reached by whoever is not blocked expressly.
+    return refusal.reason !== 'blocked' && recipient.address === systemAddress(app)
+      ? []
+      : [{ recipient, refusal }]
+  })
+  const out = new Set(refused.map(({ recipient }) => recipient))
+  return { admitted: recipients.filter(recipient => !out.has(recipient)), refused }
+}
+
+/** Writes what was refused into the audit. */
+export async function recordRefused(app: App, db: Db, { refused }: Admission): Promise<void> {
+  for (const { recipient, refusal } of refused) {
+    const scope = { podId: recipient.podId, inboxId: recipient.inboxId }
+    await recordRefusal(app, db, scope, 'inbound', refusal, null)
+  }
+}
+
+/**
+ * With policy.refuse_with = "reject", a message that no recipient's rules let in is refused to the peer's face.
+ * @throws Reply 550 5.7.1
+ */
+export async function rejectRefused(app: App, admission: Admission): Promise<void> {
+  if (admission.admitted.length > 0 || app.config.policy.refuse_with !== 'reject') return
+  await app.store.write(db => recordRefused(app, db, admission))
+  throw new Reply(550, '5.7.1', 'The recipient does not take mail from this sender')
+}

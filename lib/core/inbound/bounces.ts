@@ -1,0 +1,96 @@
+import type { Outcome } from '../../courier/outcome.ts'
+import { findRule, loadReplyRules, type ReplyRule } from '../../courier/smtp/reply-rules.ts'
+import { findDelivery, updateDelivery } from '../../store/deliveries.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { listPayloads } from '../../store/events.ts'
+import { findMessage } from '../../store/messages.ts'
+import type { DeliveryRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { recordEvent } from '../events/record.ts'
+import { noteForwardFailure } from '../forwarding/outcome.ts'
+import { eventSubject, settle } from '../outbound/settle.ts'
+import { isHardBounce, suppressBounced, suppressComplained } from '../outbound/suppressions.ts'
+import type { Bounce, Returned } from './returned.ts'
+
+let rules: readonly ReplyRule[] | undefined
+
+/** Records what came back, in the write that takes the message in. What is known already changes nothing. */
+export async function recordReturned(app: App, db: Db, returned: Returned): Promise<void> {
+  for (const bounce of returned.bounces) await recordBounce(app, db, bounce)
+  for (const delivery of returned.complaints) await recordComplaint(app, db, delivery)
+}
+
+async function recordBounce(app: App, db: Db, { delivery, said, isAboutRecipient }: Bounce): Promise<void> {
+  const current = await findDelivery(db, delivery.id)
+  const message = current && (await findMessage(db, current.messageId))
+  if (!current || !message || !isOpenToBounce(current)) return
+  const outcome = outcomeSaid(said)
+  // Before it is marked failed: a bounce counts once.
+  if (current.purpose === 'forward' && isAboutRecipient && isHardBounce(outcome)) {
+    await noteForwardFailure(app, db, current, 'bounce')
+  }
+  await updateDelivery(db, current.id, {
+    state: 'failed',
+    replyCode: outcome.code ?? null,
+    replyEnhanced: outcome.enhanced ?? null,
+    replyText: outcome.text,
+    remoteHost: outcome.host ?? null,
+    nextAttemptAt: null,
+    updatedAt: app.clock.now().toISOString(),
+  })
+  // It may come before we have noted that the message was taken; or we did not hear that it was, and would try again.
+  await app.queue.drop(db, current.id)
+  if (current.purpose === 'forward') return
+  if (isAboutRecipient) await suppressBounced(app, db, current, outcome)
+  await recordEvent(app, db, 'message.bounced', await eventSubject(db, message), {
+    deliveryId: current.id,
+    recipient: current.recipient,
+    status: outcome.enhanced ?? null,
+    diagnostic: outcome.text,
+  })
+  await settle(app, db, message)
+}
+
+/** One that has failed, or was called off, stays as it is. */
+function isOpenToBounce({ state }: DeliveryRow): boolean {
+  return ['queued', 'deferred', 'delivered'].includes(state)
+}
+
+/** The failure as if the other side had said it to us. */
+function outcomeSaid({ code, enhanced, text, host }: Bounce['said']): Outcome {
+  // The rules are about whole replies; some servers tell the enhanced code alone.
+  const reply = { code: code ?? (enhanced?.startsWith('4') ? 450 : 550), text, ...(enhanced && { enhanced }) }
+  rules ??= loadReplyRules()
+  const category = findRule(rules, reply)?.category
+  return {
+    result: 'permanent',
+    text: text === '' ? 'the message came back without a reason' : text,
+    durationMs: 0,
+    ...(code !== undefined && { code }),
+    ...(enhanced !== undefined && { enhanced }),
+    ...(category !== undefined && { category }),
+    ...(host !== undefined && { host }),
+  }
+}
+
+async function recordComplaint(app: App, db: Db, { id }: DeliveryRow): Promise<void> {
+  const delivery = await findDelivery(db, id)
+  const message = delivery && (await findMessage(db, delivery.messageId))
+  if (!delivery || !message) return
+  if (delivery.purpose === 'forward') return noteForwardFailure(app, db, delivery, 'complaint')
+  if (await isComplaintKnown(db, delivery, message.inboxId)) return
+  await suppressComplained(app, db, delivery)
+  const payload = { deliveryId: delivery.id, recipient: delivery.recipient }
+  await recordEvent(app, db, 'message.complained', await eventSubject(db, message), payload)
+}
+
+async function isComplaintKnown(db: Db, delivery: DeliveryRow, inboxId: string): Promise<boolean> {
+  const payloads = await listPayloads(db, {
+    inboxId,
+    messageId: delivery.messageId,
+    type: 'message.complained',
+    // Ids are in the order of time: none before the delivery can be about it.
+    after: delivery.id,
+  })
+  return payloads.some(payload => JSON.parse(payload).deliveryId === delivery.id)
+}

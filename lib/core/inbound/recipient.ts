@@ -1,0 +1,70 @@
+import { Reply } from '../../base/reply.ts'
+import { baseAddress, domainOf, normaliseAddress } from '../../mail/address/address.ts'
+import { parseVerp } from '../../mail/address/verp.ts'
+import { findDeliveryByMailFrom } from '../../store/deliveries.ts'
+import { findInbox, findInboxByAddress } from '../../store/inboxes.ts'
+import { findMessage } from '../../store/messages.ts'
+import type { InboxRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { findDomainHere, systemAddress } from '../domains/usable.ts'
+
+/** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
+export interface Recipient {
+  readonly inboxId: string
+  /** The inbox's pod. */
+  readonly podId: string
+  /** The inbox's own address. */
+  readonly address: string
+  /** As the peer wrote it, `+tag` and all. */
+  readonly rcptTo: string
+  /** The delivery whose reverse-path it is: what comes here has come back. */
+  readonly deliveryId?: string
+}
+
+/** Every domain must take mail for these (RFC 5321 §4.5.1, RFC 2142 §2); it goes to one system inbox. */
+const roleNames = ['postmaster', 'abuse']
+
+/**
+ * The inbox that a forward-path leads to. `user+tag` is `user`, unless an inbox has that very address. The reverse-path
+ * of a delivery (bounce.<domain>) leads to the inbox that sent it.
+ * @throws Reply 550 5.1.1 for an inbox that is not there, 550 5.7.1 for a domain that is not ours, 553 5.1.3 for nonsense
+ */
+export async function resolveRecipient(app: App, rcptTo: string): Promise<Recipient> {
+  const found = await findRecipient(app, rcptTo)
+  if (found === 'foreign') throw new Reply(550, '5.7.1', 'We do not relay: that domain is not ours')
+  if (found === 'unknown') throw new Reply(550, '5.1.1', 'There is no such mailbox here')
+  if (found === 'malformed') throw new Reply(553, '5.1.3', 'That is not an address')
+  return found
+}
+
+async function findRecipient(
+  app: App,
+  rcptTo: string,
+): Promise<Recipient | 'foreign' | 'unknown' | 'malformed'> {
+  // The one address without a domain that must be accepted.
+  const address = rcptTo.toLowerCase() === 'postmaster' ? systemAddress(app) : normaliseAddress(rcptTo)
+  if (address === undefined) return 'malformed'
+  const db = app.store.read
+  const returned = await findReturned(app, address, rcptTo)
+  if (returned) return returned
+  if (!(await findDomainHere(db, domainOf(address)))) return 'foreign'
+  const base = baseAddress(address)
+  const inbox = (await findInboxByAddress(db, address)) ?? (await findInboxByAddress(db, base))
+  if (inbox) return recipientOf(inbox, rcptTo)
+  if (!roleNames.includes(base.slice(0, base.lastIndexOf('@')))) return 'unknown'
+  const system = await findInboxByAddress(db, systemAddress(app))
+  return system ? recipientOf(system, rcptTo) : 'unknown'
+}
+
+/** The inbox of the delivery that has this reverse-path. */
+async function findReturned(app: App, address: string, rcptTo: string): Promise<Recipient | undefined> {
+  const mailFrom = parseVerp(address)
+  const delivery = mailFrom === undefined ? undefined : await findDeliveryByMailFrom(app.store.read, mailFrom)
+  const message = delivery && (await findMessage(app.store.read, delivery.messageId))
+  const inbox = message && (await findInbox(app.store.read, message.inboxId))
+  return inbox && delivery ? { ...recipientOf(inbox, rcptTo), deliveryId: delivery.id } : undefined
+}
+
+function recipientOf({ id, podId, address }: InboxRow, rcptTo: string): Recipient {
+  return { inboxId: id, podId, address, rcptTo }
+}

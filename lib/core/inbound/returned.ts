@@ -1,0 +1,102 @@
+import { limits } from '../../base/limits.ts'
+import { parseVerp } from '../../mail/address/verp.ts'
+import type { Header } from '../../mail/header/header.ts'
+import type { ParsedMessage } from '../../mail/message/parse.ts'
+import { isComplaint, readFeedbackReport } from '../../mail/report/arf.ts'
+import { readDsn } from '../../mail/report/dsn.ts'
+import type { ReturnedRecipient } from '../../mail/report/recipient.ts'
+import { findDelivery, findDeliveryByMailFrom } from '../../store/deliveries.ts'
+import { findMessage } from '../../store/messages.ts'
+import type { DeliveryRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { systemAddress } from '../domains/usable.ts'
+import type { Recipient } from './recipient.ts'
+
+/** What a message that came in says of deliveries of ours. */
+export interface Returned {
+  readonly bounces: readonly Bounce[]
+  /** The deliveries that were complained about. */
+  readonly complaints: readonly DeliveryRow[]
+  /** Whether it is a notification about a delivery, whatever it says. */
+  readonly isNotification: boolean
+  /** The thread that it belongs to in an inbox, by the inbox's id: that of the message it speaks of. */
+  readonly threadIds: ReadonlyMap<string, string>
+  /** Notifications about copies that were forwarded: who has the inbox never sent them, and they must not be forwarded too. */
+  readonly consumed: ReadonlySet<Recipient>
+}
+
+/** A delivery that a notification says has failed, and the words of the other side. */
+export interface Bounce {
+  readonly delivery: DeliveryRow
+  readonly said: ReturnedRecipient
+  /** Whether it speaks of the recipient that we know, and not of one that their mail was passed on to. */
+  readonly isAboutRecipient: boolean
+}
+
+/**
+ * Reads what comes back. To have come to the reverse-path of a delivery is the proof that it speaks of that delivery, as
+ * it is to name it in a feedback report: nobody else has seen it. The same to any other address is mail like any other.
+ * @param isBounce whether its header and envelope are those of a bounce
+ */
+export async function readReturned(
+  app: App,
+  recipients: readonly Recipient[],
+  message: { header: Header; parsed: ParsedMessage; isBounce: boolean },
+): Promise<Returned> {
+  const returned = recipients.filter(recipient => recipient.deliveryId !== undefined)
+  const { header, parsed, isBounce } = message
+  const told = returned.length > 0 ? readDsn({ ...parsed, header, isBounce }) : []
+  const bounces: Bounce[] = []
+  const threadIds = new Map<string, string>()
+  const consumed = new Set<Recipient>()
+  for (const recipient of told.length > 0 ? returned : []) {
+    const delivery = await findDelivery(app.store.read, recipient.deliveryId!)
+    const original = delivery && (await findMessage(app.store.read, delivery.messageId))
+    if (!delivery || !original) continue
+    if (delivery.purpose === 'forward') consumed.add(recipient)
+    else threadIds.set(recipient.inboxId, original.threadId)
+    const failed = failureOf(delivery, told)
+    if (failed) bounces.push(failed)
+    const { action, enhanced, text, host } = failed?.said ?? told[0]!
+    app.log.info({ deliveryId: delivery.id, action, enhanced, text, host }, 'delivery status notification')
+  }
+  return {
+    bounces,
+    complaints: await findComplaints(app, recipients, parsed),
+    isNotification: threadIds.size + consumed.size > 0,
+    threadIds,
+    consumed,
+  }
+}
+
+/** By the group that names our recipient; without one by any, for an address that passes mail on bounces as its target does. */
+function failureOf(delivery: DeliveryRow, told: readonly ReturnedRecipient[]): Bounce | undefined {
+  const named = told.filter(({ finalRecipient, originalRecipient }) =>
+    [finalRecipient, originalRecipient].includes(delivery.recipient),
+  )
+  const said = (named.length > 0 ? named : told).find(({ action }) => action === 'failed')
+  if (!said) return undefined
+  const isNameless = said.finalRecipient === undefined && said.originalRecipient === undefined
+  return { delivery, said, isAboutRecipient: named.length > 0 || isNameless }
+}
+
+/** Feedback reports go to whom the provider was told of: postmaster or abuse; or back to where the message came from. */
+async function findComplaints(
+  app: App,
+  recipients: readonly Recipient[],
+  { reportParts }: ParsedMessage,
+): Promise<DeliveryRow[]> {
+  const read = recipients.filter(
+    ({ deliveryId, address }) => deliveryId !== undefined || address === systemAddress(app),
+  )
+  const report = read.length > 0 ? readFeedbackReport(reportParts) : undefined
+  if (!report || !isComplaint(report)) return []
+  const paths = [...read.map(({ rcptTo }) => rcptTo), ...report.originalMailFroms].map(parseVerp)
+  const known = new Set(paths.filter(path => path !== undefined).slice(0, limits.reportRecipients))
+  const deliveries: DeliveryRow[] = []
+  for (const path of known) {
+    const delivery = await findDeliveryByMailFrom(app.store.read, path)
+    if (delivery) deliveries.push(delivery)
+  }
+  return deliveries
+}

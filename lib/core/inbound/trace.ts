@@ -1,0 +1,34 @@
+import { isIPv6 } from 'node:net'
+import type { Arrival } from './arrival.ts'
+import type { Recipient } from './recipient.ts'
+
+/**
+ * The fields that final delivery adds before a message (RFC 5321 §4.4): Return-Path and Received. They are kept beside
+ * the raw, which stays as it came.
+ */
+export function traceFields(of: {
+  arrival: Arrival
+  recipient: Recipient
+  id: string
+  hostname: string
+  date: Date
+}): string {
+  const { arrival, recipient, id, hostname, date } = of
+  const { peer } = arrival
+  const from =
+    peer.kind === 'local'
+      ? 'by'
+      : `from ${peer.helo} ([${addressLiteral(peer.remoteAddress)}])${peer.tls ? ` (${peer.tls})` : ''}\r\n\tby`
+  const protocol = peer.kind === 'local' ? 'local' : peer.protocol
+  // RFC 5322 §3.3: toUTCString says GMT, which only the obsolete syntax has.
+  const stamp = date.toUTCString().replace('GMT', '+0000')
+  return (
+    `Return-Path: <${arrival.mailFrom}>\r\n` +
+    `Received: ${from} ${hostname} (mailboxd) with ${protocol} id ${id}\r\n\tfor <${recipient.rcptTo}>; ${stamp}\r\n`
+  )
+}
+
+/** RFC 5321 §4.1.3, without its brackets. */
+function addressLiteral(address: string): string {
+  return isIPv6(address) ? `IPv6:${address}` : address
+}

@@ -1,0 +1,152 @@
+import { isoAfter } from '../../base/clock.ts'
+import { Reply } from '../../base/reply.ts'
+import { sizeOf } from '../../blob/content.ts'
+import { normaliseAddress } from '../../mail/address/address.ts'
+import type { ParsedMessage } from '../../mail/message/parse.ts'
+import { parentCandidates } from '../../mail/message/thread.ts'
+import type { Authentication } from '../../model/message.ts'
+import { putContacts } from '../../store/contacts.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findInbox } from '../../store/inboxes.ts'
+import { findThreadIdByMessageId, insertMessage } from '../../store/messages.ts'
+import { insertRaw } from '../../store/raws.ts'
+import type { InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
+import { addMessageToThread, findThread, insertThread } from '../../store/threads.ts'
+import type { App } from '../app/app.ts'
+import { recordEvent } from '../events/record.ts'
+import { forwardReceived } from '../forwarding/copy.ts'
+import type { Arrival } from './arrival.ts'
+import type { Recipient } from './recipient.ts'
+import type { Returned } from './returned.ts'
+import { traceFields } from './trace.ts'
+import type { Judged } from './verdict.ts'
+
+interface Read {
+  readonly arrival: Arrival
+  readonly rawId: string
+  readonly parsed: ParsedMessage
+  readonly extracted: string
+  readonly authentication: Authentication
+  readonly judged: Judged
+  readonly returned: Returned
+}
+
+export async function writeReception(app: App, db: Db, read: Read): Promise<string[]> {
+  const { content, recipients } = read.arrival
+  const createdAt = app.clock.now()
+  if (read.arrival.rawId === undefined) {
+    await insertRaw(db, {
+      id: read.rawId,
+      sizeBytes: sizeOf(content),
+      content: content.kind === 'memory' ? content.bytes : null,
+      createdAt: createdAt.toISOString(),
+    })
+  }
+  const ids: string[] = []
+  // Several forward-paths may lead to one inbox (user, user+tag): it gets one message.
+  const reached = new Map(recipients.map(recipient => [recipient.inboxId, recipient]))
+  for (const recipient of reached.values()) {
+    const inbox = await findInbox(db, recipient.inboxId)
+    // None: deleted between RCPT and now.
+    if (inbox) ids.push(await writeMessage(app, db, read, recipient, inbox, createdAt))
+  }
+  if (ids.length === 0) throw new Reply(550, '5.1.1', 'There is no such mailbox here')
+  return ids
+}
+
+async function writeMessage(
+  app: App,
+  db: Db,
+  read: Read,
+  recipient: Recipient,
+  inbox: InboxRow,
+  now: Date,
+): Promise<string> {
+  const { arrival, rawId, parsed, authentication, judged } = read
+  const createdAt = isoAfter(now, 0)
+  const id = app.ids.next()
+  const threadId = read.returned.threadIds.get(inbox.id)
+  const own = threadId === undefined ? undefined : await findThread(db, threadId)
+  const thread = own ?? (await findOrMakeThread(app, db, inbox, parsed, createdAt))
+  const to = parsed.to.map(mailbox => mailbox.address)
+  const cc = parsed.cc.map(mailbox => mailbox.address)
+  const row: MessageRow = {
+    id,
+    inboxId: inbox.id,
+    threadId: thread.id,
+    direction: 'inbound',
+    status: 'received',
+    rawId,
+    rfcMessageId: parsed.rfcMessageId,
+    inReplyTo: parsed.inReplyTo[0] ?? null,
+    references: JSON.stringify(parsed.references),
+    mailFrom: arrival.mailFrom,
+    trace: traceFields({ arrival, recipient, id, hostname: app.config.hostname, date: now }),
+    fromAddr: parsed.from?.address ?? arrival.mailFrom,
+    toAddr: inbox.address,
+    headerTo: to.length > 0 ? to.join(', ') : null,
+    deliveryRole: isCopied(recipient, to, cc) ? 'cc' : 'to',
+    replyTo: parsed.replyTo[0]?.address ?? null,
+    cc: JSON.stringify(cc),
+    bcc: '[]',
+    addressNames: parsed.addressNames === null ? null : JSON.stringify(parsed.addressNames),
+    subject: parsed.subject,
+    bodyText: parsed.text,
+    bodyHtml: parsed.html,
+    attachments: JSON.stringify(
+      parsed.attachments.map(({ filename, contentType, sizeBytes }) => ({
+        filename,
+        contentType,
+        sizeBytes,
+      })),
+    ),
+    category: judged.category,
+    autoReplyable: judged.autoReplyable ? 1 : 0,
+    verdict: judged.verdict,
+    authentication: JSON.stringify(authentication),
+    createdAt,
+    extracted: read.extracted,
+  }
+  await insertMessage(db, row)
+  await addMessageToThread(db, thread, { createdAt, isRead: false })
+  // Who wrote is no stranger; what says itself that it is forged was not written by whom it names.
+  const from = judged.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
+  if (from !== undefined) await putContacts(db, inbox.id, [from], createdAt)
+  const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: thread.id, messageId: id }
+  const endpoint = await recordEvent(app, db, 'message.received', subject)
+  await forwardReceived(app, db, inbox, row, recipient, endpoint)
+  return id
+}
+
+/** Copied means: named in Cc and not in To. Who is named in neither (Bcc) was a recipient like any other. */
+function isCopied(recipient: Recipient, to: readonly string[], cc: readonly string[]): boolean {
+  const names = [recipient.address, recipient.rcptTo.toLowerCase()]
+  const isNamed = (list: readonly string[]) => list.some(address => names.includes(address.toLowerCase()))
+  return isNamed(cc) && !isNamed(to)
+}
+
+/** The thread of the message's parent in this inbox, or a new one. Never by subject. */
+async function findOrMakeThread(
+  app: App,
+  db: Db,
+  inbox: InboxRow,
+  parsed: ParsedMessage,
+  createdAt: string,
+): Promise<ThreadRow> {
+  for (const candidate of parentCandidates(parsed)) {
+    const threadId = await findThreadIdByMessageId(db, inbox.id, candidate)
+    const thread = threadId && (await findThread(db, threadId))
+    if (thread) return thread
+  }
+  const thread: ThreadRow = {
+    id: app.ids.next(),
+    inboxId: inbox.id,
+    subject: parsed.subject,
+    isRead: 0,
+    messageCount: 0,
+    lastMessageAt: createdAt,
+    createdAt,
+  }
+  await insertThread(db, thread)
+  return thread
+}

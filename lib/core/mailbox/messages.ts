@@ -1,0 +1,125 @@
+import type { Delivery, Direction, Message } from '../../model/message.ts'
+import type { Listed, Page } from '../../model/page.ts'
+import { listDeliveries } from '../../store/deliveries.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { countInScope } from '../../store/inboxes.ts'
+import * as messages from '../../store/messages.ts'
+import { type SearchFilter, searchMessages } from '../../store/search/search.ts'
+import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { getInboxRow, getMessageRow } from '../app/reach.ts'
+import { createUrlSigner, type UrlSigner } from '../app/signed.ts'
+import { presentAttachments, readList, signingSecret } from './attachments.ts'
+import { extractionOf } from './extraction.ts'
+import { isSearch, readFilter } from './search-filter.ts'
+
+function present(row: MessageRow, urls: UrlSigner): Message {
+  return {
+    id: row.id,
+    inboxId: row.inboxId,
+    threadId: row.threadId,
+    direction: row.direction as Direction,
+    rfcMessageId: row.rfcMessageId,
+    inReplyTo: row.inReplyTo,
+    references: readList<string>(row.references),
+    fromAddr: row.fromAddr,
+    toAddr: row.toAddr,
+    headerTo: row.headerTo,
+    deliveryRole: row.deliveryRole as Message['deliveryRole'],
+    replyTo: row.replyTo,
+    cc: readList<string>(row.cc),
+    addressNames: row.addressNames === null ? null : (JSON.parse(row.addressNames) as Record<string, string>),
+    bcc: readList<string>(row.bcc),
+    subject: row.subject,
+    bodyText: row.bodyText,
+    bodyHtml: row.bodyHtml,
+    attachments: presentAttachments(row, urls),
+    rawUrl: row.rawId === null ? null : urls.rawUrl(row.id),
+    status: row.status as Message['status'],
+    category: row.category as Message['category'],
+    autoReplyable: row.autoReplyable === 1,
+    verdict: row.verdict as Message['verdict'],
+    authentication: readAuthentication(row.authentication),
+    ...extractionOf(row),
+    createdAt: row.createdAt,
+  }
+}
+
+/** Each result that a row has had: three checks of seven outcomes, so there are few. */
+const authentications = new Map<string, Message['authentication']>()
+
+function readAuthentication(json: string): Message['authentication'] {
+  let read = authentications.get(json)
+  if (!read) {
+    read = JSON.parse(json) as Message['authentication']
+    authentications.set(json, read)
+  }
+  return read
+}
+
+/** Rows as the API shows them, with URLs that are good for an hour from now. */
+export async function presentMessages(app: App, rows: readonly MessageRow[]): Promise<Message[]> {
+  if (rows.length === 0) return []
+  const urls = createUrlSigner(app, await signingSecret(app))
+  return rows.map(row => present(row, urls))
+}
+
+export async function getMessage(app: App, caller: Caller, id: string): Promise<Message> {
+  const [message] = await presentMessages(app, [await getMessageRow(app.store.read, caller, id)])
+  return message!
+}
+
+export interface MessageFilter extends Omit<SearchFilter, 'direction'> {
+  readonly direction: Direction | undefined
+}
+
+/** Newest first. @throws Problem `not_found`, `invalid_request` */
+export async function listInboxMessages(
+  app: App,
+  caller: Caller,
+  inboxId: string,
+  filter: MessageFilter,
+  page: Page,
+): Promise<Listed<Message>> {
+  const db = app.store.read
+  const inbox = await getInboxRow(db, caller, inboxId)
+  const { rows, total } = isSearch(filter)
+    ? await searchMessages(db, { podId: inbox.podId, inboxId: inbox.id }, readFilter(filter), page)
+    : await messages.listInboxMessages(db, inbox, filter, page)
+  return { rows: await presentMessages(app, rows), total }
+}
+
+/** Of all inboxes that the caller reaches, newest first. @throws Problem `invalid_request` */
+export async function listMessages(
+  app: App,
+  caller: Caller,
+  filter: MessageFilter,
+  page: Page,
+): Promise<Listed<Message>> {
+  const db = app.store.read
+  const known = isSearch(filter) ? undefined : await countMessages(db, caller, filter.direction)
+  const { rows, total } = await searchMessages(db, caller, readFilter(filter), page, known)
+  return { rows: await presentMessages(app, rows), total }
+}
+
+async function countMessages(db: Db, caller: Caller, direction: Direction | undefined): Promise<number> {
+  const { inbound, outbound } = await countInScope(db, caller)
+  return (direction === 'outbound' ? 0 : inbound) + (direction === 'inbound' ? 0 : outbound)
+}
+
+/** One for each recipient, in the order of to, cc and bcc; of an inbound message, the copies that were forwarded. @throws Problem `not_found` */
+export async function listMessageDeliveries(app: App, caller: Caller, id: string): Promise<Delivery[]> {
+  const row = await getMessageRow(app.store.read, caller, id)
+  return (await listDeliveries(app.store.read, row.id)).map(presentDelivery)
+}
+
+function presentDelivery(row: DeliveryRow): Delivery {
+  const { messageId: _messageId, mailFrom: _mailFrom, captured, state, purpose, ...rest } = row
+  return {
+    ...rest,
+    state: state as Delivery['state'],
+    purpose: purpose as Delivery['purpose'],
+    captured: captured === 1,
+  }
+}

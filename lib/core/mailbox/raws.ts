@@ -1,0 +1,76 @@
+import { writeFile } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import { type Content, openContent, sizeOf } from '../../blob/content.ts'
+import { createIntake, type Intake } from '../../blob/intake.ts'
+import { DiskFailed } from '../../store/dialect/group-commit.ts'
+import { findRaw, isFileUsed } from '../../store/raws.ts'
+import type { MessageRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { getMessageRow } from '../app/reach.ts'
+
+/**
+ * Makes the bytes of a new raw durable where they belong: gives them back to be a blob of the row when they are small;
+ * puts them into the file of this id, and gives null for the row, when they are large.
+ */
+export async function keepBytes(app: App, rawId: string, bytes: Buffer): Promise<Buffer | null> {
+  if (bytes.length <= limits.blobInDatabaseBytes) return bytes
+  const spooled = app.disk.spoolPath(rawId)
+  await writeFile(spooled, bytes, { mode: 0o600, flag: 'wx' })
+  await app.disk.keep(rawId, spooled)
+  return null
+}
+
+/**
+ * Removes the files of a write that failed with `error`. After a failed fsync nobody knows whether the rows are there;
+ * then they stay, and the next start sees.
+ */
+export async function dropFilesOf(app: App, error: unknown, ids: readonly string[]): Promise<void> {
+  if (error instanceof DiskFailed) return
+  for (const id of ids) await app.disk.remove(id)
+}
+
+/**
+ * Removes those of these files that no row points to: what a kill left between the move of a file and its commit, or
+ * between a purge and the removal of its files. `ids` are files of processes before this one, whose rows are final.
+ */
+export async function removeStrayFiles(app: App, ids: readonly string[], signal: AbortSignal): Promise<void> {
+  let count = 0
+  for (const id of ids) {
+    if (signal.aborted) return
+    if (await isFileUsed(app.store.read, id)) continue
+    await app.disk.remove(id)
+    count++
+  }
+  if (count > 0) app.log.info({ files: count }, 'files without a row removed')
+}
+
+/** Takes the bytes of a message that is coming in: in memory while it is small, in a spool file when it is large. */
+export function openIntake(app: App): Intake {
+  return createIntake(app.disk.spoolPath(app.ids.next()), limits.blobInDatabaseBytes)
+}
+
+/** The bytes of a raw row, wherever they are kept. */
+export async function findRawContent(app: App, rawId: string): Promise<Content | undefined> {
+  const row = await findRaw(app.store.read, rawId)
+  if (!row) return undefined
+  return row.content === null ? app.disk.find(row.id) : { kind: 'memory', bytes: row.content }
+}
+
+export async function rawOf(app: App, row: MessageRow): Promise<Content> {
+  const content = row.rawId === null ? undefined : await findRawContent(app, row.rawId)
+  if (!content) throw new Problem('not_found', 'The original bytes of this message were not kept.')
+  return content
+}
+
+/** The original message, byte for byte as it crossed the wire. @throws Problem `not_found` */
+export async function openRaw(
+  app: App,
+  caller: Caller,
+  id: string,
+): Promise<{ sizeBytes: number; content: Readable }> {
+  const content = await rawOf(app, await getMessageRow(app.store.read, caller, id))
+  return { sizeBytes: sizeOf(content), content: openContent(content) }
+}

@@ -1,0 +1,91 @@
+import { mkdir } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import type { Clock } from '../base/clock.ts'
+import type { Ids } from '../base/ids.ts'
+import { limits } from '../base/limits.ts'
+import type { Log } from '../base/log.ts'
+import { openDisk } from '../blob/disk.ts'
+import { durationMs } from '../config/duration.ts'
+import type { Config } from '../config/load.ts'
+import { createAddressGuard } from '../courier/address-guard.ts'
+import { createDns } from '../courier/dns.ts'
+import { createWebhookCourier } from '../courier/webhook/courier.ts'
+import { createQueue } from '../queue/queue.ts'
+import { openStore } from '../store/open.ts'
+import { ensureInstallation } from './account/setup.ts'
+import type { App } from './app/app.ts'
+import { createBell } from './app/bell.ts'
+import { createReaders } from './app/stream.ts'
+import { createWaiters } from './app/waiters.ts'
+import { createEventStream } from './events/stream.ts'
+
+export interface AppParts {
+  readonly config: Config
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  /** Random numbers in [0, 1). */
+  readonly random: () => number
+  /** Asked when an answer needs it: the port of the API may be known only after it listens. */
+  readonly baseUrl: () => string
+  /** The ports that this server listens on; no webhook may lead there. */
+  readonly ownPorts: () => readonly number[]
+}
+
+/** Opens the data directory (made when missing) and everything in it; the first time, makes what an installation has. */
+export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boolean }> {
+  const { config, clock, ids, log, random, baseUrl } = parts
+  await mkdir(config.data_dir, { recursive: true, mode: 0o700 })
+  const { webhook } = config
+  const dns = createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs })
+  const webhookGuard = createAddressGuard({
+    clock,
+    allowNetworks: webhook.allow_networks,
+    ownAddresses: () =>
+      Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(one => one.address)),
+    ownPorts: parts.ownPorts,
+  })
+  const store = await openStore(join(config.data_dir, 'mailboxd.sqlite'), clock)
+  const app: App = {
+    config,
+    clock,
+    ids,
+    log,
+    dns,
+    webhookGuard,
+    webhookCourier: createWebhookCourier({
+      dns,
+      clock,
+      guard: webhookGuard,
+      allowHttp: webhook.allow_http,
+      timeoutMs: durationMs(webhook.timeout),
+      // Which of them may be called at once is decided before: a call that waits for a connection uses up its time.
+      maxConnections: webhook.concurrency,
+      maxConnectionsPerOrigin: webhook.concurrency,
+    }),
+    store,
+    disk: await openDisk(config.data_dir),
+    queue: createQueue({
+      store,
+      clock,
+      ids,
+      random,
+      node: config.hostname,
+      ...(webhook.retry.length > 0 && { waits: { webhook: webhook.retry.map(durationMs) } }),
+    }),
+    underWay: new Map(),
+    waiters: createWaiters(),
+    bell: createBell(store),
+    revocations: createBell(store),
+    readers: createReaders(),
+    get stream() {
+      return stream
+    },
+    get baseUrl() {
+      return baseUrl()
+    },
+  }
+  const stream = createEventStream(app)
+  return { app, ...(await ensureInstallation(app)) }
+}

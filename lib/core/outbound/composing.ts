@@ -1,0 +1,171 @@
+import { isoAfter } from '../../base/clock.ts'
+import { randomBase36 } from '../../base/secret.ts'
+import { durationMs } from '../../config/duration.ts'
+import { domainOf } from '../../mail/address/address.ts'
+import { formatVerp, verpTokenLength } from '../../mail/address/verp.ts'
+import { signDkim } from '../../mail/compose/dkim.ts'
+import { insertDeliveries } from '../../store/deliveries.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findDomain } from '../../store/domains.ts'
+import { insertMessage } from '../../store/messages.ts'
+import type { DeliveryRow, InboxRow, ThreadRow } from '../../store/tables.ts'
+import { addMessageToThread, insertThread } from '../../store/threads.ts'
+import type { App } from '../app/app.ts'
+import type { StoredAttachment } from '../mailbox/attachments.ts'
+import type { Addressees, Body } from './request.ts'
+
+/** Signs what is sent from this address, with the key of its domain. */
+export async function signOutgoing(app: App, fromAddr: string, raw: Buffer, signedAt: Date): Promise<Buffer> {
+  const domain = await findDomain(app.store.read, domainOf(fromAddr))
+  // Never unsigned: what can't be signed is a fault of ours, and the request can be repeated.
+  if (!domain) throw new Error(`no domain row for ${fromAddr}`)
+  return signDkim(raw, {
+    domain: domain.domain,
+    selector: domain.selector,
+    privateKeyPem: domain.dkimPrivateKey,
+    signedAt,
+  })
+}
+
+/** All that the rows of one outgoing message are made of. */
+export interface Outgoing {
+  readonly id: string
+  readonly date: Date
+  readonly inbox: InboxRow
+  /** The address in From. */
+  readonly fromAddr: string
+  /** The reverse-path. */
+  readonly mailFrom: string
+  readonly category: 'personal' | 'automated'
+  readonly addressees: Addressees
+  readonly body: Body
+  readonly rfcMessageId: string
+  readonly attachments: readonly StoredAttachment[]
+  readonly subject: string
+  readonly inReplyTo: string | null
+  readonly references: readonly string[]
+  readonly thread: ThreadRow | undefined
+}
+
+/**
+ * Writes the message, its thread, one delivery for each recipient and their queue entries; gives the thread's id.
+ * @param rawId null for one whose bytes are made when it is carried
+ */
+export async function writeOutgoing(
+  app: App,
+  db: Db,
+  outgoing: Outgoing,
+  rawId: string | null,
+): Promise<string> {
+  const { id, inbox, addressees } = outgoing
+  const createdAt = outgoing.date.toISOString()
+  const thread = outgoing.thread ?? (await startThread(app, db, outgoing, createdAt))
+  await insertMessage(db, {
+    id,
+    inboxId: inbox.id,
+    threadId: thread.id,
+    direction: 'outbound',
+    status: 'pending',
+    rawId,
+    rfcMessageId: outgoing.rfcMessageId,
+    inReplyTo: outgoing.inReplyTo,
+    references: JSON.stringify(outgoing.references),
+    mailFrom: outgoing.mailFrom,
+    trace: '',
+    fromAddr: outgoing.fromAddr,
+    toAddr: addressees.to,
+    headerTo: null,
+    deliveryRole: null,
+    replyTo: addressees.replyTo,
+    cc: JSON.stringify(addressees.cc),
+    bcc: JSON.stringify(addressees.bcc),
+    addressNames: null,
+    subject: outgoing.subject,
+    bodyText: outgoing.body.text,
+    bodyHtml: outgoing.body.html ?? '',
+    attachments: JSON.stringify(outgoing.attachments),
+    category: outgoing.category,
+    autoReplyable: 0,
+    verdict: 'clean',
+    authentication: JSON.stringify({ spf: 'none', dkim: 'none', dmarc: 'none' }),
+    createdAt,
+    extracted: null,
+  })
+  // Answering marks the thread read; so does having begun it.
+  await addMessageToThread(db, thread, { createdAt, isRead: true })
+  const deliveries = addressees.all.map(recipient => ({
+    id: app.ids.next(),
+    messageId: id,
+    recipient,
+    purpose: 'send',
+    // None for the null reverse-path.
+    mailFrom: outgoing.mailFrom === '' ? null : newReversePath(outgoing.mailFrom),
+  }))
+  await putDeliveries(app, db, deliveries, outgoing.date)
+  return thread.id
+}
+
+async function startThread(app: App, db: Db, outgoing: Outgoing, createdAt: string): Promise<ThreadRow> {
+  const thread: ThreadRow = {
+    id: app.ids.next(),
+    inboxId: outgoing.inbox.id,
+    subject: outgoing.subject,
+    isRead: 1,
+    messageCount: 0,
+    lastMessageAt: createdAt,
+    createdAt,
+  }
+  await insertThread(db, thread)
+  return thread
+}
+
+/** A message on its way to one recipient; without a `mailFrom` of its own, under the message's. */
+export type NewDelivery = Pick<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'purpose' | 'mailFrom'>
+
+/** Writes deliveries and has the queue carry them, from `at` on until they are given up. */
+export async function putDeliveries(
+  app: App,
+  db: Db,
+  deliveries: readonly NewDelivery[],
+  at: Date,
+): Promise<void> {
+  const createdAt = at.toISOString()
+  await insertDeliveries(
+    db,
+    deliveries.map(({ id, messageId, recipient, purpose, mailFrom }) => ({
+      id,
+      messageId,
+      recipient,
+      state: 'queued',
+      captured: 0,
+      attempts: 0,
+      replyCode: null,
+      replyEnhanced: null,
+      replyText: null,
+      remoteHost: null,
+      nextAttemptAt: createdAt,
+      createdAt,
+      updatedAt: createdAt,
+      purpose,
+      mailFrom,
+    })),
+  )
+  const expiresAt = isoAfter(at, durationMs(app.config.delivery.give_up_after))
+  await app.queue.put(
+    db,
+    deliveries.map(({ id, recipient }) => ({
+      kind: 'delivery' as const,
+      subjectId: id,
+      destination: domainOf(recipient),
+      expiresAt,
+    })),
+  )
+}
+
+/**
+ * A reverse-path for one delivery of mail from this address: what comes back to it speaks of that delivery, and nobody
+ * else can have known it.
+ */
+export function newReversePath(address: string): string {
+  return formatVerp(randomBase36(verpTokenLength), domainOf(address))
+}

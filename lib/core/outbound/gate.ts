@@ -1,0 +1,116 @@
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import { baseAddress, domainOf, normaliseAddress } from '../../mail/address/address.ts'
+import { findContacts, putContacts } from '../../store/contacts.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findDomain } from '../../store/domains.ts'
+import { filterInboxAddresses } from '../../store/inboxes.ts'
+import { listThreadCorrespondents } from '../../store/messages.ts'
+import type { InboxRow } from '../../store/tables.ts'
+import { addUsage } from '../../store/usage.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { requireSendingDomain } from '../domains/usable.ts'
+import { requirePermitted } from '../policy/check.ts'
+import { nextDay, secondsUntil, utcDay, utcMonth } from '../quota/period.ts'
+import { coldLimit, requireReplyToAllowed } from '../quota/plan.ts'
+import { requireNoReplyLoop } from './loop.ts'
+import type { Addressees } from './request.ts'
+import { requireUnsuppressed } from './suppressions.ts'
+
+/**
+ * Whether an inbox may write to these addressees at all; asked before anything is composed.
+ * @throws Problem `inbox_suspended`, `domain_under_review`, `unverified_domain`, `feature_requires_paid_plan`,
+ * `recipient_not_permitted`, `recipient_suppressed`
+ */
+export async function requireSendable(
+  app: App,
+  caller: Caller,
+  inbox: InboxRow,
+  { all, replyTo }: Addressees,
+): Promise<void> {
+  if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
+  const domain = await findDomain(app.store.read, domainOf(inbox.address))
+  if (domain) requireSendingDomain(app, domain)
+  await requireReplyToAllowed(app, caller, replyTo)
+  await requirePermitted(app, caller, inbox, replyTo === null ? all : [...all, replyTo])
+  await requireUnsuppressed(app, all)
+}
+
+/**
+ * Counts a send against the limits, in its write, so that two at once can't both take the last place.
+ * @param answeredThreadId the thread that it is a reply in
+ * @throws Problem `reply_loop`, `cold_outreach_limit`
+ */
+export async function takeSendPlaces(
+  app: App,
+  db: Db,
+  inbox: InboxRow,
+  { all }: Addressees,
+  answeredThreadId: string | undefined,
+): Promise<void> {
+  if (answeredThreadId !== undefined) await requireNoReplyLoop(app, db, answeredThreadId, all)
+  await takeColdPlaces(app, db, inbox, all, answeredThreadId)
+  const period = utcMonth(app.clock.now())
+  await addUsage(db, { subject: inbox.id, kind: 'messages', period, count: 1 })
+}
+
+/**
+ * Counts the strangers among the recipients of a send, in the write that sends it, and makes all of them acquaintances.
+ * A stranger never wrote to this inbox and was never written to by it, is no inbox here, and took no part in the thread
+ * that is answered.
+ * @throws Problem `cold_outreach_limit`
+ */
+export async function takeColdPlaces(
+  app: App,
+  db: Db,
+  inbox: InboxRow,
+  recipients: readonly string[],
+  answeredThreadId: string | undefined,
+): Promise<void> {
+  const known = new Set(await findContacts(db, inbox.id, recipients))
+  const unknown = recipients.filter(address => !known.has(address))
+  if (unknown.length === 0) return
+  const now = app.clock.now()
+  const count = await countCold(db, unknown, answeredThreadId)
+  if (count > 0) {
+    const counted = await addUsage(db, { subject: inbox.id, kind: 'cold', period: utcDay(now), count })
+    const limit = coldLimit(app, inbox, now)
+    if (limit > 0 && counted > limit) throw overLimit(limit, counted - count, now)
+  }
+  await putContacts(db, inbox.id, unknown, now.toISOString())
+}
+
+function overLimit(limit: number, used: number, now: Date): Problem {
+  const resets = nextDay(now)
+  const message = `This inbox may write to ${limit} strangers a day and has written to ${used} today. Replies can be sent all the same. Nothing was sent.`
+  return new Problem('cold_outreach_limit', message, {
+    limit,
+    resetsAt: resets.toISOString(),
+    retryAfterSeconds: secondsUntil(resets, now),
+  })
+}
+
+async function countCold(
+  db: Db,
+  unknown: readonly string[],
+  answeredThreadId: string | undefined,
+): Promise<number> {
+  const ours = new Set(
+    await filterInboxAddresses(
+      db,
+      unknown.flatMap(each => [each, baseAddress(each)]),
+    ),
+  )
+  const foreign = unknown.filter(each => !ours.has(each) && !ours.has(baseAddress(each)))
+  if (foreign.length === 0 || answeredThreadId === undefined) return foreign.length
+  const answered = new Set<string | undefined>()
+  for (const row of await listThreadCorrespondents(db, answeredThreadId, limits.replyParticipants)) {
+    const cc = JSON.parse(row.cc) as string[]
+    const to = row.headerTo?.split(', ') ?? []
+    for (const address of [row.fromAddr, row.replyTo ?? '', ...to, ...cc]) {
+      answered.add(normaliseAddress(address))
+    }
+  }
+  return foreign.filter(address => !answered.has(address)).length
+}

@@ -1,0 +1,102 @@
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
+import { attachmentType, type OutgoingAttachment } from '../../mail/compose/attachment.ts'
+import { withQuote } from '../../mail/compose/quote.ts'
+import { receivedFilename } from '../../mail/message/filename.ts'
+import { htmlToText, isHtml } from '../../mail/text/html.ts'
+import type { AttachmentUpload, SendRequest } from '../../model/send.ts'
+import type { MessageRow } from '../../store/tables.ts'
+import type { StoredAttachment } from '../mailbox/attachments.ts'
+
+/** Whom a send goes to; every address lower-case, and each recipient once in `all`. */
+export interface Addressees {
+  readonly to: string
+  readonly cc: readonly string[]
+  readonly bcc: readonly string[]
+  readonly replyTo: string | null
+  /** to, cc and bcc in this order: one delivery for each. */
+  readonly all: readonly string[]
+}
+
+/** @throws Problem `invalid_request` for what is no address or too many; `recipient_is_sender` */
+export function readAddressees(request: SendRequest, sender: string): Addressees {
+  const to = requireAddress(request.to, '/to')
+  const cc = (request.cc ?? []).map((text, index) => requireAddress(text, `/cc/${index}`))
+  const bcc = (request.bcc ?? []).map((text, index) => requireAddress(text, `/bcc/${index}`))
+  const replyTo = request.replyTo === undefined ? null : requireAddress(request.replyTo, '/replyTo')
+  const all = [...new Set([to, ...cc, ...bcc])]
+  if (all.length > limits.sendRecipients) {
+    const message = `A message goes to at most ${limits.sendRecipients} recipients.`
+    throw new Problem('invalid_request', message, { details: [{ path: '', message }] })
+  }
+  const self = all.find(address => baseAddress(address) === sender)
+  if (self !== undefined) {
+    throw new Problem('recipient_is_sender', `An inbox can't send to itself (${self}).`, { recipient: self })
+  }
+  return { to, cc, bcc, replyTo, all }
+}
+
+/** The address in lower case. @throws Problem `invalid_request` that names `path` */
+export function requireAddress(text: string, path: string): string {
+  const address = normaliseAddress(text)
+  if (address !== undefined) return address
+  const message = `${path} must be a bare email address such as ann@example.com.`
+  throw new Problem('invalid_request', message, { details: [{ path, message }] })
+}
+
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+/** @throws Problem `invalid_request` for what is not base64; `attachments_too_large` above 25 MB together */
+export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingAttachment[] {
+  const attachments = uploads.map(({ filename, contentType, content }, index) => {
+    const compact = content.replace(/\s+/g, '')
+    if (!base64.test(compact) || compact.length % 4 === 1) {
+      const path = `/attachments/${index}/content`
+      const message = `${path} must be base64.`
+      throw new Problem('invalid_request', message, { details: [{ path, message }] })
+    }
+    return {
+      filename,
+      contentType: contentType ?? 'application/octet-stream',
+      content: Buffer.from(compact, 'base64'),
+    }
+  })
+  const sizeBytes = attachments.reduce((sum, attachment) => sum + attachment.content.length, 0)
+  if (sizeBytes > limits.attachmentsBytes) throw new Problem('attachments_too_large')
+  return attachments
+}
+
+/** What the row says of an attachment: the same as if it had come in, so that its URL and its type are sound. */
+export function storedAttachment(attachment: OutgoingAttachment, index: number): StoredAttachment {
+  const contentType = attachmentType(attachment.contentType, attachment.content).replace(/;.*/, '')
+  return {
+    filename: receivedFilename(attachment.filename, contentType, index + 1),
+    contentType,
+    sizeBytes: attachment.content.length,
+  }
+}
+
+export interface Body {
+  readonly text: string
+  readonly html: string | null
+}
+
+/** The text and HTML parts of a send: HTML in `body` is recognised, and a reply quotes its parent unless asked not to. */
+export function bodyOf(request: SendRequest, parent: MessageRow | undefined): Body {
+  const own = ownBody(request)
+  if (!parent || request.includeQuote === false) return own
+  const names =
+    parent.addressNames === null ? {} : (JSON.parse(parent.addressNames) as Record<string, string>)
+  return withQuote(own, {
+    text: parent.bodyText,
+    html: parent.bodyHtml === '' ? null : parent.bodyHtml,
+    date: new Date(parent.createdAt),
+    from: { address: parent.fromAddr, name: names[parent.fromAddr.toLowerCase()] ?? null },
+  })
+}
+
+function ownBody({ body, bodyHtml }: SendRequest): Body {
+  if (bodyHtml !== undefined) return { text: body, html: bodyHtml }
+  return isHtml(body) ? { text: htmlToText(body), html: body } : { text: body, html: null }
+}

@@ -1,0 +1,141 @@
+import { readInstant } from '../../base/instant.ts'
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import type { Outcome } from '../../courier/outcome.ts'
+import { normaliseAddress } from '../../mail/address/address.ts'
+import type { Listed, Page } from '../../model/page.ts'
+import type { Suppression, SuppressionCreation, SuppressionReason } from '../../model/suppression.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import * as suppressions from '../../store/suppressions.ts'
+import type { DeliveryRow, SuppressionRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+
+function present(row: SuppressionRow): Suppression {
+  return { ...row, reason: row.reason as SuppressionReason }
+}
+
+/** Newest first; with one reason, or all. */
+export async function listSuppressions(
+  app: App,
+  reason: SuppressionReason | undefined,
+  page: Page,
+): Promise<Listed<Suppression>> {
+  const now = app.clock.now().toISOString()
+  const { rows, total } = await suppressions.listSuppressions(app.store.read, { reason, now }, page)
+  return { rows: rows.map(present), total }
+}
+
+/** Takes the place of what there was for this recipient. @throws Problem `invalid_request` */
+export async function addSuppression(app: App, request: SuppressionCreation): Promise<Suppression> {
+  const now = app.clock.now().toISOString()
+  const row: SuppressionRow = {
+    recipient: requireRecipient(request.recipient),
+    reason: request.reason ?? 'manual',
+    evidence: request.evidence ?? null,
+    messageId: null,
+    createdAt: now,
+    expiresAt: requireExpiry(request.expiresAt ?? null, now),
+  }
+  await app.store.write(db => suppressions.putSuppression(db, row))
+  return present(row)
+}
+
+/** @throws Problem `invalid_request`, `not_found` */
+export async function removeSuppression(app: App, recipient: string): Promise<void> {
+  const address = requireRecipient(recipient)
+  if (!(await app.store.write(db => suppressions.deleteSuppression(db, address)))) {
+    throw new Problem('not_found', 'This recipient is not suppressed.')
+  }
+}
+
+/** @param recipients as `normaliseAddress` gives them @throws Problem `recipient_suppressed` */
+export async function requireUnsuppressed(app: App, recipients: readonly string[]): Promise<void> {
+  const now = app.clock.now().toISOString()
+  const found = await suppressions.findSuppression(app.store.read, recipients, now)
+  if (!found) return
+  const { recipient, reason: type } = found
+  const message = `${recipient} is on the suppression list (${type}). Nothing was sent.`
+  throw new Problem('recipient_suppressed', message, { recipient, type })
+}
+
+/** Codes of RFC 3463 that say that there is no such recipient; where a reply has a category, that counts instead. */
+const aboutRecipient = ['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10', '5.2.1']
+
+/** Whether a delivery failed because of its recipient, and not because of us (5.7.x, block lists) or of the message. */
+export function isHardBounce({ result, enhanced, category }: Outcome): boolean {
+  if (result !== 'permanent' || enhanced?.startsWith('5.7.')) return false
+  return category === undefined ? aboutRecipient.includes(enhanced ?? '') : category === 'recipient'
+}
+
+/** Suppresses the recipient of a hard bounce, in the write that fails the delivery. What stands there already stays. */
+export async function suppressBounced(
+  app: App,
+  db: Db,
+  delivery: Pick<DeliveryRow, 'recipient' | 'messageId'>,
+  outcome: Outcome,
+): Promise<void> {
+  if (!isHardBounce(outcome)) return
+  const now = app.clock.now().toISOString()
+  if (await suppressions.findSuppression(db, [delivery.recipient], now)) return
+  await suppressions.putSuppression(db, {
+    recipient: delivery.recipient,
+    reason: 'bounce',
+    evidence: evidenceOf(outcome),
+    messageId: delivery.messageId,
+    createdAt: now,
+    expiresAt: null,
+  })
+}
+
+/** Suppresses a recipient who complained, whatever else is known of them. */
+export async function suppressComplained(
+  app: App,
+  db: Db,
+  delivery: Pick<DeliveryRow, 'recipient' | 'messageId'>,
+): Promise<void> {
+  await suppressions.putSuppression(db, {
+    recipient: delivery.recipient,
+    reason: 'complaint',
+    evidence: 'reported as unwanted by the mail provider of the recipient (RFC 5965)',
+    messageId: delivery.messageId,
+    createdAt: app.clock.now().toISOString(),
+    expiresAt: null,
+  })
+}
+
+function evidenceOf({ code, enhanced, text }: Outcome): string {
+  return [code, enhanced, text]
+    .filter(part => part !== undefined)
+    .join(' ')
+    .slice(0, limits.evidenceLength)
+    .toWellFormed()
+}
+
+/** An address that bounced because it was not there yet can be written to once it is an inbox here. */
+export async function forgetBounce(db: Db, address: string): Promise<void> {
+  await suppressions.deleteSuppression(db, address, 'bounce')
+}
+
+/** Deletes some that are over; gives how many. */
+export async function expireSuppressions(app: App): Promise<number> {
+  const now = app.clock.now().toISOString()
+  return app.store.write(db => suppressions.deleteExpiredSuppressions(db, now, limits.sweepRows))
+}
+
+function requireRecipient(text: string): string {
+  const address = normaliseAddress(text)
+  if (address !== undefined) return address
+  throw invalid('/recipient', 'must be a bare email address such as ann@example.com')
+}
+
+function requireExpiry(text: string | null, now: string): string | null {
+  if (text === null) return null
+  const at = readInstant(text)
+  if (at === undefined) throw invalid('/expiresAt', 'must be an instant such as 2026-01-31T12:00:00Z')
+  if (at <= now) throw invalid('/expiresAt', 'must be later than now')
+  return at
+}
+
+function invalid(path: string, message: string): Problem {
+  return new Problem('invalid_request', `${path} ${message}.`, { details: [{ path, message }] })
+}

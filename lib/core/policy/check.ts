@@ -1,0 +1,94 @@
+import { Problem } from '../../base/problem.ts'
+import { baseAddress } from '../../mail/address/address.ts'
+import type { PolicyDirection } from '../../model/policy.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findPolicyRulesByValue, listPolicyModes } from '../../store/policy.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { recordPolicyAudit } from './audit.ts'
+import { type Correspondent, type Decision, decide, valuesBlocking } from './decision.ts'
+import { chainOf, type PolicyScope, scopeNames } from './scope.ts'
+
+export type Refusal = Exclude<Decision, { isPermitted: true }>
+
+/** An inbox as rules see it. */
+export interface RuledInbox {
+  readonly id: string
+  readonly podId: string
+}
+
+/**
+ * Whom of the correspondents the rules of each inbox refuse: the first refusal of each inbox, by its id. Only the rules
+ * that could match are read, for all inboxes at once.
+ */
+export async function findRefusals(
+  db: Db,
+  inboxes: readonly RuledInbox[],
+  direction: PolicyDirection,
+  correspondents: readonly Correspondent[],
+): Promise<Map<string, Refusal>> {
+  const namesOf = (inbox: RuledInbox) => scopeNames({ podId: inbox.podId, inboxId: inbox.id })
+  const names = [...new Set(inboxes.flatMap(namesOf))]
+  const values = [...new Set(correspondents.flatMap(({ addresses }) => addresses.flatMap(valuesBlocking)))]
+  const modes = await listPolicyModes(db, names)
+  const rules = values.length === 0 ? [] : await findPolicyRulesByValue(db, names, direction, values)
+  const refusals = new Map<string, Refusal>()
+  for (const inbox of inboxes) {
+    const chain = chainOf({ names: namesOf(inbox), modes, rules }, direction)
+    for (const correspondent of correspondents) {
+      const decision = decide(chain, correspondent)
+      if (decision.isPermitted) continue
+      refusals.set(inbox.id, decision)
+      break
+    }
+  }
+  return refusals
+}
+
+/** Writes a refusal into the audit. */
+export async function recordRefusal(
+  app: App,
+  db: Db,
+  scope: PolicyScope,
+  direction: PolicyDirection,
+  { rule, address, reason }: Refusal,
+  keyId: string | null,
+): Promise<void> {
+  await recordPolicyAudit(app, db, scope, {
+    action: 'refused',
+    direction,
+    address,
+    reason,
+    type: rule?.type ?? null,
+    value: rule?.value ?? null,
+    ruleId: rule?.id ?? null,
+    keyId,
+  })
+}
+
+/**
+ * Asks whether an inbox may write to these addresses; a refusal stands in the audit.
+ * @param addresses the recipients and the Reply-To; the inbox's own address is always permitted
+ * @throws Problem `recipient_not_permitted`
+ */
+export async function requirePermitted(
+  app: App,
+  caller: Caller,
+  inbox: RuledInbox & { readonly address: string },
+  addresses: readonly string[],
+): Promise<void> {
+  const correspondents = addresses
+    .filter(address => baseAddress(address) !== inbox.address)
+    .map(address => ({ addresses: [address], allowable: address, isProven: true }))
+  if (correspondents.length === 0) return
+  const refusal = (await findRefusals(app.store.read, [inbox], 'outbound', correspondents)).get(inbox.id)
+  if (!refusal) return
+  const scope = { podId: inbox.podId, inboxId: inbox.id }
+  await app.store.write(db => recordRefusal(app, db, scope, 'outbound', refusal, caller.keyId))
+  const { address, reason, rule } = refusal
+  const message =
+    reason === 'blocked'
+      ? `A sender rule blocks ${address} (${rule?.value}). Nothing was sent.`
+      : `${address} is not on the allowlist. Nothing was sent.`
+  throw new Problem('recipient_not_permitted', message, { recipient: address })
+}

@@ -1,0 +1,161 @@
+import { Problem } from '../../base/problem.ts'
+import { baseAddress, domainOf, normaliseAddress, normaliseDomain } from '../../mail/address/address.ts'
+import type { PolicyMode, RuleType } from '../../model/policy.ts'
+import type { Caller } from '../app/caller.ts'
+
+export interface Rule {
+  readonly id: string
+  readonly type: RuleType
+  readonly value: string
+  /** Whether a pod key made it: then it lets nobody in whom the wider scopes keep out. */
+  readonly isTenants: boolean
+}
+
+/** What is set in one scope for one direction. */
+export interface ScopePolicy {
+  readonly mode: PolicyMode
+  readonly rules: readonly Rule[]
+}
+
+/** From the account over the pod to the inbox, as far as the scope in question goes. */
+export type PolicyChain = readonly ScopePolicy[]
+
+/** Whom a decision is about. */
+export interface Correspondent {
+  /** All their addresses: From and reverse-path inbound, the recipient outbound. A block rule matches any of them. */
+  readonly addresses: readonly string[]
+  /** The one that an allow rule may match; null when there is none. */
+  readonly allowable: string | null
+  /** Whether that one is known to be theirs. */
+  readonly isProven: boolean
+}
+
+export type Decision =
+  | { readonly isPermitted: true }
+  | {
+      readonly isPermitted: false
+      readonly reason: 'blocked' | 'not_allowed' | 'unauthenticated'
+      readonly address: string
+      /** The rule that blocks. */
+      readonly rule: Rule | null
+    }
+
+/** Which scope's mode is in force: the narrowest that does not inherit. The account, which can't, has `none` then. */
+export function effectiveMode(chain: PolicyChain): { mode: 'none' | 'allowlist'; setAt: number } {
+  const setAt = Math.max(
+    chain.findLastIndex(scope => scope.mode !== 'inherit'),
+    0,
+  )
+  return { mode: chain[setAt]?.mode === 'allowlist' ? 'allowlist' : 'none', setAt }
+}
+
+/**
+ * The rules in force at the end of the chain: every block rule, and the allow rules of the scope whose mode is in force
+ * and of those within it. A list that is set anew replaces what the wider scopes allow.
+ */
+export function rulesInForce(chain: PolicyChain): Rule[] {
+  const { setAt } = effectiveMode(chain)
+  return chain.flatMap((scope, index) => scope.rules.filter(rule => rule.type === 'block' || index >= setAt))
+}
+
+/** Block beats allow, at every scope and in every mode. An empty allowlist admits nobody. */
+export function decide(chain: PolicyChain, correspondent: Correspondent): Decision {
+  const { addresses, allowable, isProven } = correspondent
+  const rules = rulesInForce(chain)
+  for (const address of addresses) {
+    const values = valuesBlocking(address)
+    const rule = rules.find(one => one.type === 'block' && values.includes(one.value))
+    if (rule) return { isPermitted: false, reason: 'blocked', address, rule }
+  }
+  if (effectiveMode(chain).mode === 'none') return { isPermitted: true }
+  const isAllowed = allowable !== null && isListed(chain, valuesMatching(allowable))
+  if (isAllowed && isProven) return { isPermitted: true }
+  const address = allowable ?? addresses[0] ?? ''
+  return { isPermitted: false, reason: isAllowed ? 'unauthenticated' : 'not_allowed', address, rule: null }
+}
+
+/** Whether one of the values stands on the list in force; on a tenant's, only where the lists around it have it, too. */
+function isListed(chain: PolicyChain, values: readonly string[]): boolean {
+  const inForce = new Set(rulesInForce(chain))
+  return chain.some((scope, index) =>
+    scope.rules.some(rule => {
+      if (rule.type !== 'allow' || !inForce.has(rule) || !values.includes(rule.value)) return false
+      const around = chain.slice(0, index)
+      return !rule.isTenants || effectiveMode(around).mode === 'none' || isListed(around, values)
+    }),
+  )
+}
+
+/**
+ * The value of a sender rule in the one form that is stored and compared: an address; a domain, which is also written
+ * `@domain` and `*@domain`; or `*.domain`. Lower-case, A-labels. Undefined for what is none of these.
+ */
+export function normalisePolicyValue(text: string): string | undefined {
+  if (text.startsWith('*.')) {
+    const domain = normaliseDomain(text.slice(2))
+    return domain && `*.${domain}`
+  }
+  if (text.startsWith('*@')) return normaliseDomain(text.slice(2))
+  if (text.startsWith('@')) return normaliseDomain(text.slice(1))
+  return text.includes('@') ? normaliseAddress(text) : normaliseDomain(text)
+}
+
+/** The values of all the rules that match an address (in the form of `normaliseAddress`). */
+export function valuesMatching(address: string): string[] {
+  return [address, ...valuesMatchingDomain(domainOf(address))]
+}
+
+/** The same for a rule that blocks: `user+tag` is `user`, so that no tag gets around it. */
+export function valuesBlocking(address: string): string[] {
+  const base = baseAddress(address)
+  return base === address ? valuesMatching(address) : [base, ...valuesMatching(address)]
+}
+
+function valuesMatchingDomain(domain: string): string[] {
+  const labels = domain.split('.')
+  return [domain, ...labels.map((_, index) => `*.${labels.slice(index).join('.')}`)]
+}
+
+/** Whether everything that `value` matches is matched by one of `others` alone. */
+export function isCovered(value: string, others: readonly string[]): boolean {
+  const wider = value.startsWith('*.')
+    ? valuesMatchingDomain(value.slice(2)).slice(1)
+    : value.includes('@')
+      ? valuesMatching(value)
+      : valuesMatchingDomain(value)
+  return wider.some(one => others.includes(one))
+}
+
+/**
+ * A pod key only tightens what the wider scopes have set.
+ * @param parents the chain without the scope that is changed
+ * @throws Problem `forbidden`
+ */
+export function requireModeWithin(caller: Caller, parents: PolicyChain, mode: PolicyMode): void {
+  if (caller.podId === null || mode !== 'none' || effectiveMode(parents).mode === 'none') return
+  throw new Problem(
+    'forbidden',
+    'An allowlist is in force above this scope, and a pod key can only tighten it.',
+  )
+}
+
+/** The same for a rule: what a wider list does not admit, a pod key does not admit either. @throws Problem `forbidden` */
+export function requireRuleWithin(
+  caller: Caller,
+  parents: PolicyChain,
+  { type, value }: { type: RuleType; value: string },
+): void {
+  if (caller.podId === null || type === 'block' || effectiveMode(parents).mode === 'none') return
+  const allowed = rulesInForce(parents).filter(rule => rule.type === 'allow')
+  if (
+    isCovered(
+      value,
+      allowed.map(rule => rule.value),
+    )
+  )
+    return
+  throw new Problem(
+    'forbidden',
+    `The allowlist above this scope does not admit ${value}, and a pod key can only tighten it.`,
+  )
+}

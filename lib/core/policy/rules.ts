@@ -1,0 +1,266 @@
+import { isId } from '../../base/ids.ts'
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import type {
+  Policy,
+  PolicyDirection,
+  PolicyMode,
+  PolicyModeChange,
+  PolicyOfDirection,
+  PolicyReplacement,
+  PolicyRule,
+  PolicyRuleCreation,
+} from '../../model/policy.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findInbox } from '../../store/inboxes.ts'
+import { findPod } from '../../store/pods.ts'
+import {
+  adoptPolicyRule,
+  deletePolicyRule,
+  findPolicyRule,
+  insertPolicyRule,
+  setPolicyMode,
+} from '../../store/policy.ts'
+import type { PolicyRuleRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { type Caller, reachesInbox, reachesPod } from '../app/caller.ts'
+import { recordPolicyAudit } from './audit.ts'
+import {
+  effectiveMode,
+  normalisePolicyValue,
+  requireModeWithin,
+  requireRuleWithin,
+  rulesInForce,
+} from './decision.ts'
+import {
+  accountScope,
+  chainOf,
+  type PolicyScope,
+  readScope,
+  requireScope,
+  type ScopeRows,
+  scopeName,
+  scopeNames,
+} from './scope.ts'
+
+/** The scope that a request names: a pod by id or clientId, or an inbox; without either, the account. */
+export interface NamedScope {
+  readonly pod?: string | undefined
+  readonly inbox?: string | undefined
+}
+
+const directions = ['inbound', 'outbound'] as const
+
+function present(scope: PolicyScope, rows: ScopeRows): Policy {
+  const { podId, inboxId } = scope
+  return {
+    scope: podId === null ? 'account' : { podId, inboxId },
+    inbound: presentDirection(scope, rows, 'inbound'),
+    outbound: presentDirection(scope, rows, 'outbound'),
+  }
+}
+
+function presentDirection(
+  scope: PolicyScope,
+  rows: ScopeRows,
+  direction: PolicyDirection,
+): PolicyOfDirection {
+  const chain = chainOf(rows, direction)
+  const own = scopeName(scope)
+  const inForce = new Set(rulesInForce(chain).map(rule => rule.id))
+  return {
+    mode: (rows.modes.find(row => row.scope === own && row.direction === direction)?.mode ??
+      chain.at(-1)?.mode ??
+      'none') as PolicyMode,
+    effectiveMode: effectiveMode(chain).mode,
+    rules: rows.rules.filter(row => row.scope === own && row.direction === direction).map(presentRule),
+    inheritedRules: rows.rules.filter(row => row.scope !== own && inForce.has(row.id)).map(presentRule),
+  }
+}
+
+function presentRule({ id, type, value, direction, createdAt }: PolicyRuleRow): PolicyRule {
+  return {
+    id,
+    type: type as PolicyRule['type'],
+    value,
+    direction: direction as PolicyDirection,
+    createdAt,
+  }
+}
+
+/** @throws Problem as `requireScope` */
+export async function getPolicy(app: App, caller: Caller, named: NamedScope): Promise<Policy> {
+  const scope = await requireScope(app.store.read, caller, named)
+  return present(scope, await readScope(app.store.read, scope))
+}
+
+/**
+ * Replaces mode and rules of the directions that are given. A rule that stays keeps its id.
+ * @throws Problem as `requireScope`; `invalid_request`; `forbidden` to a pod key that would loosen
+ */
+export async function replacePolicy(
+  app: App,
+  caller: Caller,
+  named: NamedScope,
+  replacement: PolicyReplacement,
+): Promise<Policy> {
+  return app.store.write(async db => {
+    const scope = await requireScope(db, caller, named)
+    const rows = await readScope(db, scope)
+    for (const direction of directions) {
+      const wanted = replacement[direction]
+      if (!wanted) continue
+      await applyMode(app, db, caller, scope, rows, direction, wanted.mode)
+      const before = rows.rules.filter(row => row.scope === scopeName(scope) && row.direction === direction)
+      const values = new Map(
+        wanted.rules.map(({ type, value }, index) => {
+          const normal = requireValue(value, `/${direction}/rules/${index}/value`)
+          return [`${type} ${normal}`, { type, value: normal, direction }]
+        }),
+      )
+      for (const row of before) {
+        if (!values.delete(`${row.type} ${row.value}`)) await dropRule(app, db, caller, scope, row)
+        else if (caller.podId === null && row.isTenants === 1) await adoptPolicyRule(db, row.id)
+      }
+      for (const rule of values.values()) await makeRule(app, db, caller, scope, rows, rule)
+    }
+    return present(scope, await readScope(db, scope))
+  })
+}
+
+/** @throws Problem as `requireScope`; `invalid_request` for `inherit` of the account; `forbidden` to a pod key that would loosen */
+export async function changePolicyMode(
+  app: App,
+  caller: Caller,
+  named: NamedScope,
+  { mode, direction }: PolicyModeChange,
+): Promise<Policy> {
+  return app.store.write(async db => {
+    const scope = await requireScope(db, caller, named)
+    const rows = await readScope(db, scope)
+    await applyMode(app, db, caller, scope, rows, direction, mode)
+    return present(scope, await readScope(db, scope))
+  })
+}
+
+/** @throws Problem as `requireScope`; `invalid_request`, `rule_exists`, `rule_limit_reached`; `forbidden` to a pod key that would loosen */
+export async function addPolicyRule(
+  app: App,
+  caller: Caller,
+  named: NamedScope,
+  request: PolicyRuleCreation,
+): Promise<PolicyRule> {
+  const value = requireValue(request.value, '/value')
+  return app.store.write(async db => {
+    const scope = await requireScope(db, caller, named)
+    const rows = await readScope(db, scope)
+    const { type, direction } = request
+    const own = rows.rules.filter(row => row.scope === scopeName(scope) && row.direction === direction)
+    if (own.some(row => row.type === type && row.value === value)) throw new Problem('rule_exists')
+    if (own.length >= limits.policyRules) throw new Problem('rule_limit_reached')
+    return presentRule(await makeRule(app, db, caller, scope, rows, { type, value, direction }))
+  })
+}
+
+/**
+ * Deletes a rule: of the scope that is named or, when none is, of any that the caller manages.
+ * @throws Problem as `requireScope`; `not_found`; `inherited_rule` for one of a wider scope
+ */
+export async function deleteRule(app: App, caller: Caller, named: NamedScope, id: string): Promise<void> {
+  await app.store.write(async db => {
+    const row = isId(id) ? await findPolicyRule(db, id.toLowerCase()) : undefined
+    const isNamed = named.pod !== undefined || named.inbox !== undefined
+    const wanted = isNamed ? await requireScope(db, caller, named) : undefined
+    const scope = row && (await scopeOfRule(db, row))
+    if (!row || !scope) throw noSuchRule()
+    if (wanted && scopeName(wanted) !== row.scope) {
+      throw scopeNames(wanted).includes(row.scope) ? new Problem('inherited_rule') : noSuchRule()
+    }
+    if (caller.podId !== null && scope.podId === null) throw new Problem('inherited_rule')
+    if (scope.podId !== null && !reachesPod(caller, scope.podId)) throw noSuchRule()
+    if (scope.inboxId !== null && !reachesInbox(caller, { id: scope.inboxId, podId: scope.podId ?? '' })) {
+      throw noSuchRule()
+    }
+    await dropRule(app, db, caller, scope, row)
+  })
+}
+
+function noSuchRule(): Problem {
+  return new Problem('not_found', 'There is no such rule.')
+}
+
+async function scopeOfRule(db: Db, row: PolicyRuleRow): Promise<PolicyScope | undefined> {
+  if (row.scope === accountScope) return { podId: null, inboxId: null }
+  const inbox = await findInbox(db, row.scope)
+  if (inbox) return { podId: inbox.podId, inboxId: inbox.id }
+  return (await findPod(db, row.scope)) && { podId: row.scope, inboxId: null }
+}
+
+function requireValue(text: string, path: string): string {
+  const value = normalisePolicyValue(text)
+  if (value !== undefined) return value
+  const message = `${path} must be an address, a domain (example.com, @example.com, *@example.com) or a domain with its subdomains (*.example.com).`
+  throw new Problem('invalid_request', message, { details: [{ path, message }] })
+}
+
+async function applyMode(
+  app: App,
+  db: Db,
+  caller: Caller,
+  scope: PolicyScope,
+  rows: ScopeRows,
+  direction: PolicyDirection,
+  mode: PolicyMode,
+): Promise<void> {
+  if (mode === 'inherit' && scope.podId === null) {
+    const message = 'The account has nothing to inherit from; its mode is none or allowlist.'
+    throw new Problem('invalid_request', message, { details: [{ path: '/mode', message }] })
+  }
+  const chain = chainOf(rows, direction)
+  const isTenants = caller.podId === null ? 0 : 1
+  const own = rows.modes.find(row => row.scope === scopeName(scope) && row.direction === direction)
+  const before = own?.mode ?? chain.at(-1)?.mode
+  // What the account has set stays the account's when a pod key says the same.
+  if (before === mode && (own?.isTenants ?? 0) <= isTenants) return
+  requireModeWithin(caller, chain.slice(0, -1), mode)
+  await setPolicyMode(db, { scope: scopeName(scope), direction, mode, isTenants })
+  await recordPolicyAudit(app, db, scope, { action: 'mode_changed', direction, mode, keyId: caller.keyId })
+}
+
+async function makeRule(
+  app: App,
+  db: Db,
+  caller: Caller,
+  scope: PolicyScope,
+  rows: ScopeRows,
+  rule: PolicyRuleCreation,
+): Promise<PolicyRuleRow> {
+  requireRuleWithin(caller, chainOf(rows, rule.direction).slice(0, -1), rule)
+  const { type, value, direction } = rule
+  const row: PolicyRuleRow = {
+    id: app.ids.next(),
+    scope: scopeName(scope),
+    direction,
+    type,
+    value,
+    createdAt: app.clock.now().toISOString(),
+    isTenants: caller.podId === null ? 0 : 1,
+  }
+  await insertPolicyRule(db, row)
+  const told = { direction, type, value, ruleId: row.id, keyId: caller.keyId }
+  await recordPolicyAudit(app, db, scope, { action: 'rule_added', ...told })
+  return row
+}
+
+async function dropRule(
+  app: App,
+  db: Db,
+  caller: Caller,
+  scope: PolicyScope,
+  row: PolicyRuleRow,
+): Promise<void> {
+  await deletePolicyRule(db, row.id)
+  const { type, value, id: ruleId, direction } = presentRule(row)
+  const told = { direction, type, value, ruleId, keyId: caller.keyId }
+  await recordPolicyAudit(app, db, scope, { action: 'rule_removed', ...told })
+}

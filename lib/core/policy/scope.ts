@@ -1,0 +1,92 @@
+import { isId } from '../../base/ids.ts'
+import { Problem } from '../../base/problem.ts'
+import type { PolicyDirection, PolicyMode, RuleType } from '../../model/policy.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findInbox } from '../../store/inboxes.ts'
+import { listPolicyModes, listPolicyRules } from '../../store/policy.ts'
+import type { PolicyModeRow, PolicyRuleRow } from '../../store/tables.ts'
+import { type Caller, reachesInbox } from '../app/caller.ts'
+import { getPodRow } from '../app/reach.ts'
+import type { PolicyChain } from './decision.ts'
+
+/** Where rules are set: the account (both null), a pod, or an inbox of it. */
+export interface PolicyScope {
+  readonly podId: string | null
+  readonly inboxId: string | null
+}
+
+export const accountScope = 'account'
+
+/** How rows name the scopes from the account to this one. */
+export function scopeNames({ podId, inboxId }: PolicyScope): string[] {
+  return [accountScope, ...(podId === null ? [] : [podId]), ...(inboxId === null ? [] : [inboxId])]
+}
+
+/** How rows name this scope. */
+export function scopeName({ podId, inboxId }: PolicyScope): string {
+  return inboxId ?? podId ?? accountScope
+}
+
+/**
+ * The scope that a request names, if the caller manages it.
+ * @param pod an id or clientId
+ * @throws Problem `invalid_request` for both at once, `not_found`, `forbidden` to a pod key for the account's
+ */
+export async function requireScope(
+  db: Db,
+  caller: Caller,
+  named: { pod?: string | undefined; inbox?: string | undefined },
+): Promise<PolicyScope> {
+  if (named.pod !== undefined && named.inbox !== undefined) {
+    const message = 'Give podId or inboxId, not both.'
+    throw new Problem('invalid_request', message, { details: [{ path: '/podId', message }] })
+  }
+  if (named.inbox !== undefined) {
+    const inbox = isId(named.inbox) ? await findInbox(db, named.inbox.toLowerCase()) : undefined
+    if (!inbox || !reachesInbox(caller, inbox)) throw new Problem('not_found', 'There is no such inbox.')
+    return { podId: inbox.podId, inboxId: inbox.id }
+  }
+  if (named.pod !== undefined) {
+    return { podId: (await getPodRow(db, caller, named.pod)).id, inboxId: null }
+  }
+  if (caller.podId !== null) {
+    throw new Problem('forbidden', "This takes an account-wide key. Name the key's pod with podId.")
+  }
+  return { podId: null, inboxId: null }
+}
+
+/** All that is set from the account to a scope. */
+export interface ScopeRows {
+  readonly names: readonly string[]
+  readonly modes: readonly PolicyModeRow[]
+  readonly rules: readonly PolicyRuleRow[]
+}
+
+export async function readScope(db: Db, scope: PolicyScope): Promise<ScopeRows> {
+  const names = scopeNames(scope)
+  return { names, modes: await listPolicyModes(db, names), rules: await listPolicyRules(db, names) }
+}
+
+/** The chain of one direction that these rows make. */
+export function chainOf({ names, modes, rules }: ScopeRows, direction: PolicyDirection): PolicyChain {
+  return names.map(name => ({
+    mode: modeOf(
+      name,
+      modes.find(row => row.scope === name && row.direction === direction),
+    ),
+    rules: rules
+      .filter(row => row.scope === name && row.direction === direction)
+      .map(({ id, type, value, isTenants }) => ({
+        id,
+        type: type as RuleType,
+        value,
+        isTenants: isTenants === 1,
+      })),
+  }))
+}
+
+/** A tenant's `none` takes nothing away from a list that is set around it later. */
+function modeOf(name: string, row: PolicyModeRow | undefined): PolicyMode {
+  if (!row) return name === accountScope ? 'none' : 'inherit'
+  return row.isTenants === 1 && row.mode === 'none' ? 'inherit' : (row.mode as PolicyMode)
+}

@@ -1,0 +1,90 @@
+import { Problem } from '../../base/problem.ts'
+import { durationMs } from '../../config/duration.ts'
+import type { Config } from '../../config/load.ts'
+import { baseAddress } from '../../mail/address/address.ts'
+import { findAccount } from '../../store/account.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findInboxByAddress } from '../../store/inboxes.ts'
+import type { InboxRow } from '../../store/tables.ts'
+import { addUsage, findUsage, sumUsage } from '../../store/usage.ts'
+import type { App } from '../app/app.ts'
+import { type Caller, reachesPod } from '../app/caller.ts'
+import { nextDay, nextMonth, secondsUntil, utcDay, utcMonth } from './period.ts'
+
+/** The inbox of postmaster and abuse, which every installation has and nobody made. */
+const systemInboxes = 1
+
+/** What the plan in force allows; 0 is no limit. */
+export function planOf(app: App): Config['plan_pro'] {
+  return app.config[`plan_${app.config.plan}`]
+}
+
+/** What was used of the account's limits. */
+export interface AccountUsage {
+  readonly inboxes: number
+  readonly inboxCreations: number
+  readonly messages: number
+}
+
+export async function readAccountUsage(app: App, db: Db): Promise<AccountUsage> {
+  const now = app.clock.now()
+  const account = await findAccount(db)
+  return {
+    inboxes: Math.max((account?.inboxCount ?? 0) - systemInboxes, 0),
+    inboxCreations: await findUsage(db, 'account', 'inboxes', utcDay(now)),
+    messages: await sumUsage(db, 'messages', utcMonth(now)),
+  }
+}
+
+/**
+ * Takes a place for a new inbox, in the write that makes it. The operator is not limited.
+ * @throws Problem `spend_cap_paused`, `inbox_limit_reached`, `inbox_creation_limit`
+ */
+export async function takeInboxPlace(app: App, db: Db, caller: Caller): Promise<void> {
+  if (caller.keyId === null) return
+  const now = app.clock.now()
+  const plan = planOf(app)
+  if (
+    plan.messages_per_month > 0 &&
+    (await sumUsage(db, 'messages', utcMonth(now))) >= plan.messages_per_month
+  ) {
+    throw new Problem('spend_cap_paused', undefined, {
+      limit: plan.messages_per_month,
+      resetsAt: nextMonth(now).toISOString(),
+    })
+  }
+  const account = await findAccount(db)
+  if (plan.inboxes > 0 && (account?.inboxCount ?? 0) - systemInboxes >= plan.inboxes) {
+    const message = `The plan allows ${plan.inboxes} inboxes, and there are as many. Delete one, or change the plan.`
+    throw new Problem('inbox_limit_reached', message, { limit: plan.inboxes })
+  }
+  const day = utcDay(now)
+  const made = await addUsage(db, { subject: 'account', kind: 'inboxes', period: day, count: 1 })
+  const limit = app.config.limits.inbox_creations_per_day
+  if (limit > 0 && made > limit) {
+    throw new Problem('inbox_creation_limit', undefined, {
+      limit,
+      resetsAt: nextDay(now).toISOString(),
+      retryAfterSeconds: secondsUntil(nextDay(now), now),
+    })
+  }
+}
+
+/** How many strangers an inbox may write to today; 0: no limit. */
+export function coldLimit(app: App, inbox: Pick<InboxRow, 'createdAt'>, now: Date): number {
+  const plan = planOf(app)
+  const isNew = now.getTime() - Date.parse(inbox.createdAt) < durationMs(app.config.limits.inbox_is_new_for)
+  return isNew ? plan.cold_recipients_at_first : plan.cold_recipients
+}
+
+/**
+ * On a plan without external Reply-To it must be an inbox here (for a scoped key: of its pod).
+ * @throws Problem `feature_requires_paid_plan`
+ */
+export async function requireReplyToAllowed(app: App, caller: Caller, replyTo: string | null): Promise<void> {
+  if (replyTo === null || planOf(app).external_reply_to) return
+  const db = app.store.read
+  const inbox =
+    (await findInboxByAddress(db, replyTo)) ?? (await findInboxByAddress(db, baseAddress(replyTo)))
+  if (!inbox || !reachesPod(caller, inbox.podId)) throw new Problem('feature_requires_paid_plan')
+}

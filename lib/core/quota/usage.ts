@@ -1,0 +1,61 @@
+import { isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import type { Me, Usage } from '../../model/usage.ts'
+import { deleteUsageBefore, findUsage } from '../../store/usage.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { getInboxRow } from '../app/reach.ts'
+import { nextDay, nextMonth, utcDay } from './period.ts'
+import { coldLimit, planOf, readAccountUsage } from './plan.ts'
+
+export function getMe(app: App, { podId, inboxId }: Caller): Me {
+  return { plan: app.config.plan, apiKeyScope: podId === null ? 'account' : { podId, inboxId } }
+}
+
+const limitOf = (count: number) => (count === 0 ? null : count)
+
+/**
+ * What counts against which limit: the account's for an account key, and that of an inbox where one is named (an inbox
+ * key's own without).
+ * @throws Problem `not_found`
+ */
+export async function getUsage(app: App, caller: Caller, inboxId: string | undefined): Promise<Usage> {
+  const now = app.clock.now()
+  const db = app.store.read
+  const plan = planOf(app)
+  const account = caller.podId === null ? await readAccountUsage(app, db) : null
+  const named = inboxId ?? caller.inboxId
+  const inbox = named === null ? null : await getInboxRow(db, caller, named)
+  const [day, month] = [nextDay(now).toISOString(), nextMonth(now).toISOString()]
+  return {
+    plan: app.config.plan,
+    inboxes: account && { used: account.inboxes, limit: limitOf(plan.inboxes) },
+    inboxCreations: account && {
+      used: account.inboxCreations,
+      limit: limitOf(app.config.limits.inbox_creations_per_day),
+      resetsAt: day,
+    },
+    messages: account && {
+      used: account.messages,
+      limit: limitOf(plan.messages_per_month),
+      resetsAt: month,
+    },
+    coldRecipients: inbox && {
+      used: await findUsage(db, inbox.id, 'cold', utcDay(now)),
+      limit: limitOf(coldLimit(app, inbox, now)),
+      resetsAt: day,
+    },
+  }
+}
+
+/** Deletes some of the counts that are too old; gives how many. */
+export async function expireUsage(app: App): Promise<number> {
+  const before = isoAfter(app.clock.now(), -limits.usageDays * 86_400_000).slice(0, 10)
+  return app.store.write(async db => {
+    let done = 0
+    for (const kind of ['inboxes', 'messages', 'cold']) {
+      done += await deleteUsageBefore(db, kind, before, limits.sweepRows)
+    }
+    return done
+  })
+}

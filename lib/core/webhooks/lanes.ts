@@ -1,0 +1,109 @@
+import { limits } from '../../base/limits.ts'
+
+/** A wish to begin. What has a lane begins in the order of `order` within it; what has none waits for a place alone. */
+export interface Turn {
+  readonly lane?: string | undefined
+  readonly order: string
+}
+
+/** Says when what was claimed may begin. */
+export interface Lanes {
+  /** Resolves when it may begin; the function that it gives is to be called when that has ended. */
+  enter(turn: Turn): Promise<() => void>
+}
+
+interface Waiting {
+  readonly order: string
+  readonly begin: () => void
+}
+
+/** One that has begun, or is about to, and holds the others of its lane back. */
+interface Lane {
+  readonly waiting: Waiting[]
+  isHeld: boolean
+}
+
+/**
+ * In each lane one begins when the one before has ended, or `waitMs` after it began: order without letting a slow one
+ * hold up the others. At most `places` are under way at once; what waits in a lane takes no place.
+ */
+export function createLanes({ places, waitMs }: { places: number; waitMs: number }): Lanes {
+  const lanes = new Map<string, Lane>()
+  const queue: (() => void)[] = []
+  let free = places
+
+  function take(begin: () => void): void {
+    if (free === 0) {
+      queue.push(begin)
+      return
+    }
+    free--
+    begin()
+  }
+
+  function giveBack(): void {
+    const next = queue.shift()
+    if (next) next()
+    else free++
+  }
+
+  function advance(name: string, lane: Lane): void {
+    const next = lane.waiting.shift()
+    lane.isHeld = next !== undefined
+    if (next) take(next.begin)
+    else lanes.delete(name)
+  }
+
+  function enterLane(name: string, order: string): Promise<() => void> {
+    const lane = lanes.get(name) ?? { waiting: [], isHeld: false }
+    return new Promise(resolve => {
+      const begin = () => {
+        let isHolding = true
+        const letNext = () => {
+          if (isHolding) advance(name, lane)
+          isHolding = false
+        }
+        const timer = setTimeout(letNext, waitMs)
+        resolve(() => {
+          clearTimeout(timer)
+          giveBack()
+          letNext()
+        })
+      }
+      const later = lane.waiting.findIndex(one => one.order > order)
+      lane.waiting.splice(later < 0 ? lane.waiting.length : later, 0, { order, begin })
+      if (lane.isHeld) return
+      // Those that were claimed together with it come in this turn of the event loop, and may go before it.
+      lane.isHeld = true
+      lanes.set(name, lane)
+      setImmediate(() => advance(name, lane))
+    })
+  }
+
+  return {
+    enter: ({ lane, order }) =>
+      lane === undefined ? new Promise(resolve => take(() => resolve(giveBack))) : enterLane(lane, order),
+  }
+}
+
+/** Which webhooks have failed again and again, as far as this process has seen. */
+export interface WebhookStanding {
+  note(url: string, isDelivered: boolean): void
+  /** Whether the last `limits.webhookFailures` calls all failed. */
+  isFailing(url: string): boolean
+}
+
+/** Remembers at most `limits.webhooksFailing` of them, those that failed last; one that answers well is forgotten. */
+export function createWebhookStanding(): WebhookStanding {
+  const failures = new Map<string, number>()
+  return {
+    note(url, isDelivered) {
+      const before = failures.get(url) ?? 0
+      failures.delete(url)
+      if (isDelivered) return
+      failures.set(url, before + 1)
+      if (failures.size > limits.webhooksFailing) failures.delete(failures.keys().next().value!)
+    },
+    isFailing: url => (failures.get(url) ?? 0) >= limits.webhookFailures,
+  }
+}

@@ -1,0 +1,95 @@
+import { Problem } from '../../base/problem.ts'
+import { newWebhookSecret } from '../../courier/webhook/signature.ts'
+import { webhookUrlFault } from '../../courier/webhook/url.ts'
+import type { AccountWebhook, WebhookSecret } from '../../model/webhook.ts'
+import { updateAccount } from '../../store/account.ts'
+import { updateInbox } from '../../store/inboxes.ts'
+import type { AccountRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { type Caller, requireAccess } from '../app/caller.ts'
+import { getAccountRow, getInboxRow } from '../app/reach.ts'
+
+/** The columns of a webhook, in the row of an inbox or of the account. */
+type WebhookColumns = Pick<AccountRow, 'webhookUrl' | 'webhookSecret'>
+
+/**
+ * The URL of a webhook as a request has it: null takes it away, as does an empty text; undefined leaves it as it is.
+ * @throws Problem `forbidden` to whoever names it without an account-wide key; `invalid_webhook_url`
+ */
+export function readWebhookUrl(
+  app: App,
+  caller: Caller,
+  text: string | null | undefined,
+): string | null | undefined {
+  if (text === undefined) return undefined
+  requireAccess(caller, 'account')
+  return text === null || text === '' ? null : requireWebhookUrl(app, text)
+}
+
+/** @throws Problem `invalid_webhook_url`, with what is wrong with it and what to do about it */
+export function requireWebhookUrl(app: App, text: string): string {
+  const fault = webhookUrlFault(text, { allowHttp: app.config.webhook.allow_http, guard: app.webhookGuard })
+  if (fault === undefined) return text
+  throw new Problem('invalid_webhook_url', `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`)
+}
+
+/**
+ * What is to be set. The secret is made with the first URL and stays, whatever URL there is later: a receiver that knows
+ * it can be moved, or taken away and set again.
+ */
+export function webhookChange(
+  row: Pick<AccountRow, 'webhookSecret'>,
+  url: string | null | undefined,
+): Partial<WebhookColumns> {
+  if (url === undefined) return {}
+  if (url === null || row.webhookSecret !== null) return { webhookUrl: url }
+  return { webhookUrl: url, webhookSecret: newWebhookSecret() }
+}
+
+/** The secret in the answer to the request that made it. */
+export function madeSecret({ webhookSecret }: Partial<WebhookColumns>): { webhookSecret?: string } {
+  return typeof webhookSecret === 'string' ? { webhookSecret } : {}
+}
+
+/** The webhook that is called for what happens where no inbox has one of its own. */
+export async function getAccountWebhook(app: App): Promise<AccountWebhook> {
+  return { url: (await getAccountRow(app.store.read)).webhookUrl }
+}
+
+/** The secret is in the answer when this is the first URL. @throws Problem `invalid_webhook_url` */
+export async function setAccountWebhook(app: App, text: string): Promise<AccountWebhook> {
+  const url = requireWebhookUrl(app, text)
+  return app.store.write(async db => {
+    const row = await getAccountRow(db)
+    const { webhookSecret } = { webhookSecret: row.webhookSecret, ...webhookChange(row, url) }
+    await updateAccount(db, { webhookUrl: url, webhookSecret })
+    return { url, ...(webhookSecret === null || row.webhookSecret !== null ? {} : { secret: webhookSecret }) }
+  })
+}
+
+/** Forgets the URL and the secret; what is not told by now is not told any more. */
+export async function deleteAccountWebhook(app: App): Promise<void> {
+  await app.store.write(db => updateAccount(db, { webhookUrl: null, webhookSecret: null }))
+}
+
+/** The former secret is worth nothing from the next call on. @throws Problem `no_webhook_url` */
+export async function rotateAccountSecret(app: App): Promise<AccountWebhook> {
+  return app.store.write(async db => {
+    const { webhookUrl } = await getAccountRow(db)
+    if (webhookUrl === null) throw new Problem('no_webhook_url')
+    const secret = newWebhookSecret()
+    await updateAccount(db, { webhookUrl, webhookSecret: secret })
+    return { url: webhookUrl, secret }
+  })
+}
+
+/** The former secret is worth nothing from the next call on. @throws Problem `not_found`, `no_webhook_url` */
+export async function rotateInboxSecret(app: App, caller: Caller, id: string): Promise<WebhookSecret> {
+  return app.store.write(async db => {
+    const row = await getInboxRow(db, caller, id)
+    if (row.webhookUrl === null) throw new Problem('no_webhook_url')
+    const webhookSecret = newWebhookSecret()
+    await updateInbox(db, row.id, { webhookSecret })
+    return { webhookSecret }
+  })
+}

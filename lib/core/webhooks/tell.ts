@@ -1,0 +1,149 @@
+import { limits } from '../../base/limits.ts'
+import { durationMs } from '../../config/duration.ts'
+import type { WebhookOutcome } from '../../courier/webhook/courier.ts'
+import { nextAttemptAfterMs } from '../../queue/backoff.ts'
+import { type Leased, LeaseLost } from '../../queue/queue.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findEvent } from '../../store/events.ts'
+import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
+import {
+  findWebhook,
+  findWebhookDelivery,
+  listWebhookDeliveries,
+  updateWebhookDelivery,
+} from '../../store/webhook-deliveries.ts'
+import type { App } from '../app/app.ts'
+import { forwardIfUndelivered } from '../forwarding/copy.ts'
+import { callWebhook, recordWebhookCall } from './call.ts'
+import { createLanes, createWebhookStanding } from './lanes.ts'
+
+/** Tells events to webhooks, as the queue has them due. */
+export interface Webhooks {
+  /** Makes one attempt, when its turn has come, and records how it went, in one write. */
+  tell(entry: Leased): Promise<void>
+  /** How many of a destination may be under way: of one that fails again and again, one. */
+  concurrencyOf(destination: string): number
+  /** Breaks off the calls under way; they are made again at the next start. */
+  stop(): void
+}
+
+/** @param random numbers in [0, 1), for the jitter of the schedule */
+export function createWebhooks(app: App, random: () => number): Webhooks {
+  const { webhook: settings, events } = app.config
+  const waits = settings.retry.map(durationMs)
+  const lanes = createLanes({ places: settings.concurrency, waitMs: limits.webhookLaneMs })
+  const standing = createWebhookStanding()
+  let isStopping = false
+
+  async function tell(entry: Leased): Promise<void> {
+    const db = app.store.read
+    const delivery = await findWebhookDelivery(db, entry.subjectId)
+    const event = delivery && (await findEvent(db, delivery.eventId))
+    // The event was older than events are kept.
+    if (!delivery || !event) return end(entry, async () => {})
+    const isFirst = delivery.attempts === 0
+    const lane = isFirst ? `${event.inboxId} ${entry.destination}` : undefined
+    const leave = await lanes.enter({ lane, order: event.id })
+    try {
+      await attempt(entry, delivery, event)
+    } finally {
+      leave()
+    }
+  }
+
+  async function attempt(entry: Leased, delivery: WebhookDeliveryRow, event: EventRow): Promise<void> {
+    // As it is now: another URL may have been set since, or none, and another secret.
+    const webhook = await findWebhook(app.store.read, delivery.inboxId)
+    if (!webhook) {
+      const also = (write: Db) => forwardUntold(app, write, event)
+      return cancel(entry, delivery, 'there is no webhook any more', also)
+    }
+    if (await isToldOverStream(delivery, event)) return cancel(entry, delivery, 'told over the stream')
+    const outcome = await callWebhook(app, webhook, event, entry.attempts)
+    const isDelivered = outcome.result === 'delivered'
+    if (isStopping && !isDelivered) return giveBack(entry)
+    standing.note(entry.destination, isDelivered)
+    const waitMs = isDelivered ? undefined : nextWaitMs(delivery.attempts + 1, outcome)
+    const state = isDelivered ? 'delivered' : waitMs === undefined ? 'failed' : 'deferred'
+    await end(
+      entry,
+      async (db, nextAttemptAt) => {
+        await recordWebhookCall(app, db, delivery, webhook.url, outcome, { state, nextAttemptAt })
+        if (state === 'failed') await forwardUntold(app, db, event)
+      },
+      waitMs,
+    )
+    const { result, status, error, durationMs: took } = outcome
+    const names = { eventId: event.id, webhookDeliveryId: delivery.id, inboxId: event.inboxId }
+    const { attempts } = entry
+    app.log.info({ ...names, attempts, result, status, error, durationMs: took }, 'webhook called')
+  }
+
+  /** How long after the attempt with this number the next one comes; undefined when there is none. */
+  function nextWaitMs(attempts: number, { result, retryAfterMs = 0 }: WebhookOutcome): number | undefined {
+    if (attempts > waits.length || result === 'gone') return undefined
+    return Math.max(nextAttemptAfterMs(attempts, random(), waits), retryAfterMs)
+  }
+
+  /** What was asked for again is called whoever reads. */
+  async function isToldOverStream(delivery: WebhookDeliveryRow, event: EventRow): Promise<boolean> {
+    if (!events.prefer_websocket || delivery.attempts > 0 || !app.readers.has(event)) return false
+    const [first] = await listWebhookDeliveries(app.store.read, event.id)
+    return first?.id === delivery.id
+  }
+
+  /** @param also what else belongs into the write */
+  function cancel(
+    entry: Leased,
+    delivery: WebhookDeliveryRow,
+    error: string,
+    also: (db: Db) => Promise<void> = async () => {},
+  ): Promise<void> {
+    const updatedAt = app.clock.now().toISOString()
+    const to = { ...delivery, state: 'cancelled', error, nextAttemptAt: null, updatedAt }
+    return end(entry, async db => {
+      await updateWebhookDelivery(db, delivery.id, to)
+      await also(db)
+    })
+  }
+
+  function giveBack(entry: Leased): Promise<void> {
+    return end(entry, async () => {}, 0)
+  }
+
+  /** Ends the lease and writes what belongs to it; `waitMs`: when it is due again, if it is. */
+  async function end(
+    entry: Leased,
+    write: (db: Db, nextAttemptAt: string | null) => Promise<void>,
+    waitMs?: number,
+  ): Promise<void> {
+    try {
+      await app.store.write(async db => {
+        let nextAttemptAt: string | null = null
+        if (waitMs === undefined) await app.queue.done(db, entry)
+        else nextAttemptAt = await app.queue.later(db, entry, waitMs)
+        await write(db, nextAttemptAt)
+      })
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) throw error
+      app.log.warn(
+        { webhookDeliveryId: entry.subjectId },
+        'lease lost; this call of a webhook is not recorded',
+      )
+    }
+  }
+
+  return {
+    tell,
+    concurrencyOf: destination => (standing.isFailing(destination) ? 1 : settings.concurrency_per_endpoint),
+    stop() {
+      isStopping = true
+      app.webhookCourier.close()
+    },
+  }
+}
+
+/** Mail that no webhook has taken goes to a person, where its inbox wants that. */
+async function forwardUntold(app: App, db: Db, { type, messageId }: EventRow): Promise<void> {
+  if (type === 'message.received' && messageId !== null) await forwardIfUndelivered(app, db, messageId)
+}

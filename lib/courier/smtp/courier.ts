@@ -1,0 +1,192 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Dns } from '../../base/dns.ts'
+import { limits } from '../../base/limits.ts'
+import type { Log } from '../../base/log.ts'
+import { findAddresses, findMxHosts, toAscii } from '../mx.ts'
+import type { Outcome } from '../outcome.ts'
+import { openSession, type SessionOptions } from './connect.ts'
+import { type Ending, endingOf, moreTelling, refused, unheard } from './ending.ts'
+import { findObjection } from './extensions.ts'
+import { SessionPool } from './pool.ts'
+import { loadReplyRules, type ReplyRule } from './reply-rules.ts'
+import { type Answer, abortError, type Raw, SmtpSession, type SmtpTimeouts } from './session.ts'
+
+export type { Raw } from './session.ts'
+
+/** One message to one recipient. */
+export interface SmtpDelivery {
+  /** Only for the log. */
+  readonly id: string
+  /** The reverse-path; empty for the null reverse-path. */
+  readonly mailFrom: string
+  readonly rcptTo: string
+  /** The domain whose MX is asked. */
+  readonly domain: string
+  /** The length of `raw`, for SIZE (RFC 1870). */
+  readonly sizeBytes: number
+  /** Whether `raw` has bytes above 127 (RFC 6152). */
+  readonly is8Bit?: boolean
+}
+
+export interface SmtpCourierOptions {
+  readonly dns: Dns
+  readonly clock: Clock
+  readonly log?: Log | undefined
+  /** Our name, said with EHLO. */
+  readonly hostname: string
+  /** 25 in life. */
+  readonly port: number
+  /** Connect to IPv6 addresses too; without a PTR record of its own an IPv6 address is refused by many. */
+  readonly useIpv6?: boolean | undefined
+  /** The local address to connect from, of each family. */
+  readonly sourceAddress?:
+    | { readonly ipv4?: string | undefined; readonly ipv6?: string | undefined }
+    | undefined
+  readonly timeouts?: Partial<SmtpTimeouts> | undefined
+  /** How long a connection waits for the next message. */
+  readonly idleMs?: number | undefined
+  /** Numbers in [0, 1), for the order of MX hosts of equal preference. */
+  readonly random?: (() => number) | undefined
+  readonly rules?: readonly ReplyRule[] | undefined
+}
+
+export interface SmtpCourier {
+  /** Carries the message to its MX, once. Throws only when `raw` can't be read. */
+  carry(delivery: SmtpDelivery, raw: Raw): Promise<Outcome>
+  /** Ends idle connections with QUIT and what is still carried with a transient outcome; wait for yours first. */
+  close(): Promise<void>
+}
+
+/** Carries mail straight to the MX hosts of a domain (RFC 5321 §5.1). */
+export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
+  const { dns, clock, log, hostname, port, sourceAddress, useIpv6 = false, random } = options
+  const timeouts: SmtpTimeouts = { ...limits.smtpClientTimeouts, ...options.timeouts }
+  const sessionOptions: SessionOptions = { hostname, port, timeouts, sourceAddress }
+  const rules = options.rules ?? loadReplyRules()
+  const pool = new SessionPool(options.idleMs)
+  const busy = new Set<SmtpSession>()
+  const stopping = new AbortController()
+
+  async function carry(delivery: SmtpDelivery, raw: Raw): Promise<Outcome> {
+    const beganMs = clock.monotonicMs()
+    const deadline = new AbortController()
+    const late = new Error(`no end within ${timeouts.totalMs} ms`)
+    const timer = setTimeout(() => deadline.abort(late), timeouts.totalMs)
+    try {
+      const signal = AbortSignal.any([deadline.signal, stopping.signal])
+      const { outcome } = await carryToDomain(delivery, raw, signal)
+      return { ...outcome, durationMs: Math.round(clock.monotonicMs() - beganMs) }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function carryToDomain(delivery: SmtpDelivery, raw: Raw, signal: AbortSignal): Promise<Ending> {
+    // Quoted local parts may hold these, but they would end the path early in the hands of many a server.
+    if (/[\x00-\x1f\x7f<>]/.test(delivery.rcptTo)) return refused('5.1.3', 'the address can not be sent to')
+    if (/[\x00-\x1f\x7f<>]/.test(delivery.mailFrom)) return refused('5.1.7', 'the reverse-path is malformed')
+    const mx = await findMxHosts(dns, delivery.domain, random)
+    if ('failure' in mx) return { outcome: mx.failure, isFinal: true }
+    let best: Ending | undefined
+    let deferrals = 0
+    for (const host of mx.hosts) {
+      if (signal.aborted) break
+      const found = await findAddresses(dns, host, useIpv6)
+      if ('failure' in found)
+        best = moreTelling(best, { outcome: { ...found.failure, host }, isFinal: false })
+      for (const address of 'addresses' in found ? found.addresses : []) {
+        if (signal.aborted) break
+        const ending = await carryTo(host, address, delivery, raw, signal)
+        log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
+        if (ending.isFinal) return ending
+        best = moreTelling(best, ending)
+        if (ending.isDeferral) deferrals++
+        if (deferrals >= limits.mxDeferrals) return best
+      }
+    }
+    return best ?? unheard('4.4.7', abortError(signal).message)
+  }
+
+  async function carryTo(
+    host: string,
+    address: string,
+    delivery: SmtpDelivery,
+    raw: Raw,
+    signal: AbortSignal,
+  ): Promise<Ending> {
+    const at = (ending: Ending): Ending => ({ ...ending, outcome: { ...ending.outcome, host, address } })
+    const waiting = pool.take(address)
+    if (waiting !== undefined) {
+      const ending = await carryBy(waiting, delivery, raw, signal)
+      if (ending.isStale !== true) return at(ending)
+    }
+    const session = await openSession(host, address, sessionOptions, signal)
+    if (session instanceof SmtpSession) return at(await carryBy(session, delivery, raw, signal))
+    return at(endingOf(session, rules))
+  }
+
+  /** One transaction in a session, which is given back or ended after it. */
+  async function carryBy(
+    session: SmtpSession,
+    delivery: SmtpDelivery,
+    raw: Raw,
+    signal: AbortSignal,
+  ): Promise<Ending> {
+    const mailFrom = onTheWire(delivery.mailFrom)
+    const rcptTo = onTheWire(delivery.rcptTo)
+    const is8Bit = delivery.is8Bit === true
+    const encrypted = session.tls === undefined ? {} : { tls: session.tls }
+    const objection = findObjection({ ...delivery, mailFrom, rcptTo }, session.extensions)
+    if (objection !== undefined) {
+      pool.give(session)
+      const { outcome } = refused(objection.enhanced, objection.text)
+      return { outcome: { ...outcome, ...encrypted }, isFinal: true }
+    }
+    const isReused = session.messages > 0
+    busy.add(session)
+    let answer: Answer
+    try {
+      answer = await session.send({ mailFrom, rcptTo, sizeBytes: delivery.sizeBytes, is8Bit }, raw, signal)
+    } finally {
+      busy.delete(session)
+    }
+    const { outcome, ...ending } = endingOf(answer, rules)
+    const isGone = answer.isLost || outcome.code === 421
+    const isStale = isReused && isGone && answer.sent === 'none' && !signal.aborted
+    if (outcome.result === 'delivered') pool.give(session)
+    else if (isGone || outcome.code === undefined || answer.sent !== 'none') session.close()
+    else void giveBack(session)
+    return { ...ending, isStale, outcome: { ...outcome, ...encrypted } }
+  }
+
+  /** After a refusal the transaction is undone, so that the next one does not inherit it. */
+  async function giveBack(session: SmtpSession): Promise<void> {
+    busy.add(session)
+    const isReset = await session.reset()
+    busy.delete(session)
+    if (isReset && !stopping.signal.aborted) pool.give(session)
+    else session.close()
+  }
+
+  return {
+    carry,
+    async close() {
+      stopping.abort(new Error('the server is stopping'))
+      for (const session of busy) session.close()
+      await pool.close()
+    },
+  }
+}
+
+/** The address with its domain as A-labels; the local part is the recipient's own (RFC 6531 §3.2). */
+function onTheWire(address: string): string {
+  const at = address.lastIndexOf('@')
+  return at < 0 ? address : address.slice(0, at + 1) + toAscii(address.slice(at + 1))
+}
+
+/** The bytes that an attempt carries. */
+export interface Cargo {
+  readonly sizeBytes: number
+  readonly is8Bit: boolean
+  readonly raw: Raw
+}

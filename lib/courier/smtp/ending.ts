@@ -1,0 +1,53 @@
+import type { Outcome } from '../outcome.ts'
+import { judge } from './judgement.ts'
+import { readReply } from './remote-reply.ts'
+import type { ReplyRule } from './reply-rules.ts'
+import type { Answer } from './session.ts'
+
+/** How the attempt ended at one host. */
+export interface Ending {
+  readonly outcome: Omit<Outcome, 'durationMs'>
+  /** Whether it is the end of the attempt, whatever hosts are left. */
+  readonly isFinal: boolean
+  /** Whether the host answered, and said "not now". */
+  readonly isDeferral?: boolean
+  /** Whether a session that had waited was dead before any of the message left. */
+  readonly isStale?: boolean
+}
+
+/** What a host's answer means. */
+export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
+  const { stage, text, isLost } = answer
+  // A connection lost after the final dot may have been a delivery. Later may double the message, and that is
+  // the better fault (RFC 5321 §4.5.3.2.6, RFC 1047); another host now would nearly surely double it.
+  const isFinal = answer.sent === 'all'
+  if (isLost) return { ...unheard(stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
+  const reply = answer.lines === undefined ? undefined : readReply(answer.lines)
+  if (reply === undefined)
+    return { ...unheard('4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
+  const judgement = judge(stage, reply, rules)
+  const isTransient = judgement.result === 'transient'
+  return {
+    outcome: { ...judgement, ...reply },
+    isFinal: !isTransient,
+    isDeferral: isTransient && reply.code < 500,
+  }
+}
+
+/** Nothing was heard from the host, or nothing that is proof. */
+export function unheard(enhanced: string, text: string): Ending {
+  return { outcome: { result: 'transient', enhanced, text }, isFinal: false }
+}
+
+/** We know that it can't be carried, whoever is asked. */
+export function refused(enhanced: string, text: string): Ending {
+  return { outcome: { result: 'permanent', enhanced, text }, isFinal: true }
+}
+
+/** Of the failures at two hosts, in the order tried, the one to report. */
+export function moreTelling(first: Ending | undefined, second: Ending): Ending {
+  if (first === undefined) return second
+  // One host without an address is no proof while another may still answer.
+  if (first.outcome.result === 'permanent' && second.outcome.result === 'transient') return second
+  return first.outcome.code === undefined && second.outcome.code !== undefined ? second : first
+}

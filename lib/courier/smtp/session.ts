@@ -1,0 +1,224 @@
+import { Readable } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { limits } from '../../base/limits.ts'
+import { oneLine } from '../one-line.ts'
+import { readExtensions } from './extensions.ts'
+import type { Stage } from './judgement.ts'
+import { findDecision } from './last-words.ts'
+
+/** A message as it crosses the wire, without dot-stuffing; a function makes a new stream for each attempt. */
+export type Raw = Buffer | (() => Readable)
+
+/** How long a peer may take for each step, in milliseconds (RFC 5321 §4.5.3.2). */
+export type SmtpTimeouts = { readonly [step in keyof typeof limits.smtpClientTimeouts]: number }
+
+/** How a step ended: with lines that the peer said, or with none because the connection failed. */
+export interface Answer {
+  readonly stage: Stage
+  /** The whole reply of the peer to the step, as it came. */
+  readonly lines?: string
+  /** What happened, in our words, where the peer did not answer the step. */
+  readonly text: string
+  /** Whether the connection is gone; then `lines`, if any, are the last words and answer nothing. */
+  readonly isLost: boolean
+  /** Whether STARTTLS is what failed. */
+  readonly isTlsFailure?: boolean
+  /** How much of the message the peer may have: none of it, a part, or all with the final dot. */
+  readonly sent: 'none' | 'part' | 'all'
+}
+
+export interface SmtpError extends Error {
+  code?: string | undefined
+  command?: string | undefined
+  response?: string | undefined
+  responseCode?: number | undefined
+}
+
+const chunkBytes = 64 * 1024
+
+/** One SMTP session with a host, past EHLO; carries one message after the other (RFC 5321 §3.3). */
+export class SmtpSession {
+  readonly host: string
+  readonly address: string
+  /** "TLSv1.3 TLS_AES_256_GCM_SHA384"; undefined in plaintext. */
+  readonly tls: string | undefined
+  readonly extensions: ReadonlyMap<string, string>
+  /** How many messages were begun. */
+  messages = 0
+  readonly #connection: SMTPConnection
+  readonly #timeouts: SmtpTimeouts
+  readonly #closeListeners = new Set<() => void>()
+
+  constructor(host: string, address: string, connection: SMTPConnection, timeouts: SmtpTimeouts) {
+    this.host = host
+    this.address = address
+    this.#connection = connection
+    this.#timeouts = timeouts
+    const socket = connection._socket
+    this.tls = socket instanceof TLSSocket ? `${socket.getProtocol()} ${socket.getCipher().name}` : undefined
+    // Since STARTTLS that fails is an error here, the last reply is that to EHLO (or HELO).
+    this.extensions = readExtensions(connection.lastServerResponse || '')
+    connection.once('end', () => {
+      for (const listener of this.#closeListeners) listener()
+      this.#closeListeners.clear()
+    })
+  }
+
+  get isOpen(): boolean {
+    return !this.#connection.destroyed
+  }
+
+  /** Calls `listener` when the connection ends; gives what takes it back. */
+  onceClosed(listener: () => void): () => void {
+    if (this.isOpen) this.#closeListeners.add(listener)
+    else listener()
+    return () => this.#closeListeners.delete(listener)
+  }
+
+  /**
+   * MAIL, RCPT, DATA and the message, to one recipient. Addresses are as they go on the wire. Throws only when
+   * `raw` can't be read, and the session is closed then.
+   */
+  async send(
+    envelope: { mailFrom: string; rcptTo: string; sizeBytes: number; is8Bit: boolean },
+    raw: Raw,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    this.messages++
+    const progress: Progress = { sent: 'none', heard: '' }
+    const message = Readable.from(this.#read(raw, progress), { objectMode: false })
+    const socket = this.#connection._socket
+    const hear = (chunk: Buffer) => {
+      if (progress.heard.length < limits.smtpReplyBytes) progress.heard += chunk.toString()
+    }
+    if (socket) socket.on('data', hear)
+    let stop = () => {}
+    const answer = await new Promise<Answer>(resolve => {
+      const fail = (error: SmtpError) => resolve(sendFailure(error, progress))
+      const onError = (error: SmtpError) => fail(error)
+      // Nodemailer calls back after 'end' where it knows more.
+      const onEnd = () => setImmediate(() => fail(new Error('the connection was closed')))
+      const onAbort = () => fail(abortError(signal))
+      this.#connection.on('error', onError)
+      this.#connection.once('end', onEnd)
+      signal.addEventListener('abort', onAbort, { once: true })
+      stop = () => {
+        this.#connection.removeListener('error', onError)
+        this.#connection.removeListener('end', onEnd)
+        signal.removeEventListener('abort', onAbort)
+      }
+      if (signal.aborted) return onAbort()
+      this.#connection.send(
+        {
+          from: envelope.mailFrom,
+          to: [envelope.rcptTo],
+          size: envelope.sizeBytes,
+          use8BitMime: envelope.is8Bit,
+        },
+        message,
+        (error, info) => {
+          if (error) return fail(error)
+          const stage = 'message'
+          const { sent } = progress
+          // Whoever thanks for a message before its end has not got it.
+          if (sent === 'all') resolve({ stage, text: '', lines: info.response, isLost: false, sent })
+          else resolve({ stage, text: 'the host answered before the end of the message', isLost: true, sent })
+        },
+      )
+    })
+    stop()
+    if (socket) socket.removeListener('data', hear)
+    if (progress.sent !== 'all') message.destroy()
+    if (answer.isLost) this.close()
+    else this.#waitAtMost(this.#timeouts.commandMs)
+    if (progress.fault !== undefined) {
+      this.close()
+      throw progress.fault
+    }
+    return answer
+  }
+
+  /** RSET; false when the host did not agree, and the session is closed then. */
+  async reset(): Promise<boolean> {
+    let forget = () => {}
+    const isReset = await new Promise<boolean>(resolve => {
+      forget = this.onceClosed(() => resolve(false))
+      if (this.isOpen) this.#connection.reset(error => resolve(!error))
+    })
+    forget()
+    if (!isReset) this.close()
+    return isReset
+  }
+
+  /** Says QUIT and waits a little for the answer (RFC 5321 §4.1.1.10). */
+  quit(): Promise<void> {
+    return new Promise(resolve => {
+      this.onceClosed(() => resolve())
+      if (!this.isOpen) return
+      this.#waitAtMost(this.#timeouts.quitMs)
+      this.#connection.quit()
+    })
+  }
+
+  /** Ends the connection at once. */
+  close(): void {
+    this.#connection.close()
+  }
+
+  async *#read(raw: Raw, progress: Progress): AsyncGenerator<Buffer> {
+    progress.sent = 'part'
+    this.#waitAtMost(this.#timeouts.dataBlockMs)
+    try {
+      // In pieces, because Nodemailer looks at each byte of a piece without a pause.
+      if (Buffer.isBuffer(raw))
+        for (let at = 0; at < raw.length; at += chunkBytes) yield raw.subarray(at, at + chunkBytes)
+      else for await (const chunk of raw()) yield chunk
+    } catch (error) {
+      progress.fault = error
+      throw error
+    }
+    progress.sent = 'all'
+    this.#waitAtMost(this.#timeouts.finalReplyMs)
+  }
+
+  #waitAtMost(ms: number): void {
+    const socket = this.#connection._socket
+    if (socket) socket.setTimeout(ms)
+  }
+}
+
+interface Progress {
+  sent: Answer['sent']
+  /** What the peer said in this transaction. */
+  heard: string
+  fault?: unknown
+}
+
+function sendFailure(error: SmtpError, { sent, heard }: Progress): Answer {
+  const text = oneLine(error.message)
+  const stage = stageOf(error)
+  if (stage !== undefined && error.response !== undefined)
+    return { stage, text, isLost: false, sent, lines: error.response }
+  // Nodemailer forgets what it has not read when the connection ends, and why a recipient was refused.
+  const decision = findDecision(heard)
+  if (decision !== undefined && (decision.stage !== 'message' || sent === 'all'))
+    return { ...decision, text, isLost: false, sent }
+  // 421 is an answer at any time (RFC 5321 §3.8); other last words answer nothing.
+  const isLost = error.responseCode !== 421
+  const lines = error.response === undefined ? {} : { lines: error.response }
+  return { stage: sent === 'none' ? 'mail' : 'message', text, isLost, sent, ...lines }
+}
+
+function stageOf(error: SmtpError): Stage | undefined {
+  if (error.response === undefined) return undefined
+  if (error.code === 'EMESSAGE') return 'message'
+  if (error.code !== 'EENVELOPE') return undefined
+  const stages: Readonly<Record<string, Stage>> = { 'MAIL FROM': 'mail', 'RCPT TO': 'rcpt', DATA: 'data' }
+  return stages[error.command ?? '']
+}
+
+/** Why an attempt was given up. */
+export function abortError(signal: AbortSignal): Error {
+  return signal.reason instanceof Error ? signal.reason : new Error('given up')
+}

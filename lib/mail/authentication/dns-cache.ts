@@ -1,0 +1,76 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Dns } from '../../base/dns.ts'
+import { limits } from '../../base/limits.ts'
+
+/** Asks for the records of a name, in the form of node:dns `resolve(name, type)` and with its errors. */
+export type Lookup = (name: string, type: string) => Promise<unknown[]>
+
+type Answer = { readonly records: readonly unknown[] } | { readonly none: string }
+
+/**
+ * DNS with a memory of its own. A query that takes longer than limits.dnsTimeoutMs is ETIMEOUT; who asks what is being
+ * asked already waits for that answer. Node tells no TTL, so answers are kept for fixed and short times; failures that
+ * may be over at the next try are not kept.
+ */
+export function createDnsCache({ dns, clock }: { dns: Dns; clock: Clock }): Lookup {
+  const kept = new Map<string, { readonly answer: Answer; readonly until: number }>()
+  const underWay = new Map<string, Promise<Answer>>()
+
+  async function ask(name: string, type: string): Promise<Answer> {
+    try {
+      return { records: await within(limits.dnsTimeoutMs, dns.resolve(name, type), name) }
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === 'ENOTFOUND' || code === 'ENODATA') return { none: code }
+      throw error
+    }
+  }
+
+  function keep(key: string, answer: Answer): void {
+    const ms = 'none' in answer ? limits.dnsNegativeMs : limits.dnsPositiveMs
+    kept.set(key, { answer, until: clock.monotonicMs() + ms })
+    const oldest = kept.keys().next().value
+    if (kept.size > limits.dnsCacheEntries && oldest !== undefined) kept.delete(oldest)
+  }
+
+  async function find(name: string, type: string): Promise<Answer> {
+    const key = `${type} ${name.toLowerCase()}`
+    const known = kept.get(key)
+    if (known && known.until > clock.monotonicMs()) return known.answer
+    kept.delete(key)
+    const asked = underWay.get(key)
+    if (asked) return asked
+    const asking = ask(name, type)
+    underWay.set(key, asking)
+    try {
+      const answer = await asking
+      keep(key, answer)
+      return answer
+    } finally {
+      underWay.delete(key)
+    }
+  }
+
+  return async (name, type) => {
+    const answer = await find(name, type)
+    // Each asker gets an error and a list of its own: mailauth writes on the one and sorts the other.
+    if ('none' in answer) throw Object.assign(new Error(`no ${type} of ${name}`), { code: answer.none })
+    return [...answer.records]
+  }
+}
+
+async function within<T>(ms: number, answer: Promise<T>, name: string): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    reject(Object.assign(new Error(`DNS gave no answer for ${name}`), { code: 'ETIMEOUT' }))
+  }, ms)
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}

@@ -1,0 +1,24 @@
+import type { DNSResolver } from 'mailauth'
+import type { Lookup } from './dns-cache.ts'
+import { type AuthenticationResult, resultOf } from './results.ts'
+
+/** What SPF (RFC 7208) says of mail from this address of ours in the name of `domain`, as a receiver would find it. */
+export async function evaluateSpf(
+  lookup: Lookup,
+  { domain, address, helo }: { domain: string; address: string; helo: string },
+): Promise<AuthenticationResult> {
+  const { spf } = await import('mailauth')
+  const resolver = lookup as DNSResolver
+  const sender = `postmaster@${domain}`
+  const { status } = await spf({ ip: address, helo, sender, mta: helo, resolver, strict: true })
+  return resultOf(status)
+}
+
+/** Whether a DMARC policy holds for the domain: its own or an inherited one (RFC 9989 §4.10.1); undefined: DNS does not say. */
+export async function hasDmarcPolicy(lookup: Lookup, domain: string): Promise<boolean | undefined> {
+  const { dmarc } = await import('mailauth')
+  const checked = await dmarc({ headerFrom: `postmaster@${domain}`, resolver: lookup as DNSResolver })
+  const result = checked && resultOf(checked.status)
+  if (result === 'temperror') return undefined
+  return result !== false && result !== 'none'
+}

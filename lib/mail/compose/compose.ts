@@ -1,0 +1,121 @@
+import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
+import { encodeWord } from 'nodemailer/lib/mime-funcs'
+import { inSlices } from '../../base/chunks.ts'
+import { limits } from '../../base/limits.ts'
+import { headerAddress, messageIds, singleLine } from '../header/text.ts'
+import { attachmentFilename, attachmentType, type OutgoingAttachment } from './attachment.ts'
+
+/** What a message is made of. Addresses are addr-specs; nothing here needs to be clean of control characters. */
+export interface MessageParts {
+  readonly from: { readonly address: string; readonly name: string | null }
+  readonly to: readonly string[]
+  readonly cc: readonly string[]
+  readonly replyTo: string | null
+  readonly subject: string
+  readonly text: string
+  readonly html: string | null
+  /** Message-IDs, with or without angle brackets. */
+  readonly inReplyTo: string | null
+  readonly references: readonly string[]
+  readonly attachments: readonly OutgoingAttachment[]
+  /** A program wrote this without being asked: Auto-Submitted: auto-generated (RFC 3834 §5). */
+  readonly autoSubmitted: boolean
+  readonly date: Date
+  /** The Message-ID is `<id@messageIdDomain>`. */
+  readonly id: string
+  readonly messageIdDomain: string
+}
+
+/**
+ * A message (RFC 5322, MIME) as it will cross the wire: CRLF alone, at its end too; lines of at most 998 bytes, folded
+ * at 78 where they can be; ASCII alone, but for addresses that need SMTPUTF8 (RFC 6532). `rfcMessageId` has its
+ * angle brackets.
+ */
+export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer; rfcMessageId: string }> {
+  const rfcMessageId = formatMessageId(parts.id, parts.messageIdDomain)
+  const inReplyTo = messageIds(parts.inReplyTo === null ? [] : [parts.inReplyTo])[0]
+  const composer = new MailComposer({
+    from: { address: headerAddress(parts.from.address), name: personName(parts.from.name) },
+    to: mailboxes(parts.to),
+    cc: mailboxes(parts.cc),
+    replyTo: parts.replyTo === null ? undefined : mailboxes([parts.replyTo]),
+    inReplyTo,
+    references: chain(parts.references),
+    messageId: rfcMessageId,
+    date: parts.date,
+    headers: {
+      Subject: { prepared: true, foldLines: true, value: unstructured(parts.subject) },
+      ...(parts.autoSubmitted ? { 'Auto-Submitted': 'auto-generated' } : {}),
+    },
+    // An empty text would be left out, and an attachment alone would become the whole message.
+    text: wireText(parts.text) || '\r\n',
+    html: parts.html === null ? undefined : wireText(parts.html) || '\r\n',
+    attachments: parts.attachments.map(attachmentPart),
+    // Cannot occur in quoted-printable, nor in base64.
+    boundaryPrefix: '=_',
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  return { raw: await composer.compile().build(), rfcMessageId }
+}
+
+/** The Message-ID of a message of ours, with its angle brackets. */
+export function formatMessageId(id: string, domain: string): string {
+  return `<${atoms(id)}@${atoms(domain)}>`
+}
+
+function mailboxes(addresses: readonly string[]): { address: string; name: string }[] {
+  return addresses.map(address => ({ address: headerAddress(address), name: '' }))
+}
+
+/** A name that looks like an encoded word would be read as one, even in quotes. */
+function personName(name: string | null): string {
+  return singleLine(name ?? '').replaceAll('=?', '= ?')
+}
+
+/** The References field keeps the start of the thread and its end, which is what readers thread by. */
+function chain(references: readonly string[]): string[] {
+  const [first, ...rest] = messageIds(references)
+  if (first === undefined) return []
+  const last: string[] = []
+  let length = first.length
+  for (const id of rest.reverse()) {
+    length += id.length
+    if (last.length + 1 === limits.references || length > limits.referencesLength) break
+    last.push(id)
+  }
+  return [first, ...last.reverse()]
+}
+
+/** Unstructured text (RFC 5322 §2.2.1), in encoded words where it would not come back the same or could not be folded. */
+function unstructured(text: string): string {
+  const line = singleLine(text)
+  if (/^[ -~]*$/.test(line) && !line.includes('=?') && !/[^ ]{66}/.test(line)) return line
+  const letters = line.match(/[ -~]/g)?.length ?? 0
+  return encodeWord(line, letters * 2 > line.length ? 'Q' : 'B', 52)
+}
+
+/** Body text with CRLF alone and without NUL, which no text part may hold (RFC 2045 §2.7). */
+function wireText(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll('\0', '')
+    .replace(/\r\n?|\n/g, '\r\n')
+}
+
+function attachmentPart(attachment: OutgoingAttachment): MailComposerAttachment {
+  const contentType = attachmentType(attachment.contentType, attachment.content)
+  const filename = attachmentFilename(attachment.filename)
+  const asIs = contentType === 'message/rfc822'
+  return {
+    ...(filename === '' ? {} : { filename }),
+    contentType,
+    contentDisposition: 'attachment',
+    contentTransferEncoding: asIs ? '7bit' : 'base64',
+    content: asIs ? attachment.content : inSlices(attachment.content, limits.composeSliceBytes),
+  }
+}
+
+function atoms(text: string): string {
+  return text.replace(/[^A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]/g, '')
+}

@@ -1,0 +1,74 @@
+import { escapeHtml } from '../../base/escape-html.ts'
+import { limits } from '../../base/limits.ts'
+import { singleLine } from '../header/text.ts'
+import { htmlToText } from '../text/html.ts'
+import { htmlFragment } from '../text/html-fragment.ts'
+
+/** The message that is replied to; with no text of its own its HTML is read as text. */
+export interface QuotedMessage {
+  readonly text: string
+  readonly html: string | null
+  readonly date: Date
+  readonly from: { readonly address: string; readonly name: string | null }
+}
+
+export interface ReplyBody {
+  readonly text: string
+  readonly html: string | null
+}
+
+const omission = '[…]'
+const quoteStyle = 'margin:0 0 0 0.8ex;border-left:1px solid #ccc;padding-left:1ex'
+
+/** A body with the quoted message below it, in each of its forms. */
+export function withQuote(body: ReplyBody, previous: QuotedMessage): ReplyBody {
+  return {
+    text: `${body.text.replace(/\n$/, '')}\n\n${quoteText(previous)}`,
+    html: body.html === null ? null : insertAtEnd(body.html, quoteHtml(previous)),
+  }
+}
+
+/** `On <date>, <name> wrote:` and the text behind `> `; ends with a line end. */
+export function quoteText(previous: QuotedMessage): string {
+  const { text, cut } = shortened(textOf(previous))
+  const lines = text.trimEnd().split(/\r\n?|\n/)
+  if (cut) lines.push(omission)
+  const quoted = lines.map(line => (line === '' ? '>' : `> ${line}`)).join('\n')
+  return `${attribution(previous)}\n${quoted}\n`
+}
+
+/** The same as HTML that can stand inside other HTML; of a message with HTML, what it shows and nothing that acts. */
+export function quoteHtml(previous: QuotedMessage): string {
+  const { html, cut } =
+    previous.html === null ? escapedText(previous) : htmlFragment(previous.html, limits.quoteLength)
+  const more = cut ? `<div>${omission}</div>` : ''
+  return `<div><br>${escapeHtml(attribution(previous))}<br><blockquote type="cite" style="${quoteStyle}">${html}${more}</blockquote></div>`
+}
+
+function escapedText(previous: QuotedMessage): { html: string; cut: boolean } {
+  const { text, cut } = shortened(previous.text)
+  return { html: `<div style="white-space:pre-wrap">${escapeHtml(text)}</div>`, cut }
+}
+
+function textOf({ text, html }: QuotedMessage): string {
+  return text.trim() === '' && html !== null ? htmlToText(html) : text
+}
+
+function shortened(text: string): { text: string; cut: boolean } {
+  if (text.length <= limits.quoteLength) return { text, cut: false }
+  return { text: text.slice(0, limits.quoteLength).toWellFormed(), cut: true }
+}
+
+function attribution({ date, from }: QuotedMessage): string {
+  // Thu, 01 Jan 2026 10:00:00 GMT
+  const [, day, month, year, time] = date.toUTCString().split(' ')
+  const name = singleLine(from.name ?? '') || singleLine(from.address)
+  return `On ${Number(day)} ${month} ${year} at ${time?.slice(0, 5)} UTC, ${name} wrote:`
+}
+
+/** Inside the body, where the document closes it. */
+function insertAtEnd(html: string, quote: string): string {
+  const end = [...html.matchAll(/<\/(?:body|html)\s*>/gi)].slice(-2)
+  const at = (end.find(match => /body/i.test(match[0])) ?? end.at(-1))?.index ?? html.length
+  return `${html.slice(0, at)}${quote}${html.slice(at)}`
+}

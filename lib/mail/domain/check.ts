@@ -1,0 +1,127 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Dns } from '../../base/dns.ts'
+import { limits } from '../../base/limits.ts'
+import { bounceDomain } from '../address/bounce-domain.ts'
+import { createDnsCache, type Lookup } from '../authentication/dns-cache.ts'
+import { evaluateSpf, hasDmarcPolicy } from '../authentication/policy.ts'
+import {
+  competingHosts,
+  isSpfRecord,
+  judgeDkim,
+  judgeMx,
+  judgeReturnPath,
+  type Mx,
+  type RecordFinding,
+  type RecordFindings,
+} from './judgement.ts'
+import type { DomainNames } from './records.ts'
+
+/** Where our mail comes from: what DNS has for the server's name, or the address that is set for a family. */
+export interface Sources {
+  readonly ipv4: string | undefined
+  readonly ipv6: string | undefined
+  /** Whether mail leaves over IPv6 at all. */
+  readonly useIpv6: boolean
+}
+
+export interface DomainFindings {
+  readonly records: RecordFindings
+  /** Other hosts that get mail of the domain before us or as often; undefined: not known. */
+  readonly competingHosts: readonly string[] | undefined
+}
+
+/**
+ * Asks DNS for the records of a domain and judges them by what they mean to others, not by their text. Takes at most
+ * limits.domainCheckMs and never fails: what DNS does not answer is undefined, which is not the same as missing.
+ */
+export async function checkDomain(
+  { domain, hostname, selector, publicKeyBase64 }: DomainNames,
+  { dns, clock, sources }: { dns: Dns; clock: Clock; sources: Sources },
+): Promise<DomainFindings> {
+  // A memory for this check alone: who asks for a check has just changed something.
+  const lookup = createDnsCache({ dns, clock })
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => resolve(undefined), limits.domainCheckMs)
+  const within = <T>(work: Promise<T>) => Promise.race([work, late]).catch(() => undefined)
+  try {
+    const bounce = bounceDomain(domain)
+    const mx = within(findMx(lookup, domain))
+    const [hosts, dkim, returnPath, spf, dmarc] = await Promise.all([
+      mx,
+      within(findTexts(lookup, `${selector}._domainkey.${domain}`)),
+      within(findMx(lookup, bounce)),
+      within(findSpf(lookup, bounce, hostname, sources)),
+      within(findDmarc(lookup, domain)),
+    ])
+    return {
+      records: {
+        mx: hosts && judgeMx(hostname, hosts),
+        dkim: dkim && judgeDkim(publicKeyBase64, dkim),
+        'return-path': returnPath && judgeReturnPath(hostname, returnPath),
+        spf,
+        dmarc,
+      },
+      competingHosts: hosts && competingHosts(hostname, hosts),
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function findSpf(
+  lookup: Lookup,
+  domain: string,
+  hostname: string,
+  sources: Sources,
+): Promise<RecordFinding> {
+  if (!(await findTexts(lookup, domain)).some(isSpfRecord)) return 'missing'
+  const addresses = await findAddresses(lookup, hostname, sources)
+  const results = await Promise.all(
+    addresses.map(address => evaluateSpf(lookup, { domain, address, helo: hostname })),
+  )
+  if (results.some(result => result !== 'pass' && result !== 'temperror')) return 'invalid'
+  if (results.includes('temperror')) return undefined
+  // Nothing can pass for a server without an address.
+  return results.length > 0 ? 'valid' : 'invalid'
+}
+
+async function findAddresses(lookup: Lookup, hostname: string, sources: Sources): Promise<string[]> {
+  const { ipv4, ipv6, useIpv6 } = sources
+  const found = await Promise.all([
+    ipv4 === undefined ? find(lookup, hostname, 'A') : [ipv4],
+    useIpv6 ? (ipv6 === undefined ? find(lookup, hostname, 'AAAA') : [ipv6]) : [],
+  ])
+  return found.flat().filter(address => typeof address === 'string')
+}
+
+async function findDmarc(lookup: Lookup, domain: string): Promise<RecordFinding> {
+  const hasPolicy = await hasDmarcPolicy(lookup, domain)
+  if (hasPolicy === undefined) return undefined
+  if (hasPolicy) return 'valid'
+  const texts = await findTexts(lookup, `_dmarc.${domain}`)
+  return texts.length === 0 ? 'missing' : 'invalid'
+}
+
+async function findMx(lookup: Lookup, name: string): Promise<Mx[]> {
+  return (await find(lookup, name, 'MX')).filter(isMx)
+}
+
+function isMx(record: unknown): record is Mx {
+  return typeof record === 'object' && record !== null && 'exchange' in record && 'priority' in record
+}
+
+/** Each record in one piece. */
+async function findTexts(lookup: Lookup, name: string): Promise<string[]> {
+  return (await find(lookup, name, 'TXT')).map(record => (Array.isArray(record) ? record.join('') : ''))
+}
+
+/** The records, or an empty list when there are none; throws when DNS does not say. */
+async function find(lookup: Lookup, name: string, type: string): Promise<unknown[]> {
+  try {
+    return await lookup(name, type)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'ENOTFOUND' || code === 'ENODATA') return []
+    throw error
+  }
+}

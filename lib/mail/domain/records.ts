@@ -1,0 +1,68 @@
+import { bounceDomain } from '../address/bounce-domain.ts'
+import { dkimRecord } from '../compose/dkim.ts'
+
+/** A DNS record that a domain needs, as it is to be published. Names and hosts have no trailing dot. */
+export interface DomainRecord {
+  readonly type: 'MX' | 'TXT'
+  readonly name: string
+  /** The host of an MX; the whole text of a TXT, in one piece and without quotes. */
+  readonly value: string
+  readonly priority: number | null
+  readonly purpose: 'mx' | 'dkim' | 'return-path' | 'spf' | 'dmarc'
+}
+
+type ZoneRecord = Pick<DomainRecord, 'name' | 'value' | 'priority'> & { readonly type: string }
+
+export interface DomainNames {
+  /** The mail domain, in A-labels. */
+  readonly domain: string
+  /** The name of the server that takes and sends the domain's mail. */
+  readonly hostname: string
+  /** DKIM: where under `_domainkey` the key stands, and the public key as `generateDkimKey` gives it. */
+  readonly selector: string
+  readonly publicKeyBase64: string
+}
+
+/**
+ * The records that let `hostname` take and send the mail of a domain: MX, DKIM key, MX and SPF (RFC 7208) of the
+ * reverse-path domain, and a DMARC policy that asks for nothing, for a domain that has none.
+ */
+export function domainRecords({ domain, hostname, selector, publicKeyBase64 }: DomainNames): DomainRecord[] {
+  const bounce = bounceDomain(domain)
+  return [
+    mx(domain, hostname, 'mx'),
+    txt(`${selector}._domainkey.${domain}`, dkimRecord(publicKeyBase64), 'dkim'),
+    mx(bounce, hostname, 'return-path'),
+    txt(bounce, `v=spf1 a:${hostname} -all`, 'spf'),
+    txt(`_dmarc.${domain}`, 'v=DMARC1; p=none', 'dmarc'),
+  ]
+}
+
+/** The records as lines of a zone file (RFC 1035 §5.1), with absolute names, to paste. */
+export function zoneFile(records: readonly ZoneRecord[]): string {
+  return records.map(record => `${record.name}. 3600 IN ${record.type} ${data(record)}\n`).join('')
+}
+
+function data({ type, value, priority }: ZoneRecord): string {
+  return type === 'MX' ? `${priority} ${value}.` : characterStrings(value)
+}
+
+/** A text as quoted strings of at most 255 bytes (RFC 1035 §3.3): a longer one is not a single string in DNS. */
+function characterStrings(text: string): string {
+  const bytes = Buffer.from(text).toString('latin1')
+  return (bytes.match(/.{1,255}/gs) ?? ['']).map(part => `"${escaped(part)}"`).join(' ')
+}
+
+function escaped(part: string): string {
+  return part
+    .replace(/["\\]/g, '\\$&')
+    .replace(/[^ -~]/g, byte => `\\${String(byte.charCodeAt(0)).padStart(3, '0')}`)
+}
+
+function mx(name: string, value: string, purpose: DomainRecord['purpose']): DomainRecord {
+  return { type: 'MX', name, value, priority: 10, purpose }
+}
+
+function txt(name: string, value: string, purpose: DomainRecord['purpose']): DomainRecord {
+  return { type: 'TXT', name, value, priority: null, purpose }
+}

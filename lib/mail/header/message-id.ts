@@ -1,0 +1,25 @@
+import { limits } from '../../base/limits.ts'
+
+/** A field's line has 998 characters at most (RFC 5322 §2.1.1). */
+const longest = 996
+
+/**
+ * The Message-IDs in the value of Message-ID, In-Reply-To or References (RFC 5322 §3.6.4), each in `<…>`, in order and
+ * once. Old phrases and comments around them are passed over; a bare `x@y` counts when nothing stands in brackets.
+ */
+export function readMessageIds(value: string): string[] {
+  const bracketed = value.match(/<[^<>]+>/g) ?? value.match(/[^\s<>,;()"]+@[^\s<>,;()"]+/g) ?? []
+  // What was folded in the middle is put together again.
+  const ids = bracketed.map(id => `<${id.replace(/[<>\s\p{Cc}]/gu, '')}>`)
+  return [...new Set(ids)].filter(id => id.length > 2 && id.length <= longest)
+}
+
+/** A chain that is too long keeps its first, which began the thread, and the newest (as RFC 5537 §3.4.4 cuts it). */
+export function cutChain(ids: readonly string[], length: number): string[] {
+  return ids.length <= length ? [...ids] : [ids[0]!, ...ids.slice(ids.length - length + 1)]
+}
+
+/** The chain of References, of which no more is kept than is followed. */
+export function readReferences(value: string): string[] {
+  return cutChain(readMessageIds(value), limits.references)
+}

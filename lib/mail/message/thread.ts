@@ -1,0 +1,46 @@
+import { limits } from '../../base/limits.ts'
+import { cutChain } from '../header/message-id.ts'
+
+/** The longest chain of References that we send. */
+const sentReferences = 50
+
+/** What stands for "Re:" in the mail of others: German, Nordic, Dutch, Italian, Portuguese, Polish, Turkish, Chinese … */
+const replyPrefix =
+  /^\s*(?:re|aw|antw|antwort|sv|vs|ad|r|rif|res|odp|ynt|vá|atb|σχετ|ответ|回复|回覆|答复)\s*(?:\[\d+\]|\(\d+\)|\^\d+)?\s*[:：]/iu
+
+/**
+ * The Message-IDs under which the parent of a message may be known, the likeliest first: In-Reply-To, then References
+ * from the last to the first.
+ */
+export function parentCandidates(message: {
+  readonly inReplyTo: readonly string[]
+  readonly references: readonly string[]
+}): string[] {
+  const ids = new Set([...message.inReplyTo, ...message.references.toReversed()])
+  return [...ids].slice(0, limits.references)
+}
+
+/**
+ * What a reply says of its parent (RFC 5322 §3.6.4): In-Reply-To is the parent, References its chain and it. A parent
+ * without References lends its In-Reply-To instead; one without a Message-ID can only be followed by its chain.
+ */
+export function replyThreading(parent: {
+  readonly rfcMessageId: string | null
+  readonly references: readonly string[]
+  readonly inReplyTo?: string | null
+}): { inReplyTo: string | null; references: string[] } {
+  const { rfcMessageId, references, inReplyTo } = parent
+  const chain = references.length > 0 ? references : inReplyTo ? [inReplyTo] : []
+  const ids = new Set(chain.filter(id => id !== rfcMessageId))
+  if (rfcMessageId !== null) ids.add(rfcMessageId)
+  return { inReplyTo: rfcMessageId, references: cutChain([...ids], sentReferences) }
+}
+
+/** The subject of a reply: with `Re: ` before it, unless something that means the same stands there already. */
+export function replySubject(subject: string): string {
+  return isReplySubject(subject) ? subject : `Re: ${subject}`.trimEnd()
+}
+
+export function isReplySubject(subject: string): boolean {
+  return replyPrefix.test(subject)
+}

@@ -1,0 +1,121 @@
+import { limits } from '../../base/limits.ts'
+import { normaliseAddress } from '../address/address.ts'
+import { firstField, type Header, readHeader } from '../header/header.ts'
+import { type BounceText, readBounceText, whatWasSaid } from './bounce-text.ts'
+import { partsOf, type ReportPart } from './part.ts'
+import type { Action, ReturnedRecipient } from './recipient.ts'
+import { enhancedOf, findReply, wordsOf } from './said-reply.ts'
+
+/** The parts of a message that may be a notification, as `parseMessage` and `classify` give them. */
+export type Returned = BounceText & { readonly reportParts: readonly ReportPart[] }
+
+/**
+ * Reads a notification: message/delivery-status (RFC 3464, RFC 6533), or the words of those mail servers that write
+ * none. Empty for what is no notification.
+ */
+export function readDsn(message: Returned): ReturnedRecipient[] {
+  const parts = partsOf(message.reportParts, 'message/delivery-status', 'message/global-delivery-status')
+  const found = parts.flatMap(part => readStatus(part.content))
+  if (found.length === 0) return readBounceText(message, readStatus)
+  return found.slice(0, limits.reportRecipients).map(returned => withWords(returned, message.text))
+}
+
+/** Some (OpenSMTPD) tell the reply in words alone. */
+function withWords(returned: ReturnedRecipient, notice: string): ReturnedRecipient {
+  if (returned.text !== '') return returned
+  // The parser shows the fields below the notice.
+  const words = notice.slice(
+    0,
+    /^(?:reporting-mta|(?:final|original)-recipient|action):/im.exec(notice)?.index,
+  )
+  const { reply, said } = whatWasSaid(words, returned.finalRecipient)
+  return {
+    ...returned,
+    code: reply?.code,
+    enhanced: enhancedOf(reply?.enhanced, returned.enhanced),
+    text: said,
+  }
+}
+
+/** The groups of fields, of which the first is about the message (RFC 3464 §2.1). */
+function readStatus(content: string): ReturnedRecipient[] {
+  const groups = content
+    .slice(0, limits.reportPartBytes)
+    .split(/\r?\n[ \t]*\r?\n/)
+    .flatMap(splitGroup)
+  const host = mtaOf(groups.map(group => firstField(group, 'reporting-mta')).find(Boolean))
+  return groups.flatMap(group => readRecipient(group, host))
+}
+
+/** Some programs leave out the empty line between two recipients. */
+function splitGroup(text: string): Header[] {
+  const { fields } = readHeader(Buffer.from(`${text.replace(/^\s*\n/, '')}\r\n`))
+  const groups: { fields: (typeof fields)[number][]; bodyOffset: number }[] = []
+  for (const field of fields) {
+    const isNext =
+      ['final-recipient', 'action'].includes(field.lowerName) &&
+      groups.at(-1)?.fields.some(other => other.lowerName === field.lowerName)
+    if (groups.length === 0 || isNext) groups.push({ fields: [], bodyOffset: 0 })
+    groups.at(-1)!.fields.push(field)
+  }
+  return groups
+}
+
+function readRecipient(group: Header, reportingMta: string | undefined): ReturnedRecipient[] {
+  const field = (name: string) => firstField(group, name)
+  const status = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(field('status') ?? '')?.[0]
+  const action = actionOf(field('action'), status)
+  const isRecipient = ['final-recipient', 'original-recipient', 'action'].some(
+    name => field(name) !== undefined,
+  )
+  if (!isRecipient || action === undefined) return []
+  const diagnostic = field('diagnostic-code') ?? ''
+  // RFC 3464 §2.3.6: a type and what was said; some leave out the type.
+  const said = diagnostic.replace(/^\s*[A-Za-z][\w-]{0,30}\s*;/, '').trim()
+  const reply = findReply(said)
+  return [
+    {
+      finalRecipient: addressOf(field('final-recipient')),
+      originalRecipient: addressOf(field('original-recipient')),
+      action,
+      code: reply?.code,
+      enhanced: enhancedOf(reply?.enhanced, status),
+      text: wordsOf(said),
+      host: mtaOf(field('remote-mta')) ?? reportingMta,
+    },
+  ]
+}
+
+/** By the status where the action is none of RFC 3464 §2.3.3. */
+function actionOf(value: string | undefined, status: string | undefined): Action | undefined {
+  const word = /^[\s"]*([a-z]+)/i.exec(value ?? '')?.[1]?.toLowerCase()
+  const known = (['failed', 'delayed', 'delivered', 'relayed', 'expanded'] as const).find(one => one === word)
+  if (known) return known
+  const byClass = { 2: 'delivered', 4: 'delayed', 5: 'failed' } as const
+  return byClass[status?.charAt(0) as '2' | '4' | '5']
+}
+
+/** `rfc822; bob@example.net`, or with the type utf-8 (RFC 6533 §3), in which characters may stand as `\x{…}`. */
+function addressOf(value: string | undefined): string | undefined {
+  const [, type = '', rest = ''] = /^\s*(?:([A-Za-z0-9-]{1,30})\s*;)?(.*)$/s.exec(value ?? '') ?? []
+  if (!['', 'rfc822', 'utf-8'].includes(type.toLowerCase())) return undefined
+  const decoded =
+    type.toLowerCase() === 'utf-8' ? rest.replace(/\\x\{([0-9A-Fa-f]{1,6})\}/g, character) : rest
+  return normaliseAddress(
+    decoded
+      .replace(/\([^()]*\)/g, '')
+      .trim()
+      .replace(/^<(.*)>$/s, '$1'),
+  )
+}
+
+function character(written: string, hex: string): string {
+  const code = Number.parseInt(hex, 16)
+  return code <= 0x10ffff ? String.fromCodePoint(code) : written
+}
+
+/** The name of an MTA (RFC 3464 §2.2.2), fit for a log line. */
+function mtaOf(value: string | undefined): string | undefined {
+  const name = /^\s*(?:[\w-]{1,30}\s*;)?\s*([A-Za-z0-9.:_-]{1,255})/.exec(value ?? '')?.[1]
+  return name?.toLowerCase()
+}

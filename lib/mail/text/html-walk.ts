@@ -1,0 +1,69 @@
+import { Parser } from 'htmlparser2'
+import { limits } from '../../base/limits.ts'
+
+export interface HtmlVisitor {
+  /** `plausible` is false when an attribute has a name or a lack of a value that no real element has (`a<b && c>d`). */
+  open(name: string, attributes: Readonly<Record<string, string>>, plausible: boolean): void
+  close(name: string): void
+  text(text: string): void
+  /** Asked after each of the others: true ends the walk, with no `close` for what is open. */
+  done(): boolean
+}
+
+const valueless = new Set(
+  'alt async autofocus autoplay checked class compact controls default defer disabled hidden href id ismap loop multiple muted nohref noshade novalidate nowrap open readonly required reversed selected style title'.split(
+    ' ',
+  ),
+)
+
+/**
+ * Reads HTML of any form as elements and text (entities decoded), each `open` with its `close`, void elements too.
+ * Linear in the length of the text whatever it holds.
+ */
+export function walkHtml(html: string, visitor: HtmlVisitor): void {
+  let at = 0
+  while (at < html.length) {
+    const walked = walkUntilDeep(at === 0 ? html : html.slice(at), visitor)
+    if (walked === undefined) return
+    at += walked
+  }
+}
+
+/** The number of characters read when too many elements were open (they are closed then); undefined at the end. */
+function walkUntilDeep(html: string, visitor: HtmlVisitor): number | undefined {
+  const open: string[] = []
+  let plausible = true
+  let stopped = false
+  const parser = new Parser({
+    onopentagname() {
+      plausible = true
+    },
+    onattribute(name, _value, quote) {
+      const known = quote !== undefined || valueless.has(name)
+      if (!known || !/^[a-z_:][a-z0-9_:.-]*$/.test(name)) plausible = false
+    },
+    onopentag(name, attributes) {
+      open.push(name)
+      visitor.open(name, attributes, plausible)
+      if (visitor.done() || open.length >= limits.htmlOpenElements) stop()
+    },
+    onclosetag(name) {
+      if (stopped) return
+      open.pop()
+      visitor.close(name)
+      if (visitor.done()) stop()
+    },
+    ontext(text) {
+      visitor.text(text)
+      if (visitor.done()) stop()
+    },
+  })
+  function stop(): void {
+    stopped = true
+    parser.pause()
+  }
+  parser.end(html)
+  if (!stopped || visitor.done()) return undefined
+  for (const name of open.reverse()) visitor.close(name)
+  return parser.endIndex + 1
+}

@@ -1,0 +1,54 @@
+import { compile } from 'html-to-text'
+import { limits } from '../../base/limits.ts'
+import { htmlFragment } from './html-fragment.ts'
+import { walkHtml } from './html-walk.ts'
+
+/** The elements of HTML, of today and of the mail of yesterday. */
+const elements = new Set(
+  'a abbr acronym address applet area article aside audio b base basefont bdi bdo big blink blockquote body br button canvas caption center cite code col colgroup data datalist dd del details dfn dialog dir div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe img input ins kbd label legend li link main map mark marquee menu meta meter nav nobr noframes noscript object ol optgroup option output p param picture pre progress q rp rt ruby s samp script search section select small source span strike strong style sub summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr'.split(
+    ' ',
+  ),
+)
+
+const toText = compile({
+  wordwrap: false,
+  // The fragment is a body already.
+  baseElements: { selectors: [], returnDomByDefault: true },
+  formatters: {
+    alt: (element, _walk, builder) => {
+      const { alt } = element.attribs ?? {}
+      if (alt) builder.addInline(alt)
+    },
+  },
+  selectors: [
+    { selector: 'a', options: { hideLinkHrefIfSameAsText: true, noAnchorUrl: true } },
+    { selector: 'img', format: 'alt' },
+    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map(selector => ({ selector, options: { uppercase: false } })),
+    { selector: 'hr', options: { length: 40 } },
+  ],
+})
+
+/** Whether a text is HTML: it has at least one whole tag that opens an element of HTML. */
+export function isHtml(text: string): boolean {
+  let found = false
+  walkHtml(text, {
+    open(name, _attributes, plausible) {
+      if (plausible && elements.has(name)) found = true
+    },
+    close() {},
+    text() {},
+    done: () => found,
+  })
+  return found
+}
+
+/**
+ * HTML as plain text: paragraphs and lines as they show, links as `text [url]`, images by their `alt`, no line wrapping.
+ * Of what is very long the rest is left out.
+ */
+export function htmlToText(html: string): string {
+  const fragment = htmlFragment(html, limits.htmlLength)
+  const text = toText(fragment.html)
+  if (!fragment.cut && text.length <= limits.htmlLength) return text
+  return `${text.slice(0, limits.htmlLength).toWellFormed()}\n[…]`
+}

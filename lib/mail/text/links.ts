@@ -1,0 +1,83 @@
+import { limits } from '../../base/limits.ts'
+import { walkHtml } from './html-walk.ts'
+import { findQuoteElement } from './reply-text.ts'
+
+export interface Link {
+  readonly url: string
+  /** What it stands under; the URL itself in a message without HTML. */
+  readonly text: string
+}
+
+const webUrl =
+  /\bhttps?:\/\/[^\s<>"'`{}|\\^\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}，。、；：！？（）「」]+/giu
+
+/**
+ * The web links of a message in their order, each once, `limits.links` at the most; of the HTML where there is one, and
+ * not of what it quotes.
+ */
+export function findLinks(message: { readonly text: string; readonly html: string }): Link[] {
+  const found = new Map<string, string>()
+  if (message.html === '') {
+    for (const [url] of message.text.matchAll(webUrl)) {
+      if (found.size >= limits.links) break
+      if (url.length > limits.linkLength) continue
+      put(found, withoutEnd(url), withoutEnd(url))
+    }
+  } else {
+    readAnchors(message.html, found)
+  }
+  return [...found].map(([url, text]) => ({ url, text }))
+}
+
+function readAnchors(html: string, found: Map<string, string>): void {
+  const at = findQuoteElement(html)
+  const open: (string | undefined)[] = []
+  let url: string | undefined
+  let text = ''
+  walkHtml(at < 0 ? html : html.slice(0, at), {
+    open(name, attributes) {
+      if (name === 'a') {
+        open.push(attributes.href)
+        url = attributes.href
+        text = ''
+      }
+      if (name === 'img' && url !== undefined) text += ` ${attributes.alt ?? ''}`
+    },
+    close(name) {
+      if (name !== 'a') return
+      const closed = open.pop()
+      if (closed !== undefined && closed === url) put(found, closed.trim(), text)
+      url = undefined
+    },
+    text(part) {
+      if (url !== undefined && text.length < limits.linkTextLength * 4) text += part
+    },
+    done: () => found.size >= limits.links,
+  })
+}
+
+function put(found: Map<string, string>, url: string, text: string): void {
+  if (!/^https?:\/\//i.test(url) || url.length > limits.linkLength || !URL.canParse(url)) return
+  const words = text.replaceAll(/\s+/g, ' ').trim().slice(0, limits.linkTextLength).toWellFormed()
+  // Of an image and words with the same link, the words.
+  if (!found.get(url)) found.set(url, words)
+}
+
+/** What ends a sentence ends no URL; nor does a bracket that was not opened before it. */
+function withoutEnd(url: string): string {
+  // What stands before `end` closes so many more brackets than it opens; each character is counted once.
+  const open = { round: excess(url, ')', '('), square: excess(url, ']', '[') }
+  let end = url.length
+  for (; end > 0; end--) {
+    const last = url[end - 1]!
+    if (/[.,;:!?*_~]/.test(last)) continue
+    if (last === ')' && open.round > 0) open.round--
+    else if (last === ']' && open.square > 0) open.square--
+    else break
+  }
+  return url.slice(0, end)
+}
+
+function excess(text: string, closing: string, opening: string): number {
+  return text.split(closing).length - text.split(opening).length
+}

@@ -1,0 +1,48 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import type { Tables } from '../tables.ts'
+import type { Db } from './dialect.ts'
+
+const connections = 10
+/** A serializable transaction that met another is done again this often before its failure is told. */
+const retries = 20
+
+// count(*) and sums are bigint, which pg gives as text; ours stay far below 2^53.
+const types = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC
+      ? Number
+      : pg.types.getTypeParser(oid, format),
+}
+
+export interface PostgresPool {
+  readonly db: Db
+  write<T>(work: (db: Db) => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+/** Opens a pool on `url` (postgres://…). */
+export function openPostgres(url: string): PostgresPool {
+  const pool = new pg.Pool({ connectionString: url, max: connections, types })
+  // An idle connection that the server closed is no fault of ours; the pool opens another.
+  pool.on('error', () => {})
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  return {
+    db,
+    close: () => db.destroy(),
+    async write<T>(work: (db: Db) => Promise<T>): Promise<T> {
+      for (let tried = 0; ; tried++) {
+        try {
+          return await db.transaction().setIsolationLevel('serializable').execute(work)
+        } catch (error) {
+          if (!isConflict(error) || tried === retries) throw error
+        }
+      }
+    },
+  }
+}
+
+/** serialization_failure and deadlock_detected: the transaction did nothing, and doing it again is right. */
+function isConflict(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01')
+}

@@ -1,0 +1,52 @@
+import { type Kysely, sql } from 'kysely'
+import { type Db, type DialectName, ddlFor } from '../dialect/dialect.ts'
+import { migrations } from './index.ts'
+
+/** The database was made by a newer mailboxd in a way that this one does not understand. */
+export class NewerSchema extends Error {
+  override readonly name = 'NewerSchema'
+}
+
+/**
+ * Brings the schema up to date inside the caller's transaction and gives the numbers of the steps that were applied.
+ * Refuses a database that has a breaking step unknown to this program; an unknown step that is not breaking is fine.
+ */
+export async function migrate(db: Db, dialect: DialectName, appliedAt: string): Promise<number[]> {
+  await execute(
+    db,
+    dialect,
+    `create table if not exists "migration" (
+  "number" integer primary key,
+  "name" text not null,
+  "breaking" integer not null,
+  "appliedAt" text not null
+);`,
+  )
+  const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
+  const newer = present.find(
+    row => row.breaking === 1 && !migrations.some(known => known.number === row.number),
+  )
+  if (newer) {
+    throw new NewerSchema(
+      `the database has migration ${newer.number} (${newer.name}) of a newer mailboxd; install that version or restore a backup`,
+    )
+  }
+  const applied: number[] = []
+  for (const step of migrations) {
+    if (present.some(row => row.number === step.number)) continue
+    await execute(db, dialect, step.sql)
+    await step.fill?.(db)
+    await db
+      .insertInto('migration')
+      .values({ number: step.number, name: step.name, breaking: step.breaking ? 1 : 0, appliedAt })
+      .execute()
+    applied.push(step.number)
+  }
+  return applied
+}
+
+async function execute(db: Kysely<never> | Db, dialect: DialectName, script: string): Promise<void> {
+  for (const statement of ddlFor(dialect, script).split(/;\s*$/m)) {
+    if (statement.trim()) await sql.raw(statement).execute(db)
+  }
+}

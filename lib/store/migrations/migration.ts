@@ -1,0 +1,13 @@
+import type { Db } from '../dialect/dialect.ts'
+
+/** One step of the schema. Steps are only ever appended, never changed once released. */
+export interface Migration {
+  readonly number: number
+  readonly name: string
+  /** Whether a program that does not know this step would do harm on a database that has it. */
+  readonly breaking: boolean
+  /** Portable DDL (schema.sql says its rules), statements ended by `;` at a line's end. */
+  readonly sql: string
+  /** What rows that are there already need, in the same transaction. */
+  readonly fill?: (db: Db) => Promise<void>
+}

@@ -1,0 +1,105 @@
+import type { Db } from './dialect/dialect.ts'
+import { addToInbox } from './inboxes.ts'
+import { deleteUnusedRaw } from './raws.ts'
+import { unindexMessages } from './search/full-text.ts'
+import type { MessageRow, ThreadRow } from './tables.ts'
+
+/** What of a message its deletion needs. */
+export type Deletable = Pick<MessageRow, 'id' | 'direction' | 'rawId'>
+
+/** Some messages of a thread, at most `limit`. */
+export async function listDeletableMessages(db: Db, threadId: string, limit: number): Promise<Deletable[]> {
+  return db
+    .selectFrom('message')
+    .select(['id', 'direction', 'rawId'])
+    .where('threadId', '=', threadId)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/**
+ * Deletes messages of one thread with all that is theirs alone; the thread goes with its last message, and the counters
+ * of both and of the inbox follow. Gives the raws that went, whose files are to be removed after the commit.
+ */
+export async function deleteFromThread(
+  db: Db,
+  thread: ThreadRow,
+  messages: readonly Deletable[],
+): Promise<string[]> {
+  const ids = messages.map(message => message.id)
+  if (ids.length > 0) await deleteMessages(db, ids)
+  const inbound = messages.filter(message => message.direction === 'inbound').length
+  const newest = await db
+    .selectFrom('message')
+    .select('createdAt')
+    .where('threadId', '=', thread.id)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (newest) {
+    await db
+      .updateTable('thread')
+      .set(eb => ({ messageCount: eb('messageCount', '-', ids.length), lastMessageAt: newest.createdAt }))
+      .where('id', '=', thread.id)
+      .execute()
+  } else {
+    await db.deleteFrom('thread').where('id', '=', thread.id).execute()
+  }
+  await addToInbox(db, thread.inboxId, {
+    inbound: -inbound,
+    outbound: inbound - ids.length,
+    threads: newest ? 0 : -1,
+    unreadThreads: newest || thread.isRead ? 0 : -1,
+  })
+  const gone: string[] = []
+  for (const { rawId } of messages) {
+    if (rawId !== null && (await deleteUnusedRaw(db, rawId))) gone.push(rawId)
+  }
+  return gone
+}
+
+/** An inbox that was deleted and whose messages may still be there. */
+export async function findPurgeableInbox(db: Db): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('inbox')
+    .select('id')
+    .where('deletedAt', 'is not', null)
+    .where('purgedAt', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row?.id
+}
+
+export async function setInboxPurged(db: Db, inboxId: string, purgedAt: string): Promise<void> {
+  await db.updateTable('inbox').set({ purgedAt }).where('id', '=', inboxId).execute()
+}
+
+export async function findDeletedInboxMessages(
+  db: Db,
+  inboxId: string,
+  limit: number,
+): Promise<{ id: string; rawId: string | null }[]> {
+  return db
+    .selectFrom('message')
+    .select(['id', 'rawId'])
+    .where('inboxId', '=', inboxId)
+    .limit(limit)
+    .execute()
+}
+
+/** Messages with their deliveries, attempts, queue entries and what they are found by. */
+export async function deleteMessages(db: Db, ids: readonly string[]): Promise<void> {
+  const deliveries = db.selectFrom('delivery').select('id').where('messageId', 'in', ids)
+  await db.deleteFrom('queueEntry').where('subjectId', 'in', deliveries).execute()
+  await db.deleteFrom('attempt').where('deliveryId', 'in', deliveries).execute()
+  await db.deleteFrom('delivery').where('messageId', 'in', ids).execute()
+  await unindexMessages(db, ids)
+  await db.deleteFrom('message').where('id', 'in', ids).execute()
+}
+
+export async function deleteThreads(db: Db, inboxId: string, limit: number): Promise<number> {
+  const some = db.selectFrom('thread').select('id').where('inboxId', '=', inboxId).limit(limit)
+  const done = await db.deleteFrom('thread').where('id', 'in', some).executeTakeFirst()
+  return Number(done.numDeletedRows)
+}

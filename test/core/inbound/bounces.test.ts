@@ -1,0 +1,339 @@
+import t, { type Test } from 'tap'
+import { operator } from '../../../lib/core/app/caller.ts'
+import { deliver } from '../../../lib/core/delivery/deliver.ts'
+import { send } from '../../../lib/core/outbound/send.ts'
+import { listSuppressions } from '../../../lib/core/outbound/suppressions.ts'
+import { addPolicyRule, changePolicyMode } from '../../../lib/core/policy/rules.ts'
+import type { DeliveryRow } from '../../../lib/store/tables.ts'
+import { startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { carryAll } from '../../support/carry-all.ts'
+import { startDns } from '../../support/dns.ts'
+import { freePort } from '../../support/ports.ts'
+import { greetedDialog } from '../../support/smtp-dialog.ts'
+import { openDoor } from '../../support/smtp-door.ts'
+
+/** A server of ours with the inbox ann, and one of theirs that takes everything. */
+async function setUp(t: Test, toml = '') {
+  const mxPort = await freePort('127.0.0.12')
+  const dns = await startDns({
+    'theirs.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] },
+    'mx.theirs.example': { A: ['127.0.0.12'] },
+    'null.example': { MX: [{ priority: 0, exchange: '' }] },
+  })
+  const refused: string[] = []
+  const peer = await startPeer('127.0.0.12', mxPort, { RCPT: () => refused.shift() ?? '250 2.1.5 ok' })
+  t.teardown(() => Promise.all([dns.close(), peer.close()]))
+  const door = await openDoor(t, { dns: dns.server, mxPort, toml })
+  const { app } = door
+  const ann = await door.inbox('ann')
+  const dialog = await greetedDialog(door.port)
+  const db = app.store.read
+  let sends = 0
+  /** Sends to bob, and carries it if asked; gives the delivery. */
+  const sent = async ({ to = 'bob@theirs.example', isCarried = true } = {}): Promise<DeliveryRow> => {
+    const { messageId } = await send(app, operator, ann, { to, subject: 's', body: 'b' }, `${++sends}`)
+    if (isCarried) await carryAll(app)
+    return db.selectFrom('delivery').selectAll().where('messageId', '=', messageId).executeTakeFirstOrThrow()
+  }
+  return {
+    app,
+    door,
+    ann,
+    dialog,
+    peer,
+    refused,
+    sent,
+    state: async (delivery: DeliveryRow) => {
+      const row = await db
+        .selectFrom('delivery')
+        .selectAll()
+        .where('id', '=', delivery.id)
+        .executeTakeFirstOrThrow()
+      const { status } = await db
+        .selectFrom('message')
+        .select('status')
+        .where('id', '=', delivery.messageId)
+        .executeTakeFirstOrThrow()
+      return { delivery: row.state, message: status, row }
+    },
+    events: async () => {
+      const rows = await db.selectFrom('event').selectAll().orderBy('id').execute()
+      return rows
+        .filter(({ type }) => !['message.received', 'message.delivered', 'message.sent'].includes(type))
+        .map(({ type, messageId, payload }) => ({ type, messageId, ...JSON.parse(payload) }))
+    },
+    suppressed: async () =>
+      (await listSuppressions(app, undefined, { limit: 10, offset: 0 })).rows.map(row => [
+        row.recipient,
+        row.reason,
+      ]),
+    /** Hands a message in; gives the reply to its end. */
+    async comes(to: string, content: string, from = '') {
+      await dialog.envelope(from, to)
+      return (await dialog.data(content.replaceAll('\n', '\r\n'))).text
+    },
+  }
+}
+
+function dsn({
+  recipient = 'bob@theirs.example',
+  action = 'failed',
+  status = '5.1.1',
+  said = '550 5.1.1 no such user',
+} = {}) {
+  return `From: MAILER-DAEMON@mx.theirs.example
+Subject: Undelivered Mail Returned to Sender
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=delivery-status; boundary="b"
+
+--b
+
+It did not work.
+--b
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; relay.theirs.example
+
+Final-Recipient: rfc822; ${recipient}
+Action: ${action}
+Status: ${status}
+Remote-MTA: dns; inner.theirs.example
+Diagnostic-Code: smtp; ${said}
+
+--b--`
+}
+
+function arf(mailFrom: string, { type = 'abuse', returnPath = 'x@y.example' } = {}) {
+  return `From: fbl@theirs.example
+Subject: Complaint
+MIME-Version: 1.0
+Content-Type: multipart/report; report-type=feedback-report; boundary="b"
+
+--b
+
+Somebody did not want it.
+--b
+Content-Type: message/feedback-report
+
+Feedback-Type: ${type}
+Version: 1
+User-Agent: Some/1.0
+Original-Mail-From: <${mailFrom}>
+
+--b
+Content-Type: message/rfc822
+
+Return-Path: <${returnPath}>
+Subject: s
+
+b
+--b--`
+}
+
+t.test('each delivery has a reverse-path of its own, and nothing else at bounce. is one', async t => {
+  const { sent, peer, dialog } = await setUp(t)
+  const { mailFrom } = await sent()
+  t.match(mailFrom, /^b-[0-9a-z]{24}@bounce\.ours\.example$/)
+  t.ok(peer.commands.some(line => line.startsWith(`MAIL FROM:<${mailFrom}>`)))
+  t.not((await sent()).mailFrom, mailFrom)
+  const rcpt = async (path: string) => (await dialog.say(`RCPT TO:<${path}>`)).text.slice(0, 9)
+  await dialog.say('MAIL FROM:<>')
+  t.equal(await rcpt(mailFrom!), '250 2.1.5')
+  t.equal(await rcpt(mailFrom!.toUpperCase()), '250 2.1.5')
+  t.equal(await rcpt(mailFrom!.replace(/^b-./, 'b-_')), '550 5.1.1')
+  t.equal(await rcpt(`b-${'0'.repeat(24)}@bounce.ours.example`), '550 5.1.1')
+  t.equal(await rcpt(mailFrom!.replace('bounce.', '')), '550 5.1.1')
+  t.equal(await rcpt('ann@bounce.ours.example'), '550 5.1.1')
+  t.equal(await rcpt('postmaster@bounce.ours.example'), '250 2.1.5')
+  t.equal(await rcpt('abuse@bounce.ours.example'), '250 2.1.5')
+  t.equal(await rcpt('postmaster@bounce.theirs.example'), '550 5.7.1')
+})
+
+t.test('a bounce fails its delivery once, tells it, suppresses, and stands in the thread', async t => {
+  const { sent, state, events, suppressed, comes, door, ann } = await setUp(t)
+  const delivery = await sent()
+  t.match(await state(delivery), { delivery: 'delivered', message: 'sent' })
+  t.match(await comes(delivery.mailFrom!.toUpperCase(), dsn()), /^250 /)
+  const after = await state(delivery)
+  t.match(after, { delivery: 'failed', message: 'failed' })
+  t.match(after.row, {
+    replyCode: 550,
+    replyEnhanced: '5.1.1',
+    replyText: 'no such user',
+    remoteHost: 'inner.theirs.example',
+    nextAttemptAt: null,
+  })
+  const bounced = {
+    type: 'message.bounced',
+    messageId: delivery.messageId,
+    deliveryId: delivery.id,
+    recipient: 'bob@theirs.example',
+    status: '5.1.1',
+    diagnostic: 'no such user',
+  }
+  t.strictSame(await events(), [bounced])
+  t.strictSame(await suppressed(), [['bob@theirs.example', 'bounce']])
+  const [notice] = await door.messages()
+  const { threadId } = await door.app.store.read
+    .selectFrom('message')
+    .select('threadId')
+    .where('id', '=', delivery.messageId)
+    .executeTakeFirstOrThrow()
+  t.match(notice, { inboxId: ann, threadId, category: 'bounce', autoReplyable: 0 })
+
+  t.match(await comes(delivery.mailFrom!, dsn({ said: '550 5.1.1 again' })), /^250 /)
+  t.strictSame(await events(), [bounced], 'not twice')
+  t.equal((await state(delivery)).row.replyText, 'no such user')
+})
+
+t.test('what is no failure of the recipient', async t => {
+  const { sent, state, events, suppressed, comes, door } = await setUp(t)
+  const delivery = await sent()
+  const path = delivery.mailFrom!
+  for (const action of ['delayed', 'relayed', 'delivered', 'expanded']) {
+    t.match(await comes(path, dsn({ action, status: action === 'delayed' ? '4.4.1' : '2.0.0' })), /^250 /)
+  }
+  t.match(await comes('ann@ours.example', dsn()), /^250 /, 'anybody can send this')
+  t.match(
+    await comes(path, 'From: bob@theirs.example\nSubject: Away\nAuto-Submitted: auto-replied\n\nUntil May.'),
+    /^250 /,
+  )
+  t.match(await state(delivery), { delivery: 'delivered', message: 'sent' })
+  t.strictSame([await events(), await suppressed()], [[], []])
+  t.strictSame(
+    (await door.messages()).map(message => message.category),
+    ['bounce', 'bounce', 'bounce', 'bounce', 'bounce', 'automated'],
+  )
+
+  const policy = await sent()
+  await comes(policy.mailFrom!, dsn({ status: '5.1.1', said: '550 5.7.1 you are on a list' }))
+  const passedOn = await sent()
+  await comes(passedOn.mailFrom!, dsn({ recipient: 'someone@else.example' }))
+  const full = await sent()
+  await comes(full.mailFrom!, dsn({ status: '5.2.2', said: '552 5.2.2 mailbox full' }))
+  for (const one of [policy, passedOn, full]) {
+    t.match(await state(one), { delivery: 'failed', message: 'failed' })
+  }
+  t.equal((await events()).length, 3)
+  t.strictSame(await suppressed(), [], 'it failed, and nothing says that bob is not there')
+})
+
+t.test('of several recipients the one that is named counts', async t => {
+  const { sent, state, suppressed, comes } = await setUp(t)
+  const both = (first: string) =>
+    dsn({ action: first, status: first === 'failed' ? '5.1.1' : '2.0.0' }).replace(
+      '\n--b--',
+      '\nFinal-Recipient: rfc822; someone@else.example\nAction: failed\nStatus: 5.1.1\n\n--b--',
+    )
+  const delivered = await sent()
+  await comes(delivered.mailFrom!, both('delivered'))
+  t.match(await state(delivered), { delivery: 'delivered' })
+  const failed = await sent()
+  await comes(failed.mailFrom!, both('failed'))
+  t.match(await state(failed), { delivery: 'failed' })
+  t.strictSame(await suppressed(), [['bob@theirs.example', 'bounce']])
+})
+
+t.test('a bounce that overtakes the record of the delivery ends it', async t => {
+  const { app, sent, state, events, comes, peer } = await setUp(t)
+  const waiting = await sent({ isCarried: false })
+  await comes(waiting.mailFrom!, dsn())
+  await carryAll(app)
+  t.strictSame(peer.messages, [], 'nothing is sent any more')
+  t.match(await state(waiting), { delivery: 'failed', message: 'failed' })
+
+  const underWay = await sent({ to: 'carol@theirs.example', isCarried: false })
+  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  await comes(underWay.mailFrom!, dsn({ recipient: 'carol@theirs.example' }))
+  await deliver(app, entry!)
+  t.equal(peer.messages.length, 1)
+  t.match(await state(underWay), { delivery: 'failed', message: 'failed' })
+  t.strictSame(
+    (await events()).map(({ type }) => type),
+    ['message.bounced', 'message.bounced'],
+  )
+})
+
+t.test('sender rules keep the message out, and not what it tells', async t => {
+  const { app, ann, sent, state, events, comes, door } = await setUp(t, '[policy]\nrefuse_with = "reject"')
+  const scope = { inbox: ann }
+  await changePolicyMode(app, operator, scope, { mode: 'allowlist', direction: 'inbound' })
+  await addPolicyRule(app, operator, scope, {
+    type: 'block',
+    value: 'mx.theirs.example',
+    direction: 'inbound',
+  })
+  const delivery = await sent()
+  t.match(await comes(delivery.mailFrom!, dsn()), /^250 /)
+  t.match(await state(delivery), { delivery: 'failed', message: 'failed' })
+  t.equal((await events()).length, 1)
+  t.strictSame(await door.messages(), [])
+  t.match(
+    await comes(delivery.mailFrom!, 'From: eve@mx.theirs.example\n\nHello'),
+    /^550 5\.7\.1/,
+    'other mail to it is mail like any other',
+  )
+})
+
+t.test('what a server says in the session is a bounce, what we give up by ourselves is not', async t => {
+  const { sent, refused, events } = await setUp(t)
+  refused.push('550 5.7.1 not from you')
+  await sent()
+  await sent({ to: 'x@null.example' })
+  await sent({ to: 'nobody@ours.example' })
+  t.match(await events(), [
+    { type: 'message.bounced', recipient: 'bob@theirs.example', status: '5.7.1', diagnostic: 'not from you' },
+    { type: 'message.failed', recipient: 'x@null.example', status: '5.1.10' },
+    { type: 'message.bounced', recipient: 'nobody@ours.example', status: '5.1.1' },
+  ])
+})
+
+t.test('a complaint names the reverse-path, or it is none', async t => {
+  const { sent, state, events, suppressed, comes } = await setUp(t)
+  const first = await sent()
+  await comes('postmaster@ours.example', arf('ann@ours.example'))
+  await comes('postmaster@ours.example', arf(first.mailFrom!, { type: 'not-spam' }))
+  await comes('ann@ours.example', arf(first.mailFrom!))
+  t.strictSame([await events(), await suppressed()], [[], []])
+
+  await comes('abuse@ours.example', arf(first.mailFrom!.toUpperCase()))
+  await comes('postmaster@bounce.ours.example', arf('-', { returnPath: first.mailFrom! }))
+  await comes(first.mailFrom!, arf('-'))
+  const complained = (one: DeliveryRow) => ({
+    type: 'message.complained',
+    messageId: one.messageId,
+    deliveryId: one.id,
+    recipient: one.recipient,
+  })
+  t.strictSame(await events(), [complained(first)], 'once')
+  t.strictSame(await suppressed(), [['bob@theirs.example', 'complaint']])
+  t.match(await state(first), { delivery: 'delivered', message: 'sent' })
+
+  const second = await sent({ to: 'carol@theirs.example' })
+  await comes(second.mailFrom!, dsn({ recipient: 'carol@theirs.example' }))
+  await comes('postmaster@ours.example', arf(second.mailFrom!))
+  t.strictSame((await events()).at(-1), complained(second))
+  t.strictSame((await suppressed()).at(0), ['carol@theirs.example', 'complaint'])
+})
+
+t.test('what an inbox here sends to a reverse-path of ours stays here', async t => {
+  const { sent, state, peer, door, ann } = await setUp(t)
+  const { mailFrom } = await sent()
+  const answer = await sent({ to: mailFrom! })
+  t.match(await state(answer), { delivery: 'delivered', row: { remoteHost: 'mail.ours.example' } })
+  t.match(await door.messages(), [
+    { inboxId: ann, fromAddr: 'ann@ours.example', mailFrom: 'ann@ours.example' },
+  ])
+  t.equal(peer.messages.length, 1, 'the first one only')
+})
+
+t.test('the bounce of a forwarded copy is noted, and nobody is written to about it', async t => {
+  const { app, sent, state, events, suppressed, comes, door } = await setUp(t)
+  const delivery = await sent()
+  await app.store.write(async db => {
+    await db.updateTable('delivery').set({ purpose: 'forward' }).where('id', '=', delivery.id).execute()
+  })
+  t.match(await comes(delivery.mailFrom!, dsn()), /^250 /)
+  t.match(await state(delivery), { delivery: 'failed', message: 'sent', row: { replyEnhanced: '5.1.1' } })
+  t.strictSame([await events(), await suppressed(), await door.messages()], [[], [], []])
+})

@@ -1,0 +1,73 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createInbox } from '../../../lib/core/account/inboxes.ts'
+import { operator } from '../../../lib/core/app/caller.ts'
+import { createDraft } from '../../../lib/core/drafts/drafts.ts'
+import { dropFilesOf, removeStrayFiles } from '../../../lib/core/mailbox/raws.ts'
+import { DiskFailed } from '../../../lib/store/dialect/group-commit.ts'
+import { greetedDialog } from '../../support/smtp-dialog.ts'
+import { openDoor } from '../../support/smtp-door.ts'
+
+t.test(
+  'files that no row points to go; those of messages stay, and so do those that are not named',
+  async t => {
+    const { app, port, messages, raw, dataDir, log } = await openDoor(t)
+    const dialog = await greetedDialog(port)
+    await dialog.envelope('bob@example.net', 'postmaster')
+    t.equal((await dialog.data(`Subject: x\r\n\r\n${`${'x'.repeat(998)}\r\n`.repeat(400)}x`)).code, 250)
+    const pathOf = (id: string) => join(dataDir, 'raw', id.slice(-2), id)
+    const makeStray = () => {
+      const id = app.ids.next()
+      mkdirSync(join(dataDir, 'raw', id.slice(-2)), { recursive: true })
+      writeFileSync(pathOf(id), 'left by a kill')
+      return id
+    }
+    const strays = [makeStray(), makeStray()]
+    const ids = await app.disk.list()
+    t.equal(ids.length, 3)
+    const later = makeStray()
+
+    const aborted = new AbortController()
+    aborted.abort()
+    await removeStrayFiles(app, ids, aborted.signal)
+    t.ok(
+      strays.every(id => existsSync(pathOf(id))),
+      'nothing is done when it is to stop',
+    )
+
+    await removeStrayFiles(app, ids, new AbortController().signal)
+    t.notOk(strays.some(id => existsSync(pathOf(id))))
+    t.ok(existsSync(pathOf(later)), 'the file of a message that is under way')
+    const [message] = await messages()
+    t.equal((await raw(message!)).length > 400_000, true)
+    t.match(log.at(-1), { msg: 'files without a row removed', files: 2 })
+  },
+)
+
+t.test('the file of an attachment of a draft has its row, too', async t => {
+  const { app } = await openDoor(t)
+  const inbox = await createInbox(app, operator, {})
+  const content = Buffer.alloc(1_000_000, 'x').toString('base64')
+  await createDraft(app, operator, inbox.id, {
+    attachments: [{ filename: 'x.txt', contentType: 'text/plain', content }],
+  })
+  const ids = await app.disk.list()
+  t.equal(ids.length, 1)
+  await removeStrayFiles(app, ids, new AbortController().signal)
+  t.strictSame(await app.disk.list(), ids)
+})
+
+t.test('when a write failed, its files go, unless nobody knows what the disk has kept', async t => {
+  const { app } = await openDoor(t)
+  const keep = async () => {
+    const id = app.ids.next()
+    writeFileSync(app.disk.spoolPath(id), 'x')
+    await app.disk.keep(id, app.disk.spoolPath(id))
+    return id
+  }
+  const [one, other] = [await keep(), await keep()]
+  await dropFilesOf(app, new Error('refused'), [one])
+  await dropFilesOf(app, new DiskFailed('fsync'), [other])
+  t.strictSame(await app.disk.list(), [other])
+})

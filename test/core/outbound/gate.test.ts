@@ -1,0 +1,66 @@
+import t from 'tap'
+import { createInbox } from '../../../lib/core/account/inboxes.ts'
+import { resumeInbox, suspendInbox } from '../../../lib/core/account/suspension.ts'
+import { operator } from '../../../lib/core/app/caller.ts'
+import { sendScheduledDraft } from '../../../lib/core/drafts/send.ts'
+import { startApi } from '../../support/api-app.ts'
+import { addVerifiedDomain } from '../../support/verified-domain.ts'
+
+const letter = { to: 'bob@theirs.example', subject: 's', body: 'b' }
+
+t.test('a suspended inbox sends nothing until it is resumed', async t => {
+  const { app, api, clock } = await startApi(t)
+  const { id } = await createInbox(app, operator, { mailboxName: 'ann' })
+  t.match(await suspendInbox(app, 'ann@ours.example', 'too\nmany complaints'), {
+    id,
+    suspendedAt: String,
+    suspendedReason: 'too many complaints',
+  })
+  const refused = { status: 403, body: { error: 'inbox_suspended', message: /until it is resumed/ } }
+  t.match(await api.send(id, letter), refused)
+  const { body: draft } = await api.post(`/v1/inboxes/${id}/drafts`, letter)
+  t.match(await api.post(`/v1/drafts/${draft.id}/send`, undefined, { 'Idempotency-Key': 'd' }), refused)
+
+  const sendAt = new Date(clock.now().getTime() + 60_000).toISOString()
+  const { body: later } = await api.post(`/v1/inboxes/${id}/drafts`, { ...letter, sendAt })
+  clock.advance(61_000)
+  const [entry] = await app.queue.claim('draft', { limit: 1, room: () => 1 })
+  await sendScheduledDraft(app, entry!)
+  t.match((await api.get(`/v1/drafts/${later.id}`)).body, {
+    status: 'open',
+    lastError: { error: 'inbox_suspended' },
+  })
+
+  await suspendInbox(app, id, null)
+  await resumeInbox(app, id)
+  t.match(await resumeInbox(app, id), { suspendedAt: null, suspendedReason: null })
+  t.equal((await api.send(id, letter)).status, 200)
+  const { body } = await api.get(`/v1/events?inboxId=${id}`)
+  t.strictSame(
+    body.data.map((event: { type: string; payload: unknown }) => [event.type, event.payload]),
+    [
+      ['inbox.suspended', { reason: 'too many complaints' }],
+      ['inbox.reactivated', { reason: null }],
+    ],
+  )
+  await t.rejects(suspendInbox(app, 'nobody@ours.example', null), { code: 'not_found' })
+})
+
+t.test('a domain of its own sends while it is verified, the default one always', async t => {
+  const { app, api } = await startApi(t)
+  await addVerifiedDomain(app, 'acme.example')
+  const { id } = await createInbox(app, operator, { mailboxName: 'ann', domain: 'acme.example' })
+  const ours = await createInbox(app, operator, { mailboxName: 'ann' })
+  t.equal((await api.send(id, letter)).status, 200)
+  for (const [status, code, error] of [
+    ['failed', 422, 'invalid_domain'],
+    ['pending', 422, 'invalid_domain'],
+    ['under_review', 403, 'domain_under_review'],
+  ] as const) {
+    await app.store.write(async db => {
+      await db.updateTable('domain').set({ status }).execute()
+    })
+    t.match(await api.send(id, letter), { status: code, body: { error } }, status)
+    t.equal((await api.send(ours.id, letter)).status, 200, `the default one while ${status}`)
+  }
+})

@@ -1,0 +1,54 @@
+import t, { type Test } from 'tap'
+import { createInbox, deleteInbox } from '../../../lib/core/account/inboxes.ts'
+import type { App } from '../../../lib/core/app/app.ts'
+import { operator } from '../../../lib/core/app/caller.ts'
+import { deleteThread } from '../../../lib/core/mailbox/deletion.ts'
+import { changeThread, listThreads } from '../../../lib/core/mailbox/threads.ts'
+import { send } from '../../../lib/core/outbound/send.ts'
+import { startApi } from '../../support/api-app.ts'
+
+const letter = { to: 'bob@example.net', subject: 's', body: 'b' }
+const page = { limit: 10, offset: 0 }
+
+/** An App in which `meanwhile` is done between the composing of a send and its write. */
+async function appWith(t: Test, meanwhile: (app: App) => Promise<void>): Promise<{ app: App; late: App }> {
+  const { app } = await startApi(t)
+  const write: App['store']['write'] = async work => {
+    await meanwhile(app)
+    return app.store.write(work)
+  }
+  return { app, late: Object.create(app, { store: { value: { ...app.store, write } } }) }
+}
+
+t.test('a thread or an inbox that is deleted while its message is composed is not found', async t => {
+  let meanwhile = async (_app: App) => {}
+  const { app, late } = await appWith(t, the => meanwhile(the))
+  const inbox = (await createInbox(app, operator, {})).id
+  const { threadId } = await send(app, operator, inbox, letter, 'first')
+  const count = async () => (await app.store.read.selectFrom('message').select('id').execute()).length
+
+  meanwhile = async the => {
+    await deleteThread(the, operator, threadId)
+  }
+  const reply = { to: letter.to, threadId, body: 'b' }
+  await t.rejects(send(late, operator, inbox, reply, 'reply'), { code: 'not_found' })
+  t.equal(await count(), 0, 'nothing was written')
+
+  meanwhile = async the => {
+    await deleteInbox(the, operator, inbox)
+  }
+  await t.rejects(send(late, operator, inbox, letter, 'last'), { code: 'not_found' })
+  t.equal(await count(), 0)
+})
+
+t.test('a thread that is read while its answer is composed is counted once', async t => {
+  let threadId = ''
+  const { app, late } = await appWith(t, the => changeThread(the, operator, threadId, { is_read: true }))
+  const inbox = (await createInbox(app, operator, {})).id
+  threadId = (await send(app, operator, inbox, letter, 'first')).threadId
+  await changeThread(app, operator, threadId, { is_read: false })
+  const unread = async () => (await listThreads(app, operator, inbox, { isRead: false }, page)).total
+  t.equal(await unread(), 1)
+  await send(late, operator, inbox, { to: letter.to, threadId, body: 'b' }, 'reply')
+  t.equal(await unread(), 0)
+})

@@ -1,0 +1,121 @@
+import t from 'tap'
+import { createInbox } from '../../../lib/core/account/inboxes.ts'
+import { operator } from '../../../lib/core/app/caller.ts'
+import { send } from '../../../lib/core/outbound/send.ts'
+import { addSuppression, isHardBounce, listSuppressions } from '../../../lib/core/outbound/suppressions.ts'
+import type { Outcome } from '../../../lib/courier/outcome.ts'
+import { startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { carryAll } from '../../support/carry-all.ts'
+import { startDns } from '../../support/dns.ts'
+import { freePort } from '../../support/ports.ts'
+import { openDoor } from '../../support/smtp-door.ts'
+
+const all = { limit: 100, offset: 0 }
+const letter = (to: string) => ({ to, subject: 's', body: 'b' })
+
+t.test('what is a hard bounce of the recipient', async t => {
+  for (const [result, enhanced, category, isHard] of [
+    ['permanent', '5.1.1', undefined, true],
+    ['permanent', '5.1.2', undefined, true],
+    ['permanent', '5.1.10', undefined, true],
+    ['permanent', '5.2.1', undefined, true],
+    ['permanent', undefined, 'recipient', true],
+    ['permanent', '5.0.0', 'recipient', true],
+    ['permanent', '5.7.1', 'recipient', false],
+    ['permanent', '5.7.1', undefined, false],
+    ['permanent', '5.7.26', undefined, false],
+    ['permanent', '5.1.1', 'blocklist', false],
+    ['permanent', '5.2.2', 'quota', false],
+    ['permanent', '5.1.8', undefined, false],
+    ['permanent', '4.4.7', undefined, false],
+    ['permanent', undefined, undefined, false],
+    ['transient', '5.1.1', 'recipient', false],
+    ['delivered', '2.0.0', undefined, false],
+  ] as const) {
+    const outcome: Outcome = {
+      result,
+      text: '',
+      durationMs: 0,
+      ...(enhanced && { enhanced }),
+      ...(category && { category }),
+    }
+    t.equal(isHardBounce(outcome), isHard, `${result} ${enhanced} ${category}`)
+  }
+})
+
+t.test('what a real server says decides', async t => {
+  const mxPort = await freePort('127.0.0.9')
+  const dns = await startDns({ 'theirs.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] } })
+  dns.set('mx.theirs.example', 'A', ['127.0.0.9'])
+  dns.set('null.example', 'MX', [{ priority: 0, exchange: '' }])
+  const replies = [
+    '550 5.1.1 No such user here',
+    '550 5.7.1 Your address is on our list',
+    '550 no such user',
+    '554 refused',
+    '550 5.2.1 disabled',
+  ]
+  const peer = await startPeer('127.0.0.9', mxPort, {
+    RCPT: () => replies.shift() ?? '250 ok',
+  })
+  t.teardown(() => Promise.all([dns.close(), peer.close()]))
+  const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort })
+  const ann = await inbox('ann')
+  const names = ['gone', 'policy', 'plain', 'vague', 'disabled']
+  for (const name of names) {
+    await send(app, operator, ann, letter(`${name}@theirs.example`), name)
+    await carryAll(app)
+  }
+  for (const domain of ['null.example', 'nowhere.example']) {
+    await send(app, operator, ann, letter(`x@${domain}`), domain)
+  }
+  await carryAll(app)
+  const { rows, total } = await listSuppressions(app, undefined, all)
+  t.strictSame(rows.map(row => row.recipient).sort(), [
+    'disabled@theirs.example',
+    'gone@theirs.example',
+    'plain@theirs.example',
+    'x@nowhere.example',
+    'x@null.example',
+  ])
+  t.equal(total, 5)
+  const gone = rows.find(row => row.recipient === 'gone@theirs.example')
+  t.match(gone, { reason: 'bounce', evidence: '550 5.1.1 No such user here', expiresAt: null })
+  const message = await app.store.read
+    .selectFrom('message')
+    .select('status')
+    .where('id', '=', gone?.messageId ?? '')
+    .executeTakeFirst()
+  t.equal(message?.status, 'failed')
+  await t.rejects(send(app, operator, ann, letter('Gone@Theirs.example'), 'again'), {
+    code: 'recipient_suppressed',
+    more: { recipient: 'gone@theirs.example', type: 'bounce' },
+  })
+  await send(app, operator, ann, letter('policy@theirs.example'), 'again2')
+})
+
+t.test('an address here that is not there yet', async t => {
+  const { app, inbox } = await openDoor(t)
+  const ann = await inbox('ann')
+  await send(app, operator, ann, letter('bea@ours.example'), '1')
+  await send(app, operator, ann, letter('cid@ours.example'), '2')
+  await carryAll(app)
+  await addSuppression(app, { recipient: 'cid@ours.example', reason: 'complaint' })
+  await t.rejects(send(app, operator, ann, letter('bea@ours.example'), '3'), { code: 'recipient_suppressed' })
+  await createInbox(app, operator, { mailboxName: 'bea' })
+  await createInbox(app, operator, { mailboxName: 'cid' })
+  await send(app, operator, ann, letter('bea@ours.example'), '4')
+  await t.rejects(send(app, operator, ann, letter('cid@ours.example'), '5'), {
+    code: 'recipient_suppressed',
+    more: { type: 'complaint' },
+  })
+})
+
+t.test('what was suppressed by hand is not overwritten by a bounce', async t => {
+  const { app, inbox } = await openDoor(t)
+  const ann = await inbox('ann')
+  await send(app, operator, ann, letter('bea@ours.example'), '1')
+  await addSuppression(app, { recipient: 'bea@ours.example', evidence: 'asked us' })
+  await carryAll(app)
+  t.match((await listSuppressions(app, undefined, all)).rows, [{ reason: 'manual', evidence: 'asked us' }])
+})

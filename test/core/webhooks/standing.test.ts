@@ -1,0 +1,28 @@
+import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
+import { createWebhookStanding } from '../../../lib/core/webhooks/lanes.ts'
+
+t.test('a webhook is failing after three failures in a row, until one success', async t => {
+  const standing = createWebhookStanding()
+  for (const isDelivered of [false, false, true, false, false]) standing.note('a', isDelivered)
+  t.notOk(standing.isFailing('a'))
+  standing.note('a', false)
+  t.ok(standing.isFailing('a'))
+  t.notOk(standing.isFailing('b'))
+  standing.note('a', true)
+  t.notOk(standing.isFailing('a'))
+})
+
+t.test('only so many are remembered, those that failed last', async t => {
+  const standing = createWebhookStanding()
+  const fail = (url: string) => {
+    for (let n = 0; n < limits.webhookFailures; n++) standing.note(url, false)
+  }
+  fail('first')
+  fail('second')
+  for (let n = 0; n < limits.webhooksFailing - 2; n++) standing.note(`${n}`, false)
+  standing.note('first', false)
+  standing.note('one more', false)
+  t.ok(standing.isFailing('first'))
+  t.notOk(standing.isFailing('second'))
+})

@@ -1,0 +1,324 @@
+import { networkInterfaces } from 'node:os'
+import { Readable } from 'node:stream'
+import { setInterval } from 'node:timers/promises'
+import t from 'tap'
+import { delivery, loopback, raw } from '../loopback.ts'
+import { type Script, type Step, startPeer } from './scripted-peer.ts'
+
+const received = 'From: a@here.example\r\nSubject: x\r\n\r\nline\r\n..dot\r\n'
+
+t.test('delivers', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  const outcome = await courier.carry(delivery(), raw)
+  t.match(outcome, { result: 'delivered', code: 250, enhanced: '2.0.0', text: 'taken', address: '127.0.0.2' })
+  t.equal(outcome.host, 'mx1.there.example')
+  t.equal(outcome.tls, undefined)
+  t.type(outcome.durationMs, 'number')
+  t.same(peers[0]?.messages, [received])
+  t.same(peers[0]?.commands, [
+    'EHLO here.example',
+    `MAIL FROM:<a@here.example> SIZE=${raw.length}`,
+    'RCPT TO:<b@there.example>',
+    'DATA',
+  ])
+})
+
+t.test('the null reverse-path, and a stream', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  const big = Buffer.alloc(9 * 300_000, 'line\r\n.\r\n')
+  const outcome = await courier.carry(delivery({ mailFrom: '', sizeBytes: big.length }), () =>
+    Readable.from([big]),
+  )
+  t.equal(outcome.result, 'delivered')
+  t.match(peers[0]?.commands[1], 'MAIL FROM:<> ')
+  t.ok(peers[0]?.messages[0] === big.toString('latin1').replaceAll('\n.\r', '\n..\r'))
+})
+
+t.test('a message that can not be read is our fault: throws, and the peer gets no end of it', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  const broken = () =>
+    Readable.from(
+      (function* () {
+        yield raw
+        throw new Error('disk gone')
+      })(),
+    )
+  await t.rejects(courier.carry(delivery(), broken), /disk gone/)
+  t.same(peers[0]?.messages, [])
+})
+
+t.test('falls back to HELO, then asks for no extension', async t => {
+  const { courier, peers } = await loopback(t, [{ EHLO: '502 what', HELO: '250 peer' }])
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
+  t.match(peers[0]?.commands, ['EHLO here.example', 'HELO here.example', 'MAIL FROM:<a@here.example>'])
+})
+
+// Stage by stage: what the first host does, and how a single such host ends.
+const misbehaviours: readonly (readonly [string, Script, object])[] = [
+  ['silent greeting', { greeting: { next: 'silence' } }, { enhanced: '4.4.1' }],
+  ['closes at once', { greeting: { next: 'close' } }, { enhanced: '4.4.1' }],
+  ['resets at once', { greeting: { next: 'reset' } }, { enhanced: '4.4.1' }],
+  ['garbage greeting', { greeting: 'SSH-2.0-OpenSSH' }, { enhanced: '4.5.0' }],
+  ['over-long greeting', { greeting: `220 ${'x'.repeat(100_000)}` }, {}],
+  ['endless greeting', { greeting: `220-${'x\r\n220-'.repeat(50_000)}x` }, { enhanced: '4.4.1' }],
+  ['554 greeting', { greeting: '554 5.7.1 not you' }, { code: 554, enhanced: '5.7.1', text: 'not you' }],
+  ['421 greeting', { greeting: '421 4.3.2 busy' }, { code: 421 }],
+  ['421 to EHLO', { EHLO: '421 4.3.2 busy' }, { code: 421 }],
+  ['550 to EHLO and HELO', { EHLO: '550 no', HELO: '550 no' }, { code: 550 }],
+  ['closes at EHLO', { EHLO: { next: 'close' } }, { enhanced: '4.4.1' }],
+  ['421 to MAIL', { MAIL: { say: '421 4.7.0 slow down', next: 'close' } }, { code: 421, enhanced: '4.7.0' }],
+  ['451 to MAIL', { MAIL: '451 later' }, { code: 451 }],
+  ['550 5.7.1 to MAIL', { MAIL: '550 5.7.1 policy' }, { code: 550, enhanced: '5.7.1' }],
+  ['silent at MAIL', { MAIL: { next: 'silence' } }, { enhanced: '4.4.2' }],
+  ['closes at MAIL', { MAIL: { next: 'close' } }, { enhanced: '4.4.2' }],
+  ['garbage to MAIL', { MAIL: 'what?' }, { enhanced: '4.5.0' }],
+  ['421 to RCPT', { RCPT: { say: '421 4.7.0 slow down', next: 'close' } }, { code: 421 }],
+  ['450 to RCPT', { RCPT: '450 4.2.0 greylisted' }, { code: 450, enhanced: '4.2.0', category: undefined }],
+  ['552 to RCPT', { RCPT: '552 too many' }, { code: 552 }],
+  ['499 to RCPT', { RCPT: '499 odd' }, { code: 499 }],
+  ['550 greylisted', { RCPT: '550 5.7.1 Greylisted, wait' }, { code: 550, category: 'greylist' }],
+  ['closes at RCPT', { RCPT: { next: 'close' } }, { enhanced: '4.4.2' }],
+  ['resets at RCPT', { RCPT: { next: 'reset' } }, { enhanced: '4.4.2' }],
+  ['garbage to RCPT', { RCPT: 'hello' }, { enhanced: '4.5.0' }],
+  ['half a reply to RCPT', { RCPT: { say: '550-no', next: 'close' } }, { enhanced: '4.4.2' }],
+  ['codes that differ', { RCPT: '550-no\r\n250 yes' }, { enhanced: '4.5.0' }],
+  ['over-long reply to RCPT', { RCPT: `550-${'x\r\n550-'.repeat(50_000)}x` }, { enhanced: '4.4.2' }],
+  ['451 to DATA', { DATA: '451 4.3.0 later' }, { code: 451 }],
+  ['421 to DATA', { DATA: { say: '421 4.3.0 later', next: 'close' } }, { code: 421 }],
+  ['silent at DATA', { DATA: { next: 'silence' } }, { enhanced: '4.4.2' }],
+  ['closes at DATA', { DATA: { next: 'close' } }, { enhanced: '4.4.2' }],
+  ['450 to the message', { message: '450 4.2.0 later' }, { code: 450 }],
+  ['421 to the message', { message: { say: '421 4.3.2 later', next: 'close' } }, { code: 421 }],
+]
+
+t.test('what is not proof is transient, and the next host is tried', async t => {
+  for (const [name, script, expected] of misbehaviours) {
+    await t.test(name, async t => {
+      // Only who says nothing is waited for, so only there is the time short.
+      const timeouts = name.startsWith('silent') ? { greetingMs: 150, commandMs: 150 } : {}
+      const { courier, peers, dns } = await loopback(t, [script, {}], { timeouts })
+      const delivered = await courier.carry(delivery(), raw)
+      t.match(delivered, { result: 'delivered', address: '127.0.0.3' }, JSON.stringify(delivered))
+      t.equal(peers[1]?.messages.length, 1)
+      dns.set('there.example', 'MX', [{ priority: 10, exchange: 'mx1.there.example' }])
+      t.match(await courier.carry(delivery(), raw), {
+        ...expected,
+        result: 'transient',
+        host: 'mx1.there.example',
+      })
+    })
+  }
+})
+
+const proofs: readonly (readonly [string, Script, object])[] = [
+  [
+    '550 to RCPT',
+    { RCPT: '550 5.1.1 no such user' },
+    { code: 550, enhanced: '5.1.1', category: 'recipient' },
+  ],
+  ['599 to RCPT', { RCPT: '599-odd\r\n599 indeed' }, { code: 599, text: 'odd indeed' }],
+  ['553 to MAIL', { MAIL: '553 5.1.8 no such sender' }, { code: 553 }],
+  ['554 to DATA', { DATA: '554 5.5.1 no' }, { code: 554 }],
+  ['550 to the message', { message: '550 5.7.1 spam' }, { code: 550, enhanced: '5.7.1', text: 'spam' }],
+  ['552 before the end', { duringMessage: { say: '552 5.3.4 stop', next: 'close' } }, { code: 552 }],
+  ['550 to RCPT, and DATA taken all the same', { RCPT: '550 no', DATA: '354 go' }, { code: 550, text: 'no' }],
+  ['553 to MAIL, and DATA taken all the same', { MAIL: '553 no', DATA: '354 go' }, { code: 553, text: 'no' }],
+  ['550 to RCPT and closed', { RCPT: { say: '550 5.1.1 no', next: 'close' } }, { code: 550, text: 'no' }],
+  ['553 to MAIL and closed', { MAIL: { say: '553 no', next: 'close' } }, { code: 553, text: 'no' }],
+  [
+    '550 to RCPT and closed, one by one',
+    { EHLO: '250 x', RCPT: { say: '550 no', next: 'close' } },
+    { code: 550 },
+  ],
+  ['550 to the message and closed', { message: { say: '550 no', next: 'close' } }, { code: 550, text: 'no' }],
+  ['550 right behind 354', { DATA: { say: '354 go\r\n550 no', next: 'close' } }, { code: 550, text: 'no' }],
+  ['size', { EHLO: `250-x\r\n250 SIZE ${raw.length - 1}` }, { enhanced: '5.3.4' }],
+]
+
+t.test('proof ends the attempt at the first host', async t => {
+  for (const [name, script, expected] of proofs) {
+    await t.test(name, async t => {
+      const { courier, peers } = await loopback(t, [script, {}])
+      t.match(await courier.carry(delivery(), raw), {
+        ...expected,
+        result: 'permanent',
+        address: '127.0.0.2',
+      })
+      t.equal(peers[1]?.connections, 0)
+    })
+  }
+})
+
+t.test('without PIPELINING the same', async t => {
+  const EHLO = '250 peer'
+  const cases: readonly (readonly [Script, object])[] = [
+    [{}, { result: 'delivered' }],
+    [{ message: '299 fine' }, { result: 'delivered', code: 299 }],
+    [{ MAIL: '450 no' }, { result: 'transient', code: 450 }],
+    [{ RCPT: '550 no' }, { result: 'permanent', code: 550 }],
+    [{ RCPT: { next: 'close' } }, { result: 'transient' }],
+    [{ DATA: '554 no' }, { result: 'permanent', code: 554 }],
+  ]
+  for (const [script, expected] of cases) {
+    const { courier } = await loopback(t, [{ EHLO, ...script }])
+    t.match(await courier.carry(delivery(), raw), expected)
+  }
+})
+
+t.test('lost after the final dot: later, and no other host now', async t => {
+  for (const message of [
+    { next: 'close' },
+    { next: 'reset' },
+    { next: 'silence' },
+    'garbage',
+  ] satisfies Step[]) {
+    const { courier, peers } = await loopback(t, [{ message }, {}], { timeouts: { finalReplyMs: 200 } })
+    const outcome = await courier.carry(delivery(), raw)
+    t.match(outcome, { result: 'transient', address: '127.0.0.2' }, JSON.stringify(outcome))
+    t.equal(peers[1]?.connections, 0)
+  }
+})
+
+t.test('a 250 before the end of the message is no delivery', async t => {
+  const { courier } = await loopback(t, [{ duringMessage: { say: '250 thanks', next: 'silence' } }])
+  const endless = () =>
+    Readable.from(
+      (async function* () {
+        for (;;) yield raw
+      })(),
+    )
+  t.match(await courier.carry(delivery(), endless), { result: 'transient', text: /before the end/ })
+})
+
+t.test('a peer that takes bytes without end is cut off by the total time', async t => {
+  const { courier, peers } = await loopback(t, [{ duringMessage: { next: 'silence' } }, {}], {
+    timeouts: { totalMs: 400 },
+  })
+  const drip = () => Readable.from(setInterval(20, raw))
+  const outcome = await courier.carry(delivery(), drip)
+  t.match(outcome, { result: 'transient', text: /400 ms/ })
+  // A slow machine makes it longer; nothing makes it shorter but the rounding of a timer.
+  t.ok(outcome.durationMs >= 390, `${outcome.durationMs} ms`)
+  t.equal(peers[1]?.connections, 0)
+})
+
+t.test('nobody there, and only some there', async t => {
+  const { courier, port, dns } = await loopback(t, [undefined, {}])
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.3' })
+  dns.set('there.example', 'MX', [{ priority: 1, exchange: 'mx1.there.example' }])
+  t.match(await courier.carry(delivery(), raw), {
+    result: 'transient',
+    enhanced: '4.4.1',
+    text: `connect ECONNREFUSED 127.0.0.2:${port}`,
+    host: 'mx1.there.example',
+  })
+})
+
+t.test('several addresses of one host', async t => {
+  const { courier, dns } = await loopback(t, [undefined, { RCPT: '450 4.2.1 not now' }, {}])
+  dns.set('there.example', 'MX', [{ priority: 1, exchange: 'mx1.there.example' }])
+  dns.set('mx1.there.example', 'A', ['127.0.0.2', '127.0.0.3', '127.0.0.4'])
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.4' })
+})
+
+t.test('all hosts refuse us: transient, with the first word said', async t => {
+  const { courier, peers } = await loopback(t, [
+    undefined,
+    { greeting: '554 5.7.1 not you' },
+    { EHLO: { next: 'close' } },
+  ])
+  t.match(await courier.carry(delivery(), raw), { result: 'transient', code: 554, address: '127.0.0.3' })
+  t.equal(peers[1]?.connections, 1)
+})
+
+t.test('DNS decides before any connection', async t => {
+  const { courier, dns, peers } = await loopback(t, [{}])
+  dns.set('null.example', 'MX', [{ priority: 0, exchange: '' }])
+  dns.fail('down.example', 'SERVFAIL')
+  dns.set('nowhere.example', 'MX', [
+    { priority: 1, exchange: 'gone.example' },
+    { priority: 2, exchange: 'gone-too.example' },
+  ])
+  dns.set('half.example', 'MX', [
+    { priority: 1, exchange: 'gone.example' },
+    { priority: 2, exchange: 'down.example' },
+  ])
+  const at = (domain: string) => courier.carry(delivery({ domain }), raw)
+  t.match(await at('null.example'), { result: 'permanent', enhanced: '5.1.10' })
+  t.match(await at('no.example'), { result: 'permanent', enhanced: '5.1.2' })
+  t.match(await at('[127.0.0.2]'), { result: 'permanent', enhanced: '5.1.2' })
+  t.match(await at('down.example'), { result: 'transient', enhanced: '4.4.3' })
+  t.match(await at('nowhere.example'), { result: 'permanent', enhanced: '5.4.4' })
+  t.match(await at('half.example'), { result: 'transient', enhanced: '4.4.3' })
+  t.equal(peers[0]?.connections, 0)
+})
+
+t.test('addresses that would break out of their path are never sent', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  for (const rcptTo of [
+    'b@there.example>\r\nRCPT TO:<c@there.example',
+    '"<"@there.example',
+    'b\0@there.example',
+  ])
+    t.match(await courier.carry(delivery({ rcptTo }), raw), { result: 'permanent', enhanced: '5.1.3' })
+  t.match(await courier.carry(delivery({ mailFrom: 'a\n@x' }), raw), {
+    result: 'permanent',
+    enhanced: '5.1.7',
+  })
+  t.equal(peers[0]?.connections, 0)
+})
+
+t.test('internationalised addresses (RFC 6531)', async t => {
+  const { courier, dns, peers } = await loopback(t, [{}, { EHLO: '250-x\r\n250 SIZE' }])
+  const idn = { rcptTo: 'b@bücher.example', domain: 'bücher.example' }
+  dns.set('xn--bcher-kva.example', 'MX', [{ priority: 1, exchange: 'mx2.there.example' }])
+  t.match(await courier.carry(delivery(idn), raw), { result: 'delivered' }, 'only the domain: A-labels')
+  t.match(peers[1]?.commands[2], 'RCPT TO:<b@xn--bcher-kva.example>')
+  const local = { ...idn, rcptTo: 'jürgen@bücher.example' }
+  t.match(await courier.carry(delivery(local), raw), { result: 'permanent', enhanced: '5.6.7' })
+  dns.set('xn--bcher-kva.example', 'MX', [{ priority: 1, exchange: 'mx1.there.example' }])
+  t.match(await courier.carry(delivery(local), raw), { result: 'delivered' })
+  t.match(peers[0]?.commands[1], /^MAIL FROM:<a@here.example> SMTPUTF8 /)
+  t.equal(
+    Buffer.from(peers[0]?.commands[2] ?? '', 'latin1').toString(),
+    'RCPT TO:<jürgen@xn--bcher-kva.example>',
+  )
+})
+
+t.test('8-bit content (RFC 6152)', async t => {
+  const { courier, peers, dns } = await loopback(t, [{}, { EHLO: '250 x' }])
+  t.match(await courier.carry(delivery({ is8Bit: true }), raw), { result: 'delivered' })
+  t.match(peers[0]?.commands[1], ' BODY=8BITMIME')
+  dns.set('there.example', 'MX', [{ priority: 1, exchange: 'mx2.there.example' }])
+  t.match(await courier.carry(delivery({ is8Bit: true }), raw), { result: 'permanent', enhanced: '5.6.3' })
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
+})
+
+t.test('close ends what runs, as transient, and takes nothing more', async t => {
+  const { courier, peers } = await loopback(t, [{ message: { next: 'silence' } }], {
+    timeouts: { finalReplyMs: 60_000, totalMs: 60_000 },
+  })
+  const running = courier.carry(delivery(), raw)
+  while (peers[0]?.messages.length !== 1) await new Promise(setImmediate)
+  await courier.close()
+  t.match(await running, { result: 'transient', text: 'the server is stopping' })
+  t.match(await courier.carry(delivery(), raw), { result: 'transient' })
+})
+
+const hasIpv6 = Object.values(networkInterfaces()).some(list =>
+  list?.some(({ address }) => address === '::1'),
+)
+
+t.test('source addresses; IPv6 on demand', { skip: !hasIpv6 && 'no IPv6 on the loopback' }, async t => {
+  const sourceAddress = { ipv4: '127.0.0.77', ipv6: '::1' }
+  const { courier, peers, dns, port } = await loopback(t, [{ RCPT: '450 no' }], {
+    sourceAddress,
+    useIpv6: true,
+  })
+  const six = await startPeer('::1', port)
+  t.teardown(() => six.close())
+  dns.set('mx1.there.example', 'AAAA', ['::1'])
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '::1' }, 'after IPv4')
+  t.equal(peers[0]?.lastFrom, '127.0.0.77')
+  t.equal(six.lastFrom, '::1')
+})

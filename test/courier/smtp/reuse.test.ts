@@ -1,0 +1,94 @@
+import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
+import { until } from '../../support/until.ts'
+import { delivery, loopback, raw } from '../loopback.ts'
+
+t.test('one connection carries many messages, up to its share', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  for (let count = 0; count < limits.smtpMessagesPerSession + 1; count++)
+    t.equal((await courier.carry(delivery(), raw)).result, 'delivered')
+  t.equal(peers[0]?.connections, 2)
+  t.equal(peers[0]?.messages.length, limits.smtpMessagesPerSession + 1)
+  t.equal(peers[0]?.commands.filter(line => line === 'QUIT').length, 1)
+})
+
+t.test('two at a time are two connections, and both are used again', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  for (let round = 0; round < 3; round++)
+    await Promise.all([courier.carry(delivery(), raw), courier.carry(delivery(), raw)])
+  t.equal(peers[0]?.connections, 2)
+})
+
+t.test('QUIT after the idle time', async t => {
+  const { courier, peers } = await loopback(t, [{}], { idleMs: 30 })
+  await courier.carry(delivery(), raw)
+  await until('QUIT', () => peers[0]?.commands.at(-1) === 'QUIT')
+  await courier.carry(delivery(), raw)
+  t.equal(peers[0]?.connections, 2)
+})
+
+t.test('RSET after a refusal, then the connection goes on', async t => {
+  for (const script of [{ MAIL: '450 no' }, { RCPT: '550 no' }, { DATA: '451 no' }]) {
+    let refused = 0
+    const [verb, answer] = Object.entries(script)[0] ?? []
+    if (verb === undefined) continue
+    const once = () =>
+      (refused++ === 0 ? answer : { MAIL: '250 ok', RCPT: '250 ok', DATA: '354 go' }[verb]) ?? ''
+    const { courier, peers } = await loopback(t, [{ [verb]: once }])
+    t.not((await courier.carry(delivery(), raw)).result, 'delivered')
+    await until('RSET', () => peers[0]?.commands.at(-1) === 'RSET')
+    // The answer to RSET is in our socket already, and read before those of DNS to the next message.
+    t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
+    t.equal(peers[0]?.connections, 1)
+  }
+})
+
+t.test('a peer that does not agree to RSET is left', async t => {
+  const { courier, peers } = await loopback(t, [{ RCPT: '550 no', RSET: '500 what' }])
+  await courier.carry(delivery(), raw)
+  await until('RSET', () => peers[0]?.commands.at(-1) === 'RSET')
+  await courier.carry(delivery(), raw)
+  t.equal(peers[0]?.connections, 2)
+})
+
+t.test('a stale connection is no failure: the message goes over a fresh one', async t => {
+  const second =
+    (what: { say?: string; next: 'close' | 'reset' }, ok: string) =>
+    (session: { messages: number; number: number }) =>
+      session.number === 1 && session.messages > 0 ? what : ok
+  const scripts = {
+    'closed at MAIL': { MAIL: second({ next: 'close' }, '250 ok') },
+    'reset at MAIL': { MAIL: second({ next: 'reset' }, '250 ok') },
+    '421 at MAIL': { MAIL: second({ say: '421 4.4.2 idle too long', next: 'close' }, '250 ok') },
+    'closed at DATA': { DATA: second({ next: 'close' }, '354 go') },
+  }
+  for (const [name, script] of Object.entries(scripts)) {
+    const { courier, peers } = await loopback(t, [script])
+    await courier.carry(delivery(), raw)
+    t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.2' }, name)
+    t.equal(peers[0]?.connections, 2, name)
+    t.equal(peers[0]?.messages.length, 2, name)
+  }
+})
+
+t.test('but lost with a part of the message sent is a failure', async t => {
+  const { courier, peers } = await loopback(t, [
+    { message: session => (session.messages > 1 ? { next: 'close' } : '250 ok') },
+  ])
+  await courier.carry(delivery(), raw)
+  t.match(await courier.carry(delivery(), raw), { result: 'transient', enhanced: '4.4.2' })
+  t.equal(peers[0]?.connections, 1)
+})
+
+t.test('a peer that closes while we wait costs nothing', async t => {
+  const { courier, peers } = await loopback(t, [{ message: { say: '250 ok', next: 'close' } }])
+  for (let count = 0; count < 5; count++) t.equal((await courier.carry(delivery(), raw)).result, 'delivered')
+  t.equal(peers[0]?.connections, 5)
+})
+
+t.test('close says QUIT to idle connections', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  await courier.carry(delivery(), raw)
+  await courier.close()
+  t.equal(peers[0]?.commands.at(-1), 'QUIT')
+})

@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import t from 'tap'
+import { writeCertificate } from '../../support/certificate.ts'
+import { delivery, loopback, raw } from '../loopback.ts'
+import type { Script } from './scripted-peer.ts'
+
+const { cert, key } = await writeCertificate(t.testdir(), 'somebody-else.example')
+const offer = '250-peer\r\n250-PIPELINING\r\n250 STARTTLS'
+
+/** A real SMTP server with STARTTLS at 127.0.0.2, for loopback(t, [undefined]). */
+async function realServer(port: number, options: SMTPServerOptions = {}) {
+  const received: { isSecure: boolean; sni: string | undefined; text: string }[] = []
+  const server = new SMTPServer({
+    cert: readFileSync(cert),
+    key: readFileSync(key),
+    authOptional: true,
+    logger: false,
+    onData(stream, session, done) {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('end', () => {
+        const { secure, servername } = session
+        received.push({
+          isSecure: secure,
+          sni: servername || undefined,
+          text: Buffer.concat(chunks).toString(),
+        })
+        done()
+      })
+    },
+    ...options,
+  })
+  server.on('error', () => {})
+  server.listen(port, '127.0.0.2')
+  await once(server.server, 'listening')
+  t.teardown(() => new Promise<void>(resolve => server.close(resolve)))
+  return received
+}
+
+t.test('encrypts when offered, whatever the certificate says', async t => {
+  const { courier, port } = await loopback(t, [undefined])
+  const received = await realServer(port)
+  const outcome = await courier.carry(delivery(), raw)
+  t.match(outcome, { result: 'delivered', tls: /^TLSv1\.3 TLS_/ })
+  t.match(received, [{ isSecure: true, text: raw.toString() }])
+  t.match(
+    await courier.carry(delivery(), raw),
+    { result: 'delivered', tls: /^TLSv1\.3/ },
+    'and again on the same',
+  )
+})
+
+t.test('TLS 1.2 is enough', async t => {
+  const { courier, port } = await loopback(t, [undefined])
+  const received = await realServer(port, { maxVersion: 'TLSv1.2' })
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', tls: /^TLSv1\.2 ECDHE-/ })
+  t.equal(received.length, 1)
+})
+
+t.test('where no handshake succeeds, plaintext to the same host', async t => {
+  const { courier, port } = await loopback(t, [undefined])
+  const received = await realServer(port, {
+    minVersion: 'TLSv1',
+    maxVersion: 'TLSv1.1',
+    ciphers: 'DEFAULT@SECLEVEL=0',
+  })
+  const outcome = await courier.carry(delivery(), raw)
+  t.match(outcome, { result: 'delivered', address: '127.0.0.2' })
+  t.equal(outcome.tls, undefined)
+  t.match(received, [{ isSecure: false }])
+})
+
+const broken: Readonly<Record<string, Script>> = {
+  'garbage for a handshake': {
+    STARTTLS: '220 go',
+    handshake: { say: 'HTTP/1.1 400 Bad Request', next: 'silence' },
+  },
+  'closed in the handshake': { STARTTLS: '220 go', handshake: { next: 'close' } },
+  'reset in the handshake': { STARTTLS: '220 go', handshake: { next: 'reset' } },
+  'silence in the handshake': { STARTTLS: '220 go', handshake: { next: 'silence' } },
+  'refused for now': { STARTTLS: '454 4.7.0 TLS not available' },
+  'refused for good': { STARTTLS: '502 5.5.1 not implemented' },
+  'closed at STARTTLS': { STARTTLS: { next: 'close' } },
+}
+
+t.test('STARTTLS that is only advertised', async t => {
+  for (const [name, script] of Object.entries(broken)) {
+    const timeouts = name.startsWith('silence') ? { greetingMs: 200 } : {}
+    const { courier, peers } = await loopback(t, [{ EHLO: offer, ...script }, {}], { timeouts })
+    const outcome = await courier.carry(delivery(), raw)
+    if (name === 'closed at STARTTLS') {
+      t.match(outcome, { result: 'delivered', address: '127.0.0.3' }, name)
+      continue
+    }
+    t.match(outcome, { result: 'delivered', address: '127.0.0.2' }, name)
+    t.equal(peers[0]?.connections, 2, name)
+    t.equal(outcome.tls, undefined, name)
+  }
+})
+
+t.test('421 to STARTTLS is no reason for plaintext', async t => {
+  const { courier, peers } = await loopback(t, [
+    { EHLO: offer, STARTTLS: { say: '421 4.7.0 later', next: 'close' } },
+  ])
+  t.match(await courier.carry(delivery(), raw), { result: 'transient', code: 421 })
+  t.equal(peers[0]?.connections, 1)
+})
+
+t.test('never AUTH', async t => {
+  const EHLO = '250-peer\r\n250-AUTH PLAIN LOGIN\r\n250 AUTH=PLAIN'
+  const { courier, peers } = await loopback(t, [{ EHLO }])
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
+  t.notOk(peers[0]?.commands.some(line => line.startsWith('AUTH')))
+})

@@ -1,0 +1,106 @@
+import t from 'tap'
+import {
+  baseAddress,
+  domainOf,
+  normaliseAddress,
+  normaliseDomain,
+  parseAddress,
+} from '../../../lib/mail/address/address.ts'
+
+const label63 = 'a'.repeat(63)
+const local64 = 'a'.repeat(64)
+
+t.test('addresses', async t => {
+  const good: readonly (readonly [string, string, string])[] = [
+    ['ann@example.com', 'ann', 'example.com'],
+    ['Ann.Smith+news@Example.COM', 'Ann.Smith+news', 'example.com'],
+    ["o'hara_!#$%&*-/=?^`{|}~@x.example", "o'hara_!#$%&*-/=?^`{|}~", 'x.example'],
+    ['"john"@example.com', 'john', 'example.com'],
+    ['"jo\\hn"@example.com', 'john', 'example.com'],
+    ['"a b"@example.com', '"a b"', 'example.com'],
+    ['"a@b"@example.com', '"a@b"', 'example.com'],
+    ['"a\\"\\\\b"@example.com', '"a\\"\\\\b"', 'example.com'],
+    ['""@example.com', '""', 'example.com'],
+    ['用户@例子.广告', '用户', 'xn--fsqu00a.xn--4rr70v'],
+    ['ann@BÜCHER.example', 'ann', 'xn--bcher-kva.example'],
+    ['ann@例子。广告', 'ann', 'xn--fsqu00a.xn--4rr70v'],
+    ['root@localhost', 'root', 'localhost'],
+    [`${local64}@${label63}.example`, local64, `${label63}.example`],
+  ]
+  for (const [text, localPart, domain] of good) t.same(parseAddress(text), { localPart, domain }, text)
+})
+
+t.test('what is none', async t => {
+  const bad = [
+    '',
+    '@',
+    'ann',
+    'ann@',
+    '@example.com',
+    'ann@@example.com',
+    '.ann@example.com',
+    'ann.@example.com',
+    'a..b@example.com',
+    'a b@example.com',
+    ' ann@example.com',
+    'ann@example.com ',
+    'ann@example.com\r\n',
+    'ann\0@example.com',
+    '"ann@example.com',
+    '"a"b@example.com',
+    '"a\r\nb"@example.com',
+    '<ann@example.com>',
+    'Ann <ann@example.com>',
+    'ann@example.com,bob@example.com',
+    'ann@[192.0.2.1]',
+    'ann@192.0.2.1',
+    'ann@１９２.0.2.1',
+    'ann@example.123',
+    'ann@exa_mple.com',
+    'ann@-example.com',
+    'ann@example-.com',
+    'ann@example..com',
+    'ann@example.com.',
+    'ann@ex%61mple.com',
+    'ann@bücher/x.example',
+    'ann@bü cher.example',
+    'ann@b\u00fccher\u2028.example',
+    'a\u00a0b@example.com',
+    '"a\u2028b"@example.com',
+    '\ud800@example.com',
+    `${local64}a@example.com`,
+    `${'ä'.repeat(33)}@example.com`,
+    `ann@${label63}a.example`,
+    `ann@${`${label63}.`.repeat(4)}example`,
+    `${local64}@${`${'b'.repeat(47)}.`.repeat(4)}example`,
+    'a'.repeat(1_000_000),
+    `"${'\\'.repeat(200)}@example.com`,
+  ]
+  for (const text of bad)
+    t.equal(parseAddress(text), undefined, JSON.stringify(text.slice(0, 60)).replace(/[^ -~]/g, '?'))
+})
+
+t.test('one form to compare', async t => {
+  t.equal(normaliseAddress('Ann.Smith@BÜCHER.Example'), 'ann.smith@xn--bcher-kva.example')
+  t.equal(normaliseAddress('"Ann"@example.com'), 'ann@example.com')
+  t.equal(
+    normaliseAddress('a\u0308@example.com'),
+    normaliseAddress('Ä@example.com'),
+    'composed and decomposed',
+  )
+  t.equal(normaliseAddress('nonsense'), undefined)
+  t.equal(normaliseDomain('EXAMPLE.com'), 'example.com')
+  t.equal(normaliseDomain('xn--bcher-kva.example'), 'xn--bcher-kva.example')
+  t.equal(normaliseDomain('straße.example'), 'xn--strae-oqa.example')
+  for (const text of ['', '.', 'a.', '10.0.0.1', 'a b', 'http://x', 'x:25'])
+    t.equal(normaliseDomain(text), undefined, text)
+})
+
+t.test('parts of an address', async t => {
+  t.equal(domainOf('ann@Example.com'), 'example.com')
+  t.equal(domainOf('"a@b"@example.com'), 'example.com')
+  t.equal(baseAddress('ann+tag+more@example.com'), 'ann@example.com')
+  t.equal(baseAddress('ann@a+b.example'), 'ann@a+b.example')
+  t.equal(baseAddress('+tag@example.com'), '+tag@example.com')
+  t.equal(baseAddress('"a+b c"@example.com'), '"a+b c"@example.com')
+})

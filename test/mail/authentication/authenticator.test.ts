@@ -1,0 +1,283 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { Readable } from 'node:stream'
+import { mock } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { dkimSign } from 'mailauth'
+import t from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { limits } from '../../../lib/base/limits.ts'
+import { createDns } from '../../../lib/courier/dns.ts'
+import { createAuthenticator } from '../../../lib/mail/authentication/authenticator.ts'
+import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
+import { startDns } from '../../support/dns.ts'
+import { zoneDns } from '../domain/zone-dns.ts'
+
+const corpora = new URL('../../../../shared/corpora/', import.meta.url)
+const skip = existsSync(corpora) ? false : 'the corpora are not here'
+
+const key = await generateDkimKey()
+const body = 'Hello Bob\r\n'
+const head = 'From: Ann <ann@example.com>\r\nTo: bob@example.net\r\nSubject: Hello\r\n'
+const signer = {
+  domain: 'example.com',
+  selector: 's1',
+  privateKeyPem: key.privateKeyPem,
+  signedAt: new Date(1_800_000_000_000),
+}
+const plain = Buffer.from(`${head}\r\n${body}`)
+const signed = await signDkim(plain, signer)
+const keyName = 's1._domainkey.example.com'
+const session = { remoteAddress: '192.0.2.1', helo: 'mx.example.com', mailFrom: 'ann@bounce.example.com' }
+
+const dns = await startDns({
+  'example.com': { A: ['192.0.2.9'] },
+  'bounce.example.com': { TXT: ['v=spf1 ip4:192.0.2.1 -all'] },
+  'mx.example.com': { TXT: ['v=spf1 a -all'], A: ['192.0.2.1'] },
+  'other.example': { TXT: ['v=spf1 ip4:192.0.2.1 -all'] },
+  [keyName]: { TXT: [dkimRecord(key.publicKeyBase64)] },
+  '_dmarc.example.com': { TXT: ['v=DMARC1; p=reject'] },
+})
+t.teardown(() => dns.close())
+
+function authenticator() {
+  return createAuthenticator({
+    dns: createDns({ servers: [dns.server], timeoutMs: 1000 }),
+    clock: systemClock,
+    mta: 'mx.example.org',
+  })
+}
+
+async function check(raw: Buffer | Readable, more: Partial<typeof session> = {}) {
+  const { spf, dkim, dmarc, aligned } = await authenticator().authenticate({ raw, ...session, ...more })
+  return { spf, dkim, dmarc, aligned }
+}
+
+t.test('a message that is what it says', async t => {
+  const result = await authenticator().authenticate({ raw: signed, ...session })
+  t.strictSame(result, {
+    spf: 'pass',
+    dmarc: 'pass',
+    signatures: [{ domain: 'example.com', selector: 's1', result: 'pass', isAligned: true }],
+    spfDomain: 'bounce.example.com',
+    dkim: 'pass',
+    aligned: true,
+    header:
+      'mx.example.org;\r\n\tdkim=pass header.d=example.com header.s=s1;\r\n\tspf=pass smtp.mailfrom=bounce.example.com;\r\n\tdmarc=pass header.from=example.com',
+  })
+  t.same(
+    await check(Readable.from([signed])),
+    { spf: 'pass', dkim: 'pass', dmarc: 'pass', aligned: true },
+    'a stream',
+  )
+})
+
+t.test('each alone is enough, none is not', async t => {
+  const other = { mailFrom: 'x@other.example' }
+  t.same(await check(signed, other), { spf: 'pass', dkim: 'pass', dmarc: 'pass', aligned: true }, 'DKIM')
+  t.same(await check(plain), { spf: 'pass', dkim: 'none', dmarc: 'pass', aligned: true }, 'SPF')
+  t.same(
+    await check(plain, other),
+    { spf: 'pass', dkim: 'none', dmarc: 'fail', aligned: false },
+    'another domain',
+  )
+  t.same(
+    await check(plain, { remoteAddress: '198.51.100.1' }),
+    { spf: 'fail', dkim: 'none', dmarc: 'fail', aligned: false },
+    'another address',
+  )
+  t.same(
+    await check(plain, { mailFrom: '' }),
+    { spf: 'pass', dkim: 'none', dmarc: 'pass', aligned: true },
+    'HELO',
+  )
+})
+
+t.test('a message that was changed', async t => {
+  const other = { mailFrom: 'x@other.example' }
+  const fail = { spf: 'pass', dkim: 'fail', dmarc: 'fail', aligned: false }
+  t.same(await check(Buffer.concat([signed, Buffer.from('more\r\n')]), other), fail, 'body')
+  t.same(await check(Buffer.from(signed.toString().replace('Hello\r\n', 'Hullo\r\n')), other), fail, 'header')
+  const second = Buffer.concat([Buffer.from('From: eve@other.example\r\n'), signed])
+  t.match(await check(second), { dkim: 'fail', dmarc: 'permerror', aligned: false }, 'a second From')
+})
+
+t.test('a signature of the beginning of the body', async t => {
+  const signature = {
+    signingDomain: 'example.com',
+    selector: 's1',
+    privateKey: key.privateKeyPem,
+    maxBodyLength: body.length,
+  }
+  const { signatures } = await dkimSign(plain, { ...signature, signatureData: [signature] })
+  const partial = Buffer.concat([Buffer.from(signatures), plain])
+  const other = { mailFrom: 'x@other.example' }
+  t.match(await check(partial, other), { dkim: 'pass', dmarc: 'pass' }, 'that is all of it')
+  const longer = Buffer.concat([partial, Buffer.from('and send me money\r\n')])
+  t.match(await check(longer, other), { dkim: 'neutral', dmarc: 'fail', aligned: false }, 'that is not')
+})
+
+t.test('without a policy', async t => {
+  dns.set('_dmarc.example.com', 'TXT', [])
+  t.teardown(() => dns.set('_dmarc.example.com', 'TXT', ['v=DMARC1; p=reject']))
+  t.same(await check(signed), { spf: 'pass', dkim: 'pass', dmarc: 'none', aligned: true })
+  t.match(await check(plain), { dmarc: 'none', aligned: true }, 'by SPF of a name below')
+  t.match(await check(plain, { mailFrom: 'x@other.example' }), { dmarc: 'none', aligned: false })
+})
+
+t.test('doubt is no failure', async t => {
+  const other = { mailFrom: 'x@other.example' }
+  dns.fail(keyName, 'SERVFAIL')
+  t.same(
+    await check(signed, other),
+    { spf: 'pass', dkim: 'temperror', dmarc: 'temperror', aligned: false },
+    'key',
+  )
+  dns.clear(keyName)
+  dns.fail('bounce.example.com', 'SERVFAIL')
+  t.match(await check(plain), { spf: 'temperror', dmarc: 'temperror', aligned: false }, 'SPF')
+  dns.clear('bounce.example.com')
+  dns.fail('_dmarc.example.com', 'SERVFAIL')
+  t.match(await check(signed), { spf: 'pass', dkim: 'pass', dmarc: 'temperror', aligned: false }, 'policy')
+  dns.clear('_dmarc.example.com')
+  const failing = Readable.from(
+    (async function* () {
+      yield signed.subarray(0, 100)
+      throw new Error('disk fault')
+    })(),
+    { objectMode: false },
+  )
+  t.match(
+    await check(failing),
+    { spf: 'pass', dkim: 'temperror', dmarc: 'temperror' },
+    'a raw that breaks off',
+  )
+})
+
+t.test('resolvers that say nothing, or nonsense', async t => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const silent = { ...zoneDns({}), resolve: () => new Promise<never>(() => {}) }
+  let result: unknown
+  const done = createAuthenticator({ dns: silent, clock: systemClock, mta: 'mx.example.org' })
+    .authenticate({ raw: signed, ...session })
+    .then(authenticated => {
+      result = authenticated
+    })
+  for (let second = 0; second < 60 && result === undefined; second++) {
+    for (let turn = 0; turn < 20; turn++) await setImmediate()
+    mock.timers.tick(1000)
+  }
+  mock.timers.reset()
+  await done
+  t.match(result, { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror', aligned: false })
+
+  for (const records of [[], [null], [{}], [['']], [[['x']]], ['v=spf1']]) {
+    const odd = { ...zoneDns({}), resolve: async () => records }
+    const { authenticate } = createAuthenticator({ dns: odd, clock: systemClock, mta: 'mx.example.org' })
+    t.not((await authenticate({ raw: signed, ...session })).dmarc, 'pass', JSON.stringify(records))
+  }
+})
+
+t.test('strange sessions and messages', async t => {
+  for (const more of [
+    { helo: '[192.0.2.1]', mailFrom: '' },
+    { helo: '', mailFrom: '' },
+    { helo: '\0\r\nX: y', mailFrom: '@@' },
+    { mailFrom: '"a@b"@example.com' },
+    { remoteAddress: 'nonsense' },
+    { remoteAddress: '::ffff:192.0.2.1' },
+  ]) {
+    const { header } = await authenticator().authenticate({ raw: plain, ...session, ...more })
+    t.notMatch(header, /\r\n[^\t]/, JSON.stringify(more))
+  }
+  t.match(await check(plain, { remoteAddress: '::ffff:192.0.2.1' }), { spf: 'pass' }, 'IPv4 over IPv6')
+  for (const raw of ['', '\r\n', 'x', 'From: nobody\r\n\r\n', 'To: x@y\r\n\r\nx']) {
+    t.match(
+      await check(Buffer.from(raw)),
+      { dkim: 'none', dmarc: 'none', aligned: false },
+      JSON.stringify(raw),
+    )
+  }
+})
+
+t.test('a flood of signatures', async t => {
+  const field = (i: number) =>
+    `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=d${i}.example; s=s; h=from; l=${i}; bh=AAAA; b=AAAA\r\n`
+  const flood = Array.from({ length: 400 }, (_, i) => field(i)).join('')
+  const raw = Buffer.concat([Buffer.from(flood), plain.subarray(0, -2), Buffer.alloc(5_000_000, 'x\r\n')])
+  const { signatures } = await authenticator().authenticate({ raw, ...session })
+  t.equal(signatures.length, limits.dkimSignatures)
+  const fromStream = await authenticator().authenticate({
+    raw: Readable.from([raw.subarray(0, 70_000), raw.subarray(70_000)]),
+    ...session,
+  })
+  t.same(fromStream.signatures, signatures)
+  const mixed = Buffer.concat([Buffer.from(field(1).repeat(9)), signed, Buffer.alloc(0)])
+  t.match(await check(mixed), { dkim: 'pass', dmarc: 'pass' }, 'a good one among the first is found')
+})
+
+t.test('all messages share what DNS said', async t => {
+  const shared = authenticator()
+  await shared.authenticate({ raw: signed, ...session })
+  const asked = dns.queries.length
+  await Promise.all(Array.from({ length: 20 }, () => shared.authenticate({ raw: signed, ...session })))
+  t.equal(dns.queries.length, asked)
+})
+
+t.test('the SPF suite of RFC 7208', { skip }, async t => {
+  const suites = JSON.parse(readFileSync(new URL('spf/rfc7208-tests.json', corpora), 'utf8')) as SpfSuite[]
+  let cases = 0
+  for (const { description, tests, zonedata } of suites) {
+    for (const [name, { host, helo, mailfrom, result }] of Object.entries(tests)) {
+      const { authenticate } = createAuthenticator({
+        dns: zoneDns(zonedata),
+        clock: systemClock,
+        mta: 'mx.example.org',
+      })
+      const { spf } = await authenticate({ raw: plain, remoteAddress: host, helo, mailFrom: mailfrom })
+      t.ok([result].flat().includes(spf), `${description}: ${name}: ${spf}`)
+      cases++
+    }
+  }
+  t.equal(cases, 203)
+})
+
+t.test('signatures of others', { skip }, async t => {
+  const file = (name: string) => readFileSync(new URL(`dkim/mimekit/${name}`, corpora))
+  const gmailKey = file('gmail.pub')
+    .toString()
+    .replace(/-----[^\n]*|\s/g, '')
+  const { authenticate } = createAuthenticator({
+    dns: zoneDns({
+      '20120113._domainkey.gmail.com': [{ TXT: `k=rsa; p=${gmailKey}` }],
+      // RFC 8463 appendix A.2
+      'brisbane._domainkey.football.example.com': [
+        { TXT: 'v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=' },
+      ],
+      'test._domainkey.football.example.com': [
+        {
+          TXT: 'v=DKIM1; k=rsa; p=MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDkHlOQoBTzWRiGs5V6NpP3idY6Wk08a5qhdR6wy5bdOKb2jLQiY/J16JYi0Qvx/byYzCNb3W91y3FutACDfzwQ/BC/e/8uBsCR+yz1Lxj+PL6lHvqMKrM3rG4hstT5QjvHO9PzoxZyVYLzBfO2EeC3Ip3G+2kryOTIKT+l/K4w3QIDAQAB',
+        },
+      ],
+    }),
+    clock: systemClock,
+    mta: 'mx.example.org',
+  })
+  for (const name of ['gmail.msg', 'related.msg', 'multipart-no-end-boundary.msg', 'rfc8463-example.msg']) {
+    const raw = Buffer.from(file(name).toString('latin1').replace(/\r?\n/g, '\r\n'), 'latin1')
+    const { signatures } = await authenticate({ raw, ...session })
+    t.ok(signatures.length > 0 && signatures.every(({ result }) => result === 'pass'), name)
+    const changed = Buffer.from(raw.toString('latin1').replace('\r\n\r\n', '\r\n\r\nx'), 'latin1')
+    const after = await authenticate({ raw: changed, ...session })
+    t.ok(
+      after.signatures.every(({ result }) => result === 'fail'),
+      `${name}, changed`,
+    )
+  }
+})
+
+interface SpfSuite {
+  readonly description: string
+  readonly tests: Record<string, { host: string; helo: string; mailfrom: string; result: string | string[] }>
+  readonly zonedata: Parameters<typeof zoneDns>[0]
+}

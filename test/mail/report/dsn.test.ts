@@ -1,0 +1,268 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
+import { readHeader } from '../../../lib/mail/header/header.ts'
+import { classify } from '../../../lib/mail/message/automatic.ts'
+import { parseMessage } from '../../../lib/mail/message/parse.ts'
+import { readDsn } from '../../../lib/mail/report/dsn.ts'
+import type { ReturnedRecipient } from '../../../lib/mail/report/recipient.ts'
+
+const corpus = fileURLToPath(new URL('../../../../shared/corpora/bounces/', import.meta.url))
+const skip = existsSync(corpus) ? false : 'the corpora are not here'
+
+async function read(raw: Buffer | string): Promise<ReturnedRecipient[]> {
+  const bytes = Buffer.from(raw)
+  const header = readHeader(bytes)
+  const parsed = await parseMessage(bytes)
+  const from = parsed.from?.address ?? null
+  const { category } = classify({ header, mailFrom: '', from, subject: parsed.subject })
+  return readDsn({ ...parsed, header, isBounce: category === 'bounce' })
+}
+
+function report(status: string, { type = 'message/delivery-status', notice = 'It failed.' } = {}): string {
+  return [
+    'From: MAILER-DAEMON@mx.theirs.example',
+    'Subject: Undelivered',
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+    '',
+    '--b',
+    'Content-Type: text/plain',
+    '',
+    notice,
+    '--b',
+    `Content-Type: ${type}`,
+    '',
+    status,
+    '--b',
+    'Content-Type: message/rfc822',
+    '',
+    'Subject: ours',
+    '',
+    'Final-Recipient: rfc822; someone@else.example',
+    'Action: failed',
+    '--b--',
+    '',
+  ].join('\r\n')
+}
+
+function text(subject: string, body: string, more = ''): string {
+  return `From: MAILER-DAEMON@mx.theirs.example\r\nSubject: ${subject}\r\n${more}\r\n${body.replaceAll('\n', '\r\n')}\r\n`
+}
+
+t.test('the fields of RFC 3464, for each recipient', async t => {
+  const got = await read(
+    report(
+      `Reporting-MTA: dns; relay.theirs.example
+Arrival-Date: Fri, 20 Nov 2026 10:00:00 +0000
+
+Original-Recipient: rfc822; bob@theirs.example
+Final-Recipient: RFC822;<Robert@Inner.Theirs.Example> (Bob)
+Action: failed (no such user)
+Status: 5.0.0 (permanent failure)
+Remote-MTA: dns; mx2.theirs.example
+Diagnostic-Code: smtp; 550-5.1.1 There is
+  no such user
+
+Final-Recipient: rfc822; carol@theirs.example
+Action: delayed
+Status: 4.4.1
+`.replaceAll('\n', '\r\n'),
+    ),
+  )
+  t.strictSame(got, [
+    {
+      finalRecipient: 'robert@inner.theirs.example',
+      originalRecipient: 'bob@theirs.example',
+      action: 'failed',
+      code: 550,
+      enhanced: '5.1.1',
+      text: 'There is no such user',
+      host: 'mx2.theirs.example',
+    },
+    {
+      finalRecipient: 'carol@theirs.example',
+      originalRecipient: undefined,
+      action: 'delayed',
+      code: undefined,
+      enhanced: '4.4.1',
+      text: 'It failed.',
+      host: 'relay.theirs.example',
+    },
+  ])
+})
+
+t.test('two recipients without the empty line between them, and no group about the message', async t => {
+  const got = await read(
+    report(
+      'Final-Recipient: rfc822; a@x.example\nAction: failed\nStatus: 5.1.1\nFinal-Recipient: rfc822; b@x.example\nAction: relayed\nStatus: 2.0.0',
+    ),
+  )
+  t.strictSame(
+    got.map(({ finalRecipient, action, enhanced }) => [finalRecipient, action, enhanced]),
+    [
+      ['a@x.example', 'failed', '5.1.1'],
+      ['b@x.example', 'relayed', '2.0.0'],
+    ],
+  )
+})
+
+t.test('an internationalised notification, in UTF-8 and in escapes (RFC 6533)', async t => {
+  const type = 'message/global-delivery-status'
+  const plain = await read(
+    report('Final-Recipient: utf-8; bøb@x.example\nAction: failed\nStatus: 5.1.1', { type }),
+  )
+  const escaped = await read(
+    report('Final-Recipient: utf-8; b\\x{F8}b@x.example\nAction: failed\nStatus: 5.1.1', { type }),
+  )
+  t.strictSame([plain[0]?.finalRecipient, escaped[0]?.finalRecipient], ['bøb@x.example', 'bøb@x.example'])
+})
+
+t.test('a policy against us wins over what else is said; a code that says nothing loses', async t => {
+  const enhanced = async (status: string, diagnostic: string) =>
+    (
+      await read(
+        report(
+          `Final-Recipient: rfc822; a@x.example\nAction: failed\nStatus: ${status}\nDiagnostic-Code: ${diagnostic}`,
+        ),
+      )
+    )[0]?.enhanced
+  t.equal(await enhanced('5.1.1', 'smtp; 550 5.7.1 you are listed'), '5.7.1')
+  t.equal(await enhanced('5.7.1', 'smtp; 550 5.1.1 user unknown'), '5.7.1')
+  t.equal(await enhanced('5.1.1', 'smtp; 550 5.0.0 failed'), '5.1.1')
+  t.equal(await enhanced('5.0.0', '550 #5.1.2 no such host'), '5.1.2', 'without a type')
+  t.equal(await enhanced('4.4.7', 'X-Postfix; delivery temporarily suspended'), '4.4.7')
+})
+
+t.test('an action that is missing follows from the status; without both it is nothing', async t => {
+  const actions = await Promise.all(
+    ['Status: 5.1.1', 'Status: 4.2.2', 'Action: failure\nStatus: 5.0.0', 'Action: thrown away', ''].map(
+      async more =>
+        (await read(report(`Final-Recipient: rfc822; a@x.example\n${more}`))).map(({ action }) => action),
+    ),
+  )
+  t.strictSame(actions, [['failed'], ['delayed'], ['failed'], [], []])
+})
+
+t.test('Exim and its heirs name the recipient in the header and the reply in words', async t => {
+  const body = `This message was created automatically by mail delivery software.
+
+The following address(es) failed:
+
+  bob@theirs.example
+    SMTP error from remote mail server after RCPT TO:<bob@theirs.example>:
+    host mx.theirs.example [192.0.2.20]: 550 5.1.1 <bob@theirs.example>: no such user
+
+------ This is a copy of the message, including all the headers. ------
+
+Subject: hi
+
+500 5.5.0 is our own text
+`
+  const failed = 'X-Failed-Recipients: bob@theirs.example\r\n'
+  t.match(await read(text('Mail delivery failed: returning message to sender', body, failed)), [
+    {
+      finalRecipient: 'bob@theirs.example',
+      action: 'failed',
+      code: 550,
+      enhanced: '5.1.1',
+      text: /no such user$/,
+    },
+  ])
+  const waits = body.replace('automatically', 'automatically. THIS IS A WARNING MESSAGE ONLY')
+  t.strictSame(
+    (await read(text('Delivery Status Notification (Delay)', waits, failed))).map(({ action }) => action),
+    ['delayed'],
+    'a warning fails nobody',
+  )
+})
+
+t.test('qmail and OpenSMTPD name the recipient in words', async t => {
+  const qmail = `Hi. This is the qmail-send program at mx.theirs.example.
+I'm afraid I wasn't able to deliver your message to the following addresses.
+This is a permanent error; I've given up. Sorry it didn't work out.
+
+<bob@theirs.example>:
+Sorry, no mailbox here by that name. (#5.1.1)
+
+--- Below this line is a copy of the message.
+`
+  t.match(await read(text('failure notice', qmail)), [
+    {
+      finalRecipient: 'bob@theirs.example',
+      action: 'failed',
+      enhanced: '5.1.1',
+      text: 'Sorry, no mailbox here by that name. (#5.1.1)',
+    },
+  ])
+  const opensmtpd = `    Hi!
+
+    An error has occurred while attempting to deliver a message for
+    the following list of recipients:
+
+bob@theirs.example: 550 5.1.1 no such user
+
+    Below is a copy of the original message:
+`
+  t.match(await read(text('Delivery status notification: error', opensmtpd)), [
+    { finalRecipient: 'bob@theirs.example', code: 550, enhanced: '5.1.1', text: 'no such user' },
+  ])
+})
+
+t.test('what is no notification says nothing', async t => {
+  const away = 'I am away until May 5. If it is urgent: 550 5.1.1 is what you get.\n'
+  t.strictSame(await read(`From: bob@theirs.example\r\nAuto-Submitted: auto-replied\r\n\r\n${away}`), [])
+  t.strictSame(await read(text('Hello', 'Your postmaster greets you, all 550 of you.\n')), [])
+  t.strictSame(await read(report('Reporting-MTA: dns; mx.theirs.example')), [], 'a report about nobody')
+})
+
+t.test('of a very long one the beginning is read, soon', async t => {
+  const many = Array.from(
+    { length: 20_000 },
+    (_, at) => `Final-Recipient: rfc822; u${at}@x.example\nAction: failed\n`,
+  )
+  t.equal((await read(report(many.join('\n')))).length, limits.reportRecipients)
+  const long = `Final-Recipient: rfc822; a@x.example\nAction: failed\nDiagnostic-Code: smtp; 550 ${'é'.repeat(5000)}`
+  t.equal((await read(report(long)))[0]?.text.length, limits.reportTextLength)
+  for (const one of ['(', '\n ', '\n\t\n', ' ', '<', '5', '550 ', '#', 'a@', '"']) {
+    await read(report(`Final-Recipient: rfc822; ${one.repeat(60_000)}\nAction: failed`))
+    await read(text('failure notice', one.repeat(60_000)))
+  }
+})
+
+interface Expected {
+  readonly dsn: string
+  readonly replycode: string
+  readonly reason: string
+}
+
+t.test('real bounces of seventy mail servers say what another reader hears', { skip }, async t => {
+  const expected: Record<string, Expected[]> = JSON.parse(readFileSync(`${corpus}expected.json`, 'utf8'))
+  const counts = { read: 0, enhanced: 0, code: 0, withStatus: 0, statusRead: 0 }
+  for (const file of globSync(`${corpus}messages/*.eml`)) {
+    const [want] = expected[basename(file, '.eml')] ?? []
+    if (!want || want.reason === 'feedback') continue
+    const raw = readFileSync(file)
+    const [got] = await read(raw)
+    const hasStatus = /^Action: *failed/im.test(raw.toString('latin1'))
+    if (want.reason === 'vacation') t.equal(got, undefined, file)
+    if (hasStatus) counts.withStatus++
+    if (hasStatus && got) counts.statusRead++
+    if (!got) continue
+    counts.read++
+    // What begins with 5.0.9 the other reader has made up itself.
+    if (want.dsn === (got.enhanced ?? '') || (/^[45]\.0\.9/.test(want.dsn) && got.enhanced === undefined))
+      counts.enhanced++
+    if (want.replycode === String(got.code ?? '')) counts.code++
+  }
+  t.comment(counts)
+  t.ok(
+    counts.withStatus - counts.statusRead <= 4,
+    `of ${counts.withStatus} with a status all but four broken ones are read`,
+  )
+  t.ok(counts.read >= 235, `${counts.read} are read`)
+  t.ok(counts.enhanced >= 225, `${counts.enhanced} with the same enhanced code`)
+  t.ok(counts.code >= 225, `${counts.code} with the same code`)
+})

@@ -1,0 +1,180 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { parseMessage } from '../../../lib/mail/message/parse.ts'
+import { htmlToText } from '../../../lib/mail/text/html.ts'
+import { replyText } from '../../../lib/mail/text/reply-text.ts'
+import { manyTimes } from '../../support/hostile.ts'
+
+const ofText = (text: string) => replyText({ text, html: '' })
+
+t.test('the line above a quote, in many languages and broken by mail programs', async t => {
+  for (const line of [
+    'On Mon, 4 May 2026 at 10:15, Bob Ross <bob@example.net> wrote:',
+    'On May 4, 2026, at 10:15 AM, Bob Ross\n<bob@example.net>\nwrote:',
+    'On 4 May 2026 at 10:15 UTC, Bob Ross wrote:',
+    'Am 04.05.2026 um 10:15 schrieb Bob Ross:',
+    'Am Mo., 4. Mai 2026 um 10:15 Uhr schrieb Bob Ross <bob@example.net>:',
+    'Le lun. 4 mai 2026 à 10:15, Bob Ross <bob@example.net> a écrit :',
+    'El lun, 4 may 2026 a las 10:15, Bob Ross (<bob@example.net>) escribió:',
+    'Em seg., 4 de mai. de 2026 às 10:15, Bob Ross <bob@example.net> escreveu:',
+    'Il giorno lun 4 mag 2026 alle ore 10:15 Bob Ross <bob@example.net> ha scritto:',
+    'Op ma 4 mei 2026 om 10:15 schreef Bob Ross <bob@example.net>:',
+    'Den mån 4 maj 2026 kl 10:15 skrev Bob Ross <bob@example.net>:',
+    'pon., 4 maj 2026 o 10:15 Bob Ross <bob@example.net> napisał(a):',
+    'W dniu 4.05.2026 o 10:15, Bob Ross pisze:',
+    'пн, 4 мая 2026 г. в 10:15, Bob Ross <bob@example.net>:',
+    '04.05.2026 10:15, Bob Ross пишет:',
+    '4 May 2026 Pzt, 10:15 tarihinde Bob Ross <bob@example.net> şunu yazdı:',
+    '于2026年5月4日周一 10:15，Bob Ross <bob@example.net>写道：',
+    'Bob Ross <bob@example.net> 于2026年5月4日周一 10:15写道：',
+    '在 2026年5月4日，上午10:15，Bob Ross <bob@example.net> 写道：',
+    '2026年5月4日(月) 10:15 Bob Ross <bob@example.net>:',
+    '2026년 5월 4일 (월) 오전 10:15, Bob Ross <bob@example.net>님이 작성:',
+    'Vào Th 2, 4 thg 5, 2026 vào lúc 10:15 Bob Ross <bob@example.net> đã viết:',
+  ]) {
+    t.equal(ofText(`Thank you.\n\n${line}\n\n> old\n> text\n`), 'Thank you.', line)
+    t.equal(ofText(`Thank you.\n\n${line}\n\nold text, not marked\n`), 'Thank you.', `${line} without marks`)
+    t.equal(
+      ofText(`${line}\n> old\n\nMy answer\n\n> more\n\nand this\n`),
+      'My answer\n\nand this',
+      `${line} above`,
+    )
+  }
+})
+
+t.test('the block above what Outlook quotes', async t => {
+  for (const block of [
+    '-----Original Message-----\nFrom: Bob\nSent: Monday\nTo: Ann\nSubject: x',
+    '________________________________\nFrom: Bob Ross <bob@example.net>\nSent: Monday, May 4, 2026\nTo: Ann\nSubject: x',
+    'Von: Bob Ross <bob@example.net>\nGesendet: Montag, 4. Mai 2026\nAn: Ann\nBetreff: x',
+    'De : Bob Ross <bob@example.net>\nEnvoyé : lundi 4 mai 2026\nÀ : Ann\nObjet : x',
+    'De: Bob\nEnviado el: lunes\nPara: Ann\nAsunto: x',
+    'Da: Bob\nInviato: lunedì\nA: Ann\nOggetto: x',
+    'Van: Bob\nVerzonden: maandag\nAan: Ann\nOnderwerp: x',
+    'От: Bob\nОтправлено: понедельник\nКому: Ann\nТема: x',
+    '发件人: Bob <bob@example.net>\n发送时间: 2026年5月4日\n收件人: Ann\n主题: x',
+    '差出人: Bob\n送信日時: 2026年5月4日\n宛先: Ann\n件名: x',
+    '*From:* Bob\n*Sent:* Monday\n*To:* Ann\n*Subject:* x',
+    '-----Ursprüngliche Nachricht-----\nold',
+  ]) {
+    t.equal(ofText(`Yes.\n\n${block}\n\nold text\n`), 'Yes.', block)
+  }
+})
+
+t.test('signatures, and what is none', async t => {
+  for (const [text, reply] of [
+    ['Hi\n\n-- \nAnn\nExample Inc', 'Hi'],
+    ['Hi\n\nSent from my iPhone', 'Hi'],
+    ['Hi\n\nVon meinem iPhone gesendet', 'Hi'],
+    ['Hi\n\nGet Outlook for iOS<https://aka.ms/o0ukef>', 'Hi'],
+    ['Hi\n\nEnvoyé de mon iPhone\n', 'Hi'],
+    ['Hi\n\n发自我的iPhone', 'Hi'],
+    ['Hi\n\nAnn Lee\nann@example.com\n+1 555 010 9999\nwww.example.com', 'Hi'],
+    ['Sent from my desk, this is easier.', 'Sent from my desk, this is easier.'],
+    ['Options:\n- one\n- two', 'Options:\n- one\n- two'],
+    ['From: Berlin\nTo: Paris\nDate: 4 May', 'From: Berlin\nTo: Paris\nDate: 4 May'],
+    ['On Monday I wrote a list:\n\n1. this', 'On Monday I wrote a list:\n\n1. this'],
+    ['a -- b', 'a -- b'],
+    ['Thanks,\nAlex', 'Thanks,\nAlex'],
+    ['> only\n> a quote', '> only\n> a quote'],
+    ['', ''],
+  ] as const) {
+    t.equal(ofText(text), reply, text)
+  }
+})
+
+t.test('a quote that only the HTML tells', async t => {
+  const html =
+    '<div>Fine.</div><div class="gmail_quote"><div class="gmail_attr">Nk 2026 Bob akandika</div><div>old</div></div>'
+  t.equal(replyText({ text: htmlToText(html), html }), 'Fine.')
+  t.equal(replyText({ text: 'Fine.\n\nold', html: 'Fine.<blockquote type="cite">old</blockquote>' }), 'Fine.')
+})
+
+t.test('whatever it is, it is read in a moment', async t => {
+  for (const text of [
+    '>'.repeat(manyTimes),
+    'On 1:11 '.repeat(manyTimes),
+    'From:\n'.repeat(manyTimes),
+    '1:11 x:\n'.repeat(manyTimes),
+    ' \n'.repeat(manyTimes),
+    '-'.repeat(manyTimes),
+    `Sent from ${'a '.repeat(manyTimes)}`,
+    '<div '.repeat(manyTimes),
+    '<div id='.repeat(2 * manyTimes),
+  ]) {
+    t.type(replyText({ text, html: text }), 'string', JSON.stringify(text.slice(0, 12)))
+  }
+})
+
+const corpus = fileURLToPath(new URL('../../../../shared/corpora/reply-parsing/', import.meta.url))
+const skip = existsSync(corpus) ? false : 'shared/corpora/reply-parsing is not there'
+
+/** What is to be left: the whole, or how it begins (…) and, for signatures, what must not be in it. */
+const texts: Record<string, { begins?: string; is?: string; without?: string }> = {
+  'correct_sig.txt': { is: 'this is an email with a correct -- signature.' },
+  'email_1_1.txt': { begins: 'Hi folks', without: 'Abhishek' },
+  'email_1_2.txt': { begins: 'Hi,\n\nYou can list', without: '\n>' },
+  'email_1_3.txt': { is: 'Oh thanks.\n\nHaving the function would be great.' },
+  'email_1_4.txt': { is: "Awesome! I haven't had another problem with it." },
+  'email_1_5.txt': { begins: "One: Here's what", without: '\n>' },
+  'email_1_6.txt': { is: 'I get proper rendering as well.' },
+  'email_1_7.txt': { is: ':+1:' },
+  'email_1_8.txt': { is: 'I will reply under this one\n\nand under this.' },
+  'email_2_1.txt': { is: 'Outlook with a reply' },
+  'email_2_2.txt': { is: 'Outlook with a reply directly above line' },
+  'email_2_3.txt': { is: 'Outlook with a reply directly above line' },
+  'email_BlackBerry.txt': { is: 'Here is another email' },
+  'email_bullets.txt': { begins: 'test 2 this should list second', without: 'Joe Smith' },
+  'email_iPhone.txt': { is: 'Here is another email' },
+  'email_long_quote.txt': { begins: 'Hi folks', without: 'Abhishek' },
+  'email_multi_word_sent_from_my_mobile_device.txt': { is: 'Here is another email' },
+  'email_one_is_not_on.txt': { begins: 'Thank, this is really', without: 'Dave Tapley' },
+  'email_sent_from_my_not_signature.txt': {
+    is: 'Here is another email\n\nSent from my desk, is much easier then my mobile phone.',
+  },
+  'email_sig_delimiter_in_middle_of_line.txt': { begins: 'Hi there!', without: '\n>' },
+  'greedy_on.txt': { begins: 'On your remote host', without: 'Plymale' },
+  'pathological.txt': { begins: "I think you're onto something.", without: 'wrote:' },
+}
+const replies =
+  'android aol apple_mail apple_mail_2 comcast gmail hotmail iphone outlook sparrow thunderbird yahoo'
+const pages =
+  'gmail hotmail mail_ru ms_outlook_2003 ms_outlook_2007 ms_outlook_2010 thunderbird windows_mail yandex_ru'
+const signed = 'camel_case jeff johndoeexamplecom long short_url sparse'
+
+t.test('the corpus: the share that comes out right', { skip }, async t => {
+  const wrong: string[] = []
+  let count = 0
+  const judge = (name: string, isRight: boolean) => {
+    count++
+    if (!isRight) wrong.push(name)
+  }
+  const read = (name: string) => readFileSync(`${corpus}${name}`, 'utf8')
+  for (const [name, { is, begins = '', without }] of Object.entries(texts)) {
+    const reply = ofText(read(`github/emails/${name}`))
+    const isRight = is === undefined ? reply.startsWith(begins) && !reply.includes(without!) : reply === is
+    judge(name, isRight)
+  }
+  for (const name of replies.split(' ')) {
+    const parsed = await parseMessage(readFileSync(`${corpus}talon/fixtures/standard_replies/${name}.eml`))
+    judge(`${name}.eml`, replyText(parsed) === 'Hello')
+  }
+  for (const name of pages.split(' ')) {
+    const html = read(`talon/fixtures/html_replies/${name}.html`)
+    const reply = replyText({ text: htmlToText(html), html })
+    judge(`${name}.html`, reply.replaceAll(/\s+/g, ' ') === 'Hi. I am fine. Thanks, Alex')
+  }
+  for (const name of signed.split(' ')) {
+    const at = `talon/fixtures/signature/emails/stripped/${name}`
+    // `#sig#` marks the lines of the signature in some of them.
+    const [body, signature] = ['body', 'signature'].map(part =>
+      read(`${at}_${part}`).replaceAll('#sig#', '').trim(),
+    ) as [string, string]
+    // Of "Thank you, Noam" nothing says that it is a signature; it is right to stay or to go.
+    const last = signature.split('\n').at(-1)!
+    judge(`${name}_body`, signature === '' || !ofText(body).includes(last) || name === 'short_url')
+  }
+  t.comment(`${count - wrong.length} of ${count} right; wrong: ${wrong.join(', ')}`)
+  t.ok(wrong.length <= 3, wrong.join(', '))
+})

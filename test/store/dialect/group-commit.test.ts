@@ -1,0 +1,102 @@
+import t, { type Test } from 'tap'
+import { type CommitTarget, createGroupCommit, DiskFailed } from '../../../lib/store/dialect/group-commit.ts'
+import { openSqliteReader, openSqliteWriter } from '../../../lib/store/dialect/sqlite.ts'
+import { migrate } from '../../../lib/store/migrations/migrate.ts'
+import { insertInstallation, insertPodRow } from '../../support/rows.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
+import { until } from '../../support/until.ts'
+
+/** A real SQLite file whose fsync the test holds in its hand. */
+function setUp(t: Test) {
+  const path = `${temporaryDir(t)}/held.sqlite`
+  const writer = openSqliteWriter(path)
+  const reader = openSqliteReader(path)
+  t.teardown(() => {
+    reader.close()
+    writer.close()
+  })
+  const syncs: { resolve: () => void; reject: (error: Error) => void }[] = []
+  const transactions = { begun: 0 }
+  const target: CommitTarget = {
+    db: writer.db,
+    exec(statement) {
+      if (statement === 'begin immediate') transactions.begun++
+      writer.exec(statement)
+    },
+    sync: () => new Promise<void>((resolve, reject) => syncs.push({ resolve, reject })),
+  }
+  return { group: createGroupCommit(target), syncs, transactions, reader }
+}
+
+t.test('no promise resolves before the fsync, and what comes meanwhile shares the next one', async t => {
+  const { group, syncs, transactions } = setUp(t)
+  const order: string[] = []
+  const first = group.write(async db => {
+    await migrate(db, 'sqlite', 'x')
+    await insertInstallation(db)
+  })
+  first.then(() => order.push('first'))
+  await until('the first fsync asked for', () => syncs.length === 1)
+  const others = Array.from({ length: 20 }, (_, index) =>
+    group.write(async db => {
+      await insertPodRow(db)
+      return index
+    }),
+  )
+  await new Promise(resolve => setImmediate(resolve))
+  t.strictSame([order, transactions.begun, syncs.length], [[], 1, 1], 'committed, and waiting for the disk')
+  syncs[0]!.resolve()
+  await first
+  await until('the second fsync asked for', () => syncs.length === 2)
+  t.equal(transactions.begun, 2, 'twenty writes, one transaction')
+  syncs[1]!.resolve()
+  t.strictSame(
+    await Promise.all(others),
+    Array.from({ length: 20 }, (_, index) => index),
+  )
+  await group.idle()
+  t.equal(syncs.length, 2)
+})
+
+t.test(
+  'what may be lost waits for no fsync, unless it shares its transaction or builds on what does',
+  async t => {
+    const { group, syncs, reader } = setUp(t)
+    const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+    const shared = group.writeUnsynced(async db => void (await insertInstallation(db)))
+    let isDone = false
+    shared.then(() => {
+      isDone = true
+    })
+    await until('the fsync asked for', () => syncs.length === 1)
+    const alone = group.writeUnsynced(insertPodRow)
+    await new Promise(resolve => setImmediate(resolve))
+    t.equal(isDone, false, 'it shares the transaction of what must be on the disk')
+    const pods = () => {
+      reader.refresh()
+      return reader.db.selectFrom('pod').select('id').execute()
+    }
+    t.equal((await pods()).length, 1, 'and what comes next is not begun before')
+    syncs[0]!.resolve()
+    await Promise.all([migrated, shared])
+    await alone
+    t.equal(syncs.length, 1, 'alone, it is there without an fsync')
+    t.equal((await pods()).length, 2)
+    await t.rejects(
+      group.writeUnsynced(async () => {
+        throw new Error('no')
+      }),
+      { message: 'no' },
+    )
+  },
+)
+
+t.test('when the fsync fails nobody is told yes, and nothing more is written', async t => {
+  const { group, syncs } = setUp(t)
+  const write = group.write(db => migrate(db, 'sqlite', 'x'))
+  await until('the fsync asked for', () => syncs.length === 1)
+  syncs[0]!.reject(new Error('EIO'))
+  await t.rejects(write, DiskFailed)
+  await t.rejects(group.write(insertInstallation), DiskFailed)
+  t.equal(syncs.length, 1)
+})
