@@ -107,7 +107,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       perform: webhooks.tell,
       log,
     })
-    closing.push(app.bell.onRing(() => app.queue.tell('webhook')))
     const runners = [runner, draftRunner, webhookRunner]
     for (const one of runners) one.start()
     closing.push(async () => {

@@ -6,6 +6,9 @@ export const limits = {
   /** Lists: `limit` when none is given, and what a larger one is clamped to. */
   pageSize: 50,
   pageSizeMax: 100,
+  /** The characters of a mailbox name. */
+  mailboxNameMin: 3,
+  mailboxNameMax: 30,
   /** Active keys of a pod, and of an inbox. */
   apiKeysPerScope: 20,
   /** Keys whose holders are remembered as long as nothing is committed. */

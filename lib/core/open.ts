@@ -15,7 +15,6 @@ import { createQueue } from '../queue/queue.ts'
 import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
-import { createBell } from './app/bell.ts'
 import { createReaders } from './app/stream.ts'
 import { createWaiters } from './app/waiters.ts'
 import { createEventStream } from './events/stream.ts'
@@ -75,9 +74,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       ...(webhook.retry.length > 0 && { waits: { webhook: webhook.retry.map(durationMs) } }),
     }),
     underWay: new Map(),
-    waiters: createWaiters(),
-    bell: createBell(store),
-    revocations: createBell(store),
+    waiters: createWaiters(store),
     readers: createReaders(),
     get stream() {
       return stream

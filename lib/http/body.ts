@@ -2,7 +2,7 @@ import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
 import type { TObject } from 'typebox'
 import type { Operation } from '../api/operation.ts'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 import { readForm } from './form.ts'
 
 export const bodyBytesUnlessSaid = 1024 * 1024
@@ -39,9 +39,7 @@ export function jsonBody(bytes: number): Middleware {
     requireJson(context)
     await parse(context, async () => {})
     if (!context.request.rawBody) {
-      throw new Problem('invalid_request', 'A body is required; {} where nothing is to be said.', {
-        details: [{ path: '', message: 'is required' }],
-      })
+      throw invalidRequest('', 'A body is required; {} where nothing is to be said')
     }
     await next()
   }
@@ -58,12 +56,10 @@ function problemOf(error: Error): Error {
   const status = 'status' in error ? error.status : undefined
   if (status === 413) return new Problem('payload_too_large')
   if (status === 400 || error instanceof SyntaxError) {
-    return new Problem('invalid_request', `The body is not JSON: ${error.message}.`, {
-      details: [{ path: '', message: error.message }],
-    })
+    return invalidRequest('body', `is not JSON: ${error.message}`)
   }
   if (status === 415) return new Problem('unsupported_media_type')
   // What zlib says of a body that is not compressed as Content-Encoding says, and the system of one that breaks off.
-  if ('code' in error) return new Problem('invalid_request', 'The body can not be read to its end.')
+  if ('code' in error) return invalidRequest('body', 'can not be read to its end')
   return error
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { TObject, TSchema } from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 
 /**
  * Reads a multipart/form-data body (RFC 7578) of at most `bytes` into the value that the same request has as JSON, for
@@ -45,8 +45,8 @@ function readBytes(request: IncomingMessage, bytes: number): Promise<Buffer> {
       }
     })
     request.on('end', () => resolve(Buffer.concat(chunks)))
-    request.on('error', () => reject(new Problem('invalid_request', 'The body ended before its end.')))
-    request.on('close', () => reject(new Problem('invalid_request', 'The body ended before its end.')))
+    request.on('error', () => reject(invalidRequest('body', 'ended before its end')))
+    request.on('close', () => reject(invalidRequest('body', 'ended before its end')))
   })
 }
 
@@ -83,9 +83,7 @@ async function parse(body: Buffer, contentType: string): Promise<FormData> {
 }
 
 function malformed(what: string): Problem {
-  return new Problem('invalid_request', `The body is not multipart/form-data: ${what}.`, {
-    details: [{ path: '', message: what }],
-  })
+  return invalidRequest('body', `is not multipart/form-data: ${what}`)
 }
 
 async function readEntry(entry: string | File): Promise<unknown> {

@@ -28,6 +28,7 @@ export function createRunner(parts: RunnerParts): Runner {
   let claiming: Promise<void> | undefined
   let again = false
   let stopped = true
+  let unlisten = () => {}
 
   function wake(): void {
     if (stopped) return
@@ -89,13 +90,12 @@ export function createRunner(parts: RunnerParts): Runner {
   return {
     start() {
       stopped = false
-      queue.onPut(put => {
-        if (put === kind) wake()
-      })
+      unlisten = queue.onPut(kind, wake)
       wake()
     },
     async stop() {
       stopped = true
+      unlisten()
       clearTimeout(timer)
       await claiming
       await Promise.all(underWay)

@@ -1,11 +1,12 @@
 import type { Listed, Page } from '../model/page.ts'
-import { type Db, keptRow, keptRows } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
+import { keptRow, keptRows } from './dialect/kept.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
-import { insertRow } from './insert.ts'
 import { indexMessage } from './search/full-text.ts'
 import type { InboxRow, MessageRow } from './tables.ts'
 
-export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
+export async function insertMessage(db: WriteDb, row: MessageRow): Promise<void> {
   const inbox = await findInbox(db, row.inboxId)
   await insertRow(db, 'message', row)
   if (inbox) await indexMessage(db, row, inbox.podId)
@@ -13,9 +14,11 @@ export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
 }
 
 export function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {
-  return messageById(db, id)
+  return messageById(db, { id })
 }
-const messageById = keptRow<MessageRow>(db => db.selectFrom('message').selectAll().where('id', '=', ''))
+const messageById = keptRow((db, given: { id: string }) =>
+  db.selectFrom('message').selectAll().where('id', '=', given.id),
+)
 
 /** Those of these that are there, in no order. */
 export async function listMessagesById(db: Db, ids: readonly string[]): Promise<MessageRow[]> {
@@ -31,23 +34,27 @@ export async function listInboxMessages(
 ): Promise<Listed<MessageRow>> {
   const { direction } = filter
   const rows = await (direction
-    ? messagesOfDirection(db, inbox.id, direction, page.limit, page.offset)
-    : messagesOfInbox(db, inbox.id, page.limit, page.offset))
+    ? messagesOfDirection(db, { inboxId: inbox.id, direction, limit: page.limit, offset: page.offset })
+    : messagesOfInbox(db, { inboxId: inbox.id, limit: page.limit, offset: page.offset }))
   const inbound = direction === 'outbound' ? 0 : inbox.inboundCount
   const outbound = direction === 'inbound' ? 0 : inbox.outboundCount
   return { rows, total: inbound + outbound }
 }
-const messagesOfInbox = keptRows<MessageRow>(db => pageOfMessages(db, false))
-const messagesOfDirection = keptRows<MessageRow>(db => pageOfMessages(db, true))
+const messagesOfInbox = keptRows((db, given: PageOfInbox) => pageOfMessages(db, given, undefined))
+const messagesOfDirection = keptRows((db, given: PageOfInbox & { direction: string }) =>
+  pageOfMessages(db, given, given.direction),
+)
+
+type PageOfInbox = { inboxId: string; limit: number; offset: number }
 
 /** The offset is walked on the index alone; only the rows of the page, with their bodies, are read. */
-function pageOfMessages(db: Db, hasDirection: boolean) {
-  let ids = db.selectFrom('message').select('id').where('inboxId', '=', '')
-  if (hasDirection) ids = ids.where('direction', '=', '')
+function pageOfMessages(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: string | undefined) {
+  let ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
+  if (direction !== undefined) ids = ids.where('direction', '=', direction)
   return db
     .selectFrom('message')
     .selectAll()
-    .where('id', 'in', ids.orderBy('id', 'desc').limit(1).offset(1))
+    .where('id', 'in', ids.orderBy('id', 'desc').limit(limit).offset(offset))
     .orderBy('id', 'desc')
 }
 
@@ -91,7 +98,7 @@ export async function findThreadIdByMessageId(
   return row?.threadId
 }
 
-export async function setMessageStatus(db: Db, id: string, status: 'sent' | 'failed'): Promise<void> {
+export async function setMessageStatus(db: WriteDb, id: string, status: 'sent' | 'failed'): Promise<void> {
   await db.updateTable('message').set({ status }).where('id', '=', id).execute()
 }
 

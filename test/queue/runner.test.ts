@@ -42,7 +42,6 @@ async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurr
         })),
       ),
     )
-    queue.tell('delivery')
   }
   return { store, queue, runner, put }
 }

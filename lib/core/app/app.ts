@@ -10,7 +10,6 @@ import type { WebhookCourier } from '../../courier/webhook/courier.ts'
 import type { Authenticator } from '../../mail/authentication/authenticator.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { Store } from '../../store/open.ts'
-import type { Bell } from './bell.ts'
 import type { EventStream, Readers } from './stream.ts'
 import type { Waiters } from './waiters.ts'
 
@@ -34,10 +33,6 @@ export interface App {
   readonly underWay: Map<string, Promise<unknown>>
   /** Who waits for mail, to be told when it has come. */
   readonly waiters: Waiters
-  /** Rings when events were recorded. */
-  readonly bell: Bell
-  /** Rings when keys were revoked. */
-  readonly revocations: Bell
   /** The events, to be told to whoever reads them as they come. */
   readonly stream: EventStream
   /** Who reads the stream of events. */

@@ -1,3 +1,5 @@
+import type { Store } from '../../store/open.ts'
+
 /** Someone who waits for mail in one inbox. */
 export interface Watch {
   /** Resolves when mail has come since the last call, or after `ms`. */
@@ -5,22 +7,21 @@ export interface Watch {
   end(): void
 }
 
-/** Tells who waits in this process that mail has come, after it was committed. What other processes receive is not told. */
+/** Who waits for mail in this process; told after the commit of what has come. What other processes receive is not told. */
 export interface Waiters {
-  tell(inboxIds: Iterable<string>): void
   /** `signal`, too, makes `next` resolve. */
   watch(inboxId: string, signal: AbortSignal): Watch
   /** How many wait. */
   count(): number
 }
 
-export function createWaiters(): Waiters {
+export function createWaiters(store: Pick<Store, 'onCommit'>): Waiters {
   const bells = new Map<string, Set<() => void>>()
   let count = 0
+  store.onCommit('mail', inboxIds => {
+    for (const id of inboxIds) for (const ring of bells.get(id) ?? []) ring()
+  })
   return {
-    tell(inboxIds) {
-      for (const id of inboxIds) for (const ring of bells.get(id) ?? []) ring()
-    },
     watch(inboxId, signal) {
       let hasRung = false
       let wake: (() => void) | undefined

@@ -35,7 +35,6 @@ export async function deliver(app: Networked, entry: Leased): Promise<void> {
     app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
     return
   }
-  if (ended.inboxId !== undefined) app.waiters.tell([ended.inboxId])
   const { outcome } = ended
   app.log.info(
     {

@@ -1,8 +1,8 @@
-import { nameOf, Problem } from '../../base/problem.ts'
+import { invalidRequest, nameOf, Problem } from '../../base/problem.ts'
 import type { DraftError } from '../../model/draft.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
 import { type Leased, LeaseLost } from '../../queue/queue.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { emptyDraftAttachments, findDraft, updateDraft } from '../../store/drafts.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import type { DraftRow } from '../../store/tables.ts'
@@ -14,7 +14,7 @@ import { loadAttachments, removeFiles } from './attachments.ts'
 import { getDraftRow } from './drafts.ts'
 
 /** What else belongs into the write that makes the message. */
-type Also = (db: Db, result: SendResult) => Promise<void>
+type Also = (db: WriteDb, result: SendResult) => Promise<void>
 
 /** The draft is not what it was when it was read. */
 class DraftChanged extends Error {
@@ -124,8 +124,8 @@ async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Also)
 
 async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
   const [to] = JSON.parse(draft.to) as string[]
-  if (to === undefined) throw missing('to')
-  if (draft.body === null) throw missing('body')
+  if (to === undefined) throw invalidRequest('body/to', 'is required')
+  if (draft.body === null) throw invalidRequest('body/body', 'is required')
   const attachments = await loadAttachments(app, draft.id)
   if (!attachments) throw new DraftChanged()
   const { subject, bodyHtml, threadId, replyTo, includeQuote, autoSubmitted } = draft
@@ -145,11 +145,4 @@ async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
     ...(includeQuote === null ? {} : { includeQuote: includeQuote === 1 }),
     ...(autoSubmitted === null ? {} : { autoSubmitted: autoSubmitted === 1 }),
   }
-}
-
-function missing(name: string): Problem {
-  const message = 'is required'
-  return new Problem('invalid_request', `body/${name} ${message}.`, {
-    details: [{ path: `/${name}`, message }],
-  })
 }

@@ -1,5 +1,5 @@
 import { isId } from '../../base/ids.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { EventRecord } from '../../model/event-record.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findEvent, listEvents as listEventRows } from '../../store/events.ts'
@@ -39,10 +39,7 @@ export async function listEvents(
 ): Promise<EventRecord[]> {
   const db = app.store.read
   if (after !== undefined && !isId(after)) {
-    const message = 'must be the id of an event'
-    throw new Problem('invalid_request', `query/after ${message}.`, {
-      details: [{ path: '/after', message }],
-    })
+    throw invalidRequest('query/after', 'must be the id of an event')
   }
   const inbox = inboxId === undefined ? undefined : await getInboxRow(db, caller, inboxId)
   const scope = { podId: caller.podId, inboxId: inbox?.id ?? caller.inboxId }

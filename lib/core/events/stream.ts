@@ -85,7 +85,7 @@ export function createEventStream(app: App): EventStream {
 
   function wakeUp(): void {
     const timer = setInterval(tick, limits.streamPollMs)
-    const offs = [app.bell.onRing(reading), app.revocations.onRing(checking)]
+    const offs = [app.store.onCommit('event', reading), app.store.onCommit('revocation', checking)]
     fallAsleep = () => {
       clearInterval(timer)
       for (const off of offs) off()

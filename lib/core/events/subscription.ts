@@ -1,5 +1,5 @@
 import { isId } from '../../base/ids.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest } from '../../base/problem.ts'
 import { findLastEventId } from '../../store/events.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import type { App } from '../app/app.ts'
@@ -40,7 +40,7 @@ export async function readSubscription(
 
 async function cursorOf(app: App, { after }: SubscriptionAsked): Promise<string> {
   if (after !== undefined && !isId(after)) {
-    throw new Problem('invalid_request', 'The id of the last event that is known must be the id of an event.')
+    throw invalidRequest('', 'The id of the last event that is known must be the id of an event')
   }
   const last = (await findLastEventId(app.store.read)) ?? ''
   const asked = after?.toLowerCase() ?? last

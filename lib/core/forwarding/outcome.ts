@@ -1,7 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { findCopyBefore, updateDelivery, wasTaken } from '../../store/deliveries.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -11,7 +11,7 @@ import { isHardBounce } from '../outbound/suppressions.ts'
 /** What an attempt to forward means for the inbox, in the write that records it. */
 export async function noteForwardOutcome(
   app: App,
-  db: Db,
+  db: WriteDb,
   delivery: DeliveryRow,
   outcome: Outcome,
 ): Promise<void> {
@@ -27,7 +27,7 @@ export async function noteForwardOutcome(
  */
 export async function noteForwardFailure(
   app: App,
-  db: Db,
+  db: WriteDb,
   delivery: DeliveryRow,
   kind: 'bounce' | 'complaint',
 ): Promise<void> {
@@ -47,7 +47,7 @@ export async function noteForwardFailure(
  * Ends the row of failures; but a host that took the copy before and sent it back later may do so again, so with it the
  * row ends when the copy after this one is taken and this one has not come back.
  */
-async function noteForwarded(db: Db, delivery: DeliveryRow): Promise<void> {
+async function noteForwarded(db: WriteDb, delivery: DeliveryRow): Promise<void> {
   const inbox = await findForwardingInbox(db, delivery)
   if (!inbox || inbox.forwardFailures === 0) return
   const before = await findCopyBefore(db, inbox.id, delivery, limits.forwardLookback)

@@ -5,7 +5,7 @@ import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { composeMessage, formatMessageId } from '../../mail/compose/compose.ts'
 import { findAccount } from '../../store/account.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as confirmations from '../../store/forward-confirmations.ts'
 import { findForwardConfirmation } from '../../store/forward-confirmations.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
@@ -89,7 +89,7 @@ const hiddenLink = '(the link is in the mail alone)'
  */
 export async function writeConfirmationMail(
   app: App,
-  db: Db,
+  db: WriteDb,
   inbox: InboxRow,
   question: ForwardConfirmationRow,
 ): Promise<void> {

@@ -31,7 +31,6 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
   const reception = await prepareReception(app, arrival, app.authenticator)
   try {
     const ids = await app.store.write(db => reception.write(db))
-    app.waiters.tell(arrival.recipients.map(recipient => recipient.inboxId))
     app.log.info(
       {
         sessionId: arrival.sessionId,

@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import { attachmentType, type OutgoingAttachment } from '../../mail/compose/attachment.ts'
 import { withQuote } from '../../mail/compose/quote.ts'
@@ -27,8 +27,7 @@ export function readAddressees(request: SendRequest, sender: string): Addressees
   const replyTo = request.replyTo === undefined ? null : requireAddress(request.replyTo, '/replyTo')
   const all = [...new Set([to, ...cc, ...bcc])]
   if (all.length > limits.sendRecipients) {
-    const message = `A message goes to at most ${limits.sendRecipients} recipients.`
-    throw new Problem('invalid_request', message, { details: [{ path: '', message }] })
+    throw invalidRequest('', `A message goes to at most ${limits.sendRecipients} recipients`)
   }
   const self = all.find(address => baseAddress(address) === sender)
   if (self !== undefined) {
@@ -41,8 +40,7 @@ export function readAddressees(request: SendRequest, sender: string): Addressees
 export function requireAddress(text: string, path: string): string {
   const address = normaliseAddress(text)
   if (address !== undefined) return address
-  const message = `${path} must be a bare email address such as ann@example.com.`
-  throw new Problem('invalid_request', message, { details: [{ path, message }] })
+  throw invalidRequest(`body${path}`, 'must be a bare email address such as ann@example.com')
 }
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
@@ -52,9 +50,7 @@ export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingA
   const attachments = uploads.map(({ filename, contentType, content }, index) => {
     const compact = content.replace(/\s+/g, '')
     if (!base64.test(compact) || compact.length % 4 === 1) {
-      const path = `/attachments/${index}/content`
-      const message = `${path} must be base64.`
-      throw new Problem('invalid_request', message, { details: [{ path, message }] })
+      throw invalidRequest(`body/attachments/${index}/content`, 'must be base64')
     }
     return {
       filename,

@@ -1,7 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Redelivery, WebhookDelivery } from '../../model/webhook.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findEvent } from '../../store/events.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import {
@@ -52,7 +52,6 @@ export async function redeliverEvent(app: App, caller: Caller, id: string): Prom
     return putAgain(app, db, event.id, event.inboxId)
   })
   if (deliveryId === undefined) throw new Problem('no_webhook_url')
-  app.queue.tell('webhook')
   return { ok: true, deliveryId }
 }
 
@@ -78,14 +77,13 @@ export async function redeliverFailed(
     }
     return count
   })
-  app.queue.tell('webhook')
   return { count: put, last }
 }
 
 /** Gives the id of the new delivery, or undefined when there is no webhook to tell it to. */
 async function putAgain(
   app: App,
-  db: Db,
+  db: WriteDb,
   eventId: string,
   inboxId: string | null,
 ): Promise<string | undefined> {
