@@ -30,7 +30,7 @@ export interface Download {
 }
 
 /** Which keys may call: `anyone` needs none (a key that is given all the same is passed on). */
-export type OperationAccess = Access | 'anyone'
+type OperationAccess = Access | 'anyone'
 
 interface Declaration<Query extends TObject, Body extends TObject> {
   /** camelCase, unique; the name in OpenAPI and in clients. */

@@ -8,7 +8,7 @@ import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
 
 /** What is done by way of the queue. */
-export const kinds = ['delivery', 'draft', 'webhook'] as const
+const kinds = ['delivery', 'draft', 'webhook'] as const
 export type Kind = (typeof kinds)[number]
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */

@@ -6,10 +6,6 @@ export async function insertQueueEntries(db: Db, rows: readonly QueueEntryRow[])
   for (const row of rows) await insertRow(db, 'queueEntry', row)
 }
 
-export async function findQueueEntryBySubject(db: Db, subjectId: string): Promise<QueueEntryRow | undefined> {
-  return db.selectFrom('queueEntry').selectAll().where('subjectId', '=', subjectId).executeTakeFirst()
-}
-
 /** What a claim looks for. */
 export interface Wanted {
   readonly kind: string

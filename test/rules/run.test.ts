@@ -58,7 +58,7 @@ t.test('a name that no test has is told, with those like it', async t => {
   t.match(said('core/polcy'), /^No test is called "core\/polcy"; like it are .*core\/policy/)
   t.match(said('sear'), /like it are .*store\/search/, 'a part of a word')
   t.match(said('core/policy/rules'), /like it are .*core\/policy/, 'a file without a test')
-  t.match(said('zzz'), 'No test is called "zzz"; there are api, config, core, http, mail, store')
+  t.match(said('zzz'), 'No test is called "zzz"; there are api, cli, config, core, http, mail, store')
   t.match(said('store', 'stoer'), /"stoer"; like it are store/, 'beside one that is known')
   const { code, stderr } = await runProgram(process.execPath, ['test/run.ts', 'core/polcy'], undefined, {
     cwd: root,

@@ -54,7 +54,7 @@ export async function deliver(app: Networked, entry: Leased): Promise<void> {
   )
 }
 
-export async function attempt(
+async function attempt(
   app: Networked,
   entry: Leased,
   delivery: DeliveryRow,

@@ -61,10 +61,7 @@ async function findOpenQuestion(
 }
 
 /** The inbox, while it still waits for the answer to this question and to no newer one. */
-export async function findAskingInbox(
-  db: Db,
-  question: ForwardConfirmationRow,
-): Promise<InboxRow | undefined> {
+async function findAskingInbox(db: Db, question: ForwardConfirmationRow): Promise<InboxRow | undefined> {
   const inbox = await findInbox(db, question.inboxId)
   if (inbox?.forwardTo !== question.address || inbox.forwardStatus !== 'pending') return undefined
   const newest = await confirmations.findLastForwardConfirmationId(db, question.inboxId)

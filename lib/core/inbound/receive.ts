@@ -122,7 +122,7 @@ async function authenticate(
 }
 
 /** @throws Reply for a header that is too large (RFC 5321 §4.5.3.1.9 allows a limit) or that has gone in circles */
-export async function requireSoundHeader(content: Content): Promise<Header> {
+async function requireSoundHeader(content: Content): Promise<Header> {
   const start = await readStart(content, limits.headerBytes)
   const fault = findHeaderFault(start)
   if (fault) throw new Reply(552, '5.3.4', `The message header is too large: ${fault}`)
