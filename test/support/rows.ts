@@ -3,6 +3,7 @@ import { insertAccount } from '../../lib/store/account.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
 import { insertInbox } from '../../lib/store/inboxes.ts'
 import { insertMessage } from '../../lib/store/messages.ts'
+import type { Store } from '../../lib/store/open.ts'
 import { insertPod } from '../../lib/store/pods.ts'
 import type { InboxRow, MessageRow, PodRow, QueueEntryRow, ThreadRow } from '../../lib/store/tables.ts'
 import { insertThread } from '../../lib/store/threads.ts'
@@ -126,6 +127,9 @@ export async function insertMessageRow(
 }
 
 /** What the queue has for the delivery, draft or call `subjectId`. */
-export async function findQueueEntryBySubject(db: Db, subjectId: string): Promise<QueueEntryRow | undefined> {
+export async function findQueueEntryBySubject(
+  db: Store['read'],
+  subjectId: string,
+): Promise<QueueEntryRow | undefined> {
   return db.selectFrom('queueEntry').selectAll().where('subjectId', '=', subjectId).executeTakeFirst()
 }

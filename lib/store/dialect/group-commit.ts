@@ -1,6 +1,9 @@
 import type { Db } from './dialect.ts'
 
-/** How many writes share one transaction at the most: bounds how long the event loop is held. */
+/**
+ * How many writes share one transaction at the most. A transaction takes the event loop until its commit, so this bounds
+ * how many writes the rest waits for; how long that is depends on what they write.
+ */
 const writesPerTransaction = 64
 
 /** What a group commit works on. */
