@@ -1,5 +1,5 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { root } from './source-tree.ts'
 
@@ -50,4 +50,37 @@ t.test('what HACKING names in backticks is there', async t => {
     )
   }
   t.ok(count > 60, `${count} were looked for`)
+})
+
+t.test('each decision is a page with its figures, and the index has it', async t => {
+  const folder = join(root, 'docs/decisions')
+  const index = readFileSync(join(folder, 'README.md'), 'utf8')
+  const pages = readdirSync(folder).filter(name => name !== 'README.md')
+  t.ok(pages.length >= 9)
+  for (const page of pages) {
+    const lines = readFileSync(join(folder, page), 'utf8').split('\n')
+    t.same(
+      lines.filter(line => line.startsWith('## ')),
+      ['## Context', '## Decision', '## Figures', '## What would change our mind'],
+      page,
+    )
+    t.ok(lines.length <= 50, `${page} is half a page`)
+    t.ok(index.includes(`[${lines[0]!.slice(2)}](${page})`), `the index has ${page}`)
+  }
+})
+
+t.test('the links between the documents lead somewhere', async t => {
+  for (const path of globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root })) {
+    for (const [, to] of readFileSync(join(root, path), 'utf8').matchAll(/\]\(([^)#:]+)\)/g)) {
+      t.ok(existsSync(join(root, dirname(path), to!)), `${path}: ${to}`)
+    }
+  }
+})
+
+t.test('what the decisions name of lib is there', async t => {
+  for (const path of globSync(['docs/**/*.md', 'CONTRIBUTING.md'], { cwd: root })) {
+    for (const [, named] of readFileSync(join(root, path), 'utf8').matchAll(/`((?:lib|test)\/[\w./-]+)`/g)) {
+      t.ok(existsSync(join(root, named!)), `${path}: ${named}`)
+    }
+  }
 })
