@@ -26,9 +26,8 @@ export interface Work {
 export type Leased = QueueEntryRow
 
 /**
- * Knows when things are to be done, and never what. All changes run in the caller's write, so that they are one with
- * what they belong to; the functions that end a lease give false when it is another's by now, and the caller's write
- * must then not happen (throw `LeaseLost`).
+ * Knows when things are to be done, and never what. All changes run in the caller's write. A function that ends a lease
+ * gives false when another process holds it by now: then the caller's write must not happen (throw `LeaseLost`).
  */
 export interface Queue {
   put(db: Db, work: readonly Work[]): Promise<void>

@@ -78,11 +78,10 @@ export async function expireForwardConfirmations(app: App): Promise<number> {
 const hiddenLink = '(the link is in the mail alone)'
 
 /**
- * Puts the mail that asks for consent into the queue, in the write of the question. It is a message of the inbox that
- * is to be forwarded, of the id of the question; its bytes are made when it is carried.
- *
- * What comes back, or answers by itself, may quote the link, and must reach nobody here: the reverse-path is null, and
- * the name in From is reserved, so no inbox has it.
+ * Puts the mail that asks for consent into the queue, in the write of the question. The mail is a message of the inbox that
+ * is to be forwarded, with the id of the question; its bytes are made when it is carried. A bounce or an automatic answer
+ * may quote the link, and must reach nobody here. So the reverse-path is null, and the name in From is reserved: no inbox
+ * has it.
  */
 export async function writeConfirmationMail(
   app: App,

@@ -16,7 +16,7 @@ import { readReturned } from './returned.ts'
 import { judge } from './verdict.ts'
 import { writeReception } from './write.ts'
 
-/** Known for what it is by where it came to, whatever its header says. */
+/** A notification is known by the address that it came to, whatever its header says. */
 const notification = { category: 'bounce', autoReplyable: false, reason: 'returned' } as const
 
 /** What SPF, DKIM and DMARC say of mail from one of our own inboxes, which no network has touched. */
@@ -74,7 +74,7 @@ export async function prepareReception(
   // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
   const isTold = returned.isNotification || returned.complaints.length > 0
   if (!isTold) await rejectRefused(app, admission)
-  // Dropped, and nothing of it is kept but that it was, and what it told.
+  // Dropped: what is kept is that it came, and what it told.
   if (admission.admitted.length === 0) {
     return {
       rawId,

@@ -1,9 +1,6 @@
 import type { Db } from './dialect.ts'
 
-/**
- * How many writes share one transaction at the most. A transaction takes the event loop until its commit, so this bounds
- * how many writes the rest waits for; how long that is depends on what they write.
- */
+/** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
 
 /** What a group commit works on. */
