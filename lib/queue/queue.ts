@@ -149,11 +149,11 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
         const freed = [...ofKind].filter(destination => room(destination) > 0)
         // Looked up on the reader first: a queue with nothing due costs no write.
         if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
-        // A lease that the power takes is one that nobody holds any more.
+        // No fsync: a lease that is lost with the power is one that nobody holds any more.
         const look = await store.writeUnsynced(db => lookOnce(db, wanted, freed, room, now))
         for (const destination of look.emptied) ofKind.delete(destination)
         for (const destination of look.filled) ofKind.add(destination)
-        // Nothing but what had to be parked: there may be more behind it.
+        // All that was found had to be parked; more may be due behind it.
         if (look.leased.length > 0 || look.filled.size === 0) return look.leased
       }
     },
