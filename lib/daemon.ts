@@ -175,7 +175,7 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   return opened
 }
 
-/** Looks through the files of former processes beside the work; gives the function that ends it. */
+/** Begins to remove the files without a row that former processes left, beside the work. Gives the function that ends it. */
 function startCleaning(app: App, ids: readonly string[]): () => Promise<void> {
   const abort = new AbortController()
   const cleaning = removeStrayFiles(app, ids, abort.signal).catch(error =>

@@ -1,9 +1,9 @@
 import { limits } from './limits.ts'
 
 /**
- * What an API client can be refused with: each code with its one status and the text said when the place that
- * refuses has nothing more exact to say. Operations list the codes that they can give (lib/api/operation.ts).
- * A third element is the code that clients get, where the specification gives one code two statuses.
+ * The codes with which an API client can be refused. Each has one status, and a text for where the place that refuses has
+ * nothing more exact to say. Operations list the codes that they can give (lib/api/operation.ts). A third element is the
+ * code that clients get: the specification gives some codes two statuses.
  */
 export const problems = {
   invalid_request: [400, 'The request is not well-formed.'],

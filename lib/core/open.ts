@@ -59,7 +59,8 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       guard: webhookGuard,
       allowHttp: webhook.allow_http,
       timeoutMs: durationMs(webhook.timeout),
-      // Which of them may be called at once is decided before: a call that waits for a connection uses up its time.
+      // The turns of webhooks decide before how many calls are under way: a call that waits for a connection uses up its
+      // time.
       maxConnections: webhook.concurrency,
       maxConnectionsPerOrigin: webhook.concurrency,
     }),

@@ -22,7 +22,7 @@ export function operationBody(one: Operation & { readonly body: TObject }): Midd
 }
 
 /** Reads a JSON body of at most `bytes`. @throws Problem `payload_too_large`, `invalid_request`, `unsupported_media_type` */
-export function jsonBody(bytes: number): Middleware {
+function jsonBody(bytes: number): Middleware {
   const parse = bodyParser({
     enableTypes: ['json'],
     jsonLimit: bytes,

@@ -9,7 +9,7 @@ import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
 
 /** What is done by way of the queue. */
-export const kinds = ['delivery', 'draft', 'webhook'] as const
+const kinds = ['delivery', 'draft', 'webhook'] as const
 export type Kind = (typeof kinds)[number]
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
@@ -27,9 +27,8 @@ export interface Work {
 export type Leased = QueueEntryRow
 
 /**
- * Knows when things are to be done, and never what. All changes run in the caller's write, so that they are one with
- * what they belong to; the functions that end a lease give false when it is another's by now, and the caller's write
- * must then not happen (throw `LeaseLost`).
+ * Knows when things are to be done, and never what. All changes run in the caller's write. A function that ends a lease
+ * gives false when another process holds it by now: then the caller's write must not happen (throw `LeaseLost`).
  */
 export interface Queue {
   put(db: WriteDb, work: readonly Work[]): Promise<void>
@@ -149,11 +148,11 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
         const freed = [...ofKind].filter(destination => room(destination) > 0)
         // Looked up on the reader first: a queue with nothing due costs no write.
         if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
-        // A lease that the power takes is one that nobody holds any more.
+        // No fsync: a lease that is lost with the power is one that nobody holds any more.
         const look = await store.writeUnsynced(db => lookOnce(db, wanted, freed, room, now))
         for (const destination of look.emptied) ofKind.delete(destination)
         for (const destination of look.filled) ofKind.add(destination)
-        // Nothing but what had to be parked: there may be more behind it.
+        // All that was found had to be parked; more may be due behind it.
         if (look.leased.length > 0 || look.filled.size === 0) return look.leased
       }
     },

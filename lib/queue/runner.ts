@@ -74,7 +74,7 @@ export function createRunner(parts: RunnerParts): Runner {
     underWay.add(work)
   }
 
-  /** The door of this flow: what is thrown here is a bug, logged once, and like all doubt it means later. */
+  /** The door of this flow. An error that comes here is a bug: it is logged once, and the entry is tried again later. */
   async function performGuarded(entry: Leased): Promise<void> {
     const names = { kind, subjectId: entry.subjectId }
     try {

@@ -7,10 +7,6 @@ export async function insertQueueEntries(db: WriteDb, rows: readonly QueueEntryR
   for (const row of rows) await insertRow(db, 'queueEntry', row)
 }
 
-export async function findQueueEntryBySubject(db: Db, subjectId: string): Promise<QueueEntryRow | undefined> {
-  return db.selectFrom('queueEntry').selectAll().where('subjectId', '=', subjectId).executeTakeFirst()
-}
-
 /** What a claim looks for. */
 export interface Wanted {
   readonly kind: string

@@ -3,8 +3,9 @@ import { insertAccount } from '../../lib/store/account.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import { insertInbox } from '../../lib/store/inboxes.ts'
 import { insertMessage } from '../../lib/store/messages.ts'
+import type { Store } from '../../lib/store/open.ts'
 import { insertPod } from '../../lib/store/pods.ts'
-import type { InboxRow, MessageRow, PodRow, ThreadRow } from '../../lib/store/tables.ts'
+import type { InboxRow, MessageRow, PodRow, QueueEntryRow, ThreadRow } from '../../lib/store/tables.ts'
 import { insertThread } from '../../lib/store/threads.ts'
 
 const at = '2026-01-02T03:04:05.678Z'
@@ -123,4 +124,12 @@ export async function insertMessageRow(
   }
   await insertMessage(db, message)
   return message
+}
+
+/** What the queue has for the delivery, draft or call `subjectId`. */
+export async function findQueueEntryBySubject(
+  db: Store['read'],
+  subjectId: string,
+): Promise<QueueEntryRow | undefined> {
+  return db.selectFrom('queueEntry').selectAll().where('subjectId', '=', subjectId).executeTakeFirst()
 }

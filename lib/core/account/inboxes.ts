@@ -202,7 +202,7 @@ const randomLength = 8
 let reserved: ReadonlySet<string> | undefined
 
 /** The local part of a new inbox, lower-case. @throws Problem `invalid_mailbox_name` */
-export function requireMailboxName(text: string): string {
+function requireMailboxName(text: string): string {
   const name = text.toLowerCase()
   const isFitting = name.length >= limits.mailboxNameMin && name.length <= limits.mailboxNameMax
   if (!isFitting || !form.test(name) || name.includes('..')) throw new Problem('invalid_mailbox_name')
@@ -210,7 +210,7 @@ export function requireMailboxName(text: string): string {
 }
 
 /** Whether the name is one of config/reserved-names.txt, which no inbox gets. */
-export function isReservedName(name: string): boolean {
+function isReservedName(name: string): boolean {
   reserved ??= readReservedNames()
   return reserved.has(name)
 }
@@ -221,6 +221,6 @@ function readReservedNames(): ReadonlySet<string> {
 }
 
 /** Eight characters of a-z0-9, without bias. */
-export function randomMailboxName(): string {
+function randomMailboxName(): string {
   return randomBase36(randomLength)
 }

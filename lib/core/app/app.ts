@@ -13,7 +13,10 @@ import type { Store } from '../../store/open.ts'
 import type { EventStream, Readers } from './stream.ts'
 import type { Waiters } from './waiters.ts'
 
-/** All that core works with. It is built once (lib/daemon.ts, lib/cli/open.ts); nothing in core has a state of its own. */
+/**
+ * All that core works with, built once (lib/daemon.ts, lib/cli/open.ts). What decides is in the store. What core remembers
+ * beside it (waiters, streams, who holds a key, the turns of webhooks) is bounded and may be lost: another process does without.
+ */
 export interface App {
   readonly config: Config
   /** Where clients reach the API; the URLs in answers begin with it. */

@@ -128,7 +128,10 @@ export async function verifyDomain(app: App, caller: Caller, id: string): Promis
   return present(app, (await runDomainCheck(app, known, true)).row)
 }
 
-/** The same for the operator, who is also told what DNS gave no answer for; its status is that of an earlier check. */
+/**
+ * The same for the operator, who is also told which records DNS gave no answer for. These keep the status of an earlier
+ * check.
+ */
 export async function checkDomainByName(
   app: App,
   nameOrId: string,

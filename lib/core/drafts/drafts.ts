@@ -140,7 +140,7 @@ export async function deleteDraft(app: App, caller: Caller, id: string): Promise
   await removeFiles(app, gone)
 }
 
-/** Deletes some drafts of an inbox that was deleted; gives how many, and what of them is to be removed after the commit. */
+/** Deletes some drafts of a deleted inbox. Gives how many, and which files are to be removed after the commit. */
 export async function deleteSomeDrafts(
   app: App,
   db: WriteDb,
@@ -192,7 +192,7 @@ async function schedule(app: App, db: WriteDb, row: DraftRow): Promise<void> {
   await app.queue.put(db, [{ ...work, dueAt: row.sendAt, expiresAt }])
 }
 
-/** What the request says, in the form of the row; what it does not say is not there. */
+/** The fields that a request gives, in the form of the row; a field that it does not give is absent. */
 async function readFields(
   app: App,
   caller: Caller,

@@ -16,7 +16,7 @@ import { getDraftRow } from './drafts.ts'
 /** What else belongs into the write that makes the message. */
 type Also = (db: WriteDb, result: SendResult) => Promise<void>
 
-/** The draft is not what it was when it was read. */
+/** The draft was changed after it was read. */
 class DraftChanged extends Error {
   override readonly name = 'DraftChanged'
 }
@@ -39,8 +39,8 @@ export async function sendDraft(
 }
 
 /**
- * Sends a draft whose time has come and ends the queue entry, in one write. A draft that is refused stays, open, with
- * what it was refused with; what is a fault of ours is tried again by the schedule of the queue.
+ * Sends a draft whose time has come and ends the queue entry, in one write. A refused draft stays, open, with its refusal.
+ * A fault of ours is tried again by the schedule of the queue.
  */
 export async function sendScheduledDraft(app: App, entry: Leased): Promise<void> {
   const draft = await findDraft(app.store.read, entry.subjectId)
@@ -50,7 +50,7 @@ export async function sendScheduledDraft(app: App, entry: Leased): Promise<void>
       await app.store.write(db => app.queue.done(db, entry))
       return
     }
-    // It was let in when it was scheduled; what it may say is judged now, for its pod.
+    // Who scheduled it had the right to. What the pod may send is judged now.
     const caller: Caller = { keyId: null, podId: inbox.podId, inboxId: null }
     const refusal = await sendOrRefuse(app, caller, draft, entry)
     if (refusal) await noteRefusal(app, draft.id, entry, refusal)

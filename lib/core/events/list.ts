@@ -27,8 +27,8 @@ export async function getEventRow(db: Db, caller: Caller, id: string): Promise<E
 }
 
 /**
- * What happened within the caller's scope, in order of id, which is that of the writes. Whoever asks again `after` the
- * last of them misses none.
+ * The events within the caller's scope, in the order of their ids, which is the order of the writes. A client that asks
+ * again `after` the last one misses none.
  * @throws Problem `not_found` for an inbox that the caller does not reach; `invalid_request`
  */
 export async function listEvents(

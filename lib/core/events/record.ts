@@ -17,8 +17,8 @@ export interface EventSubject {
 }
 
 /**
- * Writes an event as part of the write of what it tells, and what is to be done for its webhook. The order of ids is
- * that of the writes, whatever clocks say: who has read up to one id has missed nothing before it.
+ * Writes an event, and the work for its webhook, in the write of what happened. The order of ids is the order of the
+ * writes, whatever the clocks say: who has read up to one id has missed nothing before it.
  * @returns the webhook that will be told, if there is one
  */
 export async function recordEvent(

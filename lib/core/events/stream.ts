@@ -142,8 +142,8 @@ export function createEventStream(app: App): EventStream {
 }
 
 /**
- * Lets whoever calls it go on one after the other, one in each turn of the event loop: SQLite answers at once, so that a
- * reader of the table would never let go of it, and many together would leave little to others.
+ * Gives its callers their turns, one in each turn of the event loop. SQLite answers at once, so a reader of the table would
+ * never let go of the loop, and many readers would leave little of it to others.
  */
 function takeTurns(): () => Promise<void> {
   let last: Promise<void> = Promise.resolve()

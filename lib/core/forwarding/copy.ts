@@ -73,7 +73,7 @@ async function writeCopy(app: App, db: WriteDb, inbox: InboxRow, message: Messag
   await putDeliveries(app, db, [copy], now)
 }
 
-/** Of this delivery alone, so that what comes back tells which it is about. */
+/** A reverse-path of this delivery alone: a bounce that comes to it tells which copy it is about. */
 async function reversePath(db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
   const { signingSecret } = await getAccountRow(db)
   return rewriteSender({

@@ -20,9 +20,9 @@ export async function noteForwardOutcome(
 }
 
 /**
- * A copy came back for good, or its reader complained of it: after so many in a row, or after one complaint, forwarding
- * stops until forwardTo is set again. What speaks of an address that is not set any more counts for nothing, nor does
- * what comes back twice. A bounce is for us alone; the sender of the original did not write to that address.
+ * A copy came back for good, or its reader complained of it. After `limits.forwardFailures` in a row, or one complaint,
+ * forwarding stops until forwardTo is set again. Nothing counts of an address that is not set any more, and nothing counts
+ * twice. The sender of the original is not told: they did not write to that address.
  * @param delivery as it is before it is marked failed; a bounce of one that was taken marks it here
  */
 export async function noteForwardFailure(
@@ -44,8 +44,8 @@ export async function noteForwardFailure(
 }
 
 /**
- * Ends the row of failures; but a host that took the copy before and sent it back later may do so again, so with it the
- * row ends when the copy after this one is taken and this one has not come back.
+ * A copy that was taken ends the row of failures, unless its host took the copy before it and sent that one back later.
+ * Then this one may come back too, and the row ends only with the next copy.
  */
 async function noteForwarded(db: WriteDb, delivery: DeliveryRow): Promise<void> {
   const inbox = await findForwardingInbox(db, delivery)

@@ -42,7 +42,7 @@ async function recordBounce(
     nextAttemptAt: null,
     updatedAt: app.clock.now().toISOString(),
   })
-  // It may come before we have noted that the message was taken; or we did not hear that it was, and would try again.
+  // The bounce may overtake our own note that the message was taken. Or we never heard that it was, and would try again.
   await app.queue.drop(db, current.id)
   if (current.purpose === 'forward') return
   if (isAboutRecipient) await suppressBounced(app, db, current, outcome)

@@ -110,7 +110,7 @@ async function writeMessage(
   }
   await insertMessage(db, row)
   await addMessageToThread(db, thread, { createdAt, isRead: false })
-  // Who wrote is no stranger; what says itself that it is forged was not written by whom it names.
+  // A sender is an acquaintance from now on; but a message that may be forged proves nothing about who it names.
   const from = judged.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
   if (from !== undefined) await putContacts(db, inbox.id, [from], createdAt)
   const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: thread.id, messageId: id }

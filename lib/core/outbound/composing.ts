@@ -163,9 +163,9 @@ export async function putDeliveries(
 }
 
 /**
- * A reverse-path for one delivery of mail from this address: what comes back to it speaks of that delivery, and nobody
- * else can have known it.
+ * A reverse-path for one delivery of mail from this address. A bounce to it speaks of that delivery, and nobody else can
+ * know it.
  */
-export function newReversePath(address: string): string {
+function newReversePath(address: string): string {
   return formatVerp(randomBase36(verpTokenLength), domainOf(address))
 }

@@ -61,7 +61,7 @@ export async function takeSendPlaces(
  * that is answered.
  * @throws Problem `cold_outreach_limit`
  */
-export async function takeColdPlaces(
+async function takeColdPlaces(
   app: App,
   db: WriteDb,
   inbox: InboxRow,

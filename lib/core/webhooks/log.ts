@@ -43,7 +43,7 @@ export async function listEventDeliveries(app: App, caller: Caller, id: string):
 }
 
 /**
- * Tells an event again, to the webhook that there is now, from the first attempt on; what is not over of it is ended.
+ * Tells an event again, to the present webhook, from the first attempt on. A telling that is under way ends.
  * @throws Problem `not_found`, `no_webhook_url`
  */
 export async function redeliverEvent(app: App, caller: Caller, id: string): Promise<Redelivery> {
@@ -92,7 +92,7 @@ async function putAgain(
   const before = await listWebhookDeliveries(db, eventId)
   const updatedAt = app.clock.now().toISOString()
   for (const row of before.filter(one => one.state === 'queued' || one.state === 'deferred')) {
-    // Whoever calls it just now has lost its lease: the new delivery tells what becomes of it.
+    // A call that is under way loses its lease by this: the new delivery tells what becomes of the event.
     await app.queue.drop(db, row.id)
     const error = 'asked for again'
     await updateWebhookDelivery(db, row.id, {

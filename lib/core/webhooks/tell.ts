@@ -111,7 +111,10 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     return end(entry, async () => {}, 0)
   }
 
-  /** Ends the lease and writes what belongs to it; `waitMs`: when it is due again, if it is. */
+  /**
+   * Ends the lease and writes what belongs to it.
+   * @param waitMs after which the entry is due again; undefined: it is over
+   */
   async function end(
     entry: Leased,
     write: (db: WriteDb, nextAttemptAt: string | null) => Promise<void>,

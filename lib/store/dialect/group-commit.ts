@@ -1,7 +1,7 @@
 import type { WriteDb } from './dialect.ts'
 import { addNotices, gatherNotices, type Notices } from './notices.ts'
 
-/** How many writes share one transaction at the most: bounds how long the event loop is held. */
+/** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
 
 /** What a group commit works on. */

@@ -30,7 +30,10 @@ export interface SqliteFollower extends SqliteReader {
 const busyTimeoutMs = 5_000
 /** Pages of the log after which SQLite moves them into the file, on the event loop: seldom enough, and 16 MB at most. */
 const checkpointPages = 4000
-/** Compiled statements kept for each connection; the product has fewer different ones than this. */
+/**
+ * Compiled statements kept for each connection; the first one that was kept makes room for a new one. Most of the product's
+ * are always the same text, but filters and lists of values make many texts of one.
+ */
 const statementsKept = 500
 
 /**
