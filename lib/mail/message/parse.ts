@@ -3,7 +3,7 @@ import type { AttachmentStream, MailParser } from 'mailparser'
 import { chunksOf } from '../../base/chunks.ts'
 import { limits } from '../../base/limits.ts'
 import { type MessageFields, readFields } from '../header/fields.ts'
-import { repairHeader } from '../header/repair.ts'
+import { readHeader } from '../header/header.ts'
 import { singleLine } from '../header/text.ts'
 import { collectReportPart, isReportType, type ReportPart } from '../report/part.ts'
 import { type BodyPart, bodyText } from '../text/body-text.ts'
@@ -61,7 +61,7 @@ export async function parseMessage(raw: Buffer | Readable): Promise<ParsedMessag
   })
   const timer = setTimeout(() => reading.stop('it took too long'), limits.parseMs)
   const { problem, parser, start } = await reading.done.finally(() => clearTimeout(timer))
-  const fields = readFields(parser.headers ? parser : await readHeaderAlone(start))
+  const fields = readFields(readHeader(start))
   const tree = parser.tree || { contentType: false, children: [] }
   // The parser shows message/delivery-status as text, unless it is called an attachment.
   const reportParts = [...shownReports(tree), ...reports.map(report => report.end())]
@@ -80,13 +80,6 @@ function shownReports({ contentType, textContent, children }: BodyPart): ReportP
       ? [{ contentType: contentType.toLowerCase(), content: textContent.slice(0, limits.reportPartBytes) }]
       : []
   return [...own, ...children.flatMap(shownReports)]
-}
-
-/** Of a message whose header is too large for the parser: as many of its fields as are not. */
-async function readHeaderAlone(start: Buffer): Promise<MailParser> {
-  const end = start.subarray(0, limits.headerBytes).lastIndexOf('\n') + 1
-  const reading = await read(Buffer.concat([start.subarray(0, end), Buffer.from('\r\n')]), () => {})
-  return (await reading.done).parser
 }
 
 /**
@@ -207,11 +200,11 @@ async function* slices(raw: Buffer | Readable, start: Buffer[]): AsyncGenerator<
       held = held.length === 0 ? slice : Buffer.concat([held, slice])
       if (held.length < limits.headerBytes) continue
       start.push(held)
-      yield repairHeader(held)
+      yield held
       held = undefined
     }
   }
   if (held === undefined || held.length === 0) return
   start.push(held)
-  yield repairHeader(held)
+  yield held
 }

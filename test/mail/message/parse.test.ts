@@ -53,6 +53,7 @@ t.test('a plain message', async t => {
       rfcMessageId: '<1@example.com>',
       inReplyTo: ['<0@example.com>'],
       references: ['<a@example.com>', '<0@example.com>'],
+      author: { mailbox: { address: 'Ann@example.com', name: 'Ann Ä' } },
       from: { address: 'Ann@example.com', name: 'Ann Ä' },
       sender: { address: 'bot@example.com', name: '' },
       to: [
