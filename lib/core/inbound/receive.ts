@@ -64,13 +64,22 @@ export async function prepareReception(
   const classified = classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject })
   const isBounce = classified.category === 'bounce'
   const returned = await readReturned(app, arrival.recipients, { header, parsed, isBounce })
-  const judged = judge(returned.isNotification ? notification : classified, authentication)
+  const { author } = parsed
+  const judged = returned.isNotification
+    ? judge(notification, authentication, undefined)
+    : judge(classified, authentication, author)
   if (parsed.problems.length > 0) {
     app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
   }
+  if ('fault' in author) {
+    app.log.info(
+      { sessionId: arrival.sessionId, fault: author.fault },
+      'it is not sure who wrote the message',
+    )
+  }
   const rawId = arrival.rawId ?? app.ids.next()
   const recipients = arrival.recipients.filter(recipient => !returned.consumed.has(recipient))
-  const admission = await admit(app, recipients, { from, mailFrom: arrival.mailFrom, isAligned })
+  const admission = await admit(app, recipients, { author, from, mailFrom: arrival.mailFrom, isAligned })
   // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
   const isTold = returned.isNotification || returned.complaints.length > 0
   if (!isTold) await rejectRefused(app, admission)
