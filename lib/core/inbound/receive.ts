@@ -1,9 +1,9 @@
 import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
-import { type Content, openContent, readStart, sizeOf } from '../../blob/content.ts'
+import { type Content, openContent, readContent, readStart, sizeOf } from '../../blob/content.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../../mail/header/header.ts'
 import { classify } from '../../mail/message/automatic.ts'
-import { parseMessage } from '../../mail/message/parse.ts'
+import { readMessage } from '../../mail/message/read.ts'
 import type { Authentication } from '../../model/message.ts'
 import type { App, Networked } from '../app/app.ts'
 import { extractionColumn } from '../mailbox/extraction.ts'
@@ -57,9 +57,7 @@ export async function prepareReception(
 ): Promise<Reception> {
   const header = await requireSoundHeader(arrival.content)
   const { authentication, isAligned } = await authenticate(app, arrival, authenticator)
-  const parsed = await parseMessage(
-    arrival.content.kind === 'memory' ? arrival.content.bytes : openContent(arrival.content),
-  )
+  const parsed = readMessage(await readContent(arrival.content))
   const from = parsed.from?.address ?? null
   const classified = classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject })
   const isBounce = classified.category === 'bounce'

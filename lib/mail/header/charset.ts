@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer'
+import { decodeUtf7 } from './utf-7.ts'
 
 /** Names that mail uses and the Encoding Standard, whose labels TextDecoder knows, does not list. */
 const aliases: Readonly<Record<string, string>> = {
@@ -19,8 +20,6 @@ const aliases: Readonly<Record<string, string>> = {
   'mac-roman': 'macintosh',
   'shift-jisx0213': 'shift_jis',
   tis620: 'windows-874',
-  utf7: 'us-ascii',
-  'utf-7': 'us-ascii',
   utf8mb4: 'utf-8',
 }
 
@@ -41,6 +40,7 @@ export function decodeText(
   charset: string,
   guess: (bytes: Buffer) => string = () => 'windows-1252',
 ): string {
+  if (/^["'\s]*(?:unicode-1-1-)?utf-?7["'\s]*$/i.test(charset.slice(0, 40))) return decodeUtf7(bytes)
   const decoder = decoderOf(charset)
   const encoding = decoder?.encoding ?? ''
   // In these, bytes of ASCII are other characters.

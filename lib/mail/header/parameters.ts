@@ -98,7 +98,9 @@ function joined(segments: readonly Segment[]): string {
   const bytes = segments
     .toSorted((one, other) => one.index - other.index)
     .map(({ isEncoded, text }, position) => {
-      if (!isEncoded) return Buffer.from(text, /[^\x00-\xff]/.test(text) ? 'utf8' : 'latin1')
+      // Some programs encode all segments and mark the first alone.
+      if (!isEncoded && charset === '')
+        return Buffer.from(text, /[^\x00-\xff]/.test(text) ? 'utf8' : 'latin1')
       const [, named, rest] = (position === 0 && /^([^']{0,60})'[^']{0,60}'(.*)$/s.exec(text)) || []
       charset = named ?? charset
       return percentDecoded(rest ?? text)
