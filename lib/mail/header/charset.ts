@@ -32,14 +32,10 @@ const windows1252 = new TextDecoder('windows-1252')
 
 /**
  * The text of bytes that are said to be of this charset (empty: none said). What the bytes can't be is not believed: text
- * that is UTF-8 and called ASCII or Latin-1 is UTF-8, and what is called UTF-8 and is not is windows-1252, or what
- * `guess` says of it.
+ * that is UTF-8 and called ASCII or Latin-1 is UTF-8, and what is called UTF-8 and is not is windows-1252, as is what is
+ * called nothing.
  */
-export function decodeText(
-  bytes: Buffer,
-  charset: string,
-  guess: (bytes: Buffer) => string = () => 'windows-1252',
-): string {
+export function decodeText(bytes: Buffer, charset: string): string {
   if (/^["'\s]*(?:unicode-1-1-)?utf-?7["'\s]*$/i.test(charset.slice(0, 40))) return decodeUtf7(bytes)
   const decoder = decoderOf(charset)
   const encoding = decoder?.encoding ?? ''
@@ -53,9 +49,7 @@ export function decodeText(
     const text = utf8.decode(bytes)
     if (isMostlyRight(text)) return text
   }
-  // Latin-1 is what programs say that know of nothing else, but then they say it in so many words.
-  if (encoding === 'windows-1252' && !/ascii|x3\.4/i.test(charset)) return windows1252.decode(bytes)
-  return (decoderOf(guess(bytes)) ?? windows1252).decode(bytes)
+  return windows1252.decode(bytes)
 }
 
 /** Windows-1252 in the place of the Latin-1 as which bytes of an unknown charset are held. */

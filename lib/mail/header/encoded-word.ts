@@ -15,7 +15,7 @@ const opening = /=\?([^?*\s]{1,60})(?:\*[^?\s]{0,60})?\?([bq])\?/iy
  * Text with its encoded words decoded (RFC 2047 §6.2): for phrases, comments and unstructured fields, after their
  * structure was read. Words of one charset that stand side by side are put together first, for some programs cut
  * between the bytes of a character. Words that are none stay as they are.
- * @param guess the charset of bytes that stand there in the raw, when they are not UTF-8
+ * @param outside what becomes of the text around them, which may be bytes of an unknown charset
  */
 export function decodeWords(text: string, outside: (text: string) => string = fromLatin1): string {
   let decoded = ''
@@ -74,7 +74,8 @@ function decodeRun(run: readonly Word[]): string {
   while (at < run.length) {
     const charset = run[at]!.charset.toLowerCase()
     let end = at + 1
-    while (run[end]?.charset.toLowerCase() === charset) end++
+    // One with escapes begins and ends each word in ASCII (RFC 1468).
+    while (run[end]?.charset.toLowerCase() === charset && !charset.startsWith('iso-2022')) end++
     decoded += decodeText(Buffer.concat(run.slice(at, end).map(({ bytes }) => bytes)), charset)
     at = end
   }

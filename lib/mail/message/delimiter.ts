@@ -24,13 +24,14 @@ export function findDelimiter(
   open: readonly OpenPart[],
   limit = raw.length,
 ): Delimiter | undefined {
-  const lengths = new Set(open.flatMap(({ boundary }) => [boundary.length, boundary.length + 2]))
+  const lines = delimitersOf(open)
+  const lengths = new Set([...lines.keys()].map(line => line.length))
   let start = isDashed(raw, from) ? from : lineBehind(raw, from)
   while (start >= 0 && start < limit) {
     const lineEnd = raw.indexOf(lf, start)
     const next = lineEnd < 0 ? raw.length : lineEnd + 1
     const end = withoutPadding(raw, start, lineEnd < 0 ? raw.length : lineEnd)
-    const found = lengths.has(end - start - 2) && match(raw.toString('latin1', start + 2, end), open)
+    const found = lengths.has(end - start) && lines.get(raw.toString('latin1', start, end))
     if (found) return { ...found, end: before(raw, start), next }
     start = isDashed(raw, next) ? next : lineBehind(raw, next)
   }
@@ -54,13 +55,14 @@ function withoutPadding(raw: Buffer, start: number, lineEnd: number): number {
   return end
 }
 
-function match(text: string, open: readonly OpenPart[]): { index: number; isClosing: boolean } | undefined {
-  for (let index = open.length - 1; index >= 0; index--) {
-    const { boundary } = open[index]!
-    if (text === boundary) return { index, isClosing: false }
-    if (text.length === boundary.length + 2 && text === `${boundary}--`) return { index, isClosing: true }
+/** Each line that is one, by its text; that of an inner multipart before the same of an outer one. */
+function delimitersOf(open: readonly OpenPart[]): Map<string, { index: number; isClosing: boolean }> {
+  const lines = new Map<string, { index: number; isClosing: boolean }>()
+  for (const [index, { boundary }] of open.entries()) {
+    lines.set(`--${boundary}`, { index, isClosing: false })
+    lines.set(`--${boundary}--`, { index, isClosing: true })
   }
-  return undefined
+  return lines
 }
 
 /** Where the line before ends, without its end. */

@@ -36,7 +36,7 @@ export function partOf(header: Header, parent: Part | undefined, start: number, 
   const type = readParameters(firstField(header, 'content-type') ?? '')
   const disposition = readParameters(decodeWords(firstField(header, 'content-disposition') ?? ''))
   const { charset, boundary, format, delsp, name } = type.parameters
-  const filename = disposition.parameters['filename'] ?? name
+  const { filename = name } = disposition.parameters
   return {
     contentType: isMediaType(type.value) ? type.value : unsaidType(type.value, parent),
     charset: /^[^\s(;]*/.exec(charset ?? '')![0],
