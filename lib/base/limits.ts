@@ -147,17 +147,17 @@ export const limits = {
   dnsCacheEntries: 10_000,
   dnsPositiveMs: 60_000,
   dnsNegativeMs: 30_000,
-  /** MIME parts of one message that are looked at. */
+  /** MIME parts of one message that are looked at, how deep in one another, and the header of each. */
   mimeParts: 1000,
-  /** Bytes of one text part, as they came, that are decoded; the rest of it is in the raw alone. */
-  textPartBytes: 4 * 1024 * 1024,
+  mimeDepth: 30,
+  partHeaderBytes: 16 * 1024,
+  /** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
+  textPartsBytes: 4 * 1024 * 1024,
   /** Of reports (bounces, complaints): the parts that are read, bytes of each, recipients, and characters of what was said of one. */
   reportParts: 10,
   reportPartBytes: 64 * 1024,
   reportRecipients: 100,
   reportTextLength: 1000,
-  /** What the reading of one message may take, should its parser stop to say anything. */
-  parseMs: 120_000,
   /** Messages of one thread that are shown; of a longer one the newest. */
   threadMessages: 1000,
   /** Message-IDs of In-Reply-To and References that are followed to find a thread. */

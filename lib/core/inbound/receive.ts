@@ -1,9 +1,9 @@
 import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
-import { type Content, openContent, readStart, sizeOf } from '../../blob/content.ts'
+import { type Content, openContent, readContent, readStart, sizeOf } from '../../blob/content.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../../mail/header/header.ts'
 import { classify } from '../../mail/message/automatic.ts'
-import { parseMessage } from '../../mail/message/parse.ts'
+import { readMessage } from '../../mail/message/read.ts'
 import type { Authentication } from '../../model/message.ts'
 import type { App, Networked } from '../app/app.ts'
 import { extractionColumn } from '../mailbox/extraction.ts'
@@ -56,20 +56,27 @@ export async function prepareReception(
 ): Promise<Reception> {
   const header = await requireSoundHeader(arrival.content)
   const { authentication, isAligned } = await authenticate(app, arrival, authenticator)
-  const parsed = await parseMessage(
-    arrival.content.kind === 'memory' ? arrival.content.bytes : openContent(arrival.content),
-  )
+  const parsed = readMessage(await readContent(arrival.content))
   const from = parsed.from?.address ?? null
   const classified = classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject })
   const isBounce = classified.category === 'bounce'
   const returned = await readReturned(app, arrival.recipients, { header, parsed, isBounce })
-  const judged = judge(returned.isNotification ? notification : classified, authentication)
+  const { author } = parsed
+  const judged = returned.isNotification
+    ? judge(notification, authentication, undefined)
+    : judge(classified, authentication, author)
   if (parsed.problems.length > 0) {
     app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
   }
+  if ('fault' in author) {
+    app.log.info(
+      { sessionId: arrival.sessionId, fault: author.fault },
+      'it is not sure who wrote the message',
+    )
+  }
   const rawId = arrival.rawId ?? app.ids.next()
   const recipients = arrival.recipients.filter(recipient => !returned.consumed.has(recipient))
-  const admission = await admit(app, recipients, { from, mailFrom: arrival.mailFrom, isAligned })
+  const admission = await admit(app, recipients, { author, from, mailFrom: arrival.mailFrom, isAligned })
   // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
   const isTold = returned.isNotification || returned.complaints.length > 0
   if (!isTold) await rejectRefused(app, admission)

@@ -2,12 +2,13 @@ import t from 'tap'
 import { judge } from '../../../lib/core/inbound/verdict.ts'
 import type { Authentication } from '../../../lib/model/message.ts'
 
+const sure = { mailbox: { address: 'a@b.example', name: '' } }
 const personal = { category: 'personal', autoReplyable: true, reason: 'none' } as const
 const bulk = { category: 'marketing', autoReplyable: false, reason: 'list-id' } as const
 
 t.test('a DMARC failure is spam and gets no automatic answer, whatever else is known', async t => {
   for (const classified of [personal, bulk]) {
-    t.strictSame(judge(classified, { spf: 'pass', dkim: 'pass', dmarc: 'fail' }), {
+    t.strictSame(judge(classified, { spf: 'pass', dkim: 'pass', dmarc: 'fail' }, sure), {
       verdict: 'spam',
       category: 'spam',
       autoReplyable: false,
@@ -26,7 +27,16 @@ t.test('all else is clean, and is what it was classified as: doubt is no proof',
   ]
   for (const authentication of others) {
     for (const classified of [personal, bulk]) {
-      t.strictSame(judge(classified, authentication), { verdict: 'clean', ...classified })
+      t.strictSame(judge(classified, authentication, sure), { verdict: 'clean', ...classified })
     }
+  }
+})
+
+t.test('a message of which it is not sure who wrote it is spam, whatever passes', async t => {
+  const authentication: Authentication = { spf: 'pass', dkim: 'pass', dmarc: 'pass' }
+  for (const classified of [personal, bulk]) {
+    const judged = judge(classified, authentication, { fault: 'several From fields', shown: sure.mailbox })
+    t.match(judged, { verdict: 'spam', category: 'spam', autoReplyable: false, reason: 'unproven-author' })
+    t.match(judge(classified, authentication, undefined), { verdict: 'clean' }, 'known without its From')
   }
 })

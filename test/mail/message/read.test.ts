@@ -1,13 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { Readable } from 'node:stream'
-import { buffer } from 'node:stream/consumers'
-import { mock } from 'node:test'
-import { MailParser } from 'mailparser'
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
-import { openAttachment, parseMessage } from '../../../lib/mail/message/parse.ts'
-import { turnsDuring } from '../../support/event-loop.ts'
+import { openAttachment, readMessage } from '../../../lib/mail/message/read.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
 type Line = string | Buffer
@@ -30,7 +24,7 @@ function part(header: readonly string[], body: Line): Buffer {
 }
 
 t.test('a plain message', async t => {
-  const parsed = await parseMessage(
+  const parsed = readMessage(
     message(
       [
         'Message-ID: <1@example.com>',
@@ -53,6 +47,7 @@ t.test('a plain message', async t => {
       rfcMessageId: '<1@example.com>',
       inReplyTo: ['<0@example.com>'],
       references: ['<a@example.com>', '<0@example.com>'],
+      author: { mailbox: { address: 'Ann@example.com', name: 'Ann Ä' } },
       from: { address: 'Ann@example.com', name: 'Ann Ä' },
       sender: { address: 'bot@example.com', name: '' },
       to: [
@@ -82,7 +77,7 @@ t.test('a plain message', async t => {
 
 t.test('an empty message, and one that is no message', async t => {
   for (const raw of [Buffer.alloc(0), Buffer.from('\r\n'), randomBytes(10_000), Buffer.alloc(10_000, 'x')]) {
-    const { from, to, attachments, addressNames } = await parseMessage(raw)
+    const { from, to, attachments, addressNames } = readMessage(raw)
     t.same(
       { from, to, attachments, addressNames },
       { from: null, to: [], attachments: [], addressNames: null },
@@ -111,7 +106,7 @@ t.test('charsets', async t => {
       ],
       [bytes],
     )
-    const parsed = await parseMessage(raw)
+    const parsed = readMessage(raw)
     t.same([parsed.text.trim(), parsed.subject, parsed.from?.name], [text, text, text], charset)
   }
 })
@@ -119,8 +114,7 @@ t.test('charsets', async t => {
 t.test('raw bytes in a header', async t => {
   const cyrillic = Buffer.from('cff0e8e2e5f2', 'hex')
   const subjectOf = async (subject: Buffer, more: readonly string[]) =>
-    (await parseMessage(message([Buffer.concat([Buffer.from('Subject: '), subject]), ...more], [cyrillic])))
-      .subject
+    readMessage(message([Buffer.concat([Buffer.from('Subject: '), subject]), ...more], [cyrillic])).subject
   t.equal(await subjectOf(Buffer.from('Grüße'), []), 'Grüße', 'UTF-8')
   t.equal(await subjectOf(cyrillic, ['Content-Type: text/plain; charset=windows-1251']), 'Привет')
   t.equal(await subjectOf(Buffer.from('Gr\xfc\xdfe', 'latin1'), []), 'Grüße', 'without a charset')
@@ -128,7 +122,7 @@ t.test('raw bytes in a header', async t => {
 })
 
 t.test('hostile headers', async t => {
-  const parsed = await parseMessage(
+  const parsed = readMessage(
     message([
       'Subject: =?utf-8?Q?a=0D=0ABcc:_eve@example.com=00=07?=',
       'From: =?utf-8?Q?Eve=0D=0AX=3A_y?= <__proto__>',
@@ -157,7 +151,7 @@ t.test('hostile headers', async t => {
 
 t.test('a long chain of references', async t => {
   const ids = Array.from({ length: 500 }, (_, i) => `<${i}@example.com>`)
-  const { references } = await parseMessage(message([`References: ${ids.join('\r\n ')}`]))
+  const { references } = readMessage(message([`References: ${ids.join('\r\n ')}`]))
   t.equal(references.length, limits.references)
   t.same([references[0], references[1], references.at(-1)], [ids[0], ids[401], ids[499]])
 })
@@ -208,7 +202,7 @@ t.test('text and HTML', async t => {
     ['neither', multipart('mixed', []), '', ''],
   ]
   for (const [name, raw, text, form] of cases) {
-    const parsed = await parseMessage(raw)
+    const parsed = readMessage(raw)
     t.equal(parsed.text.trim(), text, name)
     t.match(parsed.html, form, name)
     if (form === '') t.equal(parsed.html, '', name)
@@ -219,9 +213,7 @@ t.test('text files, and padded boundaries', async t => {
   const named = (name: string, text: string) =>
     part(['Content-Type: text/plain', `Content-Disposition: inline; filename=${name}`], text)
   const image = part(['Content-Type: image/png', 'Content-Disposition: inline; filename=a.png'], 'png')
-  const first = await parseMessage(
-    multipart('mixed', [named('a.txt', 'hello'), image, named('b.txt', 'file')]),
-  )
+  const first = readMessage(multipart('mixed', [named('a.txt', 'hello'), image, named('b.txt', 'file')]))
   t.equal(first.text.trim(), 'hello', 'the first text is what the message says')
   t.same(
     first.attachments.map(({ filename, isInline }) => [filename, isInline]),
@@ -233,12 +225,12 @@ t.test('text files, and padded boundaries', async t => {
   const padded = multipart('mixed', [named('a.txt', 'hello'), image])
     .toString()
     .replace(/^--b(?:--)?$/gm, '$& \t')
-  const second = await parseMessage(Buffer.from(padded))
+  const second = readMessage(Buffer.from(padded))
   t.same([second.text.trim(), second.attachments.length], ['hello', 1])
 })
 
 t.test('what is stored of a long text', async t => {
-  const parsed = await parseMessage(
+  const parsed = readMessage(
     message(
       ['Content-Type: text/plain; charset=utf-8'],
       [`${'a\0'.repeat(10)}${'𝒜'.repeat(limits.storedBodyLength)}`],
@@ -247,7 +239,7 @@ t.test('what is stored of a long text', async t => {
   t.ok(parsed.text.length <= limits.storedBodyLength && parsed.text.length > limits.storedBodyLength - 100)
   t.ok(parsed.text.isWellFormed(), 'no half character')
   t.notOk(parsed.text.includes('\0'), 'no NUL')
-  const html = await parseMessage(message(['Content-Type: text/html'], ['<p>x</p>\r\n'.repeat(500_000)]))
+  const html = readMessage(message(['Content-Type: text/html'], ['<p>x</p>\r\n'.repeat(500_000)]))
   t.equal(html.html.length, limits.storedBodyLength)
   t.match(html.text, /^x/)
 })
@@ -281,7 +273,7 @@ t.test('attachments', async t => {
     part(['Content-Type: message/rfc822'], 'Subject: inner\r\n\r\ninner text'),
     part(['Content-Type: nonsense; <script>', 'Content-Disposition: attachment; filename="__proto__"'], ''),
   ])
-  const parsed = await parseMessage(raw)
+  const parsed = readMessage(raw)
   t.equal(parsed.text.trim(), 'see below')
   t.strictSame(parsed.attachments, [
     {
@@ -315,17 +307,15 @@ t.test('attachments', async t => {
     },
   ])
   for (const [index, { filename, contentType, sizeBytes }] of parsed.attachments.entries()) {
-    const opened = await openAttachment(Readable.from([raw]), index)
+    const opened = openAttachment(raw, index)
     t.same([opened?.filename, opened?.contentType], [filename, contentType])
-    const content = await buffer(opened!.content)
+    const { content } = opened!
     t.equal(content.length, sizeBytes, filename)
     if (index === 1) t.equal(content.toString('hex'), 'cff0e8e2e5f2', 'a text is not decoded')
     if (index === 3) t.equal(content.toString(), 'Subject: inner\r\n\r\ninner text')
   }
   for (const index of [5, -1, 0.5, Number.NaN]) {
-    const source = Readable.from([raw])
-    t.equal(await openAttachment(source, index), undefined, `none at ${index}`)
-    t.equal(source.destroyed, true)
+    t.equal(openAttachment(raw, index), undefined, `none at ${index}`)
   }
 })
 
@@ -336,74 +326,36 @@ t.test('20 MB come out as they went in', async t => {
     part(['Content-Type: text/plain'], 'here'),
     part(['Content-Type: application/zip', 'Content-Transfer-Encoding: base64'], base64),
   ])
-  const { mock: pieces } = mock.method(MailParser.prototype, 'write')
-  const { result: parsed, turns } = await turnsDuring(() => parseMessage(raw))
-  mock.reset()
+  const parsed = readMessage(raw)
   t.equal(parsed.attachments[0]?.sizeBytes, bytes.length)
-  const sizes = pieces.calls.map(call => (call.arguments[0] as Buffer).length)
-  t.ok(Math.max(...sizes) <= limits.sliceBytes, 'the parser is given a little at a time')
-  t.ok(turns >= sizes.length, `and the event loop goes on in between: ${turns} turns`)
-  const opened = await openAttachment(Readable.from([raw]), 0)
-  const hash = createHash('sha256')
-  for await (const chunk of opened!.content) hash.update(chunk as Buffer)
-  t.equal(hash.digest('hex'), createHash('sha256').update(bytes).digest('hex'))
+  const { content } = openAttachment(raw, 0)!
+  t.ok(content.equals(bytes))
 })
 
-t.test('a reader who stops ends the reading of the raw', async t => {
-  const large = part(
-    ['Content-Type: application/zip', 'Content-Transfer-Encoding: base64'],
-    'QUJD\r\n'.repeat(1_000_000),
-  )
-  const source = Readable.from(inPieces(multipart('mixed', [large])), { objectMode: false })
-  const opened = await openAttachment(source, 0)
-  await once(opened!.content, 'readable')
-  opened!.content.destroy()
-  if (!source.destroyed) await once(source, 'close')
-  t.ok(source.destroyed)
-})
-
-t.test('a raw that breaks off', async t => {
-  const whole = multipart('mixed', [
-    part(['Content-Type: application/zip', 'Content-Transfer-Encoding: base64'], 'QUJD\r\n'.repeat(100_000)),
-  ])
-  const broken = () =>
-    Readable.from(
-      (async function* () {
-        yield whole.subarray(0, 200_000)
-        throw new Error('disk fault')
-      })(),
-      { objectMode: false },
-    )
-  await t.rejects(parseMessage(broken()), /disk fault/)
-  const read = async () => buffer((await openAttachment(broken(), 0))!.content)
-  await t.rejects(read(), /disk fault/, 'half a file is not passed off as a whole one')
-  await t.rejects(openAttachment(broken(), 1), /disk fault/)
-})
-
-t.test('what the parser refuses', async t => {
+t.test('what is not read, and is said', async t => {
   const nested = Array.from({ length: 5000 }, (_, i) => [
     `--b${i}`,
     `Content-Type: multipart/mixed; boundary=b${i + 1}`,
     '',
   ]).flat()
-  const deep = await parseMessage(
+  const deep = readMessage(
     message(['From: ann@example.com', 'Subject: deep', 'Content-Type: multipart/mixed; boundary=b0'], nested),
   )
-  t.match(deep.problems, [/1000 parts/])
+  t.match(deep.problems, [/30 deep/])
   t.same([deep.from?.address, deep.subject, deep.text], ['ann@example.com', 'deep', ''])
 
   const parts = Array.from({ length: limits.mimeParts + 10 }, (_, i) =>
     part(['Content-Type: image/png'], String(i)),
   )
-  const many = await parseMessage(multipart('mixed', [part(['Content-Type: text/plain'], 'text'), ...parts]))
+  const many = readMessage(multipart('mixed', [part(['Content-Type: text/plain'], 'text'), ...parts]))
   t.match(many.problems, [/1000 parts/])
   t.equal(many.text.trim(), 'text', 'what was read before is there')
   t.ok(many.attachments.length > 900)
 
   for (const filler of [`X: ${'x'.repeat(3_000_000)}`, 'X: y\r\n'.repeat(60_000)]) {
-    const large = await parseMessage(message(['From: ann@example.com', 'Subject: large', filler], ['text']))
-    t.match(large.problems, [/header size/])
-    t.same([large.from?.address, large.subject, large.text], ['ann@example.com', 'large', ''])
+    const large = readMessage(message(['From: ann@example.com', 'Subject: large', filler], ['text']))
+    t.match(large.problems, [/the header has more than/])
+    t.same([large.from?.address, large.subject, large.text.trim()], ['ann@example.com', 'large', 'text'])
   }
 })
 
@@ -425,7 +377,7 @@ t.test('hostile bodies take no long time', async t => {
     ),
   }
   for (const [name, raw] of Object.entries(cases)) {
-    await parseMessage(raw)
+    readMessage(raw)
     t.pass(name)
   }
 })
@@ -440,10 +392,6 @@ t.test('hostile headers take no long time', async t => {
   }
   // A header can't be made larger, so it is read again and again.
   for (const [name, raw] of Object.entries(cases)) {
-    for (let count = 0; count < 30; count++) t.strictSame((await parseMessage(raw)).problems, [], name)
+    for (let count = 0; count < 30; count++) t.strictSame(readMessage(raw).problems, [], name)
   }
 })
-
-async function* inPieces(raw: Buffer): AsyncGenerator<Buffer> {
-  for (let at = 0; at < raw.length; at += 65_536) yield raw.subarray(at, at + 65_536)
-}
