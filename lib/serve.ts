@@ -7,6 +7,7 @@ import { welcomeBack, welcomeFirst } from './cli/welcome.ts'
 import { formatEndpoint } from './config/endpoint.ts'
 import { ConfigFault, configFaultExitCode } from './config/fault.ts'
 import { type Config, loadConfig, localConfig } from './config/load.ts'
+import { SecretKeyFault } from './core/app/secret-key.ts'
 import { type Daemon, startDaemon } from './daemon.ts'
 import { CertificateFault } from './smtpd/certificate.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
@@ -55,7 +56,7 @@ export async function serve(argv: readonly string[], version: string): Promise<n
 
 /** What an operator can mend is said in a sentence; all else with its stack. */
 function tellStartFailure(error: unknown, log: Log): number {
-  if (error instanceof CertificateFault) {
+  if (error instanceof CertificateFault || error instanceof SecretKeyFault) {
     process.stderr.write(`${error.message}\n`)
     return configFaultExitCode
   }

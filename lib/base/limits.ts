@@ -226,6 +226,8 @@ export const limits = {
   htmlIndents: 20,
   /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */
   htmlOpenElements: 500,
+  /** Secrets of the database (of domains and webhooks) that are kept opened. */
+  secretsOpened: 2000,
   /** Signing keys (one a domain) that are kept parsed. */
   dkimKeysParsed: 1000,
   /** Bytes of an attachment that are encoded at a stretch. */

@@ -1,8 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { open, readFile, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import type { Clock } from '../base/clock.ts'
-import { randomBase62 } from '../base/secret.ts'
+import { replaceFile } from '../base/durable-file.ts'
 
 /** PEM texts that belong together. */
 interface SelfSigned {
@@ -76,28 +75,4 @@ export async function writeSelfSigned(path: string, hostname: string, clock: Clo
   const cert = `${made.cert.trim()}\n`
   await replaceFile(path, key + cert)
   return { key, cert, notAfter: new X509Certificate(cert).validToDate }
-}
-
-/** Puts `text` at `path` so that a crash leaves the old file or the new one, whole. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomBase62(8)}`
-  try {
-    const file = await open(temporary, 'wx', 0o600)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
-  const directory = await open(dirname(path))
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
 }

@@ -1,6 +1,7 @@
+import type { Sealed, SecretPlace } from '../base/secret-box.ts'
 import { type Db, keptChange, keptRow } from './dialect/dialect.ts'
 import { insertRow } from './insert.ts'
-import type { WebhookAttemptRow, WebhookDeliveryRow } from './tables.ts'
+import type { InboxRow, WebhookAttemptRow, WebhookDeliveryRow } from './tables.ts'
 
 /** The webhook that is told of what happens in an inbox (or in none): the inbox's, or else the account's. */
 export interface Endpoint {
@@ -25,26 +26,26 @@ const endpoints = keptRow<{ inboxUrl: string | null; accountUrl: string | null }
 /** A webhook as it is called. */
 export interface Webhook {
   readonly url: string
-  readonly secret: string
+  readonly secret: Sealed
+  /** Where the secret stands, which it opens for. */
+  readonly place: SecretPlace
 }
 
 /** The inbox's own webhook as it is now, or the account's where `inboxId` is null. */
 export async function findWebhook(db: Db, inboxId: string | null): Promise<Webhook | undefined> {
   const row = inboxId === null ? await accountWebhook(db) : await inboxWebhook(db, inboxId)
   if (!row || row.webhookUrl === null || row.webhookSecret === null) return undefined
-  return { url: row.webhookUrl, secret: row.webhookSecret }
+  const place = { table: inboxId === null ? 'account' : 'inbox', column: 'webhookSecret', id: row.id }
+  return { url: row.webhookUrl, secret: row.webhookSecret, place }
 }
-interface WebhookColumns {
-  webhookUrl: string | null
-  webhookSecret: string | null
-}
+type WebhookColumns = Pick<InboxRow, 'id' | 'webhookUrl' | 'webhookSecret'>
 const accountWebhook = keptRow<WebhookColumns>(db =>
-  db.selectFrom('account').select(['webhookUrl', 'webhookSecret']),
+  db.selectFrom('account').select(['id', 'webhookUrl', 'webhookSecret']),
 )
 const inboxWebhook = keptRow<WebhookColumns>(db =>
   db
     .selectFrom('inbox')
-    .select(['webhookUrl', 'webhookSecret'])
+    .select(['id', 'webhookUrl', 'webhookSecret'])
     .where('id', '=', '')
     .where('deletedAt', 'is', null),
 )

@@ -14,7 +14,10 @@ export interface SqliteReader {
   close(): void
 }
 
-export interface SqliteWriter extends SqliteReader, CommitTarget {}
+export interface SqliteWriter extends SqliteReader, CommitTarget {
+  /** Writes the whole file anew, so that nothing stays in it that was overwritten or deleted, and empties the log. */
+  rewrite(): void
+}
 
 export interface SqliteFollower extends SqliteReader {
   /** Another number than before when anything was committed since, by whatever process. */
@@ -89,6 +92,10 @@ export function openSqliteWriter(path: string): SqliteWriter {
       used.prepare(statement).run()
     },
     sync: () => syncFile(log),
+    rewrite() {
+      connection.exec('vacuum')
+      connection.pragma('wal_checkpoint(truncate)')
+    },
     close() {
       closeSync(log)
       connection.close()
