@@ -159,6 +159,9 @@ export const limits = {
   /** Characters of the References field of a message that we make; of a longer one the middle is left out. */
   referencesLength: 16 * 1024,
   smtpCommandBytes: 4096,
+  /** A file with a certificate and its chain, or with a key; and how often it is looked whether it changed. */
+  pemBytes: 256 * 1024,
+  certificatePollMs: 60_000,
   /** How long a peer of the SMTP door may say nothing between two commands (RFC 5321 §4.5.3.2.7). */
   smtpIdlePeerMs: 300_000,
   /** Refused commands after which an SMTP session is ended. */

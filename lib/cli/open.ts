@@ -37,7 +37,7 @@ export async function withApp<T>(configPath: string | undefined, work: (app: App
 }
 
 /** root becomes the user that the data belongs to: a file of root's in there would lock the daemon out. */
-function becomeOwner(dataDir: string): void {
+export function becomeOwner(dataDir: string): void {
   if (process.getuid?.() !== 0 || !existsSync(dataDir)) return
   const { uid, gid } = statSync(dataDir)
   if (uid === 0) return

@@ -12,10 +12,11 @@ const layers: Record<string, readonly string[]> = {
   store: ['base', 'model'],
   queue: ['base', 'store'],
   core: ['base', 'config', 'model', 'mail', 'blob', 'courier', 'store', 'queue'],
-  smtpd: ['base', 'mail', 'core'],
+  tls: ['base'],
+  smtpd: ['base', 'mail', 'core', 'tls'],
   api: ['base', 'model', 'core'],
   http: ['base', 'api', 'core'],
-  cli: ['base', 'config', 'model', 'api', 'core'],
+  cli: ['base', 'config', 'model', 'api', 'core', 'tls'],
 }
 
 /**
@@ -53,7 +54,7 @@ const places: Record<string, readonly string[]> = {
   'better-sqlite3': ['lib/store/dialect/sqlite.ts', 'lib/store/dialect/lock.ts'],
   pg: ['lib/store/dialect/postgres.ts'],
   'smtp-server': ['lib/smtpd/'],
-  selfsigned: ['lib/smtpd/self-signed.ts'],
+  selfsigned: ['lib/tls/self-signed.ts'],
   nodemailer: ['lib/mail/compose/', 'lib/courier/smtp/'],
   mailparser: ['lib/mail/message/parse.ts', 'lib/mail/message/mailparser.d.ts'],
   mailauth: ['lib/mail/authentication/'],
