@@ -20,6 +20,7 @@ import { createAuthenticator } from './mail/authentication/authenticator.ts'
 import { createRunner } from './queue/runner.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
+import { issuedPaths, startRenewal } from './tls/acme/renewal.ts'
 import { openCertificates } from './tls/certificates.ts'
 import { startUpkeep } from './upkeep.ts'
 
@@ -120,9 +121,10 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const upkeep = startUpkeep(app)
     closing.push(() => upkeep.stop())
 
+    const { acme } = config
     const certificates = await openCertificates({
       pairs: config.tls.certificate,
-      issued: undefined,
+      issued: acme.directory === undefined ? undefined : issuedPaths(config.data_dir),
       dataDir: config.data_dir,
       hostname: config.hostname,
       clock,
@@ -144,6 +146,20 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
     ports.push(...smtp.map(one => one.port))
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
+    if (acme.directory !== undefined) {
+      const renewal = startRenewal({
+        directory: acme.directory,
+        contact: acme.contact,
+        names: acme.names.length > 0 ? acme.names : [config.hostname],
+        listen: acme.listen.map(parseEndpoint),
+        dataDir: config.data_dir,
+        clock,
+        log,
+        random: parts.random,
+        onIssued: () => certificates.look(),
+      })
+      closing.push(() => renewal.stop())
+    }
 
     return {
       app,

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { rootCertificates } from 'node:tls'
+import { oneLine } from '../base/one-line.ts'
 
 /**
  * What is doubtful about the certificates that a server shows, its own first, in words that go on after the file's name.
@@ -36,8 +37,3 @@ function isKnownRoot(one: X509Certificate): boolean {
 
 const nameOf = (one: X509Certificate) => oneLine(one.subject)
 const issuerOf = (one: X509Certificate) => oneLine(one.issuer)
-
-/** The names in a certificate are whatever somebody wrote into it. */
-function oneLine(name: string): string {
-  return name.replace(/[\p{C}\s]+/gu, ' ').slice(0, 200)
-}

@@ -27,6 +27,7 @@ const rooms: Record<string, readonly string[]> = {
   mail: ['address', 'header', 'text', 'report', 'message', 'compose', 'authentication', 'domain'],
   courier: ['.', 'smtp', 'webhook'],
   store: ['dialect', 'search', 'migrations', '.'],
+  tls: ['.', 'acme'],
   core: [
     'app',
     'mailbox',
@@ -70,7 +71,8 @@ const places: Record<string, readonly string[]> = {
     'lib/config/',
     'lib/courier/address-guard.ts',
   ],
-  undici: ['lib/courier/webhook/connection.ts'],
+  undici: ['lib/courier/webhook/connection.ts', 'lib/tls/acme/http.ts'],
+  '@peculiar/x509': ['lib/tls/acme/signing-request.ts'],
   ws: ['lib/http/websocket'],
   ajv: ['lib/http/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],
