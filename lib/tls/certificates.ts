@@ -1,11 +1,10 @@
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { type CertificateSet, createCertificateSet } from './certificate-set.ts'
 import { CertificateFault, type Pair, type PairPaths, readPair } from './pair.ts'
-import { readSelfSigned, writeSelfSigned } from './self-signed.ts'
+import { readSelfSigned, selfSignedPath, writeSelfSigned } from './self-signed.ts'
 
 export interface CertificatesParts {
   /** Those of the operator, the fallback first. */
@@ -119,7 +118,7 @@ export async function openCertificates(parts: CertificatesParts): Promise<Certif
 }
 
 async function selfSigned({ dataDir, hostname, clock }: CertificatesParts): Promise<Pair> {
-  const path = join(dataDir, 'self-signed.pem')
+  const path = selfSignedPath(dataDir)
   return (await readSelfSigned(path, hostname, clock)) ?? (await writeSelfSigned(path, hostname, clock))
 }
 

@@ -19,12 +19,17 @@ export function chainWarning(certificates: readonly X509Certificate[], now: Date
     }
   }
   const last = certificates.at(-1)
-  if (!last || isIssuedBy(last, last) || isKnownRoot(last)) return undefined
+  if (!last || isSelfSigned(last) || isKnownRoot(last)) return undefined
   return `has a chain that ends too early: add the certificate of "${issuerOf(last)}", which issued "${nameOf(last)}", unless every peer knows it`
 }
 
 function isIssuedBy(one: X509Certificate, issuer: X509Certificate): boolean {
   return one.checkIssued(issuer) && one.verify(issuer.publicKey)
+}
+
+/** One that is no CA, too, whose key usage keeps it from being an issuer. */
+function isSelfSigned(one: X509Certificate): boolean {
+  return one.subject === one.issuer && one.verify(one.publicKey)
 }
 
 /** Whether a root that everybody has issued it. */

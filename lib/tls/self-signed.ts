@@ -1,7 +1,11 @@
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { replaceFile } from '../base/durable-file.ts'
 import { CertificateFault, checkPair, type Pair } from './pair.ts'
+
+/** Where the self-signed certificate of a data directory is kept, with its key. */
+export const selfSignedPath = (dataDir: string) => join(dataDir, 'self-signed.pem')
 
 const dayMs = 86_400_000
 /** Ten years; and made anew when less than a month of them is left. */

@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { createLog } from '../../lib/base/log.ts'
 import { type CertificatesParts, openCertificates } from '../../lib/tls/certificates.ts'
+import { listCertificates } from '../../lib/tls/list.ts'
 import { writeCertificate, writeCertificateFor } from '../support/certificate.ts'
 
 const hostname = 'mail.example.com'
@@ -186,4 +187,25 @@ t.test('one that a CA issued is awaited, and takes the place of the self-signed 
   await certificates.look()
   t.equal(new X509Certificate(certificates.current.fallback.cert).subject, 'CN=issued.example')
   t.ok(certificates.current.contextFor('issued.example'))
+})
+
+t.test('what there is is listed, with what is wrong with it', async t => {
+  const dataDir = t.testdir()
+  const now = systemClock.now()
+  const path = join(dataDir, 'none.pem')
+  const issued = { certificate: path, key: path }
+  await open(t, { dataDir })
+  t.match(await listCertificates({ pairs: [], issued: undefined, dataDir }, now), [
+    { source: 'self-signed', names: hostname, problem: null },
+  ])
+  const { cert, key } = await writeCertificateFor(dataDir, [hostname, 'b.example'], { days: 3 })
+  t.match(await listCertificates({ pairs: [{ certificate: cert, key }], issued, dataDir }, now), [
+    {
+      source: 'file',
+      names: 'mail.example.com, b.example',
+      notAfter: /^20.*Z$/,
+      problem: /expires within 14 days/,
+    },
+    { source: 'acme', names: null, notAfter: null, problem: /can not be read: ENOENT/ },
+  ])
 })
