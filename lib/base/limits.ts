@@ -164,7 +164,26 @@ export const limits = {
   references: 100,
   /** Characters of the References field of a message that we make; of a longer one the middle is left out. */
   referencesLength: 16 * 1024,
+  /** Of a CA (ACME): one answer, how long it may take, and how often a nonce that it refuses is replaced. */
+  acmeAnswerBytes: 256 * 1024,
+  acmeAnswerMs: 30_000,
+  acmeNonceRetries: 30,
+  /** One order of a certificate from its begin to its end, and how often it is asked meanwhile how it stands. */
+  acmeOrderMs: 600_000,
+  acmePollMs: 1_000,
+  acmePollMaxMs: 60_000,
+  /** The gaps after failed orders, until the last for as long as it takes; and the longest that a CA may ask for. */
+  acmeGapsMs: [600_000, 3_600_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000],
+  acmeRetryAfterMs: 7 * 86_400_000,
+  /** How often it is looked whether a certificate is due. */
+  acmeLookMs: 600_000,
+  /** Who asks for the answer to a challenge: connections at once, and how long one may take. */
+  acmeConnections: 100,
+  acmeConnectionMs: 10_000,
   smtpCommandBytes: 4096,
+  /** A file with a certificate and its chain, or with a key; and how often it is looked whether it changed. */
+  pemBytes: 256 * 1024,
+  certificatePollMs: 60_000,
   /** How long a peer of the SMTP door may say nothing between two commands (RFC 5321 §4.5.3.2.7). */
   smtpIdlePeerMs: 300_000,
   /** Refused commands after which an SMTP session is ended. */
@@ -235,6 +254,8 @@ export const limits = {
   htmlIndents: 20,
   /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */
   htmlOpenElements: 500,
+  /** Secrets of the database (of domains and webhooks) that are kept opened. */
+  secretsOpened: 2000,
   /** Signing keys (one a domain) that are kept parsed. */
   dkimKeysParsed: 1000,
   /** Bytes of an attachment that are encoded at a stretch. */

@@ -56,6 +56,13 @@ function serverFault(text: string): string | undefined {
   )
 }
 
+/** As a mailto URL takes it (RFC 6068) without anything to encode. */
+function addressFault(text: string): string | undefined {
+  const isAddress =
+    /^[A-Za-z0-9._+-]{1,64}@[^@]+$/.test(text) && domainFault(text.split('@')[1]!) === undefined
+  return isAddress ? undefined : 'must be a mail address, such as "postmaster@example.com"'
+}
+
 const ipFault = (text: string) => (isIP(text) ? undefined : 'must be an IP address, without a port')
 
 /** Every form of text that a setting can ask for by `format`. */
@@ -66,6 +73,7 @@ export const formats = {
   listener: { title: 'address:port', fault: endpointFault },
   server: { title: 'address:port', fault: serverFault },
   network: { title: 'network in CIDR form', fault: networkFault },
+  address: { title: 'mail address', fault: addressFault },
   ip: { title: 'IP address', fault: ipFault },
   duration: { title: 'duration', fault: durationFault },
 } as const satisfies Record<string, Format>

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { LogLevel } from '../base/log.ts'
+import { acmeTable, tlsTable } from './certificate-tables.ts'
 import { planTable } from './plan-table.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
 
@@ -92,20 +93,9 @@ export const settings = Type.Object(
         default: '15m',
         description: 'The longest that the bytes of one message may take to arrive.',
       }),
-      tls_certificate: Type.Optional(
-        text('path', {
-          examples: ['/etc/mailboxd/tls/fullchain.pem'],
-          description:
-            "The certificate for STARTTLS, PEM, the server's own first and then the chain. Read again on SIGHUP. Without it and tls_key, a self-signed one is made in data_dir.",
-        }),
-      ),
-      tls_key: Type.Optional(
-        text('path', {
-          examples: ['/etc/mailboxd/tls/privkey.pem'],
-          description: 'The private key of tls_certificate, PEM, without a passphrase.',
-        }),
-      ),
     }),
+    tls: tlsTable,
+    acme: acmeTable,
     http: table('The door of the API.', {
       listen: list('listener', 1, {
         default: ['127.0.0.1:8025'],

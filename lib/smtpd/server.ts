@@ -4,8 +4,8 @@ import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import type { Networked } from '../core/app/app.ts'
 import { resolveRecipient } from '../core/inbound/recipient.ts'
+import type { CertificateSet } from '../tls/certificate-set.ts'
 import { createAddressCount } from './address-count.ts'
-import type { Certificate } from './certificate.ts'
 import { type Connection, Connections } from './connections.ts'
 import { acceptData } from './data.ts'
 import { checkMail, checkRcpt } from './mail.ts'
@@ -13,7 +13,7 @@ import { refusalOf, refuse } from './refusal.ts'
 import type { Session } from './session.ts'
 
 export interface SmtpDoorOptions {
-  readonly certificate: Pick<Certificate, 'key' | 'cert'>
+  readonly certificates: CertificateSet
   /** How long a peer may say nothing between two commands (RFC 5321 §4.5.3.2.7 wants five minutes). */
   readonly idleTimeoutMs: number
   readonly sessionTimeoutMs: number
@@ -22,8 +22,8 @@ export interface SmtpDoorOptions {
 
 export interface SmtpDoor {
   listen(host: string, port: number): Promise<AddressInfo>
-  /** New handshakes get this certificate; sessions under way go on. */
-  reload(certificate: Pick<Certificate, 'key' | 'cert'>): void
+  /** New handshakes get these certificates; sessions under way go on. */
+  reload(certificates: CertificateSet): void
   /** Listens no more, sends waiting sessions away with 421 and lets messages under way come to their end. */
   stop(): Promise<void>
 }
@@ -40,6 +40,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   const sessions = new Map<string, Session>()
   const perAddress = createAddressCount(config.smtp.max_connections_per_address)
   const servers: SMTPServer[] = []
+  let { certificates } = options
 
   type Answer = (error?: Error | null) => void
 
@@ -114,8 +115,10 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       socketTimeout: options.idleTimeoutMs,
       closeTimeout: drainMs,
       logger: false,
-      key: options.certificate.key,
-      cert: options.certificate.cert,
+      key: certificates.fallback.key,
+      cert: certificates.fallback.cert,
+      // Without a context the fallback is shown.
+      SNICallback: (servername, callback) => callback(null, certificates.contextFor(servername)),
       minVersion: 'TLSv1.2',
 
       onConnect(smtp, callback) {
@@ -196,7 +199,9 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
         })
       })
     },
-    reload({ key, cert }) {
+    reload(set) {
+      certificates = set
+      const { key, cert } = set.fallback
       for (const server of servers) server.updateSecureContext({ key, cert })
     },
     async stop() {

@@ -12,6 +12,14 @@ create table "migration" (
   "appliedAt" text not null
 );
 
+-- The key that the secrets in this database are sealed under (signingSecret, webhookSecret, dkimPrivateKey): `id` tells it
+-- by, the key itself is in a file of the data directory. `sealedAt` is null until none stands in plain text any more.
+create table "secretKey" (
+  "id" text primary key,
+  "createdAt" text not null,
+  "sealedAt" text
+);
+
 -- One row: this installation. Its secret signs attachment URLs; its counters answer `total` without counting. Its
 -- webhook is called for what happens where no inbox has one of its own. `healthAt` is when the database was last written
 -- only to see that it can be.

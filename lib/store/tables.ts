@@ -1,3 +1,5 @@
+import type { Sealed } from '../base/secret-box.ts'
+
 /** The rows of lib/store/schema.sql, which says what each column means. JSON columns are text here. */
 export interface MigrationRow {
   number: number
@@ -6,14 +8,20 @@ export interface MigrationRow {
   appliedAt: string
 }
 
+export interface SecretKeyRow {
+  id: string
+  createdAt: string
+  sealedAt: string | null
+}
+
 export interface AccountRow {
   id: string
-  signingSecret: string
+  signingSecret: Sealed
   podCount: number
   inboxCount: number
   createdAt: string
   webhookUrl: string | null
-  webhookSecret: string | null
+  webhookSecret: Sealed | null
   healthAt: string | null
 }
 
@@ -37,7 +45,7 @@ export interface DomainRow {
   domain: string
   podId: string | null
   selector: string
-  dkimPrivateKey: string
+  dkimPrivateKey: Sealed
   dkimPublicKey: string
   createdAt: string
   status: string
@@ -71,7 +79,7 @@ export interface InboxRow {
   deletedAt: string | null
   purgedAt: string | null
   webhookUrl: string | null
-  webhookSecret: string | null
+  webhookSecret: Sealed | null
   forwardTo: string | null
   forwardWhen: string | null
   forwardStatus: string | null
@@ -330,6 +338,7 @@ export interface DraftAttachmentRow {
 
 export interface Tables {
   migration: MigrationRow
+  secretKey: SecretKeyRow
   account: AccountRow
   member: MemberRow
   pod: PodRow

@@ -12,10 +12,11 @@ const layers: Record<string, readonly string[]> = {
   store: ['base', 'model'],
   queue: ['base', 'store'],
   core: ['base', 'config', 'model', 'mail', 'blob', 'courier', 'store', 'queue'],
-  smtpd: ['base', 'mail', 'core'],
+  tls: ['base'],
+  smtpd: ['base', 'mail', 'core', 'tls'],
   api: ['base', 'model', 'core'],
   http: ['base', 'api', 'core'],
-  cli: ['base', 'config', 'model', 'api', 'core'],
+  cli: ['base', 'config', 'model', 'api', 'core', 'tls'],
 }
 
 /**
@@ -26,6 +27,7 @@ const rooms: Record<string, readonly string[]> = {
   mail: ['address', 'header', 'text', 'report', 'message', 'compose', 'authentication', 'domain'],
   courier: ['.', 'smtp', 'webhook'],
   store: ['dialect', 'search', 'migrations', '.'],
+  tls: ['.', 'acme'],
   core: [
     'app',
     'mailbox',
@@ -53,7 +55,7 @@ const places: Record<string, readonly string[]> = {
   'better-sqlite3': ['lib/store/dialect/sqlite.ts', 'lib/store/dialect/lock.ts'],
   pg: ['lib/store/dialect/postgres.ts'],
   'smtp-server': ['lib/smtpd/'],
-  selfsigned: ['lib/smtpd/self-signed.ts'],
+  selfsigned: ['lib/tls/self-signed.ts'],
   nodemailer: ['lib/mail/compose/', 'lib/courier/smtp/'],
   mailauth: ['lib/mail/authentication/'],
   tldts: ['lib/mail/domain/registrable.ts'],
@@ -68,7 +70,8 @@ const places: Record<string, readonly string[]> = {
     'lib/config/',
     'lib/courier/address-guard.ts',
   ],
-  undici: ['lib/courier/webhook/connection.ts'],
+  undici: ['lib/courier/webhook/connection.ts', 'lib/tls/acme/http.ts'],
+  '@peculiar/x509': ['lib/tls/acme/signing-request.ts'],
   ws: ['lib/http/websocket'],
   ajv: ['lib/http/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],

@@ -23,6 +23,7 @@ const peers = {
   },
   postgres: { package: 'postgresql', paths: ['/usr/lib/postgresql/*/bin/postgres'], root: false },
   chromium: { package: 'chromium', paths: ['/usr/bin/chromium'], root: false },
+  pebble: { package: 'pebble', paths: ['/usr/bin/pebble'], root: false },
   python3: { package: 'python3', paths: ['/usr/bin/python3'], root: false },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const

@@ -15,9 +15,9 @@ import { openApp } from '../../lib/core/open.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { createSmtpCourier } from '../../lib/courier/smtp/courier.ts'
 import { createAuthenticator } from '../../lib/mail/authentication/authenticator.ts'
-import { loadCertificate } from '../../lib/smtpd/certificate.ts'
 import { createSmtpDoor, type SmtpDoor, type SmtpDoorOptions } from '../../lib/smtpd/server.ts'
 import type { MessageRow } from '../../lib/store/tables.ts'
+import { openCertificates } from '../../lib/tls/certificates.ts'
 import type { SmtpDialog } from './smtp-dialog.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
@@ -39,7 +39,7 @@ export interface TestDoor {
   raw(message: MessageRow): Promise<Buffer>
 }
 
-export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certificate'>> {
+export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certificates'>> {
   /** Lines for the table `[smtp]`. */
   readonly smtp?: string
   readonly accountDomain?: string
@@ -93,9 +93,16 @@ ${settings.toml ?? ''}
     courier: { value: courier },
     authenticator: { value: createAuthenticator({ dns, clock: systemClock, mta: config.hostname }) },
   })
-  const certificate = await loadCertificate({ dataDir, hostname: config.hostname, clock: systemClock })
+  const certificates = await openCertificates({
+    pairs: [],
+    issued: undefined,
+    dataDir,
+    hostname: config.hostname,
+    clock: systemClock,
+    log,
+  })
   const door = createSmtpDoor(app, {
-    certificate,
+    certificates: certificates.current,
     idleTimeoutMs: settings.idleTimeoutMs ?? 60_000,
     sessionTimeoutMs: settings.sessionTimeoutMs ?? 60_000,
     dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
@@ -110,6 +117,7 @@ ${settings.toml ?? ''}
   t.teardown(async () => {
     unsubscribe('net.server.socket', noteSocket)
     await door.stop()
+    await certificates.stop()
     await app.store.close()
   })
   return {

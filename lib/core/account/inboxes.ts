@@ -20,11 +20,12 @@ import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, operator, reachesInbox, reachesPod } from '../app/caller.ts'
 import { findPodByName, getInboxRow, noSuchInbox } from '../app/reach.ts'
+import { secretOf } from '../app/secrets.ts'
 import { isUsable, systemAddress } from '../domains/usable.ts'
 import { changeForwarding } from '../forwarding/settings.ts'
 import { forgetBounce } from '../outbound/suppressions.ts'
 import { takeInboxPlace } from '../quota/plan.ts'
-import { madeSecret, readWebhookUrl, webhookChange } from '../webhooks/settings.ts'
+import { readWebhookUrl, webhookChange } from '../webhooks/settings.ts'
 
 function present(row: InboxRow): Inbox {
   const { id, podId, address, displayName, webhookUrl, forwardTo, createdAt } = row
@@ -91,10 +92,10 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
         : await requireFreeAddress(db, name, known.domain)
     await forgetBounce(db, address)
     const row = await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null })
-    const webhook = webhookChange(row, url)
-    if (url) await inboxes.updateInbox(db, row.id, webhook)
-    const forwarding = await changeForwarding(app, db, { ...row, ...webhook }, request)
-    return { ...present(forwarding), ...madeSecret(webhook) }
+    const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
+    if (url) await inboxes.updateInbox(db, row.id, columns)
+    const forwarding = await changeForwarding(app, db, { ...row, ...columns }, request)
+    return { ...present(forwarding), ...(secret !== undefined && { webhookSecret: secret }) }
   })
   return made
 }
@@ -163,13 +164,13 @@ export async function changeInbox(app: App, caller: Caller, id: string, change: 
   const url = readWebhookUrl(app, caller, change.webhookUrl)
   const changed = await app.store.write(async db => {
     const row = await changeForwarding(app, db, await getInboxRow(db, caller, id), change)
-    const webhook = webhookChange(row, url)
-    const changes: Partial<InboxRow> = { ...webhook }
+    const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
+    const changes: Partial<InboxRow> = { ...columns }
     if (change.displayName !== undefined) {
       changes.displayName = change.displayName === null ? null : singleLine(change.displayName)
     }
     if (Object.keys(changes).length > 0) await inboxes.updateInbox(db, row.id, changes)
-    return { ...present({ ...row, ...changes }), ...madeSecret(webhook) }
+    return { ...present({ ...row, ...changes }), ...(secret !== undefined && { webhookSecret: secret }) }
   })
   return changed
 }

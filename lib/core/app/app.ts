@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import type { Ids } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
+import type { SecretBox } from '../../base/secret-box.ts'
 import type { Disk } from '../../blob/disk.ts'
 import type { Config } from '../../config/load.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
@@ -30,6 +31,8 @@ export interface App {
   /** Which addresses webhooks may lead to. */
   readonly webhookGuard: AddressGuard
   readonly store: Store
+  /** Opens and seals the secrets that stand in rows. */
+  readonly secrets: SecretBox
   readonly disk: Disk
   readonly queue: Queue
   /** Requests under way by their Idempotency-Key, so that a repeat waits for the first instead of racing it. */

@@ -15,7 +15,7 @@ import { findSuppression } from '../../store/suppressions.ts'
 import type { DeliveryRow, InboxRow, MessageRow } from '../../store/tables.ts'
 import type { Endpoint } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
-import { getAccountRow } from '../app/reach.ts'
+import { signingSecret } from '../app/reach.ts'
 import { putDeliveries } from '../outbound/composing.ts'
 
 /**
@@ -68,16 +68,16 @@ async function writeCopy(app: App, db: WriteDb, inbox: InboxRow, message: Messag
     return
   }
   const id = app.ids.next()
-  const mailFrom = message.mailFrom === '' ? null : await reversePath(db, inbox, id, message.mailFrom, now)
+  const mailFrom =
+    message.mailFrom === '' ? null : await reversePath(app, db, inbox, id, message.mailFrom, now)
   const copy = { id, messageId: message.id, recipient: forwardTo, purpose: 'forward', mailFrom }
   await putDeliveries(app, db, [copy], now)
 }
 
 /** A reverse-path of this delivery alone: a bounce that comes to it tells which copy it is about. */
-async function reversePath(db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
-  const { signingSecret } = await getAccountRow(db)
+async function reversePath(app: App, db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
   return rewriteSender({
-    secret: signingSecret,
+    secret: await signingSecret(app, db),
     purpose: deliveryId,
     sender,
     domain: domainOf(inbox.address),

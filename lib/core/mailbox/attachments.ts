@@ -10,7 +10,7 @@ import * as messages from '../../store/messages.ts'
 import type { MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getAccountRow, getMessageRow, noSuchMessage } from '../app/reach.ts'
+import { getMessageRow, noSuchMessage, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, isSignedUrl, type UrlSigner } from '../app/signed.ts'
 import { rawOf } from './raws.ts'
 
@@ -31,7 +31,7 @@ export function presentAttachments(row: MessageRow, urls: UrlSigner): Message['a
 /** The attachments of a message, with URLs that are good for an hour from now. */
 export async function listAttachments(app: App, row: MessageRow): Promise<Message['attachments']> {
   if (row.attachments === '[]') return []
-  return presentAttachments(row, createUrlSigner(app, await signingSecret(app)))
+  return presentAttachments(row, createUrlSigner(app, await signingSecret(app, app.store.read)))
 }
 
 /** Most lists are empty, and a page has hundreds of them. */
@@ -55,7 +55,7 @@ export async function openMessageAttachment(
   url: { messageId: string; index: number; expires: string | undefined; signature: string | undefined },
 ): Promise<OpenedAttachment> {
   const db = app.store.read
-  const isSigned = isSignedUrl(app, await signingSecret(app), url)
+  const isSigned = isSignedUrl(app, await signingSecret(app, app.store.read), url)
   if (!isSigned && !caller) {
     throw new Problem(
       'unauthorized',
@@ -70,8 +70,4 @@ export async function openMessageAttachment(
   const opened = stored && openAttachment(await readContent(await rawOf(app, row)), url.index)
   if (!stored || !opened) throw new Problem('not_found', 'The message has no such attachment.')
   return { ...stored, content: inSlices(opened.content, limits.sliceBytes) }
-}
-
-export async function signingSecret(app: App): Promise<string> {
-  return (await getAccountRow(app.store.read)).signingSecret
 }

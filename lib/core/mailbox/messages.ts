@@ -8,9 +8,9 @@ import { type SearchFilter, searchMessages } from '../../store/search/search.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getInboxRow, getMessageRow } from '../app/reach.ts'
+import { getInboxRow, getMessageRow, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, type UrlSigner } from '../app/signed.ts'
-import { presentAttachments, readList, signingSecret } from './attachments.ts'
+import { presentAttachments, readList } from './attachments.ts'
 import { extractionOf } from './extraction.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
@@ -61,7 +61,7 @@ function readAuthentication(json: string): Message['authentication'] {
 /** Rows as the API shows them, with URLs that are good for an hour from now. */
 export async function presentMessages(app: App, rows: readonly MessageRow[]): Promise<Message[]> {
   if (rows.length === 0) return []
-  const urls = createUrlSigner(app, await signingSecret(app))
+  const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
   return rows.map(row => present(row, urls))
 }
 

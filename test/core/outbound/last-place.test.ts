@@ -90,5 +90,6 @@ onEveryDatabase('the first URL of a webhook', async (t, store) => {
   )
   const secrets = made.flatMap(one => one.webhookSecret ?? [])
   t.equal(secrets.length, 1, 'one secret is made, and told to one')
-  t.equal((await findWebhook(store.read, id))?.secret, secrets[0])
+  const webhook = await findWebhook(store.read, id)
+  t.equal(webhook && app.secrets.open(webhook.place, webhook.secret), secrets[0])
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readRetryAfter } from '../../../lib/courier/webhook/retry-after.ts'
+import { readRetryAfter } from '../../lib/base/retry-after.ts'
 
 const now = new Date('2026-11-21T10:00:00.000Z')
 const hour = 3_600_000
@@ -13,7 +13,7 @@ t.test('seconds, up to an hour', async t => {
     ['86400', hour],
     ['9'.repeat(400), hour],
   ]
-  for (const [text, ms] of cases) t.equal(readRetryAfter(text, now), ms, text)
+  for (const [text, ms] of cases) t.equal(readRetryAfter(text, now, hour), ms, text)
 })
 
 t.test('the three forms of an HTTP-date; what is past is now', async t => {
@@ -26,7 +26,7 @@ t.test('the three forms of an HTTP-date; what is past is now', async t => {
     ['Sunday, 06-Nov-94 08:49:37 GMT', 0],
     ['Sun, 22 Nov 2026 10:00:00 GMT', hour],
   ]
-  for (const [text, ms] of cases) t.equal(readRetryAfter(text, now), ms, text)
+  for (const [text, ms] of cases) t.equal(readRetryAfter(text, now, hour), ms, text)
 })
 
 t.test('anything else says nothing', async t => {
@@ -40,5 +40,5 @@ t.test('anything else says nothing', async t => {
     'Sat, 41 Nov 2026 10:02:00 GMT',
     '+5',
   ])
-    t.equal(readRetryAfter(text, now), undefined, text)
+    t.equal(readRetryAfter(text, now, hour), undefined, text)
 })

@@ -1,5 +1,3 @@
-import { limits } from '../../base/limits.ts'
-
 /** The three forms of an HTTP-date (RFC 9110 §5.6.7); the last one says no zone and means GMT as well. */
 const imfFixdate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const rfc850 = /^[A-Z][a-z]{5,8}, (\d{2})-([A-Z][a-z]{2})-(\d{2}) (\d{2}:\d{2}:\d{2}) GMT$/
@@ -7,13 +5,13 @@ const asctime = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/
 
 /**
  * What a Retry-After asks for, in milliseconds from `now`: seconds or an HTTP-date (RFC 9110 §10.2.3), from 0 up to
- * `limits.webhookRetryAfterMs`. Undefined when it is neither.
+ * `mostMs`. Undefined when it is neither.
  */
-export function readRetryAfter(text: string, now: Date): number | undefined {
+export function readRetryAfter(text: string, now: Date, mostMs: number): number | undefined {
   const value = text.trim()
   const waitMs = /^\d+$/.test(value) ? Number(value) * 1000 : dateOf(value, now) - now.getTime()
   if (Number.isNaN(waitMs)) return undefined
-  return Math.min(Math.max(waitMs, 0), limits.webhookRetryAfterMs)
+  return Math.min(Math.max(waitMs, 0), mostMs)
 }
 
 function dateOf(value: string, now: Date): number {

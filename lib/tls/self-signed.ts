@@ -1,15 +1,11 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { open, readFile, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
-import { randomBase62 } from '../base/secret.ts'
+import { replaceFile } from '../base/durable-file.ts'
+import { CertificateFault, checkPair, type Pair } from './pair.ts'
 
-/** PEM texts that belong together. */
-interface SelfSigned {
-  readonly key: string
-  readonly cert: string
-  readonly notAfter: Date
-}
+/** Where the self-signed certificate of a data directory is kept, with its key. */
+export const selfSignedPath = (dataDir: string) => join(dataDir, 'self-signed.pem')
 
 const dayMs = 86_400_000
 /** Ten years; and made anew when less than a month of them is left. */
@@ -21,17 +17,24 @@ export async function readSelfSigned(
   path: string,
   hostname: string,
   clock: Clock,
-): Promise<SelfSigned | undefined> {
+): Promise<Pair | undefined> {
   const pem = await readIfThere(path)
   const begin = pem?.indexOf('-----BEGIN CERTIFICATE-----') ?? -1
   if (pem === undefined || begin < 0) return undefined
-  const key = pem.slice(0, begin)
-  const cert = pem.slice(begin)
-  const notAfter = endOfValidity(key, cert, hostname)
-  return notAfter && notAfter.getTime() - clock.now().getTime() > renewalMs
-    ? { key, cert, notAfter }
-    : undefined
+  const now = clock.now()
+  try {
+    const { pair } = pairAt(path, pem.slice(0, begin), pem.slice(begin), now)
+    const isGood = pair.names.includes(hostname) && pair.notAfter.getTime() - now.getTime() > renewalMs
+    return isGood ? pair : undefined
+  } catch (error) {
+    // Damaged: whoever asks makes a new one.
+    if (error instanceof CertificateFault) return undefined
+    throw error
+  }
 }
+
+const pairAt = (path: string, key: string, cert: string, now: Date) =>
+  checkPair({ certificate: path, key: path }, { key, cert }, now)
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
@@ -42,19 +45,8 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-function endOfValidity(key: string, cert: string, hostname: string): Date | undefined {
-  try {
-    const certificate = new X509Certificate(cert)
-    const isOurs = certificate.checkHost(hostname) !== undefined
-    return isOurs && certificate.checkPrivateKey(createPrivateKey(key)) ? certificate.validToDate : undefined
-  } catch {
-    // Damaged: whoever asks makes a new one.
-    return undefined
-  }
-}
-
 /** Makes a certificate for `hostname` (ECDSA P-256) and leaves key and certificate at `path`, as one file of mode 0600. */
-export async function writeSelfSigned(path: string, hostname: string, clock: Clock): Promise<SelfSigned> {
+export async function writeSelfSigned(path: string, hostname: string, clock: Clock): Promise<Pair> {
   // Slow to load (a tenth of a second and more), and needed once in ten years.
   const { generate } = await import('selfsigned')
   // A day of grace for peers whose clock is behind.
@@ -75,29 +67,5 @@ export async function writeSelfSigned(path: string, hostname: string, clock: Clo
   const key = `${made.private.trim()}\n`
   const cert = `${made.cert.trim()}\n`
   await replaceFile(path, key + cert)
-  return { key, cert, notAfter: new X509Certificate(cert).validToDate }
-}
-
-/** Puts `text` at `path` so that a crash leaves the old file or the new one, whole. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomBase62(8)}`
-  try {
-    const file = await open(temporary, 'wx', 0o600)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(temporary, path)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
-  const directory = await open(dirname(path))
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
+  return pairAt(path, key, cert, clock.now()).pair
 }
