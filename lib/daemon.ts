@@ -133,6 +133,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       idleTimeoutMs: limits.smtpIdlePeerMs,
       sessionTimeoutMs: durationMs(config.smtp.session_timeout),
       dataTimeoutMs: durationMs(config.smtp.data_timeout),
+      maxMessages: limits.smtpMessages,
     })
     const httpDoor = createHttpDoor(app)
     closing.push(() => Promise.all([smtpDoor.stop(), httpDoor.stop()]))

@@ -161,8 +161,14 @@ export const limits = {
   smtpCommandBytes: 4096,
   /** How long a peer of the SMTP door may say nothing between two commands (RFC 5321 §4.5.3.2.7). */
   smtpIdlePeerMs: 300_000,
-  /** Refused commands after which an SMTP session is ended. */
+  /** Refused commands of an SMTP session after which it is ended (421), and recipients among them that are not here. */
   smtpRefusals: 50,
+  smtpUnknownRecipients: 25,
+  /** Commands of an SMTP session until its first message and between two; its messages (421 above either). */
+  smtpCommands: 1_200,
+  smtpMessages: 1_000,
+  /** How often the log says what strangers make happen again and again. */
+  tallyMs: 60_000,
   /** A configuration file. */
   configBytes: 256 * 1024,
   dnsTimeoutMs: 5_000,

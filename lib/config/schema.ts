@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { LogLevel } from '../base/log.ts'
 import { planTable } from './plan-table.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
+import { shareSettings } from './smtp-shares.ts'
 
 export const planNames = ['free', 'developer', 'pro'] as const
 
@@ -84,6 +85,7 @@ export const settings = Type.Object(
         unit: 'connections',
         description: 'The most connections at one time from one address, or one /64 of IPv6 (421 above it).',
       }),
+      ...shareSettings,
       session_timeout: duration(['1s', '1d'], {
         default: '30m',
         description: 'The longest that one session may last altogether.',

@@ -2,8 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { systemIds } from '../../lib/base/ids.ts'
+import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
 import { openContent } from '../../lib/blob/content.ts'
 import { parseConfig } from '../../lib/config/load.ts'
@@ -50,17 +51,24 @@ export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certifi
   readonly dns?: string
   /** The port of the servers that mail is delivered to. */
   readonly mxPort?: number
+  readonly clock?: Clock
 }
 
 /** The SMTP door alone, in this process, over a real database; it and its data go with the test. */
 export async function openDoor(t: Test, settings: TestDoorSettings = {}): Promise<TestDoor> {
   const dataDir = settings.dataDir ?? join(temporaryDir(t), 'data')
+  const { smtp = '', clock = systemClock } = settings
+  // The tests of a file come from one address and in less than a minute.
+  const rates = ['connections', 'messages']
+    .flatMap(what => ['address', 'block'].map(group => `${what}_per_minute_per_${group}`))
+    .filter(name => !smtp.includes(name))
+    .map(name => `${name} = 0\n`)
   const config = parseConfig(
     `hostname = "mail.ours.example"
 account_domain = "${settings.accountDomain ?? 'ours.example'}"
 data_dir = "${dataDir}"
 [smtp]
-${settings.smtp ?? ''}
+${rates.join('')}${smtp}
 [authentication]
 check = ${settings.dns !== undefined}
 ${settings.toml ?? ''}
@@ -71,7 +79,7 @@ ${settings.toml ?? ''}
   const log = createLog('debug', { write: line => void entries.push(JSON.parse(line)) })
   const { app: opened } = await openApp({
     config,
-    clock: systemClock,
+    clock,
     ids: systemIds,
     log,
     random: Math.random,
@@ -99,6 +107,7 @@ ${settings.toml ?? ''}
     idleTimeoutMs: settings.idleTimeoutMs ?? 60_000,
     sessionTimeoutMs: settings.sessionTimeoutMs ?? 60_000,
     dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
+    maxMessages: settings.maxMessages ?? limits.smtpMessages,
   })
   const { port } = await door.listen('127.0.0.1', 0)
   const sockets = new Map<string, Socket>()
