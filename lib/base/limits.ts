@@ -167,6 +167,15 @@ export const limits = {
   /** Commands of an SMTP session until its first message and between two; its messages (421 above either). */
   smtpCommands: 1_200,
   smtpMessages: 1_000,
+  /** Messages that one scanner is given at once; the others wait their turn. What is read of its answer. */
+  scansAtOnce: 8,
+  scannerAnswerBytes: 1024 * 1024,
+  /** What DNS lists may take to answer about a peer, and how long the test of one is believed. */
+  dnsListMs: 3_000,
+  dnsListTestMs: 600_000,
+  /** Greylisting: how long one that was put off may take to come again, and after how many a block of addresses is known. */
+  greylistRetryMs: 86_400_000,
+  greylistPasses: 5,
   /** How often the log says what strangers make happen again and again. */
   tallyMs: 60_000,
   /** A configuration file. */

@@ -35,3 +35,22 @@ export function createNetworkSet(networks: readonly string[]): (address: string)
     return parsedNetworks.some(network => network[0].kind() === parsed.kind() && parsed.match(network))
   }
 }
+
+/**
+ * An address as it is asked for in DNS (RFC 5782 §2.1, §2.4): the bytes of IPv4, or the nibbles of IPv6, last first;
+ * undefined for what is no address.
+ * @param mapped whether an IPv4 address that is mapped into IPv6 is taken for what it is, or as it stands
+ */
+export function reversedAddress(
+  address: string,
+  mapped: 'as IPv4' | 'as it is' = 'as IPv4',
+): { readonly family: 'ipv4' | 'ipv6'; readonly labels: string } | undefined {
+  if (!ipaddr.isValid(address)) return undefined
+  const parsed = mapped === 'as IPv4' ? ipaddr.process(address) : ipaddr.parse(address)
+  const bytes = parsed.toByteArray()
+  if (parsed instanceof ipaddr.IPv6) {
+    const nibbles = bytes.map(byte => byte.toString(16).padStart(2, '0')).join('')
+    return { family: 'ipv6', labels: [...nibbles].reverse().join('.') }
+  }
+  return { family: 'ipv4', labels: bytes.reverse().join('.') }
+}

@@ -31,6 +31,7 @@ export async function acceptData(
         helo: smtp.hostNameAppearsAs,
         protocol: smtp.transmissionType,
         tls: tlsOf(smtp),
+        dnsList: await session.dnsList,
       },
     })
   } finally {

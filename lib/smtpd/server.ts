@@ -4,7 +4,8 @@ import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import { createTally } from '../base/tally.ts'
 import type { Networked } from '../core/app/app.ts'
-import { type Recipient, resolveRecipient } from '../core/inbound/recipient.ts'
+import { requireKnownSender } from '../core/inbound/greylist.ts'
+import { isRolePath, type Recipient, resolveRecipient } from '../core/inbound/recipient.ts'
 import type { Certificate } from './certificate.ts'
 import type { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
@@ -74,6 +75,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       remoteAddress: smtp.remoteAddress,
       log: app.log.child({ sessionId: smtp.id, remoteAddress: smtp.remoteAddress }),
       unknownRecipients: 0,
+      dnsList: undefined,
       recipients: [],
       isReceivingData: false,
       deadline: setTimeout(
@@ -105,6 +107,17 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       refusal: place instanceof Reply ? place : undefined,
       greetingDelayMs: shares.isTrusted(remoteAddress) ? 0 : config.smtp.greeting_delay,
     }
+  }
+
+  function askLists({ remoteAddress }: Session): Promise<string | undefined> {
+    return shares.isTrusted(remoteAddress) ? Promise.resolve(undefined) : app.dnsLists.find(remoteAddress)
+  }
+
+  /** @throws Reply 550 5.7.1 when a DNS list has the peer, except to those whom it may ask why */
+  async function requireUnlisted(session: Session, rcptTo: string): Promise<void> {
+    const zone = await session.dnsList
+    if (zone === undefined || config.dns_lists.action !== 'refuse' || isRolePath(rcptTo)) return
+    throw new Reply(550, '5.7.1', `Your address ${session.remoteAddress} is listed by ${zone}`)
   }
 
   /** @throws Reply as `resolveRecipient`; 421 when this is one guess too many */
@@ -151,6 +164,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
         answer(smtp, callback, async session => {
           checkMail(address, smtp)
           shares.takeMessage(session.remoteAddress)
+          session.dnsList ??= askLists(session)
           session.recipients = []
         })
       },
@@ -158,7 +172,14 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       onRcptTo(address, smtp, callback) {
         answer(smtp, callback, async session => {
           checkRcpt(address, smtp)
+          await requireUnlisted(session, address.address)
           const recipient = await findRecipient(session, address.address)
+          if (!shares.isTrusted(session.remoteAddress)) {
+            const { mailFrom } = smtp.envelope
+            const sender = mailFrom === false ? '' : mailFrom.address
+            const { remoteAddress } = session
+            await requireKnownSender(app, { remoteAddress, mailFrom: sender, recipient })
+          }
           // The library counts a path that is said again once, and so do we: a peer may say it for ever.
           if (
             !session.recipients.some(({ rcptTo }) => rcptTo.toLowerCase() === recipient.rcptTo.toLowerCase())

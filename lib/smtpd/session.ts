@@ -10,6 +10,8 @@ export interface Session {
   readonly log: Log
   /** Recipients so far that are not here; a peer that only guesses is sent away. */
   unknownRecipients: number
+  /** The DNS list that has the address; asked for when the first message begins. */
+  dnsList: Promise<string | undefined> | undefined
   /** The accepted recipients of the transaction under way. */
   recipients: Recipient[]
   /** Ends the session when its whole time is over. */

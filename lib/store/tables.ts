@@ -78,6 +78,7 @@ export interface InboxRow {
   forwardFailures: number
   suspendedAt: string | null
   suspendedReason: string | null
+  isSystem: number
 }
 
 export interface ApiKeyRow {
@@ -328,6 +329,14 @@ export interface DraftAttachmentRow {
   content: Buffer | null
 }
 
+export interface GreylistEntryRow {
+  slot: number
+  key: string
+  passes: number
+  firstSeenAt: string
+  expiresAt: string
+}
+
 export interface Tables {
   migration: MigrationRow
   account: AccountRow
@@ -356,4 +365,5 @@ export interface Tables {
   usage: UsageRow
   draft: DraftRow
   draftAttachment: DraftAttachmentRow
+  greylistEntry: GreylistEntryRow
 }

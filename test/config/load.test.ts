@@ -100,6 +100,14 @@ t.test('a file with what is required alone has the defaults', async t => {
       external_reply_to: true,
     },
     authentication: { check: true },
+    greylist: { enabled: false, delay: '1m', keep_for: '36d' },
+    dns_lists: { zones: [], action: 'refuse' },
+    scanner: {
+      rspamd_spam_actions: ['reject', 'add header'],
+      timeout: '10s',
+      max_message_size: 26_214_400,
+      tell_malicious: false,
+    },
   } satisfies Config)
 })
 

@@ -24,7 +24,7 @@ const layers: Record<string, readonly string[]> = {
  */
 const rooms: Record<string, readonly string[]> = {
   mail: ['address', 'header', 'text', 'report', 'message', 'compose', 'authentication', 'domain'],
-  courier: ['.', 'smtp', 'webhook'],
+  courier: ['.', 'scanner', 'smtp', 'webhook'],
   store: ['dialect', 'search', 'migrations', '.'],
   core: [
     'app',
@@ -69,7 +69,7 @@ const places: Record<string, readonly string[]> = {
     'lib/config/',
     'lib/courier/address-guard.ts',
   ],
-  undici: ['lib/courier/webhook/connection.ts'],
+  undici: ['lib/courier/webhook/connection.ts', 'lib/courier/scanner/rspamd.ts'],
   ws: ['lib/http/websocket'],
   ajv: ['lib/http/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],

@@ -60,6 +60,7 @@ export async function insertInboxRow(db: Db, podId: string, address: string): Pr
     forwardFailures: 0,
     suspendedAt: null,
     suspendedReason: null,
+    isSystem: 0,
   }
   await insertInbox(db, inbox)
   return inbox

@@ -13,6 +13,7 @@ import type { Networked } from '../../lib/core/app/app.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { findRawContent } from '../../lib/core/mailbox/raws.ts'
 import { openApp } from '../../lib/core/open.ts'
+import { createScreening } from '../../lib/core/screening.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { createSmtpCourier } from '../../lib/courier/smtp/courier.ts'
 import { createAuthenticator } from '../../lib/mail/authentication/authenticator.ts'
@@ -97,8 +98,11 @@ ${settings.toml ?? ''}
     useIpv6: false,
     random: Math.random,
   })
+  const { scanner, dnsLists } = createScreening({ config, dns, clock, log })
   const app: Networked = Object.create(opened, {
     courier: { value: courier },
+    scanner: { value: scanner },
+    dnsLists: { value: dnsLists },
     authenticator: { value: createAuthenticator({ dns, clock: systemClock, mta: config.hostname }) },
   })
   const certificate = await loadCertificate({ dataDir, hostname: config.hostname, clock: systemClock })
@@ -119,6 +123,7 @@ ${settings.toml ?? ''}
   t.teardown(async () => {
     unsubscribe('net.server.socket', noteSocket)
     await door.stop()
+    await scanner.close()
     await app.store.close()
   })
   return {

@@ -30,3 +30,22 @@ t.test('all else is clean, and is what it was classified as: doubt is no proof',
     }
   }
 })
+
+t.test('what others say: a virus weighs most, then DMARC, then rspamd and the lists', async t => {
+  const none: Authentication = { spf: 'none', dkim: 'none', dmarc: 'none' }
+  const failed: Authentication = { ...none, dmarc: 'fail' }
+  const all = { virus: 'V', spamAction: 'add header', dnsList: 'bl.example' }
+  const { virus: _, ...others } = all
+  const said = (authentication: Authentication, opinions: Parameters<typeof judge>[2]) => {
+    const { verdict, category, autoReplyable, reason } = judge(personal, authentication, opinions)
+    t.equal(category, verdict === 'clean' ? 'personal' : verdict)
+    t.equal(autoReplyable, verdict === 'clean')
+    return `${verdict} ${reason}`
+  }
+  t.equal(said(failed, all), 'malicious virus')
+  t.equal(said(failed, others), 'spam dmarc-fail')
+  t.equal(said(none, others), 'spam rspamd-add-header')
+  t.equal(said(none, { spamAction: 'reject' }), 'spam rspamd-reject')
+  t.equal(said(none, { dnsList: 'bl.example' }), 'spam dns-list')
+  t.equal(said(none, {}), 'clean none')
+})

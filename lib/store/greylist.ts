@@ -1,0 +1,34 @@
+import type { Db } from './dialect/dialect.ts'
+import type { GreylistEntryRow } from './tables.ts'
+
+/** The entry of this key, unless it is over, or another key has taken its slot. */
+export async function findGreylistEntry(
+  db: Db,
+  { slot, key }: Pick<GreylistEntryRow, 'slot' | 'key'>,
+  now: string,
+): Promise<GreylistEntryRow | undefined> {
+  return db
+    .selectFrom('greylistEntry')
+    .selectAll()
+    .where('slot', '=', slot)
+    .where('key', '=', key)
+    .where('expiresAt', '>', now)
+    .executeTakeFirst()
+}
+
+/** Takes the slot, whoever had it. */
+export async function putGreylistEntry(db: Db, row: GreylistEntryRow): Promise<void> {
+  const { slot: _slot, ...values } = row
+  await db
+    .insertInto('greylistEntry')
+    .values(row)
+    .onConflict(conflict => conflict.column('slot').doUpdateSet(values))
+    .execute()
+}
+
+/** Deletes at most `limit` entries that are over; gives how many. */
+export async function deleteGreylistBefore(db: Db, now: string, limit: number): Promise<number> {
+  const over = db.selectFrom('greylistEntry').select('slot').where('expiresAt', '<=', now).limit(limit)
+  const done = await db.deleteFrom('greylistEntry').where('slot', 'in', over).executeTakeFirst()
+  return Number(done.numDeletedRows)
+}
