@@ -53,7 +53,7 @@ t.test('connections a minute, of an address and of a block', async t => {
   const yes = '220 mail.'
   const no = '421 4.7.0'
   t.strictSame(await from(...Array(4).fill('127.0.0.5')), [yes, yes, yes, no])
-  t.strictSame(await from('127.0.0.6', '127.0.0.7', '127.0.0.8'), [yes, no, no], 'the block has had five')
+  t.strictSame(await from('127.0.0.6', '127.0.0.7', '127.0.0.8'), [yes, yes, no], 'the block has had five')
   t.strictSame(await from('127.0.1.5'), [yes])
   t.strictSame(await from(...Array(8).fill('127.0.9.1')), Array(8).fill(yes), 'who is trusted')
   t.equal(
