@@ -13,6 +13,7 @@ import { deliver } from './core/delivery/deliver.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
 import { removeStrayFiles } from './core/mailbox/raws.ts'
 import { openApp } from './core/open.ts'
+import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { createHttpDoor } from './http/server.ts'
@@ -74,8 +75,12 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       useIpv6: config.delivery.ipv6,
       random: parts.random,
     })
+    const { scanner, dnsLists } = createScreening(opened)
+    closing.push(() => scanner.close())
     const app: Networked = Object.create(opened, {
       courier: { value: courier },
+      scanner: { value: scanner },
+      dnsLists: { value: dnsLists },
       authenticator: { value: createAuthenticator({ dns, clock, mta: config.hostname }) },
     })
 
@@ -135,6 +140,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       idleTimeoutMs: limits.smtpIdlePeerMs,
       sessionTimeoutMs: durationMs(config.smtp.session_timeout),
       dataTimeoutMs: durationMs(config.smtp.data_timeout),
+      maxMessages: limits.smtpMessages,
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)

@@ -186,8 +186,23 @@ export const limits = {
   certificatePollMs: 60_000,
   /** How long a peer of the SMTP door may say nothing between two commands (RFC 5321 §4.5.3.2.7). */
   smtpIdlePeerMs: 300_000,
-  /** Refused commands after which an SMTP session is ended. */
+  /** Refused commands of an SMTP session after which it is ended (421), and recipients among them that are not here. */
   smtpRefusals: 50,
+  smtpUnknownRecipients: 25,
+  /** Commands of an SMTP session until its first message and between two; its messages (421 above either). */
+  smtpCommands: 1_200,
+  smtpMessages: 1_000,
+  /** Messages that one scanner is given at once; the others wait their turn. What is read of its answer. */
+  scansAtOnce: 8,
+  scannerAnswerBytes: 1024 * 1024,
+  /** What DNS lists may take to answer about a peer, and how long the test of one is believed. */
+  dnsListMs: 3_000,
+  dnsListTestMs: 600_000,
+  /** Greylisting: how long one that was put off may take to come again, and after how many a block of addresses is known. */
+  greylistRetryMs: 86_400_000,
+  greylistPasses: 5,
+  /** How often the log says what strangers make happen again and again. */
+  tallyMs: 60_000,
   /** A configuration file. */
   configBytes: 256 * 1024,
   dnsTimeoutMs: 5_000,

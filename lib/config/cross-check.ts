@@ -35,6 +35,18 @@ const rules: readonly Rule[] = [
         },
     ],
   },
+  {
+    reads: ['operator_address', 'account_domain', 'hostname'],
+    faults: ({ operator_address = '', account_domain, hostname }) => [
+      [account_domain, `bounce.${account_domain}`, hostname].includes(
+        operator_address.slice(operator_address.lastIndexOf('@') + 1),
+      ) && {
+        path: 'operator_address',
+        message:
+          'is an address of this server: give one of another, or leave it out and read the inbox of postmaster',
+      },
+    ],
+  },
   { reads: ['smtp.listen', 'http.listen', 'acme.listen'], faults: listenerFaults },
 ]
 

@@ -56,11 +56,33 @@ function serverFault(text: string): string | undefined {
   )
 }
 
-/** As a mailto URL takes it (RFC 6068) without anything to encode. */
+/** Of a Unix socket the path, as sun_path holds it, or address:port. */
+function socketFault(text: string): string | undefined {
+  if (!text.startsWith('/')) {
+    return (
+      serverFault(text) && 'must be an absolute path, or an IP address and a port such as "127.0.0.1:3310"'
+    )
+  }
+  return text.includes('\0') || Buffer.byteLength(text) > 107
+    ? 'must be a path of at most 107 bytes'
+    : undefined
+}
+
+/** What rspamd can advise (its lib/libmime, `rspamd_action`). */
+const spamActions = ['reject', 'add header', 'rewrite subject', 'soft reject', 'greylist']
+
+function spamActionFault(text: string): string | undefined {
+  return spamActions.includes(text)
+    ? undefined
+    : `must be one of ${spamActions.map(each => `"${each}"`).join(', ')}`
+}
+
 function addressFault(text: string): string | undefined {
-  const isAddress =
-    /^[A-Za-z0-9._+-]{1,64}@[^@]+$/.test(text) && domainFault(text.split('@')[1]!) === undefined
-  return isAddress ? undefined : 'must be a mail address, such as "postmaster@example.com"'
+  const at = text.lastIndexOf('@')
+  const isLocalPart = /^[^\s@<>()",:;[\]\\\x00-\x1f\x7f]{1,64}$/.test(text.slice(0, at))
+  if (at < 1 || !isLocalPart) return 'must be an email address, such as "ops@example.net"'
+  const fault = domainFault(text.slice(at + 1))
+  return fault && `has no domain that can be used after the "@": it ${fault}`
 }
 
 const ipFault = (text: string) => (isIP(text) ? undefined : 'must be an IP address, without a port')
@@ -73,8 +95,10 @@ export const formats = {
   listener: { title: 'address:port', fault: endpointFault },
   server: { title: 'address:port', fault: serverFault },
   network: { title: 'network in CIDR form', fault: networkFault },
-  address: { title: 'mail address', fault: addressFault },
   ip: { title: 'IP address', fault: ipFault },
+  socket: { title: 'path or address:port', fault: socketFault },
+  'spam-action': { title: 'action of rspamd', fault: spamActionFault },
+  address: { title: 'email address', fault: addressFault },
   duration: { title: 'duration', fault: durationFault },
 } as const satisfies Record<string, Format>
 

@@ -2,7 +2,9 @@ import Type from 'typebox'
 import type { LogLevel } from '../base/log.ts'
 import { acmeTable, tlsTable } from './certificate-tables.ts'
 import { planTable } from './plan-table.ts'
+import { dnsListsTable, greylistTable, scannerTable } from './screening.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
+import { shareSettings } from './smtp-shares.ts'
 
 const planNames = ['free', 'developer', 'pro'] as const
 
@@ -43,6 +45,13 @@ export const settings = Type.Object(
       description:
         'The plan of this installation: which of the tables plan_free, plan_developer and plan_pro is in force. "pro" has no limits unless you set some.',
     }),
+    operator_address: Type.Optional(
+      text('address', {
+        examples: ['ops@example.net'],
+        description:
+          'Where mail to postmaster and abuse of every domain here is forwarded to, an address of another server. It stands in the inbox of postmaster all the same, and there alone without this.',
+      }),
+    ),
     log: table('What is written to standard error, as one JSON object a line.', {
       level: Type.Enum(logLevels, {
         default: 'info',
@@ -85,6 +94,7 @@ export const settings = Type.Object(
         unit: 'connections',
         description: 'The most connections at one time from one address, or one /64 of IPv6 (421 above it).',
       }),
+      ...shareSettings,
       session_timeout: duration(['1s', '1d'], {
         default: '30m',
         description: 'The longest that one session may last altogether.',
@@ -278,6 +288,9 @@ export const settings = Type.Object(
         description: 'Whether they are checked. Local mode does not: what is sent on loopback has no DNS.',
       }),
     }),
+    greylist: greylistTable,
+    dns_lists: dnsListsTable,
+    scanner: scannerTable,
   },
   { additionalProperties: false },
 )

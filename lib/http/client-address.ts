@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import ipaddr from 'ipaddr.js'
+import { createNetworkSet } from '../base/network.ts'
 
 export type ClientAddress = (request: IncomingMessage) => string
 
@@ -9,12 +10,7 @@ export type ClientAddress = (request: IncomingMessage) => string
  * @param trusted networks in CIDR form
  */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
-  const networks = trusted.map(network => ipaddr.parseCIDR(network))
-  const isTrusted = (address: string) => {
-    if (!ipaddr.isValid(address)) return false
-    const parsed = ipaddr.process(address)
-    return networks.some(network => network[0].kind() === parsed.kind() && parsed.match(network))
-  }
+  const isTrusted = createNetworkSet(trusted)
   return request => {
     let address = request.socket.remoteAddress ?? ''
     const forwarded = String(request.headers['x-forwarded-for'] ?? '').split(',')

@@ -86,6 +86,7 @@ export interface InboxRow {
   forwardFailures: number
   suspendedAt: string | null
   suspendedReason: string | null
+  isSystem: number
 }
 
 export interface ApiKeyRow {
@@ -336,6 +337,14 @@ export interface DraftAttachmentRow {
   content: Buffer | null
 }
 
+export interface GreylistEntryRow {
+  slot: number
+  key: string
+  passes: number
+  firstSeenAt: string
+  expiresAt: string
+}
+
 export interface Tables {
   migration: MigrationRow
   secretKey: SecretKeyRow
@@ -365,4 +374,5 @@ export interface Tables {
   usage: UsageRow
   draft: DraftRow
   draftAttachment: DraftAttachmentRow
+  greylistEntry: GreylistEntryRow
 }

@@ -46,6 +46,13 @@ t.test('a file with what is required alone has the defaults', async t => {
       max_recipients: 100,
       max_connections: 500,
       max_connections_per_address: 50,
+      max_connections_per_block: 100,
+      connections_per_minute_per_address: 120,
+      connections_per_minute_per_block: 600,
+      messages_per_minute_per_address: 600,
+      messages_per_minute_per_block: 1800,
+      trusted_networks: [],
+      greeting_delay: 0,
       session_timeout: '30m',
       data_timeout: '15m',
     },
@@ -95,6 +102,14 @@ t.test('a file with what is required alone has the defaults', async t => {
       external_reply_to: true,
     },
     authentication: { check: true },
+    greylist: { enabled: false, delay: '1m', keep_for: '36d' },
+    dns_lists: { zones: [], action: 'refuse' },
+    scanner: {
+      rspamd_spam_actions: ['reject', 'add header'],
+      timeout: '10s',
+      max_message_size: 26_214_400,
+      tell_malicious: false,
+    },
   } satisfies Config)
 })
 

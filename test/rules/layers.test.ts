@@ -25,7 +25,7 @@ const layers: Record<string, readonly string[]> = {
  */
 const rooms: Record<string, readonly string[]> = {
   mail: ['address', 'header', 'text', 'report', 'message', 'compose', 'authentication', 'domain'],
-  courier: ['.', 'smtp', 'webhook'],
+  courier: ['.', 'scanner', 'smtp', 'webhook'],
   store: ['dialect', 'search', 'migrations', '.'],
   tls: ['.', 'acme'],
   core: [
@@ -70,7 +70,7 @@ const places: Record<string, readonly string[]> = {
     'lib/config/',
     'lib/courier/address-guard.ts',
   ],
-  undici: ['lib/courier/webhook/connection.ts', 'lib/tls/acme/http.ts'],
+  undici: ['lib/courier/webhook/connection.ts', 'lib/courier/scanner/rspamd.ts', 'lib/tls/acme/http.ts'],
   '@peculiar/x509': ['lib/tls/acme/signing-request.ts'],
   ws: ['lib/http/websocket'],
   ajv: ['lib/http/validate.ts', 'lib/config/'],

@@ -65,6 +65,7 @@ export async function insertInboxRow(db: WriteDb, podId: string, address: string
     forwardFailures: 0,
     suspendedAt: null,
     suspendedReason: null,
+    isSystem: 0,
   }
   await insertInbox(db, inbox)
   return inbox

@@ -18,10 +18,10 @@ import { findDefaultPod } from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
-import { type Caller, operator, reachesInbox, reachesPod } from '../app/caller.ts'
+import { type Caller, operator, reachesInbox, reachesPod, requireAccess } from '../app/caller.ts'
 import { findPodByName, getInboxRow, noSuchInbox } from '../app/reach.ts'
 import { secretOf } from '../app/secrets.ts'
-import { isUsable, systemAddress } from '../domains/usable.ts'
+import { isUsable } from '../domains/usable.ts'
 import { changeForwarding } from '../forwarding/settings.ts'
 import { forgetBounce } from '../outbound/suppressions.ts'
 import { takeInboxPlace } from '../quota/plan.ts'
@@ -54,13 +54,21 @@ export async function getInbox(app: App, caller: Caller, id: string): Promise<In
   return present(await getInboxRow(app.store.read, caller, id))
 }
 
-/** @param pod an id or clientId that narrows the list; one that is unknown gives an empty list */
+/**
+ * @param asked `pod` is an id or clientId that narrows the list; one that is unknown gives an empty list. `withSystem`: the
+ * inbox of postmaster, too.
+ * @throws Problem `forbidden` when a scoped key asks for system inboxes
+ */
 export async function listInboxes(
   app: App,
   caller: Caller,
-  pod: string | undefined,
+  {
+    pod,
+    withSystem = false,
+  }: { readonly pod?: string | undefined; readonly withSystem?: boolean | undefined },
   page: Page,
 ): Promise<Listed<Inbox>> {
+  if (withSystem) requireAccess(caller, 'account')
   const db = app.store.read
   const named = pod === undefined ? undefined : await findPodByName(db, pod)
   if (pod !== undefined && (!named || !reachesPod(caller, named.id))) return { rows: [], total: 0 }
@@ -68,7 +76,11 @@ export async function listInboxes(
     const own = await inboxes.findInbox(db, caller.inboxId)
     return { rows: own && page.offset === 0 && page.limit > 0 ? [present(own)] : [], total: own ? 1 : 0 }
   }
-  const { rows, total } = await inboxes.listInboxes(db, { podId: named?.id ?? caller.podId }, page)
+  const { rows, total } = await inboxes.listInboxes(
+    db,
+    { podId: named?.id ?? caller.podId, withSystem },
+    page,
+  )
   return { rows: rows.map(present), total }
 }
 
@@ -104,7 +116,7 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
 export async function insertInbox(
   app: App,
   db: WriteDb,
-  inbox: Pick<InboxRow, 'podId' | 'address' | 'displayName'>,
+  inbox: Pick<InboxRow, 'podId' | 'address' | 'displayName'> & { readonly isSystem?: boolean },
 ): Promise<InboxRow> {
   const row: InboxRow = {
     id: app.ids.next(),
@@ -126,6 +138,7 @@ export async function insertInbox(
     forwardFailures: 0,
     suspendedAt: null,
     suspendedReason: null,
+    isSystem: inbox.isSystem ? 1 : 0,
   }
   await inboxes.insertInbox(db, row)
   return row
@@ -186,7 +199,7 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
     if (!reachesInbox(caller, row))
       throw new Problem('forbidden', "This inbox belongs to another pod than the key's.")
     // RFC 5321 §4.5.1: the mail of postmaster must always find a place, and no address is ever given out again.
-    if (row.address === systemAddress(app)) {
+    if (row.isSystem === 1) {
       throw new Problem('forbidden', 'This inbox takes the mail of postmaster and abuse and must stay.')
     }
     const now = app.clock.now().toISOString()

@@ -44,7 +44,7 @@ export async function ensureInstallation(app: App): Promise<{ isNew: boolean }> 
     const pod = await findDefaultPod(db)
     const address = systemAddress(app)
     if (pod && !(await isAddressUsed(db, address))) {
-      await insertInbox(app, db, { podId: pod.id, address, displayName: null })
+      await insertInbox(app, db, { podId: pod.id, address, displayName: null, isSystem: true })
     }
     return { isNew: !account }
   })

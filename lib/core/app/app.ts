@@ -6,6 +6,8 @@ import type { SecretBox } from '../../base/secret-box.ts'
 import type { Disk } from '../../blob/disk.ts'
 import type { Config } from '../../config/load.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
+import type { DnsLists } from '../../courier/dns-lists.ts'
+import type { Scanner } from '../../courier/scanner/scanner.ts'
 import type { SmtpCourier } from '../../courier/smtp/courier.ts'
 import type { WebhookCourier } from '../../courier/webhook/courier.ts'
 import type { Authenticator } from '../../mail/authentication/authenticator.ts'
@@ -49,4 +51,6 @@ export interface App {
 export interface Networked extends App {
   readonly courier: SmtpCourier
   readonly authenticator: Authenticator
+  readonly scanner: Scanner
+  readonly dnsLists: DnsLists
 }

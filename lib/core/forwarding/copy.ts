@@ -34,6 +34,7 @@ export async function forwardReceived(
 ): Promise<void> {
   // What answers a copy by itself would be answered for ever.
   if (isRewritten(rcptTo)) return
+  if (operatorOf(app, inbox) !== undefined) return writeCopy(app, db, inbox, message)
   if (inbox.forwardWhen === 'needs_human' && message.autoReplyable === 1) return
   if (inbox.forwardWhen === 'webhook_failed') {
     const event = { type: 'message.received', podId: inbox.podId, inboxId: inbox.id }
@@ -54,14 +55,26 @@ export async function forwardIfUndelivered(app: App, db: WriteDb, messageId: str
   if (copies.length === 0) await writeCopy(app, db, inbox, message)
 }
 
+/** Where all mail of postmaster and abuse goes, when the operator says so: without asking, and whatever comes back of it. */
+function operatorOf(app: App, inbox: InboxRow): string | undefined {
+  return inbox.isSystem === 1 ? app.config.operator_address : undefined
+}
+
+function activeTarget({ forwardTo, forwardStatus }: InboxRow): string | undefined {
+  return forwardTo !== null && forwardStatus === 'active' ? forwardTo : undefined
+}
+
 /**
  * Never spam, nor bulk mail. A bounce is forwarded, without a reverse-path as it came (RFC 5321 §4.5.5), so that nothing
  * can come back of it.
  */
 async function writeCopy(app: App, db: WriteDb, inbox: InboxRow, message: MessageRow): Promise<void> {
-  const { forwardTo } = inbox
-  if (forwardTo === null || inbox.forwardStatus !== 'active') return
-  if (message.verdict !== 'clean' || message.category === 'marketing') return
+  const operator = operatorOf(app, inbox)
+  const forwardTo = operator ?? activeTarget(inbox)
+  if (forwardTo === undefined || message.verdict === 'malicious') return
+  const isUnwanted = message.verdict !== 'clean' || message.category === 'marketing'
+  // Complaints of spam have spam in them, and must reach whom they are for.
+  if (isUnwanted && operator === undefined) return
   const now = app.clock.now()
   if (await findSuppression(db, [forwardTo], now.toISOString())) {
     app.log.info({ messageId: message.id, inboxId: inbox.id }, 'not forwarded: the address is suppressed')
@@ -98,7 +111,8 @@ export async function forwardContent(
 ): Promise<Cargo | { readonly refusal: string }> {
   const db = app.store.read
   const inbox = await findInbox(db, message.inboxId)
-  if (inbox?.forwardTo !== delivery.recipient || inbox.forwardStatus !== 'active') {
+  const targets = inbox ? [operatorOf(app, inbox), activeTarget(inbox)] : []
+  if (!inbox || !targets.includes(delivery.recipient)) {
     return { refusal: 'not forwarded: forwarding to this address has ended' }
   }
   // It would be taken in without a network, as if it were mail of our own.

@@ -13,7 +13,8 @@ import { admit, recordRefused, rejectRefused } from './admission.ts'
 import type { Arrival, Reception } from './arrival.ts'
 import { recordReturned } from './bounces.ts'
 import { readReturned } from './returned.ts'
-import { judge } from './verdict.ts'
+import { scan } from './scan.ts'
+import { judge, type Opinions } from './verdict.ts'
 import { writeReception } from './write.ts'
 
 /** A notification is known by the address that it came to, whatever its header says. */
@@ -28,7 +29,8 @@ const ownMail: Authentication = { spf: 'pass', dkim: 'pass', dmarc: 'pass' }
  * @throws Reply when the peer is to be refused. All else that is thrown is a fault of ours: 451.
  */
 export async function receive(app: Networked, arrival: Arrival): Promise<string[]> {
-  const reception = await prepareReception(app, arrival, app.authenticator)
+  const opinions = scan(app, arrival)
+  const reception = await prepareReception(app, arrival, app.authenticator, opinions)
   try {
     const ids = await app.store.write(db => reception.write(db))
     app.log.info(
@@ -48,11 +50,15 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
   }
 }
 
-/** Everything that needs no write. A large raw is moved to its place here, so that a row may point at it. */
+/**
+ * Everything that needs no write. A large raw is moved to its place here, so that a row may point at it.
+ * @param opinions what others say of it; asked for beside all else
+ */
 export async function prepareReception(
   app: App,
   arrival: Arrival,
   authenticator: Networked['authenticator'] | undefined,
+  opinions?: Promise<Opinions>,
 ): Promise<Reception> {
   const header = await requireSoundHeader(arrival.content)
   const { authentication, isAligned } = await authenticate(app, arrival, authenticator)
@@ -63,8 +69,8 @@ export async function prepareReception(
   const returned = await readReturned(app, arrival.recipients, { header, parsed, isBounce })
   const { author } = parsed
   const judged = returned.isNotification
-    ? judge(notification, authentication, undefined)
-    : judge(classified, authentication, author)
+    ? judge(notification, authentication, undefined, await opinions)
+    : judge(classified, authentication, author, await opinions)
   if (parsed.problems.length > 0) {
     app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
   }

@@ -15,6 +15,8 @@ export interface Awaited {
   readonly subject?: string | undefined
   /** An instant: mail after it counts, also when it is there already. Without it only mail that comes from now on. */
   readonly after?: string | undefined
+  /** Also what a scanner found to be malicious, which an agent should not read unasked. */
+  readonly includeMalicious?: boolean | undefined
 }
 
 /** A message bears the time of its write and is seen after its commit: never longer than this in between. */
@@ -33,7 +35,9 @@ export async function waitForMessages(
   signal: AbortSignal,
 ): Promise<Message[]> {
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
-  const filter = { ...readFilter(awaited), direction: 'inbound' }
+  const { includeMalicious = false, ...asked } = awaited
+  const exceptCategory = includeMalicious ? undefined : 'malicious'
+  const filter = { ...readFilter(asked), direction: 'inbound', exceptCategory }
   const after = filter.after ?? isoAfter(app.clock.now(), -commitMs)
   const look = async () => {
     const page = { limit: limits.pageSizeMax, offset: 0 }

@@ -21,6 +21,7 @@ export interface SearchFilter {
   readonly before?: string | undefined
   readonly hasAttachment?: boolean | undefined
   readonly category?: string | undefined
+  readonly exceptCategory?: string | undefined
   readonly direction?: string | undefined
 }
 
@@ -160,6 +161,7 @@ async function readQuery(db: Db, scope: Scope, filter: SearchFilter): Promise<Qu
   }
   // Every message has this one: something must be there for the rest to be taken from.
   if (own.length === 0 && conditions.every(one => one.isExcluded)) own.push(marks.all)
+  if (filter.exceptCategory !== undefined) without.push(marks.category(filter.exceptCategory))
   return { marks: own, withoutMarks: without, conditions, after: filter.after, before: filter.before }
 }
 

@@ -40,3 +40,22 @@ t.test('a message of which it is not sure who wrote it is spam, whatever passes'
     t.match(judge(classified, authentication, undefined), { verdict: 'clean' }, 'known without its From')
   }
 })
+
+t.test('what others say: a virus weighs most, then DMARC, then rspamd and the lists', async t => {
+  const none: Authentication = { spf: 'none', dkim: 'none', dmarc: 'none' }
+  const failed: Authentication = { ...none, dmarc: 'fail' }
+  const all = { virus: 'V', spamAction: 'add header', dnsList: 'bl.example' }
+  const { virus: _, ...others } = all
+  const said = (authentication: Authentication, opinions: Parameters<typeof judge>[3]) => {
+    const { verdict, category, autoReplyable, reason } = judge(personal, authentication, sure, opinions)
+    t.equal(category, verdict === 'clean' ? 'personal' : verdict)
+    t.equal(autoReplyable, verdict === 'clean')
+    return `${verdict} ${reason}`
+  }
+  t.equal(said(failed, all), 'malicious virus')
+  t.equal(said(failed, others), 'spam dmarc-fail')
+  t.equal(said(none, others), 'spam rspamd-add-header')
+  t.equal(said(none, { spamAction: 'reject' }), 'spam rspamd-reject')
+  t.equal(said(none, { dnsList: 'bl.example' }), 'spam dns-list')
+  t.equal(said(none, {}), 'clean none')
+})

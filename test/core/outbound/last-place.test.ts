@@ -45,7 +45,7 @@ onEveryDatabase('the last inboxes of a plan, and of a day', async (t, store) => 
     codes: ['inbox_creation_limit'],
   })
   const account = await store.read.selectFrom('account').select('inboxCount').executeTakeFirstOrThrow()
-  t.equal(account.inboxCount, 13, 'with that of postmaster')
+  t.equal(account.inboxCount, 12, 'without that of postmaster')
 })
 
 onEveryDatabase('the last strangers of a day', async (t, store) => {
