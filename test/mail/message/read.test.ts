@@ -332,6 +332,133 @@ t.test('20 MB come out as they went in', async t => {
   t.ok(content.equals(bytes))
 })
 
+t.test('what real mail gets wrong is read all the same', async t => {
+  const grown = 'Grüße aus Köln – 5 €'
+  const latin = Buffer.from('Gr\xfc\xdfe aus K\xf6ln \x96 5 \x80', 'latin1')
+  const pdf = ['Content-Type: application/pdf; name=x.pdf', 'Content-Transfer-Encoding: base64']
+  const cases: readonly (readonly [string, Buffer, string, readonly number[]])[] = [
+    ...[
+      '',
+      '; charset=us-ascii',
+      '; charset=utf-8',
+      '; charset=unknown-8bit',
+      '; charset=iso-8859-1',
+    ].flatMap(charset =>
+      [latin, Buffer.from(grown)].map(
+        bytes =>
+          [
+            `${charset} ${bytes.length}`,
+            message([`Content-Type: text/plain${charset}`], [bytes]),
+            grown,
+            [],
+          ] as const,
+      ),
+    ),
+    ['no type at all', message(['Subject: s'], [latin]), grown, []],
+    [
+      'a boundary that never comes',
+      message(['Content-Type: multipart/mixed; boundary=no'], ['hello', 'you']),
+      'hello\nyou',
+      [],
+    ],
+    ['no boundary', message(['Content-Type: multipart/mixed'], ['hello']), 'hello', []],
+    [
+      'another boundary',
+      message(
+        ['Content-Type: multipart/mixed; boundary=no'],
+        ['--b', 'Content-Type: text/plain', '', 'hi', '--b', ...pdf, '', 'SGVsbG8=', '--b--'],
+      ),
+      'hi',
+      [5],
+    ],
+    [
+      'an inner multipart that is not closed',
+      message(
+        ['Content-Type: multipart/mixed; boundary=O'],
+        [
+          '--O',
+          'Content-Type: multipart/mixed; boundary=I',
+          '',
+          '--I',
+          '',
+          'hi',
+          '--O',
+          ...pdf,
+          '',
+          'SGVsbG8=',
+          '--O--',
+        ],
+      ),
+      'hi',
+      [5],
+    ],
+    [
+      'no empty line before the body',
+      message(
+        ['Content-Type: multipart/mixed; boundary=O'],
+        ['--O', '', 'hi', '--O', ...pdf, 'SGVsbG8gV29ybGQhIEhlbGxvIFdvcmxkIQ==', '--O--'],
+      ),
+      'hi',
+      [25],
+    ],
+    [
+      'no empty line in the message',
+      Buffer.from('From: a@b.c\r\nContent-Transfer-Encoding: base64\r\nSGVsbG8gV29ybGQh\r\n'),
+      'Hello World!',
+      [],
+    ],
+    [
+      'a boundary on a line without white space',
+      message(['Content-Type: multipart/mixed;', 'boundary=O'], ['--O', '', 'hi', '--O--']),
+      'hi',
+      [],
+    ],
+    [
+      'a line of a space for the empty one',
+      Buffer.from('From: a@b.c\r\n \r\nhello body\r\nmore'),
+      'hello body\nmore',
+      [],
+    ],
+    [
+      'uuencode',
+      message(
+        ['Content-Transfer-Encoding: x-uuencode'],
+        ['begin 644 t.txt', ',2&5L;&\\@5V]R;&0A', '`', 'end'],
+      ),
+      'Hello World!',
+      [],
+    ],
+    [
+      'base64 in pieces',
+      message(['Content-Transfer-Encoding: base64;'], ['SGVsbG8=', 'IFdvcmxkIQ==', '-- ', 'a footer']),
+      'Hello World!',
+      [],
+    ],
+    [
+      'a soft break with a space',
+      message(['Content-Transfer-Encoding: quoted-printable'], ['ab= ', 'cd=E2=82=', '=AC=4g=']),
+      'abcd€=4g',
+      [],
+    ],
+    ['UTF-7', message(['Content-Type: text/plain; charset=utf-7'], ['Gr+APwA3w-e +-']), 'Grüße +', []],
+    [
+      'flowed',
+      message(['Content-Type: text/plain; format=flowed'], ['> a ', '> b', '> ', 'c ', 'd', '-- ', 'e']),
+      '> a b\n> \nc d\n-- \ne',
+      [],
+    ],
+  ]
+  for (const [name, raw, text, sizes] of cases) {
+    const read = readMessage(raw)
+    t.equal(read.text.trim(), text, name)
+    t.same(
+      read.attachments.map(({ sizeBytes }) => sizeBytes),
+      sizes,
+      `${name}: attachments`,
+    )
+  }
+})
+
 t.test('what is not read, and is said', async t => {
   const nested = Array.from({ length: 5000 }, (_, i) => [
     `--b${i}`,
