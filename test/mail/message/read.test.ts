@@ -522,3 +522,30 @@ t.test('hostile headers take no long time', async t => {
     for (let count = 0; count < 30; count++) t.strictSame(readMessage(raw).problems, [], name)
   }
 })
+
+t.test('hostile headers of parts take no long time either', async t => {
+  const folded = (text: string) => text.replace(/(.{900})/g, '$1\r\n ')
+  const numbered = (form: (index: number) => string) =>
+    Array.from({ length: 10_000 }, (_, i) => form(i)).join('')
+  const cases: Record<string, string> = {
+    'a group without end': `To: ${'a:'.repeat(100_000)}`,
+    'many addresses': `To: ${'a@b.c,'.repeat(40_000)}`,
+    'many encoded words': `Content-Disposition: ${'=?utf-8?Q?=41?= '.repeat(15_000)}`,
+    'encoded words that do not end': `Content-Disposition: a; b="${'=?utf-8?Q?'.repeat(20_000)}`,
+    'segments of one parameter': `Content-Type: text/plain${numbered(i => `;a*${i}*=%41`)}`,
+    'many parameters': `Content-Type: text/plain${numbered(i => `;a${i}*0*=%41`)}`,
+    'parameters without semicolons': `Content-Type: text/plain; ${'a="b" '.repeat(40_000)}`,
+    'semicolons alone': `Content-Type: text/plain${';'.repeat(200_000)}a=b`,
+    'lines of white space': `Subject: a${'\r\n '.repeat(80_000)}`,
+    'lines that are no field': 'no field\r\nA: b\r\n'.repeat(15_000),
+    'many fields': 'a:b\r\n'.repeat(40_000),
+  }
+  for (const [name, field] of Object.entries(cases)) {
+    const parts = Array.from({ length: 60 }, () =>
+      part([name.startsWith('l') || name.endsWith('fields') ? field : folded(field)], 'x'),
+    )
+    const { problems, attachments } = readMessage(multipart('mixed', parts))
+    t.match(problems[0], /the header of a part has more than/, name)
+    t.ok(attachments.length <= 60)
+  }
+})
