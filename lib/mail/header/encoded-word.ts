@@ -74,10 +74,17 @@ function decodeRun(run: readonly Word[]): string {
   while (at < run.length) {
     const charset = run[at]!.charset.toLowerCase()
     let end = at + 1
-    // One with escapes begins and ends each word in ASCII (RFC 1468).
-    while (run[end]?.charset.toLowerCase() === charset && !charset.startsWith('iso-2022')) end++
-    decoded += decodeText(Buffer.concat(run.slice(at, end).map(({ bytes }) => bytes)), charset)
+    while (run[end]?.charset.toLowerCase() === charset) end++
+    decoded += decodeSame(run.slice(at, end), charset)
     at = end
   }
   return decoded
+}
+
+/** Words of one charset: together, unless each is whole in itself, as those with escapes should be (RFC 1468). */
+function decodeSame(words: readonly Word[], charset: string): string {
+  const together = decodeText(Buffer.concat(words.map(({ bytes }) => bytes)), charset)
+  if (words.length === 1 || !together.includes('\ufffd')) return together
+  const apart = words.map(({ bytes }) => decodeText(bytes, charset)).join('')
+  return apart.includes('\ufffd') ? together : apart
 }

@@ -36,8 +36,9 @@ const messageBounds: HeaderBounds = { bytes: limits.headerBytes, lines: limits.h
  * everybody who asks for a field is told the same:
  * - LF alone ends a line too, as in data that was stored;
  * - a line `From …` or `>From …` before the first field is the envelope of an mbox;
- * - a line that is no field, amidst fields, is passed over with what continues it: some program broke a line too early;
- * - any other such line, and a line of white space before one, is where the body begins: the empty line is missing.
+ * - a line that is no field, behind one that ends in a semicolon, continues it: its white space is missing;
+ * - any other line that is no field, amidst fields, is passed over with what continues it: some program broke a line too early;
+ * - such a line elsewhere, and a line of white space before one, is where the body begins: the empty line is missing.
  */
 export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds): Header {
   const bytes = asBuffer(raw)
@@ -59,6 +60,12 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
       return { fields, bodyOffset: afterEmptyLine(bytes, line.start), fault }
     }
     const following = line.kind === 'blank' || line.kind === 'other' ? lineAt(bytes, line.next) : undefined
+    const isUnfolded = line.kind === 'other' && open !== undefined && endsInSemicolon(bytes, end)
+    if (isUnfolded) {
+      end = line.next
+      line = following
+      continue
+    }
     if (endsHeader(bytes, line, following, fields.length > 0 || open !== undefined)) {
       close()
       return { fields, bodyOffset: line.kind === 'blank' ? line.next : line.start }
@@ -120,6 +127,12 @@ function endsHeader(
   if (line.start === 0 && /^>?From /.test(bytes.toString('latin1', 0, 6))) return false
   if (following === undefined || following.kind === 'other') return true
   return following.kind === 'empty' && !hasFields
+}
+
+function endsInSemicolon(bytes: Buffer, end: number): boolean {
+  let at = end - 1
+  while (at >= 0 && (isWhite(bytes[at]!) || bytes[at] === 0x0d || bytes[at] === 0x0a)) at--
+  return bytes[at] === 0x3b
 }
 
 function afterEmptyLine(bytes: Buffer, start: number): number {

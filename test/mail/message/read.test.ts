@@ -332,6 +332,133 @@ t.test('20 MB come out as they went in', async t => {
   t.ok(content.equals(bytes))
 })
 
+t.test('what real mail gets wrong is read all the same', async t => {
+  const grown = 'Grüße aus Köln – 5 €'
+  const latin = Buffer.from('Gr\xfc\xdfe aus K\xf6ln \x96 5 \x80', 'latin1')
+  const pdf = ['Content-Type: application/pdf; name=x.pdf', 'Content-Transfer-Encoding: base64']
+  const cases: readonly (readonly [string, Buffer, string, readonly number[]])[] = [
+    ...[
+      '',
+      '; charset=us-ascii',
+      '; charset=utf-8',
+      '; charset=unknown-8bit',
+      '; charset=iso-8859-1',
+    ].flatMap(charset =>
+      [latin, Buffer.from(grown)].map(
+        bytes =>
+          [
+            `${charset} ${bytes.length}`,
+            message([`Content-Type: text/plain${charset}`], [bytes]),
+            grown,
+            [],
+          ] as const,
+      ),
+    ),
+    ['no type at all', message(['Subject: s'], [latin]), grown, []],
+    [
+      'a boundary that never comes',
+      message(['Content-Type: multipart/mixed; boundary=no'], ['hello', 'you']),
+      'hello\nyou',
+      [],
+    ],
+    ['no boundary', message(['Content-Type: multipart/mixed'], ['hello']), 'hello', []],
+    [
+      'another boundary',
+      message(
+        ['Content-Type: multipart/mixed; boundary=no'],
+        ['--b', 'Content-Type: text/plain', '', 'hi', '--b', ...pdf, '', 'SGVsbG8=', '--b--'],
+      ),
+      'hi',
+      [5],
+    ],
+    [
+      'an inner multipart that is not closed',
+      message(
+        ['Content-Type: multipart/mixed; boundary=O'],
+        [
+          '--O',
+          'Content-Type: multipart/mixed; boundary=I',
+          '',
+          '--I',
+          '',
+          'hi',
+          '--O',
+          ...pdf,
+          '',
+          'SGVsbG8=',
+          '--O--',
+        ],
+      ),
+      'hi',
+      [5],
+    ],
+    [
+      'no empty line before the body',
+      message(
+        ['Content-Type: multipart/mixed; boundary=O'],
+        ['--O', '', 'hi', '--O', ...pdf, 'SGVsbG8gV29ybGQhIEhlbGxvIFdvcmxkIQ==', '--O--'],
+      ),
+      'hi',
+      [25],
+    ],
+    [
+      'no empty line in the message',
+      Buffer.from('From: a@b.c\r\nContent-Transfer-Encoding: base64\r\nSGVsbG8gV29ybGQh\r\n'),
+      'Hello World!',
+      [],
+    ],
+    [
+      'a boundary on a line without white space',
+      message(['Content-Type: multipart/mixed;', 'boundary=O'], ['--O', '', 'hi', '--O--']),
+      'hi',
+      [],
+    ],
+    [
+      'a line of a space for the empty one',
+      Buffer.from('From: a@b.c\r\n \r\nhello body\r\nmore'),
+      'hello body\nmore',
+      [],
+    ],
+    [
+      'uuencode',
+      message(
+        ['Content-Transfer-Encoding: x-uuencode'],
+        ['begin 644 t.txt', ',2&5L;&\\@5V]R;&0A', '`', 'end'],
+      ),
+      'Hello World!',
+      [],
+    ],
+    [
+      'base64 in pieces',
+      message(['Content-Transfer-Encoding: base64;'], ['SGVsbG8=', 'IFdvcmxkIQ==', '-- ', 'a footer']),
+      'Hello World!',
+      [],
+    ],
+    [
+      'a soft break with a space',
+      message(['Content-Transfer-Encoding: quoted-printable'], ['ab= ', 'cd=E2=82=', '=AC=4g=']),
+      'abcd€=4g',
+      [],
+    ],
+    ['UTF-7', message(['Content-Type: text/plain; charset=utf-7'], ['Gr+APwA3w-e +-']), 'Grüße +', []],
+    [
+      'flowed',
+      message(['Content-Type: text/plain; format=flowed'], ['> a ', '> b', '> ', 'c ', 'd', '-- ', 'e']),
+      '> a b\n> \nc d\n-- \ne',
+      [],
+    ],
+  ]
+  for (const [name, raw, text, sizes] of cases) {
+    const read = readMessage(raw)
+    t.equal(read.text.trim(), text, name)
+    t.same(
+      read.attachments.map(({ sizeBytes }) => sizeBytes),
+      sizes,
+      `${name}: attachments`,
+    )
+  }
+})
+
 t.test('what is not read, and is said', async t => {
   const nested = Array.from({ length: 5000 }, (_, i) => [
     `--b${i}`,
@@ -393,5 +520,32 @@ t.test('hostile headers take no long time', async t => {
   // A header can't be made larger, so it is read again and again.
   for (const [name, raw] of Object.entries(cases)) {
     for (let count = 0; count < 30; count++) t.strictSame(readMessage(raw).problems, [], name)
+  }
+})
+
+t.test('hostile headers of parts take no long time either', async t => {
+  const folded = (text: string) => text.replace(/(.{900})/g, '$1\r\n ')
+  const numbered = (form: (index: number) => string) =>
+    Array.from({ length: 10_000 }, (_, i) => form(i)).join('')
+  const cases: Record<string, string> = {
+    'a group without end': `To: ${'a:'.repeat(100_000)}`,
+    'many addresses': `To: ${'a@b.c,'.repeat(40_000)}`,
+    'many encoded words': `Content-Disposition: ${'=?utf-8?Q?=41?= '.repeat(15_000)}`,
+    'encoded words that do not end': `Content-Disposition: a; b="${'=?utf-8?Q?'.repeat(20_000)}`,
+    'segments of one parameter': `Content-Type: text/plain${numbered(i => `;a*${i}*=%41`)}`,
+    'many parameters': `Content-Type: text/plain${numbered(i => `;a${i}*0*=%41`)}`,
+    'parameters without semicolons': `Content-Type: text/plain; ${'a="b" '.repeat(40_000)}`,
+    'semicolons alone': `Content-Type: text/plain${';'.repeat(200_000)}a=b`,
+    'lines of white space': `Subject: a${'\r\n '.repeat(80_000)}`,
+    'lines that are no field': 'no field\r\nA: b\r\n'.repeat(15_000),
+    'many fields': 'a:b\r\n'.repeat(40_000),
+  }
+  for (const [name, field] of Object.entries(cases)) {
+    const parts = Array.from({ length: 60 }, () =>
+      part([name.startsWith('l') || name.endsWith('fields') ? field : folded(field)], 'x'),
+    )
+    const { problems, attachments } = readMessage(multipart('mixed', parts))
+    t.match(problems[0], /the header of a part has more than/, name)
+    t.ok(attachments.length <= 60)
   }
 })
