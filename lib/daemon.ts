@@ -75,7 +75,14 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
     const app: Networked = Object.create(opened, {
       courier: { value: courier },
-      authenticator: { value: createAuthenticator({ dns, clock, mta: config.hostname }) },
+      authenticator: {
+        value: createAuthenticator({
+          dns,
+          clock,
+          mta: config.hostname,
+          trustedSealers: config.authentication.trusted_arc_sealers,
+        }),
+      },
     })
 
     await app.disk.clearSpool()

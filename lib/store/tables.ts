@@ -328,6 +328,12 @@ export interface DraftAttachmentRow {
   content: Buffer | null
 }
 
+export interface AuthenticationDeferralRow {
+  id: string
+  network: string
+  firstAt: string
+}
+
 export interface Tables {
   migration: MigrationRow
   account: AccountRow
@@ -356,4 +362,5 @@ export interface Tables {
   usage: UsageRow
   draft: DraftRow
   draftAttachment: DraftAttachmentRow
+  authenticationDeferral: AuthenticationDeferralRow
 }

@@ -92,7 +92,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       cold_recipients: 0,
       external_reply_to: true,
     },
-    authentication: { check: true },
+    authentication: { check: true, dmarc_reject: 'refuse', trusted_arc_sealers: [] },
   } satisfies Config)
 })
 

@@ -78,7 +78,7 @@ ${settings.toml ?? ''}
     baseUrl: () => '',
     ownPorts: () => [],
   })
-  const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 100 })
+  const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 1000 })
   const courier = createSmtpCourier({
     dns,
     clock: systemClock,
@@ -91,7 +91,14 @@ ${settings.toml ?? ''}
   })
   const app: Networked = Object.create(opened, {
     courier: { value: courier },
-    authenticator: { value: createAuthenticator({ dns, clock: systemClock, mta: config.hostname }) },
+    authenticator: {
+      value: createAuthenticator({
+        dns,
+        clock: systemClock,
+        mta: config.hostname,
+        trustedSealers: config.authentication.trusted_arc_sealers,
+      }),
+    },
   })
   const certificate = await loadCertificate({ dataDir, hostname: config.hostname, clock: systemClock })
   const door = createSmtpDoor(app, {

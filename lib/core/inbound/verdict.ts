@@ -1,3 +1,4 @@
+import type { DmarcPolicy } from '../../mail/authentication/authenticator.ts'
 import type { Authentication, Category, VerdictName } from '../../model/message.ts'
 
 export interface Judged {
@@ -8,16 +9,41 @@ export interface Judged {
   readonly reason: string
 }
 
+/** What is known of who wrote a message. */
+export interface Proof {
+  readonly authentication: Authentication
+  /** What the domain in From asks for when a message is not from it. */
+  readonly policy: DmarcPolicy
+  /** Whether a trusted ARC sealer says that it was from it before it was passed on. */
+  readonly isExcused: boolean
+  /** Whether it is sure whom From names. */
+  readonly isAuthorSure: boolean
+}
+
 /**
  * What is thought of an inbound message. A pure function of what is known about it, with a named reason.
  * A DMARC failure means that the domain in From says itself that the message is not from it.
+ * @param heedsDmarc whether such a failure counts (authentication.dmarc_reject is not "off")
  */
 export function judge(
   classified: { category: Category; autoReplyable: boolean; reason: string },
-  authentication: Authentication,
+  proof: Proof,
+  heedsDmarc: boolean,
 ): Judged {
-  if (authentication.dmarc === 'fail') {
-    return { verdict: 'spam', category: 'spam', autoReplyable: false, reason: 'dmarc-fail' }
-  }
-  return { verdict: 'clean', ...classified }
+  const reason = whySpam(proof, heedsDmarc)
+  return reason === undefined
+    ? { verdict: 'clean', ...classified }
+    : { verdict: 'spam', category: 'spam', autoReplyable: false, reason }
+}
+
+function whySpam(
+  { authentication: { dmarc }, policy, isExcused, isAuthorSure }: Proof,
+  heedsDmarc: boolean,
+): string | undefined {
+  if (!isAuthorSure) return 'author-unclear'
+  if (!heedsDmarc || isExcused) return undefined
+  if (dmarc === 'fail') return 'dmarc-fail'
+  // What a domain wants kept away unless it is proven is not let in because a name server below it is down.
+  if (dmarc === 'temperror' && (policy === 'reject' || policy === 'quarantine')) return 'dmarc-unknown'
+  return undefined
 }

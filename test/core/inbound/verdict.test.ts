@@ -1,18 +1,44 @@
 import t from 'tap'
-import { judge } from '../../../lib/core/inbound/verdict.ts'
+import { judge, type Proof } from '../../../lib/core/inbound/verdict.ts'
 import type { Authentication } from '../../../lib/model/message.ts'
 
 const personal = { category: 'personal', autoReplyable: true, reason: 'none' } as const
 const bulk = { category: 'marketing', autoReplyable: false, reason: 'list-id' } as const
+const spam = (reason: string) => ({ verdict: 'spam', category: 'spam', autoReplyable: false, reason })
+const proof = (authentication: Partial<Authentication>, more: Partial<Proof> = {}): Proof => ({
+  authentication: { spf: 'pass', dkim: 'pass', dmarc: 'pass', ...authentication },
+  policy: undefined,
+  isExcused: false,
+  isAuthorSure: true,
+  ...more,
+})
 
 t.test('a DMARC failure is spam and gets no automatic answer, whatever else is known', async t => {
-  for (const classified of [personal, bulk]) {
-    t.strictSame(judge(classified, { spf: 'pass', dkim: 'pass', dmarc: 'fail' }), {
-      verdict: 'spam',
-      category: 'spam',
-      autoReplyable: false,
-      reason: 'dmarc-fail',
-    })
+  for (const policy of ['reject', 'quarantine', 'none'] as const) {
+    for (const classified of [personal, bulk]) {
+      t.strictSame(judge(classified, proof({ dmarc: 'fail' }, { policy }), true), spam('dmarc-fail'))
+    }
+  }
+})
+
+t.test('not where a trusted sealer excuses it, or where the operator says so', async t => {
+  const failed = { dmarc: 'fail' } as const
+  t.strictSame(judge(personal, proof(failed, { isExcused: true }), true), { verdict: 'clean', ...personal })
+  t.strictSame(judge(personal, proof(failed), false), { verdict: 'clean', ...personal })
+})
+
+t.test('what a domain wants kept away is not let in by doubt', async t => {
+  const unknown = { dmarc: 'temperror' } as const
+  for (const policy of ['reject', 'quarantine'] as const) {
+    t.strictSame(judge(personal, proof(unknown, { policy }), true), spam('dmarc-unknown'))
+  }
+  t.match(judge(personal, proof(unknown, { policy: 'none' }), true), { verdict: 'clean' })
+})
+
+t.test('an author who is not sure is spam, whatever is known and set', async t => {
+  for (const heedsDmarc of [true, false]) {
+    const unsure = proof({ dmarc: 'permerror' }, { isAuthorSure: false, isExcused: true })
+    t.strictSame(judge(personal, unsure, heedsDmarc), spam('author-unclear'))
   }
 })
 
@@ -22,11 +48,10 @@ t.test('all else is clean, and is what it was classified as: doubt is no proof',
     { spf: 'fail', dkim: 'fail', dmarc: 'none' },
     { spf: 'softfail', dkim: 'none', dmarc: 'none' },
     { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' },
-    { spf: 'permerror', dkim: 'permerror', dmarc: 'permerror' },
   ]
   for (const authentication of others) {
     for (const classified of [personal, bulk]) {
-      t.strictSame(judge(classified, authentication), { verdict: 'clean', ...classified })
+      t.strictSame(judge(classified, proof(authentication), true), { verdict: 'clean', ...classified })
     }
   }
 })
