@@ -23,7 +23,10 @@ export interface Sender {
   readonly isAligned: boolean
 }
 
-/** Asks the sender rules of each recipient's inbox. */
+/**
+ * Asks the sender rules of each recipient's inbox. A rule that allows looks at the mailbox that was judged alone; one that
+ * blocks at whatever is shown.
+ */
 export async function admit(app: App, recipients: readonly Recipient[], sender: Sender): Promise<Admission> {
   const from = normaliseAddress(sender.from ?? '')
   const allowable = normaliseAddress(sender.judged ?? '') ?? null

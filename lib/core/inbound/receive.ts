@@ -62,7 +62,7 @@ export async function prepareReception(
   const parsed = await parseMessage(
     arrival.content.kind === 'memory' ? arrival.content.bytes : openContent(arrival.content),
   )
-  requireSameAuthor(found.judged, parsed.from)
+  requireSameAuthor(found.judged, parsed.author)
   const from = parsed.from?.address ?? null
   const classified = classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject })
   const isBounce = classified.category === 'bounce'
@@ -85,6 +85,12 @@ export async function prepareReception(
   )
   if (parsed.problems.length > 0) {
     app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
+  }
+  if ('fault' in author) {
+    app.log.info(
+      { sessionId: arrival.sessionId, fault: author.fault },
+      'it is not sure who wrote the message',
+    )
   }
   const rawId = arrival.rawId ?? app.ids.next()
   const recipients = arrival.recipients.filter(recipient => !returned.consumed.has(recipient))
@@ -157,10 +163,9 @@ async function authenticate(
 }
 
 /** Who is judged is who is shown; that they differ is a fault of ours, and the message is not taken. */
-function requireSameAuthor(judged: Mailbox | undefined, shown: Mailbox | null): void {
-  if (judged && judged.address !== shown?.address) {
-    throw new Error(`${judged.address} was judged and ${shown?.address} would be shown`)
-  }
+function requireSameAuthor(judged: Mailbox | undefined, author: Author): void {
+  const shown = 'mailbox' in author ? author.mailbox.address : undefined
+  if (judged?.address !== shown) throw new Error(`${judged?.address} was judged and ${shown} would be shown`)
 }
 
 /** @throws Reply 550 5.7.26 as the domain in From asks, 451 4.7.26 when DNS does not say what decides */

@@ -40,7 +40,7 @@ function whySpam(
   { authentication: { dmarc }, policy, isExcused, isAuthorSure }: Proof,
   heedsDmarc: boolean,
 ): string | undefined {
-  if (!isAuthorSure) return 'author-unclear'
+  if (!isAuthorSure) return 'unproven-author'
   if (!heedsDmarc || isExcused) return undefined
   if (dmarc === 'fail') return 'dmarc-fail'
   // What a domain wants kept away unless it is proven is not let in because a name server below it is down.

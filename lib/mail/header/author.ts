@@ -1,5 +1,5 @@
 import { parseAddress } from '../address/address.ts'
-import { readAddressList } from './address-list.ts'
+import { type AddressList, readAddressList } from './address-list.ts'
 import type { Header, HeaderField } from './header.ts'
 import { type Mailbox, mailboxes } from './mailbox.ts'
 
@@ -29,7 +29,7 @@ export function readAuthor(header: Header): Author {
     (list.hasGroup ? 'a group in From' : list.fault && `From has ${list.fault}`) ??
     (others.length > 0 ? 'several mailboxes in From' : undefined)
   if (!mailbox) return { fault: fault ?? 'no mailbox in From', shown: undefined }
-  const addressFault = fault ?? mailboxFault(mailbox, field)
+  const addressFault = fault ?? mailboxFault(mailbox, field, list)
   return addressFault === undefined ? { mailbox } : { fault: addressFault, shown: mailbox }
 }
 
@@ -48,8 +48,13 @@ function fieldFault({ name, start, valueStart, value }: HeaderField): string | u
   return control.test(value) ? 'a control character in From' : undefined
 }
 
-function mailboxFault({ address }: Mailbox, { isUtf8 }: HeaderField): string | undefined {
+function mailboxFault(
+  { address }: Mailbox,
+  { isUtf8 }: HeaderField,
+  { mailboxes: listed }: AddressList,
+): string | undefined {
   if (parseAddress(address) === undefined) return 'an address in From that is none'
-  const isGuessed = !isUtf8 && /[^\x00-\x7f]/.test(address)
+  // As it came: a domain in A-labels no longer says of what letters they were made.
+  const isGuessed = !isUtf8 && listed.some(each => /[^\x00-\x7f]/.test(each.address))
   return isGuessed ? 'an address in From that is not UTF-8' : undefined
 }

@@ -38,7 +38,7 @@ t.test('what a domain wants kept away is not let in by doubt', async t => {
 t.test('an author who is not sure is spam, whatever is known and set', async t => {
   for (const heedsDmarc of [true, false]) {
     const unsure = proof({ dmarc: 'permerror' }, { isAuthorSure: false, isExcused: true })
-    t.strictSame(judge(personal, unsure, heedsDmarc), spam('author-unclear'))
+    t.strictSame(judge(personal, unsure, heedsDmarc), spam('unproven-author'))
   }
 })
 
