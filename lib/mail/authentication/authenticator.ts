@@ -6,12 +6,12 @@ import { limits } from '../../base/limits.ts'
 import { domainOf } from '../address/address.ts'
 import type { Author } from '../header/author.ts'
 import type { Mailbox } from '../header/mailbox.ts'
-import { type ArcResult, checkArc, readArcChain } from './arc.ts'
+import { type ArcResult, checkArc, readArcChain } from '../signature/arc.ts'
+import { hashMessage } from '../signature/message.ts'
 import { checkDkim, readDkimSignatures } from './dkim.ts'
 import { checkDmarc, type DmarcPolicy } from './dmarc.ts'
 import { createDnsCache } from './dns-cache.ts'
 import { saysProven } from './excuse.ts'
-import { hashMessage } from './message.ts'
 import {
   type AuthenticationResult,
   authenticationResults,

@@ -1,11 +1,11 @@
 import { limits } from '../../base/limits.ts'
 import { rawFieldName } from '../compose/canonical.ts'
-import type { BodyHash, BodyPart } from './body-hash.ts'
-import type { Lookup } from './dns-cache.ts'
-import { findKey } from './key.ts'
+import type { BodyHash, BodyPart } from '../signature/body-hash.ts'
+import type { Lookup } from '../signature/key.ts'
+import { findKey } from '../signature/key.ts'
+import { readSignature, type Signature, type UnreadableSignature } from '../signature/signature.ts'
+import { verifySignature } from '../signature/verify.ts'
 import type { AuthenticationResult } from './results.ts'
-import { readSignature, type Signature, type UnreadableSignature } from './signature.ts'
-import { verifySignature } from './verify.ts'
 
 /** A DKIM signature that was checked. */
 export interface DkimResult {

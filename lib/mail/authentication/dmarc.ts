@@ -1,5 +1,5 @@
 import type { DNSResolver } from 'mailauth'
-import type { Lookup } from './dns-cache.ts'
+import type { Lookup } from '../signature/key.ts'
 import { type AuthenticationResult, resultOf } from './results.ts'
 
 /** What the domain in From asks for when a message is not from it; undefined when that is not known, or nothing is published. */

@@ -1,9 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
-
-/** Asks for the records of a name, in the form of node:dns `resolve(name, type)` and with its errors. */
-export type Lookup = (name: string, type: string) => Promise<unknown[]>
+import type { Lookup } from '../signature/key.ts'
 
 type Answer = { readonly records: readonly unknown[] } | { readonly none: string }
 

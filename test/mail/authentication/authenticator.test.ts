@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { mock } from 'node:test'
@@ -172,6 +173,41 @@ t.test('resolvers that say nothing, or nonsense', async t => {
     const { authenticate } = testAuthenticator(odd)
     t.not((await authenticate({ raw: signed, ...session })).dmarc, 'pass', JSON.stringify(records))
   }
+})
+
+t.test('a stranger whose DNS is slow does not use up the time of the From domain', async t => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const never = new Promise<never>(() => {})
+  const records: Record<string, string> = {
+    'evil.example': `v=spf1 ${Array.from({ length: 9 }, (_, i) => `include:slow${i}.evil.example`).join(' ')} -all`,
+    '_dmarc.example.com': 'v=DMARC1; p=reject',
+  }
+  const slow = {
+    ...zoneDns({}),
+    resolve: async (name: string) => {
+      if (records[name]) return [[records[name]]]
+      if (name.endsWith('evil.example')) return never
+      throw Object.assign(new Error('none'), { code: 'ENOTFOUND' })
+    },
+  }
+  const field = (i: number) =>
+    `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=evil.example; s=s${i}; h=from; bh=${hash}; b=AAAA\r\n`
+  const hash = createHash('sha256').update(body).digest('base64')
+  const raw = Buffer.concat([Buffer.from(Array.from({ length: 10 }, (_, i) => field(i)).join('')), plain])
+  let result: unknown
+  const done = testAuthenticator(slow)
+    .authenticate({ raw, ...session, mailFrom: 'x@evil.example' })
+    .then(authenticated => {
+      result = authenticated
+    })
+  for (let second = 0; second < 60 && result === undefined; second++) {
+    for (let turn = 0; turn < 20; turn++) await setImmediate()
+    mock.timers.tick(1000)
+  }
+  mock.timers.reset()
+  await done
+  t.match(result, { spf: 'temperror', dkim: 'temperror', dmarc: 'fail', policy: 'reject', isUnknown: false })
 })
 
 t.test('strange sessions and messages', async t => {

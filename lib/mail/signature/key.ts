@@ -1,8 +1,10 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { limits } from '../../base/limits.ts'
-import type { Lookup } from './dns-cache.ts'
 import { keyName, type Signature } from './signature.ts'
 import { parseTags, withoutSpace } from './tags.ts'
+
+/** Asks for the records of a name, in the form of node:dns `resolve(name, type)` and with its errors. */
+export type Lookup = (name: string, type: string) => Promise<unknown[]>
 
 /** A key, or why there is none: for good, or because DNS did not say. */
 export type FoundKey = KeyObject | 'permerror' | 'temperror'

@@ -1,8 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import { rawFieldName, relaxedField } from '../compose/canonical.ts'
 import type { BodyHash, BodyPart } from './body-hash.ts'
-import type { Lookup } from './dns-cache.ts'
-import { findKey } from './key.ts'
+import { findKey, type Lookup } from './key.ts'
 import { readSignature, type Signature, type SignatureKind } from './signature.ts'
 import { isSignedBy, verifySignature } from './verify.ts'
 
