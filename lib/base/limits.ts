@@ -139,6 +139,8 @@ export const limits = {
   /** Bodies up to this size are hashed as often as their signatures differ (l=), larger ones this often. */
   dkimSmallBytes: 1024 * 1024,
   dkimBodyHashes: 3,
+  /** Bytes of a body that are made canonical and hashed before others have the event loop. */
+  hashSliceBytes: 256 * 1024,
   /** Keys of strangers: bits of an RSA modulus that are believed (RFC 8301), and characters of a key's record. */
   dkimKeyBitsMin: 1024,
   dkimKeyBits: 4096,

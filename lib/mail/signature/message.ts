@@ -47,8 +47,8 @@ export async function hashMessage(
 
 /** In slices, with a turn of the event loop between them. */
 async function hash(update: (slice: Buffer) => void, bytes: Buffer): Promise<void> {
-  for (let at = 0; at < bytes.length; at += limits.sliceBytes) {
+  for (let at = 0; at < bytes.length; at += limits.hashSliceBytes) {
     if (at > 0) await setImmediate()
-    update(bytes.subarray(at, at + limits.sliceBytes))
+    update(bytes.subarray(at, at + limits.hashSliceBytes))
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
+import { prepareReception } from '../../../lib/core/inbound/receive.ts'
 import { openRaw } from '../../../lib/core/mailbox/raws.ts'
 import { replacePolicy } from '../../../lib/core/policy/rules.ts'
 import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
@@ -222,6 +223,40 @@ t.test('nobody passes an allowlist as somebody else', async t => {
   t.strictSame(await messages(), [])
   t.match(await mail(real), /^250 /)
   t.match(await newest(), { fromAddr: 'boss@trusted.example', authentication: { dmarc: 'pass' } })
+})
+
+t.test('what was judged of one mailbox is paired with no other', async t => {
+  const { app, ann, messages } = await setUp(t)
+  const { podId } = await app.store.read
+    .selectFrom('inbox')
+    .selectAll()
+    .where('id', '=', ann)
+    .executeTakeFirstOrThrow()
+  const address = 'ann@ours.example'
+  const arrival = {
+    sessionId: 's',
+    mailFrom: 'x@evil.example',
+    recipients: [{ inboxId: ann, podId, address, rcptTo: address }],
+    peer: { kind: 'smtp', remoteAddress: '127.0.0.1', helo: 'x.example', protocol: 'ESMTP', tls: undefined },
+  } as const
+  for (const [from, judged] of [
+    ['x@evil.example', 'boss@trusted.example'],
+    ['x@evil.example', undefined],
+    ['x@evil.example, boss@trusted.example', 'boss@trusted.example'],
+  ] as const) {
+    const content = { kind: 'memory', bytes: Buffer.from(letter(from)) } as const
+    const authenticator = {
+      authenticate: async (input: Parameters<typeof app.authenticator.authenticate>[0]) => ({
+        ...(await app.authenticator.authenticate(input)),
+        judged: judged === undefined ? undefined : { address: judged, name: '' },
+      }),
+    }
+    await t.rejects(
+      prepareReception(app, { ...arrival, content }, authenticator),
+      /was judged and .* would be shown/,
+    )
+  }
+  t.strictSame(await messages(), [])
 })
 
 t.test('what DNS does not say now is asked again, for a bounded time', async t => {
