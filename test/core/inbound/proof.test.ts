@@ -444,4 +444,9 @@ t.test('a trusted sealer excuses what it passed on, and proves nothing', async t
     /^451 4\.7\.26 /,
     'its key is not to be had',
   )
+  await other.app.store.write(db =>
+    db.updateTable('authenticationDeferral').set({ firstAt: '2000-01-01T00:00:00.000Z' }).execute(),
+  )
+  const waited = await other.mail(await listed(pass), 'l@list.example')
+  t.match(waited, /^550 5\.7\.26 /, 'and is not waited for without end')
 })
