@@ -81,7 +81,14 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       courier: { value: courier },
       scanner: { value: scanner },
       dnsLists: { value: dnsLists },
-      authenticator: { value: createAuthenticator({ dns, clock, mta: config.hostname }) },
+      authenticator: {
+        value: createAuthenticator({
+          dns,
+          clock,
+          mta: config.hostname,
+          trustedSealers: config.authentication.trusted_arc_sealers,
+        }),
+      },
     })
 
     await app.disk.clearSpool()

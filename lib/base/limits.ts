@@ -139,10 +139,31 @@ export const limits = {
   headerLines: 2000,
   /** Received fields after which a message is a loop (RFC 5321 §6.3). */
   receivedFields: 100,
-  /** DKIM signatures checked of one message. */
+  /** DKIM signatures checked of one message, and sets of its ARC chain (RFC 8617 §4.2.1). */
   dkimSignatures: 10,
-  /** What SPF, DKIM and DMARC of one message may take together; what is not known by then is a temperror. */
-  authenticationMs: 30_000,
+  arcSets: 50,
+  /** Bodies up to this size are hashed as often as their signatures differ (l=), larger ones this often. */
+  dkimSmallBytes: 1024 * 1024,
+  dkimBodyHashes: 3,
+  /** Bytes of a body that are made canonical and hashed before others have the event loop. */
+  hashSliceBytes: 256 * 1024,
+  /** Keys of strangers: bits of an RSA modulus that are believed (RFC 8301), and characters of a key's record. */
+  dkimKeyBitsMin: 1024,
+  dkimKeyBits: 4096,
+  dkimRecordLength: 8192,
+  /**
+   * What SPF, the DKIM signatures, ARC and DMARC of one message may take, each for itself: a stranger's slow DNS must not
+   * use up the time of the From domain's. What is not known by then is a temperror.
+   */
+  authenticationMs: 15_000,
+  /**
+   * A message that can't be judged because DNS does not say what decides: how long from its first attempt on it is
+   * deferred (451 4.7.26), how long that is remembered, and how many are, of one address (of IPv6 a /64) and in all.
+   */
+  deferralMs: 4 * 3_600_000,
+  deferralKeptMs: 28 * 3_600_000,
+  deferralsPerNetwork: 200,
+  deferrals: 20_000,
   /** Answers of DNS that are kept for the next message, and how long: those that say something, and those that say none. */
   dnsCacheEntries: 10_000,
   dnsPositiveMs: 60_000,

@@ -287,6 +287,16 @@ export const settings = Type.Object(
         local: false,
         description: 'Whether they are checked. Local mode does not: what is sent on loopback has no DNS.',
       }),
+      dmarc_reject: Type.Enum(['refuse', 'mark', 'off'], {
+        default: 'refuse',
+        description:
+          'What happens to mail that fails DMARC when the domain in From asks that it be rejected (p=reject). With "refuse" it is answered 550 5.7.26; with "mark" it is taken, and its verdict is spam, as it is where the domain asks for less. With "off" no failure of DMARC counts.',
+      }),
+      trusted_arc_sealers: list('domain', 0, {
+        default: [],
+        description:
+          'The domains (d=) of hosts that pass mail on, such as mailing lists, and whose word is taken for what they found when it came to them: an unbroken ARC chain, made last by one of them, excuses a failure of DMARC. Sender rules are not excused.',
+      }),
     }),
     greylist: greylistTable,
     dns_lists: dnsListsTable,

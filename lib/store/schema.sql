@@ -466,6 +466,17 @@ create table "greylistEntry" (
 );
 create index "greylistEntry_expiresAt" on "greylistEntry" ("expiresAt");
 
+-- Messages that were answered "try again later" because DNS did not say what decides whether they are from whom they
+-- say (lib/core/inbound/deferral.ts): a hash of reverse-path and Message-ID, and whose address it was first. Their number
+-- is bounded for each network and in all.
+create table "authenticationDeferral" (
+  "id" text primary key,
+  "network" text not null,
+  "firstAt" text not null
+);
+create index "authenticationDeferral_network" on "authenticationDeferral" ("network");
+create index "authenticationDeferral_firstAt" on "authenticationDeferral" ("firstAt");
+
 -- What messages are found by, written and deleted with them (lib/store/search-index.ts): their words, as we read
 -- them ourselves, so that the same is found on every database and in every language; and marks, words that no text
 -- can have, for what they belong to and are: all, inbox<id>, pod<id>, category<name>, direction<name>, attachment.

@@ -345,6 +345,12 @@ export interface GreylistEntryRow {
   expiresAt: string
 }
 
+export interface AuthenticationDeferralRow {
+  id: string
+  network: string
+  firstAt: string
+}
+
 export interface Tables {
   migration: MigrationRow
   secretKey: SecretKeyRow
@@ -375,4 +381,5 @@ export interface Tables {
   draft: DraftRow
   draftAttachment: DraftAttachmentRow
   greylistEntry: GreylistEntryRow
+  authenticationDeferral: AuthenticationDeferralRow
 }

@@ -101,7 +101,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       cold_recipients: 0,
       external_reply_to: true,
     },
-    authentication: { check: true },
+    authentication: { check: true, dmarc_reject: 'refuse', trusted_arc_sealers: [] },
     greylist: { enabled: false, delay: '1m', keep_for: '36d' },
     dns_lists: { zones: [], action: 'refuse' },
     scanner: {

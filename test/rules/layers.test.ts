@@ -24,7 +24,17 @@ const layers: Record<string, readonly string[]> = {
  * included. `.` are the files that stand in the layer itself.
  */
 const rooms: Record<string, readonly string[]> = {
-  mail: ['address', 'header', 'text', 'report', 'message', 'compose', 'authentication', 'domain'],
+  mail: [
+    'address',
+    'header',
+    'text',
+    'report',
+    'message',
+    'compose',
+    'signature',
+    'authentication',
+    'domain',
+  ],
   courier: ['.', 'scanner', 'smtp', 'webhook'],
   store: ['dialect', 'search', 'migrations', '.'],
   tls: ['.', 'acme'],

@@ -109,7 +109,7 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await changeThread(app, operator, rows[0]!.id, { is_read: true })
   await listInboxMessages(app, operator, ann.id, { direction: 'inbound' }, page)
   await listInboxMessages(app, operator, ann.id, { direction: undefined }, page)
-  await openRaw(app, operator, id!)
+  await openRaw(app, operator, id!, { withTrace: true })
   const sent = await send(app, operator, ann.id, { to: bea.address, body: 'x', threadId: rows[0]!.id }, 'key')
   await listMessageDeliveries(app, operator, sent.messageId)
   const { mailFrom, id: deliveryId } = (await listDeliveries(real.store.read, sent.messageId))[0]!

@@ -87,7 +87,7 @@ ${settings.toml ?? ''}
     baseUrl: () => '',
     ownPorts: () => [],
   })
-  const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 100 })
+  const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 1000 })
   const courier = createSmtpCourier({
     dns,
     clock: systemClock,
@@ -103,7 +103,14 @@ ${settings.toml ?? ''}
     courier: { value: courier },
     scanner: { value: scanner },
     dnsLists: { value: dnsLists },
-    authenticator: { value: createAuthenticator({ dns, clock: systemClock, mta: config.hostname }) },
+    authenticator: {
+      value: createAuthenticator({
+        dns,
+        clock: systemClock,
+        mta: config.hostname,
+        trustedSealers: config.authentication.trusted_arc_sealers,
+      }),
+    },
   })
   const certificates = await openCertificates({
     pairs: [],

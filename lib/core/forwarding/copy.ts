@@ -1,11 +1,14 @@
 import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { limits } from '../../base/limits.ts'
-import { type Content, openContent, readStart, sizeOf } from '../../blob/content.ts'
+import { type Content, readStart } from '../../blob/content.ts'
 import type { Cargo } from '../../courier/smtp/courier.ts'
 import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { isRewritten, rewriteSender } from '../../mail/address/srs.ts'
+import { readOwnResults } from '../../mail/authentication/results.ts'
 import { fieldValues, readHeader } from '../../mail/header/header.ts'
+import { sealArc, sealedPart } from '../../mail/signature/arc-seal.ts'
+import { hashMessage } from '../../mail/signature/message.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findDomain } from '../../store/domains.ts'
@@ -16,6 +19,9 @@ import type { DeliveryRow, InboxRow, MessageRow } from '../../store/tables.ts'
 import type { Endpoint } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
 import { signingSecret } from '../app/reach.ts'
+import { secretOf } from '../app/secrets.ts'
+import { isUsable } from '../domains/usable.ts'
+import { type Traced, traceContent } from '../mailbox/traced.ts'
 import { putDeliveries } from '../outbound/composing.ts'
 
 /**
@@ -99,8 +105,9 @@ async function reversePath(app: App, db: Db, inbox: InboxRow, deliveryId: string
 }
 
 /**
- * The copy that a delivery of purpose `forward` carries: the original, byte for byte, so that its signatures hold, below
- * the fields that tell its way; or why it is not to be carried.
+ * The copy that a delivery of purpose `forward` carries: the original, byte for byte, so that its signatures hold (less
+ * what in it claims to be results of ours), below the fields that tell its way and our ARC set; or why it is not to be
+ * carried.
  * @param original the raw of the message
  */
 export async function forwardContent(
@@ -122,24 +129,42 @@ export async function forwardContent(
   if (await wasHere(inbox, original)) {
     return { refusal: 'not forwarded: it came through this inbox before' }
   }
-  const trace = Buffer.from(traceOf(inbox, delivery, message))
+  const copy = await traceContent(traceOf(inbox, delivery, message), original, app.config.hostname)
+  const seal = Buffer.from(await sealCopy(app, inbox, message, copy))
   return {
-    sizeBytes: trace.length + sizeOf(original),
-    is8Bit: !isAscii(trace) || (await has8Bit(original)),
-    raw: () => Readable.from(joined(trace, original)),
+    sizeBytes: seal.length + copy.sizeBytes,
+    is8Bit: await has8Bit(copy),
+    raw: () => Readable.from(joined(seal, copy), { objectMode: false }),
   }
 }
 
-async function* joined(trace: Buffer, original: Content): AsyncGenerator<Buffer> {
-  yield trace
-  yield* openContent(original) as AsyncIterable<Buffer>
+async function* joined(seal: Buffer, copy: Traced): AsyncGenerator<Buffer> {
+  if (seal.length > 0) yield seal
+  yield* copy.open() as AsyncIterable<Buffer>
 }
 
-async function has8Bit(content: Content): Promise<boolean> {
-  for await (const chunk of openContent(content) as AsyncIterable<Buffer>) {
+async function has8Bit(copy: Traced): Promise<boolean> {
+  for await (const chunk of copy.open() as AsyncIterable<Buffer>) {
     if (!isAscii(chunk)) return true
   }
   return false
+}
+
+/**
+ * Our ARC set for a copy (RFC 8617), by the key of the inbox's domain: it tells the next host what we found, for of SPF
+ * nothing is left there. Empty when nothing was checked, or when nobody could check ours.
+ */
+async function sealCopy(app: App, inbox: InboxRow, { trace }: MessageRow, copy: Traced): Promise<string> {
+  const found = readOwnResults(trace)
+  const domain = await findDomain(app.store.read, domainOf(inbox.address))
+  if (!found || !domain || !isUsable(app, domain)) return ''
+  const message = await hashMessage(copy.open(), () => [sealedPart])
+  return sealArc(message, found, {
+    domain: domain.domain,
+    selector: domain.selector,
+    privateKeyPem: app.secrets.open(secretOf.domainDkim(domain.id), domain.dkimPrivateKey),
+    signedAt: app.clock.now(),
+  })
 }
 
 /** As Gmail and Postfix write it. Return-Path is for the last host alone to add (RFC 5321 §4.4). */

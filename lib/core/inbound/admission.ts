@@ -1,6 +1,5 @@
 import { Reply } from '../../base/reply.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
-import type { Author } from '../../mail/header/author.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { App } from '../app/app.ts'
 import { systemAddress } from '../domains/usable.ts'
@@ -15,22 +14,22 @@ export interface Admission {
 
 /** Who sent a message, as it says itself. */
 export interface Sender {
-  readonly author: Author
-  /** What may be shown of the author. */
+  /** As it is shown. */
   readonly from: string | null
+  /** The one mailbox in From that was judged; null when it is not sure whom From names, and no allow rule lets it in. */
+  readonly judged: string | null
   readonly mailFrom: string
   /** Whether the From domain is proven by DMARC, or by an aligned SPF or DKIM. */
   readonly isAligned: boolean
 }
 
 /**
- * Asks the sender rules of each recipient's inbox. A rule that allows looks at an author who is sure alone; one that blocks
- * at whatever is shown.
+ * Asks the sender rules of each recipient's inbox. A rule that allows looks at the mailbox that was judged alone; one that
+ * blocks at whatever is shown.
  */
 export async function admit(app: App, recipients: readonly Recipient[], sender: Sender): Promise<Admission> {
-  const { author } = sender
-  const allowable = ('mailbox' in author && normaliseAddress(author.mailbox.address)) || null
   const from = normaliseAddress(sender.from ?? '')
+  const allowable = normaliseAddress(sender.judged ?? '') ?? null
   const mailFrom = normaliseAddress(sender.mailFrom)
   const refusals = await findRefusals(
     app.store.read,

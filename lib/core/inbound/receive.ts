@@ -1,10 +1,13 @@
 import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
 import { type Content, openContent, readContent, readStart, sizeOf } from '../../blob/content.ts'
+import { domainOf } from '../../mail/address/address.ts'
+import type { AuthenticatedMessage } from '../../mail/authentication/authenticator.ts'
+import { type Author, readAuthor } from '../../mail/header/author.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../../mail/header/header.ts'
+import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { classify } from '../../mail/message/automatic.ts'
 import { readMessage } from '../../mail/message/read.ts'
-import type { Authentication } from '../../model/message.ts'
 import type { App, Networked } from '../app/app.ts'
 import { extractionColumn } from '../mailbox/extraction.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
@@ -12,6 +15,7 @@ import { refuseLocalLoop } from '../outbound/loop.ts'
 import { admit, recordRefused, rejectRefused } from './admission.ts'
 import type { Arrival, Reception } from './arrival.ts'
 import { recordReturned } from './bounces.ts'
+import { deferUnknown } from './deferral.ts'
 import { readReturned } from './returned.ts'
 import { scan } from './scan.ts'
 import { judge, type Opinions } from './verdict.ts'
@@ -19,9 +23,6 @@ import { writeReception } from './write.ts'
 
 /** A notification is known by the address that it came to, whatever its header says. */
 const notification = { category: 'bounce', autoReplyable: false, reason: 'returned' } as const
-
-/** What SPF, DKIM and DMARC say of mail from one of our own inboxes, which no network has touched. */
-const ownMail: Authentication = { spf: 'pass', dkim: 'pass', dmarc: 'pass' }
 
 /**
  * Takes a message in: authenticates, judges, parses, threads and stores it. When this resolves it is on the disk, and
@@ -61,16 +62,31 @@ export async function prepareReception(
   opinions?: Promise<Opinions>,
 ): Promise<Reception> {
   const header = await requireSoundHeader(arrival.content)
-  const { authentication, isAligned } = await authenticate(app, arrival, authenticator)
+  const author = readAuthor(header)
+  const found = await authenticate(app, arrival, author, authenticator)
   const parsed = readMessage(await readContent(arrival.content))
+  requireSameAuthor(found.judged, parsed.author)
   const from = parsed.from?.address ?? null
   const classified = classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject })
   const isBounce = classified.category === 'bounce'
   const returned = await readReturned(app, arrival.recipients, { header, parsed, isBounce })
-  const { author } = parsed
-  const judged = returned.isNotification
-    ? judge(notification, authentication, undefined, await opinions)
-    : judge(classified, authentication, author, await opinions)
+  // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
+  const isTold = returned.isNotification || returned.complaints.length > 0
+  if (!isTold) await refuseUnproven(app, arrival, header, found)
+  const { spf, dkim, dmarc } = found
+  const proof = {
+    authentication: { spf, dkim, dmarc },
+    policy: found.policy,
+    isExcused: found.isExcused,
+    // That it came to a reverse-path of ours proves a notification, and bounces name nobody rightly.
+    isAuthorSure: returned.isNotification || found.judged !== undefined,
+  }
+  const judged = judge(
+    returned.isNotification ? notification : classified,
+    proof,
+    (await opinions) ?? {},
+    app.config.authentication.dmarc_reject !== 'off',
+  )
   if (parsed.problems.length > 0) {
     app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
   }
@@ -82,9 +98,12 @@ export async function prepareReception(
   }
   const rawId = arrival.rawId ?? app.ids.next()
   const recipients = arrival.recipients.filter(recipient => !returned.consumed.has(recipient))
-  const admission = await admit(app, recipients, { author, from, mailFrom: arrival.mailFrom, isAligned })
-  // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
-  const isTold = returned.isNotification || returned.complaints.length > 0
+  const admission = await admit(app, recipients, {
+    from,
+    judged: found.judged?.address ?? null,
+    mailFrom: arrival.mailFrom,
+    isAligned: found.aligned,
+  })
   if (!isTold) await rejectRefused(app, admission)
   // Dropped: what is kept is that it came, and what it told.
   if (admission.admitted.length === 0) {
@@ -109,28 +128,63 @@ export async function prepareReception(
       await recordRefused(app, db, admission)
       await recordReturned(app, db, returned)
       const admitted = { ...arrival, recipients: admission.admitted }
-      const read = { arrival: admitted, rawId, parsed, extracted, authentication, judged, returned }
+      const { authentication } = proof
+      const results = found.header
+      const read = { arrival: admitted, rawId, parsed, extracted, authentication, results, judged, returned }
       return writeReception(app, db, read)
     },
   }
 }
 
+/** What is known of who sent a message; without a header where nothing was checked. */
+type Found = Pick<
+  AuthenticatedMessage,
+  'judged' | 'spf' | 'dkim' | 'dmarc' | 'policy' | 'aligned' | 'isExcused' | 'isUnknown'
+> & { readonly header: string | null }
+
 async function authenticate(
   app: App,
   { peer, mailFrom, content }: Arrival,
+  author: Author,
   authenticator: Networked['authenticator'] | undefined,
-): Promise<{ authentication: Authentication; isAligned: boolean }> {
-  if (peer.kind === 'local') return { authentication: ownMail, isAligned: true }
-  if (!app.config.authentication.check || !authenticator) {
-    return { authentication: { spf: 'none', dkim: 'none', dmarc: 'none' }, isAligned: false }
+): Promise<Found> {
+  const judged = 'mailbox' in author ? author.mailbox : undefined
+  const unchecked = { judged, policy: undefined, isExcused: false, isUnknown: false, header: null } as const
+  // Mail from one of our own inboxes, which no network has touched.
+  if (peer.kind === 'local') {
+    return { ...unchecked, spf: 'pass', dkim: 'pass', dmarc: 'pass', aligned: true }
   }
-  const { spf, dkim, dmarc, aligned } = await authenticator.authenticate({
+  if (!app.config.authentication.check || !authenticator) {
+    return { ...unchecked, spf: 'none', dkim: 'none', dmarc: judged ? 'none' : 'permerror', aligned: false }
+  }
+  return authenticator.authenticate({
     raw: content.kind === 'memory' ? content.bytes : openContent(content),
+    author,
     remoteAddress: peer.remoteAddress,
     helo: peer.helo,
     mailFrom,
   })
-  return { authentication: { spf, dkim, dmarc }, isAligned: aligned }
+}
+
+/** Who is judged is who is shown; that they differ is a fault of ours, and the message is not taken. */
+function requireSameAuthor(judged: Mailbox | undefined, author: Author): void {
+  const shown = 'mailbox' in author ? author.mailbox.address : undefined
+  if (judged?.address !== shown) throw new Error(`${judged?.address} was judged and ${shown} would be shown`)
+}
+
+/** @throws Reply 550 5.7.26 as the domain in From asks, 451 4.7.26 when DNS does not say what decides */
+async function refuseUnproven(app: App, arrival: Arrival, header: Header, found: Found): Promise<void> {
+  const { peer, mailFrom } = arrival
+  if (peer.kind === 'local') return
+  if (found.isUnknown) await deferUnknown(app, { remoteAddress: peer.remoteAddress, mailFrom, header })
+  if (app.config.authentication.dmarc_reject !== 'refuse' || !found.judged) return
+  if (found.dmarc !== 'fail' || found.policy !== 'reject' || found.isExcused) return
+  const domain = domainOf(found.judged.address)
+  throw new Reply(
+    550,
+    '5.7.26',
+    `${domain} asks (DMARC, p=reject) that mail be refused which is not proven to be from it: send it through the servers of ${domain}, or sign it with its DKIM key`,
+  )
 }
 
 /** @throws Reply for a header that is too large (RFC 5321 §4.5.3.1.9 allows a limit) or that has gone in circles */

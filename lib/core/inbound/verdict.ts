@@ -1,4 +1,4 @@
-import type { Author } from '../../mail/header/author.ts'
+import type { DmarcPolicy } from '../../mail/authentication/dmarc.ts'
 import type { Authentication, Category, VerdictName } from '../../model/message.ts'
 
 export interface Judged {
@@ -19,26 +19,51 @@ export interface Opinions {
   readonly dnsList?: string
 }
 
+/** What is known of who wrote a message. */
+export interface Proof {
+  readonly authentication: Authentication
+  /** What the domain in From asks for when a message is not from it. */
+  readonly policy: DmarcPolicy
+  /** Whether a trusted ARC sealer says that it was from it before it was passed on. */
+  readonly isExcused: boolean
+  /** Whether it is sure whom From names. */
+  readonly isAuthorSure: boolean
+}
+
 /**
  * What is thought of an inbound message. A pure function of what is known about it, with a named reason. A virus weighs
- * most. A DMARC failure means that the domain in From says itself that the message is not from it. Where From can be read
- * in two ways, somebody wants one of them to be believed.
- * @param author undefined for what is known for what it is without its From
+ * most. Where From can be read in two ways, somebody wants one of them to be believed. A DMARC failure means that the domain
+ * in From says itself that the message is not from it.
+ * @param heedsDmarc whether such a failure counts (authentication.dmarc_reject is not "off")
  */
 export function judge(
   classified: { category: Category; autoReplyable: boolean; reason: string },
-  authentication: Authentication,
-  author: Author | undefined,
-  { virus, spamAction, dnsList }: Opinions = {},
+  proof: Proof,
+  opinions: Opinions,
+  heedsDmarc: boolean,
 ): Judged {
-  if (virus !== undefined) {
+  if (opinions.virus !== undefined) {
     return { verdict: 'malicious', category: 'malicious', autoReplyable: false, reason: 'virus' }
   }
-  const spam = (reason: string) =>
-    ({ verdict: 'spam', category: 'spam', autoReplyable: false, reason }) as const
-  if (author && 'fault' in author) return spam('unproven-author')
-  if (authentication.dmarc === 'fail') return spam('dmarc-fail')
-  if (spamAction !== undefined) return spam(`rspamd-${spamAction.replaceAll(' ', '-')}`)
-  if (dnsList !== undefined) return spam('dns-list')
-  return { verdict: 'clean', ...classified }
+  const reason = whyUnproven(proof, heedsDmarc) ?? whyUnwanted(opinions)
+  return reason === undefined
+    ? { verdict: 'clean', ...classified }
+    : { verdict: 'spam', category: 'spam', autoReplyable: false, reason }
+}
+
+function whyUnwanted({ spamAction, dnsList }: Opinions): string | undefined {
+  if (spamAction !== undefined) return `rspamd-${spamAction.replaceAll(' ', '-')}`
+  return dnsList === undefined ? undefined : 'dns-list'
+}
+
+function whyUnproven(
+  { authentication: { dmarc }, policy, isExcused, isAuthorSure }: Proof,
+  heedsDmarc: boolean,
+): string | undefined {
+  if (!isAuthorSure) return 'unproven-author'
+  if (!heedsDmarc || isExcused) return undefined
+  if (dmarc === 'fail') return 'dmarc-fail'
+  // What a domain wants kept away unless it is proven is not let in because a name server below it is down.
+  if (dmarc === 'temperror' && (policy === 'reject' || policy === 'quarantine')) return 'dmarc-unknown'
+  return undefined
 }

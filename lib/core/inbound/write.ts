@@ -28,6 +28,8 @@ interface Read {
   readonly parsed: ParsedMessage
   readonly extracted: string
   readonly authentication: Authentication
+  /** The value of Authentication-Results; null where nothing was checked. */
+  readonly results: string | null
   readonly judged: Judged
   readonly returned: Returned
 }
@@ -82,7 +84,14 @@ async function writeMessage(
     inReplyTo: parsed.inReplyTo[0] ?? null,
     references: JSON.stringify(parsed.references),
     mailFrom: arrival.mailFrom,
-    trace: traceFields({ arrival, recipient, id, hostname: app.config.hostname, date: now }),
+    trace: traceFields({
+      arrival,
+      recipient,
+      id,
+      hostname: app.config.hostname,
+      date: now,
+      results: read.results,
+    }),
     fromAddr: parsed.from?.address ?? arrival.mailFrom,
     toAddr: inbox.address,
     headerTo: to.length > 0 ? to.join(', ') : null,

@@ -7,6 +7,7 @@ import { drafts } from './0006-drafts.ts'
 import { search } from './0007-search.ts'
 import { eventDelivery } from './0008-event-delivery.ts'
 import { policyMakers } from './0009-policy-makers.ts'
+import { authenticationDeferrals } from './0010-authentication-deferrals.ts'
 import { sealedSecrets } from './0011-sealed-secrets.ts'
 import { door } from './0012-door.ts'
 import type { Migration } from './migration.ts'
@@ -22,6 +23,7 @@ export const migrations: readonly Migration[] = [
   search,
   eventDelivery,
   policyMakers,
+  authenticationDeferrals,
   sealedSecrets,
   door,
 ]
