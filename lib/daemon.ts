@@ -11,13 +11,13 @@ import type { Config } from './config/load.ts'
 import type { App, Networked } from './core/app/app.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
+import { startIndexing } from './core/mailbox/indexing.ts'
 import { removeStrayFiles } from './core/mailbox/raws.ts'
 import { openApp } from './core/open.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { createHttpDoor } from './http/server.ts'
-import { createAuthenticator } from './mail/authentication/authenticator.ts'
 import { createRunner } from './queue/runner.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
@@ -81,14 +81,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       courier: { value: courier },
       scanner: { value: scanner },
       dnsLists: { value: dnsLists },
-      authenticator: {
-        value: createAuthenticator({
-          dns,
-          clock,
-          mta: config.hostname,
-          trustedSealers: config.authentication.trusted_arc_sealers,
-        }),
-      },
     })
 
     await app.disk.clearSpool()
@@ -131,6 +123,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
     const upkeep = startUpkeep(app)
     closing.push(() => upkeep.stop())
+    const indexing = startIndexing(app)
+    closing.push(() => indexing.stop())
 
     const { acme } = config
     const certificates = await openCertificates({
@@ -157,6 +151,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
     const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
     ports.push(...smtp.map(one => one.port))
+    app.mailReader.start()
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
     if (acme.directory !== undefined) {
       const renewal = startRenewal({
@@ -196,6 +191,7 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(lockDataDirectory(join(parts.config.data_dir, 'daemon.lock')))
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
+  closing.push(() => opened.app.mailReader.stop())
   return opened
 }
 

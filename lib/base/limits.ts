@@ -179,6 +179,20 @@ export const limits = {
   reportPartBytes: 64 * 1024,
   reportRecipients: 100,
   reportTextLength: 1000,
+  /** Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one peer half as many. */
+  readingSmallBytes: 32 * 1024 * 1024,
+  readingLargeBytes: 96 * 1024 * 1024,
+  /** Characters of bodies, as words, that one write puts into the search index; what is beyond comes after it. */
+  indexedLength: 32 * 1024,
+  /** How often it is looked for such. */
+  indexPollMs: 1_000,
+  /** How long a message waits until it may be read (451 4.3.2 after that). */
+  readingWaitMs: 60_000,
+  /** After it, a reading thread for large messages that has nothing to do is ended, for what it grew to. */
+  readingIdleMs: 30_000,
+  /** Threads for reading, where the setting does not say how many: one for each core, within these. */
+  readingThreadsMin: 2,
+  readingThreadsMax: 8,
   /** Messages of one thread that are shown; of a longer one the newest. */
   threadMessages: 1000,
   /** Message-IDs of In-Reply-To and References that are followed to find a thread. */

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { networkInterfaces } from 'node:os'
+import { availableParallelism, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
@@ -13,6 +13,7 @@ import { createAddressGuard } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
 import { createWebhookCourier } from '../courier/webhook/courier.ts'
 import { createQueue } from '../queue/queue.ts'
+import { createMailReader } from '../reading/pool.ts'
 import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
@@ -84,6 +85,20 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       node: config.hostname,
       ...(webhook.retry.length > 0 && { waits: { webhook: webhook.retry.map(durationMs) } }),
     }),
+    mailReader: createMailReader({
+      hostname: config.hostname,
+      dns: { servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs },
+      trustedSealers: config.authentication.trusted_arc_sealers,
+      threads: config.reading.threads || defaultThreads(),
+      timeoutMs: durationMs(config.reading.timeout),
+      heapBytes: config.reading.memory,
+      smallBytes: limits.readingSmallBytes,
+      largeBytes: limits.readingLargeBytes,
+      waitMs: limits.readingWaitMs,
+      idleMs: limits.readingIdleMs,
+      clock,
+      log,
+    }),
     underWay: new Map(),
     waiters: createWaiters(store),
     readers: createReaders(),
@@ -96,4 +111,8 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
   }
   const stream = createEventStream(app)
   return { app, ...(await ensureInstallation(app)) }
+}
+
+function defaultThreads(): number {
+  return Math.min(Math.max(availableParallelism(), limits.readingThreadsMin), limits.readingThreadsMax)
 }

@@ -104,6 +104,11 @@ export const Message = shape({
     examples: [[]],
     description: 'Inbound: the web links outside of quotes, each once, and what each stands under.',
   }),
+  parseProblems: Type.Array(Type.String(), {
+    examples: [[]],
+    description:
+      'Inbound: why the message was not read to its end, or only its header was; the original has all of it. Empty for nearly all.',
+  }),
   createdAt: Instant,
 })
 export type Message = Type.Static<typeof Message>

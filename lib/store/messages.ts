@@ -1,15 +1,26 @@
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRow } from './dialect/insert.ts'
+import { insertRow, insertRowOnce } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
-import { indexMessage } from './search/full-text.ts'
-import type { InboxRow, MessageRow } from './tables.ts'
+import { type Indexed, indexMessage } from './search/full-text.ts'
+import { wholeMessages } from './search/whole-messages.ts'
+import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
 
-export async function insertMessage(db: WriteDb, row: MessageRow): Promise<void> {
+/** Inserts what a message says, unless it is there already: it came to another inbox before. */
+export async function insertReading(db: WriteDb, row: ReadingRow): Promise<void> {
+  await insertRowOnce(db, 'reading', row, ['id'])
+}
+
+/** Inserts a message, whose reading is there, and makes it findable. */
+export async function insertMessage(
+  db: WriteDb,
+  row: MessageRow,
+  indexed: Pick<Indexed, 'words' | 'hasAttachments'>,
+): Promise<void> {
   const inbox = await findInbox(db, row.inboxId)
   await insertRow(db, 'message', row)
-  if (inbox) await indexMessage(db, row, inbox.podId)
+  if (inbox) await indexMessage(db, { ...row, ...indexed, podId: inbox.podId })
   await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
 }
 
@@ -20,9 +31,17 @@ const messageById = keptRow((db, given: { id: string }) =>
   db.selectFrom('message').selectAll().where('id', '=', given.id),
 )
 
+/** The message with what it says. */
+export function findWholeMessage(db: Db, id: string): Promise<WholeMessage | undefined> {
+  return wholeMessageById(db, { id })
+}
+const wholeMessageById = keptRow((db, given: { id: string }) =>
+  wholeMessages(db).where('message.id', '=', given.id),
+)
+
 /** Those of these that are there, in no order. */
-export async function listMessagesById(db: Db, ids: readonly string[]): Promise<MessageRow[]> {
-  return db.selectFrom('message').selectAll().where('id', 'in', ids).execute()
+export async function listMessagesById(db: Db, ids: readonly string[]): Promise<WholeMessage[]> {
+  return wholeMessages(db).where('message.id', 'in', ids).execute()
 }
 
 /** Newest first; both directions, or one. */
@@ -31,7 +50,7 @@ export async function listInboxMessages(
   inbox: Pick<InboxRow, 'id' | 'inboundCount' | 'outboundCount'>,
   filter: { direction: 'inbound' | 'outbound' | undefined },
   page: Page,
-): Promise<Listed<MessageRow>> {
+): Promise<Listed<WholeMessage>> {
   const { direction } = filter
   const rows = await (direction
     ? messagesOfDirection(db, { inboxId: inbox.id, direction, limit: page.limit, offset: page.offset })
@@ -51,32 +70,26 @@ type PageOfInbox = { inboxId: string; limit: number; offset: number }
 function pageOfMessages(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: string | undefined) {
   let ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
   if (direction !== undefined) ids = ids.where('direction', '=', direction)
-  return db
-    .selectFrom('message')
-    .selectAll()
-    .where('id', 'in', ids.orderBy('id', 'desc').limit(limit).offset(offset))
-    .orderBy('id', 'desc')
+  return wholeMessages(db)
+    .where('message.id', 'in', ids.orderBy('id', 'desc').limit(limit).offset(offset))
+    .orderBy('message.id', 'desc')
 }
 
 /** Oldest first, at most `limit`: the newest ones when the thread has more. */
-export async function listThreadMessages(db: Db, threadId: string, limit: number): Promise<MessageRow[]> {
-  const rows = await db
-    .selectFrom('message')
-    .selectAll()
-    .where('threadId', '=', threadId)
-    .orderBy('id', 'desc')
+export async function listThreadMessages(db: Db, threadId: string, limit: number): Promise<WholeMessage[]> {
+  const rows = await wholeMessages(db)
+    .where('message.threadId', '=', threadId)
+    .orderBy('message.id', 'desc')
     .limit(limit)
     .execute()
   return rows.reverse()
 }
 
 /** The newest message of the thread. */
-export async function findLastMessage(db: Db, threadId: string): Promise<MessageRow | undefined> {
-  return db
-    .selectFrom('message')
-    .selectAll()
-    .where('threadId', '=', threadId)
-    .orderBy('id', 'desc')
+export async function findLastMessage(db: Db, threadId: string): Promise<WholeMessage | undefined> {
+  return wholeMessages(db)
+    .where('message.threadId', '=', threadId)
+    .orderBy('message.id', 'desc')
     .limit(1)
     .executeTakeFirst()
 }

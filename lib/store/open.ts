@@ -47,7 +47,7 @@ export interface Store {
  * @throws NewerSchema when a newer mailboxd made it
  */
 export async function openStore(location: string, clock: Clock): Promise<Store> {
-  const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location)
+  const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location, clock)
   try {
     await store.write(db => migrate(db, store.dialect, clock.now().toISOString()))
   } catch (error) {
@@ -57,7 +57,7 @@ export async function openStore(location: string, clock: Clock): Promise<Store> 
   return store
 }
 
-function sqliteStore(path: string): Store {
+function sqliteStore(path: string, clock: Clock): Store {
   const writer = openSqliteWriter(path)
   const reader = openSqliteReader(path)
   const listeners = createListeners()
@@ -70,7 +70,7 @@ function sqliteStore(path: string): Store {
       if (statement === 'commit') reader.refresh()
     },
   }
-  const group = createGroupCommit(target, listeners.tell)
+  const group = createGroupCommit(target, clock, listeners.tell)
   return {
     dialect: 'sqlite',
     read: reader.db,

@@ -160,11 +160,23 @@ create table "thread" (
 create index "thread_list" on "thread" ("inboxId", "lastMessageAt", "id");
 create index "thread_readList" on "thread" ("inboxId", "isRead", "lastMessageAt", "id");
 
+-- What a message says, as it was read when it came: once for its raw (the id is the raw's), however many inboxes it went
+-- to; of an outbound message what it was composed of (the id is the message's). It goes with the last message that has it. JSON:
+-- attachments ({filename, contentType, sizeBytes}; the bytes are read out of the raw, never stored twice), extracted
+-- (what was found in an inbound message, {replyText, otp, links}; replyText null: as bodyText; all of it null for one that came
+-- before that was done), parseProblems (why it could not be read to its end: texts).
+create table "reading" (
+  "id" text primary key,
+  "bodyText" text not null,
+  "bodyHtml" text not null,
+  "attachments" text not null,
+  "extracted" text,
+  "parseProblems" text not null
+);
+
 -- One message in one inbox. `toAddr` inbound is the inbox; `headerTo` is whom the sender wrote to. JSON: references,
--- cc, bcc (lists of text), addressNames (address to name), attachments ({filename, contentType, sizeBytes}; the
--- bytes are read out of the raw, never stored twice), authentication ({spf, dkim, dmarc}).
--- `extracted` is JSON, what was found in an inbound message when it came ({replyText, otp, links}; replyText null: as
--- bodyText); null for one that came before that was done.
+-- cc, bcc (lists of text), addressNames (address to name), authentication ({spf, dkim, dmarc}). `readingId` is never
+-- null (a column that refers to a table can't be added otherwise).
 -- `trace` is the Return-Path and Received fields that RFC 5321 §4.4 has us add; the raw stays as it came.
 create table "message" (
   "id" text primary key,
@@ -187,21 +199,25 @@ create table "message" (
   "bcc" text not null,
   "addressNames" text,
   "subject" text not null,
-  "bodyText" text not null,
-  "bodyHtml" text not null,
-  "attachments" text not null,
   "category" text not null,
   "autoReplyable" integer not null,
   "verdict" text not null,
   "authentication" text not null,
   "createdAt" text not null,
-  "extracted" text
+  "readingId" text references "reading" ("id")
 );
 create index "message_list" on "message" ("inboxId", "id");
 create index "message_directionList" on "message" ("inboxId", "direction", "id");
 create index "message_thread" on "message" ("threadId", "id");
 create index "message_rfcMessageId" on "message" ("inboxId", "rfcMessageId");
 create index "message_raw" on "message" ("rawId");
+create index "message_reading" on "message" ("readingId");
+
+-- The messages whose bodies are not in "messageSearch" yet: to index a long text for a hundred inboxes takes seconds, so
+-- it is done after the write that brings it, one message a write.
+create table "unindexedBody" (
+  "messageId" text primary key references "message" ("id")
+);
 
 -- One message to one recipient: queued, deferred, delivered, failed, held or cancelled; with what the other side said
 -- last. `captured` 1: kept on this machine instead of sent (delivery.mode = "capture"). purpose: send (an outbound

@@ -140,15 +140,28 @@ export interface MessageRow {
   bcc: string
   addressNames: string | null
   subject: string
-  bodyText: string
-  bodyHtml: string
-  attachments: string
   category: string
   autoReplyable: number
   verdict: string
   authentication: string
   createdAt: string
+  readingId: string
+}
+
+export interface ReadingRow {
+  id: string
+  bodyText: string
+  bodyHtml: string
+  attachments: string
   extracted: string | null
+  parseProblems: string
+}
+
+/** A message with what it says. */
+export type WholeMessage = MessageRow & Omit<ReadingRow, 'id'>
+
+export interface UnindexedBodyRow {
+  messageId: string
 }
 
 export interface DeliveryRow {
@@ -364,6 +377,8 @@ export interface Tables {
   raw: RawRow
   thread: ThreadRow
   message: MessageRow
+  reading: ReadingRow
+  unindexedBody: UnindexedBodyRow
   delivery: DeliveryRow
   attempt: AttemptRow
   queueEntry: QueueEntryRow

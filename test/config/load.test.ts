@@ -68,6 +68,7 @@ t.test('a file with what is required alone has the defaults', async t => {
     },
     tls: { certificate: [] },
     acme: { terms_agreed: false, names: [], listen: ['0.0.0.0:80', '[::]:80'] },
+    reading: { threads: 0, timeout: '10s', memory: 192 * 1024 * 1024 },
     webhook: {
       retry: ['5s', '30s', '1m', '2m', '5m', '15m', '30m', '1h'],
       timeout: '15s',

@@ -3,10 +3,11 @@ import type { Sealed } from '../../lib/base/secret-box.ts'
 import { insertAccount } from '../../lib/store/account.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import { insertInbox } from '../../lib/store/inboxes.ts'
-import { insertMessage } from '../../lib/store/messages.ts'
+import { insertMessage, insertReading } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { insertPod } from '../../lib/store/pods.ts'
-import type { InboxRow, MessageRow, PodRow, QueueEntryRow, ThreadRow } from '../../lib/store/tables.ts'
+import { wordsOfRow } from '../../lib/store/search/row-words.ts'
+import type { InboxRow, PodRow, QueueEntryRow, ThreadRow, WholeMessage } from '../../lib/store/tables.ts'
 import { insertThread } from '../../lib/store/threads.ts'
 
 const at = '2026-01-02T03:04:05.678Z'
@@ -93,10 +94,11 @@ export async function insertThreadRow(
 export async function insertMessageRow(
   db: WriteDb,
   thread: ThreadRow,
-  changes: Partial<MessageRow> = {},
-): Promise<MessageRow> {
-  const message: MessageRow = {
-    id: v7(),
+  changes: Partial<WholeMessage> = {},
+): Promise<WholeMessage> {
+  const id = changes.id ?? v7()
+  const message: WholeMessage = {
+    id,
     inboxId: thread.inboxId,
     threadId: thread.id,
     direction: 'inbound',
@@ -124,10 +126,15 @@ export async function insertMessageRow(
     verdict: 'clean',
     authentication: '{}',
     createdAt: at,
+    readingId: id,
     extracted: null,
+    parseProblems: '[]',
     ...changes,
   }
-  await insertMessage(db, message)
+  const { readingId, bodyText, bodyHtml, attachments, extracted, parseProblems, ...rest } = message
+  await insertReading(db, { id: readingId, bodyText, bodyHtml, attachments, extracted, parseProblems })
+  const indexed = { words: wordsOfRow(message), hasAttachments: attachments !== '[]' }
+  await insertMessage(db, { ...rest, readingId }, indexed)
   return message
 }
 

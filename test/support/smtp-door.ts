@@ -16,9 +16,9 @@ import { openApp } from '../../lib/core/open.ts'
 import { createScreening } from '../../lib/core/screening.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { createSmtpCourier } from '../../lib/courier/smtp/courier.ts'
-import { createAuthenticator } from '../../lib/mail/authentication/authenticator.ts'
 import { createSmtpDoor, type SmtpDoor, type SmtpDoorOptions } from '../../lib/smtpd/server.ts'
-import type { MessageRow } from '../../lib/store/tables.ts'
+import { wholeMessages } from '../../lib/store/search/whole-messages.ts'
+import type { MessageRow, WholeMessage } from '../../lib/store/tables.ts'
 import { openCertificates } from '../../lib/tls/certificates.ts'
 import type { SmtpDialog } from './smtp-dialog.ts'
 import { temporaryDir } from './temporary-dir.ts'
@@ -34,7 +34,7 @@ export interface TestDoor {
   /** Makes an inbox; gives its id. */
   inbox(mailboxName: string, domain?: string): Promise<string>
   /** All inbound messages, oldest first. */
-  messages(): Promise<MessageRow[]>
+  messages(): Promise<WholeMessage[]>
   /** Resolves when the door has read all that was written in `dialog` so far. */
   hasRead(dialog: SmtpDialog): Promise<void>
   /** The bytes of a message, as they crossed the wire. */
@@ -70,6 +70,8 @@ account_domain = "${settings.accountDomain ?? 'ours.example'}"
 data_dir = "${dataDir}"
 [smtp]
 ${rates.join('')}${smtp}
+[dns]
+servers = ["${settings.dns ?? '127.0.0.1:9'}"]
 [authentication]
 check = ${settings.dns !== undefined}
 ${settings.toml ?? ''}
@@ -103,14 +105,6 @@ ${settings.toml ?? ''}
     courier: { value: courier },
     scanner: { value: scanner },
     dnsLists: { value: dnsLists },
-    authenticator: {
-      value: createAuthenticator({
-        dns,
-        clock: systemClock,
-        mta: config.hostname,
-        trustedSealers: config.authentication.trusted_arc_sealers,
-      }),
-    },
   })
   const certificates = await openCertificates({
     pairs: [],
@@ -139,6 +133,7 @@ ${settings.toml ?? ''}
     await door.stop()
     await certificates.stop()
     await scanner.close()
+    await app.mailReader.stop()
     await app.store.close()
   })
   return {
@@ -150,11 +145,9 @@ ${settings.toml ?? ''}
     inbox: async (mailboxName, domain) =>
       (await createInbox(app, operator, { mailboxName, ...(domain === undefined ? {} : { domain }) })).id,
     messages: () =>
-      app.store.read
-        .selectFrom('message')
-        .selectAll()
-        .where('direction', '=', 'inbound')
-        .orderBy('id')
+      wholeMessages(app.store.read)
+        .where('message.direction', '=', 'inbound')
+        .orderBy('message.id')
         .execute(),
     async hasRead(dialog) {
       await until(

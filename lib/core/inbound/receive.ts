@@ -1,22 +1,21 @@
 import { limits } from '../../base/limits.ts'
+import { networkOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
-import { type Content, openContent, readContent, readStart, sizeOf } from '../../blob/content.ts'
+import { type Content, readStart, sizeOf } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { AuthenticatedMessage } from '../../mail/authentication/authenticator.ts'
 import { type Author, readAuthor } from '../../mail/header/author.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../../mail/header/header.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
-import { classify } from '../../mail/message/automatic.ts'
-import { readMessage } from '../../mail/message/read.ts'
+import type { Reading } from '../../reading/reading.ts'
 import type { App, Networked } from '../app/app.ts'
-import { extractionColumn } from '../mailbox/extraction.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
 import { refuseLocalLoop } from '../outbound/loop.ts'
 import { admit, recordRefused, rejectRefused } from './admission.ts'
 import type { Arrival, Reception } from './arrival.ts'
 import { recordReturned } from './bounces.ts'
 import { deferUnknown } from './deferral.ts'
-import { readReturned } from './returned.ts'
+import { mayReport, readReturned } from './returned.ts'
 import { scan } from './scan.ts'
 import { judge, type Opinions } from './verdict.ts'
 import { writeReception } from './write.ts'
@@ -31,7 +30,7 @@ const notification = { category: 'bounce', autoReplyable: false, reason: 'return
  */
 export async function receive(app: Networked, arrival: Arrival): Promise<string[]> {
   const opinions = scan(app, arrival)
-  const reception = await prepareReception(app, arrival, app.authenticator, opinions)
+  const reception = await prepareReception(app, arrival, opinions)
   try {
     const ids = await app.store.write(db => reception.write(db))
     app.log.info(
@@ -58,37 +57,38 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
 export async function prepareReception(
   app: App,
   arrival: Arrival,
-  authenticator: Networked['authenticator'] | undefined,
   opinions?: Promise<Opinions>,
 ): Promise<Reception> {
   const header = await requireSoundHeader(arrival.content)
   const author = readAuthor(header)
-  const found = await authenticate(app, arrival, author, authenticator)
-  const parsed = readMessage(await readContent(arrival.content))
-  requireSameAuthor(found.judged, parsed.author)
-  const from = parsed.from?.address ?? null
-  const classified = classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject })
-  const isBounce = classified.category === 'bounce'
-  const returned = await readReturned(app, arrival.recipients, { header, parsed, isBounce })
+  const reading = await read(app, arrival)
+  const { message, classified } = reading
+  const found = findAuthentication(app, arrival, author, reading)
+  requireSameAuthor(found.judged, message.author)
+  requireSameAuthor(found.judged, author)
+  const from = message.from?.address ?? null
+  const returned = await readReturned(app, arrival.recipients, reading)
   // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
   const isTold = returned.isNotification || returned.complaints.length > 0
   if (!isTold) await refuseUnproven(app, arrival, header, found)
   const { spf, dkim, dmarc } = found
-  const proof = {
-    authentication: { spf, dkim, dmarc },
-    policy: found.policy,
-    isExcused: found.isExcused,
-    // That it came to a reverse-path of ours proves a notification, and bounces name nobody rightly.
-    isAuthorSure: returned.isNotification || found.judged !== undefined,
-  }
+  const authentication = { spf, dkim, dmarc }
   const judged = judge(
     returned.isNotification ? notification : classified,
-    proof,
+    {
+      authentication,
+      policy: found.policy,
+      isExcused: found.isExcused,
+      // That it came to a reverse-path of ours proves a notification, and bounces name nobody rightly.
+      isAuthorSure: returned.isNotification || found.judged !== undefined,
+      isAligned: found.aligned,
+      isWhole: reading.isWhole,
+    },
     (await opinions) ?? {},
     app.config.authentication.dmarc_reject !== 'off',
   )
-  if (parsed.problems.length > 0) {
-    app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
+  if (message.problems.length > 0) {
+    app.log.info({ sessionId: arrival.sessionId, problems: message.problems }, 'message read with difficulty')
   }
   if ('fault' in author) {
     app.log.info(
@@ -117,23 +117,35 @@ export async function prepareReception(
       },
     }
   }
-  if (arrival.peer.kind === 'local') await refuseLocalLoop(app, admission.admitted, parsed)
+  if (arrival.peer.kind === 'local') await refuseLocalLoop(app, admission.admitted, message)
   if (arrival.rawId === undefined && arrival.content.kind === 'file') {
     await app.disk.keep(rawId, arrival.content.path)
   }
-  const extracted = extractionColumn(parsed)
   return {
     rawId,
     async write(db) {
       await recordRefused(app, db, admission)
       await recordReturned(app, db, returned)
       const admitted = { ...arrival, recipients: admission.admitted }
-      const { authentication } = proof
       const results = found.header
-      const read = { arrival: admitted, rawId, parsed, extracted, authentication, results, judged, returned }
+      const read = { arrival: admitted, rawId, reading, authentication, results, judged, returned }
       return writeReception(app, db, read)
     },
   }
+}
+
+/** In a thread, where what the message holds can do no harm. @throws Reply 451 when too much is being read */
+function read(app: App, { content, mailFrom, peer, recipients }: Arrival): Promise<Reading> {
+  const isAuthenticated = peer.kind === 'smtp' && app.config.authentication.check
+  return app.mailReader.read(
+    {
+      content,
+      mailFrom,
+      peer: isAuthenticated ? { remoteAddress: peer.remoteAddress, helo: peer.helo } : null,
+      mayReport: recipients.some(recipient => mayReport(app, recipient)),
+    },
+    peer.kind === 'smtp' ? networkOf(peer.remoteAddress) : 'local',
+  )
 }
 
 /** What is known of who sent a message; without a header where nothing was checked. */
@@ -142,28 +154,20 @@ type Found = Pick<
   'judged' | 'spf' | 'dkim' | 'dmarc' | 'policy' | 'aligned' | 'isExcused' | 'isUnknown'
 > & { readonly header: string | null }
 
-async function authenticate(
-  app: App,
-  { peer, mailFrom, content }: Arrival,
-  author: Author,
-  authenticator: Networked['authenticator'] | undefined,
-): Promise<Found> {
+function findAuthentication(app: App, { peer }: Arrival, author: Author, { authentication }: Reading): Found {
+  if (authentication) return authentication
   const judged = 'mailbox' in author ? author.mailbox : undefined
   const unchecked = { judged, policy: undefined, isExcused: false, isUnknown: false, header: null } as const
   // Mail from one of our own inboxes, which no network has touched.
   if (peer.kind === 'local') {
     return { ...unchecked, spf: 'pass', dkim: 'pass', dmarc: 'pass', aligned: true }
   }
-  if (!app.config.authentication.check || !authenticator) {
+  if (!app.config.authentication.check) {
     return { ...unchecked, spf: 'none', dkim: 'none', dmarc: judged ? 'none' : 'permerror', aligned: false }
   }
-  return authenticator.authenticate({
-    raw: content.kind === 'memory' ? content.bytes : openContent(content),
-    author,
-    remoteAddress: peer.remoteAddress,
-    helo: peer.helo,
-    mailFrom,
-  })
+  // What could not be found out, because the reading failed, proves nothing.
+  const dmarc = judged ? 'temperror' : 'permerror'
+  return { ...unchecked, spf: 'temperror', dkim: 'temperror', dmarc, aligned: false }
 }
 
 /** Who is judged is who is shown; that they differ is a fault of ours, and the message is not taken. */

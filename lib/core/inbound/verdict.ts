@@ -28,12 +28,17 @@ export interface Proof {
   readonly isExcused: boolean
   /** Whether it is sure whom From names. */
   readonly isAuthorSure: boolean
+  /** Whether the domain in From is proven by DMARC, or by an aligned SPF or DKIM. */
+  readonly isAligned: boolean
+  /** Whether all of the message was read, and not its header alone. */
+  readonly isWhole: boolean
 }
 
 /**
  * What is thought of an inbound message. A pure function of what is known about it, with a named reason. A virus weighs
  * most. Where From can be read in two ways, somebody wants one of them to be believed. A DMARC failure means that the domain
- * in From says itself that the message is not from it.
+ * in From says itself that the message is not from it. What could not be read is believed of an author who is proven, and of
+ * nobody else; no machine answers it.
  * @param heedsDmarc whether such a failure counts (authentication.dmarc_reject is not "off")
  */
 export function judge(
@@ -45,10 +50,11 @@ export function judge(
   if (opinions.virus !== undefined) {
     return { verdict: 'malicious', category: 'malicious', autoReplyable: false, reason: 'virus' }
   }
-  const reason = whyUnproven(proof, heedsDmarc) ?? whyUnwanted(opinions)
-  return reason === undefined
-    ? { verdict: 'clean', ...classified }
-    : { verdict: 'spam', category: 'spam', autoReplyable: false, reason }
+  const { isWhole, isAligned } = proof
+  const reason =
+    whyUnproven(proof, heedsDmarc) ?? (isWhole || isAligned ? undefined : 'unread') ?? whyUnwanted(opinions)
+  if (reason !== undefined) return { verdict: 'spam', category: 'spam', autoReplyable: false, reason }
+  return { verdict: 'clean', ...classified, autoReplyable: isWhole && classified.autoReplyable }
 }
 
 function whyUnwanted({ spamAction, dnsList }: Opinions): string | undefined {

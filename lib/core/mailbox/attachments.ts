@@ -7,10 +7,10 @@ import { openAttachment } from '../../mail/message/read.ts'
 import type { Message } from '../../model/message.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import * as messages from '../../store/messages.ts'
-import type { MessageRow } from '../../store/tables.ts'
+import type { WholeMessage } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getMessageRow, noSuchMessage, signingSecret } from '../app/reach.ts'
+import { getWholeMessage, noSuchMessage, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, isSignedUrl, type UrlSigner } from '../app/signed.ts'
 import { rawOf } from './raws.ts'
 
@@ -21,7 +21,7 @@ export interface StoredAttachment {
   readonly sizeBytes: number
 }
 
-export function presentAttachments(row: MessageRow, urls: UrlSigner): Message['attachments'] {
+export function presentAttachments(row: WholeMessage, urls: UrlSigner): Message['attachments'] {
   return readList<StoredAttachment>(row.attachments).map((attachment, index) => ({
     ...attachment,
     url: urls.attachmentUrl(row.id, index, attachment.filename),
@@ -29,7 +29,7 @@ export function presentAttachments(row: MessageRow, urls: UrlSigner): Message['a
 }
 
 /** The attachments of a message, with URLs that are good for an hour from now. */
-export async function listAttachments(app: App, row: MessageRow): Promise<Message['attachments']> {
+export async function listAttachments(app: App, row: WholeMessage): Promise<Message['attachments']> {
   if (row.attachments === '[]') return []
   return presentAttachments(row, createUrlSigner(app, await signingSecret(app, app.store.read)))
 }
@@ -63,8 +63,8 @@ export async function openMessageAttachment(
     )
   }
   const row = isSigned
-    ? await messages.findMessage(db, url.messageId)
-    : await getMessageRow(db, caller!, url.messageId)
+    ? await messages.findWholeMessage(db, url.messageId)
+    : await getWholeMessage(db, caller!, url.messageId)
   if (!row || !(await findInbox(db, row.inboxId))) throw noSuchMessage()
   const stored = (JSON.parse(row.attachments) as StoredAttachment[])[url.index]
   const opened = stored && openAttachment(await readContent(await rawOf(app, row)), url.index)

@@ -5,16 +5,16 @@ import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
 import * as messages from '../../store/messages.ts'
 import { type SearchFilter, searchMessages } from '../../store/search/search.ts'
-import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import type { DeliveryRow, WholeMessage } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getInboxRow, getMessageRow, signingSecret } from '../app/reach.ts'
+import { getInboxRow, getMessageRow, getWholeMessage, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, type UrlSigner } from '../app/signed.ts'
 import { presentAttachments, readList } from './attachments.ts'
 import { extractionOf } from './extraction.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
-function present(row: MessageRow, urls: UrlSigner): Message {
+function present(row: WholeMessage, urls: UrlSigner): Message {
   return {
     id: row.id,
     inboxId: row.inboxId,
@@ -42,6 +42,7 @@ function present(row: MessageRow, urls: UrlSigner): Message {
     verdict: row.verdict as Message['verdict'],
     authentication: readAuthentication(row.authentication),
     ...extractionOf(row),
+    parseProblems: readList<string>(row.parseProblems),
     createdAt: row.createdAt,
   }
 }
@@ -59,14 +60,14 @@ function readAuthentication(json: string): Message['authentication'] {
 }
 
 /** Rows as the API shows them, with URLs that are good for an hour from now. */
-export async function presentMessages(app: App, rows: readonly MessageRow[]): Promise<Message[]> {
+export async function presentMessages(app: App, rows: readonly WholeMessage[]): Promise<Message[]> {
   if (rows.length === 0) return []
   const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
   return rows.map(row => present(row, urls))
 }
 
 export async function getMessage(app: App, caller: Caller, id: string): Promise<Message> {
-  const [message] = await presentMessages(app, [await getMessageRow(app.store.read, caller, id)])
+  const [message] = await presentMessages(app, [await getWholeMessage(app.store.read, caller, id)])
   return message!
 }
 

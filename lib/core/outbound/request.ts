@@ -6,7 +6,7 @@ import { withQuote } from '../../mail/compose/quote.ts'
 import { receivedFilename } from '../../mail/message/filename.ts'
 import { htmlToText, isHtml } from '../../mail/text/html.ts'
 import type { AttachmentUpload, SendRequest } from '../../model/send.ts'
-import type { MessageRow } from '../../store/tables.ts'
+import type { WholeMessage } from '../../store/tables.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
 
 /** Whom a send goes to; every address lower-case, and each recipient once in `all`. */
@@ -79,7 +79,7 @@ export interface Body {
 }
 
 /** The text and HTML parts of a send: HTML in `body` is recognised, and a reply quotes its parent unless asked not to. */
-export function bodyOf(request: SendRequest, parent: MessageRow | undefined): Body {
+export function bodyOf(request: SendRequest, parent: WholeMessage | undefined): Body {
   const own = ownBody(request)
   if (!parent || request.includeQuote === false) return own
   const names =

@@ -10,6 +10,7 @@ import { policyMakers } from './0009-policy-makers.ts'
 import { authenticationDeferrals } from './0010-authentication-deferrals.ts'
 import { sealedSecrets } from './0011-sealed-secrets.ts'
 import { door } from './0012-door.ts'
+import { readings } from './0013-readings.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   authenticationDeferrals,
   sealedSecrets,
   door,
+  readings,
 ]

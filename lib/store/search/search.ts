@@ -3,8 +3,9 @@ import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { type Db, dialectOf } from '../dialect/dialect.ts'
-import type { MessageRow, ThreadRow } from '../tables.ts'
+import type { ThreadRow, WholeMessage } from '../tables.ts'
 import { type Column, columns, marks, numbersPerMs } from './full-text.ts'
+import { wholeMessages } from './whole-messages.ts'
 import { type Phrase, readPhrase, readTerms } from './words.ts'
 
 /** What a message must be to be found; what is not said may be anything. */
@@ -51,7 +52,7 @@ export async function searchMessages(
   filter: SearchFilter,
   page: Page,
   known?: number,
-): Promise<Listed<MessageRow>> {
+): Promise<Listed<WholeMessage>> {
   const query = await readQuery(db, scope, filter)
   if (query === undefined) return { rows: [], total: 0 }
   const match = matching(db, query)
@@ -64,7 +65,7 @@ export async function searchMessages(
   const ids = found.rows.map(row => row.messageId)
   const total = known ?? (await countMessages(db, match))
   if (ids.length === 0) return { rows: [], total }
-  const rows = await db.selectFrom('message').selectAll().where('id', 'in', ids).execute()
+  const rows = await wholeMessages(db).where('message.id', 'in', ids).execute()
   const byId = new Map(rows.map(row => [row.id, row]))
   return { rows: ids.flatMap(id => byId.get(id) ?? []), total }
 }

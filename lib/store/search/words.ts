@@ -20,6 +20,35 @@ export interface Term extends Phrase {
   readonly isExcluded: boolean
 }
 
+/** What the texts of a message are found by: their words, with a space between them. */
+export interface SearchWords {
+  readonly from: string
+  readonly to: string
+  readonly subject: string
+  readonly body: string
+}
+
+/** @param message `names` are display names by lower-case address; those that are not the author's are found under `to` */
+export function searchWords(message: {
+  readonly from: string
+  readonly to: readonly string[]
+  readonly names: Readonly<Record<string, string>> | null
+  readonly subject: string
+  readonly text: string
+  readonly filenames: readonly string[]
+}): SearchWords {
+  const author = message.from.toLowerCase()
+  const names = message.names ?? {}
+  const others = Object.keys(names).filter(address => address !== author)
+  const words = (texts: readonly (string | undefined)[]) => indexTokens(texts.join(' ')).join(' ')
+  return {
+    from: words([message.from, names[author]]),
+    to: words([...message.to, ...others.map(address => names[address])]),
+    subject: words([message.subject]),
+    body: words([message.text, ...message.filenames]),
+  }
+}
+
 /**
  * The words of a text as the index has them: letters and digits, in lower case, without accents. A run of a script
  * without spaces gives its overlapping pairs and then its last character (東京都: 東京, 京都, 都), so that whatever

@@ -348,7 +348,7 @@ t.test('what answers a copy by itself is not copied', async t => {
     const recipients = [{ ...(await resolveRecipient(app, inbox.address)), rcptTo }]
     const content = { kind: 'memory', bytes: Buffer.from(letter('away')) } as const
     const peer = { kind: 'local' } as const
-    return prepareReception(app, { sessionId: 's', mailFrom: target, recipients, content, peer }, undefined)
+    return prepareReception(app, { sessionId: 's', mailFrom: target, recipients, content, peer })
   }
   const answer = await reception('SRS0=abc=de=theirs.example=bob@bounce.ours.example')
   await app.store.write(db => answer.write(db))

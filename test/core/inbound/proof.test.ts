@@ -8,6 +8,7 @@ import { replacePolicy } from '../../../lib/core/policy/rules.ts'
 import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
 import { sealArc, sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
 import { hashMessage } from '../../../lib/mail/signature/message.ts'
+import type { MailReader } from '../../../lib/reading/pool.ts'
 import { type DnsZone, startDns } from '../../support/dns.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
@@ -245,16 +246,16 @@ t.test('what was judged of one mailbox is paired with no other', async t => {
     ['x@evil.example, boss@trusted.example', 'boss@trusted.example'],
   ] as const) {
     const content = { kind: 'memory', bytes: Buffer.from(letter(from)) } as const
-    const authenticator = {
-      authenticate: async (input: Parameters<typeof app.authenticator.authenticate>[0]) => ({
-        ...(await app.authenticator.authenticate(input)),
-        judged: judged === undefined ? undefined : { address: judged, name: '' },
-      }),
+    const mailReader: MailReader = {
+      ...app.mailReader,
+      async read(request, party) {
+        const reading = await app.mailReader.read(request, party)
+        const other = judged === undefined ? undefined : { address: judged, name: '' }
+        return { ...reading, authentication: { ...reading.authentication!, judged: other } }
+      },
     }
-    await t.rejects(
-      prepareReception(app, { ...arrival, content }, authenticator),
-      /was judged and .* would be shown/,
-    )
+    const misjudging: typeof app = Object.create(app, { mailReader: { value: mailReader } })
+    await t.rejects(prepareReception(misjudging, { ...arrival, content }), /was judged and .* would be shown/)
   }
   t.strictSame(await messages(), [])
 })

@@ -10,6 +10,8 @@ const proof = (authentication: Partial<Authentication>, more: Partial<Proof> = {
   policy: undefined,
   isExcused: false,
   isAuthorSure: true,
+  isAligned: false,
+  isWhole: true,
   ...more,
 })
 
@@ -82,3 +84,18 @@ t.test('what others say: a virus weighs most, then DMARC, then rspamd and the li
   t.equal(said(none, { dnsList: 'bl.example' }), 'spam dns-list')
   t.equal(said(none, {}), 'clean none')
 })
+
+t.test(
+  'what could not be read is believed of who is proven and of nobody else, and never answered',
+  async t => {
+    const none = { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' } as const
+    const unread = { isWhole: false, isAligned: false }
+    t.strictSame(judge(personal, proof(none, unread), {}, true), spam('unread'))
+    t.match(judge(personal, proof({}, { isWhole: false, isAligned: true }), {}, true), {
+      verdict: 'clean',
+      category: 'personal',
+      autoReplyable: false,
+    })
+    t.strictSame(judge(personal, proof({ dmarc: 'fail' }, unread), {}, true), spam('dmarc-fail'))
+  },
+)

@@ -4,13 +4,11 @@ import { limits } from '../../../lib/base/limits.ts'
 import type { Scope } from '../../../lib/base/scope.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
 import { deleteInbox } from '../../../lib/store/inboxes.ts'
-import { search } from '../../../lib/store/migrations/0007-search.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import { deleteMessages } from '../../../lib/store/removal.ts'
-import { unindexMessages } from '../../../lib/store/search/full-text.ts'
 import { type SearchFilter, searchMessages, searchThreads } from '../../../lib/store/search/search.ts'
 import { indexTokens, readTerms } from '../../../lib/store/search/words.ts'
-import type { MessageRow } from '../../../lib/store/tables.ts'
+import type { MessageRow, WholeMessage } from '../../../lib/store/tables.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import {
   insertInboxRow,
@@ -32,7 +30,7 @@ async function found(store: Store, filter: SearchFilter, scope = account): Promi
 
 const second = (n: number) => `2026-01-02T03:04:${String(n).padStart(2, '0')}.000Z`
 
-async function insertAll(db: WriteDb, inboxId: string, changes: readonly Partial<MessageRow>[]) {
+async function insertAll(db: WriteDb, inboxId: string, changes: readonly Partial<WholeMessage>[]) {
   const rows: MessageRow[] = []
   for (const [index, change] of changes.entries()) {
     const thread = await insertThreadRow(db, inboxId, { lastMessageAt: second(index) })
@@ -291,22 +289,6 @@ t.test('more in one millisecond than there are numbers for', async t => {
     ),
   )
   t.equal((await searchMessages(store.read, account, {}, everything)).total, 2098)
-})
-
-onEveryDatabase('messages that came before there was a search are found', async (t, store) => {
-  const { inbox } = await store.write(insertInstallation)
-  const rows = await store.write(db =>
-    insertAll(db, inbox.id, [{ subject: 'old one' }, { subject: 'old two' }]),
-  )
-  await store.write(db =>
-    unindexMessages(
-      db,
-      rows.map(row => row.id),
-    ),
-  )
-  t.strictSame(await found(store, { q: 'old' }), [])
-  await store.write(db => search.fill!(db))
-  t.strictSame(await found(store, { q: 'old' }), ['old two', 'old one'])
 })
 
 t.test('how texts become words', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { extractionColumn } from '../../../lib/core/mailbox/extraction.ts'
-import { hostileTexts, manyTimes } from '../../support/hostile.ts'
+import { extractionColumn } from '../../lib/reading/extraction.ts'
+import { hostileTexts, manyTimes } from '../support/hostile.ts'
 
 t.test('lines that are nearly something are read in a moment', async t => {
   let count = 0
