@@ -17,8 +17,8 @@ import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
 import { createBell } from './app/bell.ts'
 import { createReaders } from './app/stream.ts'
-import { createWaiters } from './app/waiters.ts'
 import { createEventStream } from './events/stream.ts'
+import { createWaiters } from './mailbox/waiters.ts'
 
 export interface AppParts {
   readonly config: Config
@@ -75,7 +75,9 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       ...(webhook.retry.length > 0 && { waits: { webhook: webhook.retry.map(durationMs) } }),
     }),
     underWay: new Map(),
-    waiters: createWaiters(),
+    get waiters() {
+      return waiters
+    },
     bell: createBell(store),
     revocations: createBell(store),
     readers: createReaders(),
@@ -87,5 +89,6 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     },
   }
   const stream = createEventStream(app)
+  const waiters = createWaiters(app)
   return { app, ...(await ensureInstallation(app)) }
 }

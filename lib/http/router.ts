@@ -1,8 +1,9 @@
-import Router, { type RouterMiddleware } from '@koa/router'
+import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import type { Download, Method, Operation } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
+import { isActiveToken } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { type Caller, requireAccess } from '../core/app/caller.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
@@ -10,7 +11,7 @@ import { bearerToken, callerOf, queryToken } from './auth.ts'
 import { bodyBytesUnlessSaid, operationBody } from './body.ts'
 import { answerDownload } from './download.ts'
 import { answerFeed } from './feed.ts'
-import { answerJson } from './json.ts'
+import { answerJson, answerSharedJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
 import { type Throttle, takeOrRefuse } from './throttle.ts'
@@ -118,25 +119,35 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   const validateQuery = one.query && compileValidator(one.query, 'query')
   const { query: querySchema, access, success } = one
 
-  async function authenticate(context: Context): Promise<Caller | undefined> {
+  function tokenOf(context: Context): string | undefined {
     const token = bearerToken(context.get('authorization'))
     const isInQuery = token === undefined && one.takesQueryToken
-    const query = isInQuery ? queryToken(new URLSearchParams(context.querystring)) : undefined
-    const caller = await callerOf(app, token ?? query)
+    return isInQuery ? queryToken(new URLSearchParams(context.querystring)) : token
+  }
+
+  async function authenticate(token: string | undefined): Promise<Caller | undefined> {
+    const caller = await callerOf(app, token)
     if (caller) takeOrRefuse(perKey, caller.keyId ?? '')
     else if (access !== 'anyone') throw new Problem('unauthorized')
     if (caller && access !== 'anyone') requireAccess(caller, access)
     return caller
   }
 
-  async function handle(context: Context, params: Params): Promise<void> {
-    const caller = await authenticate(context)
-    if (readBody) await readBody(context, done)
+  async function handle(request: Asking): Promise<void> {
+    const { context } = request
+    const token = tokenOf(context)
+    const caller = await authenticate(token)
+    request.caller = caller
+    if (readBody) {
+      await readBody(context, done)
+      // A body may take long to come, and the key be revoked meanwhile.
+      if (caller && !(await isActiveToken(app, token!))) throw new Problem('unauthorized')
+    }
     const answer = await one.handle({
       app,
       // An operation that needs a key is not reached without one; the others take undefined.
       caller: caller as Caller,
-      params: requireStorable(params),
+      params: requireStorable(context.params),
       query:
         querySchema && validateQuery
           ? validateQuery(readQuery(new URLSearchParams(context.querystring), querySchema))
@@ -149,19 +160,28 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     if ('download' in success) answerDownload(context, answer as Download)
     else if ('feed' in success) await answerFeed(context, success.feed, answer as EventFeed)
     else if (success.status === 204) context.body = null
+    else if (one.isAnswerShared) answerSharedJson(context, answer as object)
     else answerJson(context, answer)
   }
 
   return async context => {
+    const request: Asking = { context, caller: undefined }
     try {
-      await handle(context, context.params)
+      await handle(request)
     } catch (error) {
-      if (error instanceof Problem && error.code === 'unauthorized') {
+      // Not of a key that was good when the request began: nobody guessed.
+      if (error instanceof Problem && error.code === 'unauthorized' && !request.caller) {
         takeOrRefuse(parts.perAddress, parts.clientAddress(context))
       }
       throw error
     }
   }
+}
+
+/** A request, and who asks once that is known. */
+interface Asking {
+  readonly context: RouterContext
+  caller: Caller | undefined
 }
 
 /** Middleware of others wants to go on to something. */

@@ -1,7 +1,10 @@
+import { sql } from 'kysely'
+import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { type Db, keptRow, keptRows } from './dialect/dialect.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
 import { insertRow } from './insert.ts'
+import { type ListedMessageRow, listedBytes, listWithinBudget } from './listed-messages.ts'
 import { indexMessage } from './search/full-text.ts'
 import type { InboxRow, MessageRow } from './tables.ts'
 
@@ -22,46 +25,101 @@ export async function listMessagesById(db: Db, ids: readonly string[]): Promise<
   return db.selectFrom('message').selectAll().where('id', 'in', ids).execute()
 }
 
-/** Newest first; both directions, or one. */
+/** Newest first; both directions, or one. Beyond `limits.listedBytes` they are cut. */
 export async function listInboxMessages(
   db: Db,
   inbox: Pick<InboxRow, 'id' | 'inboundCount' | 'outboundCount'>,
   filter: { direction: 'inbound' | 'outbound' | undefined },
   page: Page,
-): Promise<Listed<MessageRow>> {
+): Promise<Listed<ListedMessageRow>> {
   const { direction } = filter
-  const rows = await (direction
-    ? messagesOfDirection(db, inbox.id, direction, page.limit, page.offset)
-    : messagesOfInbox(db, inbox.id, page.limit, page.offset))
+  const values = direction
+    ? ([inbox.id, direction, page.limit, page.offset] as const)
+    : ([inbox.id, page.limit, page.offset] as const)
+  const [size] = await (direction ? bytesOfDirection : bytesOfInbox)(db, ...values)
+  const rows = isSmall(size)
+    ? await (direction ? messagesOfDirection : messagesOfInbox)(db, ...values)
+    : await listWithinBudget(db, idsOfPage(db, inbox.id, direction, page))
   const inbound = direction === 'outbound' ? 0 : inbox.inboundCount
   const outbound = direction === 'inbound' ? 0 : inbox.outboundCount
   return { rows, total: inbound + outbound }
 }
-const messagesOfInbox = keptRows<MessageRow>(db => pageOfMessages(db, false))
-const messagesOfDirection = keptRows<MessageRow>(db => pageOfMessages(db, true))
+const messagesOfInbox = keptRows<MessageRow>(db => pageOfMessages(db, undefined))
+const messagesOfDirection = keptRows<MessageRow>(db => pageOfMessages(db, 'inbound'))
+const bytesOfInbox = keptRows<Size>(db => bytesOf(db, idsOfPage(db, '', undefined, anyPage)))
+const bytesOfDirection = keptRows<Size>(db => bytesOf(db, idsOfPage(db, '', 'inbound', anyPage)))
+
+/** What stands in a kept statement in the place of what each call gives. */
+const anyPage: Page = { limit: 1, offset: 1 }
+
+interface Size {
+  readonly bytes: number | null
+}
+
+/** A page of none has no size. */
+function isSmall(size: Size | undefined): boolean {
+  return Number(size?.bytes ?? 0) <= limits.listedBytes
+}
+
+function idsOfPage(db: Db, inboxId: string, direction: string | undefined, { limit, offset }: Page) {
+  const ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
+  const chosen = direction === undefined ? ids : ids.where('direction', '=', direction)
+  return chosen.orderBy('id', 'desc').limit(limit).offset(offset)
+}
 
 /** The offset is walked on the index alone; only the rows of the page, with their bodies, are read. */
-function pageOfMessages(db: Db, hasDirection: boolean) {
-  let ids = db.selectFrom('message').select('id').where('inboxId', '=', '')
-  if (hasDirection) ids = ids.where('direction', '=', '')
+function pageOfMessages(db: Db, direction: string | undefined) {
   return db
     .selectFrom('message')
     .selectAll()
-    .where('id', 'in', ids.orderBy('id', 'desc').limit(1).offset(1))
+    .where('id', 'in', idsOfPage(db, '', direction, anyPage))
     .orderBy('id', 'desc')
 }
 
-/** Oldest first, at most `limit`: the newest ones when the thread has more. */
-export async function listThreadMessages(db: Db, threadId: string, limit: number): Promise<MessageRow[]> {
-  const rows = await db
+function bytesOf(db: Db, ids: ReturnType<typeof idsOfPage>) {
+  return db
     .selectFrom('message')
-    .selectAll()
+    .select(eb => eb.fn.sum<number>(listedBytes).as('bytes'))
+    .where('id', 'in', ids)
+}
+
+/** Those of these that are there, newest first. Beyond `limits.listedBytes` they are cut. */
+export function listShownMessages(db: Db, ids: readonly string[]): Promise<ListedMessageRow[]> {
+  return ids.length === 0 ? Promise.resolve([]) : listWithinBudget(db, ids)
+}
+
+/**
+ * Oldest first, at most `limit`: the newest ones when the thread has more. Beyond `limits.listedBytes` the older ones are
+ * cut.
+ */
+export async function listThreadMessages(
+  db: Db,
+  threadId: string,
+  limit: number,
+): Promise<ListedMessageRow[]> {
+  const ids = db
+    .selectFrom('message')
+    .select('id')
     .where('threadId', '=', threadId)
     .orderBy('id', 'desc')
     .limit(limit)
-    .execute()
+  const rows = await listWithinBudget(db, ids)
   return rows.reverse()
 }
+
+/** The ids of the newest inbound messages of an inbox, newest first, at most `limit`. */
+export async function listNewestInbound(db: Db, inboxId: string, limit: number): Promise<string[]> {
+  return (await newestInbound(db, inboxId, limit)).map(row => row.id)
+}
+const newestInbound = keptRows<{ id: string }>(db =>
+  db
+    .selectFrom('message')
+    .select('id')
+    .where('inboxId', '=', '')
+    .where('direction', '=', sql.lit('inbound'))
+    .orderBy('id', 'desc')
+    .limit(1),
+)
 
 /** The newest message of the thread. */
 export async function findLastMessage(db: Db, threadId: string): Promise<MessageRow | undefined> {

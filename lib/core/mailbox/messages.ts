@@ -3,9 +3,10 @@ import type { Listed, Page } from '../../model/page.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
+import type { ListedMessageRow } from '../../store/listed-messages.ts'
 import * as messages from '../../store/messages.ts'
-import { type SearchFilter, searchMessages } from '../../store/search/search.ts'
-import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import { type SearchFilter, type SearchScope, searchMessages } from '../../store/search/search.ts'
+import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow, getMessageRow } from '../app/reach.ts'
@@ -14,7 +15,7 @@ import { presentAttachments, readList, signingSecret } from './attachments.ts'
 import { extractionOf } from './extraction.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
-function present(row: MessageRow, urls: UrlSigner): Message {
+function present(row: ListedMessageRow, urls: UrlSigner): Message {
   return {
     id: row.id,
     inboxId: row.inboxId,
@@ -34,6 +35,7 @@ function present(row: MessageRow, urls: UrlSigner): Message {
     subject: row.subject,
     bodyText: row.bodyText,
     bodyHtml: row.bodyHtml,
+    ...(row.isCut && { bodyTruncated: true as const }),
     attachments: presentAttachments(row, urls),
     rawUrl: row.rawId === null ? null : urls.rawUrl(row.id),
     status: row.status as Message['status'],
@@ -59,7 +61,7 @@ function readAuthentication(json: string): Message['authentication'] {
 }
 
 /** Rows as the API shows them, with URLs that are good for an hour from now. */
-export async function presentMessages(app: App, rows: readonly MessageRow[]): Promise<Message[]> {
+export async function presentMessages(app: App, rows: readonly ListedMessageRow[]): Promise<Message[]> {
   if (rows.length === 0) return []
   const urls = createUrlSigner(app, await signingSecret(app))
   return rows.map(row => present(row, urls))
@@ -85,7 +87,7 @@ export async function listInboxMessages(
   const db = app.store.read
   const inbox = await getInboxRow(db, caller, inboxId)
   const { rows, total } = isSearch(filter)
-    ? await searchMessages(db, { podId: inbox.podId, inboxId: inbox.id }, readFilter(filter), page)
+    ? await findMessages(db, { podId: inbox.podId, inboxId: inbox.id }, readFilter(filter), page)
     : await messages.listInboxMessages(db, inbox, filter, page)
   return { rows: await presentMessages(app, rows), total }
 }
@@ -99,8 +101,21 @@ export async function listMessages(
 ): Promise<Listed<Message>> {
   const db = app.store.read
   const known = isSearch(filter) ? undefined : await countMessages(db, caller, filter.direction)
-  const { rows, total } = await searchMessages(db, caller, readFilter(filter), page, known)
+  const { rows, total } = await findMessages(db, caller, readFilter(filter), page, known)
   return { rows: await presentMessages(app, rows), total }
+}
+
+/** The rows of what a search finds, as lists show them. Parameters as of `searchMessages`. */
+export async function findMessages(
+  db: Db,
+  scope: SearchScope,
+  filter: SearchFilter,
+  page: Page,
+  known?: number,
+): Promise<Listed<ListedMessageRow>> {
+  const { rows: ids, total } = await searchMessages(db, scope, filter, page, known)
+  const rows = new Map((await messages.listShownMessages(db, ids)).map(row => [row.id, row]))
+  return { rows: ids.flatMap(id => rows.get(id) ?? []), total }
 }
 
 async function countMessages(db: Db, caller: Caller, direction: Direction | undefined): Promise<number> {

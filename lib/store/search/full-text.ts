@@ -69,14 +69,23 @@ async function freeNumber(db: Db, first: number): Promise<number> {
   }
 }
 
+/** What a search for senders looks in. */
+export function senderTokens(row: Pick<MessageRow, 'fromAddr' | 'addressNames'>): string[] {
+  return indexTokens(`${row.fromAddr} ${readNames(row)[row.fromAddr.toLowerCase()] ?? ''}`)
+}
+
+function readNames({ addressNames }: Pick<MessageRow, 'addressNames'>): Record<string, string> {
+  return JSON.parse(addressNames ?? '{}') as Record<string, string>
+}
+
 function tokensOf(row: MessageRow): Record<Column, string[]> {
   const list = (json: string) => JSON.parse(json) as string[]
-  const names = JSON.parse(row.addressNames ?? '{}') as Record<string, string>
+  const names = readNames(row)
   const from = row.fromAddr.toLowerCase()
   const others = Object.keys(names).filter(address => address !== from)
   const attachments = JSON.parse(row.attachments) as { filename: string }[]
   return {
-    from: indexTokens(`${row.fromAddr} ${names[from] ?? ''}`),
+    from: senderTokens(row),
     to: indexTokens(
       [row.headerTo ?? row.toAddr, ...list(row.cc), ...list(row.bcc), ...others.map(one => names[one])].join(
         ' ',

@@ -63,6 +63,17 @@ export function readTerms(query: string): Term[] {
   return terms
 }
 
+/** Whether the words of a phrase stand in these tokens, as the index would find them. */
+export function holdsPhrase(tokens: readonly string[], phrase: Phrase): boolean {
+  const last = phrase.tokens.length - 1
+  return tokens.some((_token, start) =>
+    phrase.tokens.every((wanted, index) => {
+      const token = tokens[start + index]
+      return token === wanted || (phrase.isOpen && index === last && token?.startsWith(wanted) === true)
+    }),
+  )
+}
+
 function folded(text: string): string {
   if (isAscii(text)) return text.toLowerCase()
   return text
