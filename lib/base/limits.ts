@@ -253,6 +253,9 @@ export const limits = {
   jsonValues: 100_000,
   jsonTextBytes: 8 * 1024 * 1024,
   jsonContentBytes: 16 * 1024,
+  /** The bodies of the requests under way: of all together, and of those of one key. */
+  bodiesBytes: 256 * 1024 * 1024,
+  bodiesBytesPerKey: 128 * 1024 * 1024,
   /** Bytes of work after which a long computation lets others have the event loop. */
   sliceBytes: 1024 * 1024,
 } as const

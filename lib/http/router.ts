@@ -8,7 +8,8 @@ import type { App } from '../core/app/app.ts'
 import { type Caller, requireAccess } from '../core/app/caller.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
-import { bodyBytesUnlessSaid, operationBody } from './body.ts'
+import { bodyReader } from './body.ts'
+import type { BodyRoom, BodyShare } from './body-room.ts'
 import { answerDownload } from './download.ts'
 import { answerFeed } from './feed.ts'
 import { answerJson, answerSharedJson } from './json.ts'
@@ -27,6 +28,8 @@ export interface RouterParts {
   readonly perAddress: Throttle
   /** For pages that bound how often they are asked for, for each client address. */
   readonly perVisitor: Throttle
+  /** The memory for the bodies of all requests under way. */
+  readonly bodies: BodyRoom
   /** Whom a request that names no caller is counted as. */
   readonly clientAddress: (context: Context) => string
   /** Aborted when the server stops. */
@@ -113,8 +116,8 @@ function pageHandler({ app, perVisitor, clientAddress }: RouterParts, page: Page
 
 /** Authenticates, reads, validates, does and answers, in this order: who may not ask is told so before anything is read. */
 function handlerOf(parts: RouterParts, one: Operation): Handler {
-  const { app, perKey } = parts
-  const readBody = one.body && operationBody({ ...one, body: one.body })
+  const { app, perKey, bodies } = parts
+  const readBody = one.body && bodyReader({ ...one, body: one.body })
   const validateBody = one.body && compileValidator(one.body, 'body')
   const validateQuery = one.query && compileValidator(one.query, 'query')
   const { query: querySchema, access, success } = one
@@ -133,16 +136,23 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     return caller
   }
 
+  async function bodyOf(request: Asking, token: string | undefined): Promise<Record<string, unknown>> {
+    if (!readBody || !validateBody) return {}
+    request.share = bodies.enter(request.caller?.keyId ?? null)
+    const { value, contents, isSmall } = await readBody(request.context, request.share)
+    // A body may take long to come, and the key be revoked meanwhile.
+    if (request.caller && !(await isActiveToken(app, token!))) throw new Problem('unauthorized')
+    const body = validateBody(value, isSmall)
+    contents.putInto(body)
+    return body
+  }
+
   async function handle(request: Asking): Promise<void> {
     const { context } = request
     const token = tokenOf(context)
     const caller = await authenticate(token)
     request.caller = caller
-    if (readBody) {
-      await readBody(context, done)
-      // A body may take long to come, and the key be revoked meanwhile.
-      if (caller && !(await isActiveToken(app, token!))) throw new Problem('unauthorized')
-    }
+    const body = await bodyOf(request, token)
     const answer = await one.handle({
       app,
       // An operation that needs a key is not reached without one; the others take undefined.
@@ -152,7 +162,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
         querySchema && validateQuery
           ? validateQuery(readQuery(new URLSearchParams(context.querystring), querySchema))
           : {},
-      body: validateBody ? validateBody(context.request.body ?? {}, isSmall(context)) : {},
+      body,
       header: name => context.get(name) || undefined,
       signal: () => signalOf(context, parts.stopping),
     })
@@ -165,7 +175,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   }
 
   return async context => {
-    const request: Asking = { context, caller: undefined }
+    const request: Asking = { context, caller: undefined, share: undefined }
     try {
       await handle(request)
     } catch (error) {
@@ -174,18 +184,18 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
         takeOrRefuse(parts.perAddress, parts.clientAddress(context))
       }
       throw error
+    } finally {
+      request.share?.leave()
     }
   }
 }
 
-/** A request, and who asks once that is known. */
+/** A request, who asks once that is known, and what its body takes. */
 interface Asking {
   readonly context: RouterContext
   caller: Caller | undefined
+  share: BodyShare | undefined
 }
-
-/** Middleware of others wants to go on to something. */
-async function done(): Promise<void> {}
 
 function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSignal {
   const ended = new AbortController()
@@ -203,9 +213,4 @@ function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSi
 function requireStorable(params: Params): Params {
   for (const name in params) if (params[name]!.includes('\0')) throw new Problem('not_found')
   return params
-}
-
-/** Whether all that is wrong with the body may be told: a large one could have millions of faults. */
-function isSmall(context: Context): boolean {
-  return (context.request.length ?? Number.POSITIVE_INFINITY) <= bodyBytesUnlessSaid
 }

@@ -5,6 +5,7 @@ import { operations } from '../api/index.ts'
 import { limits } from '../base/limits.ts'
 import { networkOf } from '../base/network.ts'
 import type { App } from '../core/app/app.ts'
+import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
 import { refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
@@ -56,6 +57,7 @@ export function createHttpDoor(app: App): HttpDoor {
     perKey,
     perAddress,
     perVisitor: createThrottle(app.clock, limits.confirmPageRequestsPerMinute),
+    bodies: createBodyRoom(),
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })
