@@ -107,7 +107,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       perform: webhooks.tell,
       log,
     })
-    closing.push(app.bell.onRing(() => app.queue.tell('webhook')))
     const runners = [runner, draftRunner, webhookRunner]
     for (const one of runners) one.start()
     closing.push(async () => {
@@ -176,7 +175,7 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   return opened
 }
 
-/** Looks through the files of former processes beside the work; gives the function that ends it. */
+/** Begins to remove the files without a row that former processes left, beside the work. Gives the function that ends it. */
 function startCleaning(app: App, ids: readonly string[]): () => Promise<void> {
   const abort = new AbortController()
   const cleaning = removeStrayFiles(app, ids, abort.signal).catch(error =>

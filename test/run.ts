@@ -1,30 +1,76 @@
 /**
- * `npm test [-- FILE…]`: runs every *.test.ts under test/, or the files given, two at a time, each in a process of
- * its own. Prints what failed and what was skipped with its reason, and last the counts of assertions.
- * One file with all its TAP: `node test/mail/address.test.ts`.
+ * `npm test [-- [--watch] NAME…]`: runs every *.test.ts under test/, or those that the names mean (a file, or a folder or
+ * file below test/ by its path without the end: `store`, `core/policy`, `http/form`), two at a time, each in a process of
+ * its own. Prints what failed and what was skipped with its reason, and last the counts of assertions. With --watch it
+ * runs them again when a source changes.
+ * One file with all its TAP: `bin/node test/mail/address/address.test.ts`.
  */
 
-import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync, watch } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative, sep } from 'node:path'
+import { chooseTestFiles, UnknownTestName } from './support/choose-files.ts'
 import { runTestFile, type TestFileReport } from './support/test-file.ts'
 
 const jobs = 2
+const root = join(import.meta.dirname, '..')
+const watched = ['bin', 'config', 'lib', 'test']
+/** An editor saves one file in several steps: the last one is waited for. */
+const settledMs = 50
 
-async function main(given: readonly string[]): Promise<number> {
-  const files = given.length > 0 ? [...given] : globSync('test/**/*.test.ts').sort()
+async function main(args: readonly string[]): Promise<number> {
+  const names = args.filter(arg => arg !== '--watch')
   const stopping = new AbortController()
   process.once('SIGINT', () => stopping.abort())
   process.once('SIGTERM', () => stopping.abort())
+  if (!args.includes('--watch')) return runOnce(names, stopping.signal)
+  const changed = watchSources(stopping.signal)
+  let code = 0
+  while (!stopping.signal.aborted) {
+    const next = changed()
+    code = await runOnce(names, stopping.signal)
+    if (!stopping.signal.aborted) console.log('\nWaiting for a change')
+    await next
+  }
+  return code
+}
 
+/** Gives a function whose promise resolves at the next change of a source, or at the end of `signal`. */
+function watchSources(signal: AbortSignal): () => Promise<void> {
+  let told = () => {}
+  let settling: NodeJS.Timeout | undefined
+  for (const folder of watched) {
+    watch(join(root, folder), { recursive: true, signal }, () => {
+      clearTimeout(settling)
+      settling = setTimeout(() => told(), settledMs)
+    }).on('error', () => {}) // the end of the signal
+  }
+  signal.addEventListener('abort', () => told())
+  return () =>
+    new Promise(resolve => {
+      told = resolve
+    })
+}
+
+async function runOnce(names: readonly string[], stopping: AbortSignal): Promise<number> {
+  const all = globSync('test/**/*.test.ts', { cwd: root }).sort()
+  const paths = names.map(name => (name.startsWith(sep) ? relative(root, name) : name))
+  let files: string[]
+  try {
+    files = chooseTestFiles(paths, all)
+  } catch (error) {
+    if (!(error instanceof UnknownTestName)) throw error
+    console.error(error.message)
+    return 1
+  }
   // Each file, and each program that it starts, has the same sources to strip of their types: half a second.
   const compileCache = mkdtempSync(join(tmpdir(), 'mailboxd-compiled-'))
   const reports: TestFileReport[] = []
   const waiting = files.values()
   const work = async () => {
     for (const file of waiting) {
-      if (stopping.signal.aborted) return
-      const report = await runTestFile(file, compileCache, stopping.signal)
+      if (stopping.aborted) return
+      const report = await runTestFile(file, compileCache, stopping)
       reports.push(report)
       printFile(report)
     }

@@ -184,7 +184,7 @@ export const messageOperations: readonly Operation[] = [
         expires: query.expires,
         signature: query.signature,
       })
-      // The size in the row is the decoded one; the stream is what is sent, so the length is left to it.
+      // The row has the size that was decoded when the message came; what is streamed now says its own length.
       return { ...attachment, sizeBytes: undefined }
     },
   }),

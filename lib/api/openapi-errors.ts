@@ -5,7 +5,7 @@ type Json = Record<string, unknown>
 
 const codes = Object.keys(problems) as ProblemCode[]
 
-/** What the refusals of these operations are made of, for `components`. */
+/** The parts of which the refusals of these operations are made, for `components`. */
 export function errorComponents(operations: readonly Operation[]): Json {
   const given = new Set(operations.flatMap(problemsOf))
   return {

@@ -60,7 +60,7 @@ function describe(one: Operation): Json {
   }
 }
 
-/** Both forms are in every call; whoever takes it checks one of them. */
+/** Every call is signed in both forms; a receiver checks one of them. */
 const signatureHeaders = [
   ['webhook-id', 'The id of the event, the same whenever it is told.'],
   ['webhook-timestamp', 'When this call was made, in Unix seconds.'],

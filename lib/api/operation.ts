@@ -24,13 +24,13 @@ export interface Context<Query, Body> {
 export interface Download {
   readonly contentType: string
   readonly sizeBytes: number | undefined
-  /** What the file is called that the answer is to be saved as. */
+  /** The name of the file that the answer is saved as. */
   readonly filename: string
   readonly content: Readable
 }
 
 /** Which keys may call: `anyone` needs none (a key that is given all the same is passed on). */
-export type OperationAccess = Access | 'anyone'
+type OperationAccess = Access | 'anyone'
 
 interface Declaration<Query extends TObject, Body extends TObject> {
   /** camelCase, unique; the name in OpenAPI and in clients. */
@@ -46,7 +46,7 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   readonly body?: Body
   /** How large the body may be; 1 MiB unless said. */
   readonly bodyBytes?: number
-  /** How large the body may be as multipart/form-data, where it may come so too. */
+  /** How large the body may be as multipart/form-data, where that form is taken. */
   readonly formBytes?: number
   readonly headers?: Readonly<Record<string, { description: string; required: boolean }>>
   /** Whether the key may stand in the query as `token`, because clients in browsers can not set a header there. */

@@ -1,6 +1,6 @@
 const message = "The message's id."
 
-/** What the parameters of paths are, each by the segment before it. */
+/** The meaning of each parameter of a path, by the segment before it. */
 const descriptions: Readonly<Record<string, string>> = {
   'pods/{id}': "The pod's id or its clientId.",
   'inboxes/{id}': "The inbox's id.",

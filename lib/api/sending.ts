@@ -1,5 +1,5 @@
 import { limits } from '../base/limits.ts'
-import { Problem, type ProblemCode } from '../base/problem.ts'
+import { invalidRequest, Problem, type ProblemCode } from '../base/problem.ts'
 
 /** base64 of the largest attachments, and the text and HTML beside them. */
 export const sendBytes = Math.ceil((limits.attachmentsBytes * 4) / 3) + 4 * 1024 * 1024
@@ -37,10 +37,7 @@ export function idempotencyKey(given: string | undefined, isRequired: boolean): 
     return undefined
   }
   if (given.length > limits.idempotencyKeyLength) {
-    throw new Problem(
-      'invalid_request',
-      `Idempotency-Key has at most ${limits.idempotencyKeyLength} characters.`,
-    )
+    throw invalidRequest('', `Idempotency-Key has at most ${limits.idempotencyKeyLength} characters`)
   }
   return given
 }

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 
 /**
- * The chunks of a stream, which is destroyed when no more are wanted. (Left to itself, the iterator of a stream that is
- * not read to its end destroys it with an error that nobody awaits.)
+ * The chunks of a stream. When no more are wanted the stream is destroyed in silence: its own iterator would destroy it
+ * with an error that nobody awaits.
  */
 export async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
   try {

@@ -15,6 +15,9 @@ export const limits = {
   listedTextLength: 1000,
   listedFieldBytes: 2048,
   listedSliceBytes: 16 * 1024 * 1024,
+  /** The characters of a mailbox name. */
+  mailboxNameMin: 3,
+  mailboxNameMax: 30,
   /** Active keys of a pod, and of an inbox. */
   apiKeysPerScope: 20,
   /** Keys whose holders are remembered as long as nothing is committed. */
@@ -79,12 +82,15 @@ export const limits = {
   confirmPageRequestsPerMinute: 30,
   /** What a webhook is sent at the most; the text of a message is cut to fit. */
   webhookBodyBytes: 1024 * 1024,
-  /** Calls of a webhook in a row that failed, after which it gets one at a time; of how many webhooks that is known. */
+  /** How many calls of a webhook fail in a row before it gets one call at a time; of how many webhooks this is remembered. */
   webhookFailures: 3,
   webhooksFailing: 10_000,
   /** How long an event waits at the most for the call of the one before it in its inbox to end. */
   webhookLaneMs: 500,
-  /** Events that were taken from the queue for each that is told just now: most of them wait for the one before them. */
+  /**
+   * How many events are taken from the queue for each call that may be under way: most of them wait for an earlier event of
+   * their inbox.
+   */
   webhookTurns: 4,
   /** Deliveries of one event that are kept, the newest. */
   webhookDeliveriesPerEvent: 20,
@@ -92,7 +98,7 @@ export const limits = {
   sweepRows: 200,
   /** The newest messages that match a search: how many are counted and paged through. */
   searchMatches: 100_000,
-  /** The same in a search for threads, which has to see of what thread each of them is. */
+  /** The same in a search for threads, where the thread of each match must be looked up. */
   searchThreadMatches: 15_000,
   /**
    * Requests that wait for mail: how long, how many at once in all and with one key, how many of them are answered in one
@@ -118,7 +124,7 @@ export const limits = {
   streamWindowEvents: 10_000,
   streamWindowBytes: 32 * 1024 * 1024,
   streamWindowMs: 60_000,
-  /** What waits to go out to one reader before it gets no more, and how long that may take until it is too slow. */
+  /** How many bytes may wait to go out to one reader, and how long, until the reader is too slow. */
   streamBufferBytes: 256 * 1024,
   streamDrainMs: 10_000,
   /** Subscriptions of one connection, and inboxes that one names. */

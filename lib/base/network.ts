@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * Whom an address is counted as: an IPv4 address itself, also when it is mapped into IPv6; of IPv6 the /64, all of which
- * is one subscriber's (RFC 6177), who could otherwise come from another address each time.
+ * The name under which an address is counted. An IPv4 address counts as itself, also when it is mapped into IPv6. An IPv6
+ * address counts as its /64: one subscriber has all of that (RFC 6177) and could come from another address each time.
  */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address

@@ -1,7 +1,9 @@
+import { limits } from './limits.ts'
+
 /**
- * What an API client can be refused with: each code with its one status and the text said when the place that
- * refuses has nothing more exact to say. Operations list the codes that they can give (lib/api/operation.ts).
- * A third element is the code that clients get, where the specification gives one code two statuses.
+ * The codes with which an API client can be refused. Each has one status, and a text for where the place that refuses has
+ * nothing more exact to say. Operations list the codes that they can give (lib/api/operation.ts). A third element is the
+ * code that clients get: the specification gives some codes two statuses.
  */
 export const problems = {
   invalid_request: [400, 'The request is not well-formed.'],
@@ -11,7 +13,7 @@ export const problems = {
   ],
   invalid_mailbox_name: [
     400,
-    'A mailbox name has 3 to 30 characters: a-z, 0-9, dot, hyphen and underscore, with a letter or digit at both ends and no two dots in a row.',
+    `A mailbox name has ${limits.mailboxNameMin} to ${limits.mailboxNameMax} characters: a-z, 0-9, dot, hyphen and underscore, with a letter or digit at both ends and no two dots in a row.`,
   ],
   invalid_domain: [400, 'This domain is not one of this server that the inbox can use.'],
   invalid_pod: [400, 'podId names no pod of this account.'],
@@ -59,12 +61,18 @@ export const problems = {
   draft_sent: [409, 'This draft was sent already; it can be neither changed nor sent again.'],
   idempotency_key_conflict: [
     409,
-    'This Idempotency-Key was used for another request within the last 24 hours. Use a new key.',
+    `This Idempotency-Key was used for another request within the last ${limits.idempotencyHours} hours. Use a new key.`,
   ],
   payload_too_large: [413, 'The request body is larger than this operation takes.'],
-  attachments_too_large: [413, 'The attachments are larger than 25 MB together.'],
+  attachments_too_large: [
+    413,
+    `The attachments are larger than ${limits.attachmentsBytes / 1024 / 1024} MB together.`,
+  ],
   unsupported_media_type: [415, 'Send the body as application/json (a send also as multipart/form-data).'],
-  api_key_limit_reached: [422, 'There are 20 active keys here already. Revoke one first.'],
+  api_key_limit_reached: [
+    422,
+    `There are ${limits.apiKeysPerScope} active keys here already. Revoke one first.`,
+  ],
   unverified_domain: [
     422,
     "The records of the inbox's domain are not right in DNS, so nothing can be sent from it. Publish them, then verify the domain.",
@@ -77,8 +85,14 @@ export const problems = {
   ],
   domain_has_inboxes: [422, 'The domain still has inboxes. Delete them first.'],
   recipient_is_sender: [422, "An inbox can't send to itself."],
-  rule_limit_reached: [422, 'There are 1,000 rules in this direction already. Delete one first.'],
-  draft_limit_reached: [422, 'This inbox has 1,000 drafts that were not sent. Send or delete some first.'],
+  rule_limit_reached: [
+    422,
+    `There are ${limits.policyRules} rules in this direction already. Delete one first.`,
+  ],
+  draft_limit_reached: [
+    422,
+    `This inbox has ${limits.draftsPerInbox} drafts that were not sent. Send or delete some first.`,
+  ],
   recipient_suppressed: [
     422,
     'This recipient is on the suppression list: mail to it came back, or it asked for none. Nothing was sent.',
@@ -94,7 +108,7 @@ export const problems = {
   ],
   forward_verification_cooldown: [
     422,
-    'This address was asked for its consent less than a minute ago. Wait a minute, then set forwardTo again.',
+    `This address was asked for its consent less than ${limits.forwardCooldownMs / 1000} seconds ago. Wait as long as Retry-After says, then set forwardTo again.`,
   ],
   invalid_forward_when: [422, 'forwardWhen must be "always", "needs_human" or "webhook_failed".'],
   forward_when_requires_forward_to: [422, 'forwardWhen says when to forward; set forwardTo, too.'],
@@ -115,11 +129,14 @@ export const problems = {
     429,
     'As many confirmation mails for forwarding were sent within an hour as may be. Wait as long as Retry-After says.',
   ],
-  too_many_streams: [429, 'This key has 10 streams of events open already. Close one first.'],
+  too_many_streams: [
+    429,
+    `This key has ${limits.streamsPerKey} streams of events open already. Close one first.`,
+  ],
   rate_limit_exceeded: [429, 'Too many requests. Wait as long as Retry-After says.'],
   reply_loop: [
     429,
-    'More than 20 messages passed between these two inboxes in this thread within an hour; this looks like two programs answering each other.',
+    `More than ${limits.replyLoopMessages} messages passed between these two inboxes in this thread within an hour; this looks like two programs answering each other.`,
   ],
   internal_error: [
     500,
@@ -156,4 +173,25 @@ export class Problem extends Error {
     this.code = code
     this.more = more
   }
+}
+
+/** One thing that is wrong with a request: its JSON pointer (RFC 6901) within the part that it stands in, and what is wrong. */
+export interface Fault {
+  readonly path: string
+  readonly message: string
+}
+
+/**
+ * Refuses a request for what it says, in `message` for people and in `details` for programs.
+ * @param where the part and the pointer: `body/to/0`, `query/after`; empty where it is about the whole request
+ * @param message goes on from there: `must be an instant`; a whole sentence without its period where `where` is empty
+ * @param others further faults of the same part
+ */
+export function invalidRequest(where: string, message: string, others: readonly Fault[] = []): Problem {
+  const more = others.length > 0 ? ` (and ${others.length} more)` : ''
+  const slash = where.indexOf('/')
+  const path = slash < 0 ? '' : where.slice(slash)
+  return new Problem('invalid_request', `${where} ${message}${more}.`.trimStart(), {
+    details: [{ path, message }, ...others],
+  })
 }

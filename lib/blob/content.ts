@@ -10,7 +10,10 @@ export function sizeOf(content: Content): number {
   return content.kind === 'memory' ? content.bytes.length : content.sizeBytes
 }
 
-/** The first `bytes` and a little more, of which that it is more can be seen; all of what is shorter. */
+/**
+ * The start of the content: all of it when it has at most `bytes` bytes, and otherwise more than `bytes`, so that a caller
+ * sees that there is more.
+ */
 export async function readStart(content: Content, bytes: number): Promise<Buffer> {
   if (content.kind === 'memory') return content.bytes
   const chunks: Buffer[] = []

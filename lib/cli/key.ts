@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest } from '../base/problem.ts'
 import { getInboxByName } from '../core/account/inboxes.ts'
 import { createKey, type KeyTarget, listAllKeys, revokeAnyKey } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
@@ -52,7 +52,7 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
 
 async function targetOf(app: App, { pod, inbox }: Target): Promise<KeyTarget> {
   if (pod !== undefined && inbox !== undefined) {
-    throw new Problem('invalid_request', 'Give --pod or --inbox, not both.')
+    throw invalidRequest('', 'Give --pod or --inbox, not both')
   }
   if (pod !== undefined) return { pod }
   if (inbox !== undefined) return { inbox: (await getInboxByName(app, inbox)).id }

@@ -7,7 +7,7 @@ import { type Config, loadConfig, localConfig } from '../config/load.ts'
 import type { App } from '../core/app/app.ts'
 import { openApp } from '../core/open.ts'
 
-export const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
+const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
 
 /** The configuration of `--config`; without it that of the system, or else of local mode in this directory. */
 export async function findConfig(path: string | undefined): Promise<Config> {

@@ -1,4 +1,4 @@
-/** One thing that is wrong with the configuration: where (`smtp.max_size`), and what it is with the repair, in one line. */
+/** One fault of the configuration: where it is (`smtp.max_size`), and in one line what is wrong and how to mend it. */
 export interface Fault {
   /** `''` when it is the file as a whole. */
   readonly path: string

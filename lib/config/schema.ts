@@ -3,7 +3,7 @@ import type { LogLevel } from '../base/log.ts'
 import { planTable } from './plan-table.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
 
-export const planNames = ['free', 'developer', 'pro'] as const
+const planNames = ['free', 'developer', 'pro'] as const
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const satisfies LogLevel[]
 

@@ -28,7 +28,7 @@ export function validate(document: Record<string, unknown>): { config: Config } 
   const isValid = check(document)
   const faults = onePerPath((check.errors ?? []).map(faultOf))
   faults.push(...crossFaults(document, faults))
-  // The copy has plain objects, which those of the TOML reader are not.
+  // The objects of the TOML reader are not plain ones; those of the copy are.
   return isValid && faults.length === 0 ? { config: deepFreeze(structuredClone(document)) } : { faults }
 }
 

@@ -15,7 +15,6 @@ import { createQueue } from '../queue/queue.ts'
 import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
-import { createBell } from './app/bell.ts'
 import { createReaders } from './app/stream.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
@@ -60,7 +59,8 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       guard: webhookGuard,
       allowHttp: webhook.allow_http,
       timeoutMs: durationMs(webhook.timeout),
-      // Which of them may be called at once is decided before: a call that waits for a connection uses up its time.
+      // The turns of webhooks decide before how many calls are under way: a call that waits for a connection uses up its
+      // time.
       maxConnections: webhook.concurrency,
       maxConnectionsPerOrigin: webhook.concurrency,
     }),
@@ -78,8 +78,6 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     get waiters() {
       return waiters
     },
-    bell: createBell(store),
-    revocations: createBell(store),
     readers: createReaders(),
     get stream() {
       return stream

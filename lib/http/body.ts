@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { TObject } from 'typebox'
 import type { Operation } from '../api/operation.ts'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 import { decodeJsonBase64 } from './base64.ts'
 import type { BodyShare } from './body-room.ts'
 import { readBytes } from './bytes.ts'
@@ -44,7 +44,7 @@ function jsonReader(bytes: number, takesContents: boolean): ReadBody {
   return async (context, share) => {
     requireJson(context)
     const body = await readBytes(context.req, bytes, share)
-    if (body.length === 0) throw invalid('A body is required; {} where nothing is to be said.', 'is required')
+    if (body.length === 0) throw invalidRequest('', 'A body is required; {} where nothing is to be said')
     const contents = new Contents()
     const value = await parse(body, takesContents, contents)
     if (takesContents) nameContents(value)
@@ -73,7 +73,7 @@ async function parse(body: Buffer, takesContents: boolean, contents: Contents): 
     return JSON.parse(text + body.toString('utf8', at))
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    throw invalid(`The body is not JSON: ${error.message}.`, error.message)
+    throw invalidRequest('body', `is not JSON: ${error.message}`)
   }
 }
 
@@ -90,8 +90,4 @@ function nameContents(value: unknown): void {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
-}
-
-function invalid(message: string, fault: string): Problem {
-  return new Problem('invalid_request', message, { details: [{ path: '', message: fault }] })
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 import type { BodyShare } from './body-room.ts'
 
 /** What unfolds a body that comes with such a Content-Encoding (RFC 9110 §8.4.1). */
@@ -52,7 +52,7 @@ export function readBytes(request: IncomingMessage, bytes: number, share: BodySh
     size += chunk.copy(body, size)
   }
   // What zlib says of a body that is not compressed as it claims, and the system of one that breaks off.
-  const broken = () => refuse(new Problem('invalid_request', 'The body can not be read to its end.'))
+  const broken = () => refuse(invalidRequest('body', 'can not be read to its end'))
   source.on('data', add)
   source.on('end', () => resolve(body.subarray(0, size)))
   source.on('error', broken)

@@ -1,5 +1,5 @@
+import { invalidRequest } from '../base/problem.ts'
 import { randomBase62 } from '../base/secret.ts'
-import { notBase64 } from '../core/outbound/request.ts'
 
 /** The contents of attachments: not part of what is parsed and validated, where a name stands for each of them. */
 export class Contents {
@@ -24,7 +24,7 @@ export class Contents {
       const { content: name } = attachment
       if (typeof name !== 'string' || !this.#kept.has(name)) continue
       const content = this.#kept.get(name)
-      if (content === undefined) throw notBase64(`/attachments/${index}/content`)
+      if (content === undefined) throw invalidRequest(`body/attachments/${index}/content`, 'must be base64')
       attachment.content = content
     }
   }

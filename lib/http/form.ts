@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 import type { Contents } from './contents.ts'
 import { scanJson } from './json-scan.ts'
 
@@ -63,9 +63,7 @@ async function parse(body: Buffer, contentType: string): Promise<FormData> {
 }
 
 function malformed(what: string): Problem {
-  return new Problem('invalid_request', `The body is not multipart/form-data: ${what}.`, {
-    details: [{ path: '', message: what }],
-  })
+  return invalidRequest('body', `is not multipart/form-data: ${what}`)
 }
 
 async function readEntry(entry: string | File, contents: Contents): Promise<unknown> {

@@ -1,5 +1,5 @@
 import { limits } from '../base/limits.ts'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 
 /** Where a string stands in the bytes of a JSON text, without its quotes. */
 export interface Span {
@@ -37,11 +37,12 @@ export function scanJson(bytes: Buffer, takesContents: boolean): Span[] {
   let isName = false
 
   const count = () => {
-    if (++values > limits.jsonValues) throw refusal(`has more than ${limits.jsonValues} names and values`)
+    if (++values > limits.jsonValues)
+      throw invalidRequest('body', `has more than ${limits.jsonValues} names and values`)
   }
   const begin = (isObject: boolean) => {
     if (open.push({ isObject, name: '' }) > limits.jsonDepth) {
-      throw refusal(`is nested deeper than ${limits.jsonDepth} levels`)
+      throw invalidRequest('body', `is nested deeper than ${limits.jsonDepth} levels`)
     }
     isName = isObject
     count()
@@ -108,8 +109,4 @@ function endOfString(bytes: Buffer, start: number): number | undefined {
     else if (bytes[at] === quote) return at
   }
   return undefined
-}
-
-function refusal(what: string): Problem {
-  return new Problem('invalid_request', `The body ${what}.`, { details: [{ path: '', message: what }] })
 }

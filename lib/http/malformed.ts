@@ -1,6 +1,6 @@
 import { maxHeaderSize } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 import { answerOnSocket } from './socket-answer.ts'
 
 /** Answers what Node could not read as a request, in the form of every other error, and hangs up. */
@@ -11,13 +11,14 @@ export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): v
     socket.destroy()
     return
   }
-  answerOnSocket(socket, new Problem('invalid_request', messageOf(error.code)))
+  const message = messageOf(error.code)
+  answerOnSocket(socket, message === undefined ? new Problem('invalid_request') : invalidRequest('', message))
 }
 
 function messageOf(fault: string | undefined): string | undefined {
   if (fault === 'HPE_HEADER_OVERFLOW') {
-    return `The request line and the header together are larger than ${maxHeaderSize} bytes.`
+    return `The request line and the header together are larger than ${maxHeaderSize} bytes`
   }
-  if (fault === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time.'
+  if (fault === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time'
   return undefined
 }

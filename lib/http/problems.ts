@@ -16,7 +16,7 @@ export function answerProblems(log: Log): Middleware {
   }
 }
 
-export function answerProblem(context: Context, problem: Problem): void {
+function answerProblem(context: Context, problem: Problem): void {
   context.set(headersOf(problem))
   context.status = statusOf(problem.code)
   answerJson(context, bodyOf(problem))

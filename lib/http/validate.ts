@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { TObject } from 'typebox'
-import { Problem } from '../base/problem.ts'
+import { type Fault, invalidRequest, type Problem } from '../base/problem.ts'
 
 /**
  * Gives the value when it has the declared form.
@@ -30,18 +30,9 @@ export function compileValidator(schema: TObject, part: 'body' | 'query' | 'mess
   }
 }
 
-interface Fault {
-  readonly path: string
-  readonly message: string
-}
-
 function invalid(part: string, faults: readonly Fault[]): Problem {
-  const [first] = faults
-  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : ''
-  const where = first?.path ? `${part}${first.path}` : part
-  return new Problem('invalid_request', `${where} ${first?.message ?? 'is not well-formed'}${more}.`, {
-    details: faults,
-  })
+  const [first = { path: '', message: 'is not well-formed' }, ...others] = faults
+  return invalidRequest(`${part}${first.path}`, first.message, others)
 }
 
 function faultOf(error: ErrorObject): Fault {

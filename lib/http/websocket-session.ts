@@ -1,7 +1,7 @@
 import type { RawData, WebSocket } from 'ws'
 import { webSocketMessages } from '../api/event-stream.ts'
 import { limits } from '../base/limits.ts'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import type { EventReader } from '../core/app/stream.ts'
@@ -95,9 +95,9 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
     if (isEmpty && !reader!.isSubscribed) closeWebSocket(socket, 'forbidden')
     if (isEmpty || socket.readyState !== socket.OPEN) return
     if (!reader!.add(subscription)) {
-      throw new Problem(
-        'invalid_request',
-        `There are ${limits.streamSubscriptions} subscriptions already. Unsubscribe from some first.`,
+      throw invalidRequest(
+        '',
+        `There are ${limits.streamSubscriptions} subscriptions already. Unsubscribe from some first`,
       )
     }
     const inbox_ids = subscription.inboxIds && [...subscription.inboxIds]
@@ -107,9 +107,9 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
 
   function unsubscribe(inbox_ids: readonly string[] | null): void {
     if (!reader!.remove(inbox_ids && new Set(inbox_ids.map(id => id.toLowerCase())))) {
-      throw new Problem(
-        'invalid_request',
-        'A subscription of yours names no inboxes and so takes all of them: unsubscribe without inbox_ids.',
+      throw invalidRequest(
+        '',
+        'A subscription of yours names no inboxes and so takes all of them: unsubscribe without inbox_ids',
       )
     }
     say({ type: 'unsubscribed', inbox_ids })
@@ -125,16 +125,16 @@ interface ClientMessage {
 
 /** @throws Problem `invalid_request` for what is no message of ours */
 function readMessage(data: RawData, isBinary: boolean): ClientMessage {
-  if (isBinary) throw new Problem('invalid_request', 'Send JSON in text frames, not in binary ones.')
+  if (isBinary) throw invalidRequest('', 'Send JSON in text frames, not in binary ones')
   let value: unknown
   try {
     value = JSON.parse(data.toString())
   } catch (error) {
-    throw new Problem('invalid_request', `This is not JSON: ${(error as Error).message}.`)
+    throw invalidRequest('', `This is not JSON: ${(error as Error).message}`)
   }
   const type = typeof value === 'object' && value !== null && 'type' in value ? value.type : undefined
   if (type !== 'subscribe' && type !== 'unsubscribe' && type !== 'ping') {
-    throw new Problem('invalid_request', 'type must be subscribe, unsubscribe or ping.')
+    throw invalidRequest('', 'type must be subscribe, unsubscribe or ping')
   }
   return validators[type](value) as unknown as ClientMessage
 }

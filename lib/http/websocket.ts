@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { limits } from '../base/limits.ts'
-import { Problem } from '../base/problem.ts'
+import { invalidRequest, Problem } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
@@ -85,5 +85,5 @@ export function createWebSocketDoor({
 }
 
 function invalid(error: Error): Problem {
-  return new Problem('invalid_request', `The WebSocket can not be opened: ${error.message}.`)
+  return invalidRequest('', `The WebSocket can not be opened: ${error.message}`)
 }

@@ -44,7 +44,7 @@ export const DraftChange = shape({
 })
 export type DraftChange = Type.Static<typeof DraftChange>
 
-export const DraftAttachment = shape({
+const DraftAttachment = shape({
   filename: Type.String({ examples: ['report.txt'] }),
   contentType: Type.String({ examples: ['text/plain'] }),
   sizeBytes: Type.Integer({ minimum: 0, examples: [18] }),

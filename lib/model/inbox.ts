@@ -64,8 +64,7 @@ const forwarding = {
 export const InboxCreation = shape({
   mailboxName: Type.Optional(
     Type.String({
-      description:
-        'The part before the @: 3 to 30 characters of a-z, 0-9, dot, hyphen, underscore. Random when omitted.',
+      description: `The part before the @: ${limits.mailboxNameMin} to ${limits.mailboxNameMax} characters of a-z, 0-9, dot, hyphen, underscore. Random when omitted.`,
     }),
   ),
   displayName: Type.Optional(displayName),

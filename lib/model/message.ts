@@ -5,7 +5,7 @@ import { Id, Instant, nullableOneOf, nullableText, oneOf, shape } from './shape.
 export const Direction = oneOf(['inbound', 'outbound'])
 export type Direction = Type.Static<typeof Direction>
 
-export const MessageStatus = oneOf(['pending', 'sent', 'received', 'failed'], {
+const MessageStatus = oneOf(['pending', 'sent', 'received', 'failed'], {
   examples: ['received'],
   description:
     'Outbound: pending until every recipient has come to an end, then sent if all were accepted by their server, failed if any failed for good. Inbound: received.',
@@ -27,7 +27,7 @@ export const Authentication = shape(
 )
 export type Authentication = Type.Static<typeof Authentication>
 
-export const Attachment = shape({
+const Attachment = shape({
   filename: Type.String({ examples: ['report.txt'] }),
   contentType: Type.String({ examples: ['text/plain'] }),
   sizeBytes: Type.Integer({ minimum: 0, examples: [18] }),
@@ -39,7 +39,6 @@ export const Attachment = shape({
     ],
   }),
 })
-export type Attachment = Type.Static<typeof Attachment>
 
 export const Message = shape({
   id: Id,

@@ -2,8 +2,7 @@ import Type from 'typebox'
 import { KeyScope } from './policy.ts'
 import { Instant, oneOf, shape } from './shape.ts'
 
-export const PlanName = oneOf(['free', 'developer', 'pro'])
-export type PlanName = Type.Static<typeof PlanName>
+const PlanName = oneOf(['free', 'developer', 'pro'])
 
 export const Me = shape(
   { plan: PlanName, apiKeyScope: KeyScope },

@@ -1,14 +1,15 @@
 import { type Clock, isoAfter } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
-import type { Db } from '../store/dialect/dialect.ts'
+import type { WriteDb } from '../store/dialect/dialect.ts'
+import { notice } from '../store/dialect/notices.ts'
 import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
 
 /** What is done by way of the queue. */
-export const kinds = ['delivery', 'draft', 'webhook'] as const
+const kinds = ['delivery', 'draft', 'webhook'] as const
 export type Kind = (typeof kinds)[number]
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
@@ -26,31 +27,28 @@ export interface Work {
 export type Leased = QueueEntryRow
 
 /**
- * Knows when things are to be done, and never what. All changes run in the caller's write, so that they are one with
- * what they belong to; the functions that end a lease give false when it is another's by now, and the caller's write
- * must then not happen (throw `LeaseLost`).
+ * Knows when things are to be done, and never what. All changes run in the caller's write. A function that ends a lease
+ * gives false when another process holds it by now: then the caller's write must not happen (throw `LeaseLost`).
  */
 export interface Queue {
-  put(db: Db, work: readonly Work[]): Promise<void>
+  put(db: WriteDb, work: readonly Work[]): Promise<void>
   /**
    * Leases what is due, at most `limit` and for no destination more than it has room for, the longest due first. What
    * a destination has no room for is parked until it has.
    */
   claim(kind: Kind, options: { limit: number; room: (destination: string) => number }): Promise<Leased[]>
   /** It is over, well or badly. */
-  done(db: Db, entry: Leased): Promise<void>
+  done(db: WriteDb, entry: Leased): Promise<void>
   /** What was put for this subject is not to be done any more; whoever holds its lease has lost it. */
-  drop(db: Db, subjectId: string): Promise<void>
+  drop(db: WriteDb, subjectId: string): Promise<void>
   /** It is to be tried again after so long, or by the schedule of its kind; gives when. */
-  later(db: Db, entry: Leased, afterMs?: number): Promise<string>
+  later(db: WriteDb, entry: Leased, afterMs?: number): Promise<string>
   /** The attempt met a fault of our own; it is tried again by the schedule. */
   retry(entry: Leased): Promise<void>
   /** Frees what a process of this node held or had parked when it ended; gives how many it held. */
   recover(): Promise<number>
-  /** Called with the kind after new work of that kind was committed. */
-  onPut(listener: (kind: Kind) => void): void
-  /** Row first, then tell: call after the commit of what was put. */
-  tell(kind: Kind): void
+  /** Calls `listener` after new work of this kind was committed in this process; gives the function that ends it. */
+  onPut(kind: Kind, listener: () => void): () => void
 }
 
 /** The lease ran out and another holds it; nothing that this attempt found may be written. */
@@ -71,13 +69,12 @@ export interface QueueParts {
 }
 
 export function createQueue({ store, clock, ids, node, random, waits = {} }: QueueParts): Queue {
-  const listeners: ((kind: Kind) => void)[] = []
   /** The destinations of each kind that have something parked. */
   const parked = new Map<Kind, Set<string>>(kinds.map(kind => [kind, new Set()]))
 
   const waitMs = ({ kind, attempts }: Leased) => nextAttemptAfterMs(attempts, random(), waits[kind as Kind])
 
-  async function later(db: Db, entry: Leased, afterMs = waitMs(entry)): Promise<string> {
+  async function later(db: WriteDb, entry: Leased, afterMs = waitMs(entry)): Promise<string> {
     const dueAt = isoAfter(clock.now(), afterMs)
     if (!(await entries.returnLeasedEntry(db, entry, { dueAt, attempts: entry.attempts })))
       throw new LeaseLost()
@@ -86,7 +83,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
 
   /** Looks through at most `wanted.limit` entries that are due, leases those that there is room for and parks the others. */
   async function lookOnce(
-    db: Db,
+    db: WriteDb,
     wanted: entries.Wanted,
     freed: readonly string[],
     room: (destination: string) => number,
@@ -140,6 +137,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
           createdAt: now,
         })),
       )
+      for (const { kind } of work) notice(db, 'queue', kind)
     },
 
     async claim(kind, { limit, room }) {
@@ -150,11 +148,11 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
         const freed = [...ofKind].filter(destination => room(destination) > 0)
         // Looked up on the reader first: a queue with nothing due costs no write.
         if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
-        // A lease that the power takes is one that nobody holds any more.
+        // No fsync: a lease that is lost with the power is one that nobody holds any more.
         const look = await store.writeUnsynced(db => lookOnce(db, wanted, freed, room, now))
         for (const destination of look.emptied) ofKind.delete(destination)
         for (const destination of look.filled) ofKind.add(destination)
-        // Nothing but what had to be parked: there may be more behind it.
+        // All that was found had to be parked; more may be due behind it.
         if (look.leased.length > 0 || look.filled.size === 0) return look.leased
       }
     },
@@ -189,11 +187,9 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       })
     },
 
-    onPut: listener => {
-      listeners.push(listener)
-    },
-    tell: kind => {
-      for (const listener of listeners) listener(kind)
-    },
+    onPut: (kind, listener) =>
+      store.onCommit('queue', kinds => {
+        if (kinds.has(kind)) listener()
+      }),
   }
 }

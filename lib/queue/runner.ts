@@ -28,6 +28,7 @@ export function createRunner(parts: RunnerParts): Runner {
   let claiming: Promise<void> | undefined
   let again = false
   let stopped = true
+  let unlisten = () => {}
 
   function wake(): void {
     if (stopped) return
@@ -73,7 +74,7 @@ export function createRunner(parts: RunnerParts): Runner {
     underWay.add(work)
   }
 
-  /** The door of this flow: what is thrown here is a bug, logged once, and like all doubt it means later. */
+  /** The door of this flow. An error that comes here is a bug: it is logged once, and the entry is tried again later. */
   async function performGuarded(entry: Leased): Promise<void> {
     const names = { kind, subjectId: entry.subjectId }
     try {
@@ -89,13 +90,12 @@ export function createRunner(parts: RunnerParts): Runner {
   return {
     start() {
       stopped = false
-      queue.onPut(put => {
-        if (put === kind) wake()
-      })
+      unlisten = queue.onPut(kind, wake)
       wake()
     },
     async stop() {
       stopped = true
+      unlisten()
       clearTimeout(timer)
       await claiming
       await Promise.all(underWay)

@@ -1,5 +1,6 @@
-import { type Db, keptRow } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
+import { keptRow } from './dialect/kept.ts'
 import type { ApiKeyRow } from './tables.ts'
 
 /** What a key reaches: everything (both null), a pod (inboxId null) or one inbox of that pod. */
@@ -8,15 +9,17 @@ export interface KeyScope {
   readonly inboxId: string | null
 }
 
-export async function insertApiKey(db: Db, row: ApiKeyRow): Promise<void> {
+export async function insertApiKey(db: WriteDb, row: ApiKeyRow): Promise<void> {
   await insertRow(db, 'apiKey', row)
 }
 
 /** The key with this hash, also when it is revoked. */
 export function findApiKeyByHash(db: Db, tokenHash: string): Promise<ApiKeyRow | undefined> {
-  return apiKeyByHash(db, tokenHash)
+  return apiKeyByHash(db, { tokenHash })
 }
-const apiKeyByHash = keptRow<ApiKeyRow>(db => db.selectFrom('apiKey').selectAll().where('tokenHash', '=', ''))
+const apiKeyByHash = keptRow((db, given: { tokenHash: string }) =>
+  db.selectFrom('apiKey').selectAll().where('tokenHash', '=', given.tokenHash),
+)
 
 export async function findApiKey(db: Db, id: string): Promise<ApiKeyRow | undefined> {
   return db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst()
@@ -58,7 +61,7 @@ export async function filterActiveApiKeys(db: Db, ids: readonly string[]): Promi
 }
 
 /** Gives whether an active key was revoked. */
-export async function revokeApiKey(db: Db, id: string, revokedAt: string): Promise<boolean> {
+export async function revokeApiKey(db: WriteDb, id: string, revokedAt: string): Promise<boolean> {
   const done = await db
     .updateTable('apiKey')
     .set({ revokedAt })
@@ -68,7 +71,7 @@ export async function revokeApiKey(db: Db, id: string, revokedAt: string): Promi
   return done.numUpdatedRows > 0n
 }
 
-export async function revokeInboxApiKeys(db: Db, inboxId: string, revokedAt: string): Promise<void> {
+export async function revokeInboxApiKeys(db: WriteDb, inboxId: string, revokedAt: string): Promise<void> {
   await db
     .updateTable('apiKey')
     .set({ revokedAt })
@@ -78,10 +81,10 @@ export async function revokeInboxApiKeys(db: Db, inboxId: string, revokedAt: str
 }
 
 /** A pod that is deleted has no inboxes left; its keys, revoked or not, go with it. */
-export async function deletePodApiKeys(db: Db, podId: string): Promise<void> {
+export async function deletePodApiKeys(db: WriteDb, podId: string): Promise<void> {
   await db.deleteFrom('apiKey').where('podId', '=', podId).execute()
 }
 
-export async function touchApiKey(db: Db, id: string, lastUsedAt: string): Promise<void> {
+export async function touchApiKey(db: WriteDb, id: string, lastUsedAt: string): Promise<void> {
   await db.updateTable('apiKey').set({ lastUsedAt }).where('id', '=', id).execute()
 }

@@ -1,4 +1,5 @@
-import { type Db, keptChange } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRowOnce } from './dialect/insert.ts'
 
 /** Which of these addresses (lower-case) the inbox is acquainted with. */
 export async function findContacts(db: Db, inboxId: string, addresses: readonly string[]): Promise<string[]> {
@@ -13,22 +14,18 @@ export async function findContacts(db: Db, inboxId: string, addresses: readonly 
 
 /** Makes the inbox acquainted with these addresses. */
 export async function putContacts(
-  db: Db,
+  db: WriteDb,
   inboxId: string,
   addresses: readonly string[],
   createdAt: string,
 ): Promise<void> {
-  for (const address of addresses) await putContact(db, inboxId, address, createdAt)
+  for (const address of addresses) {
+    await insertRowOnce(db, 'contact', { inboxId, address, createdAt }, ['inboxId', 'address'])
+  }
 }
-const putContact = keptChange(db =>
-  db
-    .insertInto('contact')
-    .values({ inboxId: '', address: '', createdAt: '' })
-    .onConflict(conflict => conflict.columns(['inboxId', 'address']).doNothing()),
-)
 
 /** Of a deleted inbox, at most `limit`; gives how many. */
-export async function deleteContacts(db: Db, inboxId: string, limit: number): Promise<number> {
+export async function deleteContacts(db: WriteDb, inboxId: string, limit: number): Promise<number> {
   const some = db.selectFrom('contact').select('address').where('inboxId', '=', inboxId).limit(limit)
   const done = await db
     .deleteFrom('contact')

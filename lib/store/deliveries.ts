@@ -1,8 +1,8 @@
-import type { Db } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
 import type { AttemptRow, DeliveryRow } from './tables.ts'
 
-export async function insertDeliveries(db: Db, rows: readonly DeliveryRow[]): Promise<void> {
+export async function insertDeliveries(db: WriteDb, rows: readonly DeliveryRow[]): Promise<void> {
   for (const row of rows) await insertRow(db, 'delivery', row)
 }
 
@@ -21,7 +21,7 @@ export async function listDeliveries(db: Db, messageId: string): Promise<Deliver
 }
 
 export async function updateDelivery(
-  db: Db,
+  db: WriteDb,
   id: string,
   changes: Partial<Omit<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'createdAt'>>,
 ): Promise<void> {
@@ -78,6 +78,6 @@ export async function wasTaken(db: Db, deliveryId: string): Promise<boolean> {
   return row !== undefined
 }
 
-export async function insertAttempt(db: Db, row: AttemptRow): Promise<void> {
+export async function insertAttempt(db: WriteDb, row: AttemptRow): Promise<void> {
   await insertRow(db, 'attempt', row)
 }

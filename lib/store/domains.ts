@@ -1,17 +1,20 @@
 import type { Listed, Page } from '../model/page.ts'
-import { type Db, keptRow } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow, insertRowOnce } from './dialect/insert.ts'
+import { keptRow } from './dialect/kept.ts'
 import type { DomainRow, DomainUseRow } from './tables.ts'
 
-export async function insertDomain(db: Db, row: DomainRow): Promise<void> {
+export async function insertDomain(db: WriteDb, row: DomainRow): Promise<void> {
   await insertRow(db, 'domain', row)
 }
 
 /** @param domain lower-case, A-label */
 export function findDomain(db: Db, domain: string): Promise<DomainRow | undefined> {
-  return domainByName(db, domain)
+  return domainByName(db, { domain })
 }
-const domainByName = keptRow<DomainRow>(db => db.selectFrom('domain').selectAll().where('domain', '=', ''))
+const domainByName = keptRow((db, given: { domain: string }) =>
+  db.selectFrom('domain').selectAll().where('domain', '=', given.domain),
+)
 
 export async function findDomainById(db: Db, id: string): Promise<DomainRow | undefined> {
   return db.selectFrom('domain').selectAll().where('id', '=', id).executeTakeFirst()
@@ -37,14 +40,14 @@ export async function listDomains(
 }
 
 export async function updateDomain(
-  db: Db,
+  db: WriteDb,
   id: string,
   changes: Partial<Omit<DomainRow, 'id' | 'domain'>>,
 ): Promise<void> {
   await db.updateTable('domain').set(changes).where('id', '=', id).execute()
 }
 
-export async function deleteDomain(db: Db, id: string): Promise<void> {
+export async function deleteDomain(db: WriteDb, id: string): Promise<void> {
   await db.deleteFrom('domain').where('id', '=', id).execute()
 }
 
@@ -71,18 +74,16 @@ export async function hasPodDomains(db: Db, podId: string): Promise<boolean> {
 
 /** An inbox of the pod came to the domain (1) or left it (-1). */
 export async function addToDomainUse(
-  db: Db,
+  db: WriteDb,
   { domain, podId }: Pick<DomainUseRow, 'domain' | 'podId'>,
   count: 1 | -1,
 ): Promise<void> {
+  await insertRowOnce(db, 'domainUse', { domain, podId, inboxCount: 0 }, ['domain', 'podId'])
   await db
-    .insertInto('domainUse')
-    .values({ domain, podId, inboxCount: count })
-    .onConflict(conflict =>
-      conflict
-        .columns(['domain', 'podId'])
-        .doUpdateSet(eb => ({ inboxCount: eb('domainUse.inboxCount', '+', count) })),
-    )
+    .updateTable('domainUse')
+    .set(eb => ({ inboxCount: eb('inboxCount', '+', count) }))
+    .where('domain', '=', domain)
+    .where('podId', '=', podId)
     .execute()
   await db
     .deleteFrom('domainUse')

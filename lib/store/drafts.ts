@@ -1,9 +1,10 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
 import type { DraftAttachmentRow, DraftRow } from './tables.ts'
 
-export async function insertDraft(db: Db, row: DraftRow): Promise<void> {
-  await db.insertInto('draft').values(row).execute()
+export async function insertDraft(db: WriteDb, row: DraftRow): Promise<void> {
+  await insertRow(db, 'draft', row)
 }
 
 export async function findDraft(db: Db, id: string): Promise<DraftRow | undefined> {
@@ -35,7 +36,7 @@ export async function countUnsentDrafts(db: Db, inboxId: string): Promise<number
  * was changed since.
  */
 export async function updateDraft(
-  db: Db,
+  db: WriteDb,
   read: Pick<DraftRow, 'id' | 'revision'>,
   changes: Partial<Omit<DraftRow, 'id' | 'inboxId' | 'revision' | 'createdAt'>>,
 ): Promise<boolean> {
@@ -70,18 +71,21 @@ export async function findDraftContent(db: Db, id: string): Promise<Buffer | nul
   return row?.content
 }
 
-export async function insertDraftAttachments(db: Db, rows: readonly DraftAttachmentRow[]): Promise<void> {
-  for (const row of rows) await db.insertInto('draftAttachment').values(row).execute()
+export async function insertDraftAttachments(
+  db: WriteDb,
+  rows: readonly DraftAttachmentRow[],
+): Promise<void> {
+  for (const row of rows) await insertRow(db, 'draftAttachment', row)
 }
 
 /** Gives their ids: the files of those names are to be removed after the commit. */
-export async function deleteDraftAttachments(db: Db, draftId: string): Promise<string[]> {
+export async function deleteDraftAttachments(db: WriteDb, draftId: string): Promise<string[]> {
   const rows = await db.deleteFrom('draftAttachment').where('draftId', '=', draftId).returning('id').execute()
   return rows.map(row => row.id)
 }
 
 /** The attachments of a draft that was sent are in the message: their names stay here, their bytes go. Gives their ids. */
-export async function emptyDraftAttachments(db: Db, draftId: string): Promise<string[]> {
+export async function emptyDraftAttachments(db: WriteDb, draftId: string): Promise<string[]> {
   const rows = await db
     .updateTable('draftAttachment')
     .set({ content: null })
@@ -92,6 +96,6 @@ export async function emptyDraftAttachments(db: Db, draftId: string): Promise<st
 }
 
 /** A draft whose attachments are gone. */
-export async function deleteDraft(db: Db, id: string): Promise<void> {
+export async function deleteDraft(db: WriteDb, id: string): Promise<void> {
   await db.deleteFrom('draft').where('id', '=', id).execute()
 }

@@ -1,29 +1,30 @@
-import { type Db, keptRow } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
+import { keptRow } from './dialect/kept.ts'
 import type { EventRow } from './tables.ts'
 import { deleteWebhookDeliveriesOf } from './webhook-deliveries.ts'
 
 /** Events are appended in the transaction of what they tell. */
-export async function insertEvent(db: Db, row: EventRow): Promise<void> {
+export async function insertEvent(db: WriteDb, row: EventRow): Promise<void> {
   await insertRow(db, 'event', row)
 }
 
 /** The id of the newest event. */
 export async function findLastEventId(db: Db): Promise<string | undefined> {
-  return (await lastEvent(db))?.id ?? undefined
+  return (await lastEvent(db, {}))?.id ?? undefined
 }
-const lastEvent = keptRow<{ id: string | null }>(db =>
-  db.selectFrom('event').select(eb => eb.fn.max('id').as('id')),
-)
+const lastEvent = keptRow(db => db.selectFrom('event').select(eb => eb.fn.max('id').as('id')))
 
 /** An event that is there still. */
 export function findEvent(db: Db, id: string): Promise<EventRow | undefined> {
-  return eventById(db, id)
+  return eventById(db, { id })
 }
-const eventById = keptRow<EventRow>(db => db.selectFrom('event').selectAll().where('id', '=', ''))
+const eventById = keptRow((db, given: { id: string }) =>
+  db.selectFrom('event').selectAll().where('id', '=', given.id),
+)
 
 /** Deletes at most `limit` events older than `before`, with what webhooks said of them; gives how many. */
-export async function deleteEventsBefore(db: Db, before: string, limit: number): Promise<number> {
+export async function deleteEventsBefore(db: WriteDb, before: string, limit: number): Promise<number> {
   const old = await db.selectFrom('event').select('id').where('createdAt', '<', before).limit(limit).execute()
   if (old.length === 0) return 0
   const ids = old.map(row => row.id)

@@ -1,8 +1,8 @@
-import type { Db } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
 import type { ForwardConfirmationRow } from './tables.ts'
 
-export async function insertForwardConfirmation(db: Db, row: ForwardConfirmationRow): Promise<void> {
+export async function insertForwardConfirmation(db: WriteDb, row: ForwardConfirmationRow): Promise<void> {
   await insertRow(db, 'forwardConfirmation', row)
 }
 
@@ -49,13 +49,13 @@ export async function listAskedAfter(db: Db, after: string, limit: number): Prom
   return rows.map(row => row.createdAt)
 }
 
-export async function setForwardConfirmationUsed(db: Db, id: string, usedAt: string): Promise<void> {
+export async function setForwardConfirmationUsed(db: WriteDb, id: string, usedAt: string): Promise<void> {
   await db.updateTable('forwardConfirmation').set({ usedAt }).where('id', '=', id).execute()
 }
 
 /** Deletes at most `limit` that were asked before an instant; of one inbox, or of all. Gives how many. */
 export async function deleteForwardConfirmations(
-  db: Db,
+  db: WriteDb,
   of: { before: string; inboxId?: string },
   limit: number,
 ): Promise<number> {

@@ -1,4 +1,5 @@
-import type { Db } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { putRow } from './dialect/insert.ts'
 import type { IdempotencyRow } from './tables.ts'
 
 export async function findIdempotency(
@@ -15,17 +16,12 @@ export async function findIdempotency(
 }
 
 /** Takes the place of an expired record of the same key. */
-export async function putIdempotency(db: Db, row: IdempotencyRow): Promise<void> {
-  const { scope: _scope, key: _key, ...values } = row
-  await db
-    .insertInto('idempotency')
-    .values(row)
-    .onConflict(conflict => conflict.columns(['scope', 'key']).doUpdateSet(values))
-    .execute()
+export async function putIdempotency(db: WriteDb, row: IdempotencyRow): Promise<void> {
+  await putRow(db, 'idempotency', row, ['scope', 'key'])
 }
 
 /** Deletes at most `limit` records older than `before`; gives how many. */
-export async function deleteIdempotencyBefore(db: Db, before: string, limit: number): Promise<number> {
+export async function deleteIdempotencyBefore(db: WriteDb, before: string, limit: number): Promise<number> {
   const expired = await db
     .selectFrom('idempotency')
     .select(['scope', 'key'])

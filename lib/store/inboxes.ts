@@ -1,16 +1,17 @@
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
-import { type Db, keptChange, keptRow } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
+import { keptChange, keptRow } from './dialect/kept.ts'
 import { addToDomainUse } from './domains.ts'
-import { insertRow } from './insert.ts'
 import type { InboxRow } from './tables.ts'
 
-export async function insertInbox(db: Db, row: InboxRow): Promise<void> {
+export async function insertInbox(db: WriteDb, row: InboxRow): Promise<void> {
   await insertRow(db, 'inbox', row)
   await addInboxes(db, row, 1)
 }
 
-async function addInboxes(db: Db, { podId, address }: InboxRow, count: 1 | -1): Promise<void> {
+async function addInboxes(db: WriteDb, { podId, address }: InboxRow, count: 1 | -1): Promise<void> {
   await addToAccount(db, { inboxes: count })
   await addToDomainUse(db, { domain: address.slice(address.lastIndexOf('@') + 1), podId }, count)
   await db
@@ -22,18 +23,18 @@ async function addInboxes(db: Db, { podId, address }: InboxRow, count: 1 | -1): 
 
 /** A deleted inbox is not found. */
 export function findInbox(db: Db, id: string): Promise<InboxRow | undefined> {
-  return inboxById(db, id)
+  return inboxById(db, { id })
 }
-const inboxById = keptRow<InboxRow>(db =>
-  db.selectFrom('inbox').selectAll().where('id', '=', '').where('deletedAt', 'is', null),
+const inboxById = keptRow((db, given: { id: string }) =>
+  db.selectFrom('inbox').selectAll().where('id', '=', given.id).where('deletedAt', 'is', null),
 )
 
 /** @param address lower-case. A deleted inbox is not found. */
 export function findInboxByAddress(db: Db, address: string): Promise<InboxRow | undefined> {
-  return inboxByAddress(db, address)
+  return inboxByAddress(db, { address })
 }
-const inboxByAddress = keptRow<InboxRow>(db =>
-  db.selectFrom('inbox').selectAll().where('address', '=', '').where('deletedAt', 'is', null),
+const inboxByAddress = keptRow((db, given: { address: string }) =>
+  db.selectFrom('inbox').selectAll().where('address', '=', given.address).where('deletedAt', 'is', null),
 )
 
 /** Which of these addresses (lower-case) are inboxes here. */
@@ -73,7 +74,7 @@ export async function listInboxes(
 export type Forwarding = Pick<InboxRow, 'forwardTo' | 'forwardWhen' | 'forwardStatus' | 'forwardFailures'>
 
 export async function updateInbox(
-  db: Db,
+  db: WriteDb,
   id: string,
   changes: Partial<
     Pick<InboxRow, 'displayName' | 'webhookUrl' | 'webhookSecret' | 'suspendedAt' | 'suspendedReason'> &
@@ -84,14 +85,14 @@ export async function updateInbox(
 }
 
 /** Marks the inbox deleted; its address stays taken for ever. Nothing more is told to its webhook. */
-export async function deleteInbox(db: Db, inbox: InboxRow, deletedAt: string): Promise<void> {
+export async function deleteInbox(db: WriteDb, inbox: InboxRow, deletedAt: string): Promise<void> {
   const gone = { deletedAt, webhookUrl: null, webhookSecret: null }
   await db.updateTable('inbox').set(gone).where('id', '=', inbox.id).execute()
   await addInboxes(db, inbox, -1)
 }
 
 /** The deleted inboxes of a pod that goes, too: their rows stay for ever, and some pod must hold them. */
-export async function moveDeletedInboxes(db: Db, fromPodId: string, toPodId: string): Promise<void> {
+export async function moveDeletedInboxes(db: WriteDb, fromPodId: string, toPodId: string): Promise<void> {
   await db
     .updateTable('inbox')
     .set({ podId: toPodId })
@@ -127,18 +128,18 @@ export interface InboxCounts {
   readonly unreadThreads?: number
 }
 
-export async function addToInbox(db: Db, id: string, added: InboxCounts): Promise<void> {
+export async function addToInbox(db: WriteDb, id: string, added: InboxCounts): Promise<void> {
   const { inbound = 0, outbound = 0, threads = 0, unreadThreads = 0 } = added
-  await countInInbox(db, inbound, outbound, threads, unreadThreads, id)
+  await countInInbox(db, { inbound, outbound, threads, unreadThreads, id })
 }
-const countInInbox = keptChange(db =>
+const countInInbox = keptChange((db, given: Required<InboxCounts> & { id: string }) =>
   db
     .updateTable('inbox')
     .set(eb => ({
-      inboundCount: eb('inboundCount', '+', 0),
-      outboundCount: eb('outboundCount', '+', 0),
-      threadCount: eb('threadCount', '+', 0),
-      unreadThreadCount: eb('unreadThreadCount', '+', 0),
+      inboundCount: eb('inboundCount', '+', given.inbound),
+      outboundCount: eb('outboundCount', '+', given.outbound),
+      threadCount: eb('threadCount', '+', given.threads),
+      unreadThreadCount: eb('unreadThreadCount', '+', given.unreadThreads),
     }))
-    .where('id', '=', ''),
+    .where('id', '=', given.id),
 )

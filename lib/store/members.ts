@@ -1,6 +1,6 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
 import type { MemberRow } from './tables.ts'
 
 /** @param address lower-case */
@@ -24,12 +24,12 @@ export async function listMembers(db: Db, page: Page): Promise<Listed<MemberRow>
   return { rows, total: Number(counted?.count ?? 0) }
 }
 
-export async function insertMember(db: Db, row: MemberRow): Promise<void> {
+export async function insertMember(db: WriteDb, row: MemberRow): Promise<void> {
   await insertRow(db, 'member', row)
 }
 
 /** Gives whether there was one. */
-export async function deleteMember(db: Db, address: string): Promise<boolean> {
+export async function deleteMember(db: WriteDb, address: string): Promise<boolean> {
   const done = await db.deleteFrom('member').where('address', '=', address).executeTakeFirst()
   return done.numDeletedRows > 0
 }

@@ -1,14 +1,15 @@
 import { sql } from 'kysely'
 import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
-import { type Db, keptRow, keptRows } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
+import { keptRow, keptRows } from './dialect/kept.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
-import { insertRow } from './insert.ts'
 import { type ListedMessageRow, listedBytes, listWithinBudget } from './listed-messages.ts'
 import { indexMessage } from './search/full-text.ts'
 import type { InboxRow, MessageRow } from './tables.ts'
 
-export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
+export async function insertMessage(db: WriteDb, row: MessageRow): Promise<void> {
   const inbox = await findInbox(db, row.inboxId)
   await insertRow(db, 'message', row)
   if (inbox) await indexMessage(db, row, inbox.podId)
@@ -16,9 +17,11 @@ export async function insertMessage(db: Db, row: MessageRow): Promise<void> {
 }
 
 export function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {
-  return messageById(db, id)
+  return messageById(db, { id })
 }
-const messageById = keptRow<MessageRow>(db => db.selectFrom('message').selectAll().where('id', '=', ''))
+const messageById = keptRow((db, given: { id: string }) =>
+  db.selectFrom('message').selectAll().where('id', '=', given.id),
+)
 
 /** Those of these that are there, in no order. */
 export async function listMessagesById(db: Db, ids: readonly string[]): Promise<MessageRow[]> {
@@ -33,54 +36,47 @@ export async function listInboxMessages(
   page: Page,
 ): Promise<Listed<ListedMessageRow>> {
   const { direction } = filter
-  const values = direction
-    ? ([inbox.id, direction, page.limit, page.offset] as const)
-    : ([inbox.id, page.limit, page.offset] as const)
-  const [size] = await (direction ? bytesOfDirection : bytesOfInbox)(db, ...values)
-  const rows = isSmall(size)
-    ? await (direction ? messagesOfDirection : messagesOfInbox)(db, ...values)
-    : await listWithinBudget(db, idsOfPage(db, inbox.id, direction, page))
+  const given = { inboxId: inbox.id, limit: page.limit, offset: page.offset }
+  const ofDirection = direction && { ...given, direction }
+  const [size] = await (ofDirection ? bytesOfDirection(db, ofDirection) : bytesOfInbox(db, given))
+  const rows = !isSmall(size)
+    ? await listWithinBudget(db, idsOfPage(db, given, direction))
+    : await (ofDirection ? messagesOfDirection(db, ofDirection) : messagesOfInbox(db, given))
   const inbound = direction === 'outbound' ? 0 : inbox.inboundCount
   const outbound = direction === 'inbound' ? 0 : inbox.outboundCount
   return { rows, total: inbound + outbound }
 }
-const messagesOfInbox = keptRows<MessageRow>(db => pageOfMessages(db, undefined))
-const messagesOfDirection = keptRows<MessageRow>(db => pageOfMessages(db, 'inbound'))
-const bytesOfInbox = keptRows<Size>(db => bytesOf(db, idsOfPage(db, '', undefined, anyPage)))
-const bytesOfDirection = keptRows<Size>(db => bytesOf(db, idsOfPage(db, '', 'inbound', anyPage)))
+type PageOfInbox = { inboxId: string; limit: number; offset: number }
+type PageOfDirection = PageOfInbox & { direction: string }
 
-/** What stands in a kept statement in the place of what each call gives. */
-const anyPage: Page = { limit: 1, offset: 1 }
-
-interface Size {
-  readonly bytes: number | null
-}
+const messagesOfInbox = keptRows((db, given: PageOfInbox) => pageOfMessages(db, given, undefined))
+const messagesOfDirection = keptRows((db, given: PageOfDirection) =>
+  pageOfMessages(db, given, given.direction),
+)
+const bytesOfInbox = keptRows((db, given: PageOfInbox) => bytesOf(db, given, undefined))
+const bytesOfDirection = keptRows((db, given: PageOfDirection) => bytesOf(db, given, given.direction))
 
 /** A page of none has no size. */
-function isSmall(size: Size | undefined): boolean {
+function isSmall(size: { readonly bytes: number | null } | undefined): boolean {
   return Number(size?.bytes ?? 0) <= limits.listedBytes
 }
 
-function idsOfPage(db: Db, inboxId: string, direction: string | undefined, { limit, offset }: Page) {
+function idsOfPage(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: string | undefined) {
   const ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
   const chosen = direction === undefined ? ids : ids.where('direction', '=', direction)
   return chosen.orderBy('id', 'desc').limit(limit).offset(offset)
 }
 
 /** The offset is walked on the index alone; only the rows of the page, with their bodies, are read. */
-function pageOfMessages(db: Db, direction: string | undefined) {
-  return db
-    .selectFrom('message')
-    .selectAll()
-    .where('id', 'in', idsOfPage(db, '', direction, anyPage))
-    .orderBy('id', 'desc')
+function pageOfMessages(db: Db, given: PageOfInbox, direction: string | undefined) {
+  return db.selectFrom('message').selectAll().where('id', 'in', idsOfPage(db, given, direction)).orderBy('id', 'desc')
 }
 
-function bytesOf(db: Db, ids: ReturnType<typeof idsOfPage>) {
+function bytesOf(db: Db, given: PageOfInbox, direction: string | undefined) {
   return db
     .selectFrom('message')
     .select(eb => eb.fn.sum<number>(listedBytes).as('bytes'))
-    .where('id', 'in', ids)
+    .where('id', 'in', idsOfPage(db, given, direction))
 }
 
 /** Those of these that are there, newest first. Beyond `limits.listedBytes` they are cut. */
@@ -109,16 +105,16 @@ export async function listThreadMessages(
 
 /** The ids of the newest inbound messages of an inbox, newest first, at most `limit`. */
 export async function listNewestInbound(db: Db, inboxId: string, limit: number): Promise<string[]> {
-  return (await newestInbound(db, inboxId, limit)).map(row => row.id)
+  return (await newestInbound(db, { inboxId, limit })).map(row => row.id)
 }
-const newestInbound = keptRows<{ id: string }>(db =>
+const newestInbound = keptRows((db, given: { inboxId: string; limit: number }) =>
   db
     .selectFrom('message')
     .select('id')
-    .where('inboxId', '=', '')
+    .where('inboxId', '=', given.inboxId)
     .where('direction', '=', sql.lit('inbound'))
     .orderBy('id', 'desc')
-    .limit(1),
+    .limit(given.limit),
 )
 
 /** The newest message of the thread. */
@@ -149,7 +145,7 @@ export async function findThreadIdByMessageId(
   return row?.threadId
 }
 
-export async function setMessageStatus(db: Db, id: string, status: 'sent' | 'failed'): Promise<void> {
+export async function setMessageStatus(db: WriteDb, id: string, status: 'sent' | 'failed'): Promise<void> {
   await db.updateTable('message').set({ status }).where('id', '=', id).execute()
 }
 

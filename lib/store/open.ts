@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
-import type { Db, DialectName } from './dialect/dialect.ts'
+import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
 import { type CommitTarget, createGroupCommit } from './dialect/group-commit.ts'
+import { createListeners, type Topic } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
 import { openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
 import { migrate } from './migrations/migrate.ts'
@@ -13,14 +14,18 @@ export interface Store {
    * Does `work` in a transaction and resolves after its commit has reached the disk. Nothing but queries on the
    * handle that it is given may be awaited in it, and it may be done more than once (PostgreSQL, on a conflict).
    */
-  write<T>(work: (db: Db) => Promise<T>): Promise<T>
+  write<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
   /**
    * The same for what may be lost with the power, and not with the process: it does not wait for the disk where it need
    * not. What it finds in the database has reached the disk all the same.
    */
-  writeUnsynced<T>(work: (db: Db) => Promise<T>): Promise<T>
-  /** Calls `listener` after commits that have reached the disk, before the promises of their writes are kept. */
-  onCommit(listener: () => void): void
+  writeUnsynced<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /**
+   * Calls `listener` after a commit whose writes gave notice (`notice`) of `topic`, with what they said it is about: when
+   * it has reached the disk, before the promises of its writes are kept. What other processes commit is not told. Gives
+   * the function that ends it.
+   */
+  onCommit(topic: Topic, listener: (about: ReadonlySet<string>) => void): () => void
   /**
    * Another number than before when anything was committed since, by this process or another: what was read after the
    * one is good as long as it is the same. Undefined where the database has none.
@@ -49,7 +54,7 @@ export async function openStore(location: string, clock: Clock): Promise<Store> 
 function sqliteStore(path: string): Store {
   const writer = openSqliteWriter(path)
   const reader = openSqliteReader(path)
-  const listeners: (() => void)[] = []
+  const listeners = createListeners()
   const target: CommitTarget = {
     ...writer,
     exec(statement) {
@@ -59,16 +64,14 @@ function sqliteStore(path: string): Store {
       if (statement === 'commit') reader.refresh()
     },
   }
-  const group = createGroupCommit(target, () => {
-    for (const listener of listeners) listener()
-  })
+  const group = createGroupCommit(target, listeners.tell)
   return {
     dialect: 'sqlite',
     read: reader.db,
     version: reader.version,
     write: group.write,
     writeUnsynced: group.writeUnsynced,
-    onCommit: listener => void listeners.push(listener),
+    onCommit: listeners.on,
     async close() {
       await group.idle()
       reader.close()
@@ -79,18 +82,14 @@ function sqliteStore(path: string): Store {
 
 function postgresStore(url: string): Store {
   const pool = openPostgres(url)
-  const listeners: (() => void)[] = []
+  const listeners = createListeners()
   return {
     dialect: 'postgres',
     read: pool.db,
-    async write(work) {
-      const value = await pool.write(work)
-      for (const listener of listeners) listener()
-      return value
-    },
+    write: work => pool.write(work, listeners.tell),
     version: () => undefined,
-    writeUnsynced: pool.write,
-    onCommit: listener => void listeners.push(listener),
+    writeUnsynced: work => pool.write(work, listeners.tell),
+    onCommit: listeners.on,
     close: pool.close,
   }
 }

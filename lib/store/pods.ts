@@ -1,10 +1,10 @@
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
-import type { Db } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
 import type { PodRow } from './tables.ts'
 
-export async function insertPod(db: Db, row: PodRow): Promise<void> {
+export async function insertPod(db: WriteDb, row: PodRow): Promise<void> {
   await insertRow(db, 'pod', row)
   await addToAccount(db, { pods: 1 })
 }
@@ -36,14 +36,14 @@ export async function listPods(db: Db, page: Page): Promise<Listed<PodRow>> {
 }
 
 export async function updatePod(
-  db: Db,
+  db: WriteDb,
   id: string,
   changes: Partial<Pick<PodRow, 'clientId' | 'name'>>,
 ): Promise<void> {
   await db.updateTable('pod').set(changes).where('id', '=', id).execute()
 }
 
-export async function deletePod(db: Db, id: string): Promise<void> {
+export async function deletePod(db: WriteDb, id: string): Promise<void> {
   await db.deleteFrom('pod').where('id', '=', id).execute()
   await addToAccount(db, { pods: -1 })
 }

@@ -1,9 +1,10 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
 import type { PolicyAuditRow } from './tables.ts'
 
-export async function insertPolicyAudit(db: Db, row: PolicyAuditRow): Promise<void> {
-  await db.insertInto('policyAudit').values(row).execute()
+export async function insertPolicyAudit(db: WriteDb, row: PolicyAuditRow): Promise<void> {
+  await insertRow(db, 'policyAudit', row)
 }
 
 export interface PolicyAuditFilter {
@@ -47,7 +48,7 @@ export async function listPolicyAudit(
 }
 
 /** Deletes at most `limit` entries older than `before`; gives how many. */
-export async function deletePolicyAuditBefore(db: Db, before: string, limit: number): Promise<number> {
+export async function deletePolicyAuditBefore(db: WriteDb, before: string, limit: number): Promise<number> {
   const some = db
     .selectFrom('policyAudit')
     .select('id')

@@ -1,4 +1,5 @@
-import type { Db } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow, putRow } from './dialect/insert.ts'
 import type { PolicyModeRow, PolicyRuleRow } from './tables.ts'
 
 /** The modes that were set in these scopes; a scope without a row has its default. */
@@ -6,14 +7,8 @@ export async function listPolicyModes(db: Db, scopes: readonly string[]): Promis
   return db.selectFrom('policyMode').selectAll().where('scope', 'in', scopes).execute()
 }
 
-export async function setPolicyMode(db: Db, row: PolicyModeRow): Promise<void> {
-  await db
-    .insertInto('policyMode')
-    .values(row)
-    .onConflict(conflict =>
-      conflict.columns(['scope', 'direction']).doUpdateSet({ mode: row.mode, isTenants: row.isTenants }),
-    )
-    .execute()
+export async function setPolicyMode(db: WriteDb, row: PolicyModeRow): Promise<void> {
+  await putRow(db, 'policyMode', row, ['scope', 'direction'])
 }
 
 /** All rules of these scopes, the oldest first. */
@@ -41,21 +36,21 @@ export async function findPolicyRule(db: Db, id: string): Promise<PolicyRuleRow 
   return db.selectFrom('policyRule').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-export async function insertPolicyRule(db: Db, row: PolicyRuleRow): Promise<void> {
-  await db.insertInto('policyRule').values(row).execute()
+export async function insertPolicyRule(db: WriteDb, row: PolicyRuleRow): Promise<void> {
+  await insertRow(db, 'policyRule', row)
 }
 
 /** Makes a rule of a pod key one of the account. */
-export async function adoptPolicyRule(db: Db, id: string): Promise<void> {
+export async function adoptPolicyRule(db: WriteDb, id: string): Promise<void> {
   await db.updateTable('policyRule').set({ isTenants: 0 }).where('id', '=', id).execute()
 }
 
-export async function deletePolicyRule(db: Db, id: string): Promise<void> {
+export async function deletePolicyRule(db: WriteDb, id: string): Promise<void> {
   await db.deleteFrom('policyRule').where('id', '=', id).execute()
 }
 
 /** All that is set in a scope that goes, too. */
-export async function deletePolicy(db: Db, scope: string): Promise<void> {
+export async function deletePolicy(db: WriteDb, scope: string): Promise<void> {
   await db.deleteFrom('policyRule').where('scope', '=', scope).execute()
   await db.deleteFrom('policyMode').where('scope', '=', scope).execute()
 }

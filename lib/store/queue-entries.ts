@@ -1,13 +1,10 @@
-import { type Db, type DialectName, keptChange } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
+import { keptChange } from './dialect/kept.ts'
 import type { QueueEntryRow } from './tables.ts'
 
-export async function insertQueueEntries(db: Db, rows: readonly QueueEntryRow[]): Promise<void> {
+export async function insertQueueEntries(db: WriteDb, rows: readonly QueueEntryRow[]): Promise<void> {
   for (const row of rows) await insertRow(db, 'queueEntry', row)
-}
-
-export async function findQueueEntryBySubject(db: Db, subjectId: string): Promise<QueueEntryRow | undefined> {
-  return db.selectFrom('queueEntry').selectAll().where('subjectId', '=', subjectId).executeTakeFirst()
 }
 
 /** What a claim looks for. */
@@ -44,28 +41,28 @@ export async function findDueEntries(db: Db, dialect: DialectName, wanted: Wante
 }
 
 export async function leaseEntry(
-  db: Db,
+  db: WriteDb,
   id: string,
   lease: Pick<QueueEntryRow, 'leasedBy' | 'leasedUntil' | 'dueAt' | 'attempts'>,
 ): Promise<void> {
-  await leaseById(db, lease.leasedBy, lease.leasedUntil, lease.dueAt, lease.attempts, id)
+  await leaseById(db, { ...lease, id })
 }
-const leaseById = keptChange(db =>
-  db
-    .updateTable('queueEntry')
-    .set({ leasedBy: '', leasedUntil: '', dueAt: '', attempts: 0 })
-    .where('id', '=', ''),
+type LeaseOf = Pick<QueueEntryRow, 'id' | 'leasedBy' | 'leasedUntil' | 'dueAt' | 'attempts'>
+const leaseById = keptChange((db, { id, leasedBy, leasedUntil, dueAt, attempts }: LeaseOf) =>
+  db.updateTable('queueEntry').set({ leasedBy, leasedUntil, dueAt, attempts }).where('id', '=', id),
 )
 
 /** Takes an entry that is due out of the way, because its destination has as much under way as it may. */
-export async function parkEntry(db: Db, id: string): Promise<void> {
-  await parkById(db, 'parked', id)
+export async function parkEntry(db: WriteDb, id: string): Promise<void> {
+  await parkById(db, { id })
 }
-const parkById = keptChange(db => db.updateTable('queueEntry').set({ state: '' }).where('id', '=', ''))
+const parkById = keptChange((db, given: { id: string }) =>
+  db.updateTable('queueEntry').set({ state: 'parked' }).where('id', '=', given.id),
+)
 
 /** The parked entries of a destination that have been due for longest, at most `limit`, can be claimed again; gives how many. */
 export async function unparkEntries(
-  db: Db,
+  db: WriteDb,
   { kind, destination, limit }: { kind: string; destination: string; limit: number },
 ): Promise<number> {
   const longest = db
@@ -86,7 +83,7 @@ export async function unparkEntries(
 }
 
 /** Everything parked can be claimed again, some at a time; gives how many there were. */
-export async function unparkSomeEntries(db: Db, kind: string, limit: number): Promise<number> {
+export async function unparkSomeEntries(db: WriteDb, kind: string, limit: number): Promise<number> {
   const some = db
     .selectFrom('queueEntry')
     .select('id')
@@ -104,33 +101,45 @@ export async function unparkSomeEntries(db: Db, kind: string, limit: number): Pr
 /** Names a lease: the holder, and which of its attempts it is. */
 export type Lease = Pick<QueueEntryRow, 'id' | 'leasedBy' | 'attempts'>
 
-export async function deleteEntriesOf(db: Db, subjectId: string): Promise<void> {
+export async function deleteEntriesOf(db: WriteDb, subjectId: string): Promise<void> {
   await db.deleteFrom('queueEntry').where('subjectId', '=', subjectId).execute()
 }
 
 /** The entry has come to its end. Gives false, and does nothing, when the lease is another's by now. */
-export async function deleteLeasedEntry(db: Db, { id, leasedBy, attempts }: Lease): Promise<boolean> {
-  return (await deleteLeased(db, id, leasedBy, attempts)) > 0
+export async function deleteLeasedEntry(db: WriteDb, { id, leasedBy, attempts }: Lease): Promise<boolean> {
+  return (await deleteLeased(db, { id, leasedBy, attempts })) > 0
 }
-const deleteLeased = keptChange(db =>
-  db.deleteFrom('queueEntry').where('id', '=', '').where('leasedBy', '=', '').where('attempts', '=', 0),
+const deleteLeased = keptChange((db, { id, leasedBy, attempts }: Lease) =>
+  db
+    .deleteFrom('queueEntry')
+    .where('id', '=', id)
+    .where('leasedBy', '=', leasedBy)
+    .where('attempts', '=', attempts),
 )
 
 /** The entry is to be tried again. Gives false, and does nothing, when the lease is another's by now. */
 export async function returnLeasedEntry(
-  db: Db,
+  db: WriteDb,
   { id, leasedBy, attempts }: Lease,
   next: Pick<QueueEntryRow, 'dueAt' | 'attempts'>,
 ): Promise<boolean> {
-  return (await returnLeased(db, next.dueAt, next.attempts, null, null, id, leasedBy, attempts)) > 0
+  const changed = await returnLeased(db, {
+    id,
+    leasedBy,
+    attempts,
+    dueAt: next.dueAt,
+    attemptsNow: next.attempts,
+  })
+  return changed > 0
 }
-const returnLeased = keptChange(db =>
-  db
-    .updateTable('queueEntry')
-    .set({ dueAt: '', attempts: 0, leasedBy: null, leasedUntil: null })
-    .where('id', '=', '')
-    .where('leasedBy', '=', '')
-    .where('attempts', '=', 0),
+const returnLeased = keptChange(
+  (db, { id, leasedBy, attempts, dueAt, attemptsNow }: Lease & { dueAt: string; attemptsNow: number }) =>
+    db
+      .updateTable('queueEntry')
+      .set({ dueAt, attempts: attemptsNow, leasedBy: null, leasedUntil: null })
+      .where('id', '=', id)
+      .where('leasedBy', '=', leasedBy)
+      .where('attempts', '=', attempts),
 )
 
 /** All leases of a holder; it has no more than it works on at once. */

@@ -1,8 +1,8 @@
-import type { Db } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
 import type { RawRow } from './tables.ts'
 
-export async function insertRaw(db: Db, row: RawRow): Promise<void> {
+export async function insertRaw(db: WriteDb, row: RawRow): Promise<void> {
   await insertRow(db, 'raw', row)
 }
 
@@ -18,7 +18,7 @@ export async function isFileUsed(db: Db, id: string): Promise<boolean> {
 }
 
 /** Deletes the raw when no message refers to it any more; gives whether its file, if it has one, is to go too. */
-export async function deleteUnusedRaw(db: Db, id: string): Promise<boolean> {
+export async function deleteUnusedRaw(db: WriteDb, id: string): Promise<boolean> {
   const done = await db
     .deleteFrom('raw')
     .where('id', '=', id)

@@ -1,4 +1,4 @@
-import type { Db } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
 import { addToInbox } from './inboxes.ts'
 import { deleteUnusedRaw } from './raws.ts'
 import { unindexMessages } from './search/full-text.ts'
@@ -23,7 +23,7 @@ export async function listDeletableMessages(db: Db, threadId: string, limit: num
  * of both and of the inbox follow. Gives the raws that went, whose files are to be removed after the commit.
  */
 export async function deleteFromThread(
-  db: Db,
+  db: WriteDb,
   thread: ThreadRow,
   messages: readonly Deletable[],
 ): Promise<string[]> {
@@ -71,7 +71,7 @@ export async function findPurgeableInbox(db: Db): Promise<string | undefined> {
   return row?.id
 }
 
-export async function setInboxPurged(db: Db, inboxId: string, purgedAt: string): Promise<void> {
+export async function setInboxPurged(db: WriteDb, inboxId: string, purgedAt: string): Promise<void> {
   await db.updateTable('inbox').set({ purgedAt }).where('id', '=', inboxId).execute()
 }
 
@@ -89,7 +89,7 @@ export async function findDeletedInboxMessages(
 }
 
 /** Messages with their deliveries, attempts, queue entries and what they are found by. */
-export async function deleteMessages(db: Db, ids: readonly string[]): Promise<void> {
+export async function deleteMessages(db: WriteDb, ids: readonly string[]): Promise<void> {
   const deliveries = db.selectFrom('delivery').select('id').where('messageId', 'in', ids)
   await db.deleteFrom('queueEntry').where('subjectId', 'in', deliveries).execute()
   await db.deleteFrom('attempt').where('deliveryId', 'in', deliveries).execute()
@@ -98,7 +98,7 @@ export async function deleteMessages(db: Db, ids: readonly string[]): Promise<vo
   await db.deleteFrom('message').where('id', 'in', ids).execute()
 }
 
-export async function deleteThreads(db: Db, inboxId: string, limit: number): Promise<number> {
+export async function deleteThreads(db: WriteDb, inboxId: string, limit: number): Promise<number> {
   const some = db.selectFrom('thread').select('id').where('inboxId', '=', inboxId).limit(limit)
   const done = await db.deleteFrom('thread').where('id', 'in', some).executeTakeFirst()
   return Number(done.numDeletedRows)

@@ -1,5 +1,6 @@
 import type { Listed, Page } from '../model/page.ts'
-import type { Db } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { putRow } from './dialect/insert.ts'
 import type { SuppressionRow } from './tables.ts'
 
 /** The first of these recipients (lower-case) that is suppressed at `now`. */
@@ -46,17 +47,12 @@ export async function listSuppressions(
 }
 
 /** Takes the place of what there was for this recipient. */
-export async function putSuppression(db: Db, row: SuppressionRow): Promise<void> {
-  const { recipient: _recipient, ...values } = row
-  await db
-    .insertInto('suppression')
-    .values(row)
-    .onConflict(conflict => conflict.column('recipient').doUpdateSet(values))
-    .execute()
+export async function putSuppression(db: WriteDb, row: SuppressionRow): Promise<void> {
+  await putRow(db, 'suppression', row, ['recipient'])
 }
 
 /** Gives whether there was one; `reason` narrows it to one of that reason. */
-export async function deleteSuppression(db: Db, recipient: string, reason?: string): Promise<boolean> {
+export async function deleteSuppression(db: WriteDb, recipient: string, reason?: string): Promise<boolean> {
   let query = db.deleteFrom('suppression').where('recipient', '=', recipient)
   if (reason !== undefined) query = query.where('reason', '=', reason)
   const done = await query.executeTakeFirst()
@@ -64,7 +60,7 @@ export async function deleteSuppression(db: Db, recipient: string, reason?: stri
 }
 
 /** Deletes at most `limit` that are over at `now`; gives how many. */
-export async function deleteExpiredSuppressions(db: Db, now: string, limit: number): Promise<number> {
+export async function deleteExpiredSuppressions(db: WriteDb, now: string, limit: number): Promise<number> {
   const some = db.selectFrom('suppression').select('recipient').where('expiresAt', '<=', now).limit(limit)
   const done = await db.deleteFrom('suppression').where('recipient', 'in', some).executeTakeFirst()
   return Number(done.numDeletedRows)

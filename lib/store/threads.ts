@@ -1,18 +1,21 @@
 import type { Listed, Page } from '../model/page.ts'
-import { type Db, keptChange, keptRow } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
+import { keptChange, keptRow } from './dialect/kept.ts'
 import { addToInbox } from './inboxes.ts'
-import { insertRow } from './insert.ts'
 import type { ThreadRow } from './tables.ts'
 
-export async function insertThread(db: Db, row: ThreadRow): Promise<void> {
+export async function insertThread(db: WriteDb, row: ThreadRow): Promise<void> {
   await insertRow(db, 'thread', row)
   await addToInbox(db, row.inboxId, { threads: 1, unreadThreads: row.isRead ? 0 : 1 })
 }
 
 export function findThread(db: Db, id: string): Promise<ThreadRow | undefined> {
-  return threadById(db, id)
+  return threadById(db, { id })
 }
-const threadById = keptRow<ThreadRow>(db => db.selectFrom('thread').selectAll().where('id', '=', ''))
+const threadById = keptRow((db, given: { id: string }) =>
+  db.selectFrom('thread').selectAll().where('id', '=', given.id),
+)
 
 /** Newest message first. */
 export async function listThreads(
@@ -48,21 +51,21 @@ export async function listThreads(
 
 /** Adds a message to the thread: it becomes the newest, and is read or unread as `isRead` says. */
 export async function addMessageToThread(
-  db: Db,
+  db: WriteDb,
   thread: ThreadRow,
   message: { createdAt: string; isRead: boolean },
 ): Promise<void> {
-  await addNewest(db, 1, message.createdAt, thread.id)
+  await addNewest(db, { id: thread.id, createdAt: message.createdAt })
   await setThreadRead(db, thread, message.isRead)
 }
-const addNewest = keptChange(db =>
+const addNewest = keptChange((db, given: { id: string; createdAt: string }) =>
   db
     .updateTable('thread')
-    .set(eb => ({ messageCount: eb('messageCount', '+', 1), lastMessageAt: '' }))
-    .where('id', '=', ''),
+    .set(eb => ({ messageCount: eb('messageCount', '+', 1), lastMessageAt: given.createdAt }))
+    .where('id', '=', given.id),
 )
 
-export async function setThreadRead(db: Db, thread: ThreadRow, isRead: boolean): Promise<void> {
+export async function setThreadRead(db: WriteDb, thread: ThreadRow, isRead: boolean): Promise<void> {
   if ((thread.isRead === 1) === isRead) return
   await db
     .updateTable('thread')

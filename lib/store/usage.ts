@@ -1,21 +1,26 @@
-import type { Db } from './dialect/dialect.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRowOnce } from './dialect/insert.ts'
+import { keptReturning } from './dialect/kept.ts'
 import type { UsageRow } from './tables.ts'
 
 /** Counts `count` more, in the write of what is counted; gives what it comes to. */
-export async function addUsage(db: Db, row: UsageRow): Promise<number> {
-  const { subject, kind, period, count } = row
-  const counted = await db
-    .insertInto('usage')
-    .values({ subject, kind, period, count })
-    .onConflict(conflict =>
-      conflict
-        .columns(['subject', 'kind', 'period'])
-        .doUpdateSet(eb => ({ count: eb('usage.count', '+', count) })),
-    )
-    .returning('count')
-    .executeTakeFirstOrThrow()
-  return counted.count
+export async function addUsage(db: WriteDb, row: UsageRow): Promise<number> {
+  const { count, ...counted } = row
+  await insertRowOnce(db, 'usage', { ...counted, count: 0 }, ['subject', 'kind', 'period'])
+  const now = await addToUsage(db, { ...counted, count })
+  if (!now) throw new Error(`nothing counts ${row.kind} of ${row.subject}`)
+  return now.count
 }
+const addToUsage = keptReturning(
+  (db, given: { subject: string; kind: string; period: string; count: number }) =>
+    db
+      .updateTable('usage')
+      .set(eb => ({ count: eb('count', '+', given.count) }))
+      .where('subject', '=', given.subject)
+      .where('kind', '=', given.kind)
+      .where('period', '=', given.period)
+      .returning('count'),
+)
 
 export async function findUsage(db: Db, subject: string, kind: string, period: string): Promise<number> {
   const row = await db
@@ -41,7 +46,7 @@ export async function sumUsage(db: Db, kind: string, period: string): Promise<nu
 
 /** Deletes at most `limit` counts of `kind` for periods before `period`; gives how many. */
 export async function deleteUsageBefore(
-  db: Db,
+  db: WriteDb,
   kind: string,
   period: string,
   limit: number,

@@ -1,5 +1,6 @@
-import { type Db, keptChange, keptRow } from './dialect/dialect.ts'
-import { insertRow } from './insert.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { insertRow } from './dialect/insert.ts'
+import { keptChange, keptRow } from './dialect/kept.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow } from './tables.ts'
 
 /** The webhook that is told of what happens in an inbox (or in none): the inbox's, or else the account's. */
@@ -10,15 +11,15 @@ export interface Endpoint {
 }
 
 export async function findEndpoint(db: Db, inboxId: string | null): Promise<Endpoint | undefined> {
-  const row = await endpoints(db, inboxId ?? '')
+  const row = await endpoints(db, { inboxId: inboxId ?? '' })
   if (!row) return undefined
   if (row.inboxUrl !== null) return { inboxId, url: row.inboxUrl }
   return row.accountUrl === null ? undefined : { inboxId: null, url: row.accountUrl }
 }
-const endpoints = keptRow<{ inboxUrl: string | null; accountUrl: string | null }>(db =>
+const endpoints = keptRow((db, given: { inboxId: string }) =>
   db
     .selectFrom('account')
-    .leftJoin('inbox', join => join.on('inbox.id', '=', ''))
+    .leftJoin('inbox', join => join.on('inbox.id', '=', given.inboxId))
     .select(['inbox.webhookUrl as inboxUrl', 'account.webhookUrl as accountUrl']),
 )
 
@@ -30,52 +31,49 @@ export interface Webhook {
 
 /** The inbox's own webhook as it is now, or the account's where `inboxId` is null. */
 export async function findWebhook(db: Db, inboxId: string | null): Promise<Webhook | undefined> {
-  const row = inboxId === null ? await accountWebhook(db) : await inboxWebhook(db, inboxId)
+  const row = inboxId === null ? await accountWebhook(db, {}) : await inboxWebhook(db, { inboxId })
   if (!row || row.webhookUrl === null || row.webhookSecret === null) return undefined
   return { url: row.webhookUrl, secret: row.webhookSecret }
 }
-interface WebhookColumns {
-  webhookUrl: string | null
-  webhookSecret: string | null
-}
-const accountWebhook = keptRow<WebhookColumns>(db =>
-  db.selectFrom('account').select(['webhookUrl', 'webhookSecret']),
-)
-const inboxWebhook = keptRow<WebhookColumns>(db =>
+const accountWebhook = keptRow(db => db.selectFrom('account').select(['webhookUrl', 'webhookSecret']))
+const inboxWebhook = keptRow((db, given: { inboxId: string }) =>
   db
     .selectFrom('inbox')
     .select(['webhookUrl', 'webhookSecret'])
-    .where('id', '=', '')
+    .where('id', '=', given.inboxId)
     .where('deletedAt', 'is', null),
 )
 
-export async function insertWebhookDelivery(db: Db, row: WebhookDeliveryRow): Promise<void> {
+export async function insertWebhookDelivery(db: WriteDb, row: WebhookDeliveryRow): Promise<void> {
   await insertRow(db, 'webhookDelivery', row)
 }
 
-export async function insertWebhookAttempt(db: Db, row: WebhookAttemptRow): Promise<void> {
+export async function insertWebhookAttempt(db: WriteDb, row: WebhookAttemptRow): Promise<void> {
   await insertRow(db, 'webhookAttempt', row)
 }
 
 export function findWebhookDelivery(db: Db, id: string): Promise<WebhookDeliveryRow | undefined> {
-  return deliveryById(db, id)
+  return deliveryById(db, { id })
 }
-const deliveryById = keptRow<WebhookDeliveryRow>(db =>
-  db.selectFrom('webhookDelivery').selectAll().where('id', '=', ''),
+const deliveryById = keptRow((db, given: { id: string }) =>
+  db.selectFrom('webhookDelivery').selectAll().where('id', '=', given.id),
 )
 
 /** What changes with an attempt. */
 export type WebhookProgress = Omit<WebhookDeliveryRow, 'id' | 'eventId' | 'inboxId' | 'createdAt'>
 
-export async function updateWebhookDelivery(db: Db, id: string, to: WebhookProgress): Promise<void> {
-  const { state, attempts, url, status, error, nextAttemptAt, updatedAt } = to
-  await updateById(db, state, attempts, url, status, error, nextAttemptAt, updatedAt, id)
+export async function updateWebhookDelivery(db: WriteDb, id: string, to: WebhookProgress): Promise<void> {
+  await updateById(db, { ...to, id })
 }
-const updateById = keptChange(db =>
-  db
-    .updateTable('webhookDelivery')
-    .set({ state: '', attempts: 0, url: '', status: 0, error: '', nextAttemptAt: '', updatedAt: '' })
-    .where('id', '=', ''),
+const updateById = keptChange(
+  (
+    db,
+    { id, state, attempts, url, status, error, nextAttemptAt, updatedAt }: WebhookProgress & { id: string },
+  ) =>
+    db
+      .updateTable('webhookDelivery')
+      .set({ state, attempts, url, status, error, nextAttemptAt, updatedAt })
+      .where('id', '=', id),
 )
 
 /** The deliveries of an event, oldest first. */
@@ -129,7 +127,7 @@ export async function listFailedEventIds(
 }
 
 /** With their attempts and what is queued of them. */
-export async function deleteWebhookDeliveries(db: Db, ids: readonly string[]): Promise<void> {
+export async function deleteWebhookDeliveries(db: WriteDb, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   await db.deleteFrom('queueEntry').where('subjectId', 'in', ids).execute()
   await db.deleteFrom('webhookAttempt').where('webhookDeliveryId', 'in', ids).execute()
@@ -137,7 +135,7 @@ export async function deleteWebhookDeliveries(db: Db, ids: readonly string[]): P
 }
 
 /** With their attempts; of events that go. */
-export async function deleteWebhookDeliveriesOf(db: Db, eventIds: readonly string[]): Promise<void> {
+export async function deleteWebhookDeliveriesOf(db: WriteDb, eventIds: readonly string[]): Promise<void> {
   const deliveries = db.selectFrom('webhookDelivery').select('id').where('eventId', 'in', eventIds)
   await db.deleteFrom('queueEntry').where('subjectId', 'in', deliveries).execute()
   await db.deleteFrom('webhookAttempt').where('webhookDeliveryId', 'in', deliveries).execute()

@@ -4,8 +4,8 @@ import type { Clock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { createQueue, type Leased, LeaseLost, type Queue } from '../../lib/queue/queue.ts'
 import type { Store } from '../../lib/store/open.ts'
-import { findQueueEntryBySubject } from '../../lib/store/queue-entries.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { findQueueEntryBySubject } from '../support/rows.ts'
 
 /** A clock that stands until it is moved. */
 function heldClock(start = '2026-01-01T00:00:00.000Z') {

@@ -5,7 +5,7 @@ import { createLog } from '../../lib/base/log.ts'
 import { createQueue, type Leased } from '../../lib/queue/queue.ts'
 import { createRunner } from '../../lib/queue/runner.ts'
 import { openStore } from '../../lib/store/open.ts'
-import { findQueueEntryBySubject } from '../../lib/store/queue-entries.ts'
+import { findQueueEntryBySubject } from '../support/rows.ts'
 import { until } from '../support/until.ts'
 
 async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurrency = 4) {
@@ -42,7 +42,6 @@ async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurr
         })),
       ),
     )
-    queue.tell('delivery')
   }
   return { store, queue, runner, put }
 }

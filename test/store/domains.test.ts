@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import type { Db } from '../../lib/store/dialect/dialect.ts'
+import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import * as domains from '../../lib/store/domains.ts'
 import { deleteInbox } from '../../lib/store/inboxes.ts'
 import { domains as migration } from '../../lib/store/migrations/0002-domains.ts'
@@ -9,7 +9,7 @@ import { insertInboxRow, insertInstallation, insertPodRow } from '../support/row
 
 const at = '2026-01-02T03:04:05.678Z'
 
-async function insert(db: Db, domain: string, changes: Partial<DomainRow> = {}): Promise<DomainRow> {
+async function insert(db: WriteDb, domain: string, changes: Partial<DomainRow> = {}): Promise<DomainRow> {
   const row: DomainRow = {
     id: v7(),
     domain,

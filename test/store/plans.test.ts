@@ -38,6 +38,7 @@ import type { Store } from '../../lib/store/open.ts'
 import { findDueEntries, listLeasedEntries } from '../../lib/store/queue-entries.ts'
 import { mailedLink } from '../support/confirmation.ts'
 import { openDoor } from '../support/smtp-door.ts'
+import { watchedDb } from '../support/watched-db.ts'
 
 const page = { limit: 10, offset: 0 }
 
@@ -51,7 +52,7 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
     transformResult: async ({ result }) => result,
   }
   const { app: real } = await openDoor(t)
-  const watched = (db: Db) => db.withPlugin(spy)
+  const watched = <Handle extends Db>(db: Handle) => watchedDb(db, spy)
   const store: Store = {
     ...real.store,
     read: watched(real.store.read),

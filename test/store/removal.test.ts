@@ -1,5 +1,5 @@
 import { insertDeliveries } from '../../lib/store/deliveries.ts'
-import type { Db } from '../../lib/store/dialect/dialect.ts'
+import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import { findInbox } from '../../lib/store/inboxes.ts'
 import { insertQueueEntries } from '../../lib/store/queue-entries.ts'
 import { insertRaw } from '../../lib/store/raws.ts'
@@ -11,7 +11,7 @@ import { insertInstallation, insertMessageRow, insertThreadRow } from '../suppor
 
 const at = (second: number) => `2026-01-02T00:00:0${second}.000Z`
 
-async function add(db: Db, thread: ThreadRow, second: number, changes: Partial<MessageRow>) {
+async function add(db: WriteDb, thread: ThreadRow, second: number, changes: Partial<MessageRow>) {
   const message = await insertMessageRow(db, thread, { createdAt: at(second), ...changes })
   await addMessageToThread(db, thread, { createdAt: at(second), isRead: thread.isRead === 1 })
   return message

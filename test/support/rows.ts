@@ -1,16 +1,17 @@
 import { v7 } from 'uuid'
 import { insertAccount } from '../../lib/store/account.ts'
-import type { Db } from '../../lib/store/dialect/dialect.ts'
+import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import { insertInbox } from '../../lib/store/inboxes.ts'
 import { insertMessage } from '../../lib/store/messages.ts'
+import type { Store } from '../../lib/store/open.ts'
 import { insertPod } from '../../lib/store/pods.ts'
-import type { InboxRow, MessageRow, PodRow, ThreadRow } from '../../lib/store/tables.ts'
+import type { InboxRow, MessageRow, PodRow, QueueEntryRow, ThreadRow } from '../../lib/store/tables.ts'
 import { insertThread } from '../../lib/store/threads.ts'
 
 const at = '2026-01-02T03:04:05.678Z'
 
 /** An account with its default pod and one inbox in it. */
-export async function insertInstallation(db: Db): Promise<{ pod: PodRow; inbox: InboxRow }> {
+export async function insertInstallation(db: WriteDb): Promise<{ pod: PodRow; inbox: InboxRow }> {
   await insertAccount(db, {
     id: v7(),
     signingSecret: 's',
@@ -25,7 +26,7 @@ export async function insertInstallation(db: Db): Promise<{ pod: PodRow; inbox: 
   return { pod, inbox: await insertInboxRow(db, pod.id, 'ann@example.com') }
 }
 
-export async function insertPodRow(db: Db, changes: Partial<PodRow> = {}): Promise<PodRow> {
+export async function insertPodRow(db: WriteDb, changes: Partial<PodRow> = {}): Promise<PodRow> {
   const pod: PodRow = {
     id: v7(),
     clientId: null,
@@ -39,7 +40,7 @@ export async function insertPodRow(db: Db, changes: Partial<PodRow> = {}): Promi
   return pod
 }
 
-export async function insertInboxRow(db: Db, podId: string, address: string): Promise<InboxRow> {
+export async function insertInboxRow(db: WriteDb, podId: string, address: string): Promise<InboxRow> {
   const inbox: InboxRow = {
     id: v7(),
     podId,
@@ -66,7 +67,7 @@ export async function insertInboxRow(db: Db, podId: string, address: string): Pr
 }
 
 export async function insertThreadRow(
-  db: Db,
+  db: WriteDb,
   inboxId: string,
   changes: Partial<ThreadRow> = {},
 ): Promise<ThreadRow> {
@@ -85,7 +86,7 @@ export async function insertThreadRow(
 }
 
 export async function insertMessageRow(
-  db: Db,
+  db: WriteDb,
   thread: ThreadRow,
   changes: Partial<MessageRow> = {},
 ): Promise<MessageRow> {
@@ -123,4 +124,12 @@ export async function insertMessageRow(
   }
   await insertMessage(db, message)
   return message
+}
+
+/** What the queue has for the delivery, draft or call `subjectId`. */
+export async function findQueueEntryBySubject(
+  db: Store['read'],
+  subjectId: string,
+): Promise<QueueEntryRow | undefined> {
+  return db.selectFrom('queueEntry').selectAll().where('subjectId', '=', subjectId).executeTakeFirst()
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isId } from '../../base/ids.ts'
+import { limits } from '../../base/limits.ts'
 import { packageRoot } from '../../base/package-root.ts'
 import { Problem } from '../../base/problem.ts'
 import { randomBase36 } from '../../base/secret.ts'
@@ -9,7 +10,8 @@ import { singleLine } from '../../mail/header/text.ts'
 import type { Inbox, InboxChange, InboxCreation } from '../../model/inbox.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { revokeInboxApiKeys } from '../../store/api-keys.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import { notice } from '../../store/dialect/notices.ts'
 import { findDomain } from '../../store/domains.ts'
 import * as inboxes from '../../store/inboxes.ts'
 import { findDefaultPod } from '../../store/pods.ts'
@@ -94,14 +96,13 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
     const forwarding = await changeForwarding(app, db, { ...row, ...webhook }, request)
     return { ...present(forwarding), ...madeSecret(webhook) }
   })
-  if (made.forwardStatus === 'pending') app.queue.tell('delivery')
   return made
 }
 
 /** Writes the row of a new inbox whose address is known to be free. */
 export async function insertInbox(
   app: App,
-  db: Db,
+  db: WriteDb,
   inbox: Pick<InboxRow, 'podId' | 'address' | 'displayName'>,
 ): Promise<InboxRow> {
   const row: InboxRow = {
@@ -170,7 +171,6 @@ export async function changeInbox(app: App, caller: Caller, id: string, change: 
     if (Object.keys(changes).length > 0) await inboxes.updateInbox(db, row.id, changes)
     return { ...present({ ...row, ...changes }), ...madeSecret(webhook) }
   })
-  if (changed.forwardStatus === 'pending') app.queue.tell('delivery')
   return changed
 }
 
@@ -191,25 +191,26 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
     const now = app.clock.now().toISOString()
     await inboxes.deleteInbox(db, row, now)
     await revokeInboxApiKeys(db, row.id, now)
-    app.revocations.recorded()
+    notice(db, 'revocation')
     await deletePolicy(db, row.id)
   })
 }
 
-const form = /^[a-z0-9]([a-z0-9._-]{1,28})[a-z0-9]$/
+const form = /^[a-z0-9][a-z0-9._-]*[a-z0-9]$/
 const randomLength = 8
 
 let reserved: ReadonlySet<string> | undefined
 
 /** The local part of a new inbox, lower-case. @throws Problem `invalid_mailbox_name` */
-export function requireMailboxName(text: string): string {
+function requireMailboxName(text: string): string {
   const name = text.toLowerCase()
-  if (!form.test(name) || name.includes('..')) throw new Problem('invalid_mailbox_name')
+  const isFitting = name.length >= limits.mailboxNameMin && name.length <= limits.mailboxNameMax
+  if (!isFitting || !form.test(name) || name.includes('..')) throw new Problem('invalid_mailbox_name')
   return name
 }
 
 /** Whether the name is one of config/reserved-names.txt, which no inbox gets. */
-export function isReservedName(name: string): boolean {
+function isReservedName(name: string): boolean {
   reserved ??= readReservedNames()
   return reserved.has(name)
 }
@@ -220,6 +221,6 @@ function readReservedNames(): ReadonlySet<string> {
 }
 
 /** Eight characters of a-z0-9, without bias. */
-export function randomMailboxName(): string {
+function randomMailboxName(): string {
   return randomBase36(randomLength)
 }

@@ -5,6 +5,7 @@ import { randomBase62, sha256Hex } from '../../base/secret.ts'
 import type { ApiKey, ApiKeyWithToken } from '../../model/api-key.ts'
 import * as keys from '../../store/api-keys.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
+import { notice } from '../../store/dialect/notices.ts'
 import type { ApiKeyRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -83,7 +84,7 @@ export async function revokeKey(app: App, caller: Caller, target: KeyTarget, key
     const row = isId(keyId) ? await keys.findApiKey(db, keyId.toLowerCase()) : undefined
     if (!row || row.podId !== scope.podId || row.inboxId !== scope.inboxId) throw noSuchKey()
     if (!(await keys.revokeApiKey(db, row.id, app.clock.now().toISOString()))) throw noSuchKey()
-    app.revocations.recorded()
+    notice(db, 'revocation')
   })
 }
 
@@ -92,7 +93,7 @@ export async function revokeAnyKey(app: App, keyId: string): Promise<void> {
   const revoked =
     isId(keyId) &&
     (await app.store.write(db => {
-      app.revocations.recorded()
+      notice(db, 'revocation')
       return keys.revokeApiKey(db, keyId.toLowerCase(), app.clock.now().toISOString())
     }))
   if (!revoked) throw noSuchKey()

@@ -13,8 +13,8 @@ export function listMembers(app: App, page: Page): Promise<Listed<Member>> {
 }
 
 /**
- * From now on mail can be forwarded to this address without asking it. What it was asked already it must still answer,
- * or forwardTo be set again.
+ * From now on mail can be forwarded to this address without asking it. A question that is open already stays open: it must
+ * be answered, or forwardTo be set again.
  * @throws Problem `invalid_request`, `member_exists`
  */
 export async function addMember(app: App, request: MemberCreation): Promise<Member> {

@@ -1,8 +1,9 @@
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Pod, PodChange } from '../../model/pod.ts'
 import { deletePodApiKeys } from '../../store/api-keys.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
+import { notice } from '../../store/dialect/notices.ts'
 import { hasPodDomains } from '../../store/domains.ts'
 import { moveDeletedInboxes } from '../../store/inboxes.ts'
 import * as pods from '../../store/pods.ts'
@@ -66,7 +67,7 @@ export async function changePod(
 
 async function requireFreeClientId(db: Db, clientId: string | null): Promise<void> {
   // In a path it would name nothing.
-  if (clientId === '') throw new Problem('invalid_request', 'clientId has at least one character.')
+  if (clientId === '') throw invalidRequest('body/clientId', 'must have at least one character')
   if (clientId !== null && (await pods.findPodByClientId(db, clientId))) throw new Problem('client_id_taken')
 }
 
@@ -78,7 +79,7 @@ export async function deletePod(app: App, caller: Caller, idOrClientId: string):
     if (row.inboxCount > 0) throw new Problem('pod_not_empty')
     if (await hasPodDomains(db, row.id)) throw new Problem('pod_has_domains')
     await deletePodApiKeys(db, row.id)
-    app.revocations.recorded()
+    notice(db, 'revocation')
     await deletePolicy(db, row.id)
     const heir = await pods.findDefaultPod(db)
     if (heir) await moveDeletedInboxes(db, row.id, heir.id)

@@ -10,7 +10,10 @@ import { getInboxByName } from './inboxes.ts'
 /** Whether an inbox may send; while it is suspended it receives all the same. */
 export type Suspension = Pick<InboxRow, 'id' | 'address' | 'suspendedAt' | 'suspendedReason'>
 
-/** Suspends an inbox; one that is suspended already stays so since when it was, for the new reason. @throws Problem `not_found` */
+/**
+ * Suspends an inbox. One that is suspended already keeps the time of its suspension and gets the new reason.
+ * @throws Problem `not_found`
+ */
 export async function suspendInbox(
   app: App,
   idOrAddress: string,

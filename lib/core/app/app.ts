@@ -10,11 +10,13 @@ import type { WebhookCourier } from '../../courier/webhook/courier.ts'
 import type { Authenticator } from '../../mail/authentication/authenticator.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { Store } from '../../store/open.ts'
-import type { Bell } from './bell.ts'
 import type { EventStream, Readers } from './stream.ts'
 import type { Waiters } from './waiters.ts'
 
-/** All that core works with. It is built once (lib/daemon.ts, lib/cli/open.ts); nothing in core has a state of its own. */
+/**
+ * All that core works with, built once (lib/daemon.ts, lib/cli/open.ts). What decides is in the store. What core remembers
+ * beside it (waiters, streams, who holds a key, the turns of webhooks) is bounded and may be lost: another process does without.
+ */
 export interface App {
   readonly config: Config
   /** Where clients reach the API; the URLs in answers begin with it. */
@@ -34,10 +36,6 @@ export interface App {
   readonly underWay: Map<string, Promise<unknown>>
   /** Who waits for mail, to be told when it has come. */
   readonly waiters: Waiters
-  /** Rings when events were recorded. */
-  readonly bell: Bell
-  /** Rings when keys were revoked. */
-  readonly revocations: Bell
   /** The events, to be told to whoever reads them as they come. */
   readonly stream: EventStream
   /** Who reads the stream of events. */

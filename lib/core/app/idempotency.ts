@@ -2,7 +2,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem, type ProblemCode, statusOf } from '../../base/problem.ts'
 import { sha256Hex } from '../../base/secret.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findIdempotency, putIdempotency } from '../../store/idempotency.ts'
 import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
@@ -16,7 +16,7 @@ export interface Repeatable {
 }
 
 /** Notes the final answer in the write that makes it true. */
-export type Remember = (db: Db, body: unknown) => Promise<void>
+export type Remember = (db: WriteDb, body: unknown) => Promise<void>
 
 /**
  * Does `work` once for a key: a repeat within 24 hours gets the first answer, one that comes while the first is under
@@ -42,7 +42,7 @@ export async function once<Body>(
       if (known.requestHash !== requestHash) throw new Problem('idempotency_key_conflict')
       return replay<Body>(known.status, known.body)
     }
-    const remember = (db: Db, status: number, body: unknown) =>
+    const remember = (db: WriteDb, status: number, body: unknown) =>
       putIdempotency(db, {
         scope,
         key,

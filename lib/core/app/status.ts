@@ -4,8 +4,8 @@ import { countQueueEntries, listQueuedDeliveries } from '../../store/queue-entri
 import type { App } from './app.ts'
 
 /**
- * Writes what nobody reads and waits for its fsync, which fails when the disk is full or the database broken. Asked
- * often, it costs little: what is asked at the same time shares one fsync.
+ * Writes a value that nobody reads and waits for its fsync, which fails when the disk is full or the database broken. Those
+ * who ask at the same time share one fsync, so asking often costs little.
  * @throws Problem `unavailable`
  */
 export async function requireHealth(app: App): Promise<void> {

@@ -19,7 +19,7 @@ export function createReaders(): Readers {
   const all = new Set<(event: EventScope) => boolean>()
   return {
     add(takes) {
-      // A function of its own, so that one that is added twice is there twice.
+      // A new function each time, because a set would keep the same one only once.
       const reader = (event: EventScope) => takes(event)
       all.add(reader)
       return () => all.delete(reader)
@@ -60,7 +60,10 @@ export interface EventSink {
 export interface EventReader {
   readonly caller: Caller
   readonly isSubscribed: boolean
-  /** One that it has already, from as early on, changes nothing. Gives false when it has as many as there may be. */
+  /**
+   * Adds a subscription, unless the reader has the same one from as early on. Gives false when it has as many as it may
+   * have.
+   */
   add(subscription: Subscription): boolean
   /**
    * Takes these inboxes out of the subscriptions; null ends all of them.
@@ -77,9 +80,9 @@ export interface EventReader {
 }
 
 /**
- * The events of this installation as they come. They are read from the table once and made into text once, for all
- * readers; a reader that begins earlier, or comes not along, reads the table by itself until it has caught up. So
- * nothing is kept for a reader, and none misses one or gets one twice.
+ * The events of this installation as they come. They are read from the table once and made into text once, for all readers.
+ * A reader that begins earlier, or falls behind, reads the table by itself until it has caught up. So nothing is kept for a
+ * reader, none misses an event, and none gets one twice.
  */
 export interface EventStream {
   /**

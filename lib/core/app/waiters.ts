@@ -29,11 +29,10 @@ export interface Waiter {
 }
 
 /**
- * All who wait for mail in this process. An inbox is looked at once for each arrival, for all who wait for mail in it.
+ * All who wait for mail in this process. An inbox is looked at once after each commit of mail, for all who wait for mail in
+ * it; what other processes received is looked for now and then.
  */
 export interface Waiters {
-  /** Mail has come into these inboxes and is committed. What other processes receive is not told, and looked for now and then. */
-  tell(inboxIds: Iterable<string>): void
   /** @throws Problem `too_many_streams` when the key has as many already; `unavailable` when everybody together has */
   wait(asked: WaitAsked): Waiter
   /** How many wait. */

@@ -35,7 +35,6 @@ export async function deliver(app: Networked, entry: Leased): Promise<void> {
     app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
     return
   }
-  if (ended.inboxId !== undefined) app.waiters.tell([ended.inboxId])
   const { outcome } = ended
   app.log.info(
     {
@@ -54,7 +53,7 @@ export async function deliver(app: Networked, entry: Leased): Promise<void> {
   )
 }
 
-export async function attempt(
+async function attempt(
   app: Networked,
   entry: Leased,
   delivery: DeliveryRow,
@@ -77,7 +76,7 @@ export async function attempt(
   const outcome = await app.courier.carry(
     {
       id: delivery.id,
-      // Its own, so that what comes back tells which delivery it is about.
+      // A reverse-path of its own: a bounce that comes to it tells which delivery it is about.
       mailFrom: delivery.mailFrom ?? message.mailFrom,
       rcptTo: delivery.recipient,
       domain,
@@ -90,9 +89,9 @@ export async function attempt(
 }
 
 /**
- * To an inbox of ours: through the same reception as mail from the network, without the network. Nothing of it can come
- * back later, so its Return-Path is the address of the inbox that sends: whoever reads it there, or answers it by a
- * program (RFC 5230 §4.5), sees whom it is from.
+ * To an inbox of ours: through the same reception as mail from the network, without the network. No bounce can come back
+ * later, so the Return-Path is the address of the inbox that sends. A reader, or a program that answers (RFC 5230 §4.5),
+ * sees there who wrote.
  */
 async function deliverHere(app: Networked, delivery: DeliveryRow, message: MessageRow): Promise<Ended> {
   const started = app.clock.monotonicMs()

@@ -2,7 +2,7 @@ import type { Outcome } from '../../courier/outcome.ts'
 import type { EventName } from '../../model/event.ts'
 import { type Leased, LeaseLost } from '../../queue/queue.ts'
 import { findDelivery, insertAttempt, updateDelivery } from '../../store/deliveries.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
@@ -15,7 +15,7 @@ export interface Ended {
   readonly outcome: Outcome
   readonly captured?: boolean
   /** A local delivery: the rows of the message as the other inbox gets it. */
-  readonly write?: (db: Db) => Promise<unknown>
+  readonly write?: (db: WriteDb) => Promise<unknown>
   /** The inbox here that it was for. */
   readonly inboxId?: string
 }
@@ -23,7 +23,7 @@ export interface Ended {
 /** The one write at the end of an attempt: attempt, delivery, message, event, queue. */
 export async function record(
   app: Networked,
-  db: Db,
+  db: WriteDb,
   entry: Leased,
   delivery: DeliveryRow,
   message: MessageRow,
@@ -81,7 +81,7 @@ function eventOf(state: DeliveryRow['state'], outcome: Outcome): EventName {
 /** Tells what became of one recipient; a deferral is told the first time only. */
 async function announce(
   app: Networked,
-  db: Db,
+  db: WriteDb,
   message: MessageRow,
   delivery: DeliveryRow,
   before: string,

@@ -13,8 +13,9 @@ import { changesAfterCheck } from './outcome.ts'
 const markMs = limits.domainCheckMs + 2_000
 
 /**
- * Asks DNS for the records of a domain and writes down what that makes of it, with its event.
- * @param isAsked by somebody, who may have published the records now: the gaps between checks begin anew
+ * Asks DNS for the records of a domain and writes down the result, with its event.
+ * @param isAsked whether somebody asked for this check: they may have published the records now, so the gaps between checks
+ * begin anew
  * @throws Problem `not_found` when it is gone, `domain_under_review`
  */
 export async function runDomainCheck(

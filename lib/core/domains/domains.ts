@@ -1,7 +1,7 @@
 import { isoAfter } from '../../base/clock.ts'
 import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { generateDkimKey } from '../../mail/compose/dkim.ts'
 import { domainRecords } from '../../mail/domain/records.ts'
@@ -128,7 +128,10 @@ export async function verifyDomain(app: App, caller: Caller, id: string): Promis
   return present(app, (await runDomainCheck(app, known, true)).row)
 }
 
-/** The same for the operator, who is also told what DNS gave no answer for; its status is that of an earlier check. */
+/**
+ * The same for the operator, who is also told which records DNS gave no answer for. These keep the status of an earlier
+ * check.
+ */
 export async function checkDomainByName(
   app: App,
   nameOrId: string,
@@ -179,8 +182,7 @@ export async function holdDomain(app: App, nameOrId: string): Promise<Domain> {
 export async function approveDomain(app: App, nameOrId: string): Promise<Domain> {
   const now = app.clock.now().toISOString()
   const row = await getRowByName(app, nameOrId)
-  if (row.status !== 'under_review')
-    throw new Problem('invalid_request', `${row.domain} is not under review.`)
+  if (row.status !== 'under_review') throw invalidRequest('', `${row.domain} is not under review`)
   return setReview(app, row.id, { status: 'pending', losses: 0, checkingSince: now, nextCheckAt: now })
 }
 

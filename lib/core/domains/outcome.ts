@@ -18,8 +18,8 @@ export function readWarnings(row: DomainRow): DomainWarning[] {
 }
 
 /**
- * What a check makes of a domain. What DNS did not answer stays as it was: a domain is verified only by a check that
- * found all it needs, and loses only what a check found to be gone.
+ * What a check makes of a domain. A record about which DNS gave no answer keeps its status. So a domain is verified only by
+ * a check that found all it needs, and fails only by records that a check found to be gone.
  * @param startedAt of the check; one that began before another ended counts no loss a second time
  */
 export function changesAfterCheck(

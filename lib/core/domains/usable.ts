@@ -8,7 +8,7 @@ import { findInboxByAddress } from '../../store/inboxes.ts'
 import type { DomainRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 
-/** The mail domain of ours that this is, or whose reverse-paths it is for. */
+/** The mail domain of ours with this name, or the one whose reverse-paths have it (bounce.<domain>). */
 export async function findDomainHere(db: Db, name: string): Promise<DomainRow | undefined> {
   const mailDomain = mailDomainOf(name)
   return (await findDomain(db, name)) ?? (mailDomain === undefined ? undefined : findDomain(db, mailDomain))
@@ -20,8 +20,8 @@ export function isUsable(app: App, row: DomainRow): boolean {
 }
 
 /**
- * Whether mail may leave in the name of the domain: of one that is not verified it would not be trusted, and what comes
- * back of it would not find us.
+ * Whether mail may leave in the name of the domain. Receivers would not trust mail of a domain that is not verified, and
+ * its bounces would not find us.
  * @throws Problem `domain_under_review`, `unverified_domain`
  */
 export function requireSendingDomain(app: App, row: DomainRow): void {
@@ -33,8 +33,8 @@ export function requireSendingDomain(app: App, row: DomainRow): void {
 }
 
 /**
- * Whether mail that we send to this address stays here. Who merely adds a domain gets none of its mail; one that is
- * not verified any more keeps that of its inboxes, and the rest goes where its MX says.
+ * Whether mail that we send to this address stays here. Who merely adds a domain gets none of its mail. A domain that is
+ * not verified any more keeps the mail of its inboxes; all other mail to it goes to its MX.
  */
 export async function isDeliveredHere(app: App, address: string): Promise<boolean> {
   const db = app.store.read

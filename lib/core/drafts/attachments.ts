@@ -22,7 +22,7 @@ export async function keepAttachments(
   return rows
 }
 
-/** Removes what attachments had in files; those that had none are not missed. */
+/** Removes the files of attachments; an attachment without a file is passed over. */
 export async function removeFiles(app: App, attachmentIds: readonly string[]): Promise<void> {
   for (const id of attachmentIds) await app.disk.remove(id)
 }

@@ -2,12 +2,12 @@ import { isoAfter } from '../../base/clock.ts'
 import { isId } from '../../base/ids.ts'
 import { readInstant } from '../../base/instant.ts'
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import type { Draft, DraftChange, DraftError } from '../../model/draft.ts'
 import type { Listed, Page } from '../../model/page.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as drafts from '../../store/drafts.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import type { DraftAttachmentRow, DraftRow } from '../../store/tables.ts'
@@ -140,10 +140,10 @@ export async function deleteDraft(app: App, caller: Caller, id: string): Promise
   await removeFiles(app, gone)
 }
 
-/** Deletes some drafts of an inbox that was deleted; gives how many, and what of them is to be removed after the commit. */
+/** Deletes some drafts of a deleted inbox. Gives how many, and which files are to be removed after the commit. */
 export async function deleteSomeDrafts(
   app: App,
-  db: Db,
+  db: WriteDb,
   inboxId: string,
 ): Promise<{ count: number; files: string[] }> {
   const { rows } = await drafts.listDrafts(db, inboxId, { limit: limits.sweepRows, offset: 0 })
@@ -152,7 +152,7 @@ export async function deleteSomeDrafts(
   return { count: rows.length, files }
 }
 
-async function deleteRows(app: App, db: Db, draftId: string): Promise<string[]> {
+async function deleteRows(app: App, db: WriteDb, draftId: string): Promise<string[]> {
   await app.queue.drop(db, draftId)
   const gone = await drafts.deleteDraftAttachments(db, draftId)
   await drafts.deleteDraft(db, draftId)
@@ -167,7 +167,7 @@ async function writeKeeping(
   app: App,
   draftId: string,
   request: DraftChange,
-  write: (db: Db, attachments: readonly DraftAttachmentRow[]) => Promise<string[]>,
+  write: (db: WriteDb, attachments: readonly DraftAttachmentRow[]) => Promise<string[]>,
 ): Promise<Draft> {
   const attachments = await keepAttachments(app, draftId, request.attachments ?? [])
   const kept = attachments.map(attachment => attachment.id)
@@ -185,14 +185,14 @@ async function writeKeeping(
 }
 
 /** Has the queue send it at its time. */
-async function schedule(app: App, db: Db, row: DraftRow): Promise<void> {
+async function schedule(app: App, db: WriteDb, row: DraftRow): Promise<void> {
   if (row.sendAt === null) return
   const expiresAt = isoAfter(new Date(row.sendAt), durationMs(app.config.delivery.give_up_after))
   const work = { kind: 'draft' as const, subjectId: row.id, destination: row.inboxId }
   await app.queue.put(db, [{ ...work, dueAt: row.sendAt, expiresAt }])
 }
 
-/** What the request says, in the form of the row; what it does not say is not there. */
+/** The fields that a request gives, in the form of the row; a field that it does not give is absent. */
 async function readFields(
   app: App,
   caller: Caller,
@@ -236,5 +236,5 @@ function readSendAt(app: App, text: string | null): string | null {
   if (at !== undefined && at > app.clock.now().toISOString()) return at
   const message =
     at === undefined ? 'must be an instant such as 2026-01-31T12:00:00Z' : 'must be later than now'
-  throw new Problem('invalid_request', `/sendAt ${message}.`, { details: [{ path: '/sendAt', message }] })
+  throw invalidRequest('body/sendAt', message)
 }

@@ -1,8 +1,8 @@
-import { nameOf, Problem } from '../../base/problem.ts'
+import { invalidRequest, nameOf, Problem } from '../../base/problem.ts'
 import type { DraftError } from '../../model/draft.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
 import { type Leased, LeaseLost } from '../../queue/queue.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { emptyDraftAttachments, findDraft, updateDraft } from '../../store/drafts.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import type { DraftRow } from '../../store/tables.ts'
@@ -14,9 +14,9 @@ import { loadAttachments, removeFiles } from './attachments.ts'
 import { getDraftRow } from './drafts.ts'
 
 /** What else belongs into the write that makes the message. */
-type Also = (db: Db, result: SendResult) => Promise<void>
+type Also = (db: WriteDb, result: SendResult) => Promise<void>
 
-/** The draft is not what it was when it was read. */
+/** The draft was changed after it was read. */
 class DraftChanged extends Error {
   override readonly name = 'DraftChanged'
 }
@@ -39,8 +39,8 @@ export async function sendDraft(
 }
 
 /**
- * Sends a draft whose time has come and ends the queue entry, in one write. A draft that is refused stays, open, with
- * what it was refused with; what is a fault of ours is tried again by the schedule of the queue.
+ * Sends a draft whose time has come and ends the queue entry, in one write. A refused draft stays, open, with its refusal.
+ * A fault of ours is tried again by the schedule of the queue.
  */
 export async function sendScheduledDraft(app: App, entry: Leased): Promise<void> {
   const draft = await findDraft(app.store.read, entry.subjectId)
@@ -50,7 +50,7 @@ export async function sendScheduledDraft(app: App, entry: Leased): Promise<void>
       await app.store.write(db => app.queue.done(db, entry))
       return
     }
-    // It was let in when it was scheduled; what it may say is judged now, for its pod.
+    // Who scheduled it had the right to. What the pod may send is judged now.
     const caller: Caller = { keyId: null, podId: inbox.podId, inboxId: null }
     const refusal = await sendOrRefuse(app, caller, draft, entry)
     if (refusal) await noteRefusal(app, draft.id, entry, refusal)
@@ -124,8 +124,8 @@ async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Also)
 
 async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
   const [to] = JSON.parse(draft.to) as string[]
-  if (to === undefined) throw missing('to')
-  if (draft.body === null) throw missing('body')
+  if (to === undefined) throw invalidRequest('body/to', 'is required')
+  if (draft.body === null) throw invalidRequest('body/body', 'is required')
   const attachments = await loadAttachments(app, draft.id)
   if (!attachments) throw new DraftChanged()
   const { subject, bodyHtml, threadId, replyTo, includeQuote, autoSubmitted } = draft
@@ -145,11 +145,4 @@ async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
     ...(includeQuote === null ? {} : { includeQuote: includeQuote === 1 }),
     ...(autoSubmitted === null ? {} : { autoSubmitted: autoSubmitted === 1 }),
   }
-}
-
-function missing(name: string): Problem {
-  const message = 'is required'
-  return new Problem('invalid_request', `body/${name} ${message}.`, {
-    details: [{ path: `/${name}`, message }],
-  })
 }

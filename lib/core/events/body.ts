@@ -61,7 +61,7 @@ async function messagesOf(app: App, events: readonly EventRow[]): Promise<Map<st
   return messages
 }
 
-/** From the row itself: whoever shows a message to a reader shows more of it, which takes longer to make. */
+/** From the row itself: the API's form of a message has more than an event tells, and takes longer to make. */
 async function messageOf(app: App, row: MessageRow): Promise<EventMessage> {
   return {
     id: row.id,

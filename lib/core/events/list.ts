@@ -1,5 +1,5 @@
 import { isId } from '../../base/ids.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { EventRecord } from '../../model/event-record.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findEvent, listEvents as listEventRows } from '../../store/events.ts'
@@ -27,8 +27,8 @@ export async function getEventRow(db: Db, caller: Caller, id: string): Promise<E
 }
 
 /**
- * What happened within the caller's scope, in order of id, which is that of the writes. Whoever asks again `after` the
- * last of them misses none.
+ * The events within the caller's scope, in the order of their ids, which is the order of the writes. A client that asks
+ * again `after` the last one misses none.
  * @throws Problem `not_found` for an inbox that the caller does not reach; `invalid_request`
  */
 export async function listEvents(
@@ -39,10 +39,7 @@ export async function listEvents(
 ): Promise<EventRecord[]> {
   const db = app.store.read
   if (after !== undefined && !isId(after)) {
-    const message = 'must be the id of an event'
-    throw new Problem('invalid_request', `query/after ${message}.`, {
-      details: [{ path: '/after', message }],
-    })
+    throw invalidRequest('query/after', 'must be the id of an event')
   }
   const inbox = inboxId === undefined ? undefined : await getInboxRow(db, caller, inboxId)
   const scope = { podId: caller.podId, inboxId: inbox?.id ?? caller.inboxId }

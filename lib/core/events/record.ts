@@ -1,7 +1,8 @@
 import { isoAfter } from '../../base/clock.ts'
 import { idAfter } from '../../base/ids.ts'
 import type { EventName } from '../../model/event.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import { notice } from '../../store/dialect/notices.ts'
 import { findLastEventId, insertEvent } from '../../store/events.ts'
 import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import { type Endpoint, findEndpoint, insertWebhookDelivery } from '../../store/webhook-deliveries.ts'
@@ -16,13 +17,13 @@ export interface EventSubject {
 }
 
 /**
- * Writes an event as part of the write of what it tells, and what is to be done for its webhook. The order of ids is
- * that of the writes, whatever clocks say: who has read up to one id has missed nothing before it.
+ * Writes an event, and the work for its webhook, in the write of what happened. The order of ids is the order of the
+ * writes, whatever the clocks say: who has read up to one id has missed nothing before it.
  * @returns the webhook that will be told, if there is one
  */
 export async function recordEvent(
   app: App,
-  db: Db,
+  db: WriteDb,
   type: EventName,
   subject: EventSubject,
   payload: Readonly<Record<string, unknown>> = {},
@@ -36,7 +37,7 @@ export async function recordEvent(
 /** Writes an event that the queue tells to no webhook. */
 export async function writeEvent(
   app: App,
-  db: Db,
+  db: WriteDb,
   type: EventName,
   subject: EventSubject,
   payload: Readonly<Record<string, unknown>> = {},
@@ -52,7 +53,7 @@ export async function writeEvent(
     createdAt: app.clock.now().toISOString(),
   }
   await insertEvent(db, event)
-  app.bell.recorded()
+  notice(db, 'event')
   return event
 }
 
@@ -64,7 +65,12 @@ async function nextEventId(app: App, db: Db): Promise<string> {
 }
 
 /** Puts an event to be told to a webhook; gives the id of the row that says how it went. */
-export async function queueWebhook(app: App, db: Db, eventId: string, endpoint: Endpoint): Promise<string> {
+export async function queueWebhook(
+  app: App,
+  db: WriteDb,
+  eventId: string,
+  endpoint: Endpoint,
+): Promise<string> {
   const { id } = await writeWebhookDelivery(app, db, eventId, endpoint)
   // How often it is tried says when it is over, not a time.
   const expiresAt = isoAfter(app.clock.now(), 365 * 86_400_000)
@@ -75,7 +81,7 @@ export async function queueWebhook(app: App, db: Db, eventId: string, endpoint: 
 /** Writes the row that says how the telling goes. */
 export async function writeWebhookDelivery(
   app: App,
-  db: Db,
+  db: WriteDb,
   eventId: string,
   { inboxId, url }: Endpoint,
 ): Promise<WebhookDeliveryRow> {

@@ -85,7 +85,7 @@ export function createEventStream(app: App): EventStream {
 
   function wakeUp(): void {
     const timer = setInterval(tick, limits.streamPollMs)
-    const offs = [app.bell.onRing(reading), app.revocations.onRing(checking)]
+    const offs = [app.store.onCommit('event', reading), app.store.onCommit('revocation', checking)]
     fallAsleep = () => {
       clearInterval(timer)
       for (const off of offs) off()
@@ -142,8 +142,8 @@ export function createEventStream(app: App): EventStream {
 }
 
 /**
- * Lets whoever calls it go on one after the other, one in each turn of the event loop: SQLite answers at once, so that a
- * reader of the table would never let go of it, and many together would leave little to others.
+ * Gives its callers their turns, one in each turn of the event loop. SQLite answers at once, so a reader of the table would
+ * never let go of the loop, and many readers would leave little of it to others.
  */
 function takeTurns(): () => Promise<void> {
   let last: Promise<void> = Promise.resolve()

@@ -1,5 +1,5 @@
 import { isId } from '../../base/ids.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest } from '../../base/problem.ts'
 import { findLastEventId } from '../../store/events.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import type { App } from '../app/app.ts'
@@ -17,8 +17,8 @@ export interface SubscriptionAsked {
 }
 
 /**
- * What is asked for, made good: ids in their form, a cursor in any case.
- * @returns with the inboxes that are not there or out of the caller's reach, which is the same to it
+ * What is asked for, made good: ids in their form, and always a cursor.
+ * @returns also the inboxes that are not there or out of the caller's reach; the two are not told apart
  * @throws Problem `invalid_request` for an `after` that is no id
  */
 export async function readSubscription(
@@ -40,7 +40,7 @@ export async function readSubscription(
 
 async function cursorOf(app: App, { after }: SubscriptionAsked): Promise<string> {
   if (after !== undefined && !isId(after)) {
-    throw new Problem('invalid_request', 'The id of the last event that is known must be the id of an event.')
+    throw invalidRequest('', 'The id of the last event that is known must be the id of an event')
   }
   const last = (await findLastEventId(app.store.read)) ?? ''
   const asked = after?.toLowerCase() ?? last
@@ -48,7 +48,7 @@ async function cursorOf(app: App, { after }: SubscriptionAsked): Promise<string>
   return asked < last ? asked : last
 }
 
-/** Whether a subscription of this caller takes an event. What is of no inbox goes to those that name none. */
+/** Whether a subscription of this caller takes an event. An event of no inbox goes to subscriptions that name no inbox. */
 export function takesEvent(
   caller: Caller,
   { inboxIds, types }: Omit<Subscription, 'after'>,

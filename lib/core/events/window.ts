@@ -9,7 +9,7 @@ import type { Subscription } from '../app/stream.ts'
 /** An event that has just happened. */
 export interface WindowEvent {
   readonly row: EventRow
-  /** As it is told, if somebody took it when it came; shared by all who are told it. */
+  /** The text of it, made when it came if anybody read then, and shared by all readers. */
   readonly body: Buffer | undefined
 }
 

@@ -7,7 +7,7 @@ import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { isRewritten, rewriteSender } from '../../mail/address/srs.ts'
 import { fieldValues, readHeader } from '../../mail/header/header.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findDomain } from '../../store/domains.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
@@ -26,7 +26,7 @@ import { putDeliveries } from '../outbound/composing.ts'
  */
 export async function forwardReceived(
   app: App,
-  db: Db,
+  db: WriteDb,
   inbox: InboxRow,
   message: MessageRow,
   { rcptTo }: { readonly rcptTo: string },
@@ -46,7 +46,7 @@ export async function forwardReceived(
  * Forwards a message whose webhook has not taken it, where its inbox wants that; in the write that gives the webhook
  * up. A message is forwarded once, however often its event is told again.
  */
-export async function forwardIfUndelivered(app: App, db: Db, messageId: string): Promise<void> {
+export async function forwardIfUndelivered(app: App, db: WriteDb, messageId: string): Promise<void> {
   const message = await findMessage(db, messageId)
   const inbox = message && (await findInbox(db, message.inboxId))
   if (message?.direction !== 'inbound' || inbox?.forwardWhen !== 'webhook_failed') return
@@ -58,7 +58,7 @@ export async function forwardIfUndelivered(app: App, db: Db, messageId: string):
  * Never spam, nor bulk mail. A bounce is forwarded, without a reverse-path as it came (RFC 5321 §4.5.5), so that nothing
  * can come back of it.
  */
-async function writeCopy(app: App, db: Db, inbox: InboxRow, message: MessageRow): Promise<void> {
+async function writeCopy(app: App, db: WriteDb, inbox: InboxRow, message: MessageRow): Promise<void> {
   const { forwardTo } = inbox
   if (forwardTo === null || inbox.forwardStatus !== 'active') return
   if (message.verdict !== 'clean' || message.category === 'marketing') return
@@ -73,7 +73,7 @@ async function writeCopy(app: App, db: Db, inbox: InboxRow, message: MessageRow)
   await putDeliveries(app, db, [copy], now)
 }
 
-/** Of this delivery alone, so that what comes back tells which it is about. */
+/** A reverse-path of this delivery alone: a bounce that comes to it tells which copy it is about. */
 async function reversePath(db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
   const { signingSecret } = await getAccountRow(db)
   return rewriteSender({

@@ -1,7 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { findCopyBefore, updateDelivery, wasTaken } from '../../store/deliveries.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -11,7 +11,7 @@ import { isHardBounce } from '../outbound/suppressions.ts'
 /** What an attempt to forward means for the inbox, in the write that records it. */
 export async function noteForwardOutcome(
   app: App,
-  db: Db,
+  db: WriteDb,
   delivery: DeliveryRow,
   outcome: Outcome,
 ): Promise<void> {
@@ -20,14 +20,14 @@ export async function noteForwardOutcome(
 }
 
 /**
- * A copy came back for good, or its reader complained of it: after so many in a row, or after one complaint, forwarding
- * stops until forwardTo is set again. What speaks of an address that is not set any more counts for nothing, nor does
- * what comes back twice. A bounce is for us alone; the sender of the original did not write to that address.
+ * A copy came back for good, or its reader complained of it. After `limits.forwardFailures` in a row, or one complaint,
+ * forwarding stops until forwardTo is set again. Nothing counts of an address that is not set any more, and nothing counts
+ * twice. The sender of the original is not told: they did not write to that address.
  * @param delivery as it is before it is marked failed; a bounce of one that was taken marks it here
  */
 export async function noteForwardFailure(
   app: App,
-  db: Db,
+  db: WriteDb,
   delivery: DeliveryRow,
   kind: 'bounce' | 'complaint',
 ): Promise<void> {
@@ -44,10 +44,10 @@ export async function noteForwardFailure(
 }
 
 /**
- * Ends the row of failures; but a host that took the copy before and sent it back later may do so again, so with it the
- * row ends when the copy after this one is taken and this one has not come back.
+ * A copy that was taken ends the row of failures, unless its host took the copy before it and sent that one back later.
+ * Then this one may come back too, and the row ends only with the next copy.
  */
-async function noteForwarded(db: Db, delivery: DeliveryRow): Promise<void> {
+async function noteForwarded(db: WriteDb, delivery: DeliveryRow): Promise<void> {
   const inbox = await findForwardingInbox(db, delivery)
   if (!inbox || inbox.forwardFailures === 0) return
   const before = await findCopyBefore(db, inbox.id, delivery, limits.forwardLookback)

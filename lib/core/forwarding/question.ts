@@ -5,7 +5,7 @@ import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { composeMessage, formatMessageId } from '../../mail/compose/compose.ts'
 import { findAccount } from '../../store/account.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as confirmations from '../../store/forward-confirmations.ts'
 import { findForwardConfirmation } from '../../store/forward-confirmations.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
@@ -61,10 +61,7 @@ async function findOpenQuestion(
 }
 
 /** The inbox, while it still waits for the answer to this question and to no newer one. */
-export async function findAskingInbox(
-  db: Db,
-  question: ForwardConfirmationRow,
-): Promise<InboxRow | undefined> {
+async function findAskingInbox(db: Db, question: ForwardConfirmationRow): Promise<InboxRow | undefined> {
   const inbox = await findInbox(db, question.inboxId)
   if (inbox?.forwardTo !== question.address || inbox.forwardStatus !== 'pending') return undefined
   const newest = await confirmations.findLastForwardConfirmationId(db, question.inboxId)
@@ -81,15 +78,14 @@ export async function expireForwardConfirmations(app: App): Promise<number> {
 const hiddenLink = '(the link is in the mail alone)'
 
 /**
- * Puts the mail that asks for consent into the queue, in the write of the question. It is a message of the inbox that
- * is to be forwarded, of the id of the question; its bytes are made when it is carried.
- *
- * What comes back, or answers by itself, may quote the link, and must reach nobody here: the reverse-path is null, and
- * the name in From is reserved, so no inbox has it.
+ * Puts the mail that asks for consent into the queue, in the write of the question. The mail is a message of the inbox that
+ * is to be forwarded, with the id of the question; its bytes are made when it is carried. A bounce or an automatic answer
+ * may quote the link, and must reach nobody here. So the reverse-path is null, and the name in From is reserved: no inbox
+ * has it.
  */
 export async function writeConfirmationMail(
   app: App,
-  db: Db,
+  db: WriteDb,
   inbox: InboxRow,
   question: ForwardConfirmationRow,
 ): Promise<void> {

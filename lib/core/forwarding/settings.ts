@@ -4,7 +4,7 @@ import { Problem } from '../../base/problem.ts'
 import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { bounceDomain } from '../../mail/address/bounce-domain.ts'
 import { forwardModes } from '../../model/inbox.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findDomain } from '../../store/domains.ts'
 import {
   findLastAskedAt,
@@ -37,7 +37,7 @@ const none: Forwarding = { forwardTo: null, forwardWhen: null, forwardStatus: nu
  */
 export async function changeForwarding(
   app: App,
-  db: Db,
+  db: WriteDb,
   inbox: InboxRow,
   request: ForwardingRequest,
 ): Promise<InboxRow> {
@@ -51,7 +51,7 @@ export async function changeForwarding(
 /** @throws Problem as `changeForwarding` */
 async function changesOf(
   app: App,
-  db: Db,
+  db: WriteDb,
   inbox: InboxRow,
   { forwardTo, forwardWhen }: ForwardingRequest,
 ): Promise<Partial<Forwarding>> {
@@ -96,7 +96,7 @@ async function requireTarget(app: App, db: Db, text: string): Promise<string> {
 }
 
 /** Mails the address a new link; from then on those before it, for this inbox, are not good any more. */
-async function askForConsent(app: App, db: Db, inbox: InboxRow, address: string): Promise<void> {
+async function askForConsent(app: App, db: WriteDb, inbox: InboxRow, address: string): Promise<void> {
   const now = app.clock.now()
   await takeQuestion(app, db, address, now)
   const question = {

@@ -1,6 +1,6 @@
 import { Reply } from '../../base/reply.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { App } from '../app/app.ts'
 import { systemAddress } from '../domains/usable.ts'
 import { findRefusals, type Refusal, recordRefusal } from '../policy/check.ts'
@@ -52,7 +52,7 @@ export async function admit(app: App, recipients: readonly Recipient[], sender: 
 }
 
 /** Writes what was refused into the audit. */
-export async function recordRefused(app: App, db: Db, { refused }: Admission): Promise<void> {
+export async function recordRefused(app: App, db: WriteDb, { refused }: Admission): Promise<void> {
   for (const { recipient, refusal } of refused) {
     const scope = { podId: recipient.podId, inboxId: recipient.inboxId }
     await recordRefusal(app, db, scope, 'inbound', refusal, null)

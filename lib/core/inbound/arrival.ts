@@ -1,5 +1,5 @@
 import type { Content } from '../../blob/content.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { Recipient } from './recipient.ts'
 
 /** A message at the door: who brought it, for whom, and its bytes. */
@@ -32,5 +32,5 @@ export interface Reception {
   /** In words for the log, when it becomes no message. */
   readonly whyDropped?: string
   /** The rows that it becomes, in the caller's write; gives the ids of the messages. */
-  write(db: Db): Promise<string[]>
+  write(db: WriteDb): Promise<string[]>
 }

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../courier/outcome.ts'
 import { findRule, loadReplyRules, type ReplyRule } from '../../courier/smtp/reply-rules.ts'
 import { findDelivery, updateDelivery } from '../../store/deliveries.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { listPayloads } from '../../store/events.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -15,12 +15,16 @@ import type { Bounce, Returned } from './returned.ts'
 let rules: readonly ReplyRule[] | undefined
 
 /** Records what came back, in the write that takes the message in. What is known already changes nothing. */
-export async function recordReturned(app: App, db: Db, returned: Returned): Promise<void> {
+export async function recordReturned(app: App, db: WriteDb, returned: Returned): Promise<void> {
   for (const bounce of returned.bounces) await recordBounce(app, db, bounce)
   for (const delivery of returned.complaints) await recordComplaint(app, db, delivery)
 }
 
-async function recordBounce(app: App, db: Db, { delivery, said, isAboutRecipient }: Bounce): Promise<void> {
+async function recordBounce(
+  app: App,
+  db: WriteDb,
+  { delivery, said, isAboutRecipient }: Bounce,
+): Promise<void> {
   const current = await findDelivery(db, delivery.id)
   const message = current && (await findMessage(db, current.messageId))
   if (!current || !message || !isOpenToBounce(current)) return
@@ -38,7 +42,7 @@ async function recordBounce(app: App, db: Db, { delivery, said, isAboutRecipient
     nextAttemptAt: null,
     updatedAt: app.clock.now().toISOString(),
   })
-  // It may come before we have noted that the message was taken; or we did not hear that it was, and would try again.
+  // The bounce may overtake our own note that the message was taken. Or we never heard that it was, and would try again.
   await app.queue.drop(db, current.id)
   if (current.purpose === 'forward') return
   if (isAboutRecipient) await suppressBounced(app, db, current, outcome)
@@ -73,7 +77,7 @@ function outcomeSaid({ code, enhanced, text, host }: Bounce['said']): Outcome {
   }
 }
 
-async function recordComplaint(app: App, db: Db, { id }: DeliveryRow): Promise<void> {
+async function recordComplaint(app: App, db: WriteDb, { id }: DeliveryRow): Promise<void> {
   const delivery = await findDelivery(db, id)
   const message = delivery && (await findMessage(db, delivery.messageId))
   if (!delivery || !message) return

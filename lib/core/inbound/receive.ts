@@ -16,7 +16,7 @@ import { readReturned } from './returned.ts'
 import { judge } from './verdict.ts'
 import { writeReception } from './write.ts'
 
-/** Known for what it is by where it came to, whatever its header says. */
+/** A notification is known by the address that it came to, whatever its header says. */
 const notification = { category: 'bounce', autoReplyable: false, reason: 'returned' } as const
 
 /** What SPF, DKIM and DMARC say of mail from one of our own inboxes, which no network has touched. */
@@ -31,7 +31,6 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
   const reception = await prepareReception(app, arrival, app.authenticator)
   try {
     const ids = await app.store.write(db => reception.write(db))
-    app.waiters.tell(arrival.recipients.map(recipient => recipient.inboxId))
     app.log.info(
       {
         sessionId: arrival.sessionId,
@@ -74,7 +73,7 @@ export async function prepareReception(
   // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
   const isTold = returned.isNotification || returned.complaints.length > 0
   if (!isTold) await rejectRefused(app, admission)
-  // Dropped, and nothing of it is kept but that it was, and what it told.
+  // Dropped: what is kept is that it came, and what it told.
   if (admission.admitted.length === 0) {
     return {
       rawId,
@@ -122,7 +121,7 @@ async function authenticate(
 }
 
 /** @throws Reply for a header that is too large (RFC 5321 §4.5.3.1.9 allows a limit) or that has gone in circles */
-export async function requireSoundHeader(content: Content): Promise<Header> {
+async function requireSoundHeader(content: Content): Promise<Header> {
   const start = await readStart(content, limits.headerBytes)
   const fault = findHeaderFault(start)
   if (fault) throw new Reply(552, '5.3.4', `The message header is too large: ${fault}`)

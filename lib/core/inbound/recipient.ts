@@ -17,7 +17,7 @@ export interface Recipient {
   readonly address: string
   /** As the peer wrote it, `+tag` and all. */
   readonly rcptTo: string
-  /** The delivery whose reverse-path it is: what comes here has come back. */
+  /** The delivery whose reverse-path this is: mail to it has come back. */
   readonly deliveryId?: string
 }
 

@@ -19,9 +19,12 @@ export interface Returned {
   readonly complaints: readonly DeliveryRow[]
   /** Whether it is a notification about a delivery, whatever it says. */
   readonly isNotification: boolean
-  /** The thread that it belongs to in an inbox, by the inbox's id: that of the message it speaks of. */
+  /** By the id of an inbox: the thread there of the message that the notification is about. */
   readonly threadIds: ReadonlyMap<string, string>
-  /** Notifications about copies that were forwarded: who has the inbox never sent them, and they must not be forwarded too. */
+  /**
+   * Notifications about forwarded copies. Whoever has the inbox did not send those, and the notifications must not be
+   * forwarded too.
+   */
   readonly consumed: ReadonlySet<Recipient>
 }
 
@@ -29,7 +32,7 @@ export interface Returned {
 export interface Bounce {
   readonly delivery: DeliveryRow
   readonly said: ReturnedRecipient
-  /** Whether it speaks of the recipient that we know, and not of one that their mail was passed on to. */
+  /** Whether it names the recipient that we know, and not an address to which their mail was passed on. */
   readonly isAboutRecipient: boolean
 }
 

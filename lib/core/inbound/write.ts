@@ -6,7 +6,8 @@ import type { ParsedMessage } from '../../mail/message/parse.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
 import type { Authentication } from '../../model/message.ts'
 import { putContacts } from '../../store/contacts.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { notice } from '../../store/dialect/notices.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { findThreadIdByMessageId, insertMessage } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
@@ -31,7 +32,7 @@ interface Read {
   readonly returned: Returned
 }
 
-export async function writeReception(app: App, db: Db, read: Read): Promise<string[]> {
+export async function writeReception(app: App, db: WriteDb, read: Read): Promise<string[]> {
   const { content, recipients } = read.arrival
   const createdAt = app.clock.now()
   if (read.arrival.rawId === undefined) {
@@ -56,7 +57,7 @@ export async function writeReception(app: App, db: Db, read: Read): Promise<stri
 
 async function writeMessage(
   app: App,
-  db: Db,
+  db: WriteDb,
   read: Read,
   recipient: Recipient,
   inbox: InboxRow,
@@ -109,10 +110,11 @@ async function writeMessage(
   }
   await insertMessage(db, row)
   await addMessageToThread(db, thread, { createdAt, isRead: false })
-  // Who wrote is no stranger; what says itself that it is forged was not written by whom it names.
+  // A sender is an acquaintance from now on; but a message that may be forged proves nothing about who it names.
   const from = judged.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
   if (from !== undefined) await putContacts(db, inbox.id, [from], createdAt)
   const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: thread.id, messageId: id }
+  notice(db, 'mail', inbox.id)
   const endpoint = await recordEvent(app, db, 'message.received', subject)
   await forwardReceived(app, db, inbox, row, recipient, endpoint)
   return id
@@ -128,7 +130,7 @@ function isCopied(recipient: Recipient, to: readonly string[], cc: readonly stri
 /** The thread of the message's parent in this inbox, or a new one. Never by subject. */
 async function findOrMakeThread(
   app: App,
-  db: Db,
+  db: WriteDb,
   inbox: InboxRow,
   parsed: ParsedMessage,
   createdAt: string,

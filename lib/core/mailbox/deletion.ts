@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { deleteFromThread, listDeletableMessages } from '../../store/removal.ts'
 import { findThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
@@ -39,6 +39,6 @@ export async function deleteThread(app: App, caller: Caller, id: string): Promis
 }
 
 /** @param write gives the raws that went; their files go after the commit */
-async function writeAndRemove(app: App, write: (db: Db) => Promise<string[]>): Promise<void> {
+async function writeAndRemove(app: App, write: (db: WriteDb) => Promise<string[]>): Promise<void> {
   for (const rawId of await app.store.write(write)) await app.disk.remove(rawId)
 }

@@ -33,8 +33,8 @@ export async function dropFilesOf(app: App, error: unknown, ids: readonly string
 }
 
 /**
- * Removes those of these files that no row points to: what a kill left between the move of a file and its commit, or
- * between a purge and the removal of its files. `ids` are files of processes before this one, whose rows are final.
+ * Removes those of these files that no row points to. A kill leaves such a file between its move and its commit, or between
+ * a purge and the removal of its files. `ids` are files of earlier processes, whose rows are final.
  */
 export async function removeStrayFiles(app: App, ids: readonly string[], signal: AbortSignal): Promise<void> {
   let count = 0

@@ -1,5 +1,5 @@
 import { readInstant } from '../../base/instant.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest } from '../../base/problem.ts'
 import type { SearchFilter } from '../../store/search/search.ts'
 
 /** Whether something is asked for that the counters of the inboxes do not answer. */
@@ -18,8 +18,5 @@ function instantOf(name: string, text: string | undefined): string | undefined {
   // A plus that was not encoded comes as a space.
   const instant = readInstant(text.replace(' ', '+'))
   if (instant !== undefined) return instant
-  const message = 'must be an instant, such as 2026-01-31T08:00:00Z, or a date'
-  throw new Problem('invalid_request', `query/${name} ${message}.`, {
-    details: [{ path: `/${name}`, message }],
-  })
+  throw invalidRequest(`query/${name}`, 'must be an instant, such as 2026-01-31T08:00:00Z, or a date')
 }

@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest } from '../../base/problem.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Thread, ThreadChange, ThreadMessages } from '../../model/thread.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
@@ -85,6 +85,6 @@ export async function changeThread(
   change: ThreadChange,
 ): Promise<void> {
   const isRead = change.is_read ?? change.isRead
-  if (isRead === undefined) throw new Problem('invalid_request', 'Give is_read: true or false.')
+  if (isRead === undefined) throw invalidRequest('body/is_read', 'is required: true or false')
   await app.store.write(async db => threads.setThreadRead(db, await getThreadRow(db, caller, id), isRead))
 }

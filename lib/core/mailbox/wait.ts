@@ -14,7 +14,7 @@ import { readFilter } from './search-filter.ts'
 export interface Awaited {
   readonly from?: string | undefined
   readonly subject?: string | undefined
-  /** An instant: mail that came after it, which may be there already. Without it: mail that comes from now on. */
+  /** An instant: mail after it counts, also when it is there already. Without it only mail that comes from now on. */
   readonly after?: string | undefined
 }
 

@@ -122,10 +122,18 @@ export function createWaiters(app: App): Waiters {
         }),
       )
     }, limits.streamPollMs)
-    const off = app.revocations.onRing(checkAll)
+    const offs = [
+      app.store.onCommit('revocation', checkAll),
+      app.store.onCommit('mail', inboxIds => {
+        for (const id of inboxIds) {
+          const inbox = inboxes.get(id)
+          if (inbox) logged(look(inbox))
+        }
+      }),
+    ]
     fallAsleep = () => {
       clearInterval(timer)
-      off()
+      for (const off of offs) off()
     }
   }
 
@@ -150,12 +158,6 @@ export function createWaiters(app: App): Waiters {
   }
 
   return {
-    tell(inboxIds) {
-      for (const id of inboxIds) {
-        const inbox = inboxes.get(id)
-        if (inbox) logged(look(inbox))
-      }
-    },
     wait(asked) {
       const { caller, inboxId, signal } = asked
       requirePlace(caller.keyId)

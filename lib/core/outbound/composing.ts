@@ -5,7 +5,7 @@ import { domainOf } from '../../mail/address/address.ts'
 import { formatVerp, verpTokenLength } from '../../mail/address/verp.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
 import { insertDeliveries } from '../../store/deliveries.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findDomain } from '../../store/domains.ts'
 import { insertMessage } from '../../store/messages.ts'
 import type { DeliveryRow, InboxRow, ThreadRow } from '../../store/tables.ts'
@@ -53,7 +53,7 @@ export interface Outgoing {
  */
 export async function writeOutgoing(
   app: App,
-  db: Db,
+  db: WriteDb,
   outgoing: Outgoing,
   rawId: string | null,
 ): Promise<string> {
@@ -105,7 +105,7 @@ export async function writeOutgoing(
   return thread.id
 }
 
-async function startThread(app: App, db: Db, outgoing: Outgoing, createdAt: string): Promise<ThreadRow> {
+async function startThread(app: App, db: WriteDb, outgoing: Outgoing, createdAt: string): Promise<ThreadRow> {
   const thread: ThreadRow = {
     id: app.ids.next(),
     inboxId: outgoing.inbox.id,
@@ -125,7 +125,7 @@ export type NewDelivery = Pick<DeliveryRow, 'id' | 'messageId' | 'recipient' | '
 /** Writes deliveries and has the queue carry them, from `at` on until they are given up. */
 export async function putDeliveries(
   app: App,
-  db: Db,
+  db: WriteDb,
   deliveries: readonly NewDelivery[],
   at: Date,
 ): Promise<void> {
@@ -163,9 +163,9 @@ export async function putDeliveries(
 }
 
 /**
- * A reverse-path for one delivery of mail from this address: what comes back to it speaks of that delivery, and nobody
- * else can have known it.
+ * A reverse-path for one delivery of mail from this address. A bounce to it speaks of that delivery, and nobody else can
+ * know it.
  */
-export function newReversePath(address: string): string {
+function newReversePath(address: string): string {
   return formatVerp(randomBase36(verpTokenLength), domainOf(address))
 }

@@ -2,7 +2,7 @@ import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { baseAddress, domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { findContacts, putContacts } from '../../store/contacts.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findDomain } from '../../store/domains.ts'
 import { filterInboxAddresses } from '../../store/inboxes.ts'
 import { listThreadCorrespondents } from '../../store/messages.ts'
@@ -44,7 +44,7 @@ export async function requireSendable(
  */
 export async function takeSendPlaces(
   app: App,
-  db: Db,
+  db: WriteDb,
   inbox: InboxRow,
   { all }: Addressees,
   answeredThreadId: string | undefined,
@@ -61,9 +61,9 @@ export async function takeSendPlaces(
  * that is answered.
  * @throws Problem `cold_outreach_limit`
  */
-export async function takeColdPlaces(
+async function takeColdPlaces(
   app: App,
-  db: Db,
+  db: WriteDb,
   inbox: InboxRow,
   recipients: readonly string[],
   answeredThreadId: string | undefined,

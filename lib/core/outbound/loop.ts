@@ -41,12 +41,7 @@ export async function refuseLocalLoop(
 const hourMs = 3_600_000
 
 /** When the inbox of this thread and another inbox here may exchange another message in it; undefined: now. */
-export async function findLoopEnd(
-  app: App,
-  db: Db,
-  threadId: string,
-  peer: string,
-): Promise<Date | undefined> {
+async function findLoopEnd(app: App, db: Db, threadId: string, peer: string): Promise<Date | undefined> {
   const since = isoAfter(app.clock.now(), -hourMs)
   const within = { since, lookback: limits.replyLoopLookback, limit: limits.replyLoopMessages }
   const passed = await listExchanges(db, threadId, peer, within)

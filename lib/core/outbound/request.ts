@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import { sha256HexOfMany } from '../../base/secret.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import { attachmentType, type OutgoingAttachment } from '../../mail/compose/attachment.ts'
@@ -28,8 +28,7 @@ export function readAddressees(request: SendRequest, sender: string): Addressees
   const replyTo = request.replyTo === undefined ? null : requireAddress(request.replyTo, '/replyTo')
   const all = [...new Set([to, ...cc, ...bcc])]
   if (all.length > limits.sendRecipients) {
-    const message = `A message goes to at most ${limits.sendRecipients} recipients.`
-    throw new Problem('invalid_request', message, { details: [{ path: '', message }] })
+    throw invalidRequest('', `A message goes to at most ${limits.sendRecipients} recipients`)
   }
   const self = all.find(address => baseAddress(address) === sender)
   if (self !== undefined) {
@@ -42,8 +41,7 @@ export function readAddressees(request: SendRequest, sender: string): Addressees
 export function requireAddress(text: string, path: string): string {
   const address = normaliseAddress(text)
   if (address !== undefined) return address
-  const message = `${path} must be a bare email address such as ann@example.com.`
-  throw new Problem('invalid_request', message, { details: [{ path, message }] })
+  throw invalidRequest(`body${path}`, 'must be a bare email address such as ann@example.com')
 }
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
@@ -53,7 +51,7 @@ export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingA
   const attachments = uploads.map((upload, index) => ({
     filename: upload.filename,
     contentType: upload.contentType ?? 'application/octet-stream',
-    content: readContent(upload, `/attachments/${index}/content`),
+    content: readContent(upload, `body/attachments/${index}/content`),
   }))
   const sizeBytes = attachments.reduce((sum, attachment) => sum + attachment.content.length, 0)
   if (sizeBytes > limits.attachmentsBytes) throw new Problem('attachments_too_large')
@@ -63,7 +61,7 @@ export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingA
 function readContent({ content }: AttachmentUpload, path: string): Buffer {
   if (typeof content !== 'string') return content
   const compact = content.replace(/[ \t\n\v\f\r]+/g, '')
-  if (!base64.test(compact) || compact.length % 4 === 1) throw notBase64(path)
+  if (!base64.test(compact) || compact.length % 4 === 1) throw invalidRequest(path, 'must be base64')
   return Buffer.from(compact, 'base64')
 }
 
@@ -76,12 +74,6 @@ export async function comparableRequest(request: SendRequest): Promise<unknown> 
     attachments.push({ ...rest, sha256: await sha256HexOfMany(bytes) })
   }
   return { ...request, attachments }
-}
-
-/** The refusal of a content that stands there. */
-export function notBase64(path: string): Problem {
-  const message = `${path} must be base64.`
-  return new Problem('invalid_request', message, { details: [{ path, message }] })
 }
 
 /** What the row says of an attachment: the same as if it had come in, so that its URL and its type are sound. */

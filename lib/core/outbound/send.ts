@@ -1,11 +1,11 @@
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { composeMessage } from '../../mail/compose/compose.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import { replySubject, replyThreading } from '../../mail/message/thread.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findLastMessage } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
 import type { InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
@@ -49,7 +49,7 @@ export async function sendNow(
   caller: Caller,
   inboxId: string,
   request: SendRequest,
-  remember: (db: Db, result: SendResult) => Promise<void>,
+  remember: (db: WriteDb, result: SendResult) => Promise<void>,
 ): Promise<SendResult> {
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
   const addressees = readAddressees(request, inbox.address)
@@ -93,7 +93,7 @@ export async function sendNow(
   }
   const rawId = app.ids.next()
   const content = await keepBytes(app, rawId, raw)
-  const write = async (db: Db): Promise<SendResult> => {
+  const write = async (db: WriteDb): Promise<SendResult> => {
     // They may have been deleted meanwhile.
     await getInboxRow(db, caller, inbox.id)
     const thread = reply && (await getThreadRow(db, caller, reply.thread.id))
@@ -113,7 +113,6 @@ export async function sendNow(
     if (content === null) await dropFilesOf(app, error, [rawId])
     throw error
   })
-  app.queue.tell('delivery')
   app.log.info(
     { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes: raw.length },
     'message queued',
@@ -132,8 +131,7 @@ async function findReply(app: App, caller: Caller, inbox: InboxRow, request: Sen
 function subjectLine(request: SendRequest, thread: ThreadRow | undefined): string {
   if (request.subject !== undefined) return singleLine(request.subject)
   if (!thread) {
-    const message = 'subject is required unless threadId makes this a reply.'
-    throw new Problem('invalid_request', message, { details: [{ path: '/subject', message }] })
+    throw invalidRequest('body/subject', 'is required unless threadId makes this a reply')
   }
   return replySubject(thread.subject).slice(0, limits.subjectLength)
 }

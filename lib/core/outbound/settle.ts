@@ -1,5 +1,5 @@
 import { hasPendingDelivery, listDeliveries } from '../../store/deliveries.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { setMessageStatus } from '../../store/messages.ts'
 import type { MessageRow } from '../../store/tables.ts'
@@ -10,7 +10,7 @@ import { type EventSubject, recordEvent } from '../events/record.ts'
  * When the last recipient of a message has come to its end: sent if all were accepted, failed if any failed for good. A
  * bounce that comes later makes a sent message a failed one.
  */
-export async function settle(app: App, db: Db, message: MessageRow): Promise<void> {
+export async function settle(app: App, db: WriteDb, message: MessageRow): Promise<void> {
   if (await hasPendingDelivery(db, message.id)) return
   const deliveries = await listDeliveries(db, message.id)
   const failed = deliveries.some(delivery => delivery.state === 'failed')

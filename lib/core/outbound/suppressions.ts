@@ -1,11 +1,11 @@
 import { readInstant } from '../../base/instant.ts'
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Suppression, SuppressionCreation, SuppressionReason } from '../../model/suppression.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import * as suppressions from '../../store/suppressions.ts'
 import type { DeliveryRow, SuppressionRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -70,7 +70,7 @@ export function isHardBounce({ result, enhanced, category }: Outcome): boolean {
 /** Suppresses the recipient of a hard bounce, in the write that fails the delivery. What stands there already stays. */
 export async function suppressBounced(
   app: App,
-  db: Db,
+  db: WriteDb,
   delivery: Pick<DeliveryRow, 'recipient' | 'messageId'>,
   outcome: Outcome,
 ): Promise<void> {
@@ -90,7 +90,7 @@ export async function suppressBounced(
 /** Suppresses a recipient who complained, whatever else is known of them. */
 export async function suppressComplained(
   app: App,
-  db: Db,
+  db: WriteDb,
   delivery: Pick<DeliveryRow, 'recipient' | 'messageId'>,
 ): Promise<void> {
   await suppressions.putSuppression(db, {
@@ -112,7 +112,7 @@ function evidenceOf({ code, enhanced, text }: Outcome): string {
 }
 
 /** An address that bounced because it was not there yet can be written to once it is an inbox here. */
-export async function forgetBounce(db: Db, address: string): Promise<void> {
+export async function forgetBounce(db: WriteDb, address: string): Promise<void> {
   await suppressions.deleteSuppression(db, address, 'bounce')
 }
 
@@ -125,17 +125,14 @@ export async function expireSuppressions(app: App): Promise<number> {
 function requireRecipient(text: string): string {
   const address = normaliseAddress(text)
   if (address !== undefined) return address
-  throw invalid('/recipient', 'must be a bare email address such as ann@example.com')
+  throw invalidRequest('body/recipient', 'must be a bare email address such as ann@example.com')
 }
 
 function requireExpiry(text: string | null, now: string): string | null {
   if (text === null) return null
   const at = readInstant(text)
-  if (at === undefined) throw invalid('/expiresAt', 'must be an instant such as 2026-01-31T12:00:00Z')
-  if (at <= now) throw invalid('/expiresAt', 'must be later than now')
+  if (at === undefined)
+    throw invalidRequest('body/expiresAt', 'must be an instant such as 2026-01-31T12:00:00Z')
+  if (at <= now) throw invalidRequest('body/expiresAt', 'must be later than now')
   return at
-}
-
-function invalid(path: string, message: string): Problem {
-  return new Problem('invalid_request', `${path} ${message}.`, { details: [{ path, message }] })
 }

@@ -1,10 +1,10 @@
 import { isoAfter } from '../../base/clock.ts'
 import { readInstant } from '../../base/instant.ts'
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest } from '../../base/problem.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { PolicyAction, PolicyAuditEntry, PolicyDirection } from '../../model/policy.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { deletePolicyAuditBefore, insertPolicyAudit, listPolicyAudit } from '../../store/policy-audit.ts'
 import type { PolicyAuditRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -17,7 +17,12 @@ type Told = { readonly action: PolicyAction; readonly direction: PolicyDirection
 >
 
 /** Writes an entry as part of the write of what it tells. */
-export async function recordPolicyAudit(app: App, db: Db, scope: PolicyScope, told: Told): Promise<void> {
+export async function recordPolicyAudit(
+  app: App,
+  db: WriteDb,
+  scope: PolicyScope,
+  told: Told,
+): Promise<void> {
   await insertPolicyAudit(db, {
     mode: null,
     type: null,
@@ -65,8 +70,7 @@ export async function listAudit(
 function requireInstant(text: string | undefined, name: string): string | undefined {
   const instant = text === undefined ? undefined : readInstant(text)
   if (text === undefined || instant !== undefined) return instant
-  const message = `${name} must be an instant such as 2026-01-31T12:00:00Z.`
-  throw new Problem('invalid_request', message, { details: [{ path: `/${name}`, message }] })
+  throw invalidRequest(`query/${name}`, 'must be an instant such as 2026-01-31T12:00:00Z')
 }
 
 /** Deletes some of the entries that are too old; gives how many. */

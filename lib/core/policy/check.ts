@@ -1,7 +1,7 @@
 import { Problem } from '../../base/problem.ts'
 import { baseAddress } from '../../mail/address/address.ts'
 import type { PolicyDirection } from '../../model/policy.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findPolicyRulesByValue, listPolicyModes } from '../../store/policy.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -48,7 +48,7 @@ export async function findRefusals(
 /** Writes a refusal into the audit. */
 export async function recordRefusal(
   app: App,
-  db: Db,
+  db: WriteDb,
   scope: PolicyScope,
   direction: PolicyDirection,
   { rule, address, reason }: Refusal,

@@ -101,7 +101,7 @@ export function normalisePolicyValue(text: string): string | undefined {
 }
 
 /** The values of all the rules that match an address (in the form of `normaliseAddress`). */
-export function valuesMatching(address: string): string[] {
+function valuesMatching(address: string): string[] {
   return [address, ...valuesMatchingDomain(domainOf(address))]
 }
 

@@ -1,6 +1,6 @@
 import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import type {
   Policy,
   PolicyDirection,
@@ -11,7 +11,7 @@ import type {
   PolicyRule,
   PolicyRuleCreation,
 } from '../../model/policy.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { findPod } from '../../store/pods.ts'
 import {
@@ -199,13 +199,15 @@ async function scopeOfRule(db: Db, row: PolicyRuleRow): Promise<PolicyScope | un
 function requireValue(text: string, path: string): string {
   const value = normalisePolicyValue(text)
   if (value !== undefined) return value
-  const message = `${path} must be an address, a domain (example.com, @example.com, *@example.com) or a domain with its subdomains (*.example.com).`
-  throw new Problem('invalid_request', message, { details: [{ path, message }] })
+  throw invalidRequest(
+    `body${path}`,
+    'must be an address, a domain (example.com, @example.com, *@example.com) or a domain with its subdomains (*.example.com)',
+  )
 }
 
 async function applyMode(
   app: App,
-  db: Db,
+  db: WriteDb,
   caller: Caller,
   scope: PolicyScope,
   rows: ScopeRows,
@@ -213,8 +215,7 @@ async function applyMode(
   mode: PolicyMode,
 ): Promise<void> {
   if (mode === 'inherit' && scope.podId === null) {
-    const message = 'The account has nothing to inherit from; its mode is none or allowlist.'
-    throw new Problem('invalid_request', message, { details: [{ path: '/mode', message }] })
+    throw invalidRequest('body/mode', 'must be none or allowlist: the account has nothing to inherit from')
   }
   const chain = chainOf(rows, direction)
   const isTenants = caller.podId === null ? 0 : 1
@@ -229,7 +230,7 @@ async function applyMode(
 
 async function makeRule(
   app: App,
-  db: Db,
+  db: WriteDb,
   caller: Caller,
   scope: PolicyScope,
   rows: ScopeRows,
@@ -254,7 +255,7 @@ async function makeRule(
 
 async function dropRule(
   app: App,
-  db: Db,
+  db: WriteDb,
   caller: Caller,
   scope: PolicyScope,
   row: PolicyRuleRow,

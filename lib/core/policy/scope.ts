@@ -1,5 +1,5 @@
 import { isId } from '../../base/ids.ts'
-import { Problem } from '../../base/problem.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { PolicyDirection, PolicyMode, RuleType } from '../../model/policy.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findInbox } from '../../store/inboxes.ts'
@@ -38,8 +38,7 @@ export async function requireScope(
   named: { pod?: string | undefined; inbox?: string | undefined },
 ): Promise<PolicyScope> {
   if (named.pod !== undefined && named.inbox !== undefined) {
-    const message = 'Give podId or inboxId, not both.'
-    throw new Problem('invalid_request', message, { details: [{ path: '/podId', message }] })
+    throw invalidRequest('query/podId', 'must not stand beside inboxId: give one of them')
   }
   if (named.inbox !== undefined) {
     const inbox = isId(named.inbox) ? await findInbox(db, named.inbox.toLowerCase()) : undefined

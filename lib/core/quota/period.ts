@@ -16,7 +16,7 @@ export function nextMonth(at: Date): Date {
   return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1))
 }
 
-/** Whole seconds after which it is `then`, at least one: what Retry-After says (RFC 9110 §10.2.3). */
+/** Whole seconds until `then`, at least one, as Retry-After has them (RFC 9110 §10.2.3). */
 export function secondsUntil(then: Date, now: Date): number {
   return Math.max(Math.ceil((then.getTime() - now.getTime()) / 1000), 1)
 }

@@ -3,7 +3,7 @@ import { durationMs } from '../../config/duration.ts'
 import type { Config } from '../../config/load.ts'
 import { baseAddress } from '../../mail/address/address.ts'
 import { findAccount } from '../../store/account.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInboxByAddress } from '../../store/inboxes.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import { addUsage, findUsage, sumUsage } from '../../store/usage.ts'
@@ -40,7 +40,7 @@ export async function readAccountUsage(app: App, db: Db): Promise<AccountUsage> 
  * Takes a place for a new inbox, in the write that makes it. The operator is not limited.
  * @throws Problem `spend_cap_paused`, `inbox_limit_reached`, `inbox_creation_limit`
  */
-export async function takeInboxPlace(app: App, db: Db, caller: Caller): Promise<void> {
+export async function takeInboxPlace(app: App, db: WriteDb, caller: Caller): Promise<void> {
   if (caller.keyId === null) return
   const now = app.clock.now()
   const plan = planOf(app)

@@ -2,7 +2,7 @@ import { Problem } from '../../base/problem.ts'
 import type { WebhookOutcome } from '../../courier/webhook/courier.ts'
 import { webhookSignatureHeaders } from '../../courier/webhook/signature.ts'
 import type { WebhookTest } from '../../model/webhook.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import {
   findWebhook,
@@ -33,7 +33,7 @@ export async function callWebhook(
 /** Writes down how a call ended, and how it goes on. */
 export async function recordWebhookCall(
   app: App,
-  db: Db,
+  db: WriteDb,
   delivery: WebhookDeliveryRow,
   url: string,
   outcome: WebhookOutcome,

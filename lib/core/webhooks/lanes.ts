@@ -1,6 +1,6 @@
 import { limits } from '../../base/limits.ts'
 
-/** A wish to begin. What has a lane begins in the order of `order` within it; what has none waits for a place alone. */
+/** A wish to begin. Within a lane the wishes begin by their `order`; a wish without a lane waits for a place alone. */
 export interface Turn {
   readonly lane?: string | undefined
   readonly order: string
@@ -8,7 +8,7 @@ export interface Turn {
 
 /** Says when what was claimed may begin. */
 export interface Lanes {
-  /** Resolves when it may begin; the function that it gives is to be called when that has ended. */
+  /** Resolves when it may begin, with a function that is to be called when it has ended. */
   enter(turn: Turn): Promise<() => void>
 }
 
@@ -73,7 +73,7 @@ export function createLanes({ places, waitMs }: { places: number; waitMs: number
       const later = lane.waiting.findIndex(one => one.order > order)
       lane.waiting.splice(later < 0 ? lane.waiting.length : later, 0, { order, begin })
       if (lane.isHeld) return
-      // Those that were claimed together with it come in this turn of the event loop, and may go before it.
+      // Entries that were claimed together all come in this turn of the event loop, and a later one may have to go first.
       lane.isHeld = true
       lanes.set(name, lane)
       setImmediate(() => advance(name, lane))

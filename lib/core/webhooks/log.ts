@@ -1,7 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Redelivery, WebhookDelivery } from '../../model/webhook.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findEvent } from '../../store/events.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import {
@@ -43,7 +43,7 @@ export async function listEventDeliveries(app: App, caller: Caller, id: string):
 }
 
 /**
- * Tells an event again, to the webhook that there is now, from the first attempt on; what is not over of it is ended.
+ * Tells an event again, to the present webhook, from the first attempt on. A telling that is under way ends.
  * @throws Problem `not_found`, `no_webhook_url`
  */
 export async function redeliverEvent(app: App, caller: Caller, id: string): Promise<Redelivery> {
@@ -52,7 +52,6 @@ export async function redeliverEvent(app: App, caller: Caller, id: string): Prom
     return putAgain(app, db, event.id, event.inboxId)
   })
   if (deliveryId === undefined) throw new Problem('no_webhook_url')
-  app.queue.tell('webhook')
   return { ok: true, deliveryId }
 }
 
@@ -78,14 +77,13 @@ export async function redeliverFailed(
     }
     return count
   })
-  app.queue.tell('webhook')
   return { count: put, last }
 }
 
 /** Gives the id of the new delivery, or undefined when there is no webhook to tell it to. */
 async function putAgain(
   app: App,
-  db: Db,
+  db: WriteDb,
   eventId: string,
   inboxId: string | null,
 ): Promise<string | undefined> {
@@ -94,7 +92,7 @@ async function putAgain(
   const before = await listWebhookDeliveries(db, eventId)
   const updatedAt = app.clock.now().toISOString()
   for (const row of before.filter(one => one.state === 'queued' || one.state === 'deferred')) {
-    // Whoever calls it just now has lost its lease: the new delivery tells what becomes of it.
+    // A call that is under way loses its lease by this: the new delivery tells what becomes of the event.
     await app.queue.drop(db, row.id)
     const error = 'asked for again'
     await updateWebhookDelivery(db, row.id, {

@@ -27,7 +27,7 @@ export function readWebhookUrl(
 }
 
 /** @throws Problem `invalid_webhook_url`, with what is wrong with it and what to do about it */
-export function requireWebhookUrl(app: App, text: string): string {
+function requireWebhookUrl(app: App, text: string): string {
   const fault = webhookUrlFault(text, { allowHttp: app.config.webhook.allow_http, guard: app.webhookGuard })
   if (fault === undefined) return text
   throw new Problem('invalid_webhook_url', `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`)

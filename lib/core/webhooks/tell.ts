@@ -3,7 +3,7 @@ import { durationMs } from '../../config/duration.ts'
 import type { WebhookOutcome } from '../../courier/webhook/courier.ts'
 import { nextAttemptAfterMs } from '../../queue/backoff.ts'
 import { type Leased, LeaseLost } from '../../queue/queue.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findEvent } from '../../store/events.ts'
 import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import {
@@ -55,7 +55,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     // As it is now: another URL may have been set since, or none, and another secret.
     const webhook = await findWebhook(app.store.read, delivery.inboxId)
     if (!webhook) {
-      const also = (write: Db) => forwardUntold(app, write, event)
+      const also = (write: WriteDb) => forwardUntold(app, write, event)
       return cancel(entry, delivery, 'there is no webhook any more', also)
     }
     if (await isToldOverStream(delivery, event)) return cancel(entry, delivery, 'told over the stream')
@@ -97,7 +97,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     entry: Leased,
     delivery: WebhookDeliveryRow,
     error: string,
-    also: (db: Db) => Promise<void> = async () => {},
+    also: (db: WriteDb) => Promise<void> = async () => {},
   ): Promise<void> {
     const updatedAt = app.clock.now().toISOString()
     const to = { ...delivery, state: 'cancelled', error, nextAttemptAt: null, updatedAt }
@@ -111,10 +111,13 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     return end(entry, async () => {}, 0)
   }
 
-  /** Ends the lease and writes what belongs to it; `waitMs`: when it is due again, if it is. */
+  /**
+   * Ends the lease and writes what belongs to it.
+   * @param waitMs after which the entry is due again; undefined: it is over
+   */
   async function end(
     entry: Leased,
-    write: (db: Db, nextAttemptAt: string | null) => Promise<void>,
+    write: (db: WriteDb, nextAttemptAt: string | null) => Promise<void>,
     waitMs?: number,
   ): Promise<void> {
     try {
@@ -144,6 +147,6 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
 }
 
 /** Mail that no webhook has taken goes to a person, where its inbox wants that. */
-async function forwardUntold(app: App, db: Db, { type, messageId }: EventRow): Promise<void> {
+async function forwardUntold(app: App, db: WriteDb, { type, messageId }: EventRow): Promise<void> {
   if (type === 'message.received' && messageId !== null) await forwardIfUndelivered(app, db, messageId)
 }

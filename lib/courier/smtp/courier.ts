@@ -11,8 +11,6 @@ import { SessionPool } from './pool.ts'
 import { loadReplyRules, type ReplyRule } from './reply-rules.ts'
 import { type Answer, abortError, type Raw, SmtpSession, type SmtpTimeouts } from './session.ts'
 
-export type { Raw } from './session.ts'
-
 /** One message to one recipient. */
 export interface SmtpDelivery {
   /** Only for the log. */

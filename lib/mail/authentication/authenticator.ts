@@ -15,8 +15,6 @@ import {
 } from './results.ts'
 import { limitSignatures } from './signature-limit.ts'
 
-export type { AuthenticationResult, CheckedSignature }
-
 export interface AuthenticationInput {
   /** Its header within limits.headerBytes and limits.headerLines (findHeaderFault). */
   readonly raw: Buffer | Readable

@@ -1,11 +1,12 @@
-import type { Db } from './dialect.ts'
+import type { WriteDb } from './dialect.ts'
+import { addNotices, gatherNotices, type Notices } from './notices.ts'
 
-/** How many writes share one transaction at the most: bounds how long the event loop is held. */
+/** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
 
 /** What a group commit works on. */
 export interface CommitTarget {
-  readonly db: Db
+  readonly db: WriteDb
   /** Runs one statement that gives no rows, at once: begin, savepoint, commit. */
   exec(statement: string): void
   /** Resolves when everything that was committed before the call is on the disk. */
@@ -13,7 +14,7 @@ export interface CommitTarget {
 }
 
 interface Waiting {
-  readonly work: (db: Db) => Promise<unknown>
+  readonly work: (db: WriteDb) => Promise<unknown>
   /** Whether its promise is kept only when the disk has it. */
   readonly isSynced: boolean
   readonly resolve: (value: unknown) => void
@@ -30,9 +31,9 @@ export class DiskFailed extends Error {
  * alone. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for
  * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before; nothing is built
  * on what an earlier transaction wrote before that was synced.
- * @param committed called after each fsync
+ * @param committed called after each fsync, with what the writes gave notice of
  */
-export function createGroupCommit(target: CommitTarget, committed: () => void = () => {}) {
+export function createGroupCommit(target: CommitTarget, committed: (notices: Notices) => void = () => {}) {
   let waiting: Waiting[] = []
   let draining: Promise<void> | undefined
   let failure: DiskFailed | undefined
@@ -50,9 +51,11 @@ export function createGroupCommit(target: CommitTarget, committed: () => void = 
 
   async function commit(batch: readonly Waiting[]): Promise<void> {
     let settle: (() => void)[]
+    const notices: Notices = new Map()
     try {
-      settle = await transact(batch)
-      if (!batch.some(one => one.isSynced)) {
+      settle = await transact(batch, notices)
+      // What is told must be on the disk.
+      if (notices.size === 0 && !batch.some(one => one.isSynced)) {
         for (const one of settle) one()
         return
       }
@@ -67,20 +70,23 @@ export function createGroupCommit(target: CommitTarget, committed: () => void = 
       for (const { reject } of batch) reject(error)
       return
     }
-    committed()
+    committed(notices)
     for (const one of settle) one()
   }
 
   /** The work awaits nothing but queries, which SQLite answers at once: nothing else runs in between. */
-  async function transact(batch: readonly Waiting[]): Promise<(() => void)[]> {
+  async function transact(batch: readonly Waiting[], notices: Notices): Promise<(() => void)[]> {
     if (failure) throw failure
     const settle: (() => void)[] = []
     target.exec('begin immediate')
     try {
       for (const { work, resolve, reject } of batch) {
+        const own: Notices = new Map()
+        gatherNotices(target.db, own)
         target.exec('savepoint one')
         try {
           const value = await work(target.db)
+          addNotices(notices, own)
           settle.push(() => resolve(value))
         } catch (error) {
           // Some faults (disk full, I/O) make SQLite roll back the whole transaction; then this throws too
@@ -98,7 +104,7 @@ export function createGroupCommit(target: CommitTarget, committed: () => void = 
     return settle
   }
 
-  function put<T>(work: (db: Db) => Promise<T>, isSynced: boolean): Promise<T> {
+  function put<T>(work: (db: WriteDb) => Promise<T>, isSynced: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       waiting.push({ work, isSynced, resolve: value => resolve(value as T), reject })
       draining ??= drain()
@@ -106,9 +112,9 @@ export function createGroupCommit(target: CommitTarget, committed: () => void = 
   }
 
   return {
-    write: <T>(work: (db: Db) => Promise<T>) => put(work, true),
+    write: <T>(work: (db: WriteDb) => Promise<T>) => put(work, true),
     /** A transaction of nothing but these is not synced; one that has others in it is, and these wait with them. */
-    writeUnsynced: <T>(work: (db: Db) => Promise<T>) => put(work, false),
+    writeUnsynced: <T>(work: (db: WriteDb) => Promise<T>) => put(work, false),
     /** Resolves when nothing is waiting or under way. */
     async idle(): Promise<void> {
       while (draining) await draining

@@ -1,7 +1,8 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Tables } from '../tables.ts'
-import type { Db } from './dialect.ts'
+import type { Db, WriteDb } from './dialect.ts'
+import { gatherNotices, type Notices } from './notices.ts'
 
 const connections = 10
 /** A serializable transaction that met another is done again this often before its failure is told. */
@@ -17,7 +18,8 @@ const types = {
 
 export interface PostgresPool {
   readonly db: Db
-  write<T>(work: (db: Db) => Promise<T>): Promise<T>
+  /** @param committed called after the commit, with what the write gave notice of */
+  write<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T>
   close(): Promise<void>
 }
 
@@ -30,10 +32,19 @@ export function openPostgres(url: string): PostgresPool {
   return {
     db,
     close: () => db.destroy(),
-    async write<T>(work: (db: Db) => Promise<T>): Promise<T> {
+    async write<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T> {
       for (let tried = 0; ; tried++) {
         try {
-          return await db.transaction().setIsolationLevel('serializable').execute(work)
+          const notices: Notices = new Map()
+          const value = await db
+            .transaction()
+            .setIsolationLevel('serializable')
+            .execute(transaction => {
+              gatherNotices(transaction, notices)
+              return work(transaction)
+            })
+          committed(notices)
+          return value
         } catch (error) {
           if (!isConflict(error) || tried === retries) throw error
         }

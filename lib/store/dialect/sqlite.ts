@@ -3,8 +3,9 @@ import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Tables } from '../tables.ts'
-import { type Db, runDirectly } from './dialect.ts'
+import type { Db, WriteDb } from './dialect.ts'
 import type { CommitTarget } from './group-commit.ts'
+import { runDirectly } from './kept.ts'
 
 type Connection = InstanceType<typeof Database>
 type Statement = Database.Statement<unknown[]>
@@ -14,7 +15,9 @@ export interface SqliteReader {
   close(): void
 }
 
-export interface SqliteWriter extends SqliteReader, CommitTarget {}
+export interface SqliteWriter extends CommitTarget {
+  close(): void
+}
 
 export interface SqliteFollower extends SqliteReader {
   /** Another number than before when anything was committed since, by whatever process. */
@@ -27,7 +30,10 @@ export interface SqliteFollower extends SqliteReader {
 const busyTimeoutMs = 5_000
 /** Pages of the log after which SQLite moves them into the file, on the event loop: seldom enough, and 16 MB at most. */
 const checkpointPages = 4000
-/** Compiled statements kept for each connection; the product has fewer different ones than this. */
+/**
+ * Compiled statements kept for each connection; the first one that was kept makes room for a new one. Most of the product's
+ * are always the same text, but filters and lists of values make many texts of one.
+ */
 const statementsKept = 500
 
 /**
@@ -109,7 +115,7 @@ function useConnection(connection: Connection, used: () => void = () => {}) {
     return statement(sql)
   }
   const dialect = new SqliteDialect({ database: { prepare, close: () => connection.close() } })
-  const db: Db = new Kysely<Tables>({ dialect })
+  const db: WriteDb = new Kysely<Tables>({ dialect })
   runDirectly(db, {
     rows: (sql, values) => prepare(sql).all(...values),
     change: (sql, values) => prepare(sql).run(...values).changes,

@@ -1,4 +1,4 @@
-import type { Db } from '../dialect/dialect.ts'
+import type { WriteDb } from '../dialect/dialect.ts'
 import type { Migration } from './migration.ts'
 
 export const domains: Migration = {
@@ -32,7 +32,7 @@ create table "domainUse" (
 }
 
 /** Of inboxes that came before; an installation of the first version has few. */
-async function countInboxes(db: Db): Promise<void> {
+async function countInboxes(db: WriteDb): Promise<void> {
   const counts = new Map<string, { domain: string; podId: string; inboxCount: number }>()
   const inboxes = await db
     .selectFrom('inbox')

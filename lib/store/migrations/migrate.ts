@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { type Db, type DialectName, ddlFor } from '../dialect/dialect.ts'
+import { type Db, type DialectName, ddlFor, type WriteDb } from '../dialect/dialect.ts'
 import { migrations } from './index.ts'
 
 /** The database was made by a newer mailboxd in a way that this one does not understand. */
@@ -11,7 +11,7 @@ export class NewerSchema extends Error {
  * Brings the schema up to date inside the caller's transaction and gives the numbers of the steps that were applied.
  * Refuses a database that has a breaking step unknown to this program; an unknown step that is not breaking is fine.
  */
-export async function migrate(db: Db, dialect: DialectName, appliedAt: string): Promise<number[]> {
+export async function migrate(db: WriteDb, dialect: DialectName, appliedAt: string): Promise<number[]> {
   await execute(
     db,
     dialect,

@@ -1,4 +1,4 @@
-import type { Db } from '../dialect/dialect.ts'
+import type { WriteDb } from '../dialect/dialect.ts'
 
 /** One step of the schema. Steps are only ever appended, never changed once released. */
 export interface Migration {
@@ -9,5 +9,5 @@ export interface Migration {
   /** Portable DDL (schema.sql says its rules), statements ended by `;` at a line's end. */
   readonly sql: string
   /** What rows that are there already need, in the same transaction. */
-  readonly fill?: (db: Db) => Promise<void>
+  readonly fill?: (db: WriteDb) => Promise<void>
 }

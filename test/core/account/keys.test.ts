@@ -7,6 +7,7 @@ import { findApiKey, revokeApiKey } from '../../../lib/store/api-keys.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { startApi } from '../../support/api-app.ts'
 import { until } from '../../support/until.ts'
+import { watchedDb } from '../../support/watched-db.ts'
 
 t.test('who holds a key is remembered until anything is committed', async t => {
   const { app, clock } = await startApi(t)
@@ -14,7 +15,7 @@ t.test('who holds a key is remembered until anything is committed', async t => {
   const other = await openStore(join(app.config.data_dir, 'mailboxd.sqlite'), clock)
   t.teardown(() => other.close())
   let looked = 0
-  const read = app.store.read.withPlugin({
+  const read = watchedDb(app.store.read, {
     transformQuery: ({ node }) => node,
     async transformResult({ result }) {
       looked++

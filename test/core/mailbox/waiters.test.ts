@@ -1,12 +1,13 @@
 import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
-import { revokeAnyKey } from '../../../lib/core/account/keys.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import type { WaitAnswer, Waiter } from '../../../lib/core/app/waiters.ts'
 import { listInboxMessages } from '../../../lib/core/mailbox/messages.ts'
 import { waitForMessages } from '../../../lib/core/mailbox/wait.ts'
 import { createWaiters } from '../../../lib/core/mailbox/waiters.ts'
+import { revokeApiKey } from '../../../lib/store/api-keys.ts'
+import { notice } from '../../../lib/store/dialect/notices.ts'
 import { startApi } from '../../support/api-app.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import { insertMessageRow, insertThreadRow } from '../../support/rows.ts'
@@ -34,7 +35,10 @@ t.test('an arrival is looked at once, however many wait for it', async t => {
   const { id: inboxId } = (await server.api.post('/v1/inboxes', {})).body
   const thread = await server.app.store.write(db => insertThreadRow(db, inboxId))
   const receive = (subject: string) =>
-    server.app.store.write(db => insertMessageRow(db, thread, { direction: 'inbound', subject }))
+    server.app.store.write(async db => {
+      await insertMessageRow(db, thread, { direction: 'inbound', subject })
+      notice(db, 'mail', inboxId)
+    })
   await receive('before')
 
   const readsFor = async (count: number) => {
@@ -48,9 +52,7 @@ t.test('an arrival is looked at once, however many wait for it', async t => {
     const before = reads()
     const answers: Promise<WaitAnswer>[] = all.map(waiter => waiter.arrived(60_000))
     await receive('other')
-    waiters.tell([inboxId])
     await receive('new')
-    waiters.tell([inboxId])
     const { result, turns } = await turnsDuring(() => Promise.all(answers))
     for (const waiter of all) waiter.end()
     t.equal(waiters.count(), 0)
@@ -81,10 +83,7 @@ t.test('what another process received and revoked is seen', async t => {
   const caller = { ...operator, keyId: key.id as string }
   const revoked = waitForMessages(app, caller, inboxId, {}, 300_000, forever)
   await until('it waits', () => app.waiters.count() === 1)
-  const silent: App = Object.create(app, {
-    revocations: { value: { recorded() {}, onRing: () => () => {} } },
-  })
-  await revokeAnyKey(silent, key.id)
+  await app.store.write(db => revokeApiKey(db, key.id, app.clock.now().toISOString()))
   await t.rejects(revoked, { code: 'unauthorized' })
 })
 
@@ -148,10 +147,10 @@ t.test('the filter finds what a search finds', async t => {
         .catch(() => {}),
     )
     await until('they wait', () => app.waiters.count() === filters.length)
-    const { id } = await app.store.write(db =>
-      insertMessageRow(db, thread, { direction: 'inbound', ...message }),
-    )
-    app.waiters.tell([inboxId])
+    const { id } = await app.store.write(db => {
+      notice(db, 'mail', inboxId)
+      return insertMessageRow(db, thread, { direction: 'inbound', ...message })
+    })
     await until('all of it', () => told.has(filters.findIndex(one => 'subject' in one && one.subject === '')))
     stop.abort(new Error('enough'))
     await Promise.all(all)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
-import type { Db } from '../../../lib/store/dialect/dialect.ts'
+import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
 import { deleteInbox } from '../../../lib/store/inboxes.ts'
 import { listMessagesById } from '../../../lib/store/messages.ts'
 import { search } from '../../../lib/store/migrations/0007-search.ts'
@@ -43,7 +43,7 @@ async function subjectsOf(store: Store, ids: readonly string[]): Promise<string[
 
 const second = (n: number) => `2026-01-02T03:04:${String(n).padStart(2, '0')}.000Z`
 
-async function insertAll(db: Db, inboxId: string, changes: readonly Partial<MessageRow>[]) {
+async function insertAll(db: WriteDb, inboxId: string, changes: readonly Partial<MessageRow>[]) {
   const rows: MessageRow[] = []
   for (const [index, change] of changes.entries()) {
     const thread = await insertThreadRow(db, inboxId, { lastMessageAt: second(index) })

@@ -1,0 +1,111 @@
+import type { Compilable, CompiledQuery } from 'kysely'
+import { type Db, type DialectName, dialectOf, type WriteDb } from './dialect.ts'
+
+/** What a statement may be given: what a column of ours holds. */
+export type Value = string | number | Buffer | null
+
+/** The values that each call gives a kept statement, by their names. */
+export type Values = Readonly<Record<string, Value>>
+
+/** Runs composed statements at once: a database in this process has no use for what kysely does about a connection. */
+export interface Direct {
+  rows(sql: string, values: readonly unknown[]): unknown[]
+  /** Gives how many rows were changed. */
+  change(sql: string, values: readonly unknown[]): number
+}
+const directs = new WeakMap<Db, Direct>()
+
+/** Has the kept statements on `db` run by `direct`. */
+export function runDirectly(db: Db, direct: Direct): void {
+  directs.set(db, direct)
+}
+
+/** Stands in a statement where each call puts the value of this name. */
+class Place {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+/** Gives a place for every name that a statement asks for; kysely takes it for a value. */
+const places = new Proxy({}, { get: (_target, name) => new Place(String(name)) })
+
+interface Kept {
+  readonly query: CompiledQuery<unknown>
+  /** For each parameter of the statement, in their order: where its value comes from, or the value itself. */
+  readonly parameters: readonly unknown[]
+}
+
+/** Composes a statement at the first call on each kind of database. */
+function composedOnce<Handle extends Db, Given extends Values>(
+  build: (db: Handle, given: Given) => Compilable<unknown>,
+): (db: Handle) => Kept {
+  const kept = new Map<DialectName, Kept>()
+  return db => {
+    const dialect = directs.has(db) ? 'sqlite' : dialectOf(db)
+    let known = kept.get(dialect)
+    if (!known) {
+      const query = build(db, places as Given).compile()
+      known = { query, parameters: query.parameters }
+      kept.set(dialect, known)
+    }
+    return known
+  }
+}
+
+function valuesOf({ parameters }: Kept, given: Values): unknown[] {
+  return parameters.map(one => (one instanceof Place ? given[one.name] : one))
+}
+
+/**
+ * A query that most requests make, composed once: composing costs as much as SQLite needs to answer it.
+ * @param build composes it with the names of the values that each call gives
+ */
+export function keptRows<Given extends Values, Row>(
+  build: (db: Db, given: Given) => Compilable<Row>,
+): (db: Db, given: Given) => Promise<Row[]> {
+  const keptOn = composedOnce(build)
+  return async (db, given) => rowsOf<Row>(db, keptOn(db), given)
+}
+
+/** The same for one row. */
+export function keptRow<Given extends Values, Row>(
+  build: (db: Db, given: Given) => Compilable<Row>,
+): (db: Db, given: Given) => Promise<Row | undefined> {
+  const keptOn = composedOnce(build)
+  return async (db, given) => (await rowsOf<Row>(db, keptOn(db), given))[0]
+}
+
+function rowsOf<Row>(db: Db, kept: Kept, given: Values): Row[] | Promise<Row[]> {
+  const values = valuesOf(kept, given)
+  const direct = directs.get(db)
+  if (direct) return direct.rows(kept.query.sql, values) as Row[]
+  return db.executeQuery({ ...kept.query, parameters: values }).then(({ rows }) => rows as Row[])
+}
+
+/**
+ * A change that most requests or calls make, composed once; gives how many rows it changed.
+ * @param build composes it with the names of the values that each call gives
+ */
+export function keptChange<Given extends Values>(
+  build: (db: WriteDb, given: Given) => Compilable<unknown>,
+): (db: WriteDb, given: Given) => Promise<number> {
+  const keptOn = composedOnce(build)
+  return async (db, given) => {
+    const kept = keptOn(db)
+    const values = valuesOf(kept, given)
+    const direct = directs.get(db)
+    if (direct) return direct.change(kept.query.sql, values)
+    const { numAffectedRows } = await db.executeQuery({ ...kept.query, parameters: values })
+    return Number(numAffectedRows ?? 0)
+  }
+}
+
+/** A change that gives a row back, such as what a counter comes to. */
+export function keptReturning<Given extends Values, Row>(
+  build: (db: WriteDb, given: Given) => Compilable<Row>,
+): (db: WriteDb, given: Given) => Promise<Row | undefined> {
+  const keptOn = composedOnce(build)
+  return async (db, given) => (await rowsOf<Row>(db, keptOn(db), given))[0]
+}

@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { chooseTestFiles, UnknownTestName } from '../support/choose-files.ts'
+import { runProgram } from '../support/program.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+import { until } from '../support/until.ts'
+import { root } from './source-tree.ts'
+
+const files = [
+  'test/api/policy.test.ts',
+  'test/cli/config.test.ts',
+  'test/config/load.test.ts',
+  'test/core/policy/audit.test.ts',
+  'test/core/policy/decision.test.ts',
+  'test/http/form.test.ts',
+  'test/mail/authentication/policy.test.ts',
+  'test/store/search/words.test.ts',
+  'test/store/write.test.ts',
+]
+
+t.test('npm test runs what is named', async t => {
+  const chosen = (...names: string[]) => chooseTestFiles(names, files).map(file => file.slice(5, -8))
+  t.equal(chosen().length, files.length, 'all without a name')
+  t.equal(chosen('test').length, files.length)
+  t.same(chosen('core/policy'), ['core/policy/audit', 'core/policy/decision'], 'a room')
+  t.same(
+    chosen('lib/core/policy/'),
+    ['core/policy/audit', 'core/policy/decision'],
+    'a room as the shell writes it',
+  )
+  t.same(chosen('store'), ['store/search/words', 'store/write'], 'a layer with its rooms')
+  t.same(chosen('http/form'), ['http/form'], 'a file')
+  t.same(chosen('./test/http/form.test.ts', 'lib/http/form.ts'), ['http/form'], 'paths, once')
+  t.same(chosen('write'), ['store/write'], 'its last part')
+  t.same(
+    chosen('policy'),
+    ['api/policy', 'core/policy/audit', 'core/policy/decision', 'mail/authentication/policy'],
+    'whatever has that part',
+  )
+  t.same(
+    chosen('config', 'search'),
+    ['config/load', 'store/search/words'],
+    'a layer before what else has that name',
+  )
+})
+
+t.test('a name that no test has is told, with those like it', async t => {
+  const said = (...names: string[]) => {
+    try {
+      return `ran ${chooseTestFiles(names, files).length}`
+    } catch (error) {
+      return error instanceof UnknownTestName ? error.message : 'another fault'
+    }
+  }
+  t.match(said('core/polcy'), /^No test is called "core\/polcy"; like it are .*core\/policy/)
+  t.match(said('sear'), /like it are .*store\/search/, 'a part of a word')
+  t.match(said('core/policy/rules'), /like it are .*core\/policy/, 'a file without a test')
+  t.match(said('zzz'), 'No test is called "zzz"; there are api, cli, config, core, http, mail, store')
+  t.match(said('store', 'stoer'), /"stoer"; like it are store/, 'beside one that is known')
+  const { code, stderr } = await runProgram(process.execPath, ['test/run.ts', 'core/polcy'], undefined, {
+    cwd: root,
+  })
+  t.equal(code, 1)
+  t.match(stderr, 'like it are core/policy')
+})
+
+t.test('--watch runs the tests again when a source changes', async t => {
+  const dir = temporaryDir(t)
+  for (const folder of ['bin', 'config', 'test/support', 'lib/config']) {
+    cpSync(join(root, folder), join(dir, folder), { recursive: true })
+  }
+  for (const file of ['package.json', 'test/run.ts']) cpSync(join(root, file), join(dir, file))
+  symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
+  const test = join(dir, 'test/small.test.ts')
+  writeFileSync(test, "import t from 'tap'\nt.pass('one')\n")
+  const child = spawn(process.execPath, ['test/run.ts', '--watch', 'small'], { cwd: dir })
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    said += text
+  })
+  await until('a first run', () => said.includes('1 passed, 0 failed') && said.includes('Waiting'))
+  writeFileSync(test, readFileSync(test, 'utf8').replace("t.pass('one')", "t.pass('one')\nt.fail('two')"))
+  await until('a second run', () => /1 passed, 1 failed[\s\S]*Waiting/.test(said))
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  t.same(await ended, [1, null], 'it ends with what the last run said')
+})
