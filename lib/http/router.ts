@@ -12,7 +12,7 @@ import { bodyReader } from './body.ts'
 import type { BodyRoom, BodyShare } from './body-room.ts'
 import { answerDownload } from './download.ts'
 import { answerFeed } from './feed.ts'
-import { answerJson, answerSharedJson } from './json.ts'
+import { answerJson, answerKeptJson, answerSharedJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
 import { type Throttle, takeOrRefuse } from './throttle.ts'
@@ -170,6 +170,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     if ('download' in success) answerDownload(context, answer as Download)
     else if ('feed' in success) await answerFeed(context, success.feed, answer as EventFeed)
     else if (success.status === 204) context.body = null
+    else if (one.isAnswerKept) await answerKeptJson(context, answer as object)
     else if (one.isAnswerShared) answerSharedJson(context, answer as object)
     else answerJson(context, answer)
   }
