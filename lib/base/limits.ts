@@ -259,6 +259,17 @@ export const limits = {
   jsonValues: 100_000,
   jsonTextBytes: 8 * 1024 * 1024,
   jsonContentBytes: 16 * 1024,
+  /**
+   * Answers that are not read: bytes that must be read in `http.write_timeout`, what may wait in all until the largest are
+   * cut off, and how often one looks.
+   */
+  answerBytesPerTimeout: 64 * 1024,
+  answersBytes: 256 * 1024 * 1024,
+  answersWatchMs: 500,
+  /** How long a connection over the limits may take to ask, and be told so. Above twice the limit none is told. */
+  refusedConnectionMs: 2_000,
+  /** How often the time limits of requests are looked at. */
+  requestsWatchMs: 1_000,
   /** The bodies of the requests under way: of all together, and of those of one key. */
   bodiesBytes: 256 * 1024 * 1024,
   bodiesBytesPerKey: 128 * 1024 * 1024,

@@ -69,7 +69,11 @@ function idsOfPage(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: s
 
 /** The offset is walked on the index alone; only the rows of the page, with their bodies, are read. */
 function pageOfMessages(db: Db, given: PageOfInbox, direction: string | undefined) {
-  return db.selectFrom('message').selectAll().where('id', 'in', idsOfPage(db, given, direction)).orderBy('id', 'desc')
+  return db
+    .selectFrom('message')
+    .selectAll()
+    .where('id', 'in', idsOfPage(db, given, direction))
+    .orderBy('id', 'desc')
 }
 
 function bytesOf(db: Db, given: PageOfInbox, direction: string | undefined) {

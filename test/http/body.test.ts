@@ -79,7 +79,7 @@ t.test('attachments in JSON', async t => {
       t.strictSame((await newest()).attachments, [])
       for (const broken of [`${good}\\x`, `${good}\n`]) {
         const { body } = await post(`{"attachments":[{"content":"${broken}"}]}`)
-        t.match(body, { error: 'invalid_request', message: /^The body is not JSON/, details: [{ path: '' }] })
+        t.match(body, { error: 'invalid_request', message: /^body is not JSON/, details: [{ path: '' }] })
       }
     }
   })

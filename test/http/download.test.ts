@@ -172,21 +172,45 @@ t.test("what is a stranger's is saved and never shown", async t => {
   const { id: inbox, address } = (await api.post('/v1/inboxes', {})).body
   const page = '<script>alert(document.domain)</script>'
   const active = [
-    ...['text/html', 'TEXT/HTML', 'text/html; charset=utf-7', 'application/xhtml+xml', 'application/vnd.wap.xhtml+xml'],
-    ...['image/svg+xml', 'image/svg', 'text/xml', 'application/xml', 'application/atom+xml', 'text/xsl', 'a/xslt+xml'],
-    ...['application/javascript', 'text/javascript', 'text/ecmascript', 'application/x-javascript', 'text/vbscript'],
-    ...['text/livescript', 'text/jscript', 'module/javascript', 'application/wasm', 'application/hta', 'text/x-component'],
-    ...['application/mathml+xml', 'application/x-shockwave-flash', 'text/cache-manifest', 'multipart/x-mixed-replace'],
+    ...[
+      'text/html',
+      'TEXT/HTML',
+      'text/html; charset=utf-7',
+      'application/xhtml+xml',
+      'application/vnd.wap.xhtml+xml',
+    ],
+    ...[
+      'image/svg+xml',
+      'image/svg',
+      'text/xml',
+      'application/xml',
+      'application/atom+xml',
+      'text/xsl',
+      'a/xslt+xml',
+    ],
+    ...[
+      'application/javascript',
+      'text/javascript',
+      'text/ecmascript',
+      'application/x-javascript',
+      'text/vbscript',
+    ],
+    ...[
+      'text/livescript',
+      'text/jscript',
+      'module/javascript',
+      'application/wasm',
+      'application/hta',
+      'text/x-component',
+    ],
+    ...[
+      'application/mathml+xml',
+      'application/x-shockwave-flash',
+      'text/cache-manifest',
+      'multipart/x-mixed-replace',
+    ],
   ]
-  const types = [
-    ...active,
-    'application/pdf',
-    'image/png',
-    'text/plain',
-    'x',
-    'text/html/x',
-    'a/b\x01c',
-  ]
+  const types = [...active, 'application/pdf', 'image/png', 'text/plain', 'x', 'text/html/x', 'a/b\x01c']
   const names = [
     'a.html',
     '../../etc/passwd',

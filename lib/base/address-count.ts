@@ -1,4 +1,4 @@
-import { networkOf } from '../base/network.ts'
+import { networkOf } from './network.ts'
 
 /** Counts what is open from each address, or each /64 of IPv6, up to a limit. */
 export interface AddressCount {
