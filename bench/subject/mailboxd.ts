@@ -51,6 +51,8 @@ listen = ["${address}:${port}"]
 [http]
 listen = ["${address}:${httpPort}"]
 requests_per_minute = 1000000
+max_connections = 20000
+max_connections_per_address = 20000
 [dns]
 servers = ["${dns.server}"]
 [delivery]
