@@ -91,6 +91,12 @@ export const messageOperations: readonly Operation[] = [
             'Mail that came after this instant, which may be there already. Without it: mail that comes from now on.',
         }),
       ),
+      includeMalicious: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description: 'Whether mail in which a scanner found a virus (verdict "malicious") counts, too.',
+        }),
+      ),
     }),
     success: {
       status: 200,

@@ -162,28 +162,62 @@ export const limits = {
   dnsCacheEntries: 10_000,
   dnsPositiveMs: 60_000,
   dnsNegativeMs: 30_000,
-  /** MIME parts of one message that are looked at. */
+  /** MIME parts of one message that are looked at, how deep in one another, and the header of each. */
   mimeParts: 1000,
-  /** Bytes of one text part, as they came, that are decoded; the rest of it is in the raw alone. */
-  textPartBytes: 4 * 1024 * 1024,
+  mimeDepth: 30,
+  partHeaderBytes: 16 * 1024,
+  /** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
+  textPartsBytes: 4 * 1024 * 1024,
   /** Of reports (bounces, complaints): the parts that are read, bytes of each, recipients, and characters of what was said of one. */
   reportParts: 10,
   reportPartBytes: 64 * 1024,
   reportRecipients: 100,
   reportTextLength: 1000,
-  /** What the reading of one message may take, should its parser stop to say anything. */
-  parseMs: 120_000,
   /** Messages of one thread that are shown; of a longer one the newest. */
   threadMessages: 1000,
   /** Message-IDs of In-Reply-To and References that are followed to find a thread. */
   references: 100,
   /** Characters of the References field of a message that we make; of a longer one the middle is left out. */
   referencesLength: 16 * 1024,
+  /** Of a CA (ACME): one answer, how long it may take, and how often a nonce that it refuses is replaced. */
+  acmeAnswerBytes: 256 * 1024,
+  acmeAnswerMs: 30_000,
+  acmeNonceRetries: 30,
+  /** One order of a certificate from its begin to its end, and how often it is asked meanwhile how it stands. */
+  acmeOrderMs: 600_000,
+  acmePollMs: 1_000,
+  acmePollMaxMs: 60_000,
+  /** The gaps after failed orders, until the last for as long as it takes; and the longest that a CA may ask for. */
+  acmeGapsMs: [600_000, 3_600_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000],
+  acmeRetryAfterMs: 7 * 86_400_000,
+  /** How often it is looked whether a certificate is due. */
+  acmeLookMs: 600_000,
+  /** Who asks for the answer to a challenge: connections at once, and how long one may take. */
+  acmeConnections: 100,
+  acmeConnectionMs: 10_000,
   smtpCommandBytes: 4096,
+  /** A file with a certificate and its chain, or with a key; and how often it is looked whether it changed. */
+  pemBytes: 256 * 1024,
+  certificatePollMs: 60_000,
   /** How long a peer of the SMTP door may say nothing between two commands (RFC 5321 §4.5.3.2.7). */
   smtpIdlePeerMs: 300_000,
-  /** Refused commands after which an SMTP session is ended. */
+  /** Refused commands of an SMTP session after which it is ended (421), and recipients among them that are not here. */
   smtpRefusals: 50,
+  smtpUnknownRecipients: 25,
+  /** Commands of an SMTP session until its first message and between two; its messages (421 above either). */
+  smtpCommands: 1_200,
+  smtpMessages: 1_000,
+  /** Messages that one scanner is given at once; the others wait their turn. What is read of its answer. */
+  scansAtOnce: 8,
+  scannerAnswerBytes: 1024 * 1024,
+  /** What DNS lists may take to answer about a peer, and how long the test of one is believed. */
+  dnsListMs: 3_000,
+  dnsListTestMs: 600_000,
+  /** Greylisting: how long one that was put off may take to come again, and after how many a block of addresses is known. */
+  greylistRetryMs: 86_400_000,
+  greylistPasses: 5,
+  /** How often the log says what strangers make happen again and again. */
+  tallyMs: 60_000,
   /** A configuration file. */
   configBytes: 256 * 1024,
   dnsTimeoutMs: 5_000,
@@ -235,18 +269,23 @@ export const limits = {
   stopMs: 10_000,
   /** Characters of the previous message that a quote takes along; the rest is left out and said so. */
   quoteLength: 100_000,
-  /** Links of one message that are shown, the longest of them, and how much of what each stands under. */
+  /** Links of one message that are shown, those looked at for them, the longest, and how much of what each stands under. */
   links: 50,
+  linksLookedAt: 2000,
   linkLength: 2048,
   linkTextLength: 200,
   /** Characters of HTML that are read as text, and of the text; above it the rest is left out. */
   htmlLength: 1024 * 1024,
   /** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */
   htmlDepth: 100,
+  /** HTML elements that are kept as elements; of what comes after them only the text. */
+  htmlElements: 100_000,
   /** Quotes and lists inside one another: each makes every line of its text longer. */
   htmlIndents: 20,
   /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */
   htmlOpenElements: 500,
+  /** Secrets of the database (of domains and webhooks) that are kept opened. */
+  secretsOpened: 2000,
   /** Signing keys (one a domain) that are kept parsed. */
   dkimKeysParsed: 1000,
   /** Bytes of an attachment that are encoded at a stretch. */

@@ -1,7 +1,10 @@
 import Type from 'typebox'
 import type { LogLevel } from '../base/log.ts'
+import { acmeTable, tlsTable } from './certificate-tables.ts'
 import { planTable } from './plan-table.ts'
+import { dnsListsTable, greylistTable, scannerTable } from './screening.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
+import { shareSettings } from './smtp-shares.ts'
 
 const planNames = ['free', 'developer', 'pro'] as const
 
@@ -42,6 +45,13 @@ export const settings = Type.Object(
       description:
         'The plan of this installation: which of the tables plan_free, plan_developer and plan_pro is in force. "pro" has no limits unless you set some.',
     }),
+    operator_address: Type.Optional(
+      text('address', {
+        examples: ['ops@example.net'],
+        description:
+          'Where mail to postmaster and abuse of every domain here is forwarded to, an address of another server. It stands in the inbox of postmaster all the same, and there alone without this.',
+      }),
+    ),
     log: table('What is written to standard error, as one JSON object a line.', {
       level: Type.Enum(logLevels, {
         default: 'info',
@@ -84,6 +94,7 @@ export const settings = Type.Object(
         unit: 'connections',
         description: 'The most connections at one time from one address, or one /64 of IPv6 (421 above it).',
       }),
+      ...shareSettings,
       session_timeout: duration(['1s', '1d'], {
         default: '30m',
         description: 'The longest that one session may last altogether.',
@@ -92,20 +103,9 @@ export const settings = Type.Object(
         default: '15m',
         description: 'The longest that the bytes of one message may take to arrive.',
       }),
-      tls_certificate: Type.Optional(
-        text('path', {
-          examples: ['/etc/mailboxd/tls/fullchain.pem'],
-          description:
-            "The certificate for STARTTLS, PEM, the server's own first and then the chain. Read again on SIGHUP. Without it and tls_key, a self-signed one is made in data_dir.",
-        }),
-      ),
-      tls_key: Type.Optional(
-        text('path', {
-          examples: ['/etc/mailboxd/tls/privkey.pem'],
-          description: 'The private key of tls_certificate, PEM, without a passphrase.',
-        }),
-      ),
     }),
+    tls: tlsTable,
+    acme: acmeTable,
     http: table('The door of the API.', {
       listen: list('listener', 1, {
         default: ['127.0.0.1:8025'],
@@ -316,6 +316,9 @@ export const settings = Type.Object(
         description: 'Whether they are checked. Local mode does not: what is sent on loopback has no DNS.',
       }),
     }),
+    greylist: greylistTable,
+    dns_lists: dnsListsTable,
+    scanner: scannerTable,
   },
   { additionalProperties: false },
 )

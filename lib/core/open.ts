@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
+import type { SecretBox } from '../base/secret-box.ts'
 import { openDisk } from '../blob/disk.ts'
 import { durationMs } from '../config/duration.ts'
 import type { Config } from '../config/load.ts'
@@ -15,6 +16,7 @@ import { createQueue } from '../queue/queue.ts'
 import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
+import { openSecrets } from './app/secrets.ts'
 import { createReaders } from './app/stream.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
@@ -46,6 +48,13 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     ownPorts: parts.ownPorts,
   })
   const store = await openStore(join(config.data_dir, 'mailboxd.sqlite'), clock)
+  let secrets: SecretBox
+  try {
+    secrets = await openSecrets({ store, dataDir: config.data_dir, clock, log })
+  } catch (error) {
+    await store.close()
+    throw error
+  }
   const app: App = {
     config,
     clock,
@@ -65,6 +74,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       maxConnectionsPerOrigin: webhook.concurrency,
     }),
     store,
+    secrets,
     disk: await openDisk(config.data_dir),
     queue: createQueue({
       store,

@@ -3,20 +3,9 @@ import ipaddr from 'ipaddr.js'
 
 export type ClientAddress = (request: IncomingMessage) => string
 
-/** Whether an address is that of a trusted proxy. @param trusted networks in CIDR form */
-export function createTrust(trusted: readonly string[]): (address: string) => boolean {
-  const networks = trusted.map(network => ipaddr.parseCIDR(network))
-  return address => {
-    if (!ipaddr.isValid(address)) return false
-    const parsed = ipaddr.process(address)
-    return networks.some(network => network[0].kind() === parsed.kind() && parsed.match(network))
-  }
-}
-
 /**
  * The address that a request came from. X-Forwarded-For is believed only as far as it was written by trusted proxies:
  * the last entry that is not one of them is the client.
- * @param isTrusted as of `createTrust`
  */
 export function createClientAddress(isTrusted: (address: string) => boolean): ClientAddress {
   return request => {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { type AddressCount, createAddressCount } from '../base/address-count.ts'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
+import { networkOf } from '../base/network.ts'
 import { Problem } from '../base/problem.ts'
 
 /** The connections of the door: how many there may be, and how long one may leave its answers unread. */
@@ -33,7 +34,7 @@ interface Watched {
 export function createConnections(clock: Clock, given: ConnectionLimits): Connections {
   const open = new Map<Socket, Watched>()
   const refused = new WeakMap<Socket, Problem>()
-  const perAddress: AddressCount = createAddressCount(given.maxPerAddress)
+  const perAddress: AddressCount = createAddressCount(given.maxPerAddress, networkOf)
   let timer: NodeJS.Timeout | undefined
   let places = 0
 

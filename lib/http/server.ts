@@ -3,18 +3,18 @@ import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
 import { limits } from '../base/limits.ts'
-import { networkOf } from '../base/network.ts'
+import { createNetworkSet, networkOf } from '../base/network.ts'
+import { createThrottle } from '../base/throttle.ts'
 import type { App } from '../core/app/app.ts'
 import { httpTimes } from '../core/app/http-times.ts'
 import { createBodyRoom } from './body-room.ts'
-import { createClientAddress, createTrust } from './client-address.ts'
+import { createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
 import { refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
 import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
 import { answerOnSocket } from './socket-answer.ts'
-import { createThrottle } from './throttle.ts'
 import { createWebSocketDoor } from './websocket.ts'
 
 export interface HttpDoor {
@@ -33,7 +33,7 @@ export function createHttpDoor(app: App): HttpDoor {
   const koa = new Koa()
   const { http } = app.config
   const times = httpTimes(app.config)
-  const isTrusted = createTrust(http.trusted_proxies)
+  const isTrusted = createNetworkSet(http.trusted_proxies)
   const addressOf = createClientAddress(isTrusted)
   const connections = createConnections(app.clock, {
     max: http.max_connections,

@@ -12,6 +12,14 @@ create table "migration" (
   "appliedAt" text not null
 );
 
+-- The key that the secrets in this database are sealed under (signingSecret, webhookSecret, dkimPrivateKey): `id` tells it
+-- by, the key itself is in a file of the data directory. `sealedAt` is null until none stands in plain text any more.
+create table "secretKey" (
+  "id" text primary key,
+  "createdAt" text not null,
+  "sealedAt" text
+);
+
 -- One row: this installation. Its secret signs attachment URLs; its counters answer `total` without counting. Its
 -- webhook is called for what happens where no inbox has one of its own. `healthAt` is when the database was last written
 -- only to see that it can be.
@@ -84,6 +92,7 @@ create table "domainUse" (
 -- never given out again: a late reply must not reach a stranger; `purgedAt` is when its messages were gone. The
 -- counters answer `total`. While `suspendedAt` is set it receives and does not send. forwardWhen is always, needs_human
 -- or webhook_failed, forwardStatus pending, active or disabled; `forwardFailures` counts hard bounces in a row.
+-- isSystem: it takes the mail of postmaster and abuse, and no list or counter of inboxes has it unless asked.
 create table "inbox" (
   "id" text primary key,
   "podId" text not null references "pod" ("id"),
@@ -103,11 +112,13 @@ create table "inbox" (
   "forwardStatus" text,
   "forwardFailures" integer not null default 0,
   "suspendedAt" text,
-  "suspendedReason" text
+  "suspendedReason" text,
+  "isSystem" integer not null default 0
 );
 create unique index "inbox_address" on "inbox" ("address");
 create index "inbox_list" on "inbox" ("id") where "deletedAt" is null;
 create index "inbox_podList" on "inbox" ("podId", "deletedAt", "id");
+create index "inbox_system" on "inbox" ("podId", "id") where "isSystem" = 1 and "deletedAt" is null;
 create index "inbox_purge" on "inbox" ("id") where "deletedAt" is not null and "purgedAt" is null;
 
 -- Who may call. Only the SHA-256 of a token is kept. podId and inboxId null: the whole account; podId alone: the
@@ -442,6 +453,18 @@ create table "draftAttachment" (
   "content" blob
 );
 create index "draftAttachment_draft" on "draftAttachment" ("draftId", "id");
+
+-- Who was put off by greylisting, and who came again (lib/core/inbound/greylist.ts). key is the SHA-256 of a block of
+-- addresses, or of one with a reverse-path and an inbox; it has one slot, so there are never more than 131,072 rows: a key
+-- takes the place of another. passes is how often it came again, 0 while it has not.
+create table "greylistEntry" (
+  "slot" integer primary key,
+  "key" text not null,
+  "passes" integer not null,
+  "firstSeenAt" text not null,
+  "expiresAt" text not null
+);
+create index "greylistEntry_expiresAt" on "greylistEntry" ("expiresAt");
 
 -- What messages are found by, written and deleted with them (lib/store/search-index.ts): their words, as we read
 -- them ourselves, so that the same is found on every database and in every language; and marks, words that no text

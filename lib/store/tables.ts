@@ -1,3 +1,5 @@
+import type { Sealed } from '../base/secret-box.ts'
+
 /** The rows of lib/store/schema.sql, which says what each column means. JSON columns are text here. */
 export interface MigrationRow {
   number: number
@@ -6,14 +8,20 @@ export interface MigrationRow {
   appliedAt: string
 }
 
+export interface SecretKeyRow {
+  id: string
+  createdAt: string
+  sealedAt: string | null
+}
+
 export interface AccountRow {
   id: string
-  signingSecret: string
+  signingSecret: Sealed
   podCount: number
   inboxCount: number
   createdAt: string
   webhookUrl: string | null
-  webhookSecret: string | null
+  webhookSecret: Sealed | null
   healthAt: string | null
 }
 
@@ -37,7 +45,7 @@ export interface DomainRow {
   domain: string
   podId: string | null
   selector: string
-  dkimPrivateKey: string
+  dkimPrivateKey: Sealed
   dkimPublicKey: string
   createdAt: string
   status: string
@@ -71,13 +79,14 @@ export interface InboxRow {
   deletedAt: string | null
   purgedAt: string | null
   webhookUrl: string | null
-  webhookSecret: string | null
+  webhookSecret: Sealed | null
   forwardTo: string | null
   forwardWhen: string | null
   forwardStatus: string | null
   forwardFailures: number
   suspendedAt: string | null
   suspendedReason: string | null
+  isSystem: number
 }
 
 export interface ApiKeyRow {
@@ -328,8 +337,17 @@ export interface DraftAttachmentRow {
   content: Buffer | null
 }
 
+export interface GreylistEntryRow {
+  slot: number
+  key: string
+  passes: number
+  firstSeenAt: string
+  expiresAt: string
+}
+
 export interface Tables {
   migration: MigrationRow
+  secretKey: SecretKeyRow
   account: AccountRow
   member: MemberRow
   pod: PodRow
@@ -356,4 +374,5 @@ export interface Tables {
   usage: UsageRow
   draft: DraftRow
   draftAttachment: DraftAttachmentRow
+  greylistEntry: GreylistEntryRow
 }

@@ -1,4 +1,5 @@
 import { v7 } from 'uuid'
+import type { Sealed } from '../../lib/base/secret-box.ts'
 import { insertAccount } from '../../lib/store/account.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import { insertInbox } from '../../lib/store/inboxes.ts'
@@ -10,11 +11,14 @@ import { insertThread } from '../../lib/store/threads.ts'
 
 const at = '2026-01-02T03:04:05.678Z'
 
+/** What stands for a sealed secret where nobody opens it. */
+export const sealedText = (text: string) => text as unknown as Sealed
+
 /** An account with its default pod and one inbox in it. */
 export async function insertInstallation(db: WriteDb): Promise<{ pod: PodRow; inbox: InboxRow }> {
   await insertAccount(db, {
     id: v7(),
-    signingSecret: 's',
+    signingSecret: sealedText('s'),
     podCount: 0,
     inboxCount: 0,
     createdAt: at,
@@ -61,6 +65,7 @@ export async function insertInboxRow(db: WriteDb, podId: string, address: string
     forwardFailures: 0,
     suspendedAt: null,
     suspendedReason: null,
+    isSystem: 0,
   }
   await insertInbox(db, inbox)
   return inbox

@@ -2,9 +2,12 @@ import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import type { Ids } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
+import type { SecretBox } from '../../base/secret-box.ts'
 import type { Disk } from '../../blob/disk.ts'
 import type { Config } from '../../config/load.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
+import type { DnsLists } from '../../courier/dns-lists.ts'
+import type { Scanner } from '../../courier/scanner/scanner.ts'
 import type { SmtpCourier } from '../../courier/smtp/courier.ts'
 import type { WebhookCourier } from '../../courier/webhook/courier.ts'
 import type { Authenticator } from '../../mail/authentication/authenticator.ts'
@@ -30,6 +33,8 @@ export interface App {
   /** Which addresses webhooks may lead to. */
   readonly webhookGuard: AddressGuard
   readonly store: Store
+  /** Opens and seals the secrets that stand in rows. */
+  readonly secrets: SecretBox
   readonly disk: Disk
   readonly queue: Queue
   /** Requests under way by their Idempotency-Key, so that a repeat waits for the first instead of racing it. */
@@ -46,4 +51,6 @@ export interface App {
 export interface Networked extends App {
   readonly courier: SmtpCourier
   readonly authenticator: Authenticator
+  readonly scanner: Scanner
+  readonly dnsLists: DnsLists
 }

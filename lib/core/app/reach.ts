@@ -8,7 +8,9 @@ import * as messages from '../../store/messages.ts'
 import * as pods from '../../store/pods.ts'
 import type { AccountRow, InboxRow, MessageRow, PodRow, ThreadRow } from '../../store/tables.ts'
 import * as threads from '../../store/threads.ts'
+import type { App } from './app.ts'
 import { type Caller, reachesInbox, reachesPod } from './caller.ts'
+import { secretOf } from './secrets.ts'
 
 export function noSuchInbox(): Problem {
   return new Problem('not_found', 'There is no such inbox.')
@@ -59,4 +61,10 @@ export async function getAccountRow(db: Db): Promise<AccountRow> {
   const row = await findAccount(db)
   if (!row) throw new Error('there is no account row')
   return row
+}
+
+/** The secret of this installation, which URLs and links are signed with. */
+export async function signingSecret(app: App, db: Db): Promise<string> {
+  const row = await getAccountRow(db)
+  return app.secrets.open(secretOf.accountSigning(row.id), row.signingSecret)
 }

@@ -15,7 +15,7 @@ import { findSuppression } from '../../store/suppressions.ts'
 import type { DeliveryRow, InboxRow, MessageRow } from '../../store/tables.ts'
 import type { Endpoint } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
-import { getAccountRow } from '../app/reach.ts'
+import { signingSecret } from '../app/reach.ts'
 import { putDeliveries } from '../outbound/composing.ts'
 
 /**
@@ -34,6 +34,7 @@ export async function forwardReceived(
 ): Promise<void> {
   // What answers a copy by itself would be answered for ever.
   if (isRewritten(rcptTo)) return
+  if (operatorOf(app, inbox) !== undefined) return writeCopy(app, db, inbox, message)
   if (inbox.forwardWhen === 'needs_human' && message.autoReplyable === 1) return
   if (inbox.forwardWhen === 'webhook_failed') {
     const event = { type: 'message.received', podId: inbox.podId, inboxId: inbox.id }
@@ -54,30 +55,42 @@ export async function forwardIfUndelivered(app: App, db: WriteDb, messageId: str
   if (copies.length === 0) await writeCopy(app, db, inbox, message)
 }
 
+/** Where all mail of postmaster and abuse goes, when the operator says so: without asking, and whatever comes back of it. */
+function operatorOf(app: App, inbox: InboxRow): string | undefined {
+  return inbox.isSystem === 1 ? app.config.operator_address : undefined
+}
+
+function activeTarget({ forwardTo, forwardStatus }: InboxRow): string | undefined {
+  return forwardTo !== null && forwardStatus === 'active' ? forwardTo : undefined
+}
+
 /**
  * Never spam, nor bulk mail. A bounce is forwarded, without a reverse-path as it came (RFC 5321 §4.5.5), so that nothing
  * can come back of it.
  */
 async function writeCopy(app: App, db: WriteDb, inbox: InboxRow, message: MessageRow): Promise<void> {
-  const { forwardTo } = inbox
-  if (forwardTo === null || inbox.forwardStatus !== 'active') return
-  if (message.verdict !== 'clean' || message.category === 'marketing') return
+  const operator = operatorOf(app, inbox)
+  const forwardTo = operator ?? activeTarget(inbox)
+  if (forwardTo === undefined || message.verdict === 'malicious') return
+  const isUnwanted = message.verdict !== 'clean' || message.category === 'marketing'
+  // Complaints of spam have spam in them, and must reach whom they are for.
+  if (isUnwanted && operator === undefined) return
   const now = app.clock.now()
   if (await findSuppression(db, [forwardTo], now.toISOString())) {
     app.log.info({ messageId: message.id, inboxId: inbox.id }, 'not forwarded: the address is suppressed')
     return
   }
   const id = app.ids.next()
-  const mailFrom = message.mailFrom === '' ? null : await reversePath(db, inbox, id, message.mailFrom, now)
+  const mailFrom =
+    message.mailFrom === '' ? null : await reversePath(app, db, inbox, id, message.mailFrom, now)
   const copy = { id, messageId: message.id, recipient: forwardTo, purpose: 'forward', mailFrom }
   await putDeliveries(app, db, [copy], now)
 }
 
 /** A reverse-path of this delivery alone: a bounce that comes to it tells which copy it is about. */
-async function reversePath(db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
-  const { signingSecret } = await getAccountRow(db)
+async function reversePath(app: App, db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
   return rewriteSender({
-    secret: signingSecret,
+    secret: await signingSecret(app, db),
     purpose: deliveryId,
     sender,
     domain: domainOf(inbox.address),
@@ -98,7 +111,8 @@ export async function forwardContent(
 ): Promise<Cargo | { readonly refusal: string }> {
   const db = app.store.read
   const inbox = await findInbox(db, message.inboxId)
-  if (inbox?.forwardTo !== delivery.recipient || inbox.forwardStatus !== 'active') {
+  const targets = inbox ? [operatorOf(app, inbox), activeTarget(inbox)] : []
+  if (!inbox || !targets.includes(delivery.recipient)) {
     return { refusal: 'not forwarded: forwarding to this address has ended' }
   }
   // It would be taken in without a network, as if it were mail of our own.

@@ -1,5 +1,6 @@
 import { Reply } from '../../base/reply.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
+import type { Author } from '../../mail/header/author.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { App } from '../app/app.ts'
 import { systemAddress } from '../domains/usable.ts'
@@ -14,15 +15,22 @@ export interface Admission {
 
 /** Who sent a message, as it says itself. */
 export interface Sender {
+  readonly author: Author
+  /** What may be shown of the author. */
   readonly from: string | null
   readonly mailFrom: string
   /** Whether the From domain is proven by DMARC, or by an aligned SPF or DKIM. */
   readonly isAligned: boolean
 }
 
-/** Asks the sender rules of each recipient's inbox. */
+/**
+ * Asks the sender rules of each recipient's inbox. A rule that allows looks at an author who is sure alone; one that blocks
+ * at whatever is shown.
+ */
 export async function admit(app: App, recipients: readonly Recipient[], sender: Sender): Promise<Admission> {
-  const allowable = normaliseAddress(sender.from ?? '') ?? null
+  const { author } = sender
+  const allowable = ('mailbox' in author && normaliseAddress(author.mailbox.address)) || null
+  const from = normaliseAddress(sender.from ?? '')
   const mailFrom = normaliseAddress(sender.mailFrom)
   const refusals = await findRefusals(
     app.store.read,
@@ -30,10 +38,7 @@ export async function admit(app: App, recipients: readonly Recipient[], sender: 
     'inbound',
     [
       {
-        addresses: [
-          ...(allowable === null ? [] : [allowable]),
-          ...(mailFrom === undefined ? [] : [mailFrom]),
-        ],
+        addresses: [...(from === undefined ? [] : [from]), ...(mailFrom === undefined ? [] : [mailFrom])],
         allowable,
         isProven: sender.isAligned || !app.config.policy.require_authenticated_sender,
       },

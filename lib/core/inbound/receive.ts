@@ -1,9 +1,9 @@
 import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
-import { type Content, openContent, readStart, sizeOf } from '../../blob/content.ts'
+import { type Content, openContent, readContent, readStart, sizeOf } from '../../blob/content.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../../mail/header/header.ts'
 import { classify } from '../../mail/message/automatic.ts'
-import { parseMessage } from '../../mail/message/parse.ts'
+import { readMessage } from '../../mail/message/read.ts'
 import type { Authentication } from '../../model/message.ts'
 import type { App, Networked } from '../app/app.ts'
 import { extractionColumn } from '../mailbox/extraction.ts'
@@ -13,7 +13,8 @@ import { admit, recordRefused, rejectRefused } from './admission.ts'
 import type { Arrival, Reception } from './arrival.ts'
 import { recordReturned } from './bounces.ts'
 import { readReturned } from './returned.ts'
-import { judge } from './verdict.ts'
+import { scan } from './scan.ts'
+import { judge, type Opinions } from './verdict.ts'
 import { writeReception } from './write.ts'
 
 /** A notification is known by the address that it came to, whatever its header says. */
@@ -28,7 +29,8 @@ const ownMail: Authentication = { spf: 'pass', dkim: 'pass', dmarc: 'pass' }
  * @throws Reply when the peer is to be refused. All else that is thrown is a fault of ours: 451.
  */
 export async function receive(app: Networked, arrival: Arrival): Promise<string[]> {
-  const reception = await prepareReception(app, arrival, app.authenticator)
+  const opinions = scan(app, arrival)
+  const reception = await prepareReception(app, arrival, app.authenticator, opinions)
   try {
     const ids = await app.store.write(db => reception.write(db))
     app.log.info(
@@ -48,28 +50,39 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
   }
 }
 
-/** Everything that needs no write. A large raw is moved to its place here, so that a row may point at it. */
+/**
+ * Everything that needs no write. A large raw is moved to its place here, so that a row may point at it.
+ * @param opinions what others say of it; asked for beside all else
+ */
 export async function prepareReception(
   app: App,
   arrival: Arrival,
   authenticator: Networked['authenticator'] | undefined,
+  opinions?: Promise<Opinions>,
 ): Promise<Reception> {
   const header = await requireSoundHeader(arrival.content)
   const { authentication, isAligned } = await authenticate(app, arrival, authenticator)
-  const parsed = await parseMessage(
-    arrival.content.kind === 'memory' ? arrival.content.bytes : openContent(arrival.content),
-  )
+  const parsed = readMessage(await readContent(arrival.content))
   const from = parsed.from?.address ?? null
   const classified = classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject })
   const isBounce = classified.category === 'bounce'
   const returned = await readReturned(app, arrival.recipients, { header, parsed, isBounce })
-  const judged = judge(returned.isNotification ? notification : classified, authentication)
+  const { author } = parsed
+  const judged = returned.isNotification
+    ? judge(notification, authentication, undefined, await opinions)
+    : judge(classified, authentication, author, await opinions)
   if (parsed.problems.length > 0) {
     app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
   }
+  if ('fault' in author) {
+    app.log.info(
+      { sessionId: arrival.sessionId, fault: author.fault },
+      'it is not sure who wrote the message',
+    )
+  }
   const rawId = arrival.rawId ?? app.ids.next()
   const recipients = arrival.recipients.filter(recipient => !returned.consumed.has(recipient))
-  const admission = await admit(app, recipients, { from, mailFrom: arrival.mailFrom, isAligned })
+  const admission = await admit(app, recipients, { author, from, mailFrom: arrival.mailFrom, isAligned })
   // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
   const isTold = returned.isNotification || returned.complaints.length > 0
   if (!isTold) await rejectRefused(app, admission)

@@ -1,7 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import { parseVerp } from '../../mail/address/verp.ts'
 import type { Header } from '../../mail/header/header.ts'
-import type { ParsedMessage } from '../../mail/message/parse.ts'
+import type { ParsedMessage } from '../../mail/message/read.ts'
 import { isComplaint, readFeedbackReport } from '../../mail/report/arf.ts'
 import { readDsn } from '../../mail/report/dsn.ts'
 import type { ReturnedRecipient } from '../../mail/report/recipient.ts'

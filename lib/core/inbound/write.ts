@@ -2,7 +2,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { Reply } from '../../base/reply.ts'
 import { sizeOf } from '../../blob/content.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
-import type { ParsedMessage } from '../../mail/message/parse.ts'
+import type { ParsedMessage } from '../../mail/message/read.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
 import type { Authentication } from '../../model/message.ts'
 import { putContacts } from '../../store/contacts.ts'
@@ -115,6 +115,8 @@ async function writeMessage(
   if (from !== undefined) await putContacts(db, inbox.id, [from], createdAt)
   const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: thread.id, messageId: id }
   notice(db, 'mail', inbox.id)
+  // An agent reads what it is told of at once: what is malicious stands in the lists, for who looks.
+  if (judged.verdict === 'malicious' && !app.config.scanner.tell_malicious) return id
   const endpoint = await recordEvent(app, db, 'message.received', subject)
   await forwardReceived(app, db, inbox, row, recipient, endpoint)
   return id

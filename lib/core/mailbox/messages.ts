@@ -1,3 +1,4 @@
+import type { Scope } from '../../base/scope.ts'
 import type { Delivery, Direction, Message } from '../../model/message.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
@@ -5,13 +6,13 @@ import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
 import type { ListedMessageRow } from '../../store/listed-messages.ts'
 import * as messages from '../../store/messages.ts'
-import { type SearchFilter, type SearchScope, searchMessages } from '../../store/search/search.ts'
+import { type SearchFilter, searchMessages } from '../../store/search/search.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getInboxRow, getMessageRow } from '../app/reach.ts'
+import { getInboxRow, getMessageRow, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, type UrlSigner } from '../app/signed.ts'
-import { presentAttachments, readList, signingSecret } from './attachments.ts'
+import { presentAttachments, readList } from './attachments.ts'
 import { extractionOf } from './extraction.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
@@ -63,7 +64,7 @@ function readAuthentication(json: string): Message['authentication'] {
 /** Rows as the API shows them, with URLs that are good for an hour from now. */
 export async function presentMessages(app: App, rows: readonly ListedMessageRow[]): Promise<Message[]> {
   if (rows.length === 0) return []
-  const urls = createUrlSigner(app, await signingSecret(app))
+  const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
   return rows.map(row => present(row, urls))
 }
 
@@ -108,7 +109,7 @@ export async function listMessages(
 /** The rows of what a search finds, as lists show them. Parameters as of `searchMessages`. */
 export async function findMessages(
   db: Db,
-  scope: SearchScope,
+  scope: Scope,
   filter: SearchFilter,
   page: Page,
   known?: number,

@@ -16,6 +16,8 @@ export interface Awaited {
   readonly subject?: string | undefined
   /** An instant: mail after it counts, also when it is there already. Without it only mail that comes from now on. */
   readonly after?: string | undefined
+  /** Also what a scanner found to be malicious, which an agent should not read unasked. */
+  readonly includeMalicious?: boolean | undefined
 }
 
 /**
@@ -31,7 +33,9 @@ export async function waitForMessages(
   signal: AbortSignal,
 ): Promise<WaitAnswer> {
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
-  const filter = { ...readFilter(awaited), direction: 'inbound' }
+  const { includeMalicious = false, ...asked } = awaited
+  const exceptCategory = includeMalicious ? undefined : 'malicious'
+  const filter = { ...readFilter(asked), direction: 'inbound', exceptCategory }
   const waiter = app.waiters.wait({ caller, inboxId: inbox.id, takes: takerOf(filter), signal })
   try {
     await waiter.ready
@@ -50,7 +54,7 @@ export async function waitForMessages(
 }
 
 /** Whether a message is one that the filter would find, without a search. */
-function takerOf({ from, subject, after }: SearchFilter): (message: MessageRow) => boolean {
+function takerOf({ from, subject, after, exceptCategory }: SearchFilter): (message: MessageRow) => boolean {
   const isAsked = (text: string | undefined) => text !== undefined && text.trim() !== ''
   const sender = isAsked(from) ? readPhrase(from!) : undefined
   const terms = isAsked(subject) ? readTerms(subject!) : []
@@ -58,6 +62,7 @@ function takerOf({ from, subject, after }: SearchFilter): (message: MessageRow) 
   if ((isAsked(from) && !sender) || (isAsked(subject) && terms.length === 0)) return () => false
   return message => {
     if (after !== undefined && message.createdAt <= after) return false
+    if (exceptCategory !== undefined && message.category === exceptCategory) return false
     if (!sender && terms.length === 0) return true
     const tokens = tokensOf(message)
     if (sender && !holdsPhrase(tokens.from, sender)) return false

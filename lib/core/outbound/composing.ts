@@ -11,6 +11,7 @@ import { insertMessage } from '../../store/messages.ts'
 import type { DeliveryRow, InboxRow, ThreadRow } from '../../store/tables.ts'
 import { addMessageToThread, insertThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
+import { secretOf } from '../app/secrets.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
 import type { Addressees, Body } from './request.ts'
 
@@ -22,7 +23,7 @@ export async function signOutgoing(app: App, fromAddr: string, raw: Buffer, sign
   return signDkim(raw, {
     domain: domain.domain,
     selector: domain.selector,
-    privateKeyPem: domain.dkimPrivateKey,
+    privateKeyPem: app.secrets.open(secretOf.domainDkim(domain.id), domain.dkimPrivateKey),
     signedAt,
   })
 }

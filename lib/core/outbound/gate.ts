@@ -9,7 +9,7 @@ import { listThreadCorrespondents } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import { addUsage } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
-import type { Caller } from '../app/caller.ts'
+import { type Caller, requireAccess } from '../app/caller.ts'
 import { requireSendingDomain } from '../domains/usable.ts'
 import { requirePermitted } from '../policy/check.ts'
 import { nextDay, secondsUntil, utcDay, utcMonth } from '../quota/period.ts'
@@ -20,7 +20,7 @@ import { requireUnsuppressed } from './suppressions.ts'
 
 /**
  * Whether an inbox may write to these addressees at all; asked before anything is composed.
- * @throws Problem `inbox_suspended`, `domain_under_review`, `unverified_domain`, `feature_requires_paid_plan`,
+ * @throws Problem `forbidden` to a scoped key for the inbox of postmaster; `inbox_suspended`, `domain_under_review`, `unverified_domain`, `feature_requires_paid_plan`,
  * `recipient_not_permitted`, `recipient_suppressed`
  */
 export async function requireSendable(
@@ -29,6 +29,7 @@ export async function requireSendable(
   inbox: InboxRow,
   { all, replyTo }: Addressees,
 ): Promise<void> {
+  if (inbox.isSystem === 1) requireAccess(caller, 'account')
   if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
   const domain = await findDomain(app.store.read, domainOf(inbox.address))
   if (domain) requireSendingDomain(app, domain)

@@ -7,6 +7,8 @@ import { drafts } from './0006-drafts.ts'
 import { search } from './0007-search.ts'
 import { eventDelivery } from './0008-event-delivery.ts'
 import { policyMakers } from './0009-policy-makers.ts'
+import { sealedSecrets } from './0011-sealed-secrets.ts'
+import { door } from './0012-door.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -20,4 +22,6 @@ export const migrations: readonly Migration[] = [
   search,
   eventDelivery,
   policyMakers,
+  sealedSecrets,
+  door,
 ]

@@ -20,6 +20,7 @@ import { type Script, startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { carryAll } from '../../support/carry-all.ts'
 import { startDns } from '../../support/dns.ts'
 import { freePort } from '../../support/ports.ts'
+import { sealedText } from '../../support/rows.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
@@ -307,7 +308,10 @@ t.test('webhook_failed: at once without webhook and reader, else when the webhoo
   leave()
 
   await app.store.write(db =>
-    db.updateTable('account').set({ webhookUrl: 'https://hook.example/', webhookSecret: 's' }).execute(),
+    db
+      .updateTable('account')
+      .set({ webhookUrl: 'https://hook.example/', webhookSecret: sealedText('s') })
+      .execute(),
   )
   const hooked = await mail(letter('webhook'))
   const spam = await mail(kinds.spam!.content)

@@ -5,9 +5,10 @@ import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { readHeader } from '../../../lib/mail/header/header.ts'
 import { classify } from '../../../lib/mail/message/automatic.ts'
-import { parseMessage } from '../../../lib/mail/message/parse.ts'
+import { readMessage } from '../../../lib/mail/message/read.ts'
 import { readDsn } from '../../../lib/mail/report/dsn.ts'
 import type { ReturnedRecipient } from '../../../lib/mail/report/recipient.ts'
+import { hostileTexts, manyTimes } from '../../support/hostile.ts'
 
 const corpus = fileURLToPath(new URL('../../../../shared/corpora/bounces/', import.meta.url))
 const skip = existsSync(corpus) ? false : 'the corpora are not here'
@@ -15,7 +16,7 @@ const skip = existsSync(corpus) ? false : 'the corpora are not here'
 async function read(raw: Buffer | string): Promise<ReturnedRecipient[]> {
   const bytes = Buffer.from(raw)
   const header = readHeader(bytes)
-  const parsed = await parseMessage(bytes)
+  const parsed = readMessage(bytes)
   const from = parsed.from?.address ?? null
   const { category } = classify({ header, mailFrom: '', from, subject: parsed.subject })
   return readDsn({ ...parsed, header, isBounce: category === 'bounce' })
@@ -265,4 +266,34 @@ t.test('real bounces of seventy mail servers say what another reader hears', { s
   t.ok(counts.read >= 235, `${counts.read} are read`)
   t.ok(counts.enhanced >= 225, `${counts.enhanced} with the same enhanced code`)
   t.ok(counts.code >= 225, `${counts.code} with the same code`)
+})
+
+t.test('no more recipients are read than are kept, however many groups and parts there are', async t => {
+  let read = 0
+  const group = 'Final-Recipient: rfc822; a@b.example\r\nAction: failed\r\n\r\n'
+  const parts = Array.from({ length: limits.reportParts }, () => ({
+    contentType: 'message/delivery-status',
+    get content() {
+      read++
+      return group.repeat(100_000)
+    },
+  }))
+  const message = { header: readHeader(Buffer.from('\r\n')), subject: '', text: 'x', isBounce: true }
+  const found = readDsn({ ...message, reportParts: parts })
+  t.equal(found.length, limits.reportRecipients)
+  t.equal(read, 1, 'the first part had enough of them')
+})
+
+t.test('what stands in the words is read in a moment', async t => {
+  for (const text of hostileTexts(manyTimes, {
+    heads: ['550 ', 'Action: failed', 'Diagnostic-Code: smtp', '<a@b.example>'],
+    fillings: [' ', '5.1.1 ', '>', '\n', '(', '-'],
+    ends: ['x', ': 550'],
+  })) {
+    const header = readHeader(Buffer.from('\r\n'))
+    const parts = [{ contentType: 'message/delivery-status', content: text }]
+    readDsn({ header, subject: 'x', text, isBounce: true, reportParts: [] })
+    readDsn({ header, subject: 'x', text, isBounce: true, reportParts: parts })
+  }
+  t.pass('all were read')
 })
