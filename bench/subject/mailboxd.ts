@@ -52,6 +52,8 @@ trusted_networks = ["127.0.0.0/8"]
 [http]
 listen = ["${address}:${httpPort}"]
 requests_per_minute = 1000000
+max_connections = 20000
+max_connections_per_address = 20000
 [dns]
 servers = ["${dns.server}"]
 [delivery]

@@ -102,10 +102,11 @@ export const messageOperations: readonly Operation[] = [
       status: 200,
       schema: shape({ data: Type.Array(Message, { description: 'Newest first.' }) }),
     },
-    problems: [],
+    isAnswerShared: true,
+    problems: ['too_many_streams'],
     handle: async ({ app, caller, params, query, signal }) => {
       const { timeout = limits.waitSeconds, ...awaited } = query
-      return { data: await waitForMessages(app, caller, params.id!, awaited, timeout * 1000, signal()) }
+      return waitForMessages(app, caller, params.id!, awaited, timeout * 1000, signal())
     },
   }),
   operation({

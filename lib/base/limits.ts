@@ -6,6 +6,15 @@ export const limits = {
   /** Lists: `limit` when none is given, and what a larger one is clamped to. */
   pageSize: 50,
   pageSizeMax: 100,
+  /**
+   * The texts of the messages of one list: beyond so many bytes each is cut to its beginning (in characters), its HTML
+   * and its longer lists (in bytes) left out, and the message says `bodyTruncated`. Bytes of such rows are walked over in
+   * one turn of the event loop.
+   */
+  listedBytes: 4 * 1024 * 1024,
+  listedTextLength: 1000,
+  listedFieldBytes: 2048,
+  listedSliceBytes: 16 * 1024 * 1024,
   /** The characters of a mailbox name. */
   mailboxNameMin: 3,
   mailboxNameMax: 30,
@@ -91,10 +100,16 @@ export const limits = {
   searchMatches: 100_000,
   /** The same in a search for threads, where the thread of each match must be looked up. */
   searchThreadMatches: 15_000,
-  /** Requests that wait for mail: how long, how many at once, and how often one looks without being told. */
+  /**
+   * Requests that wait for mail: how long, how many at once in all and with one key, how many of them are answered in one
+   * turn of the event loop.
+   */
   waitSeconds: 30,
   waitSecondsMax: 300,
   waiters: 10_000,
+  waitsPerKey: 100,
+  waitersAtOnce: 50,
+  /** How often the inboxes that somebody waits for are looked at without being told; whole times `streamPollMs`. */
   waitPollMs: 5_000,
   /** Streams of events (WebSocket and Server-Sent Events): of the process, and of one key. */
   streams: 10_000,
@@ -310,6 +325,28 @@ export const limits = {
   dkimKeysParsed: 1000,
   /** Bytes of an attachment that are encoded at a stretch. */
   composeSliceBytes: 256 * 1024,
+  /**
+   * A JSON body: levels inside one another, names and values in all, its bytes besides the contents of attachments, and
+   * from how many bytes on such a content is taken out before the rest is parsed.
+   */
+  jsonDepth: 32,
+  jsonValues: 100_000,
+  jsonTextBytes: 8 * 1024 * 1024,
+  jsonContentBytes: 16 * 1024,
+  /**
+   * Answers that are not read: bytes that must be read in `http.write_timeout`, what may wait in all until the largest are
+   * cut off, and how often one looks.
+   */
+  answerBytesPerTimeout: 64 * 1024,
+  answersBytes: 256 * 1024 * 1024,
+  answersWatchMs: 500,
+  /** How long a connection over the limits may take to ask, and be told so. Above twice the limit none is told. */
+  refusedConnectionMs: 2_000,
+  /** How often the time limits of requests are looked at. */
+  requestsWatchMs: 1_000,
+  /** The bodies of the requests under way: of all together, and of those of one key. */
+  bodiesBytes: 256 * 1024 * 1024,
+  bodiesBytesPerKey: 128 * 1024 * 1024,
   /** Bytes of work after which a long computation lets others have the event loop. */
   sliceBytes: 1024 * 1024,
 } as const

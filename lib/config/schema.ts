@@ -149,6 +149,34 @@ export const settings = Type.Object(
         unit: 'requests a minute',
         description: 'What one API key may ask (429 above it).',
       }),
+      max_connections: number({
+        default: 5000,
+        minimum: 1,
+        maximum: 100_000,
+        unit: 'connections',
+        description: 'The most connections at one time (503 above it).',
+      }),
+      max_connections_per_address: number({
+        default: 500,
+        local: 5000,
+        minimum: 1,
+        maximum: 100_000,
+        unit: 'connections',
+        description:
+          'The most connections at one time from one address, or one /64 of IPv6 (429 above it). Those of trusted_proxies are not counted so.',
+      }),
+      header_timeout: duration(['1s', '1h'], {
+        default: '20s',
+        description: 'The longest that the header of a request may take to arrive.',
+      }),
+      request_timeout: duration(['1s', '1h'], {
+        default: '5m',
+        description: 'The longest that a whole request may take to arrive.',
+      }),
+      write_timeout: duration(['1s', '1h'], {
+        default: '30s',
+        description: 'The longest that a client may read less than 64 KB of an answer that waits for it.',
+      }),
     }),
     dns: table('How names are looked up.', {
       servers: list('server', 0, {

@@ -19,8 +19,8 @@ import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
 import { openSecrets } from './app/secrets.ts'
 import { createReaders } from './app/stream.ts'
-import { createWaiters } from './app/waiters.ts'
 import { createEventStream } from './events/stream.ts'
+import { createWaiters } from './mailbox/waiters.ts'
 
 export interface AppParts {
   readonly config: Config
@@ -100,7 +100,9 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       log,
     }),
     underWay: new Map(),
-    waiters: createWaiters(store),
+    get waiters() {
+      return waiters
+    },
     readers: createReaders(),
     get stream() {
       return stream
@@ -110,6 +112,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     },
   }
   const stream = createEventStream(app)
+  const waiters = createWaiters(app)
   return { app, ...(await ensureInstallation(app)) }
 }
 

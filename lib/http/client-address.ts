@@ -1,16 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import ipaddr from 'ipaddr.js'
-import { createNetworkSet } from '../base/network.ts'
 
 export type ClientAddress = (request: IncomingMessage) => string
 
 /**
  * The address that a request came from. X-Forwarded-For is believed only as far as it was written by trusted proxies:
  * the last entry that is not one of them is the client.
- * @param trusted networks in CIDR form
  */
-export function createClientAddress(trusted: readonly string[]): ClientAddress {
-  const isTrusted = createNetworkSet(trusted)
+export function createClientAddress(isTrusted: (address: string) => boolean): ClientAddress {
   return request => {
     let address = request.socket.remoteAddress ?? ''
     const forwarded = String(request.headers['x-forwarded-for'] ?? '').split(',')

@@ -76,6 +76,12 @@ export const Message = shape({
   subject: Type.String({ examples: ['Re: The fish'] }),
   bodyText: Type.String({ examples: ['Three euros.\n'] }),
   bodyHtml: Type.String({ examples: [''] }),
+  bodyTruncated: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'Only in a list, of a message for which it has no room: its texts are cut, its HTML and long lists left out. The message itself (GET /v1/messages/{id}) has all.',
+    }),
+  ),
   attachments: Type.Array(Attachment),
   rawUrl: nullableText({
     format: 'uri',

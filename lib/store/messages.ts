@@ -1,8 +1,11 @@
+import { sql } from 'kysely'
+import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, insertRowOnce } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
+import { type ListedMessageRow, listedBytes, listWithinBudget } from './listed-messages.ts'
 import { type Indexed, indexMessage } from './search/full-text.ts'
 import { wholeMessages } from './search/whole-messages.ts'
 import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
@@ -44,46 +47,97 @@ export async function listMessagesById(db: Db, ids: readonly string[]): Promise<
   return wholeMessages(db).where('message.id', 'in', ids).execute()
 }
 
-/** Newest first; both directions, or one. */
+/** Newest first; both directions, or one. Beyond `limits.listedBytes` they are cut. */
 export async function listInboxMessages(
   db: Db,
   inbox: Pick<InboxRow, 'id' | 'inboundCount' | 'outboundCount'>,
   filter: { direction: 'inbound' | 'outbound' | undefined },
   page: Page,
-): Promise<Listed<WholeMessage>> {
+): Promise<Listed<ListedMessageRow>> {
   const { direction } = filter
-  const rows = await (direction
-    ? messagesOfDirection(db, { inboxId: inbox.id, direction, limit: page.limit, offset: page.offset })
-    : messagesOfInbox(db, { inboxId: inbox.id, limit: page.limit, offset: page.offset }))
+  const given = { inboxId: inbox.id, limit: page.limit, offset: page.offset }
+  const ofDirection = direction && { ...given, direction }
+  const [size] = await (ofDirection ? bytesOfDirection(db, ofDirection) : bytesOfInbox(db, given))
+  const rows = !isSmall(size)
+    ? await listWithinBudget(db, idsOfPage(db, given, direction))
+    : await (ofDirection ? messagesOfDirection(db, ofDirection) : messagesOfInbox(db, given))
   const inbound = direction === 'outbound' ? 0 : inbox.inboundCount
   const outbound = direction === 'inbound' ? 0 : inbox.outboundCount
   return { rows, total: inbound + outbound }
 }
+type PageOfInbox = { inboxId: string; limit: number; offset: number }
+type PageOfDirection = PageOfInbox & { direction: string }
+
 const messagesOfInbox = keptRows((db, given: PageOfInbox) => pageOfMessages(db, given, undefined))
-const messagesOfDirection = keptRows((db, given: PageOfInbox & { direction: string }) =>
+const messagesOfDirection = keptRows((db, given: PageOfDirection) =>
   pageOfMessages(db, given, given.direction),
 )
+const bytesOfInbox = keptRows((db, given: PageOfInbox) => bytesOf(db, given, undefined))
+const bytesOfDirection = keptRows((db, given: PageOfDirection) => bytesOf(db, given, given.direction))
 
-type PageOfInbox = { inboxId: string; limit: number; offset: number }
+/** A page of none has no size. */
+function isSmall(size: { readonly bytes: number | null } | undefined): boolean {
+  return Number(size?.bytes ?? 0) <= limits.listedBytes
+}
+
+function idsOfPage(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: string | undefined) {
+  const ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
+  const chosen = direction === undefined ? ids : ids.where('direction', '=', direction)
+  return chosen.orderBy('id', 'desc').limit(limit).offset(offset)
+}
 
 /** The offset is walked on the index alone; only the rows of the page, with their bodies, are read. */
-function pageOfMessages(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: string | undefined) {
-  let ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
-  if (direction !== undefined) ids = ids.where('direction', '=', direction)
+function pageOfMessages(db: Db, given: PageOfInbox, direction: string | undefined) {
   return wholeMessages(db)
-    .where('message.id', 'in', ids.orderBy('id', 'desc').limit(limit).offset(offset))
+    .where('message.id', 'in', idsOfPage(db, given, direction))
     .orderBy('message.id', 'desc')
 }
 
-/** Oldest first, at most `limit`: the newest ones when the thread has more. */
-export async function listThreadMessages(db: Db, threadId: string, limit: number): Promise<WholeMessage[]> {
-  const rows = await wholeMessages(db)
-    .where('message.threadId', '=', threadId)
-    .orderBy('message.id', 'desc')
+function bytesOf(db: Db, given: PageOfInbox, direction: string | undefined) {
+  return db
+    .selectFrom('message')
+    .innerJoin('reading', 'reading.id', 'message.readingId')
+    .select(eb => eb.fn.sum<number>(listedBytes).as('bytes'))
+    .where('message.id', 'in', idsOfPage(db, given, direction))
+}
+
+/** Those of these that are there, newest first. Beyond `limits.listedBytes` they are cut. */
+export function listShownMessages(db: Db, ids: readonly string[]): Promise<ListedMessageRow[]> {
+  return ids.length === 0 ? Promise.resolve([]) : listWithinBudget(db, ids)
+}
+
+/**
+ * Oldest first, at most `limit`: the newest ones when the thread has more. Beyond `limits.listedBytes` the older ones are
+ * cut.
+ */
+export async function listThreadMessages(
+  db: Db,
+  threadId: string,
+  limit: number,
+): Promise<ListedMessageRow[]> {
+  const ids = db
+    .selectFrom('message')
+    .select('id')
+    .where('threadId', '=', threadId)
+    .orderBy('id', 'desc')
     .limit(limit)
-    .execute()
+  const rows = await listWithinBudget(db, ids)
   return rows.reverse()
 }
+
+/** The ids of the newest inbound messages of an inbox, newest first, at most `limit`. */
+export async function listNewestInbound(db: Db, inboxId: string, limit: number): Promise<string[]> {
+  return (await newestInbound(db, { inboxId, limit })).map(row => row.id)
+}
+const newestInbound = keptRows((db, given: { inboxId: string; limit: number }) =>
+  db
+    .selectFrom('message')
+    .select('id')
+    .where('inboxId', '=', given.inboxId)
+    .where('direction', '=', sql.lit('inbound'))
+    .orderBy('id', 'desc')
+    .limit(given.limit),
+)
 
 /** The newest message of the thread. */
 export async function findLastMessage(db: Db, threadId: string): Promise<WholeMessage | undefined> {

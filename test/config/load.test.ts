@@ -56,7 +56,16 @@ t.test('a file with what is required alone has the defaults', async t => {
       session_timeout: '30m',
       data_timeout: '15m',
     },
-    http: { listen: ['127.0.0.1:8025'], trusted_proxies: [], requests_per_minute: 1000 },
+    http: {
+      listen: ['127.0.0.1:8025'],
+      trusted_proxies: [],
+      requests_per_minute: 1000,
+      max_connections: 5000,
+      max_connections_per_address: 500,
+      header_timeout: '20s',
+      request_timeout: '5m',
+      write_timeout: '30s',
+    },
     dns: { servers: [] },
     delivery: {
       mode: 'mx',

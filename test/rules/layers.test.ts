@@ -74,7 +74,6 @@ const places: Record<string, readonly string[]> = {
   htmlparser2: ['lib/mail/text/html'],
   '@koa/router': ['lib/http/router.ts'],
   koa: ['lib/http/'],
-  '@koa/bodyparser': ['lib/http/body.ts'],
   'ipaddr.js': [
     'lib/base/network.ts',
     'lib/http/client-address.ts',

@@ -33,7 +33,7 @@ import { listDeliveries, wasTaken } from '../../lib/store/deliveries.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
 import { deleteEventsBefore, listEvents, listPayloads } from '../../lib/store/events.ts'
 import { deleteIdempotencyBefore } from '../../lib/store/idempotency.ts'
-import { listMessagesById } from '../../lib/store/messages.ts'
+import { listMessagesById, listNewestInbound, listShownMessages } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { findDueEntries, listLeasedEntries } from '../../lib/store/queue-entries.ts'
 import { mailedLink } from '../support/confirmation.ts'
@@ -126,6 +126,8 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await listLeasedEntries(store.read, 'one')
   await filterActiveApiKeys(store.read, [key.id])
   await listMessagesById(store.read, [id!])
+  await listShownMessages(store.read, [id!])
+  await listNewestInbound(store.read, ann.id, 100)
   for (const podId of [pod.id, null]) {
     for (const inboxId of [ann.id, null]) {
       for (const type of ['message.received', undefined]) {

@@ -16,7 +16,7 @@ import { getInboxRow, getThreadRow } from '../app/reach.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { type Outgoing, signOutgoing, writeOutgoing } from './composing.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
-import { bodyOf, readAddressees, readAttachments, storedAttachment } from './request.ts'
+import { bodyOf, comparableRequest, readAddressees, readAttachments, storedAttachment } from './request.ts'
 
 /**
  * Sends a message from an inbox, once for an idempotency key: composed, signed and durable when this resolves; carried
@@ -35,7 +35,8 @@ export async function send(
   // Before the key is looked up: what was answered to another inbox's key is no one else's to read.
   await getInboxRow(app.store.read, caller, inboxId)
   if (key === undefined) return sendNow(app, caller, inboxId, request, async () => {})
-  const repeatable = { caller, key, request: { inboxId: inboxId.toLowerCase(), request } }
+  const comparable = { inboxId: inboxId.toLowerCase(), request: await comparableRequest(request) }
+  const repeatable = { caller, key, request: comparable }
   return once(app, repeatable, remember => sendNow(app, caller, inboxId, request, remember))
 }
 

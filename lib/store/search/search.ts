@@ -3,9 +3,8 @@ import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { type Db, dialectOf } from '../dialect/dialect.ts'
-import type { ThreadRow, WholeMessage } from '../tables.ts'
+import type { ThreadRow } from '../tables.ts'
 import { type Column, columns, marks, numbersPerMs } from './full-text.ts'
-import { wholeMessages } from './whole-messages.ts'
 import { type Phrase, readPhrase, readTerms } from './words.ts'
 
 /** What a message must be to be found; what is not said may be anything. */
@@ -42,7 +41,7 @@ interface Query {
 }
 
 /**
- * The messages that match, newest first. The cost is bounded: no more than `limits.searchMatches` of the newest matches
+ * The ids of the messages that match, newest first. The cost is bounded: no more than `limits.searchMatches` of the newest matches
  * are counted and paged through, so `total` is exact up to there.
  * @param known the total, when it is known already
  */
@@ -52,7 +51,7 @@ export async function searchMessages(
   filter: SearchFilter,
   page: Page,
   known?: number,
-): Promise<Listed<WholeMessage>> {
+): Promise<Listed<string>> {
   const query = await readQuery(db, scope, filter)
   if (query === undefined) return { rows: [], total: 0 }
   const match = matching(db, query)
@@ -64,10 +63,7 @@ export async function searchMessages(
   )
   const ids = found.rows.map(row => row.messageId)
   const total = known ?? (await countMessages(db, match))
-  if (ids.length === 0) return { rows: [], total }
-  const rows = await wholeMessages(db).where('message.id', 'in', ids).execute()
-  const byId = new Map(rows.map(row => [row.id, row]))
-  return { rows: ids.flatMap(id => byId.get(id) ?? []), total }
+  return { rows: ids, total }
 }
 
 /**

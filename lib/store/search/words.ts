@@ -28,6 +28,14 @@ export interface SearchWords {
   readonly body: string
 }
 
+/**
+ * What a search for senders looks in.
+ * @param names display names by lower-case address
+ */
+export function senderTokens(from: string, names: Readonly<Record<string, string>>): string[] {
+  return indexTokens(`${from} ${names[from.toLowerCase()] ?? ''}`)
+}
+
 /** @param message `names` are display names by lower-case address; those that are not the author's are found under `to` */
 export function searchWords(message: {
   readonly from: string
@@ -42,7 +50,7 @@ export function searchWords(message: {
   const others = Object.keys(names).filter(address => address !== author)
   const words = (texts: readonly (string | undefined)[]) => indexTokens(texts.join(' ')).join(' ')
   return {
-    from: words([message.from, names[author]]),
+    from: senderTokens(message.from, names).join(' '),
     to: words([...message.to, ...others.map(address => names[address])]),
     subject: words([message.subject]),
     body: words([message.text, ...message.filenames]),
@@ -90,6 +98,17 @@ export function readTerms(query: string): Term[] {
     if (phrase) terms.push({ ...phrase, isExcluded: minus === '-' })
   }
   return terms
+}
+
+/** Whether the words of a phrase stand in these tokens, as the index would find them. */
+export function holdsPhrase(tokens: readonly string[], phrase: Phrase): boolean {
+  const last = phrase.tokens.length - 1
+  return tokens.some((_token, start) =>
+    phrase.tokens.every((wanted, index) => {
+      const token = tokens[start + index]
+      return token === wanted || (phrase.isOpen && index === last && token?.startsWith(wanted) === true)
+    }),
+  )
 }
 
 function folded(text: string): string {

@@ -49,8 +49,5 @@ t.test('messages of before keep their texts, once for a raw, and are found', asy
   t.equal((await db.selectFrom('reading').select('id').execute()).length, 3)
   const scope = { podId: null, inboxId: inbox.id }
   const found = await searchMessages(db, scope, { q: 'composed menu' }, { limit: 10, offset: 0 })
-  t.strictSame(
-    found.rows.map(({ id }) => id),
-    ['m3'],
-  )
+  t.strictSame(found.rows, ['m3'])
 })
