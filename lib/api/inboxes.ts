@@ -60,7 +60,7 @@ export const inboxOperations: readonly Operation[] = [
       ),
     }),
     success: { status: 200, schema: pageOf(Inbox) },
-    problems: [],
+    problems: ['forbidden'],
     handle: async ({ app, caller, query }) =>
       listAnswer(
         await listInboxes(app, caller, { pod: query.podId, withSystem: query.system }, pageOfQuery(query)),

@@ -79,7 +79,8 @@ function spamActionFault(text: string): string | undefined {
 
 function addressFault(text: string): string | undefined {
   const at = text.lastIndexOf('@')
-  const isLocalPart = /^[^\s@<>()",:;[\]\\\x00-\x1f\x7f]{1,64}$/.test(text.slice(0, at))
+  // Nothing that a mailto URL (RFC 6068), as ACME wants one, would have to encode.
+  const isLocalPart = /^[A-Za-z0-9.!$'*+=^_`{|}~-]{1,64}$/.test(text.slice(0, at))
   if (at < 1 || !isLocalPart) return 'must be an email address, such as "ops@example.net"'
   const fault = domainFault(text.slice(at + 1))
   return fault && `has no domain that can be used after the "@": it ${fault}`

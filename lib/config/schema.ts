@@ -1,7 +1,9 @@
 import Type from 'typebox'
 import type { LogLevel } from '../base/log.ts'
 import { acmeTable, tlsTable } from './certificate-tables.ts'
+import { httpTable } from './http-table.ts'
 import { planTable } from './plan-table.ts'
+import { readingTable } from './reading-table.ts'
 import { dnsListsTable, greylistTable, scannerTable } from './screening.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
 import { shareSettings } from './smtp-shares.ts'
@@ -106,78 +108,8 @@ export const settings = Type.Object(
     }),
     tls: tlsTable,
     acme: acmeTable,
-    reading: table(
-      'How messages that come in are read: in threads, so that none of them holds up or harms the rest.',
-      {
-        threads: number({
-          default: 0,
-          minimum: 0,
-          maximum: 64,
-          unit: 'threads',
-          description:
-            'The most threads that read messages; half of them are for those above 256 KiB. They start when they are needed. 0: one for each core, at least 2 and at most 8.',
-        }),
-        timeout: duration(['10ms', '10m'], {
-          default: '10s',
-          description:
-            'How long the reading of one message may take. One that takes longer, or more memory than it may, is stored, marked with parseProblems, and shown with what its header says.',
-        }),
-        memory: number({
-          default: 192 * 1024 * 1024,
-          minimum: 32 * 1024 * 1024,
-          maximum: 4 * 1024 * 1024 * 1024,
-          unit: 'bytes',
-          description:
-            'The memory that one thread may use for what it makes of messages, besides their bytes.',
-        }),
-      },
-    ),
-    http: table('The door of the API.', {
-      listen: list('listener', 1, {
-        default: ['127.0.0.1:8025'],
-        description:
-          'The addresses and ports to listen on. It is plain HTTP: put a proxy with TLS before it.',
-      }),
-      trusted_proxies: list('network', 0, {
-        default: [],
-        description: 'The networks of proxies whose X-Forwarded-For is believed, such as "127.0.0.1/32".',
-      }),
-      requests_per_minute: number({
-        default: 1000,
-        minimum: 1,
-        maximum: 1_000_000,
-        unit: 'requests a minute',
-        description: 'What one API key may ask (429 above it).',
-      }),
-      max_connections: number({
-        default: 5000,
-        minimum: 1,
-        maximum: 100_000,
-        unit: 'connections',
-        description: 'The most connections at one time (503 above it).',
-      }),
-      max_connections_per_address: number({
-        default: 500,
-        local: 5000,
-        minimum: 1,
-        maximum: 100_000,
-        unit: 'connections',
-        description:
-          'The most connections at one time from one address, or one /64 of IPv6 (429 above it). Those of trusted_proxies are not counted so.',
-      }),
-      header_timeout: duration(['1s', '1h'], {
-        default: '20s',
-        description: 'The longest that the header of a request may take to arrive.',
-      }),
-      request_timeout: duration(['1s', '1h'], {
-        default: '5m',
-        description: 'The longest that a whole request may take to arrive.',
-      }),
-      write_timeout: duration(['1s', '1h'], {
-        default: '30s',
-        description: 'The longest that a client may read less than 64 KB of an answer that waits for it.',
-      }),
-    }),
+    reading: readingTable,
+    http: httpTable,
     dns: table('How names are looked up.', {
       servers: list('server', 0, {
         default: [],

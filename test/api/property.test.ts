@@ -157,7 +157,7 @@ function rawOf(one: Operation, request: ArbitraryRequest, subject: Subject): Raw
 /** Every header that an answer may have; another one would have come out of a request. */
 const answerHeaders = [
   ...['content-type', 'content-length', 'date', 'connection', 'transfer-encoding', 'vary', 'keep-alive'],
-  ...['allow', 'retry-after', 'www-authenticate'],
+  ...['allow', 'retry-after', 'www-authenticate', 'etag', 'content-encoding'],
   ...['content-disposition', 'cache-control', 'content-security-policy', 'x-content-type-options'],
 ]
 

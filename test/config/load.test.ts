@@ -319,8 +319,8 @@ t.test('each kind of fault is said with its path and its repair', async t => {
       /a table must be .*: write \[\[tls\.certificate\]\]/,
     ],
     ['tls.certificate = "/c"', 'tls.certificate', /write \[\[tls\.certificate\]\]/],
-    ['acme.contact = "a@b"', 'acme.contact', /must be a mail address/],
-    ['acme.contact = "a?subject=x@b.example"', 'acme.contact', /must be a mail address/],
+    ['acme.contact = "a@b"', 'acme.contact', /no domain that can be used/],
+    ['acme.contact = "a?subject=x@b.example"', 'acme.contact', /must be an email address/],
     ['acme.names = ["*.example.com"]', 'acme.names[0]', /must be a host name/],
   ]
   for (const [text, path, message] of cases) {

@@ -63,8 +63,8 @@ t.test('no default exports, enums or escapes', async t => {
 
 t.test('lib files are small', async t => {
   for (const { path, text } of sources) {
-    // The rows of schema.sql, one after the other.
-    if (path === 'lib/store/tables.ts') continue
+    // The rows of schema.sql, and the numbers of the product, one after the other.
+    if (path === 'lib/store/tables.ts' || path === 'lib/base/limits.ts') continue
     const lines = text.split('\n').length
     t.ok(lines <= 330, `${path} has ${lines} lines: is it two ideas?`)
   }

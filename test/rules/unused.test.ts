@@ -6,6 +6,8 @@ import { root } from './source-tree.ts'
 
 /** Exports of lib that only tests import, and why they stand in lib all the same. */
 const forTests: Readonly<Record<string, string>> = {
+  'lib/base/secret-box.ts#SecretFault':
+    'what does not open is told by its kind in the tests, and by its words in the log',
   'lib/config/describe.ts#exampleConfig':
     'it makes config/mailboxd.example.toml, which a test holds to the schema',
   'lib/config/spelling.ts#editDistance': 'npm test tells the names that are like an unknown one',
@@ -103,7 +105,8 @@ t.test('every export has an importer', async t => {
 
 t.test('every setting is read', async t => {
   const readers = [...product]
-    .filter(([path, text]) => !path.startsWith('lib/config/') && /\bconfig\b|\bplan/.test(text))
+    // A rule that holds two settings to each other reads them; nothing else of lib/config does.
+    .filter(([path]) => !path.startsWith('lib/config/') || path === 'lib/config/cross-check.ts')
     .map(([, text]) => text)
   for (const { path, name } of allSettings) {
     t.ok(

@@ -99,5 +99,5 @@ function afterEmptyLine(raw: Buffer, from: number, open: readonly OpenPart[]): n
 /** The first line near the beginning that looks like a delimiter: two dashes, and a header behind it. */
 function guessBoundary(raw: Buffer, { start, end }: Part): string | undefined {
   const head = raw.toString('latin1', start, Math.min(end, start + limits.headerBytes))
-  return /(?:^|\n)--([^\s-][^\r\n]{0,198}?)[ \t]*\r?\n(?=[!-9;-~]{1,80}:|\r?\n)/.exec(head)?.[1]
+  return /(?:^|\n)--([^\s-][^\r\n]{0,198})\r?\n(?=[!-9;-~]{1,80}:|\r?\n)/.exec(head)?.[1]?.trimEnd()
 }

@@ -41,7 +41,7 @@ const base64 = /^[A-Za-z0-9+/]+={0,2}$/
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 
 /** Whether DNS can be asked for the name: A-labels of 1 to 63 characters, 253 in all (RFC 1035 §2.3.4). */
-export function isAskable(name: string): boolean {
+function isAskable(name: string): boolean {
   return name.length <= 253 && name.split('.').every(each => label.test(each))
 }
 

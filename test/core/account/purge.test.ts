@@ -41,7 +41,7 @@ async function setUp(t: Test) {
   const receive = async (subject: string, bytes: number, ...names: string[]) => {
     await dialog.envelope('bob@example.net', ...names.map(name => `${name}@ours.example`))
     const reply = await dialog.data(
-      `Subject: ${subject}\r\n\r\n${`${'x'.repeat(998)}\r\n`.repeat(bytes / 1000)}x`,
+      `From: bob@example.net\r\nSubject: ${subject}\r\n\r\n${`${'x'.repeat(998)}\r\n`.repeat(bytes / 1000)}x`,
     )
     if (reply.code !== 250) throw new Error(reply.text)
   }
@@ -77,7 +77,7 @@ t.test('a deleted inbox leaves nothing but its row; what others share stays', as
       ['bea@ours.example', 'to bea'],
     ],
   )
-  for (const message of left) t.match((await raw(message)).toString(), `Subject: ${message.subject}\r\n`)
+  for (const message of left) t.match((await raw(message)).toString(), `\r\nSubject: ${message.subject}\r\n`)
   const rows = await app.store.read.selectFrom('inbox').selectAll().where('id', '=', ann).execute()
   t.match(rows, [{ address: 'ann@ours.example', deletedAt: /^2/, purgedAt: /^2/ }])
 

@@ -1,0 +1,48 @@
+import { duration, list, number, table } from './setting.ts'
+
+/** The door of the API. */
+export const httpTable = table('The door of the API.', {
+  listen: list('listener', 1, {
+    default: ['127.0.0.1:8025'],
+    description: 'The addresses and ports to listen on. It is plain HTTP: put a proxy with TLS before it.',
+  }),
+  trusted_proxies: list('network', 0, {
+    default: [],
+    description: 'The networks of proxies whose X-Forwarded-For is believed, such as "127.0.0.1/32".',
+  }),
+  requests_per_minute: number({
+    default: 1000,
+    minimum: 1,
+    maximum: 1_000_000,
+    unit: 'requests a minute',
+    description: 'What one API key may ask (429 above it).',
+  }),
+  max_connections: number({
+    default: 5000,
+    minimum: 1,
+    maximum: 100_000,
+    unit: 'connections',
+    description: 'The most connections at one time (503 above it).',
+  }),
+  max_connections_per_address: number({
+    default: 500,
+    local: 5000,
+    minimum: 1,
+    maximum: 100_000,
+    unit: 'connections',
+    description:
+      'The most connections at one time from one address, or one /64 of IPv6 (429 above it). Those of trusted_proxies are not counted so.',
+  }),
+  header_timeout: duration(['1s', '1h'], {
+    default: '20s',
+    description: 'The longest that the header of a request may take to arrive.',
+  }),
+  request_timeout: duration(['1s', '1h'], {
+    default: '5m',
+    description: 'The longest that a whole request may take to arrive.',
+  }),
+  write_timeout: duration(['1s', '1h'], {
+    default: '30s',
+    description: 'The longest that a client may read less than 64 KB of an answer that waits for it.',
+  }),
+})
