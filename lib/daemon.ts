@@ -21,7 +21,7 @@ import { createHttpDoor } from './http/server.ts'
 import { createRunner } from './queue/runner.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
-import { issuedPaths, startRenewal } from './tls/acme/renewal.ts'
+import { issuedPaths } from './tls/acme/issued.ts'
 import { openCertificates } from './tls/certificates.ts'
 import { startUpkeep } from './upkeep.ts'
 
@@ -154,6 +154,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     app.mailReader.start()
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
     if (acme.directory !== undefined) {
+      // It brings an HTTP client, which takes 40 ms to load.
+      const { startRenewal } = await import('./tls/acme/renewal.ts')
       const renewal = startRenewal({
         directory: acme.directory,
         contact: acme.contact,

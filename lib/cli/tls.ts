@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
-import { issuedPaths } from '../tls/acme/renewal.ts'
+import { issuedPaths } from '../tls/acme/issued.ts'
 import { listCertificates } from '../tls/list.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig } from './open.ts'

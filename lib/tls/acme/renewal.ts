@@ -4,11 +4,12 @@ import { type Clock, isoAfter } from '../../base/clock.ts'
 import { replaceFile } from '../../base/durable-file.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
-import { CertificateFault, type Pair, type PairPaths, readPair } from '../pair.ts'
+import { CertificateFault, type Pair, readPair } from '../pair.ts'
 import { openAccountKey } from './account-key.ts'
 import { connectToCa } from './client.ts'
 import { AcmeFault } from './fault.ts'
 import { createAcmeHttp } from './http.ts'
+import { issuedPaths } from './issued.ts'
 import { orderCertificate } from './order.ts'
 import { openResponder } from './responder.ts'
 
@@ -35,12 +36,6 @@ export interface Renewal {
   /** Orders a certificate if one is due and none is being ordered. Never throws for what the CA does. */
   look(): Promise<void>
   stop(): Promise<void>
-}
-
-/** Where the certificate comes to stand: key and chain in one file of mode 0600. */
-export function issuedPaths(dataDir: string): PairPaths {
-  const path = join(dataDir, 'acme', 'certificate.pem')
-  return { certificate: path, key: path }
 }
 
 /** How the last orders went; kept in a file, so that a daemon that starts again and again does not ask again and again. */
