@@ -12,11 +12,11 @@ export async function insertInbox(db: WriteDb, row: InboxRow): Promise<void> {
   await addInboxes(db, row, 1)
 }
 
-/** System inboxes are in no total. */
+/** System inboxes are in no total; but their domain is in use. */
 async function addInboxes(db: WriteDb, { podId, address, isSystem }: InboxRow, count: 1 | -1): Promise<void> {
+  await addToDomainUse(db, { domain: address.slice(address.lastIndexOf('@') + 1), podId }, count)
   if (isSystem === 1) return
   await addToAccount(db, { inboxes: count })
-  await addToDomainUse(db, { domain: address.slice(address.lastIndexOf('@') + 1), podId }, count)
   await db
     .updateTable('pod')
     .set(eb => ({ inboxCount: eb('inboxCount', '+', count) }))

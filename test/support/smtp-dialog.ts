@@ -37,7 +37,7 @@ export interface SmtpDialog {
   end(): void
 }
 
-const timeoutMs = 10_000
+const timeoutMs = 30_000
 
 /** Opens a session. The greeting is the first reply. */
 export async function openDialog(port: number, localAddress = '127.0.0.1'): Promise<SmtpDialog> {

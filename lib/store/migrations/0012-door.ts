@@ -24,12 +24,11 @@ create index "inbox_system" on "inbox" ("podId", "id") where "isSystem" = 1 and 
 async function leaveOutSystemInboxes(db: WriteDb): Promise<void> {
   const rows = await db
     .selectFrom('inbox')
-    .select(['id', 'podId', 'address'])
+    .select(['id', 'podId'])
     .where('address', 'like', 'postmaster@%')
     .where('deletedAt', 'is', null)
     .execute()
-  for (const { id, podId, address } of rows) {
-    const domain = address.slice(address.lastIndexOf('@') + 1)
+  for (const { id, podId } of rows) {
     await db.updateTable('inbox').set({ isSystem: 1 }).where('id', '=', id).execute()
     await db
       .updateTable('account')
@@ -39,12 +38,6 @@ async function leaveOutSystemInboxes(db: WriteDb): Promise<void> {
       .updateTable('pod')
       .set(eb => ({ inboxCount: eb('inboxCount', '-', 1) }))
       .where('id', '=', podId)
-      .execute()
-    await db
-      .updateTable('domainUse')
-      .set(eb => ({ inboxCount: eb('inboxCount', '-', 1) }))
-      .where('domain', '=', domain)
-      .where('podId', '=', podId)
       .execute()
   }
 }
