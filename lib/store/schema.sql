@@ -315,18 +315,21 @@ create index "forwardConfirmation_createdAt" on "forwardConfirmation" ("createdA
 create index "forwardConfirmation_address" on "forwardConfirmation" ("address", "createdAt");
 create index "forwardConfirmation_inbox" on "forwardConfirmation" ("inboxId", "id");
 
--- The final answers of sends, by the caller's Idempotency-Key, for 24 hours. `scope` is the account or the pod of a
--- scoped key, so that two tenants may use the same key.
+-- The final answers of sends, by the inbox that sends and its Idempotency-Key, for 24 hours. A row stands here with what
+-- it answers or not at all, so that no two processes can answer one request twice.
 create table "idempotency" (
-  "scope" text not null,
+  "inboxId" text not null,
   "key" text not null,
+  "podId" text not null,
   "requestHash" text not null,
   "status" integer not null,
   "body" text not null,
   "createdAt" text not null,
-  primary key ("scope", "key")
+  primary key ("inboxId", "key")
 );
 create index "idempotency_createdAt" on "idempotency" ("createdAt");
+-- Whether a key was used on another inbox.
+create index "idempotency_key" on "idempotency" ("key", "podId");
 
 -- How the sender rules of a scope are applied in a direction. `scope` is 'account', or the id of a pod or an inbox;
 -- without a row it is 'none' for the account and 'inherit' elsewhere. mode: none, allowlist or inherit. `isTenants` 1: a

@@ -234,8 +234,9 @@ export interface ForwardConfirmationRow {
 }
 
 export interface IdempotencyRow {
-  scope: string
+  inboxId: string
   key: string
+  podId: string
   requestHash: string
   status: number
   body: string

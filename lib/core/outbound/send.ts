@@ -33,9 +33,9 @@ export async function send(
   key: string | undefined,
 ): Promise<SendResult> {
   // Before the key is looked up: what was answered to another inbox's key is no one else's to read.
-  await getInboxRow(app.store.read, caller, inboxId)
+  const inbox = await getInboxRow(app.store.read, caller, inboxId)
   if (key === undefined) return sendNow(app, caller, inboxId, request, async () => {})
-  const repeatable = { caller, key, request: { inboxId: inboxId.toLowerCase(), request } }
+  const repeatable = { caller, inbox, key, request }
   return once(app, repeatable, remember => sendNow(app, caller, inboxId, request, remember))
 }
 

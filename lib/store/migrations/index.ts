@@ -7,6 +7,7 @@ import { drafts } from './0006-drafts.ts'
 import { search } from './0007-search.ts'
 import { eventDelivery } from './0008-event-delivery.ts'
 import { policyMakers } from './0009-policy-makers.ts'
+import { idempotencyByInbox } from './0010-idempotency-by-inbox.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   search,
   eventDelivery,
   policyMakers,
+  idempotencyByInbox,
 ]
