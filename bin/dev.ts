@@ -15,26 +15,35 @@ const root = join(import.meta.dirname, '..')
 const watched = ['lib', 'bin', 'config']
 /** An editor saves one file in several steps: the last one is waited for. */
 const settledMs = 30
+/** When the spare is started after the daemon. */
+const spareAfterMs = 1_000
 
 /** Runs until SIGINT or SIGTERM; resolves with the exit code when both processes are gone. */
 async function keepRunning(args: readonly string[]): Promise<number> {
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort())
   const changes = watchSources()
-  let spare = startSpare(args)
+  let spare: ChildProcess | undefined
   while (!stopping.signal.aborted) {
-    const running = spare
+    const running = spare ?? startSpare(args)
     const ended = endOf(running)
     if (running.connected) running.send('run')
-    spare = startSpare(args)
+    spare = undefined
+    // It must not take the processor from the start that somebody waits for.
+    const later = setTimeout(() => {
+      spare = startSpare(args)
+    }, spareAfterMs)
     // A change from here on is heard; one before is read when the process that was just told loads the sources.
     await Promise.race([changes.next(), aborted(stopping.signal)])
+    clearTimeout(later)
     running.kill('SIGTERM')
     await ended
   }
-  const ended = endOf(spare)
-  spare.kill('SIGKILL')
-  await ended
+  if (spare) {
+    const ended = endOf(spare)
+    spare.kill('SIGKILL')
+    await ended
+  }
   return 0
 }
 

@@ -220,14 +220,17 @@ export const limits = {
   stopMs: 10_000,
   /** Characters of the previous message that a quote takes along; the rest is left out and said so. */
   quoteLength: 100_000,
-  /** Links of one message that are shown, the longest of them, and how much of what each stands under. */
+  /** Links of one message that are shown, those looked at for them, the longest, and how much of what each stands under. */
   links: 50,
+  linksLookedAt: 2000,
   linkLength: 2048,
   linkTextLength: 200,
   /** Characters of HTML that are read as text, and of the text; above it the rest is left out. */
   htmlLength: 1024 * 1024,
   /** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */
   htmlDepth: 100,
+  /** HTML elements that are kept as elements; of what comes after them only the text. */
+  htmlElements: 100_000,
   /** Quotes and lists inside one another: each makes every line of its text longer. */
   htmlIndents: 20,
   /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */

@@ -36,7 +36,8 @@ function baseUrlFault(text: string): string | undefined {
   if (!url || !/^https?:\/\//i.test(text)) return 'must be an address such as "https://mail.example.com"'
   if (url.username || url.password) return 'must not contain a user name or a password'
   if (/[?#\s]/.test(text)) return 'must not contain "?", "#" or a space'
-  const repaired = url.href.replace(/\/+$/, '')
+  let repaired = url.href
+  while (repaired.endsWith('/')) repaired = repaired.slice(0, -1)
   return repaired === text ? undefined : `must be written "${repaired}"`
 }
 

@@ -1,13 +1,8 @@
+import type { Scope } from '../base/scope.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import { keptRow } from './dialect/kept.ts'
 import type { ApiKeyRow } from './tables.ts'
-
-/** What a key reaches: everything (both null), a pod (inboxId null) or one inbox of that pod. */
-export interface KeyScope {
-  readonly podId: string | null
-  readonly inboxId: string | null
-}
 
 export async function insertApiKey(db: WriteDb, row: ApiKeyRow): Promise<void> {
   await insertRow(db, 'apiKey', row)
@@ -26,7 +21,7 @@ export async function findApiKey(db: Db, id: string): Promise<ApiKeyRow | undefi
 }
 
 /** The active keys of exactly this scope, oldest first. */
-export async function listApiKeys(db: Db, scope: KeyScope): Promise<ApiKeyRow[]> {
+export async function listApiKeys(db: Db, scope: Scope): Promise<ApiKeyRow[]> {
   return db
     .selectFrom('apiKey')
     .selectAll()

@@ -1,3 +1,4 @@
+import type { Scope } from '../base/scope.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import { keptRow } from './dialect/kept.ts'
@@ -50,9 +51,7 @@ export async function listPayloads(
 }
 
 /** Whose events: all, a pod's, or an inbox's; of one type, or all; after the one with this id, or from the first on. */
-export interface EventFilter {
-  readonly podId: string | null
-  readonly inboxId: string | null
+export interface EventFilter extends Scope {
   readonly type: string | undefined
   readonly after: string | undefined
   /** The last one that counts. */

@@ -1,3 +1,4 @@
+import type { Scope } from '../base/scope.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
@@ -102,10 +103,7 @@ export async function moveDeletedInboxes(db: WriteDb, fromPodId: string, toPodId
 }
 
 /** What the inboxes that are not deleted count together: of the account, of a pod, or of one inbox. */
-export async function countInScope(
-  db: Db,
-  scope: { podId: string | null; inboxId: string | null },
-): Promise<Required<InboxCounts>> {
+export async function countInScope(db: Db, scope: Scope): Promise<Required<InboxCounts>> {
   let query = db
     .selectFrom('inbox')
     .select(eb => [

@@ -1,3 +1,4 @@
+import type { Scope } from '../base/scope.ts'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
@@ -19,7 +20,7 @@ export interface PolicyAuditFilter {
 /** Newest first; of the account with all that is in it, of a pod with its inboxes, or of an inbox. */
 export async function listPolicyAudit(
   db: Db,
-  within: { podId: string | null; inboxId: string | null },
+  within: Scope,
   filter: PolicyAuditFilter,
   page: Page,
 ): Promise<Listed<PolicyAuditRow>> {

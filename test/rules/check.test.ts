@@ -2,11 +2,11 @@ import t from 'tap'
 import { runProgram } from '../support/program.ts'
 import { root } from './source-tree.ts'
 
-for (const [name, ...args] of [
-  ['tsc', '-p', '.'],
-  ['biome', 'check'],
+for (const [what, name, ...args] of [
+  ['the types fit', 'tsc', '-p', '.'],
+  ['the sources have one form and no known mistake', 'biome', 'check'],
 ] as const) {
-  t.test(`${name} finds nothing`, async t => {
+  t.test(what, async t => {
     const { code, stdout, stderr } = await runProgram(`node_modules/.bin/${name}`, args, undefined, {
       cwd: root,
     })

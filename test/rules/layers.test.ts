@@ -90,7 +90,7 @@ const roomOf = (path: string) => {
 }
 const isTop = (path: string) => /^(lib\/[a-z]+\.ts|bin\/)/.test(path)
 
-t.test('the sources are read', async t => {
+t.test('these rules see all sources and their imports', async t => {
   t.ok(sources.length > 100)
   t.ok(
     sources.some(

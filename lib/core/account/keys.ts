@@ -1,6 +1,7 @@
 import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
+import type { Scope } from '../../base/scope.ts'
 import { randomBase62, sha256Hex } from '../../base/secret.ts'
 import type { ApiKey, ApiKeyWithToken } from '../../model/api-key.ts'
 import * as keys from '../../store/api-keys.ts'
@@ -24,7 +25,7 @@ function present(row: ApiKeyRow): ApiKey {
 export type KeyTarget = { account: true } | { pod: string } | { inbox: string }
 
 /** @throws Problem `not_found` for a target that the caller does not reach */
-async function scopeOf(db: Db, caller: Caller, target: KeyTarget): Promise<keys.KeyScope> {
+async function scopeOf(db: Db, caller: Caller, target: KeyTarget): Promise<Scope> {
   if ('pod' in target) return { podId: (await getPodRow(db, caller, target.pod)).id, inboxId: null }
   if ('inbox' in target) {
     const inbox = await getInboxRow(db, caller, target.inbox)

@@ -1,10 +1,9 @@
 import { Problem } from '../../base/problem.ts'
+import type { Scope } from '../../base/scope.ts'
 
 /** Who asks: a key with its scope. podId and inboxId null: the whole account. */
-export interface Caller {
+export interface Caller extends Scope {
   readonly keyId: string | null
-  readonly podId: string | null
-  readonly inboxId: string | null
 }
 
 /** mailboxctl: whoever can open the database may do everything. */

@@ -1,10 +1,9 @@
+import type { Scope } from '../../base/scope.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { Caller } from './caller.ts'
 /** What a reader of the stream chooses events by. */
-export interface EventScope {
+export interface EventScope extends Scope {
   readonly type: string
-  readonly podId: string | null
-  readonly inboxId: string | null
 }
 
 /** Who reads the stream of events in this process just now. */

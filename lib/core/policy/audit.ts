@@ -2,6 +2,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { readInstant } from '../../base/instant.ts'
 import { limits } from '../../base/limits.ts'
 import { invalidRequest } from '../../base/problem.ts'
+import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { PolicyAction, PolicyAuditEntry, PolicyDirection } from '../../model/policy.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
@@ -9,7 +10,7 @@ import { deletePolicyAuditBefore, insertPolicyAudit, listPolicyAudit } from '../
 import type { PolicyAuditRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { type PolicyScope, requireScope } from './scope.ts'
+import { requireScope } from './scope.ts'
 
 /** What an entry tells besides where and when. */
 type Told = { readonly action: PolicyAction; readonly direction: PolicyDirection } & Partial<
@@ -17,12 +18,7 @@ type Told = { readonly action: PolicyAction; readonly direction: PolicyDirection
 >
 
 /** Writes an entry as part of the write of what it tells. */
-export async function recordPolicyAudit(
-  app: App,
-  db: WriteDb,
-  scope: PolicyScope,
-  told: Told,
-): Promise<void> {
+export async function recordPolicyAudit(app: App, db: WriteDb, scope: Scope, told: Told): Promise<void> {
   await insertPolicyAudit(db, {
     mode: null,
     type: null,

@@ -1,4 +1,5 @@
 import { Problem } from '../../base/problem.ts'
+import type { Scope } from '../../base/scope.ts'
 import { baseAddress } from '../../mail/address/address.ts'
 import type { PolicyDirection } from '../../model/policy.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
@@ -7,7 +8,7 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { recordPolicyAudit } from './audit.ts'
 import { type Correspondent, type Decision, decide, valuesBlocking } from './decision.ts'
-import { chainOf, type PolicyScope, scopeNames } from './scope.ts'
+import { chainOf, scopeNames } from './scope.ts'
 
 export type Refusal = Exclude<Decision, { isPermitted: true }>
 
@@ -49,7 +50,7 @@ export async function findRefusals(
 export async function recordRefusal(
   app: App,
   db: WriteDb,
-  scope: PolicyScope,
+  scope: Scope,
   direction: PolicyDirection,
   { rule, address, reason }: Refusal,
   keyId: string | null,

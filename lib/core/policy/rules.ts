@@ -1,6 +1,7 @@
 import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
+import type { Scope } from '../../base/scope.ts'
 import type {
   Policy,
   PolicyDirection,
@@ -35,7 +36,6 @@ import {
 import {
   accountScope,
   chainOf,
-  type PolicyScope,
   readScope,
   requireScope,
   type ScopeRows,
@@ -51,7 +51,7 @@ export interface NamedScope {
 
 const directions = ['inbound', 'outbound'] as const
 
-function present(scope: PolicyScope, rows: ScopeRows): Policy {
+function present(scope: Scope, rows: ScopeRows): Policy {
   const { podId, inboxId } = scope
   return {
     scope: podId === null ? 'account' : { podId, inboxId },
@@ -60,11 +60,7 @@ function present(scope: PolicyScope, rows: ScopeRows): Policy {
   }
 }
 
-function presentDirection(
-  scope: PolicyScope,
-  rows: ScopeRows,
-  direction: PolicyDirection,
-): PolicyOfDirection {
+function presentDirection(scope: Scope, rows: ScopeRows, direction: PolicyDirection): PolicyOfDirection {
   const chain = chainOf(rows, direction)
   const own = scopeName(scope)
   const inForce = new Set(rulesInForce(chain).map(rule => rule.id))
@@ -189,7 +185,7 @@ function noSuchRule(): Problem {
   return new Problem('not_found', 'There is no such rule.')
 }
 
-async function scopeOfRule(db: Db, row: PolicyRuleRow): Promise<PolicyScope | undefined> {
+async function scopeOfRule(db: Db, row: PolicyRuleRow): Promise<Scope | undefined> {
   if (row.scope === accountScope) return { podId: null, inboxId: null }
   const inbox = await findInbox(db, row.scope)
   if (inbox) return { podId: inbox.podId, inboxId: inbox.id }
@@ -209,7 +205,7 @@ async function applyMode(
   app: App,
   db: WriteDb,
   caller: Caller,
-  scope: PolicyScope,
+  scope: Scope,
   rows: ScopeRows,
   direction: PolicyDirection,
   mode: PolicyMode,
@@ -232,7 +228,7 @@ async function makeRule(
   app: App,
   db: WriteDb,
   caller: Caller,
-  scope: PolicyScope,
+  scope: Scope,
   rows: ScopeRows,
   rule: PolicyRuleCreation,
 ): Promise<PolicyRuleRow> {
@@ -257,7 +253,7 @@ async function dropRule(
   app: App,
   db: WriteDb,
   caller: Caller,
-  scope: PolicyScope,
+  scope: Scope,
   row: PolicyRuleRow,
 ): Promise<void> {
   await deletePolicyRule(db, row.id)

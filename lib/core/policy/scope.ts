@@ -1,5 +1,6 @@
 import { isId } from '../../base/ids.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
+import type { Scope } from '../../base/scope.ts'
 import type { PolicyDirection, PolicyMode, RuleType } from '../../model/policy.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findInbox } from '../../store/inboxes.ts'
@@ -9,21 +10,15 @@ import { type Caller, reachesInbox } from '../app/caller.ts'
 import { getPodRow } from '../app/reach.ts'
 import type { PolicyChain } from './decision.ts'
 
-/** Where rules are set: the account (both null), a pod, or an inbox of it. */
-export interface PolicyScope {
-  readonly podId: string | null
-  readonly inboxId: string | null
-}
-
 export const accountScope = 'account'
 
 /** How rows name the scopes from the account to this one. */
-export function scopeNames({ podId, inboxId }: PolicyScope): string[] {
+export function scopeNames({ podId, inboxId }: Scope): string[] {
   return [accountScope, ...(podId === null ? [] : [podId]), ...(inboxId === null ? [] : [inboxId])]
 }
 
 /** How rows name this scope. */
-export function scopeName({ podId, inboxId }: PolicyScope): string {
+export function scopeName({ podId, inboxId }: Scope): string {
   return inboxId ?? podId ?? accountScope
 }
 
@@ -36,7 +31,7 @@ export async function requireScope(
   db: Db,
   caller: Caller,
   named: { pod?: string | undefined; inbox?: string | undefined },
-): Promise<PolicyScope> {
+): Promise<Scope> {
   if (named.pod !== undefined && named.inbox !== undefined) {
     throw invalidRequest('query/podId', 'must not stand beside inboxId: give one of them')
   }
@@ -61,7 +56,7 @@ export interface ScopeRows {
   readonly rules: readonly PolicyRuleRow[]
 }
 
-export async function readScope(db: Db, scope: PolicyScope): Promise<ScopeRows> {
+export async function readScope(db: Db, scope: Scope): Promise<ScopeRows> {
   const names = scopeNames(scope)
   return { names, modes: await listPolicyModes(db, names), rules: await listPolicyRules(db, names) }
 }

@@ -3,7 +3,7 @@ export function readExtensions(ehloReply: string): ReadonlyMap<string, string> {
   const extensions = new Map<string, string>()
   for (const line of ehloReply.split(/\r?\n/).slice(1)) {
     const [, keyword, parameters] =
-      /^\d{3}[ -]([A-Za-z0-9][A-Za-z0-9-]*)(?:[ \t=]+(.*))?$/.exec(line.trim()) ?? []
+      /^\d{3}[ -]([A-Za-z0-9][A-Za-z0-9-]*)(?:[ \t=]+(.*))?$/s.exec(line.trim()) ?? []
     if (keyword !== undefined) extensions.set(keyword.toUpperCase(), parameters?.trim() ?? '')
   }
   return extensions

@@ -31,10 +31,13 @@ const absence =
 const codeKind =
   '(?:verification|security|log-?in|sign-?in|access|confirmation|authentication|one-?time|single-use|2fa|otp|activation)'
 const codeThing = '(?:pass-?code|code|pin|otp|password)'
+/** `482913 is your … code`: what stands before it and behind it, and how far. */
+const isYour = /\bis your\b/i
+const codeBefore = { form: /\b[a-z]?-?\d{3,4}[- ]?\d{1,4}\b/i, within: 30 }
+const thingBehind = { form: new RegExp(`\\b${codeThing}\\b`, 'i'), within: 70 }
 const codes = [
-  new RegExp(`\\b[a-z]?-?\\d{3,4}[- ]?\\d{1,4}\\b.{0,20}\\bis your\\b.{0,60}\\b${codeThing}\\b`, 'i'),
   new RegExp(`^(?:.{0,40}[:\\]|-] ?)?your\\b.{0,40}\\b${codeKind}\\s+(?:${codeThing})\\b`, 'i'),
-  new RegExp(`\\b${codeKind}\\s+${codeThing}\\b\\s*(?:is|:|-)?\\s*\\d{4,8}\\b`, 'i'),
+  new RegExp(`\\b${codeKind}\\s+${codeThing}\\b\\s*(?:(?:is|:|-)\\s*)?\\d{4,8}\\b`, 'i'),
   /^(?:please )?(?:verify|confirm|activate) your (?:e-?mail(?: address)?|account)\b/i,
   /^(?:reset your password|password reset(?: request)?$|your password reset)/i,
 ]
@@ -75,8 +78,8 @@ const rules: readonly Rule[] = [
   ['auto-reply-field', 'automated', ({ header }) => answererFields.some(name => has(header, name))],
   ['precedence-auto-reply', 'automated', ({ header }) => precedence(header) === 'auto_reply'],
   ['absence-notice', 'automated', message => absence.test(subjectOf(message))],
-  ['one-time-code', 'automated', message => isNew(message, codes)],
-  ['receipt', 'automated', message => isNew(message, receipts)],
+  ['one-time-code', 'automated', message => isNew(message, bringsCode)],
+  ['receipt', 'automated', message => isNew(message, subject => receipts.some(form => form.test(subject)))],
   ['list', 'marketing', ({ header }) => header.fields.some(field => field.lowerName.startsWith('list-'))],
   ['auto-submitted', 'automated', ({ header }) => !['', 'no'].includes(autoSubmitted(header))],
   ['bulk', 'marketing', ({ header }) => ['bulk', 'list', 'junk'].includes(precedence(header))],
@@ -132,7 +135,15 @@ function subjectOf({ subject, header }: Classifiable): string {
 }
 
 /** A new message with such a subject; the answer of a person repeats the subject. */
-function isNew(message: Classifiable, subjects: readonly RegExp[]): boolean {
+function isNew(message: Classifiable, says: (subject: string) => boolean): boolean {
   const subject = subjectOf(message).slice(0, 200)
-  return !isReplySubject(subject) && subjects.some(form => form.test(subject))
+  return !isReplySubject(subject) && says(subject)
+}
+
+function bringsCode(subject: string): boolean {
+  const at = subject.search(isYour)
+  const before = subject.slice(Math.max(0, at - codeBefore.within), Math.max(0, at))
+  const behind = subject.slice(at).slice(0, thingBehind.within)
+  const isNamed = at >= 0 && codeBefore.form.test(before) && thingBehind.form.test(behind)
+  return isNamed || codes.some(form => form.test(subject))
 }

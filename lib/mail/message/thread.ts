@@ -6,7 +6,7 @@ const sentReferences = 50
 
 /** What stands for "Re:" in the mail of others: German, Nordic, Dutch, Italian, Portuguese, Polish, Turkish, Chinese … */
 const replyPrefix =
-  /^\s*(?:re|aw|antw|antwort|sv|vs|ad|r|rif|res|odp|ynt|vá|atb|σχετ|ответ|回复|回覆|答复)\s*(?:\[\d+\]|\(\d+\)|\^\d+)?\s*[:：]/iu
+  /^\s*(?:re|aw|antw|antwort|sv|vs|ad|r|rif|res|odp|ynt|vá|atb|σχετ|ответ|回复|回覆|答复)\s*(?:(?:\[\d+\]|\(\d+\)|\^\d+)\s*)?[:：]/iu
 
 /**
  * The Message-IDs under which the parent of a message may be known, the likeliest first: In-Reply-To, then References

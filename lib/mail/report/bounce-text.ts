@@ -37,16 +37,16 @@ export function readBounceText(
   if (!message.isBounce) return []
   const text = message.text.slice(0, limits.reportPartBytes)
   if (/^Final-Recipient:/im.test(text)) return readStatus(text)
-  const notice = text.slice(0, copyBegins.exec(text)?.index)
+  const notice = noticeIn(text)
   const failed = fieldValues(message.header, 'x-failed-recipients').join(',').split(',')
   const named = addresses(failed.map(one => one.trim()))
   const addressed =
-    named.length > 0 ? named : addresses([...notice.matchAll(aboutAddress)].map(([, it]) => it!))
-  const action = warns.test(notice) || warnsInSubject.test(message.subject) ? 'delayed' : 'failed'
-  const isFinal = named.length > 0 || (addressed.length > 0 && givesUp.test(notice))
+    named.length > 0 ? named : addresses([...notice.text.matchAll(aboutAddress)].map(([, it]) => it!))
+  const action = warns.test(notice.text) || warnsInSubject.test(message.subject) ? 'delayed' : 'failed'
+  const isFinal = named.length > 0 || (addressed.length > 0 && givesUp.test(notice.text))
   const returned = addressed.length > 0 ? addressed : [undefined]
   return returned.flatMap(address => {
-    const { said, reply } = whatWasSaid(text, address)
+    const { said, reply } = whatWasSaid(notice, address)
     const isPermanent = reply?.code === undefined ? reply?.enhanced?.startsWith('5.') : reply.code >= 500
     if (!isFinal && !isPermanent) return []
     return [
@@ -68,15 +68,25 @@ function addresses(texts: readonly string[]): string[] {
   return [...new Set(found.filter(address => address !== undefined))]
 }
 
+/** The words of a notice, without the message that comes back below them; read once for all recipients. */
+export interface Notice {
+  readonly text: string
+  readonly lower: string
+}
+
+export function noticeIn(whole: string): Notice {
+  const head = whole.slice(0, limits.reportPartBytes)
+  const text = head.slice(0, copyBegins.exec(head)?.index)
+  return { text, lower: text.toLowerCase() }
+}
+
 /**
  * What a notice says of an address: the reply that is quoted after it, to the end of its paragraph; without one that
  * begins with its three digits the paragraph of the address.
  */
-export function whatWasSaid(text: string, address: string | undefined) {
-  const head = text.slice(0, limits.reportPartBytes)
-  const notice = head.slice(0, copyBegins.exec(head)?.index)
-  const at = address === undefined ? -1 : notice.toLowerCase().indexOf(address)
-  const rest = at < 0 ? notice : notice.slice(at + address!.length)
+export function whatWasSaid({ text, lower }: Notice, address: string | undefined) {
+  const at = address === undefined ? -1 : lower.indexOf(address)
+  const rest = at < 0 ? text : text.slice(at + address!.length)
   const reply = findReply(rest)
   // qmail marks the code behind the words.
   const from = reply?.code === undefined ? rest.replace(/^[>:\s]+/, '') : rest.slice(reply.index).trimStart()

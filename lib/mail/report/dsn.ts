@@ -1,7 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
 import { firstField, type Header, readHeader } from '../header/header.ts'
-import { type BounceText, readBounceText, whatWasSaid } from './bounce-text.ts'
+import { type BounceText, type Notice, noticeIn, readBounceText, whatWasSaid } from './bounce-text.ts'
 import { partsOf, type ReportPart } from './part.ts'
 import type { Action, ReturnedRecipient } from './recipient.ts'
 import { enhancedOf, findReply, wordsOf } from './said-reply.ts'
@@ -15,20 +15,28 @@ export type Returned = BounceText & { readonly reportParts: readonly ReportPart[
  */
 export function readDsn(message: Returned): ReturnedRecipient[] {
   const parts = partsOf(message.reportParts, 'message/delivery-status', 'message/global-delivery-status')
-  const found = parts.flatMap(part => readStatus(part.content))
-  if (found.length === 0) return readBounceText(message, readStatus)
-  return found.slice(0, limits.reportRecipients).map(returned => withWords(returned, message.text))
+  const found: ReturnedRecipient[] = []
+  for (const part of parts) {
+    if (found.length >= limits.reportRecipients) break
+    found.push(...readStatus(part.content, limits.reportRecipients - found.length))
+  }
+  if (found.length === 0) {
+    return readBounceText(message, text => readStatus(text, limits.reportRecipients))
+  }
+  const notice = noticeIn(wordsAboveFields(message.text))
+  return found.map(returned => withWords(returned, notice))
+}
+
+/** The parser shows the fields below the notice. */
+function wordsAboveFields(text: string): string {
+  const head = text.slice(0, limits.reportPartBytes)
+  return head.slice(0, /^(?:reporting-mta|(?:final|original)-recipient|action):/im.exec(head)?.index)
 }
 
 /** Some (OpenSMTPD) tell the reply in words alone. */
-function withWords(returned: ReturnedRecipient, notice: string): ReturnedRecipient {
+function withWords(returned: ReturnedRecipient, notice: Notice): ReturnedRecipient {
   if (returned.text !== '') return returned
-  // The parser shows the fields below the notice.
-  const words = notice.slice(
-    0,
-    /^(?:reporting-mta|(?:final|original)-recipient|action):/im.exec(notice)?.index,
-  )
-  const { reply, said } = whatWasSaid(words, returned.finalRecipient)
+  const { reply, said } = whatWasSaid(notice, returned.finalRecipient)
   return {
     ...returned,
     code: reply?.code,
@@ -37,14 +45,19 @@ function withWords(returned: ReturnedRecipient, notice: string): ReturnedRecipie
   }
 }
 
-/** The groups of fields, of which the first is about the message (RFC 3464 §2.1). */
-function readStatus(content: string): ReturnedRecipient[] {
+/** Of the groups of fields, of which the first is about the message (RFC 3464 §2.1), `count` recipients at the most. */
+function readStatus(content: string, count: number): ReturnedRecipient[] {
   const groups = content
     .slice(0, limits.reportPartBytes)
     .split(/\r?\n[ \t]*\r?\n/)
     .flatMap(splitGroup)
   const host = mtaOf(groups.map(group => firstField(group, 'reporting-mta')).find(Boolean))
-  return groups.flatMap(group => readRecipient(group, host))
+  const found: ReturnedRecipient[] = []
+  for (const group of groups) {
+    if (found.length >= count) break
+    found.push(...readRecipient(group, host))
+  }
+  return found
 }
 
 /** Some programs leave out the empty line between two recipients. */
@@ -116,6 +129,6 @@ function character(written: string, hex: string): string {
 
 /** The name of an MTA (RFC 3464 §2.2.2), fit for a log line. */
 function mtaOf(value: string | undefined): string | undefined {
-  const name = /^\s*(?:[\w-]{1,30}\s*;)?\s*([A-Za-z0-9.:_-]{1,255})/.exec(value ?? '')?.[1]
-  return name?.toLowerCase()
+  const name = (value ?? '').replace(/^\s*[\w-]{1,30}\s*;/, '').trimStart()
+  return /^[A-Za-z0-9.:_-]{1,255}/.exec(name)?.[0].toLowerCase()
 }

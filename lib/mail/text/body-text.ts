@@ -32,7 +32,7 @@ export function bodyText(root: BodyPart): { text: string; html: string } {
   })
   const html = joined(shown, ({ isHtml, content, hasTwin }) => {
     if (isHtml || hasTwin) return isHtml ? content : ''
-    return paragraph(content)
+    return paragraph(content.slice(0, limits.storedBodyLength))
   })
   return { text, html: shown.some(part => part.isHtml) ? html : '' }
 }

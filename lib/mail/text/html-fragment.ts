@@ -33,6 +33,7 @@ export function htmlFragment(html: string, maxLength: number): { html: string; c
   const open: { name: string; written: boolean }[] = []
   let length = 0
   let written = 0
+  let elements = 0
   let indented = 0
   let hidden = 0
   let cut = false
@@ -49,6 +50,7 @@ export function htmlFragment(html: string, maxLength: number): { html: string; c
 
   function mayWrite(name: string): boolean {
     if (hidden > 0 || !kept.has(name) || written >= limits.htmlDepth) return false
+    if (elements >= limits.htmlElements) return false
     return !indents.has(name) || indented < limits.htmlIndents
   }
 
@@ -70,6 +72,7 @@ export function htmlFragment(html: string, maxLength: number): { html: string; c
       if (dropped.has(name)) hidden++
       if (!isWritten) return
       written++
+      elements++
       if (indents.has(name)) indented++
     },
     close(name) {

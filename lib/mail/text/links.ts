@@ -18,10 +18,12 @@ const webUrl =
 export function findLinks(message: { readonly text: string; readonly html: string }): Link[] {
   const found = new Map<string, string>()
   if (message.html === '') {
-    for (const [url] of message.text.matchAll(webUrl)) {
-      if (found.size >= limits.links) break
-      if (url.length > limits.linkLength) continue
-      put(found, withoutEnd(url), withoutEnd(url))
+    let looks = 0
+    for (const [written] of message.text.matchAll(webUrl)) {
+      if (found.size >= limits.links || ++looks > limits.linksLookedAt) break
+      if (written.length > limits.linkLength) continue
+      const url = withoutEnd(written)
+      put(found, url, url)
     }
   } else {
     readAnchors(message.html, found)
@@ -32,6 +34,7 @@ export function findLinks(message: { readonly text: string; readonly html: strin
 function readAnchors(html: string, found: Map<string, string>): void {
   const at = findQuoteElement(html)
   const open: (string | undefined)[] = []
+  let looks = 0
   let url: string | undefined
   let text = ''
   walkHtml(at < 0 ? html : html.slice(0, at), {
@@ -46,13 +49,16 @@ function readAnchors(html: string, found: Map<string, string>): void {
     close(name) {
       if (name !== 'a') return
       const closed = open.pop()
-      if (closed !== undefined && closed === url) put(found, closed.trim(), text)
+      if (closed !== undefined && closed === url) {
+        put(found, closed.trim(), text)
+        looks++
+      }
       url = undefined
     },
     text(part) {
       if (url !== undefined && text.length < limits.linkTextLength * 4) text += part
     },
-    done: () => found.size >= limits.links,
+    done: () => found.size >= limits.links || looks >= limits.linksLookedAt,
   })
 }
 

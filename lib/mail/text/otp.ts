@@ -32,13 +32,17 @@ const otherCode =
 
 /** 4 to 8 digits, in one piece or in two halves; or letters and digits, upper case. */
 const code =
-  /(?<![\p{L}\p{N}_.,:/@#+•=&?%$€£¥₹-])(?:[A-Z]-)?(\d{3}[ -]\d{3}|\d{4}[ -]\d{4}|\d{4,8}|(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{3,5}-?[A-Z0-9]{2,5})(?![\p{L}\p{N}_@%$€£¥₹]|[.,:/-]\d|-\p{L}|\s?(?:usd|eur|gbp|dollars?|euros?|kr|zł|р|руб|円|元|원|%|seconds?|sec|minutes?|min|hours?|days?|ms|sekunden|minuten|secondes|segundos|lines|people|points|秒|分)(?!\p{L}))/gu
+  /(?<![\p{L}\p{N}_.,:/@#+•=&?%$€£¥₹-])(?:[A-Z]-)?(\d{3}[ -]\d{3}|\d{4}[ -]\d{4}|\d{4,8}|(?=[A-Z0-9-]{0,10}\d)(?=[A-Z0-9-]{0,10}[A-Z])[A-Z0-9]{3,5}-?[A-Z0-9]{2,5})(?![\p{L}\p{N}_@%$€£¥₹]|[.,:/-]\d|-\p{L}|\s?(?:usd|eur|gbp|dollars?|euros?|kr|zł|р|руб|円|元|원|%|seconds?|sec|minutes?|min|hours?|days?|ms|sekunden|minuten|secondes|segundos|lines|people|points|秒|分)(?!\p{L}))/gu
 /** What stands before a number that is the number of something else. */
 const otherNumber =
-  /(?:\b(?:order|invoice|ticket|case|ref(?:erence)?|account|customer|receipt|booking|reservation|flight|room|po|id|no|nr|num(?:ber|ero)?|card|phone|tel|call|fax|copyright|ending(?: in)?|ends(?: in| with)?|since|bestellung|rechnung|kundennummer|commande|facture|pedido|factura|fattura|ordine|port)\b\.?\s*[#:№]?\s*|[$€£¥₹#№©•+]\s*|[*•xX]{2,}[\s-]*|(?:usd|eur|gbp)\s*|\d[\s.()-]{1,2})$/iu
+  /(?:\b(?:order|invoice|ticket|case|ref(?:erence)?|account|customer|receipt|booking|reservation|flight|room|po|id|no|nr|num(?:ber|ero)?|card|phone|tel|call|fax|copyright|ending(?: in)?|ends(?: in| with)?|since|bestellung|rechnung|kundennummer|commande|facture|pedido|factura|fattura|ordine|port)\b\.?[\s#:№]*|[$€£¥₹#№©•+]\s*|[*•xX]{2}[\s-]*|(?:usd|eur|gbp)\s*|\d[\s.()-]{1,2})$/iu
+/** Words that say of what follows that it is the code. */
+const saying = /(?:[:：=]|\bis|\bist|\best|\bes|\bè|\bé|是|为|は|это|-|–|—)$/iu
 const read = 20_000
 const linked = 60
 const apart = 250
+/** How far from the ends of its line a code may stand that is alone on it. */
+const margin = 200
 
 /**
  * The one-time code that a message was sent to bring, without spaces and hyphens. Precise before complete: a number is
@@ -50,8 +54,11 @@ export function findOtp(message: { readonly subject: string; readonly text: stri
   if (named.length === 0) return null
   const codes = [...text.matchAll(code)].filter(match => mayBeCode(text, match)).map(one => placed(text, one))
   const found = new Set<string>()
+  // Both are in the order of the text: what is too far before one name is so for the next.
+  let near = 0
   for (const one of named) {
-    const value = codeOf(text, one, codes)
+    while (near < codes.length && one.index - codes[near]!.to > linked) near++
+    const value = codeOf(text, one, codes, near)
     if (value !== undefined) found.add(value)
   }
   const [value] = found
@@ -82,17 +89,21 @@ function placed(text: string, { 0: whole, 1: value = '', index: from }: RegExpEx
 }
 
 /** The code that this name speaks of: linked to it in one sentence, or below it on a line of its own. */
-function codeOf(text: string, named: RegExpExecArray, codes: readonly PlacedCode[]): string | undefined {
+function codeOf(
+  text: string,
+  named: RegExpExecArray,
+  codes: readonly PlacedCode[],
+  near: number,
+): string | undefined {
   const start = named.index
   const end = start + named[0].length
-  for (const { value, from, to, isAlone } of codes) {
-    if (from >= end && from - end <= apart) {
+  for (let at = near; at < codes.length && codes[at]!.from - end <= apart; at++) {
+    const { value, from, to, isAlone } = codes[at]!
+    if (from >= end) {
+      if (isAlone) return plain(value)
+      if (from - end > linked) continue
       const between = text.slice(end, from)
-      const isLinked = between.length <= linked && !/[.!?。！？]\s|\n\s*\n[^\n]*\S/.test(between)
-      const isSaid =
-        isAlone ||
-        /(?:[:：=]|\bis|\bist|\best|\bes|\bè|\bé|是|为|は|это|-|–|—)\s*["'*“«「【]*\s*$/iu.test(between)
-      if (isAlone || (isLinked && mayBe(value, isSaid))) return plain(value)
+      if (isOneSentence(between) && mayBe(value, isSaid(between))) return plain(value)
     }
     if (
       to <= start &&
@@ -106,12 +117,25 @@ function codeOf(text: string, named: RegExpExecArray, codes: readonly PlacedCode
   return undefined
 }
 
+/** Nothing that ends a sentence, and no paragraph, stands between. */
+function isOneSentence(between: string): boolean {
+  return !/[.!?。！？]\s/.test(between) && !/\n[^\S\n]*\n/.test(between.trimEnd())
+}
+
+function isSaid(between: string): boolean {
+  let end = between.length
+  while (/[\s"'*“«「【]/.test(between.charAt(end - 1))) end--
+  return saying.test(between.slice(0, end))
+}
+
 function standsAlone(text: string, from: number, to: number): boolean {
-  const said = /[\p{L}\p{N}]/u
-  const before = text.slice(text.lastIndexOf('\n', from - 1) + 1, from)
-  if (said.test(before)) return false
-  const newline = text.indexOf('\n', to)
-  return !said.test(text.slice(to, newline < 0 ? text.length : newline))
+  const [before = ''] = text
+    .slice(Math.max(0, from - margin), from)
+    .split('\n')
+    .slice(-1)
+  const [behind = ''] = text.slice(to, to + margin).split('\n', 1)
+  const isNear = before.length < margin && behind.length < margin
+  return isNear && !/[\p{L}\p{N}]/u.test(before + behind)
 }
 
 /** A year, and a word with digits, are codes only where they are said to be. */

@@ -3,9 +3,11 @@ import { attributionStart, isHeaderBlock, isSeparator } from './quote-header.ts'
 
 /** Elements that mail programs quote in, each with its attributes; no character is looked at for two of them. */
 const element = /<(div|span|hr|section|blockquote)\b([^>]{0,800})/gi
-const quoteMark =
-  /\b(?:class|id)\s*=\s*["']?[^"'>]{0,200}\b(?:gmail_quote|yahoo_quoted|moz-cite-prefix|protonmail_quote|divRplyFwdMsg|appendonsend|stopSpelling|OLK_SRC_BODY_SECTION|mail-editor-reference-message-container)\b/i
+const quoteMarks =
+  /\b(?:gmail_quote|yahoo_quoted|moz-cite-prefix|protonmail_quote|divRplyFwdMsg|appendonsend|stopSpelling|OLK_SRC_BODY_SECTION|mail-editor-reference-message-container)\b/gi
 const blockquoteMark = /\btype\s*=\s*["']?cite\b|\bgmail_quote\b/i
+/** The longest value of an attribute that a mark is looked for in. */
+const valueLength = 200
 /** Lines that are read; of what is longer the rest is taken as it stands. */
 const linesRead = 20_000
 
@@ -25,10 +27,27 @@ export function replyText(message: { readonly text: string; readonly html: strin
 /** Where in HTML the first element stands that a mail program put what it quotes in; -1 without one. */
 export function findQuoteElement(html: string): number {
   for (const { 1: name = '', 2: attributes = '', index } of html.matchAll(element)) {
-    const mark = name.toLowerCase() === 'blockquote' ? blockquoteMark : quoteMark
-    if (mark.test(attributes)) return index
+    const isQuote =
+      name.toLowerCase() === 'blockquote' ? blockquoteMark.test(attributes) : isMarked(attributes)
+    if (isQuote) return index
   }
   return -1
+}
+
+/** Whether one of the marks stands in the value of a `class` or an `id`. */
+function isMarked(attributes: string): boolean {
+  for (const { index } of attributes.matchAll(quoteMarks)) {
+    const before = attributes.slice(Math.max(0, index - valueLength), index)
+    const equals = before.lastIndexOf('=')
+    const value = before
+      .slice(equals + 1)
+      .trimStart()
+      .replace(/^["']/, '')
+    if (equals < 0 || /["'>]/.test(value)) continue
+    const name = before.slice(0, equals).trimEnd().slice(-6).toLowerCase()
+    if (/\b(?:class|id)$/.test(name)) return true
+  }
+  return false
 }
 
 function withoutHistory(text: string): string {
@@ -60,11 +79,16 @@ function withoutHistory(text: string): string {
     }
     part.splice(Math.max(0, part.length - (at - start)))
     // What is not marked as a quote line by line is one to the end.
-    if (!isQuoted(lines.slice(at + 1).find(next => next.trim() !== '') ?? '')) return closed(parts, part)
+    if (!isQuoted(nextWords(lines, at + 1))) return closed(parts, part)
     end()
   }
   end()
   return [...parts, ...(rest.length > 0 ? [rest.join('\n')] : [])].join('\n\n').trim()
+}
+
+function nextWords(lines: readonly string[], from: number): string {
+  for (let at = from; at < lines.length; at++) if (lines[at]!.trim() !== '') return lines[at]!
+  return ''
 }
 
 function closed(parts: readonly string[], part: readonly string[]): string {
@@ -89,7 +113,21 @@ const deviceLine = new RegExp(`^(?:${device})[^,;:!?]{0,60}$|^(?:${device}).{0,2
 const nameLine = /^[-–—~]\s?\p{Lu}[\p{L}.'-]*(?: \p{Lu}[\p{L}.'-]*){0,3}$/u
 const footer = /mailing list|listinfo|unsubscribe|mailman/i
 
-const contact = /^\W*(?:[\w-]+[:.]\s*)?(?:\S+@\S+\.\w+|(?:https?:\/\/|www\.)\S+|\+?\(?\d[\d\s().-]{6,})\s*$/i
+/** A way to reach someone, alone on its line or behind what it is called: `Tel: +1 555 010 9999`. */
+function isContact(line: string): boolean {
+  const said = line.trim()
+  const label = /^\W*\w[\w-]*[:.]\s*/.exec(said)?.[0].length ?? 0
+  return isReach(said) || isReach(said.slice(label))
+}
+
+function isReach(text: string): boolean {
+  const bare = text.replace(/^\W+/, '')
+  return (
+    /^[^\s@]+@[^\s@]+\.\w+$/.test(bare) ||
+    /^(?:https?:\/\/|www\.)\S+$/i.test(bare) ||
+    /^\d[\d\s().-]{6,}$/.test(bare)
+  )
+}
 
 /** How many lines at the end are a card: a last paragraph of short lines, two of which are ways to reach someone. */
 function contactLines(lines: readonly string[]): number {
@@ -97,7 +135,7 @@ function contactLines(lines: readonly string[]): number {
   const card = lines.slice(above + 1)
   const isCard =
     above > 0 && card.length <= 8 && card.length >= 3 && card.every(line => line.trim().length <= 60)
-  return isCard && card.filter(line => contact.test(line)).length >= 2 ? card.length : 0
+  return isCard && card.filter(isContact).length >= 2 ? card.length : 0
 }
 
 /** The text above its signature (RFC 3676 §4.3), the footer of a list, and the words of a device. */

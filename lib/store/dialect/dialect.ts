@@ -14,12 +14,26 @@ export function dialectOf(db: Db): DialectName {
   return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
 }
 
-/** What stands between `-- only on <dialect>` and `-- end only` is for that one alone. */
-const section = /^-- only on (\w+)$([\s\S]*?)^-- end only$/gm
-
 /** Portable DDL (schema.sql says its rules) and the sections of `dialect`, in its words. */
 export function ddlFor(dialect: DialectName, script: string): string {
-  const sql = script.replaceAll(section, (_whole, name: string, own: string) => (name === dialect ? own : ''))
+  const sql = withOwnSections(dialect, script)
   if (dialect === 'sqlite') return sql
   return sql.replaceAll(/\btext\b/g, 'text collate "C"').replaceAll(/\bblob\b/g, 'bytea')
+}
+
+/** What stands between `-- only on <dialect>` and `-- end only` is for that one alone. */
+function withOwnSections(dialect: DialectName, script: string): string {
+  let only: string | undefined
+  const kept = script.split('\n').flatMap(line => {
+    const begun = /^-- only on (\w+)$/.exec(line)?.[1]
+    if (begun !== undefined) {
+      only = begun
+      return ['']
+    }
+    const isOthers = only !== undefined && only !== dialect
+    if (line !== '-- end only') return isOthers ? [] : [line]
+    only = undefined
+    return isOthers ? [] : ['']
+  })
+  return kept.join('\n')
 }

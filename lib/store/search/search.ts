@@ -1,16 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import { limits } from '../../base/limits.ts'
+import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { type Db, dialectOf } from '../dialect/dialect.ts'
 import type { MessageRow, ThreadRow } from '../tables.ts'
 import { type Column, columns, marks, numbersPerMs } from './full-text.ts'
 import { type Phrase, readPhrase, readTerms } from './words.ts'
-
-/** Whose messages are looked through: the account's, a pod's or an inbox's. Those of deleted inboxes never are. */
-export interface SearchScope {
-  readonly podId: string | null
-  readonly inboxId: string | null
-}
 
 /** What a message must be to be found; what is not said may be anything. */
 export interface SearchFilter {
@@ -51,7 +46,7 @@ interface Query {
  */
 export async function searchMessages(
   db: Db,
-  scope: SearchScope,
+  scope: Scope,
   filter: SearchFilter,
   page: Page,
   known?: number,
@@ -80,7 +75,7 @@ export async function searchMessages(
  */
 export async function searchThreads(
   db: Db,
-  scope: SearchScope,
+  scope: Scope,
   filter: SearchFilter & { readonly isRead?: boolean | undefined },
   page: Page,
   known?: number,
@@ -136,7 +131,7 @@ async function countMessages(db: Db, match: Match): Promise<number> {
 }
 
 /** Undefined when something is asked for that has no word in it, which nothing has. */
-async function readQuery(db: Db, scope: SearchScope, filter: SearchFilter): Promise<Query | undefined> {
+async function readQuery(db: Db, scope: Scope, filter: SearchFilter): Promise<Query | undefined> {
   const conditions: Condition[] = []
   for (const column of ['q', 'subject'] as const) {
     const asked = filter[column]

@@ -8,6 +8,7 @@ import { classify } from '../../../lib/mail/message/automatic.ts'
 import { parseMessage } from '../../../lib/mail/message/parse.ts'
 import { readDsn } from '../../../lib/mail/report/dsn.ts'
 import type { ReturnedRecipient } from '../../../lib/mail/report/recipient.ts'
+import { hostileTexts, manyTimes } from '../../support/hostile.ts'
 
 const corpus = fileURLToPath(new URL('../../../../shared/corpora/bounces/', import.meta.url))
 const skip = existsSync(corpus) ? false : 'the corpora are not here'
@@ -265,4 +266,34 @@ t.test('real bounces of seventy mail servers say what another reader hears', { s
   t.ok(counts.read >= 235, `${counts.read} are read`)
   t.ok(counts.enhanced >= 225, `${counts.enhanced} with the same enhanced code`)
   t.ok(counts.code >= 225, `${counts.code} with the same code`)
+})
+
+t.test('no more recipients are read than are kept, however many groups and parts there are', async t => {
+  let read = 0
+  const group = 'Final-Recipient: rfc822; a@b.example\r\nAction: failed\r\n\r\n'
+  const parts = Array.from({ length: limits.reportParts }, () => ({
+    contentType: 'message/delivery-status',
+    get content() {
+      read++
+      return group.repeat(100_000)
+    },
+  }))
+  const message = { header: readHeader(Buffer.from('\r\n')), subject: '', text: 'x', isBounce: true }
+  const found = readDsn({ ...message, reportParts: parts })
+  t.equal(found.length, limits.reportRecipients)
+  t.equal(read, 1, 'the first part had enough of them')
+})
+
+t.test('what stands in the words is read in a moment', async t => {
+  for (const text of hostileTexts(manyTimes, {
+    heads: ['550 ', 'Action: failed', 'Diagnostic-Code: smtp', '<a@b.example>'],
+    fillings: [' ', '5.1.1 ', '>', '\n', '(', '-'],
+    ends: ['x', ': 550'],
+  })) {
+    const header = readHeader(Buffer.from('\r\n'))
+    const parts = [{ contentType: 'message/delivery-status', content: text }]
+    readDsn({ header, subject: 'x', text, isBounce: true, reportParts: [] })
+    readDsn({ header, subject: 'x', text, isBounce: true, reportParts: parts })
+  }
+  t.pass('all were read')
 })

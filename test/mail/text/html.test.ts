@@ -1,5 +1,6 @@
 import t from 'tap'
 import { escapeHtml } from '../../../lib/base/escape-html.ts'
+import { limits } from '../../../lib/base/limits.ts'
 import { htmlToText, isHtml } from '../../../lib/mail/text/html.ts'
 import { htmlFragment } from '../../../lib/mail/text/html-fragment.ts'
 import { manyTimes } from '../../support/hostile.ts'
@@ -104,6 +105,13 @@ t.test('a fragment is closed wherever it is cut, and as deep as it may be', asyn
   t.equal(deep.html.match(/<div>/g)?.length, deep.html.match(/<\/div>/g)?.length)
   const quotes = htmlFragment(`${'<blockquote>'.repeat(50)}x`, 10_000)
   t.equal(quotes.html.match(/<blockquote>/g)?.length, 20)
+})
+
+t.test('of very many elements the last ones leave only their text', async t => {
+  const { html, cut } = htmlFragment('<b>x</b>'.repeat(limits.htmlElements + 1000), 10 * manyTimes)
+  t.notOk(cut)
+  t.equal(html.match(/<b>/g)?.length, limits.htmlElements)
+  t.ok(html.endsWith(`</b>${'x'.repeat(1000)}`))
 })
 
 t.test('what escapes comes back as text', async t => {

@@ -1,18 +1,14 @@
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
+import type { Scope } from '../../../lib/base/scope.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
 import { deleteInbox } from '../../../lib/store/inboxes.ts'
 import { search } from '../../../lib/store/migrations/0007-search.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import { deleteMessages } from '../../../lib/store/removal.ts'
 import { unindexMessages } from '../../../lib/store/search/full-text.ts'
-import {
-  type SearchFilter,
-  type SearchScope,
-  searchMessages,
-  searchThreads,
-} from '../../../lib/store/search/search.ts'
+import { type SearchFilter, searchMessages, searchThreads } from '../../../lib/store/search/search.ts'
 import { indexTokens, readTerms } from '../../../lib/store/search/words.ts'
 import type { MessageRow } from '../../../lib/store/tables.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
@@ -24,7 +20,7 @@ import {
   insertThreadRow,
 } from '../../support/rows.ts'
 
-const account: SearchScope = { podId: null, inboxId: null }
+const account: Scope = { podId: null, inboxId: null }
 const everything = { limit: 100, offset: 0 }
 
 /** The subjects of what is found, newest first; throws when `total` says another number. */

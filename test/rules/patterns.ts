@@ -1,0 +1,72 @@
+import { stripTypeScriptTypes } from 'node:module'
+import { type Node, parse } from 'acorn'
+import { runProgram } from '../support/program.ts'
+import { readSources, root } from './source-tree.ts'
+
+/** A regular expression, and where it stands in lib: `lib/….ts:line`. */
+export interface Pattern {
+  readonly source: string
+  readonly flags: string
+  readonly place: string
+}
+
+/** All regular expressions that stand in lib as literals, and the places of those that are built (`new RegExp(…)`). */
+export function writtenPatterns(): { literals: Pattern[]; built: string[] } {
+  const literals: Pattern[] = []
+  const built: string[] = []
+  for (const { path, text } of readSources().filter(source => source.path.startsWith('lib/'))) {
+    const tree = parse(stripTypeScriptTypes(text), {
+      ecmaVersion: 'latest',
+      sourceType: 'module',
+      locations: true,
+    })
+    for (const node of nodesIn(tree)) {
+      const place = `${path}:${node.loc?.start.line}`
+      const { type, regex, callee } = node as ExpressionNode
+      if (regex) literals.push({ source: regex.pattern, flags: regex.flags, place })
+      if (/^(?:New|Call)Expression$/.test(type) && callee?.name === 'RegExp') built.push(place)
+    }
+  }
+  return { literals, built }
+}
+
+/** As much of acorn's nodes as is looked at. */
+interface ExpressionNode extends Node {
+  readonly regex?: { readonly pattern: string; readonly flags: string }
+  readonly callee?: { readonly name?: string }
+}
+
+function* nodesIn(value: unknown): Generator<Node> {
+  if (typeof value !== 'object' || value === null) return
+  if ('type' in value && typeof value.type === 'string') yield value as Node
+  for (const inner of Object.values(value)) yield* nodesIn(inner)
+}
+
+/** The regular expressions that the modules at these places build, as they are: built-patterns.ts asks them. */
+export async function builtPatterns(places: readonly string[]): Promise<Pattern[]> {
+  const files = [...new Set(places.map(place => place.split(':')[0]!))]
+  return JSON.parse(await runChild('built-patterns.ts', JSON.stringify(files)))
+}
+
+/** What recheck says of a pattern: the fault in words, undefined where its time is linear. */
+export type Verdict = string | undefined
+
+/** Asks recheck in two processes, for it does one pattern at a time. By `String(RegExp)`. */
+export async function judge(
+  patterns: readonly { source: string; flags: string }[],
+): Promise<Map<string, Verdict>> {
+  const halves = [0, 1].map(half => patterns.filter((_, index) => index % 2 === half))
+  const answers = await Promise.all(
+    halves.map(async half => JSON.parse(await runChild('judge-patterns.ts', JSON.stringify(half)))),
+  )
+  return new Map(answers.flat().map(({ pattern, fault }) => [pattern, fault]))
+}
+
+async function runChild(file: string, input: string): Promise<string> {
+  const { code, stdout, stderr } = await runProgram(process.execPath, [`test/rules/${file}`], input, {
+    cwd: root,
+    timeoutMs: 100_000,
+  })
+  if (code !== 0) throw new Error(`${file} ended with ${code}: ${stderr.slice(0, 2000)}`)
+  return stdout
+}
