@@ -261,6 +261,14 @@ export const settings = Type.Object(
         description:
           'The most mails an hour that ask an address whether it wants forwarded copies (429 forward_verification_limit above it).',
       }),
+      unverified_domains_per_pod: number({
+        default: 20,
+        minimum: 1,
+        maximum: 10_000,
+        unit: 'domains',
+        description:
+          'The most domains of a pod that are not verified (422 domain_limit_reached above it): each has a key, and is looked for in DNS again and again.',
+      }),
       inbox_is_new_for: duration(['1h', '3650d'], {
         default: '30d',
         description: 'How long cold_recipients_at_first of the plan is in force for an inbox.',

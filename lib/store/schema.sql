@@ -47,8 +47,10 @@ create index "pod_list" on "pod" ("isDefault", "id");
 
 -- A mail domain of ours, with its DKIM key. podId null: every pod can use it. `status` is pending, verified, failed or
 -- under_review; a check is under way until `checkingUntil` (and shown as verifying). JSON: recordStatuses (purpose to
--- missing, invalid or valid), warnings. `losses` counts checks in a row that found a verified domain without its
--- records. `checkingSince` is when the gaps between checks began to grow, `nextCheckAt` null: not checked by itself.
+-- missing, invalid or valid), found (purpose to what stands in DNS instead), warnings. `losses` counts checks in a row that
+-- found a verified domain without its records. `checkingSince` is when the gaps between checks began to grow, `nextCheckAt`
+-- null: not checked by itself. Several pods may have added one name, each once. Whose row has a `verifiedAt` has the
+-- name, alone, until another is verified after this one has failed. `problem` domain_taken: another has it.
 create table "domain" (
   "id" text primary key,
   "domain" text not null,
@@ -66,9 +68,12 @@ create table "domain" (
   "checkedAt" text,
   "checkingSince" text not null default '',
   "checkingUntil" text,
-  "nextCheckAt" text
+  "nextCheckAt" text,
+  "problem" text,
+  "found" text not null default '{}'
 );
-create unique index "domain_domain" on "domain" ("domain");
+create unique index "domain_domain" on "domain" ("domain", coalesce("podId", ''));
+create unique index "domain_claim" on "domain" ("domain") where "verifiedAt" is not null;
 create index "domain_podList" on "domain" ("podId", "id");
 create index "domain_check" on "domain" ("nextCheckAt") where "nextCheckAt" is not null;
 

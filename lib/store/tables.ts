@@ -50,6 +50,8 @@ export interface DomainRow {
   checkingSince: string
   checkingUntil: string | null
   nextCheckAt: string | null
+  problem: string | null
+  found: string
 }
 
 export interface DomainUseRow {

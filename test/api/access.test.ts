@@ -180,11 +180,11 @@ const table: Record<string, Row> = {
     expected: keys(refused, refused, refused, refused, '400 no_webhook_url'),
   },
   deleteWebhook: { path: () => '/v1/webhook', expected: accountOnly(204) },
-  // The same one for the pod keys and then for the account key.
+  // The same one for both pods and for the account: nobody has verified it.
   createDomain: {
     path: () => '/v1/domains',
     body: { domain: 'theirs.example' },
-    expected: keys(refused, refused, 201, '409 domain_exists', '409 domain_exists'),
+    expected: keys(refused, refused, 201, 201, 201),
   },
   listDomains: { path: () => '/v1/domains', expected: keys(refused, refused, 200, 200, 200) },
   getDomain: { path: ({ domain }) => `/v1/domains/${domain}`, expected: ofPod(200) },

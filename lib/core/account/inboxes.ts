@@ -12,7 +12,6 @@ import type { Listed, Page } from '../../model/page.ts'
 import { revokeInboxApiKeys } from '../../store/api-keys.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
-import { findDomain } from '../../store/domains.ts'
 import * as inboxes from '../../store/inboxes.ts'
 import { findDefaultPod } from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
@@ -20,7 +19,7 @@ import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, operator, reachesInbox, reachesPod } from '../app/caller.ts'
 import { findPodByName, getInboxRow, noSuchInbox } from '../app/reach.ts'
-import { isUsable, systemAddress } from '../domains/usable.ts'
+import { findHolder, isOpenTo, isUsable, systemAddress } from '../domains/usable.ts'
 import { changeForwarding } from '../forwarding/settings.ts'
 import { forgetBounce } from '../outbound/suppressions.ts'
 import { takeInboxPlace } from '../quota/plan.ts'
@@ -81,8 +80,8 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
   const url = readWebhookUrl(app, caller, request.webhookUrl)
   const made = await app.store.write(async db => {
     const podId = await podForNewInbox(db, caller, request.podId)
-    const known = domain === undefined ? undefined : await findDomain(db, domain)
-    const isOpen = known && isUsable(app, known) && (known.podId === null || known.podId === podId)
+    const known = domain === undefined ? undefined : await findHolder(app, db, domain)
+    const isOpen = known && isUsable(app, known) && isOpenTo(known, { podId })
     if (!isOpen) throw new Problem('invalid_domain')
     await takeInboxPlace(app, db, caller)
     const address =

@@ -66,7 +66,8 @@ async function attempt(
   }
   const domain = domainOf(delivery.recipient)
   const isCopy = delivery.purpose === 'forward'
-  if (!isCopy && (await isDeliveredHere(app, delivery.recipient))) return deliverHere(app, delivery, message)
+  if (!isCopy && (await isDeliveredHere(app, app.store.read, delivery.recipient)))
+    return deliverHere(app, delivery, message)
   const cargo = await cargoOf(app, delivery, message)
   if ('refusal' in cargo) return { outcome: { result: 'permanent', text: cargo.refusal, durationMs: 0 } }
   if (app.config.delivery.mode === 'capture') {

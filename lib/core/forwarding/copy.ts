@@ -8,7 +8,6 @@ import { isRewritten, rewriteSender } from '../../mail/address/srs.ts'
 import { fieldValues, readHeader } from '../../mail/header/header.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { findDomain } from '../../store/domains.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import { findSuppression } from '../../store/suppressions.ts'
@@ -16,6 +15,7 @@ import type { DeliveryRow, InboxRow, MessageRow } from '../../store/tables.ts'
 import type { Endpoint } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
 import { getAccountRow } from '../app/reach.ts'
+import { isDeliveredHere } from '../domains/usable.ts'
 import { putDeliveries } from '../outbound/composing.ts'
 
 /**
@@ -102,7 +102,7 @@ export async function forwardContent(
     return { refusal: 'not forwarded: forwarding to this address has ended' }
   }
   // It would be taken in without a network, as if it were mail of our own.
-  if (await findDomain(db, domainOf(delivery.recipient))) {
+  if (await isDeliveredHere(app, db, delivery.recipient)) {
     return { refusal: 'not forwarded: the address is one of this server by now' }
   }
   if (await wasHere(inbox, original)) {

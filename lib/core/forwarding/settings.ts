@@ -2,10 +2,8 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
-import { bounceDomain } from '../../mail/address/bounce-domain.ts'
 import { forwardModes } from '../../model/inbox.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { findDomain } from '../../store/domains.ts'
 import {
   findLastAskedAt,
   insertForwardConfirmation,
@@ -16,6 +14,7 @@ import { findMember } from '../../store/members.ts'
 import { findSuppression } from '../../store/suppressions.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
+import { isDeliveredHere } from '../domains/usable.ts'
 import { secondsUntil } from '../quota/period.ts'
 import { writeConfirmationMail } from './question.ts'
 
@@ -79,14 +78,8 @@ function requireMode(text: string): void {
 async function requireTarget(app: App, db: Db, text: string): Promise<string> {
   const address = normaliseAddress(text)
   if (address === undefined) throw new Problem('invalid_forward_to')
-  const domain = domainOf(address)
-  // What comes to bounce.<domain> is ours, too.
-  const parent = domain.slice(domain.indexOf('.') + 1)
-  const isOurs =
-    domain === app.config.hostname ||
-    (await findDomain(db, domain)) ||
-    (domain === bounceDomain(parent) && (await findDomain(db, parent)))
-  if (isOurs) throw new Problem('forward_to_is_service_address')
+  if (domainOf(address) === app.config.hostname || (await isDeliveredHere(app, db, address)))
+    throw new Problem('forward_to_is_service_address')
   const suppressed = await findSuppression(db, [address], app.clock.now().toISOString())
   if (suppressed) {
     const message = `${address} is on the suppression list (${suppressed.reason}), so nothing is sent to it.`

@@ -1,9 +1,8 @@
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { baseAddress, domainOf, normaliseAddress } from '../../mail/address/address.ts'
+import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import { findContacts, putContacts } from '../../store/contacts.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { findDomain } from '../../store/domains.ts'
 import { filterInboxAddresses } from '../../store/inboxes.ts'
 import { listThreadCorrespondents } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
@@ -30,8 +29,7 @@ export async function requireSendable(
   { all, replyTo }: Addressees,
 ): Promise<void> {
   if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
-  const domain = await findDomain(app.store.read, domainOf(inbox.address))
-  if (domain) requireSendingDomain(app, domain)
+  await requireSendingDomain(app, app.store.read, inbox)
   await requireReplyToAllowed(app, caller, replyTo)
   await requirePermitted(app, caller, inbox, replyTo === null ? all : [...all, replyTo])
   await requireUnsuppressed(app, all)
