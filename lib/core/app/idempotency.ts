@@ -66,12 +66,11 @@ async function doOnce<Body>(
   const findAnswer = async (db: Db): Promise<IdempotencyRow | undefined> => {
     const known = await findIdempotency(db, inbox.id, key)
     const isKnown = known !== undefined && known.createdAt > since
-    const isElsewhere =
-      caller.inboxId === null &&
-      (await isKeyUsedElsewhere(db, key, { inboxId: inbox.id, podId: caller.podId, since }))
-    if (isElsewhere || (isKnown && known.requestHash !== requestHash)) {
-      throw new Problem('idempotency_key_conflict')
-    }
+    const isUsedOtherwise = isKnown
+      ? known.requestHash !== requestHash
+      : caller.inboxId === null &&
+        (await isKeyUsedElsewhere(db, key, { inboxId: inbox.id, podId: caller.podId, since }))
+    if (isUsedOtherwise) throw new Problem('idempotency_key_conflict')
     return isKnown ? known : undefined
   }
   const remember = async (db: WriteDb, status: number, body: unknown) => {

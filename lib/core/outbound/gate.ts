@@ -18,21 +18,24 @@ import type { Addressees } from './request.ts'
 import { requireUnsuppressed } from './suppressions.ts'
 
 /**
- * Whether an inbox may write to these addressees at all; asked before anything is composed.
+ * Whether an inbox may write to these addressees at all. Asked before anything is composed, so that what is refused costs
+ * little, and again in the write of the send, which is what decides.
+ * @param inbox as this handle reads it
  * @throws Problem `inbox_suspended`, `domain_under_review`, `unverified_domain`, `feature_requires_paid_plan`,
- * `recipient_not_permitted`, `recipient_suppressed`
+ * `recipient_suppressed`; NotPermitted
  */
 export async function requireSendable(
   app: App,
+  db: Db,
   caller: Caller,
   inbox: InboxRow,
   { all, replyTo }: Addressees,
 ): Promise<void> {
   if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
-  await requireSendingDomain(app, app.store.read, inbox)
-  await requireReplyToAllowed(app, caller, replyTo)
-  await requirePermitted(app, caller, inbox, replyTo === null ? all : [...all, replyTo])
-  await requireUnsuppressed(app, all)
+  await requireSendingDomain(app, db, inbox)
+  await requireReplyToAllowed(app, db, caller, replyTo)
+  await requirePermitted(db, inbox, replyTo === null ? all : [...all, replyTo])
+  await requireUnsuppressed(app, db, all)
 }
 
 /**

@@ -81,9 +81,13 @@ export function coldLimit(app: App, inbox: Pick<InboxRow, 'createdAt'>, now: Dat
  * On a plan without external Reply-To it must be an inbox here (for a scoped key: of its pod).
  * @throws Problem `feature_requires_paid_plan`
  */
-export async function requireReplyToAllowed(app: App, caller: Caller, replyTo: string | null): Promise<void> {
+export async function requireReplyToAllowed(
+  app: App,
+  db: Db,
+  caller: Caller,
+  replyTo: string | null,
+): Promise<void> {
   if (replyTo === null || planOf(app).external_reply_to) return
-  const db = app.store.read
   const inbox =
     (await findInboxByAddress(db, replyTo)) ?? (await findInboxByAddress(db, baseAddress(replyTo)))
   if (!inbox || !reachesPod(caller, inbox.podId)) throw new Problem('feature_requires_paid_plan')
