@@ -87,7 +87,7 @@ create table "domainUse" (
 
 -- A mailbox of an agent. `address` is lower-case. A deleted one keeps its row for ever, because its address is
 -- never given out again: a late reply must not reach a stranger; `purgedAt` is when its messages were gone. The
--- counters answer `total`. While `suspendedAt` is set it receives and does not send. forwardWhen is always, needs_human
+-- counters answer `total`. While `suspendedAt` is set it receives and does not send; `hasHeld` 1: deliveries of it may be held. forwardWhen is always, needs_human
 -- or webhook_failed, forwardStatus pending, active or disabled; `forwardFailures` counts hard bounces in a row.
 create table "inbox" (
   "id" text primary key,
@@ -108,11 +108,13 @@ create table "inbox" (
   "forwardStatus" text,
   "forwardFailures" integer not null default 0,
   "suspendedAt" text,
-  "suspendedReason" text
+  "suspendedReason" text,
+  "hasHeld" integer not null default 0
 );
 create unique index "inbox_address" on "inbox" ("address");
 create index "inbox_list" on "inbox" ("id") where "deletedAt" is null;
 create index "inbox_podList" on "inbox" ("podId", "deletedAt", "id");
+create index "inbox_held" on "inbox" ("id") where "hasHeld" = 1;
 create index "inbox_purge" on "inbox" ("id") where "deletedAt" is not null and "purgedAt" is null;
 
 -- Who may call. Only the SHA-256 of a token is kept. podId and inboxId null: the whole account; podId alone: the
@@ -195,6 +197,7 @@ create index "message_list" on "message" ("inboxId", "id");
 create index "message_directionList" on "message" ("inboxId", "direction", "id");
 create index "message_thread" on "message" ("threadId", "id");
 create index "message_rfcMessageId" on "message" ("inboxId", "rfcMessageId");
+create index "message_pending" on "message" ("inboxId", "id") where "status" = 'pending';
 create index "message_raw" on "message" ("rawId");
 
 -- One message to one recipient: queued, deferred, delivered, failed, held or cancelled; with what the other side said
@@ -241,7 +244,7 @@ create index "attempt_delivery" on "attempt" ("deliveryId", "id");
 -- What is to be done and when: `subjectId` is the delivery (kind "delivery"), the draft or the webhookDelivery (kind
 -- "webhook"), `destination` what concurrency is counted by. The claim counts the attempt and moves `dueAt` beyond the
 -- lease before the network is touched, so a crash can't hammer a peer; only the holder of the lease may finish. state:
--- ready, held, or parked: due, and its destination has as much under way as it may; so a claim never looks past it.
+-- ready; held, because its inbox is suspended; or parked: due, and its destination has as much under way as it may; so a claim never looks past it.
 create table "queueEntry" (
   "id" text primary key,
   "kind" text not null,

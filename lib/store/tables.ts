@@ -80,6 +80,7 @@ export interface InboxRow {
   forwardFailures: number
   suspendedAt: string | null
   suspendedReason: string | null
+  hasHeld: number
 }
 
 export interface ApiKeyRow {

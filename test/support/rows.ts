@@ -61,6 +61,7 @@ export async function insertInboxRow(db: WriteDb, podId: string, address: string
     forwardFailures: 0,
     suspendedAt: null,
     suspendedReason: null,
+    hasHeld: 0,
   }
   await insertInbox(db, inbox)
   return inbox

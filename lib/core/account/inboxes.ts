@@ -124,6 +124,7 @@ export async function insertInbox(
     forwardFailures: 0,
     suspendedAt: null,
     suspendedReason: null,
+    hasHeld: 0,
   }
   await inboxes.insertInbox(db, row)
   return row

@@ -8,7 +8,7 @@ import { search } from './0007-search.ts'
 import { eventDelivery } from './0008-event-delivery.ts'
 import { policyMakers } from './0009-policy-makers.ts'
 import { idempotencyByInbox } from './0010-idempotency-by-inbox.ts'
-import { domainClaims } from './0011-domain-claims.ts'
+import { tenantsApart } from './0011-tenants-apart.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -23,5 +23,5 @@ export const migrations: readonly Migration[] = [
   eventDelivery,
   policyMakers,
   idempotencyByInbox,
-  domainClaims,
+  tenantsApart,
 ]
