@@ -16,6 +16,7 @@ COPY --from=build /opt/mailboxd /opt/mailboxd
 RUN ln -s /opt/mailboxd/bin/mailboxd /opt/mailboxd/bin/mailboxctl /usr/bin/
 USER mailboxd
 VOLUME /var/lib/mailboxd
-EXPOSE 25 8025
+# 80: the questions of a CA (ACME), where that is on.
+EXPOSE 25 80 8025
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["mailboxd", "--config", "/etc/mailboxd/mailboxd.toml"]

@@ -1,6 +1,7 @@
 import { v7 } from 'uuid'
-import { insertMessage } from '../lib/store/messages.ts'
+import { insertMessage, insertReading } from '../lib/store/messages.ts'
 import type { Store } from '../lib/store/open.ts'
+import { wordsOfRow } from '../lib/store/search/row-words.ts'
 import type { InboxRow } from '../lib/store/tables.ts'
 import { insertThread } from '../lib/store/threads.ts'
 import { insertInstallation } from '../test/support/rows.ts'
@@ -41,8 +42,17 @@ export async function fillInbox(store: Store, count: number): Promise<InboxRow> 
             createdAt,
           })
         }
-        await insertMessage(db, {
-          id: v7(),
+        const id = v7()
+        const reading = {
+          bodyText: generatedText(n),
+          bodyHtml: '',
+          attachments:
+            n % 20 === 0 ? '[{"filename":"a.pdf","contentType":"application/pdf","sizeBytes":1}]' : '[]',
+          extracted: '{"replyText":null,"otp":null,"links":[]}',
+          parseProblems: '[]',
+        }
+        const row = {
+          id,
           inboxId: inbox.id,
           threadId,
           direction: 'inbound',
@@ -62,16 +72,17 @@ export async function fillInbox(store: Store, count: number): Promise<InboxRow> 
           bcc: '[]',
           addressNames: null,
           subject: `report ${n}`,
-          bodyText: generatedText(n),
-          bodyHtml: '',
-          attachments:
-            n % 20 === 0 ? '[{"filename":"a.pdf","contentType":"application/pdf","sizeBytes":1}]' : '[]',
           category: n % 3 === 0 ? 'automated' : 'personal',
           autoReplyable: 1,
           verdict: 'clean',
           authentication: '{"spf":"pass","dkim":"pass","dmarc":"pass"}',
           createdAt,
-          extracted: '{"replyText":null,"otp":null,"links":[]}',
+          readingId: id,
+        }
+        await insertReading(db, { id, ...reading })
+        await insertMessage(db, row, {
+          words: wordsOfRow({ ...row, ...reading }),
+          hasAttachments: n % 20 === 0,
         })
       }
     })

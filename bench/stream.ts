@@ -38,6 +38,8 @@ listen = ["127.0.0.1:0"]
 [http]
 listen = ["127.0.0.1:0"]
 requests_per_minute = 1000000
+max_connections = 20000
+max_connections_per_address = 20000
 [authentication]
 check = false
 `

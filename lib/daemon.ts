@@ -11,16 +11,18 @@ import type { Config } from './config/load.ts'
 import type { App, Networked } from './core/app/app.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
+import { startIndexing } from './core/mailbox/indexing.ts'
 import { removeStrayFiles } from './core/mailbox/raws.ts'
 import { openApp } from './core/open.ts'
+import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { createHttpDoor } from './http/server.ts'
-import { createAuthenticator } from './mail/authentication/authenticator.ts'
 import { createRunner } from './queue/runner.ts'
-import { loadCertificate } from './smtpd/certificate.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
+import { issuedPaths, startRenewal } from './tls/acme/renewal.ts'
+import { openCertificates } from './tls/certificates.ts'
 import { startUpkeep } from './upkeep.ts'
 
 export interface DaemonParts {
@@ -39,7 +41,7 @@ export interface Daemon {
   readonly isNew: boolean
   readonly smtp: readonly Endpoint[]
   readonly http: readonly Endpoint[]
-  /** Reads the TLS certificate again; what is wrong with it is logged and the old one stays. */
+  /** Reads the TLS certificates again; what is wrong with one is logged and the old one stays. */
   reload(): Promise<void>
   /** Takes nothing new, ends what is under way or gives it back to the queue, and closes everything. */
   stop(): Promise<void>
@@ -73,9 +75,12 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       useIpv6: config.delivery.ipv6,
       random: parts.random,
     })
+    const { scanner, dnsLists } = createScreening(opened)
+    closing.push(() => scanner.close())
     const app: Networked = Object.create(opened, {
       courier: { value: courier },
-      authenticator: { value: createAuthenticator({ dns, clock, mta: config.hostname }) },
+      scanner: { value: scanner },
+      dnsLists: { value: dnsLists },
     })
 
     await app.disk.clearSpool()
@@ -118,21 +123,27 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
     const upkeep = startUpkeep(app)
     closing.push(() => upkeep.stop())
+    const indexing = startIndexing(app)
+    closing.push(() => indexing.stop())
 
-    const readCertificate = () =>
-      loadCertificate({
-        certificatePath: config.smtp.tls_certificate,
-        keyPath: config.smtp.tls_key,
-        dataDir: config.data_dir,
-        hostname: config.hostname,
-        clock,
-      })
+    const { acme } = config
+    const certificates = await openCertificates({
+      pairs: config.tls.certificate,
+      issued: acme.directory === undefined ? undefined : issuedPaths(config.data_dir),
+      dataDir: config.data_dir,
+      hostname: config.hostname,
+      clock,
+      log,
+    })
+    closing.push(() => certificates.stop())
     const smtpDoor = createSmtpDoor(app, {
-      certificate: await readCertificate(),
+      certificates: certificates.current,
       idleTimeoutMs: limits.smtpIdlePeerMs,
       sessionTimeoutMs: durationMs(config.smtp.session_timeout),
       dataTimeoutMs: durationMs(config.smtp.data_timeout),
+      maxMessages: limits.smtpMessages,
     })
+    certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)
     closing.push(() => Promise.all([smtpDoor.stop(), httpDoor.stop()]))
     const http = await listenOn(httpDoor, config.http.listen, parts)
@@ -140,21 +151,29 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
     const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
     ports.push(...smtp.map(one => one.port))
+    app.mailReader.start()
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
+    if (acme.directory !== undefined) {
+      const renewal = startRenewal({
+        directory: acme.directory,
+        contact: acme.contact,
+        names: acme.names.length > 0 ? acme.names : [config.hostname],
+        listen: acme.listen.map(parseEndpoint),
+        dataDir: config.data_dir,
+        clock,
+        log,
+        random: parts.random,
+        onIssued: () => certificates.look(),
+      })
+      closing.push(() => renewal.stop())
+    }
 
     return {
       app,
       isNew,
       smtp,
       http,
-      async reload() {
-        try {
-          smtpDoor.reload(await readCertificate())
-          log.info('TLS certificate read again')
-        } catch (error) {
-          log.error({ err: error }, 'the TLS certificate can not be used; the old one stays')
-        }
-      },
+      reload: () => certificates.reload(),
       async stop() {
         log.info('stopping')
         await closeAll()
@@ -172,6 +191,7 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(lockDataDirectory(join(parts.config.data_dir, 'daemon.lock')))
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
+  closing.push(() => opened.app.mailReader.stop())
   return opened
 }
 

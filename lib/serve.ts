@@ -3,14 +3,16 @@ import { systemIds } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
 import { readDaemonArguments } from './cli/arguments.ts'
+import { checkCertificates } from './cli/certificates.ts'
 import { welcomeBack, welcomeFirst } from './cli/welcome.ts'
 import { formatEndpoint } from './config/endpoint.ts'
 import { ConfigFault, configFaultExitCode } from './config/fault.ts'
 import { type Config, loadConfig, localConfig } from './config/load.ts'
+import { SecretKeyFault } from './core/app/secret-key.ts'
 import { type Daemon, startDaemon } from './daemon.ts'
-import { CertificateFault } from './smtpd/certificate.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
 import { NewerSchema } from './store/migrations/migrate.ts'
+import { CertificateFault } from './tls/pair.ts'
 
 /** Runs mailboxd as this process: arguments, configuration, signals, exit code. Resolves when it has stopped. */
 export async function serve(argv: readonly string[], version: string): Promise<number> {
@@ -24,6 +26,8 @@ export async function serve(argv: readonly string[], version: string): Promise<n
     config = isLocal
       ? localConfig(given.data === undefined ? {} : { dataDir: given.data })
       : await loadConfig(given.config!)
+    const { faults } = await checkCertificates(config)
+    if (faults.length > 0) throw new ConfigFault(given.config!, faults)
   } catch (error) {
     if (!(error instanceof ConfigFault)) throw error
     process.stderr.write(`${error.message}\n`)
@@ -55,7 +59,7 @@ export async function serve(argv: readonly string[], version: string): Promise<n
 
 /** What an operator can mend is said in a sentence; all else with its stack. */
 function tellStartFailure(error: unknown, log: Log): number {
-  if (error instanceof CertificateFault) {
+  if (error instanceof CertificateFault || error instanceof SecretKeyFault) {
     process.stderr.write(`${error.message}\n`)
     return configFaultExitCode
   }

@@ -6,6 +6,8 @@ import { purgeDeletedInboxes } from './core/account/purge.ts'
 import type { App } from './core/app/app.ts'
 import { checkDueDomains } from './core/domains/checks.ts'
 import { expireForwardConfirmations } from './core/forwarding/question.ts'
+import { expireDeferrals } from './core/inbound/deferral.ts'
+import { expireGreylist } from './core/inbound/greylist.ts'
 import { releaseResumed } from './core/outbound/hold.ts'
 import { expireSuppressions } from './core/outbound/suppressions.ts'
 import { expirePolicyAudit } from './core/policy/audit.ts'
@@ -54,6 +56,8 @@ export const sweeps: readonly Sweep[] = [
     schedule: '47 * * * *',
     run: expireForwardConfirmations,
   },
+  { name: 'greylisting that is over', schedule: '*/10 * * * *', run: expireGreylist },
+  { name: 'deferrals of mail that could not be judged', schedule: '37 * * * *', run: expireDeferrals },
   { name: 'audit of sender rules older than 90 days', schedule: '27 * * * *', run: expirePolicyAudit },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]

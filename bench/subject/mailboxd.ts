@@ -48,9 +48,12 @@ account_domain = "mailboxd.test"
 data_dir = "${join(dir, 'data')}"
 [smtp]
 listen = ["${address}:${port}"]
+trusted_networks = ["127.0.0.0/8"]
 [http]
 listen = ["${address}:${httpPort}"]
 requests_per_minute = 1000000
+max_connections = 20000
+max_connections_per_address = 20000
 [dns]
 servers = ["${dns.server}"]
 [delivery]

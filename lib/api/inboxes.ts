@@ -51,11 +51,20 @@ export const inboxOperations: readonly Operation[] = [
       podId: Type.Optional(
         Type.String({ description: 'A pod id or clientId; one that is unknown gives an empty list.' }),
       ),
+      system: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description:
+            'Whether the inbox that takes the mail of postmaster and abuse is listed and counted, too; it takes an account-wide key.',
+        }),
+      ),
     }),
     success: { status: 200, schema: pageOf(Inbox) },
     problems: [],
     handle: async ({ app, caller, query }) =>
-      listAnswer(await listInboxes(app, caller, query.podId, pageOfQuery(query))),
+      listAnswer(
+        await listInboxes(app, caller, { pod: query.podId, withSystem: query.system }, pageOfQuery(query)),
+      ),
   }),
   operation({
     id: 'getInbox',

@@ -48,15 +48,19 @@ const getOpenApi: Operation = openOperation({
   summary: 'This description, as OpenAPI 3.1.',
   access: 'anyone',
   success: { status: 200, schema: Type.Unsafe<object>({ type: 'object', examples: [{ openapi: '3.1.0' }] }) },
+  isAnswerKept: true,
   problems: [],
-  handle: async ({ app }) => {
-    const known = documents.get(app)
-    if (known) return known
-    const document = openApiDocument(operations, eventWebhooks, app.baseUrl)
-    documents.set(app, document)
-    return document
-  },
+  handle: async ({ app }) => openApiOf(app),
 })
 
 /** Everything that can be asked. */
 export const operations: readonly Operation[] = [...declared, getOpenApi]
+
+/** The OpenAPI document of this server: the same object at each call. */
+export function openApiOf(app: App): object {
+  const known = documents.get(app)
+  if (known) return known
+  const document = openApiDocument(operations, eventWebhooks, app.baseUrl)
+  documents.set(app, document)
+  return document
+}

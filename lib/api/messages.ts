@@ -91,15 +91,22 @@ export const messageOperations: readonly Operation[] = [
             'Mail that came after this instant, which may be there already. Without it: mail that comes from now on.',
         }),
       ),
+      includeMalicious: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description: 'Whether mail in which a scanner found a virus (verdict "malicious") counts, too.',
+        }),
+      ),
     }),
     success: {
       status: 200,
       schema: shape({ data: Type.Array(Message, { description: 'Newest first.' }) }),
     },
-    problems: [],
+    isAnswerShared: true,
+    problems: ['too_many_streams'],
     handle: async ({ app, caller, params, query, signal }) => {
       const { timeout = limits.waitSeconds, ...awaited } = query
-      return { data: await waitForMessages(app, caller, params.id!, awaited, timeout * 1000, signal()) }
+      return waitForMessages(app, caller, params.id!, awaited, timeout * 1000, signal())
     },
   }),
   operation({
@@ -140,16 +147,25 @@ export const messageOperations: readonly Operation[] = [
     tag: 'Messages',
     summary: 'The original message, byte for byte as it crossed the wire.',
     access: 'inbox',
+    query: shape({
+      trace: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description:
+            "Inbound: with true, below the fields that this server adds when mail comes (Return-Path, Authentication-Results, Received), and without Authentication-Results that came from outside in this server's name.",
+        }),
+      ),
+    }),
     success: {
       status: 200,
       download: 'message/rfc822',
       example: 'From: bob@example.net\r\nSubject: Re: The fish\r\n\r\nThree euros.\r\n',
     },
     problems: [],
-    handle: async ({ app, caller, params }): Promise<Download> => ({
+    handle: async ({ app, caller, params, query }): Promise<Download> => ({
       contentType: 'message/rfc822',
       filename: `${params.id}.eml`,
-      ...(await openRaw(app, caller, params.id!)),
+      ...(await openRaw(app, caller, params.id!, { withTrace: query.trace ?? false })),
     }),
   }),
   operation({

@@ -61,6 +61,10 @@ interface Declaration<Query extends TObject, Body extends TObject> {
     | { readonly status: 200; readonly feed: string; readonly example: string }
     | { readonly status: 101 }
     | { readonly status: 204 }
+  /** Whether one answer may go to many callers: the same object is made into text once. */
+  readonly isAnswerShared?: true
+  /** Whether the answer stays the same object: it is compressed once, and clients may keep it. */
+  readonly isAnswerKept?: true
   /** The codes that this operation can give, besides those that follow from the declaration (see `problemsOf`). */
   readonly problems: readonly ProblemCode[]
 }

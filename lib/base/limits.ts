@@ -6,6 +6,15 @@ export const limits = {
   /** Lists: `limit` when none is given, and what a larger one is clamped to. */
   pageSize: 50,
   pageSizeMax: 100,
+  /**
+   * The texts of the messages of one list: beyond so many bytes each is cut to its beginning (in characters), its HTML
+   * and its longer lists (in bytes) left out, and the message says `bodyTruncated`. Bytes of such rows are walked over in
+   * one turn of the event loop.
+   */
+  listedBytes: 4 * 1024 * 1024,
+  listedTextLength: 1000,
+  listedFieldBytes: 2048,
+  listedSliceBytes: 16 * 1024 * 1024,
   /** The characters of a mailbox name. */
   mailboxNameMin: 3,
   mailboxNameMax: 30,
@@ -94,10 +103,16 @@ export const limits = {
   searchMatches: 100_000,
   /** The same in a search for threads, where the thread of each match must be looked up. */
   searchThreadMatches: 15_000,
-  /** Requests that wait for mail: how long, how many at once, and how often one looks without being told. */
+  /**
+   * Requests that wait for mail: how long, how many at once in all and with one key, how many of them are answered in one
+   * turn of the event loop.
+   */
   waitSeconds: 30,
   waitSecondsMax: 300,
   waiters: 10_000,
+  waitsPerKey: 100,
+  waitersAtOnce: 50,
+  /** How often the inboxes that somebody waits for are looked at without being told; whole times `streamPollMs`. */
   waitPollMs: 5_000,
   /** Streams of events (WebSocket and Server-Sent Events): of the process, and of one key. */
   streams: 10_000,
@@ -142,36 +157,105 @@ export const limits = {
   headerLines: 2000,
   /** Received fields after which a message is a loop (RFC 5321 §6.3). */
   receivedFields: 100,
-  /** DKIM signatures checked of one message. */
+  /** DKIM signatures checked of one message, and sets of its ARC chain (RFC 8617 §4.2.1). */
   dkimSignatures: 10,
-  /** What SPF, DKIM and DMARC of one message may take together; what is not known by then is a temperror. */
-  authenticationMs: 30_000,
+  arcSets: 50,
+  /** Bodies up to this size are hashed as often as their signatures differ (l=), larger ones this often. */
+  dkimSmallBytes: 1024 * 1024,
+  dkimBodyHashes: 3,
+  /** Bytes of a body that are made canonical and hashed before others have the event loop. */
+  hashSliceBytes: 256 * 1024,
+  /** Keys of strangers: bits of an RSA modulus that are believed (RFC 8301), and characters of a key's record. */
+  dkimKeyBitsMin: 1024,
+  dkimKeyBits: 4096,
+  dkimRecordLength: 8192,
+  /**
+   * What SPF, the DKIM signatures, ARC and DMARC of one message may take, each for itself: a stranger's slow DNS must not
+   * use up the time of the From domain's. What is not known by then is a temperror.
+   */
+  authenticationMs: 15_000,
+  /**
+   * A message that can't be judged because DNS does not say what decides: how long from its first attempt on it is
+   * deferred (451 4.7.26), how long that is remembered, and how many are, of one address (of IPv6 a /64) and in all.
+   */
+  deferralMs: 4 * 3_600_000,
+  deferralKeptMs: 28 * 3_600_000,
+  deferralsPerNetwork: 200,
+  deferrals: 20_000,
   /** Answers of DNS that are kept for the next message, and how long: those that say something, and those that say none. */
   dnsCacheEntries: 10_000,
   dnsPositiveMs: 60_000,
   dnsNegativeMs: 30_000,
-  /** MIME parts of one message that are looked at. */
+  /** MIME parts of one message that are looked at, how deep in one another, and the header of each. */
   mimeParts: 1000,
-  /** Bytes of one text part, as they came, that are decoded; the rest of it is in the raw alone. */
-  textPartBytes: 4 * 1024 * 1024,
+  mimeDepth: 30,
+  partHeaderBytes: 16 * 1024,
+  /** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
+  textPartsBytes: 4 * 1024 * 1024,
   /** Of reports (bounces, complaints): the parts that are read, bytes of each, recipients, and characters of what was said of one. */
   reportParts: 10,
   reportPartBytes: 64 * 1024,
   reportRecipients: 100,
   reportTextLength: 1000,
-  /** What the reading of one message may take, should its parser stop to say anything. */
-  parseMs: 120_000,
+  /** Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one peer half as many. */
+  readingSmallBytes: 32 * 1024 * 1024,
+  readingLargeBytes: 96 * 1024 * 1024,
+  /** Characters of bodies, as words, that one write puts into the search index; what is beyond comes after it. */
+  indexedLength: 32 * 1024,
+  /** How often it is looked for such. */
+  indexPollMs: 1_000,
+  /** How long a message waits until it may be read (451 4.3.2 after that). */
+  readingWaitMs: 60_000,
+  /** After it, a reading thread for large messages that has nothing to do is ended, for what it grew to. */
+  readingIdleMs: 30_000,
+  /** Threads for reading, where the setting does not say how many: one for each core, within these. */
+  readingThreadsMin: 2,
+  readingThreadsMax: 8,
   /** Messages of one thread that are shown; of a longer one the newest. */
   threadMessages: 1000,
   /** Message-IDs of In-Reply-To and References that are followed to find a thread. */
   references: 100,
   /** Characters of the References field of a message that we make; of a longer one the middle is left out. */
   referencesLength: 16 * 1024,
+  /** Of a CA (ACME): one answer, how long it may take, and how often a nonce that it refuses is replaced. */
+  acmeAnswerBytes: 256 * 1024,
+  acmeAnswerMs: 30_000,
+  acmeNonceRetries: 30,
+  /** One order of a certificate from its begin to its end, and how often it is asked meanwhile how it stands. */
+  acmeOrderMs: 600_000,
+  acmePollMs: 1_000,
+  acmePollMaxMs: 60_000,
+  /** The gaps after failed orders, until the last for as long as it takes; and the longest that a CA may ask for. */
+  acmeGapsMs: [600_000, 3_600_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000],
+  acmeRetryAfterMs: 7 * 86_400_000,
+  /** How often it is looked whether a certificate is due. */
+  acmeLookMs: 600_000,
+  /** Who asks for the answer to a challenge: connections at once, and how long one may take. */
+  acmeConnections: 100,
+  acmeConnectionMs: 10_000,
   smtpCommandBytes: 4096,
+  /** A file with a certificate and its chain, or with a key; and how often it is looked whether it changed. */
+  pemBytes: 256 * 1024,
+  certificatePollMs: 60_000,
   /** How long a peer of the SMTP door may say nothing between two commands (RFC 5321 §4.5.3.2.7). */
   smtpIdlePeerMs: 300_000,
-  /** Refused commands after which an SMTP session is ended. */
+  /** Refused commands of an SMTP session after which it is ended (421), and recipients among them that are not here. */
   smtpRefusals: 50,
+  smtpUnknownRecipients: 25,
+  /** Commands of an SMTP session until its first message and between two; its messages (421 above either). */
+  smtpCommands: 1_200,
+  smtpMessages: 1_000,
+  /** Messages that one scanner is given at once; the others wait their turn. What is read of its answer. */
+  scansAtOnce: 8,
+  scannerAnswerBytes: 1024 * 1024,
+  /** What DNS lists may take to answer about a peer, and how long the test of one is believed. */
+  dnsListMs: 3_000,
+  dnsListTestMs: 600_000,
+  /** Greylisting: how long one that was put off may take to come again, and after how many a block of addresses is known. */
+  greylistRetryMs: 86_400_000,
+  greylistPasses: 5,
+  /** How often the log says what strangers make happen again and again. */
+  tallyMs: 60_000,
   /** A configuration file. */
   configBytes: 256 * 1024,
   dnsTimeoutMs: 5_000,
@@ -238,10 +322,34 @@ export const limits = {
   htmlIndents: 20,
   /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */
   htmlOpenElements: 500,
+  /** Secrets of the database (of domains and webhooks) that are kept opened. */
+  secretsOpened: 2000,
   /** Signing keys (one a domain) that are kept parsed. */
   dkimKeysParsed: 1000,
   /** Bytes of an attachment that are encoded at a stretch. */
   composeSliceBytes: 256 * 1024,
+  /**
+   * A JSON body: levels inside one another, names and values in all, its bytes besides the contents of attachments, and
+   * from how many bytes on such a content is taken out before the rest is parsed.
+   */
+  jsonDepth: 32,
+  jsonValues: 100_000,
+  jsonTextBytes: 8 * 1024 * 1024,
+  jsonContentBytes: 16 * 1024,
+  /**
+   * Answers that are not read: bytes that must be read in `http.write_timeout`, what may wait in all until the largest are
+   * cut off, and how often one looks.
+   */
+  answerBytesPerTimeout: 64 * 1024,
+  answersBytes: 256 * 1024 * 1024,
+  answersWatchMs: 500,
+  /** How long a connection over the limits may take to ask, and be told so. Above twice the limit none is told. */
+  refusedConnectionMs: 2_000,
+  /** How often the time limits of requests are looked at. */
+  requestsWatchMs: 1_000,
+  /** The bodies of the requests under way: of all together, and of those of one key. */
+  bodiesBytes: 256 * 1024 * 1024,
+  bodiesBytesPerKey: 128 * 1024 * 1024,
   /** Bytes of work after which a long computation lets others have the event loop. */
   sliceBytes: 1024 * 1024,
 } as const

@@ -11,3 +11,46 @@ export function networkOf(address: string): string {
   const prefix = parsed.parts.slice(0, 4).map(part => part.toString(16))
   return `${prefix.join(':')}::/64`
 }
+
+/**
+ * The block of addresses that one stranger can easily have together: of IPv4 the /24, of IPv6 the /48, which is what one
+ * site gets (RFC 6177 §2). Its share keeps ten addresses of one network from taking what is there for all.
+ */
+export function blockOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  if (parsed instanceof ipaddr.IPv6) {
+    const prefix = parsed.parts.slice(0, 3).map(part => part.toString(16))
+    return `${prefix.join(':')}::/48`
+  }
+  return `${parsed.octets.slice(0, 3).join('.')}.0/24`
+}
+
+/** Tells whether an address (an IPv4 address mapped into IPv6 is one) lies in one of the networks, in CIDR form. */
+export function createNetworkSet(networks: readonly string[]): (address: string) => boolean {
+  const parsedNetworks = networks.map(network => ipaddr.parseCIDR(network))
+  return address => {
+    if (!ipaddr.isValid(address)) return false
+    const parsed = ipaddr.process(address)
+    return parsedNetworks.some(network => network[0].kind() === parsed.kind() && parsed.match(network))
+  }
+}
+
+/**
+ * An address as it is asked for in DNS (RFC 5782 §2.1, §2.4): the bytes of IPv4, or the nibbles of IPv6, last first;
+ * undefined for what is no address.
+ * @param mapped whether an IPv4 address that is mapped into IPv6 is taken for what it is, or as it stands
+ */
+export function reversedAddress(
+  address: string,
+  mapped: 'as IPv4' | 'as it is' = 'as IPv4',
+): { readonly family: 'ipv4' | 'ipv6'; readonly labels: string } | undefined {
+  if (!ipaddr.isValid(address)) return undefined
+  const parsed = mapped === 'as IPv4' ? ipaddr.process(address) : ipaddr.parse(address)
+  const bytes = parsed.toByteArray()
+  if (parsed instanceof ipaddr.IPv6) {
+    const nibbles = bytes.map(byte => byte.toString(16).padStart(2, '0')).join('')
+    return { family: 'ipv6', labels: [...nibbles].reverse().join('.') }
+  }
+  return { family: 'ipv4', labels: bytes.reverse().join('.') }
+}

@@ -1,4 +1,6 @@
-import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { limits } from './limits.ts'
 
 const digits = '0123456789'
 const lower = 'abcdefghijklmnopqrstuvwxyz'
@@ -30,6 +32,16 @@ function randomText(characters: string, length: number): string {
 /** The SHA-256 of `data` in hex. */
 export function sha256Hex(data: string | Uint8Array): string {
   return hash('sha256', data, 'hex')
+}
+
+/** The same of what may be large, a slice in each turn of the event loop. */
+export async function sha256HexOfMany(data: Uint8Array): Promise<string> {
+  const digest = createHash('sha256')
+  for (let at = 0; at < data.length; at += limits.sliceBytes) {
+    if (at > 0) await setImmediate()
+    digest.update(data.subarray(at, at + limits.sliceBytes))
+  }
+  return digest.digest('hex')
 }
 
 /** The HMAC-SHA256 of `data` under `key`, in base64url. */

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 
 /** Raw bytes that are on their way in or out: small ones in memory, large ones in a file. */
@@ -29,4 +30,9 @@ export async function readStart(content: Content, bytes: number): Promise<Buffer
 /** A fresh stream of the bytes; it can be asked for as often as they are needed. */
 export function openContent(content: Content): Readable {
   return content.kind === 'memory' ? Readable.from([content.bytes]) : createReadStream(content.path)
+}
+
+/** All of the bytes, in memory: as much as the door lets in. */
+export async function readContent(content: Content): Promise<Buffer> {
+  return content.kind === 'memory' ? content.bytes : readFile(content.path)
 }

@@ -30,10 +30,12 @@ export function addInboxCommands(program: Command, ctl: Ctl): void {
     .command('list')
     .description('list the inboxes, newest first')
     .option('--pod <id>', 'of this pod only')
+    .option('--system', 'with the inbox of postmaster and abuse')
     .option('--limit <n>', 'how many', wholeNumber, 100)
     .option('--offset <n>', 'how many to skip', wholeNumber, 0)
-    .action(async ({ pod, ...page }: { pod?: string; limit: number; offset: number }) => {
-      const { rows, total } = await ctl.withApp(app => listInboxes(app, operator, pod, page))
+    .action(async (options: { pod?: string; system?: boolean; limit: number; offset: number }) => {
+      const { pod, system: withSystem, ...page } = options
+      const { rows, total } = await ctl.withApp(app => listInboxes(app, operator, { pod, withSystem }, page))
       const columns = ['id', 'address', 'displayName', 'podId', 'createdAt']
       ctl.output().say({ data: rows, total }, () => tableOf(rows, columns))
     })

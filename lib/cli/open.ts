@@ -7,7 +7,7 @@ import { type Config, loadConfig, localConfig } from '../config/load.ts'
 import type { App } from '../core/app/app.ts'
 import { openApp } from '../core/open.ts'
 
-const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
+export const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
 
 /** The configuration of `--config`; without it that of the system, or else of local mode in this directory. */
 export async function findConfig(path: string | undefined): Promise<Config> {
@@ -37,7 +37,7 @@ export async function withApp<T>(configPath: string | undefined, work: (app: App
 }
 
 /** root becomes the user that the data belongs to: a file of root's in there would lock the daemon out. */
-function becomeOwner(dataDir: string): void {
+export function becomeOwner(dataDir: string): void {
   if (process.getuid?.() !== 0 || !existsSync(dataDir)) return
   const { uid, gid } = statSync(dataDir)
   if (uid === 0) return

@@ -1,5 +1,6 @@
 import { nameOf, Problem } from '../base/problem.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
+import { SecretKeyFault } from '../core/app/secret-key.ts'
 
 /** Rows as columns of text under their names. */
 export function tableOf(rows: readonly object[], columns: readonly string[]): string {
@@ -65,6 +66,10 @@ export function tellFailure(error: unknown, isJson: boolean): number {
   }
   if (error instanceof ConfigFault) {
     process.stderr.write(isJson ? `${JSON.stringify({ faults: error.faults })}\n` : `${error.message}\n`)
+    return configFaultExitCode
+  }
+  if (error instanceof SecretKeyFault) {
+    process.stderr.write(`${error.message}\n`)
     return configFaultExitCode
   }
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)

@@ -13,6 +13,7 @@ import { addPolicyCommands } from './policy.ts'
 import { addQueueCommands } from './queue.ts'
 import { addStatusCommand } from './status.ts'
 import { addSuppressionCommands } from './suppression.ts'
+import { addTlsCommands } from './tls.ts'
 import { addWebhookCommands } from './webhook.ts'
 
 /** Runs mailboxctl; gives the exit code. */
@@ -45,6 +46,7 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     addMemberCommands,
     addWebhookCommands,
     addEventCommands,
+    addTlsCommands,
     addConfigCommands,
   ]) {
     add(program, ctl)

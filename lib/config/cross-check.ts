@@ -11,18 +11,17 @@ interface Rule {
 
 const rules: readonly Rule[] = [
   {
-    reads: ['smtp.tls_certificate', 'smtp.tls_key'],
-    faults: ({ smtp: { tls_certificate, tls_key } }) => [
-      tls_certificate !== undefined &&
-        tls_key === undefined && {
-          path: 'smtp.tls_key',
-          message: 'is missing: set it to the private key of tls_certificate, or take tls_certificate out',
+    reads: ['acme.directory', 'acme.terms_agreed'],
+    faults: ({ acme: { directory, terms_agreed } }) => [
+      directory !== undefined &&
+        !terms_agreed && {
+          path: 'acme.terms_agreed',
+          message: `must be true for certificates from ${directory}: read the terms of service that it names, and set it`,
         },
-      tls_key !== undefined &&
-        tls_certificate === undefined && {
-          path: 'smtp.tls_certificate',
-          message: 'is missing: set it to the certificate of tls_key, or take tls_key out',
-        },
+      directory?.startsWith('http:') === true && {
+        path: 'acme.directory',
+        message: 'must begin with https:// (RFC 8555 section 6.1)',
+      },
     ],
   },
   {
@@ -36,14 +35,30 @@ const rules: readonly Rule[] = [
         },
     ],
   },
-  { reads: ['smtp.listen', 'http.listen'], faults: listenerFaults },
+  {
+    reads: ['operator_address', 'account_domain', 'hostname'],
+    faults: ({ operator_address = '', account_domain, hostname }) => [
+      [account_domain, `bounce.${account_domain}`, hostname].includes(
+        operator_address.slice(operator_address.lastIndexOf('@') + 1),
+      ) && {
+        path: 'operator_address',
+        message:
+          'is an address of this server: give one of another, or leave it out and read the inbox of postmaster',
+      },
+    ],
+  },
+  { reads: ['smtp.listen', 'http.listen', 'acme.listen'], faults: listenerFaults },
 ]
 
 /** Two listeners can't have one port of one address. */
-function listenerFaults({ smtp, http }: Config): Fault[] {
+function listenerFaults({ smtp, http, acme }: Config): Fault[] {
   const listeners = [
     ...smtp.listen.map((text, index) => ({ text, path: `smtp.listen[${index}]` })),
     ...http.listen.map((text, index) => ({ text, path: `http.listen[${index}]` })),
+    ...(acme.directory === undefined ? [] : acme.listen).map((text, index) => ({
+      text,
+      path: `acme.listen[${index}]`,
+    })),
   ]
   return listeners.flatMap(({ text, path }, index) => {
     const other = listeners

@@ -8,6 +8,7 @@ export interface Declaration extends Partial<Meaning>, Partial<Bounds> {
   readonly enum?: readonly string[]
   readonly format?: FormatName
   readonly between?: readonly [least: string, most: string]
+  /** Of a list: what each entry is. */
   readonly items?: Declaration
   readonly minItems?: number
 }
@@ -30,12 +31,13 @@ export interface Table {
   readonly meaning: string
 }
 
-interface Group extends Declaration {
+export interface Group extends Declaration {
   readonly properties: Readonly<Record<string, Declaration>>
   readonly required: readonly string[]
 }
 
-const isGroup = (declaration: Declaration): declaration is Group => 'properties' in declaration
+/** Whether it is a table, and not a setting. */
+export const isGroup = (declaration: Declaration): declaration is Group => 'properties' in declaration
 
 function settingsOf(table: string, group: Group): Setting[] {
   return Object.entries(group.properties).flatMap(([name, declaration]) => {
@@ -63,6 +65,10 @@ export const allTables: readonly Table[] = Object.entries<Declaration>(settings.
 export function typeInWords(declaration: Declaration): string {
   const { type, format, between, items, minimum, maximum, unit } = declaration
   if (declaration.enum) return `one of ${declaration.enum.map(value => `"${value}"`).join(', ')}`
+  if (items && isGroup(items)) {
+    const inner = Object.entries(items.properties).map(([name, one]) => `${name} (${typeInWords(one)})`)
+    return `list of tables, each with ${inner.join(' and ')}`
+  }
   if (type === 'array' && items) return `list (each: ${typeInWords(items)})`
   if (type === 'boolean') return 'true or false'
   if (type === 'integer') return `whole number from ${minimum} to ${maximum} (${unit})`

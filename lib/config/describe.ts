@@ -1,4 +1,4 @@
-import { allSettings, allTables, type Setting, type Table, typeInWords } from './declaration.ts'
+import { allSettings, allTables, isGroup, type Setting, type Table, typeInWords } from './declaration.ts'
 import type { Config } from './schema.ts'
 import { tomlLine, writeToml } from './toml.ts'
 
@@ -33,11 +33,20 @@ export function exampleConfig(): string {
   return `${head.map(line => wrap('# ', line)).join('')}\n${body}`
 }
 
-function exampleSetting({ name, declaration, meaning, isRequired }: Setting): string {
-  const value = declaration.default ?? declaration.examples?.[0]
-  const standing = isRequired ? 'required' : declaration.default === undefined ? 'example' : 'default'
-  const line = `${isRequired ? '' : '#'}${tomlLine(name, value)}\n`
-  return `${wrap('# ', meaning)}# (${typeInWords(declaration)}; ${standing})\n${line}`
+function exampleSetting(setting: Setting): string {
+  const { name, declaration, meaning, isRequired } = setting
+  const { default: byDefault, examples, items } = declaration
+  const isTableList = items !== undefined && isGroup(items)
+  const standing = isRequired ? 'required' : byDefault === undefined || isTableList ? 'example' : 'default'
+  const lines = isTableList ? exampleTable(setting) : [tomlLine(name, byDefault ?? examples?.[0])]
+  const text = lines.map(line => `${isRequired ? '' : '#'}${line}\n`).join('')
+  return `${wrap('# ', meaning)}${wrap('# ', `(${typeInWords(declaration)}; ${standing})`)}${text}`
+}
+
+/** One table of a list of tables, as it stands in a file. */
+function exampleTable({ path, declaration }: Setting): string[] {
+  const example = declaration.examples?.[0] as Readonly<Record<string, unknown>>
+  return [`[[${path}]]`, ...Object.entries(example).map(([name, value]) => tomlLine(name, value))]
 }
 
 /** The settings in force as TOML, which loads again to the same. */

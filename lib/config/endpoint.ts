@@ -48,3 +48,8 @@ export function defaultBaseUrl(listener: Endpoint, hostname: string): string {
   const everyAddress = listener.host === '0.0.0.0' || listener.host === '::'
   return `http://${everyAddress ? `${hostname}:${listener.port}` : formatEndpoint(listener)}`
 }
+
+/** Reads an address and a port as `parseEndpoint`, or an absolute path, which is that of a socket of this machine. */
+export function parseSocket(text: string): Endpoint | { readonly path: string } {
+  return text.startsWith('/') ? { path: text } : parseEndpoint(text)
+}

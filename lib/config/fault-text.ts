@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv'
-import { allSettings, allTables, type Declaration, settingPath, typeInWords } from './declaration.ts'
+import { allSettings, type Declaration, isGroup, settingPath, typeInWords } from './declaration.ts'
 import type { Fault } from './fault.ts'
 import { formats } from './format.ts'
 import { nearestWord } from './spelling.ts'
@@ -11,9 +11,9 @@ export function faultOf(error: ErrorObject): Fault {
   const path = pathOf(error.instancePath)
   switch (error.keyword) {
     case 'required':
-      return missing(settingPath(path, error.params.missingProperty))
+      return missing(path, error.params.missingProperty, declaration)
     case 'additionalProperties':
-      return unknown(path, error.params.additionalProperty)
+      return unknown(path, error.params.additionalProperty, declaration)
     case 'type':
       return { path, message: `${found(error.data)} must be ${wanted(path, declaration, error.data)}` }
     case 'format': {
@@ -45,18 +45,19 @@ function pathOf(pointer: string): string {
     .replaceAll('/', '.')
 }
 
-function missing(path: string): Fault {
-  const setting = allSettings.find(one => one.path === path)
-  const line = tomlLine(path, setting?.declaration.examples?.[0])
+function missing(table: string, name: string, declaration: Declaration): Fault {
+  const path = settingPath(table, name)
+  const setting = isGroup(declaration) ? declaration.properties[name] : undefined
+  // A list of tables has no path that a line could begin with.
+  const line = tomlLine(table.endsWith(']') ? name : path, setting?.examples?.[0])
   return { path, message: `is missing, and has no default: add a line such as ${line}` }
 }
 
-function unknown(table: string, name: string): Fault {
+function unknown(table: string, name: string, declaration: Declaration): Fault {
   const path = settingPath(table, /^[\w-]{1,60}$/.test(name) ? name : found(name))
   const place = placeOf(name)
   if (place !== '') return { path, message: `is not a setting here: it belongs ${place}` }
-  const here = allSettings.filter(setting => setting.table === table).map(setting => setting.name)
-  const near = nearestWord(name, table === '' ? [...here, ...allTables.map(one => one.name)] : here)
+  const near = nearestWord(name, isGroup(declaration) ? Object.keys(declaration.properties) : [])
   if (near !== undefined) return { path, message: `is not a setting: did you mean ${near}?` }
   const elsewhere = nearestWord(
     name,
@@ -80,6 +81,9 @@ const withArticle = (type: string) => (/^(one of|true)/.test(type) ? type : `a $
 
 function wanted(path: string, declaration: Declaration, value: unknown): string {
   const type = typeInWords(declaration)
+  if (declaration.items && isGroup(declaration.items)) {
+    return `a list of tables: write [[${path}]] and its settings in the lines below, once for each`
+  }
   if (declaration.type === 'object') return `a table: write [${path}] and its settings in the lines below`
   if (declaration.type === 'array' && typeof value === 'string') return `a ${type}: write [${found(value)}]`
   if (declaration.type === 'string') return `a text in quotes (${type})`

@@ -56,6 +56,35 @@ function serverFault(text: string): string | undefined {
   )
 }
 
+/** Of a Unix socket the path, as sun_path holds it, or address:port. */
+function socketFault(text: string): string | undefined {
+  if (!text.startsWith('/')) {
+    return (
+      serverFault(text) && 'must be an absolute path, or an IP address and a port such as "127.0.0.1:3310"'
+    )
+  }
+  return text.includes('\0') || Buffer.byteLength(text) > 107
+    ? 'must be a path of at most 107 bytes'
+    : undefined
+}
+
+/** What rspamd can advise (its lib/libmime, `rspamd_action`). */
+const spamActions = ['reject', 'add header', 'rewrite subject', 'soft reject', 'greylist']
+
+function spamActionFault(text: string): string | undefined {
+  return spamActions.includes(text)
+    ? undefined
+    : `must be one of ${spamActions.map(each => `"${each}"`).join(', ')}`
+}
+
+function addressFault(text: string): string | undefined {
+  const at = text.lastIndexOf('@')
+  const isLocalPart = /^[^\s@<>()",:;[\]\\\x00-\x1f\x7f]{1,64}$/.test(text.slice(0, at))
+  if (at < 1 || !isLocalPart) return 'must be an email address, such as "ops@example.net"'
+  const fault = domainFault(text.slice(at + 1))
+  return fault && `has no domain that can be used after the "@": it ${fault}`
+}
+
 const ipFault = (text: string) => (isIP(text) ? undefined : 'must be an IP address, without a port')
 
 /** Every form of text that a setting can ask for by `format`. */
@@ -67,6 +96,9 @@ export const formats = {
   server: { title: 'address:port', fault: serverFault },
   network: { title: 'network in CIDR form', fault: networkFault },
   ip: { title: 'IP address', fault: ipFault },
+  socket: { title: 'path or address:port', fault: socketFault },
+  'spam-action': { title: 'action of rspamd', fault: spamActionFault },
+  address: { title: 'email address', fault: addressFault },
   duration: { title: 'duration', fault: durationFault },
 } as const satisfies Record<string, Format>
 

@@ -1,7 +1,10 @@
 import Type from 'typebox'
 import type { LogLevel } from '../base/log.ts'
+import { acmeTable, tlsTable } from './certificate-tables.ts'
 import { planTable } from './plan-table.ts'
+import { dnsListsTable, greylistTable, scannerTable } from './screening.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
+import { shareSettings } from './smtp-shares.ts'
 
 const planNames = ['free', 'developer', 'pro'] as const
 
@@ -42,6 +45,13 @@ export const settings = Type.Object(
       description:
         'The plan of this installation: which of the tables plan_free, plan_developer and plan_pro is in force. "pro" has no limits unless you set some.',
     }),
+    operator_address: Type.Optional(
+      text('address', {
+        examples: ['ops@example.net'],
+        description:
+          'Where mail to postmaster and abuse of every domain here is forwarded to, an address of another server. It stands in the inbox of postmaster all the same, and there alone without this.',
+      }),
+    ),
     log: table('What is written to standard error, as one JSON object a line.', {
       level: Type.Enum(logLevels, {
         default: 'info',
@@ -84,6 +94,7 @@ export const settings = Type.Object(
         unit: 'connections',
         description: 'The most connections at one time from one address, or one /64 of IPv6 (421 above it).',
       }),
+      ...shareSettings,
       session_timeout: duration(['1s', '1d'], {
         default: '30m',
         description: 'The longest that one session may last altogether.',
@@ -92,20 +103,35 @@ export const settings = Type.Object(
         default: '15m',
         description: 'The longest that the bytes of one message may take to arrive.',
       }),
-      tls_certificate: Type.Optional(
-        text('path', {
-          examples: ['/etc/mailboxd/tls/fullchain.pem'],
-          description:
-            "The certificate for STARTTLS, PEM, the server's own first and then the chain. Read again on SIGHUP. Without it and tls_key, a self-signed one is made in data_dir.",
-        }),
-      ),
-      tls_key: Type.Optional(
-        text('path', {
-          examples: ['/etc/mailboxd/tls/privkey.pem'],
-          description: 'The private key of tls_certificate, PEM, without a passphrase.',
-        }),
-      ),
     }),
+    tls: tlsTable,
+    acme: acmeTable,
+    reading: table(
+      'How messages that come in are read: in threads, so that none of them holds up or harms the rest.',
+      {
+        threads: number({
+          default: 0,
+          minimum: 0,
+          maximum: 64,
+          unit: 'threads',
+          description:
+            'The most threads that read messages; half of them are for those above 256 KiB. They start when they are needed. 0: one for each core, at least 2 and at most 8.',
+        }),
+        timeout: duration(['10ms', '10m'], {
+          default: '10s',
+          description:
+            'How long the reading of one message may take. One that takes longer, or more memory than it may, is stored, marked with parseProblems, and shown with what its header says.',
+        }),
+        memory: number({
+          default: 192 * 1024 * 1024,
+          minimum: 32 * 1024 * 1024,
+          maximum: 4 * 1024 * 1024 * 1024,
+          unit: 'bytes',
+          description:
+            'The memory that one thread may use for what it makes of messages, besides their bytes.',
+        }),
+      },
+    ),
     http: table('The door of the API.', {
       listen: list('listener', 1, {
         default: ['127.0.0.1:8025'],
@@ -122,6 +148,34 @@ export const settings = Type.Object(
         maximum: 1_000_000,
         unit: 'requests a minute',
         description: 'What one API key may ask (429 above it).',
+      }),
+      max_connections: number({
+        default: 5000,
+        minimum: 1,
+        maximum: 100_000,
+        unit: 'connections',
+        description: 'The most connections at one time (503 above it).',
+      }),
+      max_connections_per_address: number({
+        default: 500,
+        local: 5000,
+        minimum: 1,
+        maximum: 100_000,
+        unit: 'connections',
+        description:
+          'The most connections at one time from one address, or one /64 of IPv6 (429 above it). Those of trusted_proxies are not counted so.',
+      }),
+      header_timeout: duration(['1s', '1h'], {
+        default: '20s',
+        description: 'The longest that the header of a request may take to arrive.',
+      }),
+      request_timeout: duration(['1s', '1h'], {
+        default: '5m',
+        description: 'The longest that a whole request may take to arrive.',
+      }),
+      write_timeout: duration(['1s', '1h'], {
+        default: '30s',
+        description: 'The longest that a client may read less than 64 KB of an answer that waits for it.',
       }),
     }),
     dns: table('How names are looked up.', {
@@ -295,7 +349,20 @@ export const settings = Type.Object(
         local: false,
         description: 'Whether they are checked. Local mode does not: what is sent on loopback has no DNS.',
       }),
+      dmarc_reject: Type.Enum(['refuse', 'mark', 'off'], {
+        default: 'refuse',
+        description:
+          'What happens to mail that fails DMARC when the domain in From asks that it be rejected (p=reject). With "refuse" it is answered 550 5.7.26; with "mark" it is taken, and its verdict is spam, as it is where the domain asks for less. With "off" no failure of DMARC counts.',
+      }),
+      trusted_arc_sealers: list('domain', 0, {
+        default: [],
+        description:
+          'The domains (d=) of hosts that pass mail on, such as mailing lists, and whose word is taken for what they found when it came to them: an unbroken ARC chain, made last by one of them, excuses a failure of DMARC. Sender rules are not excused.',
+      }),
     }),
+    greylist: greylistTable,
+    dns_lists: dnsListsTable,
+    scanner: scannerTable,
   },
   { additionalProperties: false },
 )

@@ -39,6 +39,15 @@ export const list = (
     ...meaning,
   })
 
+/** A list of tables, each of which has all of these settings: `[[table.name]]`. */
+export function tableList<const Settings extends Type.TProperties>(meaning: Meaning, settings: Settings) {
+  return Type.Array(Type.Object(settings, { additionalProperties: false }), {
+    maxItems: 100,
+    default: [],
+    ...meaning,
+  })
+}
+
 /** A table of settings. */
 export function table<const Settings extends Type.TProperties>(description: string, settings: Settings) {
   return Type.Object(settings, { additionalProperties: false, default: {}, description })

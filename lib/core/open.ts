@@ -1,10 +1,11 @@
 import { mkdir } from 'node:fs/promises'
-import { networkInterfaces } from 'node:os'
+import { availableParallelism, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
+import type { SecretBox } from '../base/secret-box.ts'
 import { openDisk } from '../blob/disk.ts'
 import { durationMs } from '../config/duration.ts'
 import type { Config } from '../config/load.ts'
@@ -12,12 +13,14 @@ import { createAddressGuard } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
 import { createWebhookCourier } from '../courier/webhook/courier.ts'
 import { createQueue } from '../queue/queue.ts'
+import { createMailReader } from '../reading/pool.ts'
 import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
+import { openSecrets } from './app/secrets.ts'
 import { createReaders } from './app/stream.ts'
-import { createWaiters } from './app/waiters.ts'
 import { createEventStream } from './events/stream.ts'
+import { createWaiters } from './mailbox/waiters.ts'
 
 export interface AppParts {
   readonly config: Config
@@ -46,6 +49,13 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     ownPorts: parts.ownPorts,
   })
   const store = await openStore(join(config.data_dir, 'mailboxd.sqlite'), clock)
+  let secrets: SecretBox
+  try {
+    secrets = await openSecrets({ store, dataDir: config.data_dir, clock, log })
+  } catch (error) {
+    await store.close()
+    throw error
+  }
   const app: App = {
     config,
     clock,
@@ -65,6 +75,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       maxConnectionsPerOrigin: webhook.concurrency,
     }),
     store,
+    secrets,
     disk: await openDisk(config.data_dir),
     queue: createQueue({
       store,
@@ -74,8 +85,24 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       node: config.hostname,
       ...(webhook.retry.length > 0 && { waits: { webhook: webhook.retry.map(durationMs) } }),
     }),
+    mailReader: createMailReader({
+      hostname: config.hostname,
+      dns: { servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs },
+      trustedSealers: config.authentication.trusted_arc_sealers,
+      threads: config.reading.threads || defaultThreads(),
+      timeoutMs: durationMs(config.reading.timeout),
+      heapBytes: config.reading.memory,
+      smallBytes: limits.readingSmallBytes,
+      largeBytes: limits.readingLargeBytes,
+      waitMs: limits.readingWaitMs,
+      idleMs: limits.readingIdleMs,
+      clock,
+      log,
+    }),
     underWay: new Map(),
-    waiters: createWaiters(store),
+    get waiters() {
+      return waiters
+    },
     readers: createReaders(),
     get stream() {
       return stream
@@ -85,5 +112,10 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     },
   }
   const stream = createEventStream(app)
+  const waiters = createWaiters(app)
   return { app, ...(await ensureInstallation(app)) }
+}
+
+function defaultThreads(): number {
+  return Math.min(Math.max(availableParallelism(), limits.readingThreadsMin), limits.readingThreadsMax)
 }

@@ -1,47 +1,54 @@
-import { bodyParser } from '@koa/bodyparser'
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import type { TObject } from 'typebox'
 import type { Operation } from '../api/operation.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
+import { decodeJsonBase64 } from './base64.ts'
+import type { BodyShare } from './body-room.ts'
+import { readBytes } from './bytes.ts'
+import { Contents } from './contents.ts'
 import { readForm } from './form.ts'
+import { scanJson } from './json-scan.ts'
 
-export const bodyBytesUnlessSaid = 1024 * 1024
+const bytesUnlessSaid = 1024 * 1024
 
-/** Reads the body as it is declared: JSON, or a form where that is taken too. @throws Problem as `jsonBody` and `readForm` */
-export function operationBody(one: Operation & { readonly body: TObject }): Middleware {
-  const readJson = jsonBody(one.bodyBytes ?? bodyBytesUnlessSaid)
-  const { formBytes } = one
+export interface RequestBody {
+  /** What was sent, not yet validated. */
+  readonly value: unknown
+  /** What belongs into it once it is. */
+  readonly contents: Contents
+  /** Whether all that is wrong with it may be told: a large one could have very many faults. */
+  readonly isSmall: boolean
+}
+
+export type ReadBody = (context: Context, share: BodyShare) => Promise<RequestBody>
+
+/**
+ * Reads the body as it is declared: JSON, or a form where that is taken too.
+ * @throws (the reader) Problem `payload_too_large`, `invalid_request`, `unsupported_media_type`; as `BodyShare.take`
+ */
+export function bodyReader(one: Operation & { readonly body: TObject }): ReadBody {
+  const { formBytes, bodyBytes = bytesUnlessSaid } = one
+  // What may come as a form has attachments.
+  const readJson = jsonReader(bodyBytes, formBytes !== undefined)
   if (formBytes === undefined) return readJson
-  return async (context, next) => {
-    if (context.is('multipart/form-data') === false || context.is('multipart/form-data') === null) {
-      return readJson(context, next)
-    }
-    context.request.body = await readForm(context.req, context.get('content-type'), one.body, formBytes)
-    await next()
+  return async (context, share) => {
+    if (!context.is('multipart/form-data')) return readJson(context, share)
+    const bytes = await readBytes(context.req, formBytes, share)
+    const contents = new Contents()
+    const value = await readForm(bytes, context.get('content-type'), one.body, contents)
+    return { value, contents, isSmall: bytes.length <= bytesUnlessSaid }
   }
 }
 
-/** Reads a JSON body of at most `bytes`. @throws Problem `payload_too_large`, `invalid_request`, `unsupported_media_type` */
-function jsonBody(bytes: number): Middleware {
-  const parse = bodyParser({
-    enableTypes: ['json'],
-    jsonLimit: bytes,
-    // What is none was refused before; by itself the parser passes over a type such as application/merge-patch+json.
-    detectJSON: () => true,
-    onError(error, context) {
-      // What is left of the body is read past, or the connection would stand still; Node bounds how long it may take.
-      context.req.unpipe()
-      context.req.resume()
-      throw problemOf(error)
-    },
-  })
-  return async (context, next) => {
+function jsonReader(bytes: number, takesContents: boolean): ReadBody {
+  return async (context, share) => {
     requireJson(context)
-    await parse(context, async () => {})
-    if (!context.request.rawBody) {
-      throw invalidRequest('', 'A body is required; {} where nothing is to be said')
-    }
-    await next()
+    const body = await readBytes(context.req, bytes, share)
+    if (body.length === 0) throw invalidRequest('', 'A body is required; {} where nothing is to be said')
+    const contents = new Contents()
+    const value = await parse(body, takesContents, contents)
+    if (takesContents) nameContents(value)
+    return { value, contents, isSmall: body.length <= bytesUnlessSaid }
   }
 }
 
@@ -52,14 +59,35 @@ function requireJson(context: Context): void {
   if (hasBody && type === false) throw new Problem('unsupported_media_type')
 }
 
-function problemOf(error: Error): Error {
-  const status = 'status' in error ? error.status : undefined
-  if (status === 413) return new Problem('payload_too_large')
-  if (status === 400 || error instanceof SyntaxError) {
-    return invalidRequest('body', `is not JSON: ${error.message}`)
+/** Large contents are decoded from their bytes, so that what is parsed is small. */
+async function parse(body: Buffer, takesContents: boolean, contents: Contents): Promise<unknown> {
+  const spans = scanJson(body, takesContents)
+  try {
+    let text = ''
+    let at = 0
+    for (const { start, end } of spans) {
+      text += body.toString('utf8', at, start)
+      text += contents.keep(await decodeJsonBase64(body.subarray(start, end)))
+      at = end
+    }
+    return JSON.parse(text + body.toString('utf8', at))
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw invalidRequest('body', `is not JSON: ${error.message}`)
   }
-  if (status === 415) return new Problem('unsupported_media_type')
-  // What zlib says of a body that is not compressed as Content-Encoding says, and the system of one that breaks off.
-  if ('code' in error) return invalidRequest('body', 'can not be read to its end')
-  return error
+}
+
+/** An attachment may say `data` for `content`; from here on it is `content`. */
+function nameContents(value: unknown): void {
+  if (!isObject(value) || !Array.isArray(value.attachments)) return
+  for (const attachment of value.attachments as unknown[]) {
+    if (!isObject(attachment) || !Object.hasOwn(attachment, 'data') || Object.hasOwn(attachment, 'content'))
+      continue
+    attachment.content = attachment.data
+    delete attachment.data
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
 }

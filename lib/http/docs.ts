@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { sha256Hex } from '../base/secret.ts'
+import { openApiOf } from '../api/index.ts'
+import { keptJson } from './json.ts'
+import { type KeptBody, keepBody } from './kept-body.ts'
 import type { Page, PageAnswer } from './page.ts'
 
 /** The files of Swagger UI that its page needs; the package has no more that is served. */
@@ -42,34 +44,37 @@ const allows = "script-src 'self'; style-src 'self'; img-src 'self' data:; conne
 
 /** The page on which people read the OpenAPI document and try it, and what it loads. */
 export const docsPages: readonly Page[] = [
-  { method: 'get', path: '/docs', handle: async () => ({ body: page, etag: sha256Hex(page), allows }) },
+  keptPage('/docs', async () => page, { allows }),
+  keptPage('/docs/start.js', async () => start, { contentType: files['swagger-ui-bundle.js'] }),
+  ...Object.entries(files).map(([name, contentType]) =>
+    keptPage(`/docs/${name}`, () => readPackageFile(name), { contentType }),
+  ),
+  // Beside /v1/openapi.json, where clients look for it that know no version.
   {
     method: 'get',
-    path: '/docs/start.js',
-    handle: async () => ({
-      contentType: files['swagger-ui-bundle.js'],
-      body: start,
-      etag: sha256Hex(start),
+    path: '/openapi.json',
+    handle: async ({ app }) => ({
+      contentType: 'application/json; charset=utf-8',
+      body: await keptJson(openApiOf(app)),
     }),
   },
-  ...Object.entries(files).map(([name, contentType]) => filePage(name, contentType)),
 ]
 
 /** Read when it is first asked for, and kept. */
-function filePage(name: string, contentType: string): Page {
-  let read: Promise<PageAnswer> | undefined
+function keptPage(path: string, read: () => Promise<string | Buffer>, more: Omit<PageAnswer, 'body'>): Page {
+  let kept: Promise<KeptBody> | undefined
   return {
     method: 'get',
-    path: `/docs/${name}`,
-    handle() {
-      read ??= readPackageFile(name)
-        .then(body => ({ contentType, body, etag: sha256Hex(body) }))
+    path,
+    async handle() {
+      kept ??= read()
+        .then(keepBody)
         .catch(error => {
           // What failed once (too many open files) may go well the next time.
-          read = undefined
+          kept = undefined
           throw error
         })
-      return read
+      return { ...more, body: await kept }
     },
   }
 }

@@ -13,7 +13,16 @@ export function answerDownload(context: Context, download: Download): void {
   context.body = download.content
 }
 
-/** What a message claims is passed on only in the form of a media type (RFC 9110 §8.3.1). */
+/** What browsers run or render with scripts, under any of its names (also in parameters, which are left off). */
+const activeTypes = [
+  /^[^/]+\/(.+\+)?xml$/,
+  /^[^/]+\/.*(html|script|svg|xsl|xslt|mathml|wasm|hta|xul|shockwave|component|cache-manifest|signed-exchange|webbundle).*$/,
+  /^multipart\//,
+]
+
+/** What a message claims is passed on only in the form of a media type (RFC 9110 §8.3.1) that no browser executes. */
 function safeContentType(claimed: string): string {
-  return /^[\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100}$/.test(claimed) ? claimed : 'application/octet-stream'
+  const type = claimed.toLowerCase()
+  const isType = /^[\w!#$&^.+-]{1,100}\/[\w!#$&^.+-]{1,100}$/.test(type)
+  return isType && !activeTypes.some(active => active.test(type)) ? type : 'application/octet-stream'
 }

@@ -1,26 +1,26 @@
-import type { IncomingMessage } from 'node:http'
 import type { TObject, TSchema } from 'typebox'
 import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
+import type { Contents } from './contents.ts'
+import { scanJson } from './json-scan.ts'
 
 /**
- * Reads a multipart/form-data body (RFC 7578) of at most `bytes` into the value that the same request has as JSON, for
- * the same validation: files become `{filename, contentType, content}` with content in base64; lists are repeated fields
- * or JSON; booleans are `true` and `false`. What does not fit stays as it came, so that validation names it.
- * @throws Problem `payload_too_large`, `invalid_request`
+ * Makes a multipart/form-data body (RFC 7578) into the value that the same request has as JSON, for the same validation:
+ * files become `{filename, contentType, content}` with their bytes in `contents`; lists are repeated fields or JSON;
+ * booleans are `true` and `false`. What does not fit stays as it came, so that validation names it.
+ * @throws Problem `invalid_request`
  */
 export async function readForm(
-  request: IncomingMessage,
+  body: Buffer,
   contentType: string,
   schema: TObject,
-  bytes: number,
+  contents: Contents,
 ): Promise<Record<string, unknown>> {
-  const body = await readBytes(request, bytes)
   requireSmallParts(body, contentType)
   const form = await parse(body, contentType)
   const value: Record<string, unknown> = {}
   for (const name of new Set(form.keys())) {
-    const entries = await Promise.all(form.getAll(name).map(entry => readEntry(entry)))
+    const entries = await Promise.all(form.getAll(name).map(entry => readEntry(entry, contents)))
     const read = readField(
       entries,
       Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined,
@@ -28,26 +28,6 @@ export async function readForm(
     Object.defineProperty(value, name, { value: read, enumerable: true })
   }
   return value
-}
-
-function readBytes(request: IncomingMessage, bytes: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > bytes) throw new Problem('payload_too_large')
-  return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = []
-    let size = 0
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      // What is too much is read on and thrown away: only so does the client come to read the answer.
-      if (size <= bytes) chunks.push(chunk)
-      else {
-        chunks = []
-        reject(new Problem('payload_too_large'))
-      }
-    })
-    request.on('end', () => resolve(Buffer.concat(chunks)))
-    request.on('error', () => reject(invalidRequest('body', 'ended before its end')))
-    request.on('close', () => reject(invalidRequest('body', 'ended before its end')))
-  })
 }
 
 const dash = 0x2d
@@ -86,12 +66,12 @@ function malformed(what: string): Problem {
   return invalidRequest('body', `is not multipart/form-data: ${what}`)
 }
 
-async function readEntry(entry: string | File): Promise<unknown> {
+async function readEntry(entry: string | File, contents: Contents): Promise<unknown> {
   if (typeof entry === 'string') return entry
   return {
     filename: entry.name,
     ...(entry.type === '' ? {} : { contentType: entry.type }),
-    content: Buffer.from(await entry.arrayBuffer()).toString('base64'),
+    content: contents.keep(Buffer.from(await entry.arrayBuffer())),
   }
 }
 
@@ -112,9 +92,11 @@ function readField(entries: readonly unknown[], schema: TSchema | undefined): un
 function readList(text: string): unknown[] | undefined {
   if (!text.startsWith('[')) return undefined
   try {
+    scanJson(Buffer.from(text), false)
     const value: unknown = JSON.parse(text)
     return Array.isArray(value) ? value : undefined
-  } catch {
+  } catch (error) {
+    if (error instanceof Problem) throw error
     return undefined
   }
 }

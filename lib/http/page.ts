@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import type { App } from '../core/app/app.ts'
+import { answerKept, type KeptBody } from './kept-body.ts'
 
 /** Something for browsers, beside the operations: it needs no key and its refusals are pages too, where it has any. */
 export interface Page {
@@ -21,9 +22,8 @@ export interface PageAnswer {
   readonly status?: number
   /** text/html unless said. */
   readonly contentType?: string
-  readonly body: string | Buffer
-  /** Of content that stays the same: browsers keep it, and ask whether it is still so. Without it nothing is kept. */
-  readonly etag?: string
+  /** A kept one stays the same: browsers keep it, too, and ask whether it is still so. Nothing else is kept. */
+  readonly body: string | KeptBody
   /** What the page may load besides nothing, as directives of a Content-Security-Policy. */
   readonly allows?: string
 }
@@ -39,18 +39,15 @@ export function answerPage(context: Context, page: PageAnswer): void {
   ]
   context.set({
     'Content-Security-Policy': directives.filter(Boolean).join('; '),
-    'Cache-Control': page.etag === undefined ? 'no-store' : 'no-cache',
     'Referrer-Policy': 'no-referrer',
     'X-Content-Type-Options': 'nosniff',
   })
-  context.status = page.status ?? 200
   context.type = page.contentType ?? 'text/html; charset=utf-8'
-  if (page.etag !== undefined) {
-    context.etag = page.etag
-    if (context.fresh) {
-      context.status = 304
-      return
-    }
+  if (typeof page.body !== 'string') {
+    answerKept(context, page.body)
+    return
   }
+  context.set('Cache-Control', 'no-store')
+  context.status = page.status ?? 200
   context.body = page.body
 }

@@ -1,19 +1,22 @@
-import Router, { type RouterMiddleware } from '@koa/router'
+import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import type { Download, Method, Operation } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
+import type { Throttle } from '../base/throttle.ts'
+import { isActiveToken } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { type Caller, requireAccess } from '../core/app/caller.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
-import { bodyBytesUnlessSaid, operationBody } from './body.ts'
+import { bodyReader } from './body.ts'
+import type { BodyRoom, BodyShare } from './body-room.ts'
 import { answerDownload } from './download.ts'
 import { answerFeed } from './feed.ts'
-import { answerJson } from './json.ts'
+import { answerJson, answerKeptJson, answerSharedJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
-import { type Throttle, takeOrRefuse } from './throttle.ts'
+import { takeOrRefuse } from './throttle.ts'
 import { compileValidator } from './validate.ts'
 
 export interface RouterParts {
@@ -26,6 +29,8 @@ export interface RouterParts {
   readonly perAddress: Throttle
   /** For pages that bound how often they are asked for, for each client address. */
   readonly perVisitor: Throttle
+  /** The memory for the bodies of all requests under way. */
+  readonly bodies: BodyRoom
   /** Whom a request that names no caller is counted as. */
   readonly clientAddress: (context: Context) => string
   /** Aborted when the server stops. */
@@ -112,36 +117,53 @@ function pageHandler({ app, perVisitor, clientAddress }: RouterParts, page: Page
 
 /** Authenticates, reads, validates, does and answers, in this order: who may not ask is told so before anything is read. */
 function handlerOf(parts: RouterParts, one: Operation): Handler {
-  const { app, perKey } = parts
-  const readBody = one.body && operationBody({ ...one, body: one.body })
+  const { app, perKey, bodies } = parts
+  const readBody = one.body && bodyReader({ ...one, body: one.body })
   const validateBody = one.body && compileValidator(one.body, 'body')
   const validateQuery = one.query && compileValidator(one.query, 'query')
   const { query: querySchema, access, success } = one
 
-  async function authenticate(context: Context): Promise<Caller | undefined> {
+  function tokenOf(context: Context): string | undefined {
     const token = bearerToken(context.get('authorization'))
     const isInQuery = token === undefined && one.takesQueryToken
-    const query = isInQuery ? queryToken(new URLSearchParams(context.querystring)) : undefined
-    const caller = await callerOf(app, token ?? query)
+    return isInQuery ? queryToken(new URLSearchParams(context.querystring)) : token
+  }
+
+  async function authenticate(token: string | undefined): Promise<Caller | undefined> {
+    const caller = await callerOf(app, token)
     if (caller) takeOrRefuse(perKey, caller.keyId ?? '')
     else if (access !== 'anyone') throw new Problem('unauthorized')
     if (caller && access !== 'anyone') requireAccess(caller, access)
     return caller
   }
 
-  async function handle(context: Context, params: Params): Promise<void> {
-    const caller = await authenticate(context)
-    if (readBody) await readBody(context, done)
+  async function bodyOf(request: Asking, token: string | undefined): Promise<Record<string, unknown>> {
+    if (!readBody || !validateBody) return {}
+    request.share = bodies.enter(request.caller?.keyId ?? null)
+    const { value, contents, isSmall } = await readBody(request.context, request.share)
+    // A body may take long to come, and the key be revoked meanwhile.
+    if (request.caller && !(await isActiveToken(app, token!))) throw new Problem('unauthorized')
+    const body = validateBody(value, isSmall)
+    contents.putInto(body)
+    return body
+  }
+
+  async function handle(request: Asking): Promise<void> {
+    const { context } = request
+    const token = tokenOf(context)
+    const caller = await authenticate(token)
+    request.caller = caller
+    const body = await bodyOf(request, token)
     const answer = await one.handle({
       app,
       // An operation that needs a key is not reached without one; the others take undefined.
       caller: caller as Caller,
-      params: requireStorable(params),
+      params: requireStorable(context.params),
       query:
         querySchema && validateQuery
           ? validateQuery(readQuery(new URLSearchParams(context.querystring), querySchema))
           : {},
-      body: validateBody ? validateBody(context.request.body ?? {}, isSmall(context)) : {},
+      body,
       header: name => context.get(name) || undefined,
       signal: () => signalOf(context, parts.stopping),
     })
@@ -149,23 +171,33 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     if ('download' in success) answerDownload(context, answer as Download)
     else if ('feed' in success) await answerFeed(context, success.feed, answer as EventFeed)
     else if (success.status === 204) context.body = null
+    else if (one.isAnswerKept) await answerKeptJson(context, answer as object)
+    else if (one.isAnswerShared) answerSharedJson(context, answer as object)
     else answerJson(context, answer)
   }
 
   return async context => {
+    const request: Asking = { context, caller: undefined, share: undefined }
     try {
-      await handle(context, context.params)
+      await handle(request)
     } catch (error) {
-      if (error instanceof Problem && error.code === 'unauthorized') {
+      // Not of a key that was good when the request began: nobody guessed.
+      if (error instanceof Problem && error.code === 'unauthorized' && !request.caller) {
         takeOrRefuse(parts.perAddress, parts.clientAddress(context))
       }
       throw error
+    } finally {
+      request.share?.leave()
     }
   }
 }
 
-/** Middleware of others wants to go on to something. */
-async function done(): Promise<void> {}
+/** A request, who asks once that is known, and what its body takes. */
+interface Asking {
+  readonly context: RouterContext
+  caller: Caller | undefined
+  share: BodyShare | undefined
+}
 
 function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSignal {
   const ended = new AbortController()
@@ -183,9 +215,4 @@ function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSi
 function requireStorable(params: Params): Params {
   for (const name in params) if (params[name]!.includes('\0')) throw new Problem('not_found')
   return params
-}
-
-/** Whether all that is wrong with the body may be told: a large one could have millions of faults. */
-function isSmall(context: Context): boolean {
-  return (context.request.length ?? Number.POSITIVE_INFINITY) <= bodyBytesUnlessSaid
 }

@@ -3,14 +3,18 @@ import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
 import { limits } from '../base/limits.ts'
-import { networkOf } from '../base/network.ts'
+import { createNetworkSet, networkOf } from '../base/network.ts'
+import { createThrottle } from '../base/throttle.ts'
 import type { App } from '../core/app/app.ts'
+import { httpTimes } from '../core/app/http-times.ts'
+import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
+import { createConnections } from './connections.ts'
 import { refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
 import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
-import { createThrottle } from './throttle.ts'
+import { answerOnSocket } from './socket-answer.ts'
 import { createWebSocketDoor } from './websocket.ts'
 
 export interface HttpDoor {
@@ -27,7 +31,16 @@ export function createHttpDoor(app: App): HttpDoor {
   const servers: Server[] = []
   const stopping = new AbortController()
   const koa = new Koa()
-  const addressOf = createClientAddress(app.config.http.trusted_proxies)
+  const { http } = app.config
+  const times = httpTimes(app.config)
+  const isTrusted = createNetworkSet(http.trusted_proxies)
+  const addressOf = createClientAddress(isTrusted)
+  const connections = createConnections(app.clock, {
+    max: http.max_connections,
+    maxPerAddress: http.max_connections_per_address,
+    writeTimeoutMs: times.writeMs,
+    isTrusted,
+  })
 
   koa.use(async (context, next) => {
     const isTold = app.log.isLevelEnabled('debug')
@@ -47,7 +60,7 @@ export function createHttpDoor(app: App): HttpDoor {
     )
   })
   koa.use(answerProblems(app.log))
-  const perKey = createThrottle(app.clock, app.config.http.requests_per_minute)
+  const perKey = createThrottle(app.clock, http.requests_per_minute)
   const perAddress = createThrottle(app.clock, failuresPerMinute)
   useRoutes(koa, {
     app,
@@ -56,6 +69,7 @@ export function createHttpDoor(app: App): HttpDoor {
     perKey,
     perAddress,
     perVisitor: createThrottle(app.clock, limits.confirmPageRequestsPerMinute),
+    bodies: createBodyRoom(),
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })
@@ -73,13 +87,26 @@ export function createHttpDoor(app: App): HttpDoor {
       const handle = koa.callback()
       const shouldUpgradeCallback = (request: IncomingMessage) => {
         request.url = originForm(request.url ?? '')
-        return webSockets.isAsked(request)
+        return !connections.refusalOf(request.socket) && webSockets.isAsked(request)
       }
       const answer = (request: IncomingMessage, response: ServerResponse) => {
+        const refusal = connections.refusalOf(request.socket)
+        if (refusal) return answerOnSocket(request.socket, refusal)
         request.url = originForm(request.url ?? '')
         return handle(request, response)
       }
-      const server = createServer({ shouldUpgradeCallback }, answer)
+      const server = createServer(
+        {
+          headersTimeout: times.headerMs,
+          requestTimeout: times.requestMs,
+          connectionsCheckingInterval: limits.requestsWatchMs,
+          shouldUpgradeCallback,
+        },
+        answer,
+      )
+      // Far above the limit a refusal would cost too much.
+      server.maxConnections = 2 * http.max_connections
+      server.on('connection', connections.add)
       // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
       server.on('checkExpectation', answer)
       server.on('clientError', refuseMalformed)

@@ -76,6 +76,12 @@ export const Message = shape({
   subject: Type.String({ examples: ['Re: The fish'] }),
   bodyText: Type.String({ examples: ['Three euros.\n'] }),
   bodyHtml: Type.String({ examples: [''] }),
+  bodyTruncated: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'Only in a list, of a message for which it has no room: its texts are cut, its HTML and long lists left out. The message itself (GET /v1/messages/{id}) has all.',
+    }),
+  ),
   attachments: Type.Array(Attachment),
   rawUrl: nullableText({
     format: 'uri',
@@ -103,6 +109,11 @@ export const Message = shape({
     maxItems: limits.links,
     examples: [[]],
     description: 'Inbound: the web links outside of quotes, each once, and what each stands under.',
+  }),
+  parseProblems: Type.Array(Type.String(), {
+    examples: [[]],
+    description:
+      'Inbound: why the message was not read to its end, or only its header was; the original has all of it. Empty for nearly all.',
   }),
   createdAt: Instant,
 })

@@ -14,9 +14,11 @@ export const AttachmentUpload = shape({
       examples: ['text/plain'],
     }),
   ),
-  content: Type.String({
+  // The door may have decoded it already: then it is bytes.
+  content: Type.Unsafe<string | Buffer>({
+    type: 'string',
     contentEncoding: 'base64',
-    description: 'The bytes in base64.',
+    description: 'The bytes in base64. In JSON it may be called `data`, too.',
     examples: ['U2V2ZW50eS10d28gdG9ucy4K'],
   }),
 })

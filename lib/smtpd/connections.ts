@@ -1,10 +1,18 @@
-import type { SMTPServer } from 'smtp-server'
+import type { Reply } from '../base/reply.ts'
 import { normaliseDomain } from '../mail/address/address.ts'
-
-/** A connection of smtp-server. */
-export type Connection = SMTPServer['connections'] extends Set<infer Item> ? Item : never
+import { watchCommandLines } from './command-lines.ts'
+import type { Connection } from './connection.ts'
+import { refusalOf } from './refusal.ts'
+import { boundSession } from './session-bounds.ts'
 
 const ownCode = /^[245]\.\d{1,3}\.\d{1,3} /
+
+/** How a connection begins. */
+interface Beginning {
+  /** Why it gets none, when it must not. */
+  readonly refusal: Reply | undefined
+  readonly greetingDelayMs: number
+}
 
 /**
  * The set in which smtp-server keeps its open connections. What joins it is given the habits that the library has no
@@ -12,13 +20,27 @@ const ownCode = /^[245]\.\d{1,3}\.\d{1,3} /
  */
 export class Connections extends Set<Connection> {
   readonly #byId = new Map<string, Connection>()
+  readonly #begin: (connection: Connection) => Beginning
+  readonly #maxMessages: number
+
+  /**
+   * @param begin is asked of each connection when it has come
+   * @param maxMessages of one connection
+   */
+  constructor(begin: (connection: Connection) => Beginning, maxMessages: number) {
+    super()
+    this.#begin = begin
+    this.#maxMessages = maxMessages
+  }
 
   override add(connection: Connection): this {
     this.#byId.set(connection.id, connection)
     keepEnhancedCodes(connection)
     keepALabels(connection)
     refuseExpn(connection)
-    greetAtOnce(connection)
+    boundSession(connection, this.#maxMessages)
+    watchCommandLines(connection)
+    greet(connection, this.#begin(connection))
     return super.add(connection)
   }
 
@@ -77,10 +99,17 @@ function refuseExpn(connection: Connection): void {
 
 /**
  * The library waits 100 ms before every greeting, which alone holds 20 clients that make a new connection for each
- * message to 200 messages a second (measured: 196, where Postfix takes 700).
+ * message to 200 messages a second (measured: 196, where Postfix takes 700). How long is waited is a setting instead.
  */
-function greetAtOnce(connection: Connection): void {
+function greet(connection: Connection, { refusal, greetingDelayMs }: Beginning): void {
   const { connectionReady } = connection
-  setImmediate(() => connectionReady.call(connection))
   connection.connectionReady = () => {}
+  if (refusal) {
+    setImmediate(() => {
+      connection._refuse(refusalOf(refusal), false)
+      // It is told, and not waited for: who comes too often would otherwise keep a socket each time.
+      connection._socket.destroySoon()
+    })
+  } else if (greetingDelayMs === 0) setImmediate(() => connectionReady.call(connection))
+  else setTimeout(() => connectionReady.call(connection), greetingDelayMs).unref()
 }

@@ -3,7 +3,7 @@ import { Reply } from '../base/reply.ts'
 import type { Networked } from '../core/app/app.ts'
 import { receive } from '../core/inbound/receive.ts'
 import { openIntake } from '../core/mailbox/raws.ts'
-import { createLineCheck } from './line-check.ts'
+import { createLineCheck, type LineFault } from './line-check.ts'
 import { type Session, tlsOf } from './session.ts'
 
 /**
@@ -31,12 +31,18 @@ export async function acceptData(
         helo: smtp.hostNameAppearsAs,
         protocol: smtp.transmissionType,
         tls: tlsOf(smtp),
+        dnsList: await session.dnsList,
       },
     })
   } finally {
     // Whatever was kept was moved to its place; this removes the spool file of what was not.
     await intake.discard()
   }
+}
+
+const refusals: Readonly<Record<LineFault, string>> = {
+  'bare CR or LF': 'bare CR or LF; lines must end with CRLF (RFC 5321 2.3.8)',
+  NUL: 'NUL byte; encode binary content, such as with base64 (RFC 2045)',
 }
 
 /** Reads to the end even what will be refused: the peer gets its reply after the final dot, not in the middle. */
@@ -47,7 +53,7 @@ async function takeBytes(
   stream: SMTPServerDataStream,
 ) {
   const lines = createLineCheck()
-  let isBroken = false
+  let fault: LineFault | undefined
   const maxSize = app.config.smtp.max_size
   const tooLarge = () => new Reply(552, '5.3.4', `The message is larger than ${maxSize} bytes`)
   for await (const chunk of bytesOf(stream)) {
@@ -56,17 +62,11 @@ async function takeBytes(
       session.end(tooLarge())
       throw tooLarge()
     }
-    isBroken = lines.see(chunk)
-    if (!isBroken && !stream.sizeExceeded) await intake.write(chunk)
+    fault = lines.see(chunk)
+    if (!fault && !stream.sizeExceeded) await intake.write(chunk)
   }
   if (stream.sizeExceeded) throw tooLarge()
-  if (isBroken) {
-    throw new Reply(
-      550,
-      '5.6.0',
-      'The message has a bare CR or LF; lines must end with CRLF (RFC 5321 2.3.8)',
-    )
-  }
+  if (fault) throw new Reply(550, '5.6.0', `The message has a ${refusals[fault]}`)
   return intake.end()
 }
 

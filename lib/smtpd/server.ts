@@ -2,28 +2,33 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
+import { createTally } from '../base/tally.ts'
 import type { Networked } from '../core/app/app.ts'
-import { resolveRecipient } from '../core/inbound/recipient.ts'
-import { createAddressCount } from './address-count.ts'
-import type { Certificate } from './certificate.ts'
-import { type Connection, Connections } from './connections.ts'
+import { requireKnownSender } from '../core/inbound/greylist.ts'
+import { isRolePath, type Recipient, resolveRecipient } from '../core/inbound/recipient.ts'
+import type { CertificateSet } from '../tls/certificate-set.ts'
+import type { Connection } from './connection.ts'
+import { Connections } from './connections.ts'
 import { acceptData } from './data.ts'
 import { checkMail, checkRcpt } from './mail.ts'
 import { refusalOf, refuse } from './refusal.ts'
 import type { Session } from './session.ts'
+import { createShares } from './shares.ts'
 
 export interface SmtpDoorOptions {
-  readonly certificate: Pick<Certificate, 'key' | 'cert'>
+  readonly certificates: CertificateSet
   /** How long a peer may say nothing between two commands (RFC 5321 §4.5.3.2.7 wants five minutes). */
   readonly idleTimeoutMs: number
   readonly sessionTimeoutMs: number
   readonly dataTimeoutMs: number
+  /** How many messages one session may bring (421 above it). */
+  readonly maxMessages: number
 }
 
 export interface SmtpDoor {
   listen(host: string, port: number): Promise<AddressInfo>
-  /** New handshakes get this certificate; sessions under way go on. */
-  reload(certificate: Pick<Certificate, 'key' | 'cert'>): void
+  /** New handshakes get these certificates; sessions under way go on. */
+  reload(certificates: CertificateSet): void
   /** Listens no more, sends waiting sessions away with 421 and lets messages under way come to their end. */
   stop(): Promise<void>
 }
@@ -38,8 +43,13 @@ const drainMs = limits.stopMs * 0.6
 export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDoor {
   const { config } = app
   const sessions = new Map<string, Session>()
-  const perAddress = createAddressCount(config.smtp.max_connections_per_address)
+  const shares = createShares(config.smtp, app.clock)
+  const places = new Map<string, () => void>()
+  const turnedAway = createTally(app.clock, limits.tallyMs, counts =>
+    app.log.warn({ counts }, 'SMTP connections were turned away'),
+  )
   const servers: SMTPServer[] = []
+  let { certificates } = options
 
   type Answer = (error?: Error | null) => void
 
@@ -56,13 +66,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     }
     step(session).then(
       () => callback(),
-      error => {
-        session.refusals++
-        const isTooMany = session.refusals > limits.smtpRefusals
-        callback(
-          refuse(isTooMany ? new Reply(421, '4.7.0', 'Too many refused commands') : error, session.log),
-        )
-      },
+      error => callback(refuse(error, session.log)),
     )
   }
 
@@ -71,7 +75,8 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       id: smtp.id,
       remoteAddress: smtp.remoteAddress,
       log: app.log.child({ sessionId: smtp.id, remoteAddress: smtp.remoteAddress }),
-      refusals: 0,
+      unknownRecipients: 0,
+      dnsList: undefined,
       recipients: [],
       isReceivingData: false,
       deadline: setTimeout(
@@ -94,8 +99,41 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     else session.end(reply)
   }
 
+  /** A place for a connection that has just come, or the reply that there is none. */
+  function takePlace({ id, remoteAddress }: Connection) {
+    const place = shares.connect(remoteAddress)
+    if (place instanceof Reply) turnedAway.note(place.text)
+    else places.set(id, place.release)
+    return {
+      refusal: place instanceof Reply ? place : undefined,
+      greetingDelayMs: shares.isTrusted(remoteAddress) ? 0 : config.smtp.greeting_delay,
+    }
+  }
+
+  function askLists({ remoteAddress }: Session): Promise<string | undefined> {
+    return shares.isTrusted(remoteAddress) ? Promise.resolve(undefined) : app.dnsLists.find(remoteAddress)
+  }
+
+  /** @throws Reply 550 5.7.1 when a DNS list has the peer, except to those whom it may ask why */
+  async function requireUnlisted(session: Session, rcptTo: string): Promise<void> {
+    const zone = await session.dnsList
+    if (zone === undefined || config.dns_lists.action !== 'refuse' || isRolePath(rcptTo)) return
+    throw new Reply(550, '5.7.1', `Your address ${session.remoteAddress} is listed by ${zone}`)
+  }
+
+  /** @throws Reply as `resolveRecipient`; 421 when this is one guess too many */
+  async function findRecipient(session: Session, rcptTo: string): Promise<Recipient> {
+    try {
+      return await resolveRecipient(app, rcptTo)
+    } catch (error) {
+      const isUnknown = error instanceof Reply && error.enhanced === '5.1.1'
+      if (!isUnknown || ++session.unknownRecipients <= limits.smtpUnknownRecipients) throw error
+      throw new Reply(421, '4.7.0', 'Too many unknown recipients')
+    }
+  }
+
   function createServer(): SMTPServer {
-    const connections = new Connections()
+    const connections = new Connections(takePlace, options.maxMessages)
     const server: SMTPServer = new SMTPServer({
       name: config.hostname,
       banner: 'mailboxd',
@@ -114,22 +152,22 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       socketTimeout: options.idleTimeoutMs,
       closeTimeout: drainMs,
       logger: false,
-      key: options.certificate.key,
-      cert: options.certificate.cert,
+      key: certificates.fallback.key,
+      cert: certificates.fallback.cert,
+      // Without a context the fallback is shown.
+      SNICallback: (servername, callback) => callback(null, certificates.contextFor(servername)),
       minVersion: 'TLSv1.2',
 
       onConnect(smtp, callback) {
-        if (perAddress.add(smtp.remoteAddress)) {
-          begin(smtp, connections.find(smtp.id)).log.debug('session began')
-          callback()
-        } else {
-          callback(refusalOf(new Reply(421, '4.7.0', 'Too many connections from your address')))
-        }
+        begin(smtp, connections.find(smtp.id)).log.debug('session began')
+        callback()
       },
 
       onMailFrom(address, smtp, callback) {
         answer(smtp, callback, async session => {
           checkMail(address, smtp)
+          shares.takeMessage(session.remoteAddress)
+          session.dnsList ??= askLists(session)
           session.recipients = []
         })
       },
@@ -137,7 +175,14 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       onRcptTo(address, smtp, callback) {
         answer(smtp, callback, async session => {
           checkRcpt(address, smtp)
-          const recipient = await resolveRecipient(app, address.address)
+          await requireUnlisted(session, address.address)
+          const recipient = await findRecipient(session, address.address)
+          if (!shares.isTrusted(session.remoteAddress)) {
+            const { mailFrom } = smtp.envelope
+            const sender = mailFrom === false ? '' : mailFrom.address
+            const { remoteAddress } = session
+            await requireKnownSender(app, { remoteAddress, mailFrom: sender, recipient })
+          }
           // The library counts a path that is said again once, and so do we: a peer may say it for ever.
           if (
             !session.recipients.some(({ rcptTo }) => rcptTo.toLowerCase() === recipient.rcptTo.toLowerCase())
@@ -170,15 +215,18 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       },
 
       onClose(smtp) {
+        places.get(smtp.id)?.()
+        places.delete(smtp.id)
         const session = sessions.get(smtp.id)
         if (!session) return
-        perAddress.remove(session.remoteAddress)
         clearTimeout(session.deadline)
         sessions.delete(smtp.id)
         session.log.debug('session ended')
       },
     })
     server.connections = connections
+    // Those that are told that there is no room have a socket, too, for a moment. Beyond this many none is taken at all.
+    server.server.maxConnections = config.smtp.max_connections * 2
     // A peer that breaks off is no fault of ours; what it left unfinished was never promised.
     server.on('error', error => app.log.debug({ err: error }, 'SMTP connection broke'))
     return server
@@ -196,7 +244,9 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
         })
       })
     },
-    reload({ key, cert }) {
+    reload(set) {
+      certificates = set
+      const { key, cert } = set.fallback
       for (const server of servers) server.updateSecureContext({ key, cert })
     },
     async stop() {

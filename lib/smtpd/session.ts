@@ -8,8 +8,10 @@ export interface Session {
   readonly id: string
   readonly remoteAddress: string
   readonly log: Log
-  /** Refused commands so far; a peer that only guesses is sent away. */
-  refusals: number
+  /** Recipients so far that are not here; a peer that only guesses is sent away. */
+  unknownRecipients: number
+  /** The DNS list that has the address; asked for when the first message begins. */
+  dnsList: Promise<string | undefined> | undefined
   /** The accepted recipients of the transaction under way. */
   recipients: Recipient[]
   /** Ends the session when its whole time is over. */

@@ -13,7 +13,9 @@ export async function insertInbox(db: WriteDb, row: InboxRow): Promise<void> {
   await addInboxes(db, row, 1)
 }
 
-async function addInboxes(db: WriteDb, { podId, address }: InboxRow, count: 1 | -1): Promise<void> {
+/** System inboxes are in no total. */
+async function addInboxes(db: WriteDb, { podId, address, isSystem }: InboxRow, count: 1 | -1): Promise<void> {
+  if (isSystem === 1) return
   await addToAccount(db, { inboxes: count })
   await addToDomainUse(db, { domain: address.slice(address.lastIndexOf('@') + 1), podId }, count)
   await db
@@ -70,20 +72,30 @@ export async function isAddressUsed(db: Db, address: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Newest first; of the account, or of one pod. */
+/** Newest first; of the account, or of one pod. System inboxes only where they are asked for. */
 export async function listInboxes(
   db: Db,
-  within: { podId: string | null },
+  within: { readonly podId: string | null; readonly withSystem?: boolean },
   page: Page,
 ): Promise<Listed<InboxRow>> {
+  const { podId, withSystem = false } = within
   let query = db.selectFrom('inbox').selectAll().where('deletedAt', 'is', null)
-  if (within.podId !== null) query = query.where('podId', '=', within.podId)
+  if (podId !== null) query = query.where('podId', '=', podId)
+  if (!withSystem) query = query.where('isSystem', '=', 0)
   const rows = await query.orderBy('id', 'desc').limit(page.limit).offset(page.offset).execute()
   const count =
-    within.podId === null
+    podId === null
       ? await db.selectFrom('account').select('inboxCount').executeTakeFirst()
-      : await db.selectFrom('pod').select('inboxCount').where('id', '=', within.podId).executeTakeFirst()
-  return { rows, total: count?.inboxCount ?? 0 }
+      : await db.selectFrom('pod').select('inboxCount').where('id', '=', podId).executeTakeFirst()
+  const system = withSystem ? await countSystemInboxes(db, podId) : 0
+  return { rows, total: (count?.inboxCount ?? 0) + system }
+}
+
+async function countSystemInboxes(db: Db, podId: string | null): Promise<number> {
+  let query = db.selectFrom('inbox').where('isSystem', '=', 1).where('deletedAt', 'is', null)
+  if (podId !== null) query = query.where('podId', '=', podId)
+  const { total } = await query.select(eb => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
+  return Number(total)
 }
 
 /** How an inbox forwards: all of it is null, and no failures, where it does not. */

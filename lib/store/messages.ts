@@ -1,15 +1,29 @@
+import { sql } from 'kysely'
+import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRow } from './dialect/insert.ts'
+import { insertRow, insertRowOnce } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
-import { indexMessage } from './search/full-text.ts'
-import type { InboxRow, MessageRow } from './tables.ts'
+import { type ListedMessageRow, listedBytes, listWithinBudget } from './listed-messages.ts'
+import { type Indexed, indexMessage } from './search/full-text.ts'
+import { wholeMessages } from './search/whole-messages.ts'
+import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
 
-export async function insertMessage(db: WriteDb, row: MessageRow): Promise<void> {
+/** Inserts what a message says, unless it is there already: it came to another inbox before. */
+export async function insertReading(db: WriteDb, row: ReadingRow): Promise<void> {
+  await insertRowOnce(db, 'reading', row, ['id'])
+}
+
+/** Inserts a message, whose reading is there, and makes it findable. */
+export async function insertMessage(
+  db: WriteDb,
+  row: MessageRow,
+  indexed: Pick<Indexed, 'words' | 'hasAttachments'>,
+): Promise<void> {
   const inbox = await findInbox(db, row.inboxId)
   await insertRow(db, 'message', row)
-  if (inbox) await indexMessage(db, row, inbox.podId)
+  if (inbox) await indexMessage(db, { ...row, ...indexed, podId: inbox.podId })
   await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
 }
 
@@ -20,63 +34,116 @@ const messageById = keptRow((db, given: { id: string }) =>
   db.selectFrom('message').selectAll().where('id', '=', given.id),
 )
 
+/** The message with what it says. */
+export function findWholeMessage(db: Db, id: string): Promise<WholeMessage | undefined> {
+  return wholeMessageById(db, { id })
+}
+const wholeMessageById = keptRow((db, given: { id: string }) =>
+  wholeMessages(db).where('message.id', '=', given.id),
+)
+
 /** Those of these that are there, in no order. */
-export async function listMessagesById(db: Db, ids: readonly string[]): Promise<MessageRow[]> {
-  return db.selectFrom('message').selectAll().where('id', 'in', ids).execute()
+export async function listMessagesById(db: Db, ids: readonly string[]): Promise<WholeMessage[]> {
+  return wholeMessages(db).where('message.id', 'in', ids).execute()
 }
 
-/** Newest first; both directions, or one. */
+/** Newest first; both directions, or one. Beyond `limits.listedBytes` they are cut. */
 export async function listInboxMessages(
   db: Db,
   inbox: Pick<InboxRow, 'id' | 'inboundCount' | 'outboundCount'>,
   filter: { direction: 'inbound' | 'outbound' | undefined },
   page: Page,
-): Promise<Listed<MessageRow>> {
+): Promise<Listed<ListedMessageRow>> {
   const { direction } = filter
-  const rows = await (direction
-    ? messagesOfDirection(db, { inboxId: inbox.id, direction, limit: page.limit, offset: page.offset })
-    : messagesOfInbox(db, { inboxId: inbox.id, limit: page.limit, offset: page.offset }))
+  const given = { inboxId: inbox.id, limit: page.limit, offset: page.offset }
+  const ofDirection = direction && { ...given, direction }
+  const [size] = await (ofDirection ? bytesOfDirection(db, ofDirection) : bytesOfInbox(db, given))
+  const rows = !isSmall(size)
+    ? await listWithinBudget(db, idsOfPage(db, given, direction))
+    : await (ofDirection ? messagesOfDirection(db, ofDirection) : messagesOfInbox(db, given))
   const inbound = direction === 'outbound' ? 0 : inbox.inboundCount
   const outbound = direction === 'inbound' ? 0 : inbox.outboundCount
   return { rows, total: inbound + outbound }
 }
+type PageOfInbox = { inboxId: string; limit: number; offset: number }
+type PageOfDirection = PageOfInbox & { direction: string }
+
 const messagesOfInbox = keptRows((db, given: PageOfInbox) => pageOfMessages(db, given, undefined))
-const messagesOfDirection = keptRows((db, given: PageOfInbox & { direction: string }) =>
+const messagesOfDirection = keptRows((db, given: PageOfDirection) =>
   pageOfMessages(db, given, given.direction),
 )
+const bytesOfInbox = keptRows((db, given: PageOfInbox) => bytesOf(db, given, undefined))
+const bytesOfDirection = keptRows((db, given: PageOfDirection) => bytesOf(db, given, given.direction))
 
-type PageOfInbox = { inboxId: string; limit: number; offset: number }
-
-/** The offset is walked on the index alone; only the rows of the page, with their bodies, are read. */
-function pageOfMessages(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: string | undefined) {
-  let ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
-  if (direction !== undefined) ids = ids.where('direction', '=', direction)
-  return db
-    .selectFrom('message')
-    .selectAll()
-    .where('id', 'in', ids.orderBy('id', 'desc').limit(limit).offset(offset))
-    .orderBy('id', 'desc')
+/** A page of none has no size. */
+function isSmall(size: { readonly bytes: number | null } | undefined): boolean {
+  return Number(size?.bytes ?? 0) <= limits.listedBytes
 }
 
-/** Oldest first, at most `limit`: the newest ones when the thread has more. */
-export async function listThreadMessages(db: Db, threadId: string, limit: number): Promise<MessageRow[]> {
-  const rows = await db
+function idsOfPage(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: string | undefined) {
+  const ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)
+  const chosen = direction === undefined ? ids : ids.where('direction', '=', direction)
+  return chosen.orderBy('id', 'desc').limit(limit).offset(offset)
+}
+
+/** The offset is walked on the index alone; only the rows of the page, with their bodies, are read. */
+function pageOfMessages(db: Db, given: PageOfInbox, direction: string | undefined) {
+  return wholeMessages(db)
+    .where('message.id', 'in', idsOfPage(db, given, direction))
+    .orderBy('message.id', 'desc')
+}
+
+function bytesOf(db: Db, given: PageOfInbox, direction: string | undefined) {
+  return db
     .selectFrom('message')
-    .selectAll()
+    .innerJoin('reading', 'reading.id', 'message.readingId')
+    .select(eb => eb.fn.sum<number>(listedBytes).as('bytes'))
+    .where('message.id', 'in', idsOfPage(db, given, direction))
+}
+
+/** Those of these that are there, newest first. Beyond `limits.listedBytes` they are cut. */
+export function listShownMessages(db: Db, ids: readonly string[]): Promise<ListedMessageRow[]> {
+  return ids.length === 0 ? Promise.resolve([]) : listWithinBudget(db, ids)
+}
+
+/**
+ * Oldest first, at most `limit`: the newest ones when the thread has more. Beyond `limits.listedBytes` the older ones are
+ * cut.
+ */
+export async function listThreadMessages(
+  db: Db,
+  threadId: string,
+  limit: number,
+): Promise<ListedMessageRow[]> {
+  const ids = db
+    .selectFrom('message')
+    .select('id')
     .where('threadId', '=', threadId)
     .orderBy('id', 'desc')
     .limit(limit)
-    .execute()
+  const rows = await listWithinBudget(db, ids)
   return rows.reverse()
 }
 
-/** The newest message of the thread. */
-export async function findLastMessage(db: Db, threadId: string): Promise<MessageRow | undefined> {
-  return db
+/** The ids of the newest inbound messages of an inbox, newest first, at most `limit`. */
+export async function listNewestInbound(db: Db, inboxId: string, limit: number): Promise<string[]> {
+  return (await newestInbound(db, { inboxId, limit })).map(row => row.id)
+}
+const newestInbound = keptRows((db, given: { inboxId: string; limit: number }) =>
+  db
     .selectFrom('message')
-    .selectAll()
-    .where('threadId', '=', threadId)
+    .select('id')
+    .where('inboxId', '=', given.inboxId)
+    .where('direction', '=', sql.lit('inbound'))
     .orderBy('id', 'desc')
+    .limit(given.limit),
+)
+
+/** The newest message of the thread. */
+export async function findLastMessage(db: Db, threadId: string): Promise<WholeMessage | undefined> {
+  return wholeMessages(db)
+    .where('message.threadId', '=', threadId)
+    .orderBy('message.id', 'desc')
     .limit(1)
     .executeTakeFirst()
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
 import { type CommitTarget, createGroupCommit } from './dialect/group-commit.ts'
@@ -31,6 +32,11 @@ export interface Store {
    * one is good as long as it is the same. Undefined where the database has none.
    */
   version(): number | undefined
+  /**
+   * Takes out of the files what secrets were overwritten: a changed row leaves its former bytes behind. It takes as long
+   * as to copy the database, and nothing else is done meanwhile.
+   */
+  forgetOverwrittenSecrets(): Promise<void>
   /** Waits for the writes under way, then closes. */
   close(): Promise<void>
 }
@@ -41,7 +47,7 @@ export interface Store {
  * @throws NewerSchema when a newer mailboxd made it
  */
 export async function openStore(location: string, clock: Clock): Promise<Store> {
-  const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location)
+  const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location, clock)
   try {
     await store.write(db => migrate(db, store.dialect, clock.now().toISOString()))
   } catch (error) {
@@ -51,7 +57,7 @@ export async function openStore(location: string, clock: Clock): Promise<Store> 
   return store
 }
 
-function sqliteStore(path: string): Store {
+function sqliteStore(path: string, clock: Clock): Store {
   const writer = openSqliteWriter(path)
   const reader = openSqliteReader(path)
   const listeners = createListeners()
@@ -64,7 +70,7 @@ function sqliteStore(path: string): Store {
       if (statement === 'commit') reader.refresh()
     },
   }
-  const group = createGroupCommit(target, listeners.tell)
+  const group = createGroupCommit(target, clock, listeners.tell)
   return {
     dialect: 'sqlite',
     read: reader.db,
@@ -72,6 +78,11 @@ function sqliteStore(path: string): Store {
     write: group.write,
     writeUnsynced: group.writeUnsynced,
     onCommit: listeners.on,
+    async forgetOverwrittenSecrets() {
+      await group.idle()
+      reader.refresh()
+      writer.rewrite()
+    },
     async close() {
       await group.idle()
       reader.close()
@@ -90,6 +101,9 @@ function postgresStore(url: string): Store {
     version: () => undefined,
     writeUnsynced: work => pool.write(work, listeners.tell),
     onCommit: listeners.on,
+    async forgetOverwrittenSecrets() {
+      await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
+    },
     close: pool.close,
   }
 }

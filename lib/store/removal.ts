@@ -1,8 +1,9 @@
+import type { ExpressionBuilder } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { addToInbox } from './inboxes.ts'
 import { deleteUnusedRaw } from './raws.ts'
 import { unindexMessages } from './search/full-text.ts'
-import type { MessageRow, ThreadRow } from './tables.ts'
+import type { MessageRow, Tables, ThreadRow } from './tables.ts'
 
 /** What of a message its deletion needs. */
 export type Deletable = Pick<MessageRow, 'id' | 'direction' | 'rawId'>
@@ -88,14 +89,32 @@ export async function findDeletedInboxMessages(
     .execute()
 }
 
-/** Messages with their deliveries, attempts, queue entries and what they are found by. */
+/** Messages with their deliveries, attempts, queue entries, what they are found by, and what they say where no other message says it. */
 export async function deleteMessages(db: WriteDb, ids: readonly string[]): Promise<void> {
   const deliveries = db.selectFrom('delivery').select('id').where('messageId', 'in', ids)
   await db.deleteFrom('queueEntry').where('subjectId', 'in', deliveries).execute()
   await db.deleteFrom('attempt').where('deliveryId', 'in', deliveries).execute()
   await db.deleteFrom('delivery').where('messageId', 'in', ids).execute()
   await unindexMessages(db, ids)
+  await db.deleteFrom('unindexedBody').where('messageId', 'in', ids).execute()
+  const readings = await db.selectFrom('message').select('readingId').where('id', 'in', ids).execute()
   await db.deleteFrom('message').where('id', 'in', ids).execute()
+  await deleteUnusedReadings(
+    db,
+    readings.map(({ readingId }) => readingId),
+  )
+}
+
+/** Deletes those of these that no message has any more. */
+async function deleteUnusedReadings(db: WriteDb, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  const isUsed = (eb: ExpressionBuilder<Tables, 'reading'>) =>
+    eb.exists(eb.selectFrom('message').select('message.id').whereRef('message.readingId', '=', 'reading.id'))
+  await db
+    .deleteFrom('reading')
+    .where('id', 'in', ids)
+    .where(eb => eb.not(isUsed(eb)))
+    .execute()
 }
 
 export async function deleteThreads(db: WriteDb, inboxId: string, limit: number): Promise<number> {

@@ -12,6 +12,14 @@ create table "migration" (
   "appliedAt" text not null
 );
 
+-- The key that the secrets in this database are sealed under (signingSecret, webhookSecret, dkimPrivateKey): `id` tells it
+-- by, the key itself is in a file of the data directory. `sealedAt` is null until none stands in plain text any more.
+create table "secretKey" (
+  "id" text primary key,
+  "createdAt" text not null,
+  "sealedAt" text
+);
+
 -- One row: this installation. Its secret signs attachment URLs; its counters answer `total` without counting. Its
 -- webhook is called for what happens where no inbox has one of its own. `healthAt` is when the database was last written
 -- only to see that it can be.
@@ -89,6 +97,7 @@ create table "domainUse" (
 -- never given out again: a late reply must not reach a stranger; `purgedAt` is when its messages were gone. The
 -- counters answer `total`. While `suspendedAt` is set it receives and does not send; `hasHeld` 1: deliveries of it may be held. forwardWhen is always, needs_human
 -- or webhook_failed, forwardStatus pending, active or disabled; `forwardFailures` counts hard bounces in a row.
+-- isSystem: it takes the mail of postmaster and abuse, and no list or counter of inboxes has it unless asked.
 create table "inbox" (
   "id" text primary key,
   "podId" text not null references "pod" ("id"),
@@ -109,11 +118,13 @@ create table "inbox" (
   "forwardFailures" integer not null default 0,
   "suspendedAt" text,
   "suspendedReason" text,
+  "isSystem" integer not null default 0,
   "hasHeld" integer not null default 0
 );
 create unique index "inbox_address" on "inbox" ("address");
 create index "inbox_list" on "inbox" ("id") where "deletedAt" is null;
 create index "inbox_podList" on "inbox" ("podId", "deletedAt", "id");
+create index "inbox_system" on "inbox" ("podId", "id") where "isSystem" = 1 and "deletedAt" is null;
 create index "inbox_held" on "inbox" ("id") where "hasHeld" = 1;
 create index "inbox_purge" on "inbox" ("id") where "deletedAt" is not null and "purgedAt" is null;
 
@@ -156,11 +167,23 @@ create table "thread" (
 create index "thread_list" on "thread" ("inboxId", "lastMessageAt", "id");
 create index "thread_readList" on "thread" ("inboxId", "isRead", "lastMessageAt", "id");
 
+-- What a message says, as it was read when it came: once for its raw (the id is the raw's), however many inboxes it went
+-- to; of an outbound message what it was composed of (the id is the message's). It goes with the last message that has it. JSON:
+-- attachments ({filename, contentType, sizeBytes}; the bytes are read out of the raw, never stored twice), extracted
+-- (what was found in an inbound message, {replyText, otp, links}; replyText null: as bodyText; all of it null for one that came
+-- before that was done), parseProblems (why it could not be read to its end: texts).
+create table "reading" (
+  "id" text primary key,
+  "bodyText" text not null,
+  "bodyHtml" text not null,
+  "attachments" text not null,
+  "extracted" text,
+  "parseProblems" text not null
+);
+
 -- One message in one inbox. `toAddr` inbound is the inbox; `headerTo` is whom the sender wrote to. JSON: references,
--- cc, bcc (lists of text), addressNames (address to name), attachments ({filename, contentType, sizeBytes}; the
--- bytes are read out of the raw, never stored twice), authentication ({spf, dkim, dmarc}).
--- `extracted` is JSON, what was found in an inbound message when it came ({replyText, otp, links}; replyText null: as
--- bodyText); null for one that came before that was done.
+-- cc, bcc (lists of text), addressNames (address to name), authentication ({spf, dkim, dmarc}). `readingId` is never
+-- null (a column that refers to a table can't be added otherwise).
 -- `trace` is the Return-Path and Received fields that RFC 5321 §4.4 has us add; the raw stays as it came.
 create table "message" (
   "id" text primary key,
@@ -183,15 +206,12 @@ create table "message" (
   "bcc" text not null,
   "addressNames" text,
   "subject" text not null,
-  "bodyText" text not null,
-  "bodyHtml" text not null,
-  "attachments" text not null,
   "category" text not null,
   "autoReplyable" integer not null,
   "verdict" text not null,
   "authentication" text not null,
   "createdAt" text not null,
-  "extracted" text
+  "readingId" text references "reading" ("id")
 );
 create index "message_list" on "message" ("inboxId", "id");
 create index "message_directionList" on "message" ("inboxId", "direction", "id");
@@ -199,6 +219,13 @@ create index "message_thread" on "message" ("threadId", "id");
 create index "message_rfcMessageId" on "message" ("inboxId", "rfcMessageId");
 create index "message_pending" on "message" ("inboxId", "id") where "status" = 'pending';
 create index "message_raw" on "message" ("rawId");
+create index "message_reading" on "message" ("readingId");
+
+-- The messages whose bodies are not in "messageSearch" yet: to index a long text for a hundred inboxes takes seconds, so
+-- it is done after the write that brings it, one message a write.
+create table "unindexedBody" (
+  "messageId" text primary key references "message" ("id")
+);
 
 -- One message to one recipient: queued, deferred, delivered, failed, held or cancelled; with what the other side said
 -- last. `captured` 1: kept on this machine instead of sent (delivery.mode = "capture"). purpose: send (an outbound
@@ -453,6 +480,29 @@ create table "draftAttachment" (
   "content" blob
 );
 create index "draftAttachment_draft" on "draftAttachment" ("draftId", "id");
+
+-- Who was put off by greylisting, and who came again (lib/core/inbound/greylist.ts). key is the SHA-256 of a block of
+-- addresses, or of one with a reverse-path and an inbox; it has one slot, so there are never more than 131,072 rows: a key
+-- takes the place of another. passes is how often it came again, 0 while it has not.
+create table "greylistEntry" (
+  "slot" integer primary key,
+  "key" text not null,
+  "passes" integer not null,
+  "firstSeenAt" text not null,
+  "expiresAt" text not null
+);
+create index "greylistEntry_expiresAt" on "greylistEntry" ("expiresAt");
+
+-- Messages that were answered "try again later" because DNS did not say what decides whether they are from whom they
+-- say (lib/core/inbound/deferral.ts): a hash of reverse-path and Message-ID, and whose address it was first. Their number
+-- is bounded for each network and in all.
+create table "authenticationDeferral" (
+  "id" text primary key,
+  "network" text not null,
+  "firstAt" text not null
+);
+create index "authenticationDeferral_network" on "authenticationDeferral" ("network");
+create index "authenticationDeferral_firstAt" on "authenticationDeferral" ("firstAt");
 
 -- What messages are found by, written and deleted with them (lib/store/search-index.ts): their words, as we read
 -- them ourselves, so that the same is found on every database and in every language; and marks, words that no text

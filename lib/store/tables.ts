@@ -1,3 +1,5 @@
+import type { Sealed } from '../base/secret-box.ts'
+
 /** The rows of lib/store/schema.sql, which says what each column means. JSON columns are text here. */
 export interface MigrationRow {
   number: number
@@ -6,14 +8,20 @@ export interface MigrationRow {
   appliedAt: string
 }
 
+export interface SecretKeyRow {
+  id: string
+  createdAt: string
+  sealedAt: string | null
+}
+
 export interface AccountRow {
   id: string
-  signingSecret: string
+  signingSecret: Sealed
   podCount: number
   inboxCount: number
   createdAt: string
   webhookUrl: string | null
-  webhookSecret: string | null
+  webhookSecret: Sealed | null
   healthAt: string | null
 }
 
@@ -37,7 +45,7 @@ export interface DomainRow {
   domain: string
   podId: string | null
   selector: string
-  dkimPrivateKey: string
+  dkimPrivateKey: Sealed
   dkimPublicKey: string
   createdAt: string
   status: string
@@ -73,13 +81,14 @@ export interface InboxRow {
   deletedAt: string | null
   purgedAt: string | null
   webhookUrl: string | null
-  webhookSecret: string | null
+  webhookSecret: Sealed | null
   forwardTo: string | null
   forwardWhen: string | null
   forwardStatus: string | null
   forwardFailures: number
   suspendedAt: string | null
   suspendedReason: string | null
+  isSystem: number
   hasHeld: number
 }
 
@@ -134,15 +143,28 @@ export interface MessageRow {
   bcc: string
   addressNames: string | null
   subject: string
-  bodyText: string
-  bodyHtml: string
-  attachments: string
   category: string
   autoReplyable: number
   verdict: string
   authentication: string
   createdAt: string
+  readingId: string
+}
+
+export interface ReadingRow {
+  id: string
+  bodyText: string
+  bodyHtml: string
+  attachments: string
   extracted: string | null
+  parseProblems: string
+}
+
+/** A message with what it says. */
+export type WholeMessage = MessageRow & Omit<ReadingRow, 'id'>
+
+export interface UnindexedBodyRow {
+  messageId: string
 }
 
 export interface DeliveryRow {
@@ -332,8 +354,23 @@ export interface DraftAttachmentRow {
   content: Buffer | null
 }
 
+export interface GreylistEntryRow {
+  slot: number
+  key: string
+  passes: number
+  firstSeenAt: string
+  expiresAt: string
+}
+
+export interface AuthenticationDeferralRow {
+  id: string
+  network: string
+  firstAt: string
+}
+
 export interface Tables {
   migration: MigrationRow
+  secretKey: SecretKeyRow
   account: AccountRow
   member: MemberRow
   pod: PodRow
@@ -344,6 +381,8 @@ export interface Tables {
   raw: RawRow
   thread: ThreadRow
   message: MessageRow
+  reading: ReadingRow
+  unindexedBody: UnindexedBodyRow
   delivery: DeliveryRow
   attempt: AttemptRow
   queueEntry: QueueEntryRow
@@ -360,4 +399,6 @@ export interface Tables {
   usage: UsageRow
   draft: DraftRow
   draftAttachment: DraftAttachmentRow
+  greylistEntry: GreylistEntryRow
+  authenticationDeferral: AuthenticationDeferralRow
 }

@@ -1,3 +1,4 @@
+import type { Sealed, SecretPlace } from '../base/secret-box.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import { keptChange, keptRow } from './dialect/kept.ts'
@@ -26,20 +27,23 @@ const endpoints = keptRow((db, given: { inboxId: string }) =>
 /** A webhook as it is called. */
 export interface Webhook {
   readonly url: string
-  readonly secret: string
+  readonly secret: Sealed
+  /** Where the secret stands, which it opens for. */
+  readonly place: SecretPlace
 }
 
 /** The inbox's own webhook as it is now, or the account's where `inboxId` is null. */
 export async function findWebhook(db: Db, inboxId: string | null): Promise<Webhook | undefined> {
   const row = inboxId === null ? await accountWebhook(db, {}) : await inboxWebhook(db, { inboxId })
   if (!row || row.webhookUrl === null || row.webhookSecret === null) return undefined
-  return { url: row.webhookUrl, secret: row.webhookSecret }
+  const place = { table: inboxId === null ? 'account' : 'inbox', column: 'webhookSecret', id: row.id }
+  return { url: row.webhookUrl, secret: row.webhookSecret, place }
 }
-const accountWebhook = keptRow(db => db.selectFrom('account').select(['webhookUrl', 'webhookSecret']))
+const accountWebhook = keptRow(db => db.selectFrom('account').select(['id', 'webhookUrl', 'webhookSecret']))
 const inboxWebhook = keptRow((db, given: { inboxId: string }) =>
   db
     .selectFrom('inbox')
-    .select(['webhookUrl', 'webhookSecret'])
+    .select(['id', 'webhookUrl', 'webhookSecret'])
     .where('id', '=', given.inboxId)
     .where('deletedAt', 'is', null),
 )

@@ -34,17 +34,13 @@ const unset = { forwardTo: null, forwardWhen: null, forwardStatus: null }
 
 /** A message comes in, is forwarded, and the copy comes back or is complained of. */
 async function failCopy({ app }: ApiApp, address: string, kind: 'bounce' | 'complaint'): Promise<void> {
-  const reception = await prepareReception(
-    app,
-    {
-      sessionId: 's',
-      mailFrom: 'bob@theirs.example',
-      recipients: [await resolveRecipient(app, address)],
-      content: { kind: 'memory', bytes: Buffer.from('From: bob@theirs.example\r\n\r\nHello\r\n') },
-      peer: { kind: 'smtp', remoteAddress: '192.0.2.1', helo: 'x', protocol: 'SMTP', tls: undefined },
-    },
-    undefined,
-  )
+  const reception = await prepareReception(app, {
+    sessionId: 's',
+    mailFrom: 'bob@theirs.example',
+    recipients: [await resolveRecipient(app, address)],
+    content: { kind: 'memory', bytes: Buffer.from('From: bob@theirs.example\r\n\r\nHello\r\n') },
+    peer: { kind: 'smtp', remoteAddress: '192.0.2.1', helo: 'x', protocol: 'SMTP', tls: undefined },
+  })
   const [messageId] = await app.store.write(db => reception.write(db))
   const [copy] = await app.store.read
     .selectFrom('delivery')

@@ -100,17 +100,13 @@ t.test('whoever wrote is no stranger, nor who was in their message', async t => 
     '',
     'hi',
   ].join('\r\n')
-  const reception = await prepareReception(
-    app,
-    {
-      sessionId: 's',
-      mailFrom: 'bounce@x.example',
-      recipients: [await resolveRecipient(app, 'ann@ours.example')],
-      content: { kind: 'memory', bytes: Buffer.from(raw) },
-      peer: { kind: 'smtp', remoteAddress: '127.0.0.1', helo: 'x', protocol: 'ESMTP', tls: undefined },
-    },
-    undefined,
-  )
+  const reception = await prepareReception(app, {
+    sessionId: 's',
+    mailFrom: 'bounce@x.example',
+    recipients: [await resolveRecipient(app, 'ann@ours.example')],
+    content: { kind: 'memory', bytes: Buffer.from(raw) },
+    peer: { kind: 'smtp', remoteAddress: '127.0.0.1', helo: 'x', protocol: 'ESMTP', tls: undefined },
+  })
   await app.store.write(reception.write)
   t.equal((await api.send(inbox, letter('stranger@x.example'))).status, 200, 'the one that may be')
   t.equal((await api.send(inbox, letter('bob@x.example'))).status, 200)

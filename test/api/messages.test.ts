@@ -6,6 +6,7 @@ import { listQueue } from '../../lib/core/app/status.ts'
 import { readHeader } from '../../lib/mail/header/header.ts'
 import type { Api } from '../support/api.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
+import { insertMessageRow, insertThreadRow } from '../support/rows.ts'
 
 const nothing = '01890000-0000-7000-8000-000000000000'
 const letter = { to: 'bob@example.net', subject: 'Hello', body: 'Hi Bob' }
@@ -381,4 +382,40 @@ t.test('ids that are none', async t => {
     }
   }
   t.strictSame(server.faults, [])
+})
+
+t.test('lists with more text than an answer holds', async t => {
+  const { api, app, faults } = await startApi(t)
+  const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
+  const bodyText = 'é'.repeat(limits.storedBodyLength)
+  const authentication = JSON.stringify({ spf: 'none', dkim: 'none', dmarc: 'none' })
+  const raised = Math.ceil((3 * limits.listedBytes) / Buffer.byteLength(bodyText))
+  const thread = await app.store.write(async db => {
+    const thread = await insertThreadRow(db, inboxId)
+    for (let index = 0; index < raised; index++) {
+      const id = app.ids.next()
+      await insertMessageRow(db, thread, { id, bodyText, authentication })
+    }
+    return thread
+  })
+  const search = `/v1/messages?after=2020-01-01`
+  for (const path of [
+    `/v1/threads/${thread.id}/messages`,
+    `/v1/inboxes/${inboxId}/messages`,
+    '/v1/messages',
+    search,
+  ]) {
+    const { status, bytes, body } = await api.get(path)
+    t.equal(status, 200, path)
+    t.ok(bytes.length < limits.listedBytes + 100_000, `${path}: ${bytes.length} bytes`)
+    t.equal(body.data.length, raised)
+    const cut = body.data.filter((one: { bodyTruncated?: boolean }) => one.bodyTruncated)
+    t.ok(cut.length > 0 && cut.length < raised, `${cut.length} of ${raised} are cut`)
+    for (const { id, bodyText: shown } of cut) {
+      t.ok(bodyText.startsWith(shown) && shown.length === limits.listedTextLength)
+      const whole = (await api.get(`/v1/messages/${id}`)).body
+      t.strictSame([whole.bodyText === bodyText, whole.bodyTruncated], [true, undefined])
+    }
+  }
+  t.strictSame(faults, [])
 })

@@ -46,10 +46,26 @@ t.test('a file with what is required alone has the defaults', async t => {
       max_recipients: 100,
       max_connections: 500,
       max_connections_per_address: 50,
+      max_connections_per_block: 100,
+      connections_per_minute_per_address: 120,
+      connections_per_minute_per_block: 600,
+      messages_per_minute_per_address: 600,
+      messages_per_minute_per_block: 1800,
+      trusted_networks: [],
+      greeting_delay: 0,
       session_timeout: '30m',
       data_timeout: '15m',
     },
-    http: { listen: ['127.0.0.1:8025'], trusted_proxies: [], requests_per_minute: 1000 },
+    http: {
+      listen: ['127.0.0.1:8025'],
+      trusted_proxies: [],
+      requests_per_minute: 1000,
+      max_connections: 5000,
+      max_connections_per_address: 500,
+      header_timeout: '20s',
+      request_timeout: '5m',
+      write_timeout: '30s',
+    },
     dns: { servers: [] },
     delivery: {
       mode: 'mx',
@@ -59,6 +75,9 @@ t.test('a file with what is required alone has the defaults', async t => {
       give_up_after: '5d',
       ipv6: false,
     },
+    tls: { certificate: [] },
+    acme: { terms_agreed: false, names: [], listen: ['0.0.0.0:80', '[::]:80'] },
+    reading: { threads: 0, timeout: '10s', memory: 192 * 1024 * 1024 },
     webhook: {
       retry: ['5s', '30s', '1m', '2m', '5m', '15m', '30m', '1h'],
       timeout: '15s',
@@ -97,7 +116,15 @@ t.test('a file with what is required alone has the defaults', async t => {
       cold_recipients: 0,
       external_reply_to: true,
     },
-    authentication: { check: true },
+    authentication: { check: true, dmarc_reject: 'refuse', trusted_arc_sealers: [] },
+    greylist: { enabled: false, delay: '1m', keep_for: '36d' },
+    dns_lists: { zones: [], action: 'refuse' },
+    scanner: {
+      rspamd_spam_actions: ['reject', 'add header'],
+      timeout: '10s',
+      max_message_size: 26_214_400,
+      tell_malicious: false,
+    },
   } satisfies Config)
 })
 
@@ -125,13 +152,20 @@ t.test('a configuration is frozen throughout, and no two share a part', async t 
 t.test('what is printed loads again to the same', async t => {
   const full = `base_url = "https://mail.example.com"
 data_dir = "/srv/ünï \\"x\\"\\\\"
-smtp = { listen = ["127.0.0.1:0", "[::1]:0"], tls_certificate = "/c.pem", tls_key = "/k.pem", max_size = 0x10000 }
+smtp = { listen = ["127.0.0.1:0", "[::1]:0"], max_size = 0x10000 }
 http.trusted_proxies = ["10.0.0.0/8"]
 delivery.source_address = "2001:db8::1"
 delivery.ipv6 = true
 delivery.mode = "capture"
 dns.servers = ["127.0.0.1:53"]
 log.level = "silent"
+acme = { directory = "https://ca.example/d", terms_agreed = true, contact = "a@b.example" }
+[[tls.certificate]]
+certificate = "/c.pem"
+key = "/k.pem"
+[[tls.certificate]]
+certificate = "/d.pem"
+key = "/l.pem"
 `
   for (const config of [localConfig(), parseConfig(required, 'a'), parseConfig(required + full, 'b')]) {
     t.strictSame(parseConfig(printConfig(config), 'printed'), config)
@@ -146,10 +180,13 @@ t.test('the example file is that of the schema; it loads, and with every line ta
   t.equal(hostname, 'mail.example.com')
   t.strictSame({ ...defaults, hostname }, parseConfig(required, 'test.toml'))
 
-  const whole = parseConfig(exampleConfig().replace(/^#(?=\w+ = )/gm, ''), 'example')
+  const taken = exampleConfig().replace(/^#(?=\w+ = |\[)/gm, '')
+  const whole = parseConfig(taken.replace('terms_agreed = false', 'terms_agreed = true'), 'example')
   const { base_url, ...settings } = whole
   t.equal(base_url, 'https://mail.example.com')
-  t.equal(settings.smtp.tls_key, '/etc/mailboxd/tls/privkey.pem')
+  t.strictSame(settings.tls.certificate, [
+    { certificate: '/etc/mailboxd/tls/fullchain.pem', key: '/etc/mailboxd/tls/privkey.pem' },
+  ])
   t.equal(settings.delivery.source_address, '192.0.2.1')
   for (const line of exampleConfig().split('\n')) t.ok(line.length <= 120, line)
 })
@@ -183,7 +220,8 @@ data_dir = "data"
 listen = ["localhost:25"]
 max_size = "25MB"
 session_timeout = "5"
-tls_certificate = "/etc/cert.pem"
+[[tls.certificate]]
+certificate = "/etc/cert.pem"
 [delivery]
 mode = "relay"
 give_up_after = "31d"
@@ -205,7 +243,7 @@ give_up_after = "31d"
     'smtp.listen[0]',
     'smtp.max_size',
     'smtp.session_timeout',
-    'smtp.tls_key',
+    'tls.certificate[0].key',
   ])
   t.equal(configFaultExitCode, 78)
 })
@@ -217,7 +255,7 @@ t.test('each kind of fault is said with its path and its repair', async t => {
     ['smpt.max_size = 1', 'smpt', /did you mean smtp\?/],
     ['maxSize = 1', 'maxSize', /did you mean max_size, in \[smtp\]\?/],
     ['max_size = 1', 'max_size', /belongs in \[smtp\]/],
-    ['listen = []', 'listen', /belongs in \[smtp\] or in \[http\]/],
+    ['listen = []', 'listen', /belongs in \[smtp\] or in \[acme\] or in \[http\]/],
     ['[log]\nbase_url = "x"', 'log.base_url', /belongs above the first \[table\]/],
     ['colour = 1', 'colour', /config describe/],
     ['__proto__ = 1', '__proto__', /not a setting/],
@@ -259,14 +297,36 @@ t.test('each kind of fault is said with its path and its repair', async t => {
     ['dns.servers = ["127.0.0.1"]', 'dns.servers[0]', /has no port/],
     ['http.trusted_proxies = ["::/0", "10.0.0.1"]', 'http.trusted_proxies[1]', /10\.0\.0\.1\/32/],
     // between settings
-    ['smtp.tls_key = "/k"', 'smtp.tls_certificate', /is missing: .* take tls_key out/],
-    ['smtp.tls_certificate = "/c"', 'smtp.tls_key', /is missing: .* take tls_certificate out/],
+    ['acme.directory = "https://ca.example/d"', 'acme.terms_agreed', /must be true for certificates from/],
+    ['acme = { directory = "http://ca.example", terms_agreed = true }', 'acme.directory', /https:/],
+    [
+      'acme = { directory = "https://ca.example", terms_agreed = true }\nhttp.listen = ["127.0.0.1:80"]',
+      'acme.listen[0]',
+      /port of "127\.0\.0\.1:80" in http\.listen\[0\]/,
+    ],
+    ['http.listen = ["127.0.0.1:80"]', '', /^$/],
     ['delivery.source_address = "::1"', 'delivery.source_address', /set ipv6 = true/],
     ['http.listen = ["127.0.0.1:25"]', 'http.listen[0]', /port of "0\.0\.0\.0:25" in smtp\.listen\[0\]/],
     ['smtp.listen = ["[::1]:25", "[::]:25"]', 'smtp.listen[1]', /port of "\[::1\]:25"/],
     ['smtp.listen = ["127.0.0.1:0"]\nhttp.listen = ["127.0.0.1:0"]', '', /^$/],
     ['smtp.listen = ["127.0.0.1:25"]\nhttp.listen = ["127.0.0.2:25"]', '', /^$/],
-    ['smtp.tls_key = 5', 'smtp.tls_key', /5 must be a text/],
+    // a list of tables
+    ['[[tls.certificate]]\nkey = "/k"', 'tls.certificate[0].certificate', /missing.* certificate = "\/etc\//],
+    ['[[tls.certificate]]\nkey = 5\ncertificate = "/c"', 'tls.certificate[0].key', /5 must be a text/],
+    [
+      '[[tls.certificate]]\nkey = "/k"\ncertificate = "/c"\nkeys = 1',
+      'tls.certificate[0].keys',
+      /did you mean key\?/,
+    ],
+    [
+      '[tls.certificate]\nkey = "/k"',
+      'tls.certificate',
+      /a table must be .*: write \[\[tls\.certificate\]\]/,
+    ],
+    ['tls.certificate = "/c"', 'tls.certificate', /write \[\[tls\.certificate\]\]/],
+    ['acme.contact = "a@b"', 'acme.contact', /must be a mail address/],
+    ['acme.contact = "a?subject=x@b.example"', 'acme.contact', /must be a mail address/],
+    ['acme.names = ["*.example.com"]', 'acme.names[0]', /must be a host name/],
   ]
   for (const [text, path, message] of cases) {
     const faults = faultsOf(text)

@@ -1,8 +1,7 @@
 import t from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
 import { createDns } from '../../lib/courier/dns.ts'
-import { createAuthenticator } from '../../lib/mail/authentication/authenticator.ts'
 import { generateDkimKey, signDkim } from '../../lib/mail/compose/dkim.ts'
+import { testAuthenticator } from '../support/authenticator.ts'
 import { linkIn } from '../support/confirmation.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startDns } from '../support/dns.ts'
@@ -93,11 +92,7 @@ t.test(
     t.match(text, /^X-Forwarded-For: agent@ours\.example ann@theirs\.example\r?$/m)
     const returnPath = /^Return-Path: <(.*)>/m.exec(text)![1]!
     t.match(returnPath, /^srs0=\w{10}=\w\w=sender\.example=bob@bounce\.ours\.example$/)
-    const authenticator = createAuthenticator({
-      dns: createDns({ servers: [dns.server], timeoutMs: 1000 }),
-      clock: systemClock,
-      mta: 'mx.theirs.example',
-    })
+    const authenticator = testAuthenticator(createDns({ servers: [dns.server], timeoutMs: 1000 }))
     const seen = await authenticator.authenticate({
       raw: copy!,
       remoteAddress: '127.0.0.1',

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { writeCertificate } from '../support/certificate.ts'
+import { writeCertificate, writeCertificateFor } from '../support/certificate.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { runProgram } from '../support/program.ts'
@@ -72,11 +72,11 @@ t.test('what is wrong with the configuration is said all at once, and the exit c
   writeFileSync(
     config,
     `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "${dir}/data"
-[smtp]\nlisten = ["127.0.0.1:0"]\ntls_certificate = "${cert}"\ntls_key = "${dir}/none.pem"\n`,
+[smtp]\nlisten = ["127.0.0.1:0"]\n[[tls.certificate]]\ncertificate = "${cert}"\nkey = "${dir}/none.pem"\n`,
   )
   const noKey = await run('--config', config)
   t.equal(noKey.code, 78)
-  t.match(noKey.stderr, /none\.pem can not be read/)
+  t.match(noKey.stderr, /mailboxd\.toml: tls\.certificate\[0\]\.key: .*none\.pem can not be read/)
   t.equal((await run('--what')).code, 2)
 })
 
@@ -84,7 +84,9 @@ t.test('SIGHUP: the new certificate is for new handshakes, a broken one for none
   const dir = temporaryDir(t)
   const { cert, key } = await writeCertificate(dir, 'mail.ours.example')
   const fingerprint = () => new X509Certificate(readFileSync(cert)).fingerprint256
-  const daemon = await startDaemon(t, { smtp: `tls_certificate = "${cert}"\ntls_key = "${key}"` })
+  const daemon = await startDaemon(t, {
+    toml: `[[tls.certificate]]\ncertificate = "${cert}"\nkey = "${key}"`,
+  })
   const ann = await createInbox(daemon, 'ann')
   const reloaded = (msg: string, count: number) =>
     until(msg, () => daemon.log().filter(entry => entry.msg === msg).length >= count)
@@ -111,4 +113,35 @@ t.test('SIGHUP: the new certificate is for new handshakes, a broken one for none
   const still = await greetedDialog(daemon.smtpPort)
   t.equal((await still.startTls()).fingerprint, second)
   t.equal((await ann.received())[0]!.subject, 'over the old one')
+})
+
+t.test('STARTTLS shows each name its certificate, and config check tells of doubts and faults', async t => {
+  const dir = temporaryDir(t)
+  const own = await writeCertificateFor(dir, ['mail.ours.example'], { stem: 'own' })
+  const other = await writeCertificateFor(dir, ['*.theirs.example'], { stem: 'other', days: 5 })
+  const table = ({ cert, key }: { cert: string; key: string }) =>
+    `[[tls.certificate]]\ncertificate = "${cert}"\nkey = "${key}"\n`
+  const daemon = await startDaemon(t, { toml: table(own) + table(other) })
+  const shown = async (...name: string[]) => {
+    const to = ['-connect', `127.0.0.1:${daemon.smtpPort}`, '-starttls', 'smtp', ...name]
+    const { stdout } = await runProgram('openssl', ['s_client', ...to], 'QUIT\r\n')
+    return /^subject=(.*)$/m.exec(stdout)?.[1]?.replaceAll(' ', '')
+  }
+  t.equal(await shown('-servername', 'mail.ours.example'), 'CN=mail.ours.example')
+  t.equal(await shown('-servername', 'mx.theirs.example'), 'CN=*.theirs.example')
+  t.equal(await shown('-servername', 'stranger.example'), 'CN=mail.ours.example')
+  t.equal(await shown('-noservername'), 'CN=mail.ours.example')
+
+  const right = await daemon.ctl('config', 'check')
+  t.match(right, {
+    ok: true,
+    warnings: [{ path: 'tls.certificate[1].certificate', message: /expires within 14 days/ }],
+  })
+  const config = readFileSync(daemon.configPath, 'utf8')
+  writeFileSync(daemon.configPath, config.replace(own.key, other.key))
+  const wrong = await daemon.ctlResult('config', 'check')
+  t.equal(wrong.code, 78)
+  t.match(JSON.parse(wrong.stderr).faults, [
+    { path: 'tls.certificate[0].key', message: /otherkey\.pem is not the private key of .*owncert\.pem/ },
+  ])
 })

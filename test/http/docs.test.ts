@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { operations } from '../../lib/api/index.ts'
 import { pages } from '../../lib/http/pages.ts'
@@ -40,7 +41,8 @@ t.test('the page and its files', async t => {
     t.equal((await fetch(baseUrl + path, conditional('"other"'))).status, 200)
 
     const head = await fetch(baseUrl + path, { method: 'HEAD' })
-    t.strictSame([head.status, head.headers.get('content-length')], [200, String(body.length)])
+    t.strictSame([head.status, head.headers.get('etag')], [200, etag])
+    t.equal(head.headers.get('content-length'), answer.headers.get('content-length'))
     const post = await fetch(baseUrl + path, { method: 'POST' })
     t.strictSame([post.status, post.headers.get('allow')], [405, 'GET, HEAD'])
   }
@@ -60,12 +62,55 @@ t.test('the page and its files', async t => {
   ]) {
     t.equal((await fetch(baseUrl + path)).status, 404, path)
   }
+  t.strictSame(
+    await (await fetch(`${baseUrl}/openapi.json`)).json(),
+    await (await fetch(`${baseUrl}/v1/openapi.json`)).json(),
+  )
   const socket = connect(port, '127.0.0.1')
   socket.write('GET /docs/../../package.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
   t.match(await text(socket), /^HTTP\/1\.1 404 /, 'dots lead nowhere')
 
   const html = await (await fetch(`${baseUrl}/docs`)).text()
   t.notMatch(html, /https?:|\/\/|<script>|\son\w+=|style=/, 'nothing from elsewhere, and nothing inline')
+  t.strictSame(faults, [])
+})
+
+t.test('what stays the same is compressed once, and asked for again in a few bytes', async t => {
+  const { baseUrl, port, faults } = await startApi(t)
+  const ask = async (path: string, header: string) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${header}\r\n`)
+    const answer = await buffer(socket)
+    const end = answer.indexOf('\r\n\r\n')
+    return { head: answer.toString('latin1', 0, end), body: answer.subarray(end + 4) }
+  }
+  for (const path of ['/v1/openapi.json', '/openapi.json', '/docs/swagger-ui-bundle.js', '/docs']) {
+    const plain = Buffer.from(await (await fetch(baseUrl + path)).arrayBuffer())
+    const etags = new Set<string>()
+    for (const [accepted, form] of [
+      ['', undefined],
+      ['Accept-Encoding: gzip, deflate, br\r\n', 'br'],
+      ['Accept-Encoding: gzip;q=1.0, br;q=0\r\n', 'gzip'],
+      ['Accept-Encoding: identity\r\n', undefined],
+      ['Accept-Encoding: *;q=0, of-mine\r\n', undefined],
+    ] as const) {
+      const what = `${path} ${accepted}`
+      const { head, body } = await ask(path, accepted)
+      t.match(head, /^HTTP\/1\.1 200 /, what)
+      t.match(head, /^Vary: Accept-Encoding\r$/m, what)
+      t.equal(/^Content-Encoding: (.*)\r$/m.exec(head)?.[1], form, what)
+      const unfold =
+        form === 'br' ? brotliDecompressSync : form === 'gzip' ? gunzipSync : (same: Buffer) => same
+      t.ok(unfold(body).equals(plain), what)
+      if (form) t.ok(body.length < plain.length, what)
+      const etag = /^ETag: (.*)\r$/m.exec(head)![1]!
+      etags.add(etag)
+      const again = await ask(path, `${accepted}If-None-Match: ${etag}\r\n`)
+      t.match(again.head, /^HTTP\/1\.1 304 /, what)
+      t.equal(again.body.length, 0)
+    }
+    t.equal(etags.size, 3, 'one for each form')
+  }
   t.strictSame(faults, [])
 })
 

@@ -101,7 +101,7 @@ t.test('the small commands, unknown ones, and their enhanced codes', async t => 
     ['MAIL FROM:', 501],
     ['MAIL FROM:bob@example.net', 501],
     ['MAIL FROM:<bob>', 501],
-    ['MAIL FROM:<bob@exa\u0000mple.net>', 501],
+    ['MAIL FROM:<bob@exa\u0000mple.net>', 500],
     ['MAIL FROM:<bob@example.net> SIZE=10 SIZE=20', 501],
     ['MAIL FROM:<bob@example.net> SMTPUTF8=1', 501],
     ['STARTTLS now', 501],
@@ -162,7 +162,7 @@ t.test('a guesser is sent away', async t => {
   await inbox('ann')
   const guesser = await greetedDialog(port)
   await guesser.say('MAIL FROM:<bob@example.net>')
-  for (let tried = 1; tried <= 50; tried++) {
+  for (let tried = 1; tried <= 25; tried++) {
     t.equal((await guesser.say(`RCPT TO:<guess${tried}@ours.example>`)).code, 550)
   }
   t.match(await guesser.say('RCPT TO:<one-more@ours.example>'), { code: 421, text: /^421 4\.7\.0 / })
@@ -179,18 +179,17 @@ t.test('pipelining: one packet, replies in order, DATA and content with it', asy
   const { port, inbox, messages, raw } = await openDoor(t)
   await inbox('ann')
   await inbox('bea')
-  const dialog = await openDialog(port)
-  await dialog.reply()
+  const dialog = await greetedDialog(port)
   const content = 'Subject: in one packet\r\n\r\nQUIT\r\n..\r\nMAIL FROM:<eve@example.net>\r\n'
   dialog.write(
-    'EHLO client.example\r\nMAIL FROM:<bob@example.net>\r\nRCPT TO:<ann@ours.example>\r\n' +
+    'MAIL FROM:<bob@example.net>\r\nRCPT TO:<ann@ours.example>\r\n' +
       'RCPT TO:<nobody@ours.example>\r\nRCPT TO:<bea@ours.example>\r\nDATA\r\n' +
       `${content}.\r\nMAIL FROM:<second@example.net>\r\nRCPT TO:<bea@ours.example>\r\nDATA\r\n` +
       'Subject: the next\r\n\r\n.\r\nNOOP\r\nQUIT\r\nNOOP\r\n',
   )
   const codes: number[] = []
-  for (let count = 0; count < 12; count++) codes.push((await dialog.reply()).code)
-  t.strictSame(codes, [250, 250, 250, 550, 250, 354, 250, 250, 250, 354, 250, 250])
+  for (let count = 0; count < 11; count++) codes.push((await dialog.reply()).code)
+  t.strictSame(codes, [250, 250, 550, 250, 354, 250, 250, 250, 354, 250, 250])
   t.equal((await dialog.reply()).code, 221)
   t.equal(await dialog.closed(), '', 'nothing is done after QUIT')
   const stored = await messages()
@@ -240,8 +239,8 @@ t.test('HTTP is not spoken here', async t => {
     await dialog.reply()
     dialog.write(`${request}\r\nHost: x\r\n\r\nMAIL FROM:<a@b.example>\r\n`)
     const said = await dialog.reply().catch(() => undefined)
-    // The library looks only at paths that begin with a slash; any other is an unknown command.
-    t.ok(said?.code === 421 || said?.code === 500, `${request}: ${said?.text}`)
+    // It speaks on without an answer. Where its lines come one by one, the first is answered 421 or 500.
+    t.ok([421, 500, 554].includes(said?.code ?? 0), `${request}: ${said?.text}`)
     dialog.vanish()
   }
   t.strictSame(await messages(), [])

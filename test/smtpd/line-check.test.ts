@@ -16,13 +16,14 @@ function* cuts(text: string): Generator<Buffer[]> {
   }
 }
 
-function isBroken(chunks: readonly Buffer[]): boolean {
+function faultOf(chunks: readonly Buffer[]) {
   const check = createLineCheck()
-  return chunks.map(chunk => check.see(chunk)).at(-1)!
+  return chunks.map(chunk => check.see(chunk)).at(-1)
 }
 
-t.test('a bare CR or LF is found wherever the chunks are cut', async t => {
-  const sound = ['\r\n', 'a\r\n', 'a\r\nb\r\n', '\r\n\r\n\r\n', 'abc', '.\r\n.\r\n', '\0\r\n\x0b\r\n']
+t.test('a bare CR or LF, and a NUL, is found wherever the chunks are cut', async t => {
+  const sound = ['\r\n', 'a\r\n', 'a\r\nb\r\n', '\r\n\r\n\r\n', 'abc', '.\r\n.\r\n', '\x01\r\n\x0b\r\n']
+  const withNul = ['\0', '\0\r\n', 'a\0b\r\n', '\r\n\0', 'abc\r\n.\0\r\n']
   const broken = [
     '\n',
     '\n\r\n',
@@ -39,13 +40,14 @@ t.test('a bare CR or LF is found wherever the chunks are cut', async t => {
   ]
   let count = 0
   for (const [texts, expected] of [
-    [sound, false],
-    [broken, true],
+    [sound, undefined],
+    [broken, 'bare CR or LF'],
+    [withNul, 'NUL'],
   ] as const) {
     for (const text of texts) {
       for (const chunks of cuts(text)) {
         count++
-        if (isBroken(chunks) !== expected) t.fail(JSON.stringify(chunks.map(String)))
+        if (faultOf(chunks) !== expected) t.fail(JSON.stringify(chunks.map(String)))
       }
     }
   }
@@ -54,8 +56,8 @@ t.test('a bare CR or LF is found wherever the chunks are cut', async t => {
 
 t.test('once broken, always broken', async t => {
   const check = createLineCheck()
-  t.notOk(check.see(Buffer.from('fine\r')))
-  t.ok(check.see(Buffer.from('x')))
-  t.ok(check.see(Buffer.from('fine\r\n')))
-  t.ok(check.see(Buffer.alloc(0)))
+  t.equal(check.see(Buffer.from('fine\r')), undefined)
+  t.equal(check.see(Buffer.from('x')), 'bare CR or LF')
+  t.equal(check.see(Buffer.from('fine\0\r\n')), 'bare CR or LF')
+  t.equal(check.see(Buffer.alloc(0)), 'bare CR or LF')
 })

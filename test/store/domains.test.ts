@@ -6,7 +6,7 @@ import { deleteInbox } from '../../lib/store/inboxes.ts'
 import { domains as migration } from '../../lib/store/migrations/0002-domains.ts'
 import type { DomainRow } from '../../lib/store/tables.ts'
 import { onEveryDatabase } from '../support/databases.ts'
-import { insertInboxRow, insertInstallation, insertPodRow } from '../support/rows.ts'
+import { insertInboxRow, insertInstallation, insertPodRow, sealedText } from '../support/rows.ts'
 
 const at = '2026-01-02T03:04:05.678Z'
 
@@ -16,7 +16,7 @@ async function insert(db: WriteDb, domain: string, changes: Partial<DomainRow> =
     domain,
     podId: null,
     selector: 's',
-    dkimPrivateKey: 'k',
+    dkimPrivateKey: sealedText('k'),
     dkimPublicKey: 'p',
     createdAt: at,
     status: 'pending',

@@ -1,9 +1,16 @@
 import { sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
+import { limits } from '../../lib/base/limits.ts'
 import { findInbox } from '../../lib/store/inboxes.ts'
-import { findThreadIdByMessageId, listInboxMessages, listThreadMessages } from '../../lib/store/messages.ts'
+import {
+  findThreadIdByMessageId,
+  listInboxMessages,
+  listShownMessages,
+  listThreadMessages,
+} from '../../lib/store/messages.ts'
 import { openStore } from '../../lib/store/open.ts'
+import type { WholeMessage } from '../../lib/store/tables.ts'
 import { addMessageToThread, findThread, listThreads, setThreadRead } from '../../lib/store/threads.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { insertInboxRow, insertInstallation, insertMessageRow, insertThreadRow } from '../support/rows.ts'
@@ -43,6 +50,67 @@ onEveryDatabase('messages: order, pages, directions and totals', async (t, store
     made.slice(-2).map(message => message.id),
     'the newest of a long thread, oldest first',
   )
+})
+
+onEveryDatabase('messages: long texts, whole within the budget and cut beyond it', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  const half = limits.listedBytes / 2
+  const long = 'é'.repeat(half / 2)
+  const extracted = JSON.stringify({ replyText: null, otp: '482913', links: [] })
+  const attachments = JSON.stringify(
+    Array.from({ length: 100 }, () => ({ filename: 'f'.repeat(50), contentType: 'a/b', sizeBytes: 1 })),
+  )
+  const { thread, made } = await store.write(async db => {
+    const thread = await insertThreadRow(db, inbox.id)
+    const changes: Partial<WholeMessage>[] = [
+      { subject: 'oldest', bodyText: 'short', attachments },
+      { subject: 'html', bodyHtml: long, bodyText: 'short', extracted },
+      { subject: 'text', bodyText: long, extracted: JSON.stringify({ replyText: long }), attachments },
+      { subject: 'references', references: JSON.stringify([`<${'x'.repeat(half)}>`]) },
+      { subject: 'first', bodyText: long, bodyHtml: 'x'.repeat(half - 1000) },
+      { subject: 'newest', bodyText: 'short', extracted },
+    ]
+    const made = []
+    for (const some of changes)
+      made.push(await insertMessageRow(db, thread, { direction: 'inbound', ...some }))
+    return { thread, made }
+  })
+  const counted = (await findInbox(store.read, inbox.id))!
+  const lists = {
+    inbox: (await listInboxMessages(store.read, counted, { direction: undefined }, everything)).rows,
+    direction: (await listInboxMessages(store.read, counted, { direction: 'inbound' }, everything)).rows,
+    thread: (await listThreadMessages(store.read, thread.id, 100)).reverse(),
+    found: await listShownMessages(
+      store.read,
+      made.map(row => row.id),
+    ),
+  }
+  const beginning = 'é'.repeat(limits.listedTextLength)
+  for (const [name, rows] of Object.entries(lists)) {
+    t.strictSame(
+      rows.map(row => [row.subject, row.isCut ?? false, row.bodyText.length, row.bodyHtml.length]),
+      [
+        ['newest', false, 5, 0],
+        ['first', false, long.length, half - 1000],
+        ['references', true, made[3]!.bodyText.length, 0],
+        ['text', true, limits.listedTextLength, 0],
+        ['html', true, 5, 0],
+        ['oldest', true, 5, 0],
+      ],
+      name,
+    )
+    const [newest, , references, text, html] = rows
+    t.strictSame({ ...newest, isCut: undefined }, { ...made[5], isCut: undefined }, 'a whole row is the row')
+    t.equal(references!.references, '[]')
+    t.strictSame([text!.bodyText, text!.attachments], [beginning, '[]'])
+    t.strictSame(JSON.parse(text!.extracted!), { replyText: null, otp: null, links: [] })
+    t.equal(html!.extracted, extracted, 'what is short stays')
+    const bytes = Buffer.byteLength(JSON.stringify(rows))
+    t.ok(bytes < limits.listedBytes + 100_000, `${bytes} bytes`)
+  }
+  const one = { limit: 1, offset: 4 }
+  const [alone] = (await listInboxMessages(store.read, counted, { direction: undefined }, one)).rows
+  t.strictSame([alone!.isCut, alone!.bodyHtml], [undefined, long], 'where it has room')
 })
 
 onEveryDatabase('threads: the newest message first, read state and totals', async (t, store) => {

@@ -37,7 +37,7 @@ import type { Db } from '../../lib/store/dialect/dialect.ts'
 import { findDomainById } from '../../lib/store/domains.ts'
 import { deleteEventsBefore, listEvents, listPayloads } from '../../lib/store/events.ts'
 import { deleteIdempotencyBefore } from '../../lib/store/idempotency.ts'
-import { listMessagesById } from '../../lib/store/messages.ts'
+import { listMessagesById, listNewestInbound, listShownMessages } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { findDueEntries, listLeasedEntries } from '../../lib/store/queue-entries.ts'
 import { mailedLink } from '../support/confirmation.ts'
@@ -80,8 +80,9 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   const link = await mailedLink(app, 'other@example.org')
   await confirmForwarding(app, new URL(`http://x${link}`).searchParams.get('token')!)
   await removeMember(app, 'member@example.org')
-  await listInboxes(app, operator, undefined, page)
-  await listInboxes(app, operator, 'c', page)
+  await listInboxes(app, operator, {}, page)
+  await listInboxes(app, operator, { withSystem: true }, page)
+  await listInboxes(app, operator, { pod: 'c' }, page)
   const key = await createKey(app, operator, { inbox: ann.id }, null)
   await findCaller(app, key.token)
   await listKeys(app, operator, { inbox: ann.id })
@@ -112,7 +113,7 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await changeThread(app, operator, rows[0]!.id, { is_read: true })
   await listInboxMessages(app, operator, ann.id, { direction: 'inbound' }, page)
   await listInboxMessages(app, operator, ann.id, { direction: undefined }, page)
-  await openRaw(app, operator, id!)
+  await openRaw(app, operator, id!, { withTrace: true })
   const sent = await send(app, operator, ann.id, { to: bea.address, body: 'x', threadId: rows[0]!.id }, 'key')
   await listMessageDeliveries(app, operator, sent.messageId)
   const { mailFrom, id: deliveryId } = (await listDeliveries(real.store.read, sent.messageId))[0]!
@@ -141,6 +142,8 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await listLeasedEntries(store.read, 'one')
   await filterActiveApiKeys(store.read, [key.id])
   await listMessagesById(store.read, [id!])
+  await listShownMessages(store.read, [id!])
+  await listNewestInbound(store.read, ann.id, 100)
   for (const podId of [pod.id, null]) {
     for (const inboxId of [ann.id, null]) {
       for (const type of ['message.received', undefined]) {

@@ -16,7 +16,7 @@ import {
   updateWebhookDelivery,
 } from '../../lib/store/webhook-deliveries.ts'
 import { onEveryDatabase } from '../support/databases.ts'
-import { insertInboxRow, insertInstallation } from '../support/rows.ts'
+import { insertInboxRow, insertInstallation, sealedText } from '../support/rows.ts'
 
 const at = (second: number) => `2026-01-02T00:00:${String(second).padStart(2, '0')}.000Z`
 
@@ -29,14 +29,22 @@ onEveryDatabase('the webhook of an inbox, or else of the account', async (t, sto
   t.equal(await findEndpoint(read, inbox.id), undefined)
   t.equal(await findWebhook(read, null), undefined)
   await store.write(async db => {
-    await updateInbox(db, inbox.id, { webhookUrl: 'i', webhookSecret: 's' })
-    await updateAccount(db, { webhookUrl: 'a', webhookSecret: 'r' })
+    await updateInbox(db, inbox.id, { webhookUrl: 'i', webhookSecret: sealedText('s') })
+    await updateAccount(db, { webhookUrl: 'a', webhookSecret: sealedText('r') })
   })
   t.strictSame(await findEndpoint(read, inbox.id), { inboxId: inbox.id, url: 'i' })
   t.strictSame(await findEndpoint(read, other.id), { inboxId: null, url: 'a' })
   t.strictSame(await findEndpoint(read, null), { inboxId: null, url: 'a' })
-  t.strictSame(await findWebhook(read, inbox.id), { url: 'i', secret: 's' })
-  t.strictSame(await findWebhook(read, null), { url: 'a', secret: 'r' })
+  t.strictSame(await findWebhook(read, inbox.id), {
+    url: 'i',
+    secret: sealedText('s'),
+    place: { table: 'inbox', column: 'webhookSecret', id: inbox.id },
+  })
+  t.match(await findWebhook(read, null), {
+    url: 'a',
+    secret: sealedText('r'),
+    place: { table: 'account', column: 'webhookSecret' },
+  })
   t.equal(await findWebhook(read, other.id), undefined)
   await store.write(db => deleteInbox(db, inbox, at(1)))
   t.equal(await findWebhook(read, inbox.id), undefined)

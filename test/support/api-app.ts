@@ -48,6 +48,8 @@ export interface ApiSettings {
   readonly requestsPerMinute?: number
   /** "127.0.0.1:port" of the test's DNS; without it nothing answers. */
   readonly dns?: string
+  /** More TOML of [http]; unless said, one address may have as many connections as all. */
+  readonly http?: string
   /** TOML above the first table. */
   readonly top?: string
   /** More TOML. */
@@ -87,6 +89,7 @@ ${settings.top ?? ''}
 data_dir = "${join(dir, 'data')}"
 [http]
 requests_per_minute = ${settings.requestsPerMinute ?? 1_000_000}
+${settings.http ?? 'max_connections_per_address = 5000'}
 [dns]
 servers = ["${settings.dns ?? '127.0.0.1:9'}"]
 [authentication]

@@ -54,6 +54,11 @@ listen = ["127.0.0.1:0"]
 [smtp]
 listen = ["127.0.0.1:0"]
 max_connections_per_address = 500
+max_connections_per_block = 500
+connections_per_minute_per_address = 0
+connections_per_minute_per_block = 0
+messages_per_minute_per_address = 0
+messages_per_minute_per_block = 0
 ${settings.smtp ?? ''}
 [dns]
 servers = ["${settings.dns ?? '127.0.0.1:9'}"]

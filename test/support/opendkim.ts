@@ -37,6 +37,24 @@ export function verifyWithDkimpy(raw: Buffer, txt: TxtRecords): Promise<DkimResu
   })
 }
 
+/** Verifies the ARC chain of a raw message with dkimpy, keys from `txt` instead of DNS. */
+export function verifyArcWithDkimpy(raw: Buffer, txt: TxtRecords): Promise<DkimResult> {
+  return withFiles({ 'message.eml': raw, 'txt.json': JSON.stringify(txt) }, async dir => {
+    const run = await runProgram('/usr/bin/python3', ['-c', dkimpyArc], undefined, { cwd: dir })
+    return result(run, said => said.trim() === 'pass')
+  })
+}
+
+const dkimpyArc = `
+import dkim, json
+txt = json.load(open('txt.json'))
+def answer(name, timeout=5):
+    value = txt.get(name.decode().rstrip('.'))
+    return value.encode() if value is not None else None
+cv, results, comment = dkim.arc_verify(open('message.eml', 'rb').read(), dnsfunc=answer)
+print(cv.decode() if cv else comment)
+`
+
 const dkimpy = `
 import dkim, json
 txt = json.load(open('txt.json'))

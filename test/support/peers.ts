@@ -22,7 +22,10 @@ const peers = {
     root: false,
   },
   postgres: { package: 'postgresql', paths: ['/usr/lib/postgresql/*/bin/postgres'], root: false },
+  clamd: { package: 'clamav-daemon', paths: ['/usr/sbin/clamd'], root: true },
+  rspamd: { package: 'rspamd', paths: ['/usr/bin/rspamd'], root: true },
   chromium: { package: 'chromium', paths: ['/usr/bin/chromium'], root: false },
+  pebble: { package: 'pebble', paths: ['/usr/bin/pebble'], root: false },
   python3: { package: 'python3', paths: ['/usr/bin/python3'], root: false },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const

@@ -1,20 +1,25 @@
 import { v7 } from 'uuid'
+import type { Sealed } from '../../lib/base/secret-box.ts'
 import { insertAccount } from '../../lib/store/account.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import { insertInbox } from '../../lib/store/inboxes.ts'
-import { insertMessage } from '../../lib/store/messages.ts'
+import { insertMessage, insertReading } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { insertPod } from '../../lib/store/pods.ts'
-import type { InboxRow, MessageRow, PodRow, QueueEntryRow, ThreadRow } from '../../lib/store/tables.ts'
+import { wordsOfRow } from '../../lib/store/search/row-words.ts'
+import type { InboxRow, PodRow, QueueEntryRow, ThreadRow, WholeMessage } from '../../lib/store/tables.ts'
 import { insertThread } from '../../lib/store/threads.ts'
 
 const at = '2026-01-02T03:04:05.678Z'
+
+/** What stands for a sealed secret where nobody opens it. */
+export const sealedText = (text: string) => text as unknown as Sealed
 
 /** An account with its default pod and one inbox in it. */
 export async function insertInstallation(db: WriteDb): Promise<{ pod: PodRow; inbox: InboxRow }> {
   await insertAccount(db, {
     id: v7(),
-    signingSecret: 's',
+    signingSecret: sealedText('s'),
     podCount: 0,
     inboxCount: 0,
     createdAt: at,
@@ -61,6 +66,7 @@ export async function insertInboxRow(db: WriteDb, podId: string, address: string
     forwardFailures: 0,
     suspendedAt: null,
     suspendedReason: null,
+    isSystem: 0,
     hasHeld: 0,
   }
   await insertInbox(db, inbox)
@@ -89,10 +95,11 @@ export async function insertThreadRow(
 export async function insertMessageRow(
   db: WriteDb,
   thread: ThreadRow,
-  changes: Partial<MessageRow> = {},
-): Promise<MessageRow> {
-  const message: MessageRow = {
-    id: v7(),
+  changes: Partial<WholeMessage> = {},
+): Promise<WholeMessage> {
+  const id = changes.id ?? v7()
+  const message: WholeMessage = {
+    id,
     inboxId: thread.inboxId,
     threadId: thread.id,
     direction: 'inbound',
@@ -120,10 +127,15 @@ export async function insertMessageRow(
     verdict: 'clean',
     authentication: '{}',
     createdAt: at,
+    readingId: id,
     extracted: null,
+    parseProblems: '[]',
     ...changes,
   }
-  await insertMessage(db, message)
+  const { readingId, bodyText, bodyHtml, attachments, extracted, parseProblems, ...rest } = message
+  await insertReading(db, { id: readingId, bodyText, bodyHtml, attachments, extracted, parseProblems })
+  const indexed = { words: wordsOfRow(message), hasAttachments: attachments !== '[]' }
+  await insertMessage(db, { ...rest, readingId }, indexed)
   return message
 }
 

@@ -28,7 +28,7 @@ export interface SmtpDialog {
   /** Writes the content (dots are the caller's), ends it and gives the reply. */
   data(content: string | Buffer): Promise<SmtpReply>
   /** Says STARTTLS and makes the handshake; EHLO is the caller's. `extra` is sent in the packet of STARTTLS. */
-  startTls(extra?: string): Promise<{ fingerprint: string }>
+  startTls(extra?: string): Promise<{ fingerprint: string; issuer: string }>
   /** Resolves when the connection is over; with what came and was not asked for. */
   closed(): Promise<string>
   /** Cuts the connection off, without QUIT or FIN where the system can. */
@@ -129,7 +129,8 @@ function dialogOver(plain: Socket): SmtpDialog {
       await once(secure, 'secureConnect')
       socket = secure
       listen()
-      return { fingerprint: secure.getPeerX509Certificate()?.fingerprint256 ?? '' }
+      const shown = secure.getPeerX509Certificate()
+      return { fingerprint: shown?.fingerprint256 ?? '', issuer: shown?.issuer ?? '' }
     },
     async closed() {
       if (!isOver) {

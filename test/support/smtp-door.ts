@@ -2,8 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { systemIds } from '../../lib/base/ids.ts'
+import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
 import { openContent } from '../../lib/blob/content.ts'
 import { parseConfig } from '../../lib/config/load.ts'
@@ -12,12 +13,13 @@ import type { Networked } from '../../lib/core/app/app.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { findRawContent } from '../../lib/core/mailbox/raws.ts'
 import { openApp } from '../../lib/core/open.ts'
+import { createScreening } from '../../lib/core/screening.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { createSmtpCourier } from '../../lib/courier/smtp/courier.ts'
-import { createAuthenticator } from '../../lib/mail/authentication/authenticator.ts'
-import { loadCertificate } from '../../lib/smtpd/certificate.ts'
 import { createSmtpDoor, type SmtpDoor, type SmtpDoorOptions } from '../../lib/smtpd/server.ts'
-import type { MessageRow } from '../../lib/store/tables.ts'
+import { wholeMessages } from '../../lib/store/search/whole-messages.ts'
+import type { MessageRow, WholeMessage } from '../../lib/store/tables.ts'
+import { openCertificates } from '../../lib/tls/certificates.ts'
 import type { SmtpDialog } from './smtp-dialog.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
@@ -32,14 +34,14 @@ export interface TestDoor {
   /** Makes an inbox; gives its id. */
   inbox(mailboxName: string, domain?: string): Promise<string>
   /** All inbound messages, oldest first. */
-  messages(): Promise<MessageRow[]>
+  messages(): Promise<WholeMessage[]>
   /** Resolves when the door has read all that was written in `dialog` so far. */
   hasRead(dialog: SmtpDialog): Promise<void>
   /** The bytes of a message, as they crossed the wire. */
   raw(message: MessageRow): Promise<Buffer>
 }
 
-export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certificate'>> {
+export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certificates'>> {
   /** Lines for the table `[smtp]`. */
   readonly smtp?: string
   readonly accountDomain?: string
@@ -50,17 +52,26 @@ export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certifi
   readonly dns?: string
   /** The port of the servers that mail is delivered to. */
   readonly mxPort?: number
+  readonly clock?: Clock
 }
 
 /** The SMTP door alone, in this process, over a real database; it and its data go with the test. */
 export async function openDoor(t: Test, settings: TestDoorSettings = {}): Promise<TestDoor> {
   const dataDir = settings.dataDir ?? join(temporaryDir(t), 'data')
+  const { smtp = '', clock = systemClock } = settings
+  // The tests of a file come from one address and in less than a minute.
+  const rates = ['connections', 'messages']
+    .flatMap(what => ['address', 'block'].map(group => `${what}_per_minute_per_${group}`))
+    .filter(name => !smtp.includes(name))
+    .map(name => `${name} = 0\n`)
   const config = parseConfig(
     `hostname = "mail.ours.example"
 account_domain = "${settings.accountDomain ?? 'ours.example'}"
 data_dir = "${dataDir}"
 [smtp]
-${settings.smtp ?? ''}
+${rates.join('')}${smtp}
+[dns]
+servers = ["${settings.dns ?? '127.0.0.1:9'}"]
 [authentication]
 check = ${settings.dns !== undefined}
 ${settings.toml ?? ''}
@@ -71,14 +82,14 @@ ${settings.toml ?? ''}
   const log = createLog('debug', { write: line => void entries.push(JSON.parse(line)) })
   const { app: opened } = await openApp({
     config,
-    clock: systemClock,
+    clock,
     ids: systemIds,
     log,
     random: Math.random,
     baseUrl: () => '',
     ownPorts: () => [],
   })
-  const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 100 })
+  const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 1000 })
   const courier = createSmtpCourier({
     dns,
     clock: systemClock,
@@ -89,16 +100,26 @@ ${settings.toml ?? ''}
     useIpv6: false,
     random: Math.random,
   })
+  const { scanner, dnsLists } = createScreening({ config, dns, clock, log })
   const app: Networked = Object.create(opened, {
     courier: { value: courier },
-    authenticator: { value: createAuthenticator({ dns, clock: systemClock, mta: config.hostname }) },
+    scanner: { value: scanner },
+    dnsLists: { value: dnsLists },
   })
-  const certificate = await loadCertificate({ dataDir, hostname: config.hostname, clock: systemClock })
+  const certificates = await openCertificates({
+    pairs: [],
+    issued: undefined,
+    dataDir,
+    hostname: config.hostname,
+    clock: systemClock,
+    log,
+  })
   const door = createSmtpDoor(app, {
-    certificate,
+    certificates: certificates.current,
     idleTimeoutMs: settings.idleTimeoutMs ?? 60_000,
     sessionTimeoutMs: settings.sessionTimeoutMs ?? 60_000,
     dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
+    maxMessages: settings.maxMessages ?? limits.smtpMessages,
   })
   const { port } = await door.listen('127.0.0.1', 0)
   const sockets = new Map<string, Socket>()
@@ -110,6 +131,9 @@ ${settings.toml ?? ''}
   t.teardown(async () => {
     unsubscribe('net.server.socket', noteSocket)
     await door.stop()
+    await certificates.stop()
+    await scanner.close()
+    await app.mailReader.stop()
     await app.store.close()
   })
   return {
@@ -121,11 +145,9 @@ ${settings.toml ?? ''}
     inbox: async (mailboxName, domain) =>
       (await createInbox(app, operator, { mailboxName, ...(domain === undefined ? {} : { domain }) })).id,
     messages: () =>
-      app.store.read
-        .selectFrom('message')
-        .selectAll()
-        .where('direction', '=', 'inbound')
-        .orderBy('id')
+      wholeMessages(app.store.read)
+        .where('message.direction', '=', 'inbound')
+        .orderBy('message.id')
         .execute(),
     async hasRead(dialog) {
       await until(

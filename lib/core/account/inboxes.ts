@@ -17,13 +17,14 @@ import { findDefaultPod } from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
-import { type Caller, operator, reachesInbox, reachesPod } from '../app/caller.ts'
+import { type Caller, operator, reachesInbox, reachesPod, requireAccess } from '../app/caller.ts'
 import { findPodByName, getInboxRow, noSuchInbox } from '../app/reach.ts'
-import { findHolder, isOpenTo, isUsable, systemAddress } from '../domains/usable.ts'
+import { secretOf } from '../app/secrets.ts'
+import { findHolder, isOpenTo, isUsable } from '../domains/usable.ts'
 import { changeForwarding } from '../forwarding/settings.ts'
 import { forgetBounce } from '../outbound/suppressions.ts'
 import { takeInboxPlace } from '../quota/plan.ts'
-import { madeSecret, readWebhookUrl, webhookChange } from '../webhooks/settings.ts'
+import { readWebhookUrl, webhookChange } from '../webhooks/settings.ts'
 
 function present(row: InboxRow): Inbox {
   const { id, podId, address, displayName, webhookUrl, forwardTo, createdAt } = row
@@ -52,13 +53,21 @@ export async function getInbox(app: App, caller: Caller, id: string): Promise<In
   return present(await getInboxRow(app.store.read, caller, id))
 }
 
-/** @param pod an id or clientId that narrows the list; one that is unknown gives an empty list */
+/**
+ * @param asked `pod` is an id or clientId that narrows the list; one that is unknown gives an empty list. `withSystem`: the
+ * inbox of postmaster, too.
+ * @throws Problem `forbidden` when a scoped key asks for system inboxes
+ */
 export async function listInboxes(
   app: App,
   caller: Caller,
-  pod: string | undefined,
+  {
+    pod,
+    withSystem = false,
+  }: { readonly pod?: string | undefined; readonly withSystem?: boolean | undefined },
   page: Page,
 ): Promise<Listed<Inbox>> {
+  if (withSystem) requireAccess(caller, 'account')
   const db = app.store.read
   const named = pod === undefined ? undefined : await findPodByName(db, pod)
   if (pod !== undefined && (!named || !reachesPod(caller, named.id))) return { rows: [], total: 0 }
@@ -66,7 +75,11 @@ export async function listInboxes(
     const own = await inboxes.findInbox(db, caller.inboxId)
     return { rows: own && page.offset === 0 && page.limit > 0 ? [present(own)] : [], total: own ? 1 : 0 }
   }
-  const { rows, total } = await inboxes.listInboxes(db, { podId: named?.id ?? caller.podId }, page)
+  const { rows, total } = await inboxes.listInboxes(
+    db,
+    { podId: named?.id ?? caller.podId, withSystem },
+    page,
+  )
   return { rows: rows.map(present), total }
 }
 
@@ -90,10 +103,10 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
         : await requireFreeAddress(db, name, known.domain)
     await forgetBounce(db, address)
     const row = await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null })
-    const webhook = webhookChange(row, url)
-    if (url) await inboxes.updateInbox(db, row.id, webhook)
-    const forwarding = await changeForwarding(app, db, { ...row, ...webhook }, request)
-    return { ...present(forwarding), ...madeSecret(webhook) }
+    const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
+    if (url) await inboxes.updateInbox(db, row.id, columns)
+    const forwarding = await changeForwarding(app, db, { ...row, ...columns }, request)
+    return { ...present(forwarding), ...(secret !== undefined && { webhookSecret: secret }) }
   })
   return made
 }
@@ -102,7 +115,7 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
 export async function insertInbox(
   app: App,
   db: WriteDb,
-  inbox: Pick<InboxRow, 'podId' | 'address' | 'displayName'>,
+  inbox: Pick<InboxRow, 'podId' | 'address' | 'displayName'> & { readonly isSystem?: boolean },
 ): Promise<InboxRow> {
   const row: InboxRow = {
     id: app.ids.next(),
@@ -124,6 +137,7 @@ export async function insertInbox(
     forwardFailures: 0,
     suspendedAt: null,
     suspendedReason: null,
+    isSystem: inbox.isSystem ? 1 : 0,
     hasHeld: 0,
   }
   await inboxes.insertInbox(db, row)
@@ -163,13 +177,13 @@ export async function changeInbox(app: App, caller: Caller, id: string, change: 
   const url = readWebhookUrl(app, caller, change.webhookUrl)
   const changed = await app.store.write(async db => {
     const row = await changeForwarding(app, db, await getInboxRow(db, caller, id), change)
-    const webhook = webhookChange(row, url)
-    const changes: Partial<InboxRow> = { ...webhook }
+    const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
+    const changes: Partial<InboxRow> = { ...columns }
     if (change.displayName !== undefined) {
       changes.displayName = change.displayName === null ? null : singleLine(change.displayName)
     }
     if (Object.keys(changes).length > 0) await inboxes.updateInbox(db, row.id, changes)
-    return { ...present({ ...row, ...changes }), ...madeSecret(webhook) }
+    return { ...present({ ...row, ...changes }), ...(secret !== undefined && { webhookSecret: secret }) }
   })
   return changed
 }
@@ -185,7 +199,7 @@ export async function deleteInbox(app: App, caller: Caller, id: string): Promise
     if (!reachesInbox(caller, row))
       throw new Problem('forbidden', "This inbox belongs to another pod than the key's.")
     // RFC 5321 §4.5.1: the mail of postmaster must always find a place, and no address is ever given out again.
-    if (row.address === systemAddress(app)) {
+    if (row.isSystem === 1) {
       throw new Problem('forbidden', 'This inbox takes the mail of postmaster and abuse and must stay.')
     }
     const now = app.clock.now().toISOString()

@@ -133,6 +133,11 @@ export async function findCaller(app: App, token: string): Promise<Caller | unde
   return caller
 }
 
+/** Whether the key is still good: `findCaller` for a request that was long under way. */
+export async function isActiveToken(app: App, token: string): Promise<boolean> {
+  return (await findHolder(app, token)) !== undefined
+}
+
 /** Asked of the database, unless nothing was committed since it was: that is asked at every request. */
 async function findHolder({ store }: App, token: string): Promise<Holder | undefined> {
   // Before the row is read, which may be newer than that and never older.

@@ -4,6 +4,7 @@ import { findAccount, insertAccount } from '../../store/account.ts'
 import { isAddressUsed } from '../../store/inboxes.ts'
 import { findDefaultPod, insertPod } from '../../store/pods.ts'
 import type { App } from '../app/app.ts'
+import { secretOf } from '../app/secrets.ts'
 import { ensureDomain } from '../domains/domains.ts'
 import { systemAddress } from '../domains/usable.ts'
 import { insertInbox } from './inboxes.ts'
@@ -20,10 +21,10 @@ export async function ensureInstallation(app: App): Promise<{ isNew: boolean }> 
     const createdAt = app.clock.now().toISOString()
     const account = await findAccount(db)
     if (!account) {
-      const signingSecret = randomBase62(43)
+      const id = app.ids.next()
       await insertAccount(db, {
-        id: app.ids.next(),
-        signingSecret,
+        id,
+        signingSecret: app.secrets.seal(secretOf.accountSigning(id), randomBase62(43)),
         podCount: 0,
         inboxCount: 0,
         createdAt,
@@ -43,7 +44,7 @@ export async function ensureInstallation(app: App): Promise<{ isNew: boolean }> 
     const pod = await findDefaultPod(db)
     const address = systemAddress(app)
     if (pod && !(await isAddressUsed(db, address))) {
-      await insertInbox(app, db, { podId: pod.id, address, displayName: null })
+      await insertInbox(app, db, { podId: pod.id, address, displayName: null, isSystem: true })
     }
     return { isNew: !account }
   })

@@ -2,13 +2,16 @@ import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import type { Ids } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
+import type { SecretBox } from '../../base/secret-box.ts'
 import type { Disk } from '../../blob/disk.ts'
 import type { Config } from '../../config/load.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
+import type { DnsLists } from '../../courier/dns-lists.ts'
+import type { Scanner } from '../../courier/scanner/scanner.ts'
 import type { SmtpCourier } from '../../courier/smtp/courier.ts'
 import type { WebhookCourier } from '../../courier/webhook/courier.ts'
-import type { Authenticator } from '../../mail/authentication/authenticator.ts'
 import type { Queue } from '../../queue/queue.ts'
+import type { MailReader } from '../../reading/pool.ts'
 import type { Store } from '../../store/open.ts'
 import type { EventStream, Readers } from './stream.ts'
 import type { Waiters } from './waiters.ts'
@@ -30,8 +33,12 @@ export interface App {
   /** Which addresses webhooks may lead to. */
   readonly webhookGuard: AddressGuard
   readonly store: Store
+  /** Opens and seals the secrets that stand in rows. */
+  readonly secrets: SecretBox
   readonly disk: Disk
   readonly queue: Queue
+  /** Reads messages in threads, which start with the first. */
+  readonly mailReader: MailReader
   /** Requests under way by their Idempotency-Key, so that a repeat waits for the first instead of racing it. */
   readonly underWay: Map<string, Promise<unknown>>
   /** Who waits for mail, to be told when it has come. */
@@ -42,8 +49,9 @@ export interface App {
   readonly readers: Readers
 }
 
-/** What the daemon has besides: the ways for mail. mailboxctl does without them. */
+/** What the daemon has besides: the way for mail. mailboxctl does without it. */
 export interface Networked extends App {
   readonly courier: SmtpCourier
-  readonly authenticator: Authenticator
+  readonly scanner: Scanner
+  readonly dnsLists: DnsLists
 }

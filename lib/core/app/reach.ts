@@ -6,9 +6,11 @@ import * as inboxes from '../../store/inboxes.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import * as messages from '../../store/messages.ts'
 import * as pods from '../../store/pods.ts'
-import type { AccountRow, InboxRow, MessageRow, PodRow, ThreadRow } from '../../store/tables.ts'
+import type { AccountRow, InboxRow, MessageRow, PodRow, ThreadRow, WholeMessage } from '../../store/tables.ts'
 import * as threads from '../../store/threads.ts'
+import type { App } from './app.ts'
 import { type Caller, reachesInbox, reachesPod } from './caller.ts'
+import { secretOf } from './secrets.ts'
 
 export function noSuchInbox(): Problem {
   return new Problem('not_found', 'There is no such inbox.')
@@ -44,8 +46,22 @@ export async function getThreadRow(db: Db, caller: Caller, id: string): Promise<
 }
 
 /** The message, if it and its inbox are there and the caller reaches them. @throws Problem `not_found` */
-export async function getMessageRow(db: Db, caller: Caller, id: string): Promise<MessageRow> {
-  const row = isId(id) ? await messages.findMessage(db, id.toLowerCase()) : undefined
+export function getMessageRow(db: Db, caller: Caller, id: string): Promise<MessageRow> {
+  return getReachable(db, caller, id, messages.findMessage)
+}
+
+/** The same with what it says. @throws Problem `not_found` */
+export function getWholeMessage(db: Db, caller: Caller, id: string): Promise<WholeMessage> {
+  return getReachable(db, caller, id, messages.findWholeMessage)
+}
+
+async function getReachable<Row extends MessageRow>(
+  db: Db,
+  caller: Caller,
+  id: string,
+  find: (db: Db, id: string) => Promise<Row | undefined>,
+): Promise<Row> {
+  const row = isId(id) ? await find(db, id.toLowerCase()) : undefined
   const inbox = row && (await findInbox(db, row.inboxId))
   if (!row || !inbox || !reachesInbox(caller, inbox)) throw noSuchMessage()
   return row
@@ -59,4 +75,10 @@ export async function getAccountRow(db: Db): Promise<AccountRow> {
   const row = await findAccount(db)
   if (!row) throw new Error('there is no account row')
   return row
+}
+
+/** The secret of this installation, which URLs and links are signed with. */
+export async function signingSecret(app: App, db: Db): Promise<string> {
+  const row = await getAccountRow(db)
+  return app.secrets.open(secretOf.accountSigning(row.id), row.signingSecret)
 }

@@ -1,58 +1,40 @@
-import type { Store } from '../../store/open.ts'
+import type { Message } from '../../model/message.ts'
+import type { MessageRow } from '../../store/tables.ts'
+import type { Caller } from './caller.ts'
 
-/** Someone who waits for mail in one inbox. */
-export interface Watch {
-  /** Resolves when mail has come since the last call, or after `ms`. */
-  next(ms: number): Promise<void>
+/** What waiters are answered with: shared by all of them that get the same messages, so that it is made into text once. */
+export interface WaitAnswer {
+  readonly data: readonly Message[]
+}
+
+/** Who waits for mail, in which inbox, and for which. */
+export interface WaitAsked {
+  readonly caller: Caller
+  readonly inboxId: string
+  readonly takes: (message: MessageRow) => boolean
+  /** Aborted when nobody waits any more, with the Problem to be answered. */
+  readonly signal: AbortSignal
+}
+
+/** Someone who waits. */
+export interface Waiter {
+  /** Resolves when what is in the inbox is known, so that all that comes from now on is new. */
+  readonly ready: Promise<void>
+  /**
+   * The messages that came, newest first; none when `ms` are over.
+   * @throws Problem `unauthorized` when the key was revoked; what the signal was aborted with
+   */
+  arrived(ms: number): Promise<WaitAnswer>
   end(): void
 }
 
-/** Who waits for mail in this process; told after the commit of what has come. What other processes receive is not told. */
+/**
+ * All who wait for mail in this process. An inbox is looked at once after each commit of mail, for all who wait for mail in
+ * it; what other processes received is looked for now and then.
+ */
 export interface Waiters {
-  /** `signal`, too, makes `next` resolve. */
-  watch(inboxId: string, signal: AbortSignal): Watch
+  /** @throws Problem `too_many_streams` when the key has as many already; `unavailable` when everybody together has */
+  wait(asked: WaitAsked): Waiter
   /** How many wait. */
   count(): number
-}
-
-export function createWaiters(store: Pick<Store, 'onCommit'>): Waiters {
-  const bells = new Map<string, Set<() => void>>()
-  let count = 0
-  store.onCommit('mail', inboxIds => {
-    for (const id of inboxIds) for (const ring of bells.get(id) ?? []) ring()
-  })
-  return {
-    watch(inboxId, signal) {
-      let hasRung = false
-      let wake: (() => void) | undefined
-      const ring = () => {
-        hasRung = true
-        wake?.()
-      }
-      const own = bells.get(inboxId) ?? new Set()
-      bells.set(inboxId, own.add(ring))
-      count++
-      signal.addEventListener('abort', ring)
-      return {
-        async next(ms) {
-          if (!hasRung) {
-            const { promise, resolve } = Promise.withResolvers<void>()
-            const timer = setTimeout(resolve, ms)
-            wake = resolve
-            await promise
-            clearTimeout(timer)
-          }
-          hasRung = false
-          wake = undefined
-        },
-        end() {
-          signal.removeEventListener('abort', ring)
-          own.delete(ring)
-          if (own.size === 0) bells.delete(inboxId)
-          count--
-        },
-      }
-    },
-    count: () => count,
-  }
 }

@@ -119,18 +119,14 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, message: Messa
     const recipient = await resolveRecipient(app, delivery.recipient)
     const content = await findContent(app, message)
     if (!content) throw new Error(`message ${message.id} has nothing to be delivered`)
-    const reception = await prepareReception(
-      app,
-      {
-        sessionId: delivery.id,
-        mailFrom: message.mailFrom,
-        recipients: [recipient],
-        content,
-        ...(message.rawId === null ? {} : { rawId: message.rawId }),
-        peer: { kind: 'local' },
-      },
-      undefined,
-    )
+    const reception = await prepareReception(app, {
+      sessionId: delivery.id,
+      mailFrom: message.mailFrom,
+      recipients: [recipient],
+      content,
+      ...(message.rawId === null ? {} : { rawId: message.rawId }),
+      peer: { kind: 'local' },
+    })
     return { outcome: ended(outcome), write: reception.write, inboxId: recipient.inboxId }
   } catch (error) {
     if (!(error instanceof Reply)) throw error

@@ -20,6 +20,7 @@ import type { DomainRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { findPodByName } from '../app/reach.ts'
+import { secretOf } from '../app/secrets.ts'
 import { namesOf, runDomainCheck } from './checks.ts'
 import { isComplete, readFound, readStatuses, readWarnings } from './outcome.ts'
 import { findHolder, isAccountDomain, requireRegistrable, selector } from './usable.ts'
@@ -78,13 +79,14 @@ export async function ensureDomain(app: App, domain: string): Promise<void> {
 
 async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promise<DomainRow> {
   const key = await generateDkimKey()
+  const id = app.ids.next()
   const createdAt = app.clock.now().toISOString()
   return {
-    id: app.ids.next(),
+    id,
     domain,
     podId: null,
     selector,
-    dkimPrivateKey: key.privateKeyPem,
+    dkimPrivateKey: app.secrets.seal(secretOf.domainDkim(id), key.privateKeyPem),
     dkimPublicKey: key.publicKeyBase64,
     createdAt,
     status: 'pending',

@@ -2,7 +2,7 @@ import { limits } from '../../base/limits.ts'
 import type { EventName } from '../../model/event.ts'
 import type { EventBody, EventMessage } from '../../model/event-body.ts'
 import { listMessagesById } from '../../store/messages.ts'
-import type { EventRow, MessageRow } from '../../store/tables.ts'
+import type { EventRow, WholeMessage } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { listAttachments, readList } from '../mailbox/attachments.ts'
 
@@ -62,7 +62,7 @@ async function messagesOf(app: App, events: readonly EventRow[]): Promise<Map<st
 }
 
 /** From the row itself: the API's form of a message has more than an event tells, and takes longer to make. */
-async function messageOf(app: App, row: MessageRow): Promise<EventMessage> {
+async function messageOf(app: App, row: WholeMessage): Promise<EventMessage> {
   return {
     id: row.id,
     rfc_message_id: row.rfcMessageId,

@@ -1,11 +1,14 @@
 import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { limits } from '../../base/limits.ts'
-import { type Content, openContent, readStart, sizeOf } from '../../blob/content.ts'
+import { type Content, readStart } from '../../blob/content.ts'
 import type { Cargo } from '../../courier/smtp/courier.ts'
 import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { isRewritten, rewriteSender } from '../../mail/address/srs.ts'
+import { readOwnResults } from '../../mail/authentication/results.ts'
 import { fieldValues, readHeader } from '../../mail/header/header.ts'
+import { sealArc, sealedPart } from '../../mail/signature/arc-seal.ts'
+import { hashMessage } from '../../mail/signature/message.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox } from '../../store/inboxes.ts'
@@ -14,8 +17,10 @@ import { findSuppression } from '../../store/suppressions.ts'
 import type { DeliveryRow, InboxRow, MessageRow } from '../../store/tables.ts'
 import type { Endpoint } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
-import { getAccountRow } from '../app/reach.ts'
-import { isDeliveredHere } from '../domains/usable.ts'
+import { signingSecret } from '../app/reach.ts'
+import { secretOf } from '../app/secrets.ts'
+import { findHolder, isDeliveredHere, isOpenTo, isUsable } from '../domains/usable.ts'
+import { type Traced, traceContent } from '../mailbox/traced.ts'
 import { putDeliveries } from '../outbound/composing.ts'
 
 /**
@@ -34,6 +39,7 @@ export async function forwardReceived(
 ): Promise<void> {
   // What answers a copy by itself would be answered for ever.
   if (isRewritten(rcptTo)) return
+  if (operatorOf(app, inbox) !== undefined) return writeCopy(app, db, inbox, message)
   if (inbox.forwardWhen === 'needs_human' && message.autoReplyable === 1) return
   if (inbox.forwardWhen === 'webhook_failed') {
     const event = { type: 'message.received', podId: inbox.podId, inboxId: inbox.id }
@@ -54,30 +60,42 @@ export async function forwardIfUndelivered(app: App, db: WriteDb, messageId: str
   if (copies.length === 0) await writeCopy(app, db, inbox, message)
 }
 
+/** Where all mail of postmaster and abuse goes, when the operator says so: without asking, and whatever comes back of it. */
+function operatorOf(app: App, inbox: InboxRow): string | undefined {
+  return inbox.isSystem === 1 ? app.config.operator_address : undefined
+}
+
+function activeTarget({ forwardTo, forwardStatus }: InboxRow): string | undefined {
+  return forwardTo !== null && forwardStatus === 'active' ? forwardTo : undefined
+}
+
 /**
  * Never spam, nor bulk mail. A bounce is forwarded, without a reverse-path as it came (RFC 5321 §4.5.5), so that nothing
  * can come back of it.
  */
 async function writeCopy(app: App, db: WriteDb, inbox: InboxRow, message: MessageRow): Promise<void> {
-  const { forwardTo } = inbox
-  if (forwardTo === null || inbox.forwardStatus !== 'active') return
-  if (message.verdict !== 'clean' || message.category === 'marketing') return
+  const operator = operatorOf(app, inbox)
+  const forwardTo = operator ?? activeTarget(inbox)
+  if (forwardTo === undefined || message.verdict === 'malicious') return
+  const isUnwanted = message.verdict !== 'clean' || message.category === 'marketing'
+  // Complaints of spam have spam in them, and must reach whom they are for.
+  if (isUnwanted && operator === undefined) return
   const now = app.clock.now()
   if (await findSuppression(db, [forwardTo], now.toISOString())) {
     app.log.info({ messageId: message.id, inboxId: inbox.id }, 'not forwarded: the address is suppressed')
     return
   }
   const id = app.ids.next()
-  const mailFrom = message.mailFrom === '' ? null : await reversePath(db, inbox, id, message.mailFrom, now)
+  const mailFrom =
+    message.mailFrom === '' ? null : await reversePath(app, db, inbox, id, message.mailFrom, now)
   const copy = { id, messageId: message.id, recipient: forwardTo, purpose: 'forward', mailFrom }
   await putDeliveries(app, db, [copy], now)
 }
 
 /** A reverse-path of this delivery alone: a bounce that comes to it tells which copy it is about. */
-async function reversePath(db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
-  const { signingSecret } = await getAccountRow(db)
+async function reversePath(app: App, db: Db, inbox: InboxRow, deliveryId: string, sender: string, at: Date) {
   return rewriteSender({
-    secret: signingSecret,
+    secret: await signingSecret(app, db),
     purpose: deliveryId,
     sender,
     domain: domainOf(inbox.address),
@@ -86,8 +104,9 @@ async function reversePath(db: Db, inbox: InboxRow, deliveryId: string, sender: 
 }
 
 /**
- * The copy that a delivery of purpose `forward` carries: the original, byte for byte, so that its signatures hold, below
- * the fields that tell its way; or why it is not to be carried.
+ * The copy that a delivery of purpose `forward` carries: the original, byte for byte, so that its signatures hold (less
+ * what in it claims to be results of ours), below the fields that tell its way and our ARC set; or why it is not to be
+ * carried.
  * @param original the raw of the message
  */
 export async function forwardContent(
@@ -98,7 +117,8 @@ export async function forwardContent(
 ): Promise<Cargo | { readonly refusal: string }> {
   const db = app.store.read
   const inbox = await findInbox(db, message.inboxId)
-  if (inbox?.forwardTo !== delivery.recipient || inbox.forwardStatus !== 'active') {
+  const targets = inbox ? [operatorOf(app, inbox), activeTarget(inbox)] : []
+  if (!inbox || !targets.includes(delivery.recipient)) {
     return { refusal: 'not forwarded: forwarding to this address has ended' }
   }
   // It would be taken in without a network, as if it were mail of our own.
@@ -108,24 +128,42 @@ export async function forwardContent(
   if (await wasHere(inbox, original)) {
     return { refusal: 'not forwarded: it came through this inbox before' }
   }
-  const trace = Buffer.from(traceOf(inbox, delivery, message))
+  const copy = await traceContent(traceOf(inbox, delivery, message), original, app.config.hostname)
+  const seal = Buffer.from(await sealCopy(app, inbox, message, copy))
   return {
-    sizeBytes: trace.length + sizeOf(original),
-    is8Bit: !isAscii(trace) || (await has8Bit(original)),
-    raw: () => Readable.from(joined(trace, original)),
+    sizeBytes: seal.length + copy.sizeBytes,
+    is8Bit: await has8Bit(copy),
+    raw: () => Readable.from(joined(seal, copy), { objectMode: false }),
   }
 }
 
-async function* joined(trace: Buffer, original: Content): AsyncGenerator<Buffer> {
-  yield trace
-  yield* openContent(original) as AsyncIterable<Buffer>
+async function* joined(seal: Buffer, copy: Traced): AsyncGenerator<Buffer> {
+  if (seal.length > 0) yield seal
+  yield* copy.open() as AsyncIterable<Buffer>
 }
 
-async function has8Bit(content: Content): Promise<boolean> {
-  for await (const chunk of openContent(content) as AsyncIterable<Buffer>) {
+async function has8Bit(copy: Traced): Promise<boolean> {
+  for await (const chunk of copy.open() as AsyncIterable<Buffer>) {
     if (!isAscii(chunk)) return true
   }
   return false
+}
+
+/**
+ * Our ARC set for a copy (RFC 8617), by the key of the inbox's domain: it tells the next host what we found, for of SPF
+ * nothing is left there. Empty when nothing was checked, or when nobody could check ours.
+ */
+async function sealCopy(app: App, inbox: InboxRow, { trace }: MessageRow, copy: Traced): Promise<string> {
+  const found = readOwnResults(trace)
+  const domain = await findHolder(app, app.store.read, domainOf(inbox.address))
+  if (!found || !domain || !isUsable(app, domain) || !isOpenTo(domain, inbox)) return ''
+  const message = await hashMessage(copy.open(), () => [sealedPart])
+  return sealArc(message, found, {
+    domain: domain.domain,
+    selector: domain.selector,
+    privateKeyPem: app.secrets.open(secretOf.domainDkim(domain.id), domain.dkimPrivateKey),
+    signedAt: app.clock.now(),
+  })
 }
 
 /** As Gmail and Postfix write it. Return-Path is for the last host alone to add (RFC 5321 §4.4). */

@@ -4,14 +4,13 @@ import { limits } from '../../base/limits.ts'
 import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { composeMessage, formatMessageId } from '../../mail/compose/compose.ts'
-import { findAccount } from '../../store/account.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as confirmations from '../../store/forward-confirmations.ts'
 import { findForwardConfirmation } from '../../store/forward-confirmations.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
 import type { ForwardConfirmationRow, InboxRow, MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
-import { getAccountRow } from '../app/reach.ts'
+import { signingSecret } from '../app/reach.ts'
 import { formatConfirmationToken, readConfirmationToken } from '../app/signed.ts'
 import { systemAddress } from '../domains/usable.ts'
 import { signOutgoing, writeOutgoing } from '../outbound/composing.ts'
@@ -50,8 +49,7 @@ async function findOpenQuestion(
   db: Db,
   token: string,
 ): Promise<{ question: ForwardConfirmationRow; inbox: InboxRow } | DeadLink> {
-  const account = await getAccountRow(db)
-  const read = readConfirmationToken(account.signingSecret, token, app.clock.now())
+  const read = readConfirmationToken(await signingSecret(app, db), token, app.clock.now())
   if (typeof read === 'string') return read
   const question = await confirmations.findForwardConfirmation(db, read.id)
   if (!question) return 'superseded'
@@ -119,9 +117,8 @@ export async function composeConfirmationMail(app: App, message: MessageRow): Pr
   const db = app.store.read
   const question = await findForwardConfirmation(db, message.id)
   const inbox = question && (await findAskingInbox(db, question))
-  const account = await findAccount(db)
-  if (!question || !inbox || !account) return undefined
-  const token = formatConfirmationToken(account.signingSecret, question)
+  if (!question || !inbox) return undefined
+  const token = formatConfirmationToken(await signingSecret(app, db), question)
   const link = `${app.baseUrl}/forwarding/confirm?token=${token}`
   const { raw } = await composeMessage({
     id: message.id,

@@ -14,15 +14,22 @@ export interface Admission {
 
 /** Who sent a message, as it says itself. */
 export interface Sender {
+  /** As it is shown. */
   readonly from: string | null
+  /** The one mailbox in From that was judged; null when it is not sure whom From names, and no allow rule lets it in. */
+  readonly judged: string | null
   readonly mailFrom: string
   /** Whether the From domain is proven by DMARC, or by an aligned SPF or DKIM. */
   readonly isAligned: boolean
 }
 
-/** Asks the sender rules of each recipient's inbox. */
+/**
+ * Asks the sender rules of each recipient's inbox. A rule that allows looks at the mailbox that was judged alone; one that
+ * blocks at whatever is shown.
+ */
 export async function admit(app: App, recipients: readonly Recipient[], sender: Sender): Promise<Admission> {
-  const allowable = normaliseAddress(sender.from ?? '') ?? null
+  const from = normaliseAddress(sender.from ?? '')
+  const allowable = normaliseAddress(sender.judged ?? '') ?? null
   const mailFrom = normaliseAddress(sender.mailFrom)
   const refusals = await findRefusals(
     app.store.read,
@@ -30,10 +37,7 @@ export async function admit(app: App, recipients: readonly Recipient[], sender: 
     'inbound',
     [
       {
-        addresses: [
-          ...(allowable === null ? [] : [allowable]),
-          ...(mailFrom === undefined ? [] : [mailFrom]),
-        ],
+        addresses: [...(from === undefined ? [] : [from]), ...(mailFrom === undefined ? [] : [mailFrom])],
         allowable,
         isProven: sender.isAligned || !app.config.policy.require_authenticated_sender,
       },

@@ -23,6 +23,8 @@ export type Peer =
       /** With the TLS of the session in it: SMTP, ESMTP or ESMTPS (RFC 3848). */
       readonly protocol: string
       readonly tls: string | undefined
+      /** The DNS list that has its address. */
+      readonly dnsList?: string | undefined
     }
   | { readonly kind: 'local' }
 

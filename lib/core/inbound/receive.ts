@@ -1,26 +1,27 @@
 import { limits } from '../../base/limits.ts'
+import { networkOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
-import { type Content, openContent, readStart, sizeOf } from '../../blob/content.ts'
+import { type Content, readStart, sizeOf } from '../../blob/content.ts'
+import { domainOf } from '../../mail/address/address.ts'
+import type { AuthenticatedMessage } from '../../mail/authentication/authenticator.ts'
+import { type Author, readAuthor } from '../../mail/header/author.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../../mail/header/header.ts'
-import { classify } from '../../mail/message/automatic.ts'
-import { parseMessage } from '../../mail/message/parse.ts'
-import type { Authentication } from '../../model/message.ts'
+import type { Mailbox } from '../../mail/header/mailbox.ts'
+import type { Reading } from '../../reading/reading.ts'
 import type { App, Networked } from '../app/app.ts'
-import { extractionColumn } from '../mailbox/extraction.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
 import { refuseLocalLoop } from '../outbound/loop.ts'
 import { admit, recordRefused, rejectRefused } from './admission.ts'
 import type { Arrival, Reception } from './arrival.ts'
 import { recordReturned } from './bounces.ts'
-import { readReturned } from './returned.ts'
-import { judge } from './verdict.ts'
+import { deferUnknown } from './deferral.ts'
+import { mayReport, readReturned } from './returned.ts'
+import { scan } from './scan.ts'
+import { judge, type Opinions } from './verdict.ts'
 import { writeReception } from './write.ts'
 
 /** A notification is known by the address that it came to, whatever its header says. */
 const notification = { category: 'bounce', autoReplyable: false, reason: 'returned' } as const
-
-/** What SPF, DKIM and DMARC say of mail from one of our own inboxes, which no network has touched. */
-const ownMail: Authentication = { spf: 'pass', dkim: 'pass', dmarc: 'pass' }
 
 /**
  * Takes a message in: authenticates, judges, parses, threads and stores it. When this resolves it is on the disk, and
@@ -28,7 +29,8 @@ const ownMail: Authentication = { spf: 'pass', dkim: 'pass', dmarc: 'pass' }
  * @throws Reply when the peer is to be refused. All else that is thrown is a fault of ours: 451.
  */
 export async function receive(app: Networked, arrival: Arrival): Promise<string[]> {
-  const reception = await prepareReception(app, arrival, app.authenticator)
+  const opinions = scan(app, arrival)
+  const reception = await prepareReception(app, arrival, opinions)
   try {
     const ids = await app.store.write(db => reception.write(db))
     app.log.info(
@@ -48,30 +50,60 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
   }
 }
 
-/** Everything that needs no write. A large raw is moved to its place here, so that a row may point at it. */
+/**
+ * Everything that needs no write. A large raw is moved to its place here, so that a row may point at it.
+ * @param opinions what others say of it; asked for beside all else
+ */
 export async function prepareReception(
   app: App,
   arrival: Arrival,
-  authenticator: Networked['authenticator'] | undefined,
+  opinions?: Promise<Opinions>,
 ): Promise<Reception> {
   const header = await requireSoundHeader(arrival.content)
-  const { authentication, isAligned } = await authenticate(app, arrival, authenticator)
-  const parsed = await parseMessage(
-    arrival.content.kind === 'memory' ? arrival.content.bytes : openContent(arrival.content),
+  const author = readAuthor(header)
+  const reading = await read(app, arrival)
+  const { message, classified } = reading
+  const found = findAuthentication(app, arrival, author, reading)
+  requireSameAuthor(found.judged, message.author)
+  requireSameAuthor(found.judged, author)
+  const from = message.from?.address ?? null
+  const returned = await readReturned(app, arrival.recipients, reading)
+  // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
+  const isTold = returned.isNotification || returned.complaints.length > 0
+  if (!isTold) await refuseUnproven(app, arrival, header, found)
+  const { spf, dkim, dmarc } = found
+  const authentication = { spf, dkim, dmarc }
+  const judged = judge(
+    returned.isNotification ? notification : classified,
+    {
+      authentication,
+      policy: found.policy,
+      isExcused: found.isExcused,
+      // That it came to a reverse-path of ours proves a notification, and bounces name nobody rightly.
+      isAuthorSure: returned.isNotification || found.judged !== undefined,
+      isAligned: found.aligned,
+      isWhole: reading.isWhole,
+    },
+    (await opinions) ?? {},
+    app.config.authentication.dmarc_reject !== 'off',
   )
-  const from = parsed.from?.address ?? null
-  const classified = classify({ header, mailFrom: arrival.mailFrom, from, subject: parsed.subject })
-  const isBounce = classified.category === 'bounce'
-  const returned = await readReturned(app, arrival.recipients, { header, parsed, isBounce })
-  const judged = judge(returned.isNotification ? notification : classified, authentication)
-  if (parsed.problems.length > 0) {
-    app.log.info({ sessionId: arrival.sessionId, problems: parsed.problems }, 'message read with difficulty')
+  if (message.problems.length > 0) {
+    app.log.info({ sessionId: arrival.sessionId, problems: message.problems }, 'message read with difficulty')
+  }
+  if ('fault' in author) {
+    app.log.info(
+      { sessionId: arrival.sessionId, fault: author.fault },
+      'it is not sure who wrote the message',
+    )
   }
   const rawId = arrival.rawId ?? app.ids.next()
   const recipients = arrival.recipients.filter(recipient => !returned.consumed.has(recipient))
-  const admission = await admit(app, recipients, { from, mailFrom: arrival.mailFrom, isAligned })
-  // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
-  const isTold = returned.isNotification || returned.complaints.length > 0
+  const admission = await admit(app, recipients, {
+    from,
+    judged: found.judged?.address ?? null,
+    mailFrom: arrival.mailFrom,
+    isAligned: found.aligned,
+  })
   if (!isTold) await rejectRefused(app, admission)
   // Dropped: what is kept is that it came, and what it told.
   if (admission.admitted.length === 0) {
@@ -85,39 +117,78 @@ export async function prepareReception(
       },
     }
   }
-  if (arrival.peer.kind === 'local') await refuseLocalLoop(app, admission.admitted, parsed)
+  if (arrival.peer.kind === 'local') await refuseLocalLoop(app, admission.admitted, message)
   if (arrival.rawId === undefined && arrival.content.kind === 'file') {
     await app.disk.keep(rawId, arrival.content.path)
   }
-  const extracted = extractionColumn(parsed)
   return {
     rawId,
     async write(db) {
       await recordRefused(app, db, admission)
       await recordReturned(app, db, returned)
       const admitted = { ...arrival, recipients: admission.admitted }
-      const read = { arrival: admitted, rawId, parsed, extracted, authentication, judged, returned }
+      const results = found.header
+      const read = { arrival: admitted, rawId, reading, authentication, results, judged, returned }
       return writeReception(app, db, read)
     },
   }
 }
 
-async function authenticate(
-  app: App,
-  { peer, mailFrom, content }: Arrival,
-  authenticator: Networked['authenticator'] | undefined,
-): Promise<{ authentication: Authentication; isAligned: boolean }> {
-  if (peer.kind === 'local') return { authentication: ownMail, isAligned: true }
-  if (!app.config.authentication.check || !authenticator) {
-    return { authentication: { spf: 'none', dkim: 'none', dmarc: 'none' }, isAligned: false }
+/** In a thread, where what the message holds can do no harm. @throws Reply 451 when too much is being read */
+function read(app: App, { content, mailFrom, peer, recipients }: Arrival): Promise<Reading> {
+  const isAuthenticated = peer.kind === 'smtp' && app.config.authentication.check
+  return app.mailReader.read(
+    {
+      content,
+      mailFrom,
+      peer: isAuthenticated ? { remoteAddress: peer.remoteAddress, helo: peer.helo } : null,
+      mayReport: recipients.some(recipient => mayReport(app, recipient)),
+    },
+    peer.kind === 'smtp' ? networkOf(peer.remoteAddress) : 'local',
+  )
+}
+
+/** What is known of who sent a message; without a header where nothing was checked. */
+type Found = Pick<
+  AuthenticatedMessage,
+  'judged' | 'spf' | 'dkim' | 'dmarc' | 'policy' | 'aligned' | 'isExcused' | 'isUnknown'
+> & { readonly header: string | null }
+
+function findAuthentication(app: App, { peer }: Arrival, author: Author, { authentication }: Reading): Found {
+  if (authentication) return authentication
+  const judged = 'mailbox' in author ? author.mailbox : undefined
+  const unchecked = { judged, policy: undefined, isExcused: false, isUnknown: false, header: null } as const
+  // Mail from one of our own inboxes, which no network has touched.
+  if (peer.kind === 'local') {
+    return { ...unchecked, spf: 'pass', dkim: 'pass', dmarc: 'pass', aligned: true }
   }
-  const { spf, dkim, dmarc, aligned } = await authenticator.authenticate({
-    raw: content.kind === 'memory' ? content.bytes : openContent(content),
-    remoteAddress: peer.remoteAddress,
-    helo: peer.helo,
-    mailFrom,
-  })
-  return { authentication: { spf, dkim, dmarc }, isAligned: aligned }
+  if (!app.config.authentication.check) {
+    return { ...unchecked, spf: 'none', dkim: 'none', dmarc: judged ? 'none' : 'permerror', aligned: false }
+  }
+  // What could not be found out, because the reading failed, proves nothing.
+  const dmarc = judged ? 'temperror' : 'permerror'
+  return { ...unchecked, spf: 'temperror', dkim: 'temperror', dmarc, aligned: false }
+}
+
+/** Who is judged is who is shown; that they differ is a fault of ours, and the message is not taken. */
+function requireSameAuthor(judged: Mailbox | undefined, author: Author): void {
+  const shown = 'mailbox' in author ? author.mailbox.address : undefined
+  if (judged?.address !== shown) throw new Error(`${judged?.address} was judged and ${shown} would be shown`)
+}
+
+/** @throws Reply 550 5.7.26 as the domain in From asks, 451 4.7.26 when DNS does not say what decides */
+async function refuseUnproven(app: App, arrival: Arrival, header: Header, found: Found): Promise<void> {
+  const { peer, mailFrom } = arrival
+  if (peer.kind === 'local') return
+  if (found.isUnknown) await deferUnknown(app, { remoteAddress: peer.remoteAddress, mailFrom, header })
+  if (app.config.authentication.dmarc_reject !== 'refuse' || !found.judged) return
+  if (found.dmarc !== 'fail' || found.policy !== 'reject' || found.isExcused) return
+  const domain = domainOf(found.judged.address)
+  throw new Reply(
+    550,
+    '5.7.26',
+    `${domain} asks (DMARC, p=reject) that mail be refused which is not proven to be from it: send it through the servers of ${domain}, or sign it with its DKIM key`,
+  )
 }
 
 /** @throws Reply for a header that is too large (RFC 5321 §4.5.3.1.9 allows a limit) or that has gone in circles */

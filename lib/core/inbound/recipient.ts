@@ -24,6 +24,13 @@ export interface Recipient {
 /** Every domain must take mail for these (RFC 5321 §4.5.1, RFC 2142 §2); it goes to one system inbox. */
 const roleNames = ['postmaster', 'abuse']
 
+/** Whether it is the path of postmaster or abuse, who must be reached by those that are refused, too. */
+export function isRolePath(rcptTo: string): boolean {
+  const base = baseAddress(rcptTo.toLowerCase())
+  const at = base.lastIndexOf('@')
+  return at < 0 ? base === 'postmaster' : roleNames.includes(base.slice(0, at))
+}
+
 /**
  * The inbox that a forward-path leads to. `user+tag` is `user`, unless an inbox has that very address. The reverse-path
  * of a delivery (bounce.<domain>) leads to the inbox that sent it.
@@ -54,7 +61,7 @@ async function findRecipient(
   // Of a domain that is not verified any more only the mail of its inboxes is ours to take.
   if (!isUsable(app, domain)) return 'foreign'
   const base = baseAddress(address)
-  if (!roleNames.includes(base.slice(0, base.lastIndexOf('@')))) return 'unknown'
+  if (!isRolePath(base)) return 'unknown'
   const system = await findInboxByAddress(db, systemAddress(app))
   return system ? recipientOf(system, rcptTo) : 'unknown'
 }

@@ -1,10 +1,8 @@
 import { limits } from '../../base/limits.ts'
 import { parseVerp } from '../../mail/address/verp.ts'
-import type { Header } from '../../mail/header/header.ts'
-import type { ParsedMessage } from '../../mail/message/parse.ts'
-import { isComplaint, readFeedbackReport } from '../../mail/report/arf.ts'
-import { readDsn } from '../../mail/report/dsn.ts'
+import { isComplaint } from '../../mail/report/arf.ts'
 import type { ReturnedRecipient } from '../../mail/report/recipient.ts'
+import type { Reading } from '../../reading/reading.ts'
 import { findDelivery, findDeliveryByMailFrom } from '../../store/deliveries.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -36,19 +34,22 @@ export interface Bounce {
   readonly isAboutRecipient: boolean
 }
 
+/** Whether what comes to this recipient is read as a report: it came back to a delivery, or to whom providers were told of. */
+export function mayReport(app: App, { deliveryId, address }: Recipient): boolean {
+  return deliveryId !== undefined || address === systemAddress(app)
+}
+
 /**
  * Reads what comes back. To have come to the reverse-path of a delivery is the proof that it speaks of that delivery, as
  * it is to name it in a feedback report: nobody else has seen it. The same to any other address is mail like any other.
- * @param isBounce whether its header and envelope are those of a bounce
  */
 export async function readReturned(
   app: App,
   recipients: readonly Recipient[],
-  message: { header: Header; parsed: ParsedMessage; isBounce: boolean },
+  reading: Pick<Reading, 'told' | 'feedback'>,
 ): Promise<Returned> {
   const returned = recipients.filter(recipient => recipient.deliveryId !== undefined)
-  const { header, parsed, isBounce } = message
-  const told = returned.length > 0 ? readDsn({ ...parsed, header, isBounce }) : []
+  const { told } = reading
   const bounces: Bounce[] = []
   const threadIds = new Map<string, string>()
   const consumed = new Set<Recipient>()
@@ -65,7 +66,7 @@ export async function readReturned(
   }
   return {
     bounces,
-    complaints: await findComplaints(app, recipients, parsed),
+    complaints: await findComplaints(app, recipients, reading),
     isNotification: threadIds.size + consumed.size > 0,
     threadIds,
     consumed,
@@ -87,14 +88,11 @@ function failureOf(delivery: DeliveryRow, told: readonly ReturnedRecipient[]): B
 async function findComplaints(
   app: App,
   recipients: readonly Recipient[],
-  { reportParts }: ParsedMessage,
+  { feedback }: Pick<Reading, 'feedback'>,
 ): Promise<DeliveryRow[]> {
-  const read = recipients.filter(
-    ({ deliveryId, address }) => deliveryId !== undefined || address === systemAddress(app),
-  )
-  const report = read.length > 0 ? readFeedbackReport(reportParts) : undefined
-  if (!report || !isComplaint(report)) return []
-  const paths = [...read.map(({ rcptTo }) => rcptTo), ...report.originalMailFroms].map(parseVerp)
+  if (!feedback || !isComplaint(feedback)) return []
+  const read = recipients.filter(recipient => mayReport(app, recipient))
+  const paths = [...read.map(({ rcptTo }) => rcptTo), ...feedback.originalMailFroms].map(parseVerp)
   const known = new Set(paths.filter(path => path !== undefined).slice(0, limits.reportRecipients))
   const deliveries: DeliveryRow[] = []
   for (const path of known) {

@@ -3,8 +3,9 @@ import type { Arrival } from './arrival.ts'
 import type { Recipient } from './recipient.ts'
 
 /**
- * The fields that final delivery adds before a message (RFC 5321 §4.4): Return-Path and Received. They are kept beside
- * the raw, which stays as it came.
+ * The fields that final delivery adds before a message: Return-Path and Received (RFC 5321 §4.4), and between them what
+ * was found of who sent it (RFC 8601). They are kept beside the raw, which stays as it came.
+ * @param of.results the value of Authentication-Results, folded; null where nothing was checked
  */
 export function traceFields(of: {
   arrival: Arrival
@@ -12,8 +13,9 @@ export function traceFields(of: {
   id: string
   hostname: string
   date: Date
+  results: string | null
 }): string {
-  const { arrival, recipient, id, hostname, date } = of
+  const { arrival, recipient, id, hostname, date, results } = of
   const { peer } = arrival
   const from =
     peer.kind === 'local'
@@ -24,6 +26,7 @@ export function traceFields(of: {
   const stamp = date.toUTCString().replace('GMT', '+0000')
   return (
     `Return-Path: <${arrival.mailFrom}>\r\n` +
+    (results === null ? '' : `Authentication-Results: ${results}\r\n`) +
     `Received: ${from} ${hostname} (mailboxd) with ${protocol} id ${id}\r\n\tfor <${recipient.rcptTo}>; ${stamp}\r\n`
   )
 }

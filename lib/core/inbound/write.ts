@@ -2,17 +2,18 @@ import { isoAfter } from '../../base/clock.ts'
 import { Reply } from '../../base/reply.ts'
 import { sizeOf } from '../../blob/content.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
-import type { ParsedMessage } from '../../mail/message/parse.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
 import type { Authentication } from '../../model/message.ts'
+import type { Reading } from '../../reading/reading.ts'
 import { putContacts } from '../../store/contacts.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
 import { findInbox } from '../../store/inboxes.ts'
-import { findThreadIdByMessageId, insertMessage } from '../../store/messages.ts'
+import { findThreadIdByMessageId, insertMessage, insertReading } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
-import type { InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
+import type { InboxRow, MessageRow, ReadingRow, ThreadRow } from '../../store/tables.ts'
 import { addMessageToThread, findThread, insertThread } from '../../store/threads.ts'
+import { insertUnindexedBody } from '../../store/unindexed-bodies.ts'
 import type { App } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { forwardReceived } from '../forwarding/copy.ts'
@@ -21,13 +22,15 @@ import type { Recipient } from './recipient.ts'
 import type { Returned } from './returned.ts'
 import { traceFields } from './trace.ts'
 import type { Judged } from './verdict.ts'
+import { createWordBudget, type WordBudget } from './word-budget.ts'
 
 interface Read {
   readonly arrival: Arrival
   readonly rawId: string
-  readonly parsed: ParsedMessage
-  readonly extracted: string
+  readonly reading: Reading
   readonly authentication: Authentication
+  /** The value of Authentication-Results; null where nothing was checked. */
+  readonly results: string | null
   readonly judged: Judged
   readonly returned: Returned
 }
@@ -43,13 +46,15 @@ export async function writeReception(app: App, db: WriteDb, read: Read): Promise
       createdAt: createdAt.toISOString(),
     })
   }
+  await insertReading(db, readingRow(read))
   const ids: string[] = []
+  const words = createWordBudget(read.reading.words)
   // Several forward-paths may lead to one inbox (user, user+tag): it gets one message.
   const reached = new Map(recipients.map(recipient => [recipient.inboxId, recipient]))
   for (const recipient of reached.values()) {
     const inbox = await findInbox(db, recipient.inboxId)
     // None: deleted between RCPT and now.
-    if (inbox) ids.push(await writeMessage(app, db, read, recipient, inbox, createdAt))
+    if (inbox) ids.push(await writeMessage(app, db, { ...read, words }, recipient, inbox, createdAt))
   }
   if (ids.length === 0) throw new Reply(550, '5.1.1', 'There is no such mailbox here')
   return ids
@@ -58,12 +63,13 @@ export async function writeReception(app: App, db: WriteDb, read: Read): Promise
 async function writeMessage(
   app: App,
   db: WriteDb,
-  read: Read,
+  read: Read & { readonly words: WordBudget },
   recipient: Recipient,
   inbox: InboxRow,
   now: Date,
 ): Promise<string> {
-  const { arrival, rawId, parsed, authentication, judged } = read
+  const { arrival, rawId, authentication, judged } = read
+  const parsed = read.reading.message
   const createdAt = isoAfter(now, 0)
   const id = app.ids.next()
   const threadId = read.returned.threadIds.get(inbox.id)
@@ -82,7 +88,14 @@ async function writeMessage(
     inReplyTo: parsed.inReplyTo[0] ?? null,
     references: JSON.stringify(parsed.references),
     mailFrom: arrival.mailFrom,
-    trace: traceFields({ arrival, recipient, id, hostname: app.config.hostname, date: now }),
+    trace: traceFields({
+      arrival,
+      recipient,
+      id,
+      hostname: app.config.hostname,
+      date: now,
+      results: read.results,
+    }),
     fromAddr: parsed.from?.address ?? arrival.mailFrom,
     toAddr: inbox.address,
     headerTo: to.length > 0 ? to.join(', ') : null,
@@ -92,32 +105,44 @@ async function writeMessage(
     bcc: '[]',
     addressNames: parsed.addressNames === null ? null : JSON.stringify(parsed.addressNames),
     subject: parsed.subject,
-    bodyText: parsed.text,
-    bodyHtml: parsed.html,
-    attachments: JSON.stringify(
-      parsed.attachments.map(({ filename, contentType, sizeBytes }) => ({
-        filename,
-        contentType,
-        sizeBytes,
-      })),
-    ),
     category: judged.category,
     autoReplyable: judged.autoReplyable ? 1 : 0,
     verdict: judged.verdict,
     authentication: JSON.stringify(authentication),
     createdAt,
-    extracted: read.extracted,
+    readingId: rawId,
   }
-  await insertMessage(db, row)
+  const { words, isWhole } = read.words.next(row)
+  await insertMessage(db, row, { words, hasAttachments: parsed.attachments.length > 0 })
+  if (!isWhole) await insertUnindexedBody(db, id)
   await addMessageToThread(db, thread, { createdAt, isRead: false })
   // A sender is an acquaintance from now on; but a message that may be forged proves nothing about who it names.
   const from = judged.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
   if (from !== undefined) await putContacts(db, inbox.id, [from], createdAt)
   const subject = { podId: inbox.podId, inboxId: inbox.id, threadId: thread.id, messageId: id }
   notice(db, 'mail', inbox.id)
+  // An agent reads what it is told of at once: what is malicious stands in the lists, for who looks.
+  if (judged.verdict === 'malicious' && !app.config.scanner.tell_malicious) return id
   const endpoint = await recordEvent(app, db, 'message.received', subject)
   await forwardReceived(app, db, inbox, row, recipient, endpoint)
   return id
+}
+
+function readingRow({ rawId, reading: { message, extracted } }: Read): ReadingRow {
+  return {
+    id: rawId,
+    bodyText: message.text,
+    bodyHtml: message.html,
+    attachments: JSON.stringify(
+      message.attachments.map(({ filename, contentType, sizeBytes }) => ({
+        filename,
+        contentType,
+        sizeBytes,
+      })),
+    ),
+    extracted,
+    parseProblems: JSON.stringify(message.problems),
+  }
 }
 
 /** Copied means: named in Cc and not in To. Who is named in neither (Bcc) was a recipient like any other. */
@@ -132,7 +157,7 @@ async function findOrMakeThread(
   app: App,
   db: WriteDb,
   inbox: InboxRow,
-  parsed: ParsedMessage,
+  parsed: Reading['message'],
   createdAt: string,
 ): Promise<ThreadRow> {
   for (const candidate of parentCandidates(parsed)) {

@@ -1,14 +1,16 @@
 import type { Readable } from 'node:stream'
+import { inSlices } from '../../base/chunks.ts'
+import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { openContent } from '../../blob/content.ts'
-import { openAttachment } from '../../mail/message/parse.ts'
+import { readContent } from '../../blob/content.ts'
+import { openAttachment } from '../../mail/message/read.ts'
 import type { Message } from '../../model/message.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import * as messages from '../../store/messages.ts'
-import type { MessageRow } from '../../store/tables.ts'
+import type { WholeMessage } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getAccountRow, getMessageRow, noSuchMessage } from '../app/reach.ts'
+import { getWholeMessage, noSuchMessage, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, isSignedUrl, type UrlSigner } from '../app/signed.ts'
 import { rawOf } from './raws.ts'
 
@@ -19,7 +21,7 @@ export interface StoredAttachment {
   readonly sizeBytes: number
 }
 
-export function presentAttachments(row: MessageRow, urls: UrlSigner): Message['attachments'] {
+export function presentAttachments(row: WholeMessage, urls: UrlSigner): Message['attachments'] {
   return readList<StoredAttachment>(row.attachments).map((attachment, index) => ({
     ...attachment,
     url: urls.attachmentUrl(row.id, index, attachment.filename),
@@ -27,9 +29,9 @@ export function presentAttachments(row: MessageRow, urls: UrlSigner): Message['a
 }
 
 /** The attachments of a message, with URLs that are good for an hour from now. */
-export async function listAttachments(app: App, row: MessageRow): Promise<Message['attachments']> {
+export async function listAttachments(app: App, row: WholeMessage): Promise<Message['attachments']> {
   if (row.attachments === '[]') return []
-  return presentAttachments(row, createUrlSigner(app, await signingSecret(app)))
+  return presentAttachments(row, createUrlSigner(app, await signingSecret(app, app.store.read)))
 }
 
 /** Most lists are empty, and a page has hundreds of them. */
@@ -53,7 +55,7 @@ export async function openMessageAttachment(
   url: { messageId: string; index: number; expires: string | undefined; signature: string | undefined },
 ): Promise<OpenedAttachment> {
   const db = app.store.read
-  const isSigned = isSignedUrl(app, await signingSecret(app), url)
+  const isSigned = isSignedUrl(app, await signingSecret(app, app.store.read), url)
   if (!isSigned && !caller) {
     throw new Problem(
       'unauthorized',
@@ -61,15 +63,11 @@ export async function openMessageAttachment(
     )
   }
   const row = isSigned
-    ? await messages.findMessage(db, url.messageId)
-    : await getMessageRow(db, caller!, url.messageId)
+    ? await messages.findWholeMessage(db, url.messageId)
+    : await getWholeMessage(db, caller!, url.messageId)
   if (!row || !(await findInbox(db, row.inboxId))) throw noSuchMessage()
   const stored = (JSON.parse(row.attachments) as StoredAttachment[])[url.index]
-  const opened = stored && (await openAttachment(openContent(await rawOf(app, row)), url.index))
+  const opened = stored && openAttachment(await readContent(await rawOf(app, row)), url.index)
   if (!stored || !opened) throw new Problem('not_found', 'The message has no such attachment.')
-  return { ...stored, content: opened.content }
-}
-
-export async function signingSecret(app: App): Promise<string> {
-  return (await getAccountRow(app.store.read)).signingSecret
+  return { ...stored, content: inSlices(opened.content, limits.sliceBytes) }
 }

@@ -1,20 +1,22 @@
+import type { Scope } from '../../base/scope.ts'
 import type { Delivery, Direction, Message } from '../../model/message.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
+import type { ListedMessageRow } from '../../store/listed-messages.ts'
 import * as messages from '../../store/messages.ts'
 import { type SearchFilter, searchMessages } from '../../store/search/search.ts'
-import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getInboxRow, getMessageRow } from '../app/reach.ts'
+import { getInboxRow, getMessageRow, getWholeMessage, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, type UrlSigner } from '../app/signed.ts'
-import { presentAttachments, readList, signingSecret } from './attachments.ts'
+import { presentAttachments, readList } from './attachments.ts'
 import { extractionOf } from './extraction.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
-function present(row: MessageRow, urls: UrlSigner): Message {
+function present(row: ListedMessageRow, urls: UrlSigner): Message {
   return {
     id: row.id,
     inboxId: row.inboxId,
@@ -34,6 +36,7 @@ function present(row: MessageRow, urls: UrlSigner): Message {
     subject: row.subject,
     bodyText: row.bodyText,
     bodyHtml: row.bodyHtml,
+    ...(row.isCut && { bodyTruncated: true as const }),
     attachments: presentAttachments(row, urls),
     rawUrl: row.rawId === null ? null : urls.rawUrl(row.id),
     status: row.status as Message['status'],
@@ -42,6 +45,7 @@ function present(row: MessageRow, urls: UrlSigner): Message {
     verdict: row.verdict as Message['verdict'],
     authentication: readAuthentication(row.authentication),
     ...extractionOf(row),
+    parseProblems: readList<string>(row.parseProblems),
     createdAt: row.createdAt,
   }
 }
@@ -59,14 +63,14 @@ function readAuthentication(json: string): Message['authentication'] {
 }
 
 /** Rows as the API shows them, with URLs that are good for an hour from now. */
-export async function presentMessages(app: App, rows: readonly MessageRow[]): Promise<Message[]> {
+export async function presentMessages(app: App, rows: readonly ListedMessageRow[]): Promise<Message[]> {
   if (rows.length === 0) return []
-  const urls = createUrlSigner(app, await signingSecret(app))
+  const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
   return rows.map(row => present(row, urls))
 }
 
 export async function getMessage(app: App, caller: Caller, id: string): Promise<Message> {
-  const [message] = await presentMessages(app, [await getMessageRow(app.store.read, caller, id)])
+  const [message] = await presentMessages(app, [await getWholeMessage(app.store.read, caller, id)])
   return message!
 }
 
@@ -85,7 +89,7 @@ export async function listInboxMessages(
   const db = app.store.read
   const inbox = await getInboxRow(db, caller, inboxId)
   const { rows, total } = isSearch(filter)
-    ? await searchMessages(db, { podId: inbox.podId, inboxId: inbox.id }, readFilter(filter), page)
+    ? await findMessages(db, { podId: inbox.podId, inboxId: inbox.id }, readFilter(filter), page)
     : await messages.listInboxMessages(db, inbox, filter, page)
   return { rows: await presentMessages(app, rows), total }
 }
@@ -99,8 +103,21 @@ export async function listMessages(
 ): Promise<Listed<Message>> {
   const db = app.store.read
   const known = isSearch(filter) ? undefined : await countMessages(db, caller, filter.direction)
-  const { rows, total } = await searchMessages(db, caller, readFilter(filter), page, known)
+  const { rows, total } = await findMessages(db, caller, readFilter(filter), page, known)
   return { rows: await presentMessages(app, rows), total }
+}
+
+/** The rows of what a search finds, as lists show them. Parameters as of `searchMessages`. */
+export async function findMessages(
+  db: Db,
+  scope: Scope,
+  filter: SearchFilter,
+  page: Page,
+  known?: number,
+): Promise<Listed<ListedMessageRow>> {
+  const { rows: ids, total } = await searchMessages(db, scope, filter, page, known)
+  const rows = new Map((await messages.listShownMessages(db, ids)).map(row => [row.id, row]))
+  return { rows: ids.flatMap(id => rows.get(id) ?? []), total }
 }
 
 async function countMessages(db: Db, caller: Caller, direction: Direction | undefined): Promise<number> {

@@ -10,6 +10,7 @@ import type { MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getMessageRow } from '../app/reach.ts'
+import { traceContent } from './traced.ts'
 
 /**
  * Makes the bytes of a new raw durable where they belong: gives them back to be a blob of the row when they are small;
@@ -65,12 +66,19 @@ export async function rawOf(app: App, row: MessageRow): Promise<Content> {
   return content
 }
 
-/** The original message, byte for byte as it crossed the wire. @throws Problem `not_found` */
+/**
+ * The original message, byte for byte as it crossed the wire; with its trace, below what we found when it came.
+ * @throws Problem `not_found`
+ */
 export async function openRaw(
   app: App,
   caller: Caller,
   id: string,
+  { withTrace }: { readonly withTrace: boolean },
 ): Promise<{ sizeBytes: number; content: Readable }> {
-  const content = await rawOf(app, await getMessageRow(app.store.read, caller, id))
-  return { sizeBytes: sizeOf(content), content: openContent(content) }
+  const message = await getMessageRow(app.store.read, caller, id)
+  const original = await rawOf(app, message)
+  if (!withTrace) return { sizeBytes: sizeOf(original), content: openContent(original) }
+  const traced = await traceContent(message.trace, original, app.config.hostname)
+  return { sizeBytes: traced.sizeBytes, content: traced.open() }
 }

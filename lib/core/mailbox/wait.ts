@@ -1,12 +1,12 @@
-import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
-import type { Message } from '../../model/message.ts'
-import { searchMessages } from '../../store/search/search.ts'
+import type { SearchFilter } from '../../store/search/search.ts'
+import { holdsPhrase, indexTokens, readPhrase, readTerms, senderTokens } from '../../store/search/words.ts'
+import type { MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow } from '../app/reach.ts'
-import { presentMessages } from './messages.ts'
+import type { WaitAnswer } from '../app/waiters.ts'
+import { findMessages, presentMessages } from './messages.ts'
 import { readFilter } from './search-filter.ts'
 
 /** What is waited for: inbound mail, all of it or what these say. */
@@ -15,14 +15,13 @@ export interface Awaited {
   readonly subject?: string | undefined
   /** An instant: mail after it counts, also when it is there already. Without it only mail that comes from now on. */
   readonly after?: string | undefined
+  /** Also what a scanner found to be malicious, which an agent should not read unasked. */
+  readonly includeMalicious?: boolean | undefined
 }
-
-/** A message bears the time of its write and is seen after its commit: never longer than this in between. */
-const commitMs = 10_000
 
 /**
  * The messages that are waited for, newest first, as soon as there is one; none when `timeoutMs` are over.
- * @throws Problem `not_found`, `invalid_request`; `unavailable` when too many wait, or what `signal` is aborted with
+ * @throws Problem `not_found`, `invalid_request`; as `Waiters`, or what `signal` is aborted with
  */
 export async function waitForMessages(
   app: App,
@@ -31,32 +30,58 @@ export async function waitForMessages(
   awaited: Awaited,
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<Message[]> {
+): Promise<WaitAnswer> {
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
-  const filter = { ...readFilter(awaited), direction: 'inbound' }
-  const after = filter.after ?? isoAfter(app.clock.now(), -commitMs)
-  const look = async () => {
-    const page = { limit: limits.pageSizeMax, offset: 0 }
-    const scope = { podId: inbox.podId, inboxId: inbox.id }
-    return (await searchMessages(app.store.read, scope, { ...filter, after }, page)).rows
-  }
-  if (app.waiters.count() >= limits.waiters)
-    throw new Problem('unavailable', 'Too many requests wait for mail. Try again shortly.')
-  const until = app.clock.monotonicMs() + timeoutMs
-  const known = new Set(awaited.after ? [] : (await look()).map(row => row.id))
-  // Watched before it is looked for, so that nothing comes in between.
-  const watch = app.waiters.watch(inbox.id, signal)
+  const { includeMalicious = false, ...asked } = awaited
+  const exceptCategory = includeMalicious ? undefined : 'malicious'
+  const filter = { ...readFilter(asked), direction: 'inbound', exceptCategory }
+  const waiter = app.waiters.wait({ caller, inboxId: inbox.id, takes: takerOf(filter), signal })
   try {
-    for (;;) {
-      signal.throwIfAborted()
-      const found = (await look()).filter(row => !known.has(row.id))
-      if (found.length > 0) return presentMessages(app, found)
-      const left = until - app.clock.monotonicMs()
-      if (left <= 0) return []
-      // Now and then without being told: another process may have received it.
-      await watch.next(Math.min(left, limits.waitPollMs))
+    await waiter.ready
+    // Looked for after what comes is watched for, so that nothing comes in between.
+    if (filter.after !== undefined) {
+      const scope = { podId: inbox.podId, inboxId: inbox.id }
+      const page = { limit: limits.pageSizeMax, offset: 0 }
+      // No total is asked for.
+      const { rows } = await findMessages(app.store.read, scope, filter, page, 0)
+      if (rows.length > 0) return { data: await presentMessages(app, rows) }
     }
+    return await waiter.arrived(timeoutMs)
   } finally {
-    watch.end()
+    waiter.end()
   }
+}
+
+/** Whether a message is one that the filter would find, without a search. */
+function takerOf({ from, subject, after, exceptCategory }: SearchFilter): (message: MessageRow) => boolean {
+  const isAsked = (text: string | undefined) => text !== undefined && text.trim() !== ''
+  const sender = isAsked(from) ? readPhrase(from!) : undefined
+  const terms = isAsked(subject) ? readTerms(subject!) : []
+  // What has no word in it finds nothing.
+  if ((isAsked(from) && !sender) || (isAsked(subject) && terms.length === 0)) return () => false
+  return message => {
+    if (after !== undefined && message.createdAt <= after) return false
+    if (exceptCategory !== undefined && message.category === exceptCategory) return false
+    if (!sender && terms.length === 0) return true
+    const tokens = tokensOf(message)
+    if (sender && !holdsPhrase(tokens.from, sender)) return false
+    return terms.every(term => holdsPhrase(tokens.subject, term) !== term.isExcluded)
+  }
+}
+
+interface Tokens {
+  readonly from: readonly string[]
+  readonly subject: readonly string[]
+}
+/** Made once for all who wait for the message. */
+const known = new WeakMap<MessageRow, Tokens>()
+
+function tokensOf(message: MessageRow): Tokens {
+  let tokens = known.get(message)
+  if (!tokens) {
+    const names = JSON.parse(message.addressNames ?? '{}') as Record<string, string>
+    tokens = { from: senderTokens(message.fromAddr, names), subject: indexTokens(message.subject) }
+    known.set(message, tokens)
+  }
+  return tokens
 }

@@ -6,10 +6,12 @@ import { formatVerp, verpTokenLength } from '../../mail/address/verp.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
 import { insertDeliveries } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { insertMessage } from '../../store/messages.ts'
-import type { DeliveryRow, InboxRow, ThreadRow } from '../../store/tables.ts'
+import { insertMessage, insertReading } from '../../store/messages.ts'
+import { wordsOfRow } from '../../store/search/row-words.ts'
+import type { DeliveryRow, InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
 import { addMessageToThread, insertThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
+import { secretOf } from '../app/secrets.ts'
 import { findHolder } from '../domains/usable.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
 import type { Addressees, Body } from './request.ts'
@@ -22,7 +24,7 @@ export async function signOutgoing(app: App, fromAddr: string, raw: Buffer, sign
   return signDkim(raw, {
     domain: domain.domain,
     selector: domain.selector,
-    privateKeyPem: domain.dkimPrivateKey,
+    privateKeyPem: app.secrets.open(secretOf.domainDkim(domain.id), domain.dkimPrivateKey),
     signedAt,
   })
 }
@@ -60,7 +62,14 @@ export async function writeOutgoing(
   const { id, inbox, addressees } = outgoing
   const createdAt = outgoing.date.toISOString()
   const thread = outgoing.thread ?? (await startThread(app, db, outgoing, createdAt))
-  await insertMessage(db, {
+  const reading = {
+    bodyText: outgoing.body.text,
+    bodyHtml: outgoing.body.html ?? '',
+    attachments: JSON.stringify(outgoing.attachments),
+    extracted: null,
+    parseProblems: '[]',
+  }
+  const row: MessageRow = {
     id,
     inboxId: inbox.id,
     threadId: thread.id,
@@ -81,15 +90,17 @@ export async function writeOutgoing(
     bcc: JSON.stringify(addressees.bcc),
     addressNames: null,
     subject: outgoing.subject,
-    bodyText: outgoing.body.text,
-    bodyHtml: outgoing.body.html ?? '',
-    attachments: JSON.stringify(outgoing.attachments),
     category: outgoing.category,
     autoReplyable: 0,
     verdict: 'clean',
     authentication: JSON.stringify({ spf: 'none', dkim: 'none', dmarc: 'none' }),
     createdAt,
-    extracted: null,
+    readingId: id,
+  }
+  await insertReading(db, { id, ...reading })
+  await insertMessage(db, row, {
+    words: wordsOfRow({ ...row, ...reading }),
+    hasAttachments: outgoing.attachments.length > 0,
   })
   // Answering marks the thread read; so does having begun it.
   await addMessageToThread(db, thread, { createdAt, isRead: true })

@@ -8,7 +8,7 @@ import { listThreadCorrespondents } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import { addUsage } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
-import type { Caller } from '../app/caller.ts'
+import { type Caller, requireAccess } from '../app/caller.ts'
 import { requireSendingDomain } from '../domains/usable.ts'
 import { requirePermitted } from '../policy/check.ts'
 import { nextDay, secondsUntil, utcDay, utcMonth } from '../quota/period.ts'
@@ -21,7 +21,7 @@ import { requireUnsuppressed } from './suppressions.ts'
  * Whether an inbox may write to these addressees at all. Asked before anything is composed, so that what is refused costs
  * little, and again in the write of the send, which is what decides.
  * @param inbox as this handle reads it
- * @throws Problem `inbox_suspended`, `domain_under_review`, `unverified_domain`, `feature_requires_paid_plan`,
+ * @throws Problem `forbidden` to a scoped key for the inbox of postmaster; `inbox_suspended`, `domain_under_review`, `unverified_domain`, `feature_requires_paid_plan`,
  * `recipient_suppressed`; NotPermitted
  */
 export async function requireSendable(
@@ -31,6 +31,7 @@ export async function requireSendable(
   inbox: InboxRow,
   { all, replyTo }: Addressees,
 ): Promise<void> {
+  if (inbox.isSystem === 1) requireAccess(caller, 'account')
   if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
   await requireSendingDomain(app, db, inbox)
   await requireReplyToAllowed(app, db, caller, replyTo)

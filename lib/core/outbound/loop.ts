@@ -3,7 +3,7 @@ import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
-import type { ParsedMessage } from '../../mail/message/parse.ts'
+import type { MessageFields } from '../../mail/header/fields.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { filterInboxAddresses } from '../../store/inboxes.ts'
@@ -18,7 +18,7 @@ import { secondsUntil } from '../quota/period.ts'
 export async function refuseLocalLoop(
   app: App,
   recipients: readonly { inboxId: string }[],
-  message: ParsedMessage,
+  message: MessageFields,
 ): Promise<void> {
   const peer = normaliseAddress(message.from?.address ?? '')
   if (peer === undefined) return

@@ -1,12 +1,13 @@
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
+import { sha256HexOfMany } from '../../base/secret.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import { attachmentType, type OutgoingAttachment } from '../../mail/compose/attachment.ts'
 import { withQuote } from '../../mail/compose/quote.ts'
 import { receivedFilename } from '../../mail/message/filename.ts'
 import { htmlToText, isHtml } from '../../mail/text/html.ts'
 import type { AttachmentUpload, SendRequest } from '../../model/send.ts'
-import type { MessageRow } from '../../store/tables.ts'
+import type { WholeMessage } from '../../store/tables.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
 
 /** Whom a send goes to; every address lower-case, and each recipient once in `all`. */
@@ -47,20 +48,32 @@ const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /** @throws Problem `invalid_request` for what is not base64; `attachments_too_large` above 25 MB together */
 export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingAttachment[] {
-  const attachments = uploads.map(({ filename, contentType, content }, index) => {
-    const compact = content.replace(/\s+/g, '')
-    if (!base64.test(compact) || compact.length % 4 === 1) {
-      throw invalidRequest(`body/attachments/${index}/content`, 'must be base64')
-    }
-    return {
-      filename,
-      contentType: contentType ?? 'application/octet-stream',
-      content: Buffer.from(compact, 'base64'),
-    }
-  })
+  const attachments = uploads.map((upload, index) => ({
+    filename: upload.filename,
+    contentType: upload.contentType ?? 'application/octet-stream',
+    content: readContent(upload, `body/attachments/${index}/content`),
+  }))
   const sizeBytes = attachments.reduce((sum, attachment) => sum + attachment.content.length, 0)
   if (sizeBytes > limits.attachmentsBytes) throw new Problem('attachments_too_large')
   return attachments
+}
+
+function readContent({ content }: AttachmentUpload, path: string): Buffer {
+  if (typeof content !== 'string') return content
+  const compact = content.replace(/[ \t\n\v\f\r]+/g, '')
+  if (!base64.test(compact) || compact.length % 4 === 1) throw invalidRequest(path, 'must be base64')
+  return Buffer.from(compact, 'base64')
+}
+
+/** The request as it is compared with another: each attachment as what its bytes are, not how they came. */
+export async function comparableRequest(request: SendRequest): Promise<unknown> {
+  if (!request.attachments) return request
+  const attachments = []
+  for (const { content, ...rest } of request.attachments) {
+    const bytes = typeof content === 'string' ? Buffer.from(content, 'base64') : content
+    attachments.push({ ...rest, sha256: await sha256HexOfMany(bytes) })
+  }
+  return { ...request, attachments }
 }
 
 /** What the row says of an attachment: the same as if it had come in, so that its URL and its type are sound. */
@@ -79,7 +92,7 @@ export interface Body {
 }
 
 /** The text and HTML parts of a send: HTML in `body` is recognised, and a reply quotes its parent unless asked not to. */
-export function bodyOf(request: SendRequest, parent: MessageRow | undefined): Body {
+export function bodyOf(request: SendRequest, parent: WholeMessage | undefined): Body {
   const own = ownBody(request)
   if (!parent || request.includeQuote === false) return own
   const names =

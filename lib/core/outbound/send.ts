@@ -17,7 +17,7 @@ import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
 import { type Outgoing, signOutgoing, writeOutgoing } from './composing.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
-import { bodyOf, readAddressees, readAttachments, storedAttachment } from './request.ts'
+import { bodyOf, comparableRequest, readAddressees, readAttachments, storedAttachment } from './request.ts'
 
 /**
  * Sends a message from an inbox, once for an idempotency key: composed, signed and durable when this resolves; carried
@@ -36,7 +36,7 @@ export async function send(
   // Before the key is looked up: what was answered to another inbox's key is no one else's to read.
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
   if (key === undefined) return sendNow(app, caller, inboxId, request, async () => {})
-  const repeatable = { caller, inbox, key, request }
+  const repeatable = { caller, inbox, key, request: await comparableRequest(request) }
   return once(app, repeatable, remember => sendNow(app, caller, inboxId, request, remember))
 }
 

@@ -11,9 +11,6 @@ import type { App } from '../app/app.ts'
 import { type Caller, reachesPod } from '../app/caller.ts'
 import { nextDay, nextMonth, secondsUntil, utcDay, utcMonth } from './period.ts'
 
-/** The inbox of postmaster and abuse, which every installation has and nobody made. */
-const systemInboxes = 1
-
 /** What the plan in force allows; 0 is no limit. */
 export function planOf(app: App): Config['plan_pro'] {
   return app.config[`plan_${app.config.plan}`]
@@ -30,7 +27,7 @@ export async function readAccountUsage(app: App, db: Db): Promise<AccountUsage> 
   const now = app.clock.now()
   const account = await findAccount(db)
   return {
-    inboxes: Math.max((account?.inboxCount ?? 0) - systemInboxes, 0),
+    inboxes: account?.inboxCount ?? 0,
     inboxCreations: await findUsage(db, 'account', 'inboxes', utcDay(now)),
     messages: await sumUsage(db, 'messages', utcMonth(now)),
   }
@@ -54,7 +51,7 @@ export async function takeInboxPlace(app: App, db: WriteDb, caller: Caller): Pro
     })
   }
   const account = await findAccount(db)
-  if (plan.inboxes > 0 && (account?.inboxCount ?? 0) - systemInboxes >= plan.inboxes) {
+  if (plan.inboxes > 0 && (account?.inboxCount ?? 0) >= plan.inboxes) {
     const message = `The plan allows ${plan.inboxes} inboxes, and there are as many. Delete one, or change the plan.`
     throw new Problem('inbox_limit_reached', message, { limit: plan.inboxes })
   }

@@ -20,14 +20,15 @@ import { type EventSubject, writeEvent, writeWebhookDelivery } from '../events/r
 /** Tells one event to one webhook, once. */
 export async function callWebhook(
   app: App,
-  { url, secret }: Webhook,
+  webhook: Webhook,
   event: EventRow,
   attempt: number,
   signal?: AbortSignal,
 ): Promise<WebhookOutcome> {
   const body = Buffer.from(await eventBody(app, event, attempt))
+  const secret = app.secrets.open(webhook.place, webhook.secret)
   const headers = webhookSignatureHeaders({ id: event.id, at: app.clock.now(), secret, body })
-  return app.webhookCourier.call({ url, body, headers, signal })
+  return app.webhookCourier.call({ url: webhook.url, body, headers, signal })
 }
 
 /** Writes down how a call ended, and how it goes on. */

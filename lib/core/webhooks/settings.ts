@@ -1,4 +1,5 @@
 import { Problem } from '../../base/problem.ts'
+import type { Sealed, SecretPlace } from '../../base/secret-box.ts'
 import { newWebhookSecret } from '../../courier/webhook/signature.ts'
 import { webhookUrlFault } from '../../courier/webhook/url.ts'
 import type { AccountWebhook, WebhookSecret } from '../../model/webhook.ts'
@@ -8,6 +9,7 @@ import type { AccountRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, requireAccess } from '../app/caller.ts'
 import { getAccountRow, getInboxRow } from '../app/reach.ts'
+import { secretOf } from '../app/secrets.ts'
 
 /** The columns of a webhook, in the row of an inbox or of the account. */
 type WebhookColumns = Pick<AccountRow, 'webhookUrl' | 'webhookSecret'>
@@ -38,17 +40,26 @@ function requireWebhookUrl(app: App, text: string): string {
  * it can be moved, or taken away and set again.
  */
 export function webhookChange(
+  app: App,
+  place: SecretPlace,
   row: Pick<AccountRow, 'webhookSecret'>,
   url: string | null | undefined,
-): Partial<WebhookColumns> {
-  if (url === undefined) return {}
-  if (url === null || row.webhookSecret !== null) return { webhookUrl: url }
-  return { webhookUrl: url, webhookSecret: newWebhookSecret() }
+): WebhookChange {
+  if (url === undefined) return { columns: {} }
+  if (url === null || row.webhookSecret !== null) return { columns: { webhookUrl: url } }
+  const { sealed, secret } = newSecret(app, place)
+  return { columns: { webhookUrl: url, webhookSecret: sealed }, secret }
 }
 
-/** The secret in the answer to the request that made it. */
-export function madeSecret({ webhookSecret }: Partial<WebhookColumns>): { webhookSecret?: string } {
-  return typeof webhookSecret === 'string' ? { webhookSecret } : {}
+/** What is to be set, and the secret for the answer to the request that made it. */
+export interface WebhookChange {
+  readonly columns: Partial<WebhookColumns>
+  readonly secret?: string
+}
+
+function newSecret(app: App, place: SecretPlace): { readonly secret: string; readonly sealed: Sealed } {
+  const secret = newWebhookSecret()
+  return { secret, sealed: app.secrets.seal(place, secret) }
 }
 
 /** The webhook that is called for what happens where no inbox has one of its own. */
@@ -61,9 +72,9 @@ export async function setAccountWebhook(app: App, text: string): Promise<Account
   const url = requireWebhookUrl(app, text)
   return app.store.write(async db => {
     const row = await getAccountRow(db)
-    const { webhookSecret } = { webhookSecret: row.webhookSecret, ...webhookChange(row, url) }
-    await updateAccount(db, { webhookUrl: url, webhookSecret })
-    return { url, ...(webhookSecret === null || row.webhookSecret !== null ? {} : { secret: webhookSecret }) }
+    const { columns, secret } = webhookChange(app, secretOf.accountWebhook(row.id), row, url)
+    await updateAccount(db, { webhookUrl: url, webhookSecret: row.webhookSecret, ...columns })
+    return { url, ...(secret !== undefined && { secret }) }
   })
 }
 
@@ -75,10 +86,10 @@ export async function deleteAccountWebhook(app: App): Promise<void> {
 /** The former secret is worth nothing from the next call on. @throws Problem `no_webhook_url` */
 export async function rotateAccountSecret(app: App): Promise<AccountWebhook> {
   return app.store.write(async db => {
-    const { webhookUrl } = await getAccountRow(db)
+    const { id, webhookUrl } = await getAccountRow(db)
     if (webhookUrl === null) throw new Problem('no_webhook_url')
-    const secret = newWebhookSecret()
-    await updateAccount(db, { webhookUrl, webhookSecret: secret })
+    const { secret, sealed } = newSecret(app, secretOf.accountWebhook(id))
+    await updateAccount(db, { webhookUrl, webhookSecret: sealed })
     return { url: webhookUrl, secret }
   })
 }
@@ -88,8 +99,8 @@ export async function rotateInboxSecret(app: App, caller: Caller, id: string): P
   return app.store.write(async db => {
     const row = await getInboxRow(db, caller, id)
     if (row.webhookUrl === null) throw new Problem('no_webhook_url')
-    const webhookSecret = newWebhookSecret()
-    await updateInbox(db, row.id, { webhookSecret })
-    return { webhookSecret }
+    const { secret, sealed } = newSecret(app, secretOf.inboxWebhook(row.id))
+    await updateInbox(db, row.id, { webhookSecret: sealed })
+    return { webhookSecret: secret }
   })
 }

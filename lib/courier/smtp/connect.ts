@@ -1,7 +1,7 @@
 import { connect, isIPv6, type Socket } from 'node:net'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { limits } from '../../base/limits.ts'
-import { oneLine } from '../one-line.ts'
+import { oneLine } from '../../base/one-line.ts'
 import { type Answer, abortError, type SmtpError, SmtpSession, type SmtpTimeouts } from './session.ts'
 
 export interface SessionOptions {

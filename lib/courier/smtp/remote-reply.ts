@@ -1,4 +1,4 @@
-import { oneLine } from '../one-line.ts'
+import { oneLine } from '../../base/one-line.ts'
 /** A peer's reply as read from the wire (RFC 5321 §4.2, RFC 2034). */
 export interface RemoteReply {
   readonly code: number

@@ -1,9 +1,9 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls'
 import type { Dns } from '../../base/dns.ts'
+import { oneLine } from '../../base/one-line.ts'
 import type { AddressGuard } from '../address-guard.ts'
 import { findAddresses } from '../mx.ts'
-import { oneLine } from '../one-line.ts'
 import { isLocalhost, type WebhookTarget } from './url.ts'
 
 export interface ConnectOptions {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher } from 'undici'
 import { limits } from '../../base/limits.ts'
-import { oneLine } from '../one-line.ts'
+import { oneLine } from '../../base/one-line.ts'
 
 /** What the other side said. */
 export interface WebhookAnswer {

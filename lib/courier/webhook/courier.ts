@@ -3,10 +3,10 @@ import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
 import { packageVersion } from '../../base/package-root.ts'
+import { readRetryAfter } from '../../base/retry-after.ts'
 import type { AddressGuard } from '../address-guard.ts'
 import { openTarget } from './connect.ts'
 import { type Open, WebhookPool } from './pool.ts'
-import { readRetryAfter } from './retry-after.ts'
 import { readWebhookUrl, type WebhookTarget } from './url.ts'
 
 /** One call, to be made once. */
@@ -161,6 +161,9 @@ function judge(answer: { status: number; retryAfter?: string; text: string }, no
   const error = isRedirect
     ? `the receiver answered ${status}: redirects are not followed, set the URL that it leads to`
     : `the receiver answered ${status}`
-  const retryAfterMs = answer.retryAfter === undefined ? undefined : readRetryAfter(answer.retryAfter, now)
+  const retryAfterMs =
+    answer.retryAfter === undefined
+      ? undefined
+      : readRetryAfter(answer.retryAfter, now, limits.webhookRetryAfterMs)
   return { result: 'failed', ...said, error, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
 }

@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url'
+import { domainToASCII, domainToUnicode } from 'node:url'
 
 /** An addr-spec (RFC 5321 §4.1.2, RFC 6531 §3.3) taken apart. */
 export interface Address {
@@ -45,7 +45,12 @@ export function normaliseDomain(text: string): string | undefined {
   const labels = domain.split('.')
   // All digits at the end is an IP address (RFC 3696 §2).
   if (/^\d+$/.test(labels.at(-1) ?? '')) return undefined
-  return labels.every(label => ldhLabel.test(label)) ? domain : undefined
+  return labels.every(label => ldhLabel.test(label)) && !hasFakeLabel(domain) ? domain : undefined
+}
+
+/** Whether a label only looks like an A-label (RFC 5890 §2.3.2.1): what UTS 46 maps to other letters would be read as them. */
+function hasFakeLabel(domain: string): boolean {
+  return /(?:^|\.)xn--/.test(domain) && /(?:^|\.)xn--/.test(domainToUnicode(domain))
 }
 
 /** The domain of an address, in lower case. */

@@ -1,23 +1,30 @@
 import type { Readable } from 'node:stream'
-import type { DKIMVerifyResult, DNSResolver, SPFResult } from 'mailauth'
+import type { DNSResolver } from 'mailauth'
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
 import { domainOf } from '../address/address.ts'
+import type { Author } from '../header/author.ts'
+import type { Mailbox } from '../header/mailbox.ts'
+import { type ArcResult, checkArc, readArcChain } from '../signature/arc.ts'
+import { hashMessage } from '../signature/message.ts'
+import { checkDkim, readDkimSignatures } from './dkim.ts'
+import { checkDmarc, type DmarcPolicy } from './dmarc.ts'
 import { createDnsCache } from './dns-cache.ts'
+import { saysProven } from './excuse.ts'
 import {
   type AuthenticationResult,
   authenticationResults,
   bestOf,
   type CheckedSignature,
-  readSignature,
   resultOf,
 } from './results.ts'
-import { limitSignatures } from './signature-limit.ts'
 
 export interface AuthenticationInput {
   /** Its header within limits.headerBytes and limits.headerLines (findHeaderFault). */
   readonly raw: Buffer | Readable
+  /** Who wrote it, as it will be shown: From is not read a second time here. */
+  readonly author: Author
   readonly remoteAddress: string
   readonly helo: string
   /** The reverse-path; empty for the null one, where SPF looks at HELO instead (RFC 7208 §2.4). */
@@ -25,13 +32,22 @@ export interface AuthenticationInput {
 }
 
 export interface AuthenticatedMessage {
+  /** The mailbox that was judged; undefined when it is not sure who wrote. All below is true of no other. */
+  readonly judged: Mailbox | undefined
   readonly spf: AuthenticationResult
   /** That of the signature that counts. */
   readonly dkim: AuthenticationResult
-  /** `none` without a policy of the From domain, `permerror` without one From domain (RFC 9989 §5.3.1). */
+  /** `none` without a policy of the From domain, `permerror` when it is not sure who wrote (RFC 9989 §5.3.1). */
   readonly dmarc: AuthenticationResult
+  /** What the From domain asks for when DMARC fails. */
+  readonly policy: DmarcPolicy
+  readonly arc: 'none' | 'pass' | 'fail'
   /** Whether the From domain is proven: DMARC passes or, where the domain has no policy, an aligned SPF or DKIM does. */
   readonly aligned: boolean
+  /** Whether a valid ARC chain of a trusted sealer says that it was proven when it came there. It is not proven for that. */
+  readonly isExcused: boolean
+  /** Whether DNS did not say what decides: the same message may be judged otherwise later. */
+  readonly isUnknown: boolean
   readonly signatures: readonly CheckedSignature[]
   readonly spfDomain: string
   /** The value of an Authentication-Results field (RFC 8601 §2.2), folded. */
@@ -39,101 +55,121 @@ export interface AuthenticatedMessage {
 }
 
 export interface Authenticator {
-  /** Checks one message in at most limits.authenticationMs. Never fails: what can't be found out is a temperror. */
+  /**
+   * Checks one message. What can't be found out in limits.authenticationMs is a temperror.
+   * @throws what reading the raw throws
+   */
   authenticate(input: AuthenticationInput): Promise<AuthenticatedMessage>
 }
 
-/** `mta` is our own name. All messages share one memory of DNS answers. */
-export function createAuthenticator(options: { dns: Dns; clock: Clock; mta: string }): Authenticator {
+/**
+ * All messages share one memory of DNS answers.
+ * @param options.mta our own name
+ * @param options.trustedSealers the domains, in A-labels, whose ARC sets are believed
+ */
+export function createAuthenticator(options: {
+  dns: Dns
+  clock: Clock
+  mta: string
+  trustedSealers: readonly string[]
+}): Authenticator {
   const { mta, clock } = options
-  // Its type knows of strings alone; of MX mailauth takes the objects of node:dns.
-  const resolver = createDnsCache(options) as DNSResolver
+  const trustedSealers = options.trustedSealers.map(domain => domain.toLowerCase())
+  const lookup = createDnsCache(options)
   return {
-    async authenticate({ raw, remoteAddress, helo, mailFrom }) {
+    async authenticate({ raw, author, remoteAddress, helo, mailFrom }) {
       // Costs 290 ms, which a start need not wait for.
       const [mailauth, tools] = await Promise.all([import('mailauth'), import('mailauth/lib/tools.js')])
-      const within = limitTo(limits.authenticationMs, clock)
-      const message = limitSignatures(raw)
-      const [spf, dkim] = await Promise.all([
-        within(mailauth.spf({ ip: remoteAddress, helo, sender: mailFrom, mta, resolver, strict: true })),
-        within(mailauth.dkimVerify(message, { resolver, sender: mailFrom, rejectRsaSha1: true })),
+      const judged = 'mailbox' in author ? author.mailbox : undefined
+      const fromDomain = judged && domainOf(judged.address)
+      const isAligned = (domain: string) =>
+        fromDomain !== undefined && domain !== '' && Boolean(tools.getAlignment(fromDomain, [domain]))
+      const spfDomain = (mailFrom === '' ? helo : domainOf(mailFrom)).toLowerCase()
+      // RFC 7208 §4.3; its type knows of strings alone, and of MX mailauth takes the objects of node:dns.
+      const spfOptions = { ip: remoteAddress, helo, sender: mailFrom, mta, strict: true }
+      const [spfResult, { signatures, arc }] = await Promise.all([
+        within(mailauth.spf({ ...spfOptions, resolver: lookup as DNSResolver })),
+        checkSignatures(raw, lookup, clock.now(), isAligned),
       ])
-      if (!dkim && !Buffer.isBuffer(message)) message.destroy()
-      const identities = readIdentities(spf, dkim)
-      const { fromDomains, spfDomain, signatures } = identities
-      const policy = await within(
-        mailauth.dmarc({
-          headerFrom: dkim?.headerFrom ?? [],
-          fromFields: dkim?.fromFields ?? 0,
-          spfDomains: identities.spf === 'pass' ? [spfDomain] : [],
-          dkimDomains: signatures.filter(({ result }) => result === 'pass').map(({ domain }) => ({ domain })),
-          resolver,
-        }),
-      )
-      const isSpfAligned = fromDomains.length === 1 && !!tools.getAlignment(fromDomains[0]!, [spfDomain])
-      const dmarc = dmarcResult(identities, policy && resultOf(policy.status), isSpfAligned)
+      const spf = spfResult ? resultOf(spfResult.status) : 'temperror'
+      const identities = (result: AuthenticationResult) => ({
+        spf: spf === result ? [spfDomain] : [],
+        dkim: signatures.filter(each => each.result === result).map(each => each.domain),
+      })
+      const { result: dmarc, policy } =
+        fromDomain === undefined
+          ? { result: 'permerror' as const, policy: undefined }
+          : ((await within(checkDmarc(lookup, fromDomain, identities('pass'), identities('temperror')))) ?? {
+              result: 'temperror' as const,
+              policy: undefined,
+            })
       const isProven =
-        (identities.spf === 'pass' && isSpfAligned) ||
-        signatures.some(({ result, isAligned }) => result === 'pass' && isAligned)
-      const checked = { spf: identities.spf, dmarc, signatures, spfDomain }
+        (spf === 'pass' && isAligned(spfDomain)) ||
+        signatures.some(each => each.result === 'pass' && each.isAligned)
+      const isTrusted = dmarc === 'fail' && trustedSealers.includes(arc.sealer)
       return {
-        ...checked,
-        dkim: dkim ? bestOf(signatures) : 'temperror',
+        judged,
+        spf,
+        dkim: bestOf(signatures),
+        dmarc,
+        policy,
+        arc: arc.result,
         aligned: dmarc === 'pass' || (dmarc === 'none' && isProven),
+        isExcused: isTrusted && arc.result === 'pass' && saysProven(arc.found, fromDomain ?? '', isAligned),
+        isUnknown: dmarc === 'temperror' || (isTrusted && arc.isUnknown),
+        signatures,
+        spfDomain,
         header: authenticationResults(mta, {
-          ...checked,
+          spf,
           spfIdentity: mailFrom === '' ? 'helo' : 'mailfrom',
-          fromDomain: fromDomains.length === 1 ? fromDomains[0]! : '',
+          spfDomain,
+          signatures,
+          dmarc,
+          fromDomain: fromDomain ?? '',
+          arc: arc.result,
+          remoteAddress,
         }),
       }
     },
   }
 }
 
-interface Identities {
-  readonly spf: AuthenticationResult
-  readonly spfDomain: string
-  readonly signatures: readonly CheckedSignature[]
-  readonly fromDomains: readonly string[]
-  readonly isRead: boolean
+/** Checks all DKIM signatures and the ARC chain of a message, which is read once. */
+async function checkSignatures(
+  raw: Buffer | Readable,
+  lookup: ReturnType<typeof createDnsCache>,
+  now: Date,
+  isAligned: (domain: string) => boolean,
+): Promise<{ signatures: CheckedSignature[]; arc: ArcResult }> {
+  const message = await hashMessage(raw, fields => {
+    const chain = readArcChain(fields)
+    const newest = chain === 'fail' ? undefined : chain.at(-1)?.messageSignature
+    const signatures = readDkimSignatures(fields).flatMap(each => ('fault' in each ? [] : [each]))
+    return newest ? [newest, ...signatures] : signatures
+  })
+  const [signatures, arc] = await Promise.all([
+    Promise.all(
+      readDkimSignatures(message.fields).map(async signature => {
+        const { domain, selector } = signature
+        const checked = await within(checkDkim(signature, { ...message, now }, lookup))
+        const result = checked?.result ?? 'temperror'
+        return { domain, selector, result, isAligned: isAligned(domain) } as const
+      }),
+    ),
+    within(checkArc(readArcChain(message.fields), message, lookup)),
+  ])
+  return { signatures, arc: arc ?? { result: 'fail', sealer: '', found: '', isUnknown: true } }
 }
 
-function readIdentities(spf: SPFResult | undefined, dkim: DKIMVerifyResult | undefined): Identities {
-  return {
-    spf: spf ? resultOf(spf.status) : 'temperror',
-    spfDomain: spf ? spf.domain.toLowerCase() : '',
-    signatures: (dkim?.results ?? []).map(readSignature).filter(signature => signature !== undefined),
-    fromDomains: [...new Set((dkim?.headerFrom ?? []).map(domainOf))],
-    isRead: dkim !== undefined,
-  }
-}
-
-/** A failure counts only when nothing that could have passed is unknown. */
-function dmarcResult(
-  { isRead, fromDomains, spf, signatures }: Identities,
-  result: AuthenticationResult | false | undefined,
-  isSpfAligned: boolean,
-): AuthenticationResult {
-  if (!isRead || result === undefined) return 'temperror'
-  if (result === false) return fromDomains.length === 0 ? 'none' : 'permerror'
-  const isUnknown =
-    (spf === 'temperror' && isSpfAligned) ||
-    signatures.some(signature => signature.result === 'temperror' && signature.isAligned)
-  return result === 'fail' && isUnknown ? 'temperror' : result
-}
-
-/** Gives undefined for what fails, or is not there when the time, which begins now, is over. */
-function limitTo(ms: number, clock: Clock): <T>(work: Promise<T>) => Promise<T | undefined> {
-  const end = clock.monotonicMs() + ms
-  return async work => {
-    const { promise: late, resolve } = Promise.withResolvers<undefined>()
-    const timer = setTimeout(() => resolve(undefined), Math.max(0, end - clock.monotonicMs()))
-    try {
-      return await Promise.race([work, late])
-    } catch {
-      return undefined
-    } finally {
-      clearTimeout(timer)
-    }
+/** Gives undefined for what fails, or is not there after limits.authenticationMs. */
+async function within<T>(work: Promise<T>): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => resolve(undefined), limits.authenticationMs)
+  try {
+    return await Promise.race([work, late])
+  } catch {
+    return undefined
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -1,9 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
-
-/** Asks for the records of a name, in the form of node:dns `resolve(name, type)` and with its errors. */
-export type Lookup = (name: string, type: string) => Promise<unknown[]>
+import type { Lookup } from '../signature/key.ts'
 
 type Answer = { readonly records: readonly unknown[] } | { readonly none: string }
 
@@ -22,6 +20,8 @@ export function createDnsCache({ dns, clock }: { dns: Dns; clock: Clock }): Look
     } catch (error) {
       const code = codeOf(error)
       if (code === 'ENOTFOUND' || code === 'ENODATA') return { none: code }
+      // A name that node:dns asks nobody for.
+      if (code === 'EBADNAME') return { none: 'ENOTFOUND' }
       throw error
     }
   }
@@ -34,6 +34,7 @@ export function createDnsCache({ dns, clock }: { dns: Dns; clock: Clock }): Look
   }
 
   async function find(name: string, type: string): Promise<Answer> {
+    if (!isName(name)) return { none: 'ENOTFOUND' }
     const key = `${type} ${name.toLowerCase()}`
     const known = kept.get(key)
     if (known && known.until > clock.monotonicMs()) return known.answer
@@ -57,6 +58,15 @@ export function createDnsCache({ dns, clock }: { dns: Dns; clock: Clock }): Look
     if ('none' in answer) throw Object.assign(new Error(`no ${type} of ${name}`), { code: answer.none })
     return [...answer.records]
   }
+}
+
+/**
+ * Whether it can be a name of the DNS (RFC 1035 §2.3.4). What can't has no records for good: a question for it would end
+ * in an error like that of a server that is down, and strangers choose names (RFC 7208 §7, §4.3).
+ */
+function isName(name: string): boolean {
+  const labels = name.replace(/\.$/, '').split('.')
+  return name.length <= 254 && labels.every(label => /^[ -[\]-~]{1,63}$/.test(label))
 }
 
 async function within<T>(ms: number, answer: Promise<T>, name: string): Promise<T> {

@@ -1,5 +1,5 @@
 import type { DNSResolver } from 'mailauth'
-import type { Lookup } from './dns-cache.ts'
+import type { Lookup } from '../signature/key.ts'
 import { type AuthenticationResult, resultOf } from './results.ts'
 
 /** What SPF (RFC 7208) says of mail from this address of ours in the name of `domain`, as a receiver would find it. */

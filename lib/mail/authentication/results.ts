@@ -1,7 +1,10 @@
+import { isIP } from 'node:net'
+
 /** A result of RFC 8601 §2.7, as far as SPF, DKIM and DMARC have them in common. */
 export type AuthenticationResult = (typeof results)[number]
 
 export interface CheckedSignature {
+  /** `d=` and `s=`; empty when they are no names. */
   readonly domain: string
   readonly selector: string
   /** A signature that leaves the end of the body unsigned (l=) is neutral: anyone may have added it. */
@@ -18,33 +21,7 @@ const signatureOrder: readonly AuthenticationResult[] = ['pass', 'temperror', 'f
 /** What mailauth says, in our words. */
 export function resultOf(status: { readonly result: string }): AuthenticationResult {
   if (status.result === 'temperr') return 'temperror'
-  // A key or an algorithm too weak to be believed (RFC 8301).
-  if (status.result === 'policy') return 'permerror'
   return results.find(result => result === status.result) ?? 'neutral'
-}
-
-/** One signature, as mailauth reports it; undefined for its row that says that there is none. */
-export function readSignature(row: {
-  readonly signingDomain?: string
-  readonly selector?: string
-  readonly status: {
-    readonly result: string
-    readonly comment?: string
-    readonly aligned?: string | false
-    readonly underSized?: number
-  }
-}): CheckedSignature | undefined {
-  const { signingDomain, selector, status } = row
-  if (!signingDomain) return undefined
-  const isChanged = status.result === 'neutral' && status.comment === 'body hash did not verify'
-  const isPartial = status.result === 'pass' && (status.underSized ?? 0) > 0
-  return {
-    domain: signingDomain.toLowerCase(),
-    selector: selector ?? '',
-    // RFC 6376 §6.1.3: a body that is not the signed one is a failure.
-    result: isChanged ? 'fail' : isPartial ? 'neutral' : resultOf(status),
-    isAligned: Boolean(status.aligned),
-  }
 }
 
 export function bestOf(signatures: readonly CheckedSignature[]): AuthenticationResult {
@@ -60,10 +37,13 @@ export function authenticationResults(
     readonly spfDomain: string
     readonly signatures: readonly CheckedSignature[]
     readonly dmarc: AuthenticationResult
+    /** Empty when it is not sure who wrote. */
     readonly fromDomain: string
+    readonly arc: 'none' | 'pass' | 'fail'
+    readonly remoteAddress: string
   },
 ): string {
-  const { spf, spfIdentity, spfDomain, signatures, dmarc, fromDomain } = checked
+  const { spf, spfIdentity, spfDomain, signatures, dmarc, fromDomain, arc, remoteAddress } = checked
   return [
     mta,
     ...(signatures.length === 0 ? ['dkim=none'] : []),
@@ -73,10 +53,22 @@ export function authenticationResults(
     ),
     `spf=${spf}${property(`smtp.${spfIdentity}`, spfDomain)}`,
     `dmarc=${dmarc}${property('header.from', fromDomain)}`,
+    // RFC 8617 §6.
+    `arc=${arc}${isIP(remoteAddress) === 0 ? '' : ` smtp.remote-ip="${remoteAddress}"`}`,
   ].join(';\r\n\t')
 }
 
 /** Left out when it is no name: it is a stranger's text. */
 function property(name: string, value: string): string {
   return /^[\w.-]{1,255}$/.test(value) ? ` ${name}=${value}` : ''
+}
+
+/** The results that we wrote into the trace of a message when it came; undefined where nothing was checked then. */
+export function readOwnResults(
+  trace: string,
+): { readonly results: string; readonly chain: 'none' | 'pass' | 'fail' } | undefined {
+  const results = /^Authentication-Results: (.*(?:\r\n\t.*)*)\r\n/m.exec(trace)?.[1]
+  const chain = /;\r\n\tarc=(none|pass|fail)\b/.exec(results ?? '')?.[1]
+  if (results === undefined || chain === undefined) return undefined
+  return { results, chain: chain as 'none' | 'pass' | 'fail' }
 }

@@ -1,7 +1,13 @@
 import { createPrivateKey, generateKeyPair, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { limits } from '../../base/limits.ts'
-import { relaxedBodyHash, relaxedField } from './canonical.ts'
+import {
+  type Canonicalisation,
+  canonicalField,
+  rawFieldName,
+  rawFields,
+  relaxedBodyHash,
+} from './canonical.ts'
 
 /**
  * Fields signed as often as they stand in the message and once more (RFC 6376 §8.15), so that a second one put in
@@ -60,15 +66,42 @@ export async function signDkim(raw: Buffer, signer: DkimSigner): Promise<Buffer>
   for (const name of [signer.domain, signer.selector]) {
     if (!/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(name)) throw new Error(`not a DNS name to sign with: ${name}`)
   }
-  const key = privateKey(signer.privateKeyPem)
   const { fields, body } = split(raw)
   const bodyHash = await relaxedBodyHash(body)
-  const { names, lines } = select(fields)
+  const names = selectFields(fields)
   const unsigned = signatureField(signer, names, bodyHash)
-  const text = `${lines.map(line => `${line}\r\n`).join('')}${relaxedField(unsigned)}`
-  const signature = await rsaSha256(Buffer.from(text, 'latin1'), key)
-  const value = signature.toString('base64').replace(/.{72}(?=.)/g, '$&\r\n\t')
+  const value = await signText(signedText({ names, headerForm: 'relaxed', unsigned }, fields), signer)
   return Buffer.concat([Buffer.from(`${unsigned}${value}\r\n`, 'latin1'), raw])
+}
+
+/** The signature of a text (one character a byte) in base64, folded. */
+export async function signText(text: string, { privateKeyPem }: DkimSigner): Promise<string> {
+  const signature = await rsaSha256(Buffer.from(text, 'latin1'), privateKey(privateKeyPem))
+  return signature.toString('base64').replace(/.{72}(?=.)/g, '$&\r\n\t')
+}
+
+/**
+ * What a signature signs of the header (RFC 6376 §3.7): the named fields, those of one name from the last to the first
+ * (§5.4.2), and its own field without its signature.
+ * @param of.names in any case
+ * @param fields as they stand (rawFields)
+ */
+export function signedText(
+  of: { readonly names: readonly string[]; readonly headerForm: Canonicalisation; readonly unsigned: string },
+  fields: readonly string[],
+): string {
+  const left = new Map<string, string[]>()
+  for (const field of fields) {
+    const name = rawFieldName(field)
+    const same = left.get(name)
+    if (same) same.push(field)
+    else left.set(name, [field])
+  }
+  const lines = of.names
+    .map(name => left.get(name.toLowerCase())?.pop())
+    .filter(field => field !== undefined)
+    .map(field => `${canonicalField(field, of.headerForm)}\r\n`)
+  return `${lines.join('')}${canonicalField(of.unsigned, of.headerForm)}`
 }
 
 /** The header fields and the body; without an empty line between them there is no body, as every verifier reads it. */
@@ -76,22 +109,21 @@ function split(raw: Buffer): { fields: string[]; body: Buffer } {
   const gap = raw.indexOf('\r\n\r\n')
   const header = raw.toString('latin1', 0, gap < 0 ? raw.length : gap)
   if (/\r(?!\n)|(?<!\r)\n/.test(header)) throw new Error('a bare CR or LF stands in the header')
-  const fields = header.split(/\r\n(?![ \t])/).filter(field => field.indexOf(':') > 0)
-  return { fields, body: gap < 0 ? Buffer.alloc(0) : raw.subarray(gap + 4) }
+  return { fields: rawFields(header), body: gap < 0 ? Buffer.alloc(0) : raw.subarray(gap + 4) }
 }
 
-/** The names for `h=`, and the relaxed fields that they stand for: those of one name from the last to the first (§5.4.2). */
-function select(fields: readonly string[]): { names: string[]; lines: string[] } {
-  const found = new Map<string, string[]>()
-  for (const name of [...oversigned, ...signed]) found.set(name.toLowerCase(), [])
-  for (const field of fields) {
-    const line = relaxedField(field)
-    found.get(line.slice(0, line.indexOf(':')))?.push(line)
-  }
-  if (found.get('from')?.length === 0) throw new Error('a message without a From field cannot be signed')
-  const names = [...oversigned, ...signed].flatMap(name => found.get(name.toLowerCase())!.map(() => name))
-  const lines = [...found.values()].flatMap(instances => instances.reverse())
-  return { names: [...names, ...oversigned], lines }
+/**
+ * The names for `h=`: each as often as it stands, and those that are oversigned once more.
+ * @param more fields to sign besides, where they stand
+ * @throws Error without a From field
+ */
+export function selectFields(fields: readonly string[], more: readonly string[] = []): string[] {
+  const found = fields.map(rawFieldName)
+  if (!found.includes('from')) throw new Error('a message without a From field cannot be signed')
+  const names = [...oversigned, ...signed, ...more].flatMap(name =>
+    found.filter(each => each === name.toLowerCase()).map(() => name),
+  )
+  return [...names, ...oversigned]
 }
 
 function signatureField(signer: DkimSigner, names: readonly string[], bodyHash: string): string {
@@ -99,14 +131,14 @@ function signatureField(signer: DkimSigner, names: readonly string[], bodyHash: 
   return [
     'DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed;',
     `\td=${signer.domain}; s=${signer.selector}; t=${seconds};`,
-    `\th=${fold(names)};`,
+    `\th=${foldNames(names)};`,
     `\tbh=${bodyHash};`,
     '\tb=',
   ].join('\r\n')
 }
 
 /** Names joined by colons on lines of at most 76 characters. */
-function fold(names: readonly string[]): string {
+export function foldNames(names: readonly string[]): string {
   const lines = ['']
   for (const name of names) {
     const line = lines.at(-1)!

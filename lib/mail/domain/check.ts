@@ -2,8 +2,9 @@ import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
 import { bounceDomain } from '../address/bounce-domain.ts'
-import { createDnsCache, type Lookup } from '../authentication/dns-cache.ts'
+import { createDnsCache } from '../authentication/dns-cache.ts'
 import { evaluateSpf, hasDmarcPolicy } from '../authentication/policy.ts'
+import type { Lookup } from '../signature/key.ts'
 import {
   competingHosts,
   isSpfRecord,

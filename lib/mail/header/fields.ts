@@ -1,6 +1,12 @@
+import { readAddressList } from './address-list.ts'
+import { type Author, readAuthor, shownAuthor } from './author.ts'
+import { decodeText } from './charset.ts'
 import { parseDate } from './date.ts'
-import { type AddressOrGroup, addressNames, type Mailbox, mailboxes } from './mailbox.ts'
+import { decodeWords } from './encoded-word.ts'
+import { fieldValues, type Header } from './header.ts'
+import { addressNames, type Mailbox, mailboxes } from './mailbox.ts'
 import { readMessageIds, readReferences } from './message-id.ts'
+import { readParameters } from './parameters.ts'
 import { singleLine } from './text.ts'
 
 /** What the header of a message says, each on one line and without what could do harm where it is shown. */
@@ -10,6 +16,8 @@ export interface MessageFields {
   readonly inReplyTo: readonly string[]
   /** From the first to the last; of a longer chain the first and the newest. */
   readonly references: readonly string[]
+  readonly author: Author
+  /** What may be shown of the author: only where `author` has no fault is it sure. */
   readonly from: Mailbox | null
   readonly sender: Mailbox | null
   readonly to: readonly Mailbox[]
@@ -22,35 +30,41 @@ export interface MessageFields {
   readonly date: string | null
 }
 
-/** Decoded fields by lower-case name: texts, lists of addresses, or several of these; and all fields as they came. */
-export interface DecodedHeader {
-  readonly headers: ReadonlyMap<string, unknown> | false
-  readonly headerLines: readonly { readonly key: string; readonly line: string }[] | false
-}
-
-export function readFields({ headers, headerLines }: DecodedHeader): MessageFields {
-  const fields = headers || new Map<string, unknown>()
-  const lists = (name: string) =>
-    [fields.get(name) ?? []].flat().flatMap(each => mailboxes((each as { value: AddressOrGroup[] }).value))
-  const text = (name: string) => [fields.get(name) ?? []].flat().filter(each => typeof each === 'string')
-  const [from, sender, to, cc] = [lists('from'), lists('sender'), lists('to'), lists('cc')]
+/**
+ * Reads what is asked of a header. Of a field that may stand there once (RFC 5322 §3.6) the last counts: it is the one
+ * that signatures are of (RFC 6376 §5.4.2), and another above it may have been added by anybody.
+ */
+export function readFields(header: Header): MessageFields {
+  const people = (name: string) =>
+    fieldValues(header, name).flatMap(value => mailboxes(readAddressList(value)))
+  const last = (name: string) => fieldValues(header, name).at(-1) ?? ''
+  const author = readAuthor(header)
+  const from = shownAuthor(author)
+  const [to, cc] = [people('to'), people('cc')]
   return {
-    rfcMessageId: readMessageIds(text('message-id').join(' '))[0] ?? null,
-    inReplyTo: readReferences(text('in-reply-to').join(' ')),
-    references: readReferences(text('references').join(' ')),
-    from: from[0] ?? null,
-    sender: sender[0] ?? null,
+    rfcMessageId: readMessageIds(last('message-id'))[0] ?? null,
+    inReplyTo: readReferences(last('in-reply-to')),
+    references: readReferences(last('references')),
+    author,
+    from,
+    sender: mailboxes(readAddressList(last('sender')))[0] ?? null,
     to,
     cc,
-    replyTo: lists('reply-to'),
-    addressNames: addressNames([...from, ...to, ...cc]),
-    subject: singleLine(text('subject').join(' ')),
-    date: readDate(headerLines || []),
+    replyTo: mailboxes(readAddressList(last('reply-to'))),
+    addressNames: addressNames([...(from ? [from] : []), ...to, ...cc]),
+    subject: readSubject(header),
+    date: parseDate(last('date').replace(/\s+/g, ' ')),
   }
 }
 
-/** From the field itself: mailparser makes the present moment of a date that is none. */
-function readDate(lines: readonly { key: string; line: string }[]): string | null {
-  const field = lines.find(({ key }) => key === 'date')?.line ?? ''
-  return parseDate(field.slice(field.indexOf(':') + 1).replace(/\s+/g, ' '))
+/** The subject is text alone: raw bytes in it may be of the charset that the message names. */
+function readSubject(header: Header): string {
+  const field = header.fields.findLast(({ lowerName }) => lowerName === 'subject')
+  if (!field) return ''
+  if (field.isUtf8) return singleLine(decodeWords(field.value))
+  const { charset = '' } = readParameters(fieldValues(header, 'content-type').at(-1) ?? '').parameters
+  // In those charsets, what is ASCII in every header would be other characters.
+  const named = /^(?:utf-?16|iso-2022)/i.test(charset) ? '' : charset
+  const outside = (text: string) => decodeText(Buffer.from(text, 'latin1'), named)
+  return singleLine(decodeWords(field.value, outside))
 }

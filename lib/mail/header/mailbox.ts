@@ -1,4 +1,6 @@
 import { parseAddress } from '../address/address.ts'
+import type { AddressList } from './address-list.ts'
+import { decodeWords } from './encoded-word.ts'
 import { singleLine } from './text.ts'
 
 /** Someone in a header (RFC 5322 §3.4). */
@@ -9,21 +11,18 @@ export interface Mailbox {
   readonly name: string
 }
 
-/** One address, or a group of them. */
-export interface AddressOrGroup {
-  readonly address?: string
-  readonly name: string
-  readonly group?: readonly AddressOrGroup[]
-}
-
-/** The mailboxes of a list, those of groups too (RFC 5322 §3.4), without those that have no address. */
-export function mailboxes(list: readonly AddressOrGroup[]): Mailbox[] {
-  return list.flatMap(({ address, name, group }) => {
-    if (group) return mailboxes(group)
-    const text = singleLine(address ?? '')
+/** The mailboxes of a list, those of groups too, each on one line and with its name decoded (RFC 2047 §5). */
+export function mailboxes(list: AddressList): Mailbox[] {
+  return list.mailboxes.flatMap(({ address, name }) => {
+    const text = singleLine(address)
     const parsed = parseAddress(text)
     if (text === '') return []
-    return [{ address: parsed ? `${parsed.localPart}@${parsed.domain}` : text, name: singleLine(name) }]
+    return [
+      {
+        address: parsed ? `${parsed.localPart}@${parsed.domain}` : text,
+        name: singleLine(decodeWords(name)),
+      },
+    ]
   })
 }
 

@@ -8,10 +8,16 @@ const longest = 996
  * once. Old phrases and comments around them are passed over; a bare `x@y` counts when nothing stands in brackets.
  */
 export function readMessageIds(value: string): string[] {
-  const bracketed = value.match(/<[^<>]+>/g) ?? value.match(/[^\s<>,;()"]+@[^\s<>,;()"]+/g) ?? []
+  const found = value.match(/<[^<>]+>/g) ?? value.split(/[\s<>,;()"]+/).filter(isBare)
   // What was folded in the middle is put together again.
-  const ids = bracketed.map(id => `<${id.replace(/[<>\s\p{Cc}]/gu, '')}>`)
+  const ids = found.map(id => `<${id.replace(/[<>\s\p{Cc}]/gu, '')}>`)
   return [...new Set(ids)].filter(id => id.length > 2 && id.length <= longest)
+}
+
+/** A word with an @ that is not at either end. */
+function isBare(word: string): boolean {
+  const at = word.indexOf('@', 1)
+  return at > 0 && at < word.length - 1
 }
 
 /** A chain that is too long keeps its first, which began the thread, and the newest (as RFC 5537 §3.4.4 cuts it). */

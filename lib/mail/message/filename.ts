@@ -45,6 +45,11 @@ const extensions = new Map(
   }),
 )
 
+/** The type that a name's end says, where a program said none but octets; those where the end could be anything. */
+const types = new Map(
+  [...extensions].filter(([type]) => !/^(?:message|text)\//.test(type)).map(([type, end]) => [end, type]),
+)
+
 /** Marks that turn the direction of text: with one before it, `fdp.exe` shows as `exe.pdf`. */
 const directionMarks = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
@@ -57,6 +62,12 @@ export function receivedFilename(given: string | undefined, contentType: string,
   const name = shortened(singleLine(last.replace(/^[a-z]:/i, '')))
   if (!/^[. ]*$/.test(name)) return name
   return `attachment-${number}.${extensions.get(contentType) ?? 'bin'}`
+}
+
+/** What type the end of a name says; octets when it says none. */
+export function typeOfFilename(name: string | undefined): string {
+  const end = /\.([a-z0-9]{1,5})$/i.exec(name?.slice(-10) ?? '')?.[1]?.toLowerCase()
+  return types.get(end === 'jpeg' ? 'jpg' : (end ?? '')) ?? 'application/octet-stream'
 }
 
 /** Cut in the stem, so that it still says of what type it is. */

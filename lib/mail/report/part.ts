@@ -24,21 +24,12 @@ export function isReportType(contentType: string): boolean {
   return types.includes(contentType.toLowerCase())
 }
 
-/** Takes the beginning of one part in, as its bytes come. */
-export function collectReportPart(contentType: string) {
-  const chunks: Buffer[] = []
-  let room: number = limits.reportPartBytes
+/** A part of a report, of which the beginning is kept. */
+export function reportPart(contentType: string, bytes: Buffer): ReportPart {
+  const start = bytes.subarray(0, limits.reportPartBytes)
   return {
-    add(chunk: Buffer): void {
-      if (room <= 0) return
-      chunks.push(chunk.subarray(0, room))
-      room -= chunk.length
-    },
-    end(): ReportPart {
-      const bytes = Buffer.concat(chunks)
-      const content = bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
-      return { contentType: contentType.toLowerCase(), content }
-    },
+    contentType: contentType.toLowerCase(),
+    content: start.toString(isUtf8(start) ? 'utf8' : 'latin1'),
   }
 }
 

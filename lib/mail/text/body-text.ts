@@ -4,7 +4,7 @@ import { htmlToText } from './html.ts'
 
 /** A part of a message that is text to be shown, or that holds such parts. */
 export interface BodyPart {
-  readonly contentType: string | false
+  readonly contentType: string
   readonly textContent?: string
   readonly children: readonly BodyPart[]
 }
@@ -21,7 +21,7 @@ interface Shown {
  * neither lacks anything; `html` is empty when no part is HTML. Each is cut at limits.storedBodyLength, and no more HTML
  * than that is made text: it takes time.
  */
-export function bodyText(root: BodyPart): { text: string; html: string } {
+export function bodyText(root: BodyPart): { text: string; html: string; isCut: boolean } {
   const shown = shownParts(root)
   let unread: number = limits.storedBodyLength
   const text = joined(shown, ({ isHtml, content, hasTwin }) => {
@@ -34,7 +34,8 @@ export function bodyText(root: BodyPart): { text: string; html: string } {
     if (isHtml || hasTwin) return isHtml ? content : ''
     return paragraph(content.slice(0, limits.storedBodyLength))
   })
-  return { text, html: shown.some(part => part.isHtml) ? html : '' }
+  const isCut = [text, html].some(form => form.length > limits.storedBodyLength)
+  return { text: storable(text), html: shown.some(part => part.isHtml) ? storable(html) : '', isCut }
 }
 
 function shownParts(part: BodyPart): Shown[] {
@@ -56,7 +57,7 @@ function joined(parts: readonly Shown[], form: (part: Shown) => string): string 
     const content = form(part)
     if (content !== '') all += all === '' ? content : `\n${content}`
   }
-  return storable(all)
+  return all
 }
 
 function paragraph(text: string): string {

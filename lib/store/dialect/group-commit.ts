@@ -1,8 +1,11 @@
+import type { Clock } from '../../base/clock.ts'
 import type { WriteDb } from './dialect.ts'
 import { addNotices, gatherNotices, type Notices } from './notices.ts'
 
 /** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
+/** Work after which a transaction takes no further write, for all of it holds the event loop; the rest goes into the next. */
+const workMs = 20
 
 /** What a group commit works on. */
 export interface CommitTarget {
@@ -30,26 +33,29 @@ export class DiskFailed extends Error {
  * All writes that are waiting go into one SQLite transaction, each in its own savepoint; one that throws rolls back
  * alone. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for
  * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before; nothing is built
- * on what an earlier transaction wrote before that was synced.
+ * on what an earlier transaction wrote before that was synced. Between two transactions the event loop comes round.
  * @param committed called after each fsync, with what the writes gave notice of
  */
-export function createGroupCommit(target: CommitTarget, committed: (notices: Notices) => void = () => {}) {
-  let waiting: Waiting[] = []
+export function createGroupCommit(
+  target: CommitTarget,
+  clock: Pick<Clock, 'monotonicMs'>,
+  committed: (notices: Notices) => void = () => {},
+) {
+  const waiting: Waiting[] = []
   let draining: Promise<void> | undefined
   let failure: DiskFailed | undefined
 
   async function drain(): Promise<void> {
-    // After the callbacks of this turn of the event loop, so that writes of many sessions meet in one transaction.
-    await new Promise<void>(resolve => setImmediate(resolve))
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, writesPerTransaction)
-      waiting = waiting.slice(writesPerTransaction)
-      await commit(batch)
-    }
+    do {
+      // After the callbacks of this turn of the event loop, so that writes of many sessions meet in one transaction.
+      await new Promise<void>(resolve => setImmediate(resolve))
+      await commit()
+    } while (waiting.length > 0)
     draining = undefined
   }
 
-  async function commit(batch: readonly Waiting[]): Promise<void> {
+  async function commit(): Promise<void> {
+    const batch: Waiting[] = []
     let settle: (() => void)[]
     const notices: Notices = new Map()
     try {
@@ -74,13 +80,28 @@ export function createGroupCommit(target: CommitTarget, committed: (notices: Not
     for (const one of settle) one()
   }
 
-  /** The work awaits nothing but queries, which SQLite answers at once: nothing else runs in between. */
-  async function transact(batch: readonly Waiting[], notices: Notices): Promise<(() => void)[]> {
-    if (failure) throw failure
+  /**
+   * Takes writes that wait into `batch`, until they are enough, and does them. Their work awaits nothing but queries,
+   * which SQLite answers at once: nothing else runs in between.
+   */
+  async function transact(batch: Waiting[], notices: Notices): Promise<(() => void)[]> {
     const settle: (() => void)[] = []
-    target.exec('begin immediate')
+    if (failure) {
+      batch.push(...waiting.splice(0))
+      throw failure
+    }
+    const end = clock.monotonicMs() + workMs
     try {
-      for (const { work, resolve, reject } of batch) {
+      target.exec('begin immediate')
+    } catch (error) {
+      batch.push(...waiting.splice(0, writesPerTransaction))
+      throw error
+    }
+    try {
+      do {
+        const one = waiting.shift()!
+        batch.push(one)
+        const { work, resolve, reject } = one
         const own: Notices = new Map()
         gatherNotices(target.db, own)
         target.exec('savepoint one')
@@ -95,7 +116,7 @@ export function createGroupCommit(target: CommitTarget, committed: (notices: Not
           settle.push(() => reject(error))
         }
         target.exec('release one')
-      }
+      } while (waiting.length > 0 && batch.length < writesPerTransaction && clock.monotonicMs() < end)
       target.exec('commit')
     } catch (error) {
       rollBack(target)

@@ -17,6 +17,8 @@ export interface SqliteReader {
 
 export interface SqliteWriter extends CommitTarget {
   close(): void
+  /** Writes the whole file anew, so that nothing stays in it that was overwritten or deleted, and empties the log. */
+  rewrite(): void
 }
 
 export interface SqliteFollower extends SqliteReader {
@@ -95,6 +97,10 @@ export function openSqliteWriter(path: string): SqliteWriter {
       used.prepare(statement).run()
     },
     sync: () => syncFile(log),
+    rewrite() {
+      connection.exec('vacuum')
+      connection.pragma('wal_checkpoint(truncate)')
+    },
     close() {
       closeSync(log)
       connection.close()

@@ -1,5 +1,8 @@
-import type { Db } from '../dialect/dialect.ts'
+import { sql } from 'kysely'
+import type { WriteDb } from '../dialect/dialect.ts'
 import { indexMessage } from '../search/full-text.ts'
+import { wordsOfRow } from '../search/row-words.ts'
+import type { WholeMessage } from '../tables.ts'
 import type { Migration } from './migration.ts'
 
 export const search: Migration = {
@@ -40,18 +43,15 @@ create index "messageSearch_document" on "messageSearch" using gin ("document");
 const rowsAtOnce = 200
 
 /** Messages that came before. */
-async function indexAll(db: Db): Promise<void> {
+async function indexAll(db: WriteDb): Promise<void> {
   for (let last = ''; ; ) {
-    const rows = await db
-      .selectFrom('message')
-      .innerJoin('inbox', 'inbox.id', 'message.inboxId')
-      .selectAll('message')
-      .select('inbox.podId')
-      .where('message.id', '>', last)
-      .orderBy('message.id')
-      .limit(rowsAtOnce)
-      .execute()
-    for (const { podId, ...row } of rows) await indexMessage(db, row, podId)
+    // As the table was then.
+    const { rows } = await sql<WholeMessage & { podId: string }>`
+      select "message".*, "inbox"."podId" from "message" inner join "inbox" on "inbox"."id" = "message"."inboxId"
+      where "message"."id" > ${last} order by "message"."id" limit ${rowsAtOnce}`.execute(db)
+    for (const row of rows) {
+      await indexMessage(db, { ...row, hasAttachments: row.attachments !== '[]', words: wordsOfRow(row) })
+    }
     if (rows.length < rowsAtOnce) return
     last = rows.at(-1)!.id
   }

@@ -7,8 +7,12 @@ import { drafts } from './0006-drafts.ts'
 import { search } from './0007-search.ts'
 import { eventDelivery } from './0008-event-delivery.ts'
 import { policyMakers } from './0009-policy-makers.ts'
-import { idempotencyByInbox } from './0010-idempotency-by-inbox.ts'
-import { tenantsApart } from './0011-tenants-apart.ts'
+import { authenticationDeferrals } from './0010-authentication-deferrals.ts'
+import { sealedSecrets } from './0011-sealed-secrets.ts'
+import { door } from './0012-door.ts'
+import { readings } from './0013-readings.ts'
+import { idempotencyByInbox } from './0014-idempotency-by-inbox.ts'
+import { tenantsApart } from './0015-tenants-apart.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -22,6 +26,10 @@ export const migrations: readonly Migration[] = [
   search,
   eventDelivery,
   policyMakers,
+  authenticationDeferrals,
+  sealedSecrets,
+  door,
+  readings,
   idempotencyByInbox,
   tenantsApart,
 ]

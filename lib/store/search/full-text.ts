@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { type Db, dialectOf } from '../dialect/dialect.ts'
-import type { MessageRow } from '../tables.ts'
-import { indexTokens } from './words.ts'
+import { type Db, dialectOf, type WriteDb } from '../dialect/dialect.ts'
+import { keptChange, keptRow } from '../dialect/kept.ts'
+import type { SearchWords } from './words.ts'
 
 /** Entries on SQLite are numbered by time, so that newest first is an order and a time is a range: this many in a millisecond. */
 export const numbersPerMs = 2048
@@ -20,21 +20,49 @@ export const marks = {
 export const columns = { from: 'A', to: 'B', subject: 'C', body: 'D' } as const
 export type Column = keyof typeof columns
 
+/** What the index knows of a message. */
+export interface Indexed {
+  readonly id: string
+  readonly inboxId: string
+  readonly podId: string
+  readonly threadId: string
+  readonly category: string
+  readonly direction: string
+  readonly createdAt: string
+  readonly hasAttachments: boolean
+  readonly words: SearchWords
+}
+
 /** Makes a new message findable, in the write that inserts it. */
-export async function indexMessage(db: Db, row: MessageRow, podId: string): Promise<void> {
-  const own = [marks.all, marks.inbox(row.inboxId), marks.pod(podId), marks.category(row.category)]
-  own.push(marks.direction(row.direction))
-  if (row.attachments !== '[]') own.push(marks.attachment)
-  const tokens = tokensOf(row)
+export async function indexMessage(db: WriteDb, message: Indexed): Promise<void> {
+  const { id, threadId, createdAt, words } = message
   if (dialectOf(db) === 'postgres') {
     await sql`insert into "messageSearch" ("messageId", "threadId", "createdAt", "document")
-      values (${row.id}, ${row.threadId}, ${row.createdAt}, ${documentOf(own, tokens)}::tsvector)`.execute(db)
+      values (${id}, ${threadId}, ${createdAt}, ${documentOf(marksOf(message), words)}::tsvector)`.execute(db)
     return
   }
-  const number = await freeNumber(db, Date.parse(row.createdAt) * numbersPerMs)
-  await sql`insert into "messageSearch" ("rowid", "messageId", "threadId", "mark", "from", "to", "subject", "body")
-    values (cast(${number} as integer), ${row.id}, ${row.threadId}, ${own.join(' ')}, ${tokens.from.join(' ')},
-      ${tokens.to.join(' ')}, ${tokens.subject.join(' ')}, ${tokens.body.join(' ')})`.execute(db)
+  const number = await freeNumber(db, Date.parse(createdAt) * numbersPerMs)
+  await insertEntry(db, { ...words, number, id, threadId, mark: marksOf(message).join(' ') })
+}
+
+type Entry = { [Name in keyof SearchWords]: string } & {
+  number: number
+  id: string
+  threadId: string
+  mark: string
+}
+const insertEntry = keptChange((db, given: Entry) => ({
+  compile: () =>
+    sql`insert into "messageSearch" ("rowid", "messageId", "threadId", "mark", "from", "to", "subject", "body")
+      values (cast(${given.number} as integer), ${given.id}, ${given.threadId}, ${given.mark}, ${given.from},
+        ${given.to}, ${given.subject}, ${given.body})`.compile(db),
+}))
+
+function marksOf({ inboxId, podId, category, direction, hasAttachments }: Indexed): string[] {
+  const own = [marks.all, marks.inbox(inboxId), marks.pod(podId), marks.category(category)]
+  own.push(marks.direction(direction))
+  if (hasAttachments) own.push(marks.attachment)
+  return own
 }
 
 /** To be done before the messages themselves are deleted: their times find their entries. */
@@ -59,44 +87,31 @@ export async function unindexMessages(db: Db, ids: readonly string[]): Promise<v
 /** The number after the last that is taken from `first` on. */
 async function freeNumber(db: Db, first: number): Promise<number> {
   for (let number = first; ; ) {
-    const { rows } = await sql<{ last: number }>`select "rowid" as "last" from "messageSearch"
-      where "rowid" >= cast(${number} as integer) and "rowid" < cast(${number + numbersPerMs} as integer)
-      order by "rowid" desc limit 1`.execute(db)
-    const last = rows[0]?.last
+    const last = (await lastNumber(db, { from: number, to: number + numbersPerMs }))?.last
     if (last === undefined) return number
     if (last < number + numbersPerMs - 1) return last + 1
     number = last + 1
   }
 }
 
-function tokensOf(row: MessageRow): Record<Column, string[]> {
-  const list = (json: string) => JSON.parse(json) as string[]
-  const names = JSON.parse(row.addressNames ?? '{}') as Record<string, string>
-  const from = row.fromAddr.toLowerCase()
-  const others = Object.keys(names).filter(address => address !== from)
-  const attachments = JSON.parse(row.attachments) as { filename: string }[]
-  return {
-    from: indexTokens(`${row.fromAddr} ${names[from] ?? ''}`),
-    to: indexTokens(
-      [row.headerTo ?? row.toAddr, ...list(row.cc), ...list(row.bcc), ...others.map(one => names[one])].join(
-        ' ',
-      ),
-    ),
-    subject: indexTokens(row.subject),
-    body: indexTokens([row.bodyText, ...attachments.map(one => one.filename)].join(' ')),
-  }
-}
+const lastNumber = keptRow((db, given: { from: number; to: number }) => ({
+  compile: () =>
+    sql<{ last: number }>`select "rowid" as "last" from "messageSearch"
+      where "rowid" >= cast(${given.from} as integer) and "rowid" < cast(${given.to} as integer)
+      order by "rowid" desc limit 1`.compile(db),
+}))
 
 /** The most that a tsvector holds: a position, and positions of one word. */
 const lastPosition = 16_383
 const positionsOfWord = 256
 
 /** A tsvector as it is written. Its texts stand apart, so that no phrase reaches from one into the other. */
-function documentOf(own: readonly string[], tokens: Record<Column, string[]>): string {
+function documentOf(own: readonly string[], texts: SearchWords): string {
   const words = new Map<string, string[]>()
   let position = 0
   for (const [column, weight] of Object.entries(columns)) {
-    for (const token of tokens[column as Column]) {
+    for (const token of texts[column as Column].split(' ')) {
+      if (token === '') continue
       position = Math.min(position + 1, lastPosition)
       const positions = words.get(token) ?? []
       if (positions.length < positionsOfWord) positions.push(`${position}${weight}`)

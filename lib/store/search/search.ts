@@ -3,7 +3,7 @@ import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { type Db, dialectOf } from '../dialect/dialect.ts'
-import type { MessageRow, ThreadRow } from '../tables.ts'
+import type { ThreadRow } from '../tables.ts'
 import { type Column, columns, marks, numbersPerMs } from './full-text.ts'
 import { type Phrase, readPhrase, readTerms } from './words.ts'
 
@@ -21,6 +21,7 @@ export interface SearchFilter {
   readonly before?: string | undefined
   readonly hasAttachment?: boolean | undefined
   readonly category?: string | undefined
+  readonly exceptCategory?: string | undefined
   readonly direction?: string | undefined
 }
 
@@ -40,7 +41,7 @@ interface Query {
 }
 
 /**
- * The messages that match, newest first. The cost is bounded: no more than `limits.searchMatches` of the newest matches
+ * The ids of the messages that match, newest first. The cost is bounded: no more than `limits.searchMatches` of the newest matches
  * are counted and paged through, so `total` is exact up to there.
  * @param known the total, when it is known already
  */
@@ -50,7 +51,7 @@ export async function searchMessages(
   filter: SearchFilter,
   page: Page,
   known?: number,
-): Promise<Listed<MessageRow>> {
+): Promise<Listed<string>> {
   const query = await readQuery(db, scope, filter)
   if (query === undefined) return { rows: [], total: 0 }
   const match = matching(db, query)
@@ -62,10 +63,7 @@ export async function searchMessages(
   )
   const ids = found.rows.map(row => row.messageId)
   const total = known ?? (await countMessages(db, match))
-  if (ids.length === 0) return { rows: [], total }
-  const rows = await db.selectFrom('message').selectAll().where('id', 'in', ids).execute()
-  const byId = new Map(rows.map(row => [row.id, row]))
-  return { rows: ids.flatMap(id => byId.get(id) ?? []), total }
+  return { rows: ids, total }
 }
 
 /**
@@ -160,6 +158,7 @@ async function readQuery(db: Db, scope: Scope, filter: SearchFilter): Promise<Qu
   }
   // Every message has this one: something must be there for the rest to be taken from.
   if (own.length === 0 && conditions.every(one => one.isExcluded)) own.push(marks.all)
+  if (filter.exceptCategory !== undefined) without.push(marks.category(filter.exceptCategory))
   return { marks: own, withoutMarks: without, conditions, after: filter.after, before: filter.before }
 }
 

@@ -20,6 +20,43 @@ export interface Term extends Phrase {
   readonly isExcluded: boolean
 }
 
+/** What the texts of a message are found by: their words, with a space between them. */
+export interface SearchWords {
+  readonly from: string
+  readonly to: string
+  readonly subject: string
+  readonly body: string
+}
+
+/**
+ * What a search for senders looks in.
+ * @param names display names by lower-case address
+ */
+export function senderTokens(from: string, names: Readonly<Record<string, string>>): string[] {
+  return indexTokens(`${from} ${names[from.toLowerCase()] ?? ''}`)
+}
+
+/** @param message `names` are display names by lower-case address; those that are not the author's are found under `to` */
+export function searchWords(message: {
+  readonly from: string
+  readonly to: readonly string[]
+  readonly names: Readonly<Record<string, string>> | null
+  readonly subject: string
+  readonly text: string
+  readonly filenames: readonly string[]
+}): SearchWords {
+  const author = message.from.toLowerCase()
+  const names = message.names ?? {}
+  const others = Object.keys(names).filter(address => address !== author)
+  const words = (texts: readonly (string | undefined)[]) => indexTokens(texts.join(' ')).join(' ')
+  return {
+    from: senderTokens(message.from, names).join(' '),
+    to: words([...message.to, ...others.map(address => names[address])]),
+    subject: words([message.subject]),
+    body: words([message.text, ...message.filenames]),
+  }
+}
+
 /**
  * The words of a text as the index has them: letters and digits, in lower case, without accents. A run of a script
  * without spaces gives its overlapping pairs and then its last character (東京都: 東京, 京都, 都), so that whatever
@@ -61,6 +98,17 @@ export function readTerms(query: string): Term[] {
     if (phrase) terms.push({ ...phrase, isExcluded: minus === '-' })
   }
   return terms
+}
+
+/** Whether the words of a phrase stand in these tokens, as the index would find them. */
+export function holdsPhrase(tokens: readonly string[], phrase: Phrase): boolean {
+  const last = phrase.tokens.length - 1
+  return tokens.some((_token, start) =>
+    phrase.tokens.every((wanted, index) => {
+      const token = tokens[start + index]
+      return token === wanted || (phrase.isOpen && index === last && token?.startsWith(wanted) === true)
+    }),
+  )
 }
 
 function folded(text: string): string {

@@ -107,6 +107,60 @@ t.test('an allow rule takes a From only as authenticated', async t => {
   ])
 })
 
+t.test('no writing of From passes an allow rule as two people', async t => {
+  const {
+    app,
+    ann,
+    bea,
+    mail: _mail,
+    messages,
+    port,
+  } = await setUp(t, {
+    toml: '[policy]\nrequire_authenticated_sender = false',
+  })
+  await replacePolicy(app, operator, { inbox: ann }, allowOnly('trusted.com'))
+  await replacePolicy(app, operator, { inbox: bea }, block('boss@trusted.com'))
+  const dialog = await greetedDialog(port)
+  const word = `=?utf-8?B?${Buffer.from('Boss <boss@trusted.com>').toString('base64')}?=`
+  const forged = [
+    `From: x: ${word};, a@evil.com`,
+    `From: ${word}, a@evil.com`,
+    `From: ${word}`,
+    'From: a@evil.com, boss@trusted.com',
+    'From: boss@trusted.com, a@evil.com',
+    'From: a@evil.com\r\nFrom: boss@trusted.com',
+    'From: boss@trusted.com\r\nFrom: a@evil.com',
+    'From: a@evil.com\r\nFrom : boss@trusted.com',
+    'From : boss@trusted.com',
+    'From: <boss@trusted.com> <a@evil.com>',
+    'From: team: boss@trusted.com;',
+    'From: "x <boss@trusted.com',
+    'From: boss@trusted.com@evil.com',
+    'From: \x1b$B<a@evil.com>\x1b(B <boss@trusted.com>',
+    'From: a@xn--trusted-oka.com',
+    'Subject: none',
+  ]
+  const send = async (lines: string, name: string) => {
+    await dialog.envelope('x@evil.com', `${name}@ours.example`)
+    return (await dialog.data(`${lines}\r\n\r\nx`)).text
+  }
+  for (const lines of forged) {
+    t.match(await send(lines, 'ann'), /^250 /)
+    t.match(await send(`${lines}\r\nX: to bea`, 'bea'), /^250 /)
+  }
+  const kept = await messages()
+  t.strictSame(
+    kept.filter(message => message.inboxId === ann),
+    [],
+    'none is allowed',
+  )
+  t.ok(kept.length > 5 && kept.length < forged.length, 'a rule that blocks looks at what is shown')
+  t.ok(kept.every(({ verdict, autoReplyable }) => verdict === 'spam' && autoReplyable === 0))
+  t.notOk(kept.some(({ fromAddr }) => fromAddr === 'boss@trusted.com'))
+  t.match(await send('From: Boss <boss@ｔrusted.com>', 'ann'), /^250 /)
+  t.match((await messages()).at(-1), { inboxId: ann, fromAddr: 'boss@trusted.com', verdict: 'clean' })
+})
+
 t.test('postmaster is reached through every allowlist, but not by who is blocked', async t => {
   const { app, mail, messages } = await setUp(t)
   await replacePolicy(

@@ -19,6 +19,8 @@ async function setUp(t: Test, toml = '') {
     'theirs.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] },
     'mx.theirs.example': { A: ['127.0.0.12'] },
     'null.example': { MX: [{ priority: 0, exchange: '' }] },
+    'mx.strict.example': { TXT: ['v=spf1 -all'] },
+    '_dmarc.strict.example': { TXT: ['v=DMARC1; p=reject'] },
   })
   const refused: string[] = []
   const peer = await startPeer('127.0.0.12', mxPort, { RCPT: () => refused.shift() ?? '250 2.1.5 ok' })
@@ -129,6 +131,29 @@ Subject: s
 b
 --b--`
 }
+
+t.test('what comes back is noted, whoever tells it and whatever is proven of that', async t => {
+  const { app, sent, comes, state } = await setUp(t)
+  for (const from of [
+    'From: MAILER-DAEMON@mx.strict.example\n',
+    'From: MAILER-DAEMON\n',
+    'From: a@mx.strict.example, b@theirs.example\n',
+    '',
+  ]) {
+    const delivery = await sent()
+    const content = dsn().replace(/^From: .*\n/, from)
+    t.match(await comes(delivery.mailFrom!, content), /^250 /, from)
+    t.match(await state(delivery), { delivery: 'failed', message: 'failed' })
+    await resume(delivery)
+  }
+  const strict = dsn().replace('mx.theirs.example', 'mx.strict.example')
+  t.match(await comes('ann@ours.example', strict), /^550 5\.7\.26 /, 'the same to another address is mail')
+
+  /** So that bob is written to again. */
+  async function resume({ recipient }: DeliveryRow) {
+    await app.store.write(db => db.deleteFrom('suppression').where('recipient', '=', recipient).execute())
+  }
+})
 
 t.test('each delivery has a reverse-path of its own, and nothing else at bounce. is one', async t => {
   const { sent, peer, dialog } = await setUp(t)

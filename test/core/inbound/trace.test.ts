@@ -18,13 +18,14 @@ const arrivalOf = (changes: Partial<Arrival>): Arrival => ({
   peer: smtp,
   ...changes,
 })
-const trace = (changes: Partial<Arrival>) =>
+const trace = (changes: Partial<Arrival>, results: string | null = null) =>
   traceFields({
     arrival: arrivalOf(changes),
     recipient,
     id: '01a1fd00-0000-7000-8000-000000000000',
     hostname: 'mail.ours.example',
     date: new Date('2026-02-03T04:05:06.789Z'),
+    results,
   })
 
 t.test('Return-Path and Received of mail from the network (RFC 5321 §4.4)', async t => {
@@ -36,6 +37,10 @@ t.test('Return-Path and Received of mail from the network (RFC 5321 §4.4)', asy
       '\tfor <Ann+tag@ours.example>; Tue, 03 Feb 2026 04:05:06 +0000\r\n',
   )
   t.match(trace({ mailFrom: '' }), /^Return-Path: <>\r\n/)
+  t.match(
+    trace({}, 'mail.ours.example;\r\n\tspf=none'),
+    '@theirs.example>\r\nAuthentication-Results: mail.ours.example;\r\n\tspf=none\r\nReceived: from ',
+  )
   t.match(
     trace({ peer: { ...smtp, tls: undefined, protocol: 'SMTP' } }),
     /\(\[192\.0\.2\.1\]\)\r\n\tby mail\.ours\.example \(mailboxd\) with SMTP id /,

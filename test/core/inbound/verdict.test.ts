@@ -1,18 +1,49 @@
 import t from 'tap'
-import { judge } from '../../../lib/core/inbound/verdict.ts'
+import { judge, type Proof } from '../../../lib/core/inbound/verdict.ts'
 import type { Authentication } from '../../../lib/model/message.ts'
 
 const personal = { category: 'personal', autoReplyable: true, reason: 'none' } as const
 const bulk = { category: 'marketing', autoReplyable: false, reason: 'list-id' } as const
+const spam = (reason: string) => ({ verdict: 'spam', category: 'spam', autoReplyable: false, reason })
+const proof = (authentication: Partial<Authentication>, more: Partial<Proof> = {}): Proof => ({
+  authentication: { spf: 'pass', dkim: 'pass', dmarc: 'pass', ...authentication },
+  policy: undefined,
+  isExcused: false,
+  isAuthorSure: true,
+  isAligned: false,
+  isWhole: true,
+  ...more,
+})
 
 t.test('a DMARC failure is spam and gets no automatic answer, whatever else is known', async t => {
-  for (const classified of [personal, bulk]) {
-    t.strictSame(judge(classified, { spf: 'pass', dkim: 'pass', dmarc: 'fail' }), {
-      verdict: 'spam',
-      category: 'spam',
-      autoReplyable: false,
-      reason: 'dmarc-fail',
-    })
+  for (const policy of ['reject', 'quarantine', 'none'] as const) {
+    for (const classified of [personal, bulk]) {
+      t.strictSame(judge(classified, proof({ dmarc: 'fail' }, { policy }), {}, true), spam('dmarc-fail'))
+    }
+  }
+})
+
+t.test('not where a trusted sealer excuses it, or where the operator says so', async t => {
+  const failed = { dmarc: 'fail' } as const
+  t.strictSame(judge(personal, proof(failed, { isExcused: true }), {}, true), {
+    verdict: 'clean',
+    ...personal,
+  })
+  t.strictSame(judge(personal, proof(failed), {}, false), { verdict: 'clean', ...personal })
+})
+
+t.test('what a domain wants kept away is not let in by doubt', async t => {
+  const unknown = { dmarc: 'temperror' } as const
+  for (const policy of ['reject', 'quarantine'] as const) {
+    t.strictSame(judge(personal, proof(unknown, { policy }), {}, true), spam('dmarc-unknown'))
+  }
+  t.match(judge(personal, proof(unknown, { policy: 'none' }), {}, true), { verdict: 'clean' })
+})
+
+t.test('an author who is not sure is spam, whatever is known and set', async t => {
+  for (const heedsDmarc of [true, false]) {
+    const unsure = proof({ dmarc: 'permerror' }, { isAuthorSure: false, isExcused: true })
+    t.strictSame(judge(personal, unsure, {}, heedsDmarc), spam('unproven-author'))
   }
 })
 
@@ -22,11 +53,49 @@ t.test('all else is clean, and is what it was classified as: doubt is no proof',
     { spf: 'fail', dkim: 'fail', dmarc: 'none' },
     { spf: 'softfail', dkim: 'none', dmarc: 'none' },
     { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' },
-    { spf: 'permerror', dkim: 'permerror', dmarc: 'permerror' },
   ]
   for (const authentication of others) {
     for (const classified of [personal, bulk]) {
-      t.strictSame(judge(classified, authentication), { verdict: 'clean', ...classified })
+      t.strictSame(judge(classified, proof(authentication), {}, true), { verdict: 'clean', ...classified })
     }
   }
 })
+
+t.test('what others say: a virus weighs most, then DMARC, then rspamd and the lists', async t => {
+  const none: Authentication = { spf: 'none', dkim: 'none', dmarc: 'none' }
+  const failed: Authentication = { ...none, dmarc: 'fail' }
+  const all = { virus: 'V', spamAction: 'add header', dnsList: 'bl.example' }
+  const { virus: _, ...others } = all
+  const said = (authentication: Authentication, opinions: Parameters<typeof judge>[2]) => {
+    const { verdict, category, autoReplyable, reason } = judge(
+      personal,
+      proof(authentication),
+      opinions,
+      true,
+    )
+    t.equal(category, verdict === 'clean' ? 'personal' : verdict)
+    t.equal(autoReplyable, verdict === 'clean')
+    return `${verdict} ${reason}`
+  }
+  t.equal(said(failed, all), 'malicious virus')
+  t.equal(said(failed, others), 'spam dmarc-fail')
+  t.equal(said(none, others), 'spam rspamd-add-header')
+  t.equal(said(none, { spamAction: 'reject' }), 'spam rspamd-reject')
+  t.equal(said(none, { dnsList: 'bl.example' }), 'spam dns-list')
+  t.equal(said(none, {}), 'clean none')
+})
+
+t.test(
+  'what could not be read is believed of who is proven and of nobody else, and never answered',
+  async t => {
+    const none = { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' } as const
+    const unread = { isWhole: false, isAligned: false }
+    t.strictSame(judge(personal, proof(none, unread), {}, true), spam('unread'))
+    t.match(judge(personal, proof({}, { isWhole: false, isAligned: true }), {}, true), {
+      verdict: 'clean',
+      category: 'personal',
+      autoReplyable: false,
+    })
+    t.strictSame(judge(personal, proof({ dmarc: 'fail' }, unread), {}, true), spam('dmarc-fail'))
+  },
+)

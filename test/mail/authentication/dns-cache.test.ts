@@ -1,9 +1,11 @@
 import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import type { Clock } from '../../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
+import { createDns } from '../../../lib/courier/dns.ts'
 import { createDnsCache } from '../../../lib/mail/authentication/dns-cache.ts'
+import { startDns } from '../../support/dns.ts'
 import { zoneDns } from '../domain/zone-dns.ts'
 
 function counted(answer: (name: string) => Promise<unknown[]>) {
@@ -51,6 +53,26 @@ t.test('"none" is kept too, for less', async t => {
     pass(1)
     await t.rejects(lookup('example.com', 'A'), { code })
     t.equal(asked.length, 2)
+  }
+})
+
+t.test('what is no name of the DNS has no records, for good', async t => {
+  const dns = await startDns({})
+  t.teardown(() => dns.close())
+  const asking = createDnsCache({
+    dns: createDns({ servers: [dns.server], timeoutMs: 1000 }),
+    clock: systemClock,
+  })
+  const { lookup, asked } = counted(async () => ['x'])
+  const label = 'a'.repeat(64)
+  const names = ['', '.', '..', 'a..b', '.a', label, `${label}.example`, 'a\\.b', 'a\tb', 'é.example', 'a\0b']
+  for (const name of [...names, `${'a'.repeat(60)}.`.repeat(5)]) {
+    await t.rejects(lookup(name, 'TXT'), { code: 'ENOTFOUND' }, JSON.stringify(name))
+  }
+  t.equal(asked.length, 0)
+  // What is left, and is not asked for by node:dns either.
+  for (const name of ['a b.example', 'a"b.example', 'a@b.example', 'a(b).example', 'a;b.example']) {
+    await t.rejects(asking(name, 'TXT'), { code: 'ENOTFOUND' }, name)
   }
 })
 

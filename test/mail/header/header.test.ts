@@ -34,12 +34,71 @@ t.test('fields in order, unfolded', async t => {
 t.test('other line ends, and sections without a body', async t => {
   t.equal(readHeader(Buffer.from('A: b\nC: d\n\nx')).bodyOffset, 11)
   t.same(readHeader(Buffer.from('A: b')), {
-    fields: [{ name: 'A', lowerName: 'a', value: 'b' }],
+    fields: [{ name: 'A', lowerName: 'a', value: 'b', isUtf8: true, start: 0, valueStart: 2, end: 4 }],
     bodyOffset: 4,
   })
   t.same(readHeader(Buffer.from('\r\nA: b\r\n')), { fields: [], bodyOffset: 2 })
   t.same(readHeader(new Uint8Array()), { fields: [], bodyOffset: 0 })
   t.same(readHeader(Buffer.from(' folded from nothing\r\n\r\n')).fields, [])
+})
+
+t.test('what real mail does to a header', async t => {
+  const cases: readonly (readonly [string, string, readonly string[], string])[] = [
+    ['the envelope of an mbox', 'From a@b Mon Jan 1\nA: b\n\nbody', ['a=b'], 'body'],
+    ['the same in another mbox', '>From a@b Mon Jan 1\r\nA: b\r\n\r\nbody', ['a=b'], 'body'],
+    [
+      'only on the first line',
+      'A: b\r\nFrom a@b Mon\r\nhello\r\n\r\n',
+      ['a=b'],
+      'From a@b Mon\r\nhello\r\n\r\n',
+    ],
+    ['no empty line', 'A: b\r\nSGVsbG8=\r\nSGVsbG8=\r\n', ['a=b'], 'SGVsbG8=\r\nSGVsbG8=\r\n'],
+    ['no empty line before one line', 'A: b\r\nSGVsbG8=', ['a=b'], 'SGVsbG8='],
+    ['a line of white space in its place', 'A: b\r\n \t\r\nhello body\r\n', ['a=b'], 'hello body\r\n'],
+    ['a line of white space in a field', 'A: b\r\n \r\n c\r\nD: e\r\n\r\nx', ['a=b  c', 'd=e'], 'x'],
+    ['a line of white space at the end', 'A: b\r\n \r\n\r\nx', ['a=b'], 'x'],
+    ['a line broken too early', 'A: b\r\nand more\r\n still\r\nC: d\r\n\r\nx', ['a=b', 'c=d'], 'x'],
+    ['a parameter without its white space', 'A: b;\r\nname=c;\r\nd=e\r\n\r\nx', ['a=b;name=c;d=e'], 'x'],
+    ['the last line broken too early', 'A: b\r\nand more\r\n\r\nx', ['a=b'], 'x'],
+    ['no header at all', 'hello\r\n\r\nx', [], 'hello\r\n\r\nx'],
+    ['white space before the colon', 'A \t: b\r\n\r\nx', ['a=b'], 'x'],
+    ['a name that is none', '\x01A: b\r\nC: d\r\n\r\nx', ['c=d'], 'x'],
+    ['a carriage return alone', 'A: b\rC: d\r\n\r\nx', ['a=b\rC: d'], 'x'],
+  ]
+  for (const [name, raw, fields, body] of cases) {
+    const header = readHeader(Buffer.from(raw))
+    t.same(
+      header.fields.map(({ lowerName, value }) => `${lowerName}=${value}`),
+      fields,
+      name,
+    )
+    t.equal(raw.slice(header.bodyOffset), body, `${name}: the body`)
+  }
+})
+
+t.test('where a field stands', async t => {
+  const raw = 'From a\r\nA : b\r\n  c\r\nnone\r\nD:e\n\nbody'
+  const spans = readHeader(Buffer.from(raw)).fields.map(({ start, valueStart, end }) => [
+    raw.slice(start, end),
+    raw.slice(valueStart, end),
+  ])
+  t.same(spans, [
+    ['A : b\r\n  c\r\n', ' b\r\n  c\r\n'],
+    ['D:e\n', 'e\n'],
+  ])
+})
+
+t.test('no more is read than the bounds say, and that is said', async t => {
+  const raw = Buffer.from('A: 1\r\nB: 2\r\n 3\r\nC: 4\r\n\r\nbody')
+  const read = (bytes: number, lines: number) => {
+    const { fields, bodyOffset, fault } = readHeader(raw, { bytes, lines })
+    t.equal(raw.subarray(bodyOffset).toString(), 'body', 'the body is found')
+    return [fields.map(({ lowerName }) => lowerName).join(''), fault]
+  }
+  t.same(read(100, 100), ['abc', undefined])
+  t.same(read(14, 100), ['a', 'more than 14 bytes'], 'a field that is cut is none')
+  t.same(read(17, 100), ['ab', 'more than 17 bytes'])
+  t.same(read(100, 3), ['ab', 'more than 3 lines'])
 })
 
 t.test('bytes beyond ASCII', async t => {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { readMessageIds } from '../../../lib/mail/header/message-id.ts'
-import { parseMessage } from '../../../lib/mail/message/parse.ts'
+import { readMessage } from '../../../lib/mail/message/read.ts'
 import { parentCandidates, replySubject, replyThreading } from '../../../lib/mail/message/thread.ts'
 
 const corpus = new URL('../../../../shared/corpora/threading/imaptest/', import.meta.url)
@@ -106,7 +106,7 @@ async function threadsOf(mbox: string): Promise<number[][]> {
   const threads: number[][] = []
   const messages = mbox.split(/^From .*\n/m).slice(1)
   for (const [index, raw] of messages.entries()) {
-    const parsed = await parseMessage(Buffer.from(raw))
+    const parsed = readMessage(Buffer.from(raw))
     const parent = parentCandidates(parsed).find(id => known.has(id))
     const thread = parent === undefined ? [] : known.get(parent)!
     if (parent === undefined) threads.push(thread)

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { parseMessage } from '../../../lib/mail/message/parse.ts'
+import { readMessage } from '../../../lib/mail/message/read.ts'
 import { isComplaint, readFeedbackReport } from '../../../lib/mail/report/arf.ts'
 
 const corpus = fileURLToPath(new URL('../../../../shared/corpora/arf/', import.meta.url))
@@ -25,7 +25,7 @@ Content-Type: ${type}
 ${reported}
 --b--
 `
-  const { reportParts } = await parseMessage(Buffer.from(raw.replaceAll('\n', '\r\n')))
+  const { reportParts } = readMessage(Buffer.from(raw.replaceAll('\n', '\r\n')))
   return readFeedbackReport(reportParts)
 }
 
@@ -60,7 +60,7 @@ t.test('a complaint is what a recipient says of mail that was not wanted', async
 
 t.test('the reports that other programs are tried with', { skip }, async t => {
   for (const number of ['001', '002', '003', '004', '005']) {
-    const { reportParts } = await parseMessage(readFileSync(`${corpus}${number}.eml`))
+    const { reportParts } = readMessage(readFileSync(`${corpus}${number}.eml`))
     const want = JSON.parse(readFileSync(`${corpus}${number}.json`, 'utf8'))
     const got = readFeedbackReport(reportParts)
     t.equal(got?.type.replace('-', ''), want.feedback_type.toLowerCase(), number)

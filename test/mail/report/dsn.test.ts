@@ -5,7 +5,7 @@ import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { readHeader } from '../../../lib/mail/header/header.ts'
 import { classify } from '../../../lib/mail/message/automatic.ts'
-import { parseMessage } from '../../../lib/mail/message/parse.ts'
+import { readMessage } from '../../../lib/mail/message/read.ts'
 import { readDsn } from '../../../lib/mail/report/dsn.ts'
 import type { ReturnedRecipient } from '../../../lib/mail/report/recipient.ts'
 import { hostileTexts, manyTimes } from '../../support/hostile.ts'
@@ -16,7 +16,7 @@ const skip = existsSync(corpus) ? false : 'the corpora are not here'
 async function read(raw: Buffer | string): Promise<ReturnedRecipient[]> {
   const bytes = Buffer.from(raw)
   const header = readHeader(bytes)
-  const parsed = await parseMessage(bytes)
+  const parsed = readMessage(bytes)
   const from = parsed.from?.address ?? null
   const { category } = classify({ header, mailFrom: '', from, subject: parsed.subject })
   return readDsn({ ...parsed, header, isBounce: category === 'bounce' })

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { parseMessage } from '../../../lib/mail/message/parse.ts'
+import { readMessage } from '../../../lib/mail/message/read.ts'
 import { htmlToText } from '../../../lib/mail/text/html.ts'
 import { replyText } from '../../../lib/mail/text/reply-text.ts'
 import { manyTimes } from '../../support/hostile.ts'
@@ -157,7 +157,7 @@ t.test('the corpus: the share that comes out right', { skip }, async t => {
     judge(name, isRight)
   }
   for (const name of replies.split(' ')) {
-    const parsed = await parseMessage(readFileSync(`${corpus}talon/fixtures/standard_replies/${name}.eml`))
+    const parsed = readMessage(readFileSync(`${corpus}talon/fixtures/standard_replies/${name}.eml`))
     judge(`${name}.eml`, replyText(parsed) === 'Hello')
   }
   for (const name of pages.split(' ')) {

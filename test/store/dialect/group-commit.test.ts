@@ -15,6 +15,7 @@ function setUp(t: Test) {
     reader.close()
     writer.close()
   })
+  const clock = { ms: 0, monotonicMs: () => clock.ms }
   const syncs: { resolve: () => void; reject: (error: Error) => void }[] = []
   const transactions = { begun: 0 }
   const target: CommitTarget = {
@@ -25,7 +26,7 @@ function setUp(t: Test) {
     },
     sync: () => new Promise<void>((resolve, reject) => syncs.push({ resolve, reject })),
   }
-  return { group: createGroupCommit(target), syncs, transactions, reader }
+  return { group: createGroupCommit(target, clock), syncs, transactions, reader, clock }
 }
 
 t.test('no promise resolves before the fsync, and what comes meanwhile shares the next one', async t => {
@@ -99,4 +100,50 @@ t.test('when the fsync fails nobody is told yes, and nothing more is written', a
   await t.rejects(write, DiskFailed)
   await t.rejects(group.write(insertInstallation), DiskFailed)
   t.equal(syncs.length, 1)
+})
+
+t.test('a transaction ends after 20 ms of work, and the event loop comes round before the next', async t => {
+  const { group, syncs, transactions, clock } = setUp(t)
+  const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+  await until('the fsync asked for', () => syncs.length === 1)
+  const done: number[][] = []
+  const writes = Array.from({ length: 5 }, () =>
+    group.write(async db => {
+      await db.selectFrom('pod').select('id').execute()
+      clock.ms += 9
+      done.push([transactions.begun])
+    }),
+  )
+  syncs[0]!.resolve()
+  await migrated
+  await until('the second fsync asked for', () => syncs.length === 2)
+  t.strictSame(done.flat(), [2, 2, 2], 'three of 9 ms are 27, and no fourth is begun')
+  let hasTurned = false
+  syncs[1]!.resolve()
+  await writes[0]
+  setImmediate(() => {
+    hasTurned = true
+  })
+  await until('the third fsync asked for', () => syncs.length === 3)
+  t.ok(hasTurned)
+  t.strictSame(done.flat(), [2, 2, 2, 3, 3])
+  syncs[2]!.resolve()
+  await Promise.all(writes)
+})
+
+t.test('a write that takes longer than that alone is done alone', async t => {
+  const { group, syncs, transactions, clock } = setUp(t)
+  const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+  await until('the fsync asked for', () => syncs.length === 1)
+  const long = () =>
+    group.write(async () => {
+      clock.ms += 1000
+    })
+  const writes = [long(), long()]
+  for (let sync = 0; sync < 3; sync++) {
+    await until('the next fsync asked for', () => syncs.length === sync + 1)
+    syncs[sync]!.resolve()
+  }
+  await Promise.all([migrated, ...writes])
+  t.equal(transactions.begun, 3)
 })

@@ -1,0 +1,47 @@
+import type { Clock } from './clock.ts'
+
+/** A token bucket for each name: full at first, refilled evenly over a minute. */
+export interface Throttle {
+  /** Takes one; gives 0, or the whole seconds after which there is one again. */
+  take(name: string): number
+}
+
+interface Bucket {
+  tokens: number
+  at: number
+}
+
+/** Names kept at once; beyond it those that have been full again for longest are forgotten, which changes nothing for them. */
+const namesKept = 10_000
+
+export function createThrottle(clock: Clock, perMinute: number): Throttle {
+  const buckets = new Map<string, Bucket>()
+  const perMs = perMinute / 60_000
+
+  function forgetFull(now: number): void {
+    for (const [name, bucket] of buckets) {
+      if (bucket.tokens + (now - bucket.at) * perMs >= perMinute) buckets.delete(name)
+    }
+    // All of them are in use: the one that was there first gives way.
+    if (buckets.size >= namesKept) buckets.delete(buckets.keys().next().value!)
+  }
+
+  return {
+    take(name) {
+      const now = clock.monotonicMs()
+      let bucket = buckets.get(name)
+      if (!bucket) {
+        if (buckets.size >= namesKept) forgetFull(now)
+        bucket = { tokens: perMinute, at: now }
+        buckets.set(name, bucket)
+      }
+      bucket.tokens = Math.min(perMinute, bucket.tokens + (now - bucket.at) * perMs)
+      bucket.at = now
+      if (bucket.tokens >= 1) {
+        bucket.tokens -= 1
+        return 0
+      }
+      return Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1000))
+    },
+  }
+}

@@ -1,0 +1,18 @@
+import { systemClock } from '../base/clock.ts'
+import type { Fault } from '../config/fault.ts'
+import type { Config } from '../config/load.ts'
+import { checkPairs, type PairFinding } from '../tls/check.ts'
+
+/** What is wrong with the certificates that the configuration names, and what is doubtful, as faults of its settings. */
+export async function checkCertificates(
+  config: Config,
+): Promise<{ readonly faults: Fault[]; readonly warnings: Fault[] }> {
+  const { tls, acme, hostname } = config
+  const issued = acme.directory === undefined ? [] : acme.names.length > 0 ? acme.names : [hostname]
+  const found = await checkPairs(tls.certificate, { hostname, issued, now: systemClock.now() })
+  const faultOf = ({ index, file, message }: PairFinding) => ({
+    path: `tls.certificate[${index}].${file}`,
+    message,
+  })
+  return { faults: found.faults.map(faultOf), warnings: found.warnings.map(faultOf) }
+}

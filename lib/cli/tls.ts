@@ -1,0 +1,27 @@
+import type { Command } from 'commander'
+import { systemClock } from '../base/clock.ts'
+import { issuedPaths } from '../tls/acme/renewal.ts'
+import { listCertificates } from '../tls/list.ts'
+import type { Ctl } from './ctl.ts'
+import { becomeOwner, findConfig } from './open.ts'
+import { tableOf } from './output.ts'
+
+export function addTlsCommands(program: Command, ctl: Ctl): void {
+  const tls = program.command('tls').description('certificates')
+
+  tls
+    .command('list')
+    .description('list the certificates that the files hold, the one for peers that ask for no name first')
+    .action(async () => {
+      const { data_dir, tls, acme } = await findConfig(ctl.configPath())
+      becomeOwner(data_dir)
+      const issued = acme.directory === undefined ? undefined : issuedPaths(data_dir)
+      const rows = await listCertificates(
+        { pairs: tls.certificate, issued, dataDir: data_dir },
+        systemClock.now(),
+      )
+      ctl
+        .output()
+        .say({ data: rows }, () => tableOf(rows, ['source', 'names', 'notAfter', 'certificate', 'problem']))
+    })
+}

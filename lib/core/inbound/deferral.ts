@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import { networkOf } from '../../base/network.ts'
+import { Reply } from '../../base/reply.ts'
+import { firstField, type Header } from '../../mail/header/header.ts'
+import { deleteDeferralsBefore, noteDeferral } from '../../store/authentication-deferrals.ts'
+import type { App } from '../app/app.ts'
+
+/**
+ * Has a message come again later that can't be judged now, because DNS does not say what decides: for
+ * limits.deferralMs from its first attempt on, which a row remembers. After that it is taken for what is known of it.
+ *
+ * It is the same message by its reverse-path and Message-ID, for a sender may try again from another address. Who is to
+ * be deferred chooses both, and gains nothing by choosing them anew. Rows are bounded for each network and in all; what
+ * finds no room is deferred without one, and its time begins when there is.
+ * @throws Reply 451 4.7.26
+ */
+export async function deferUnknown(
+  app: App,
+  of: { readonly remoteAddress: string; readonly mailFrom: string; readonly header: Header },
+): Promise<void> {
+  const { remoteAddress, mailFrom, header } = of
+  const now = app.clock.now()
+  const name = firstField(header, 'message-id') ?? JSON.stringify(header.fields.map(({ value }) => value))
+  const row = {
+    id: createHash('sha256')
+      .update(JSON.stringify([mailFrom, name]))
+      .digest('hex'),
+    network: networkOf(remoteAddress),
+    firstAt: now.toISOString(),
+  }
+  const room = { ofNetwork: limits.deferralsPerNetwork, inAll: limits.deferrals }
+  const firstAt = await app.store.write(db => noteDeferral(db, row, room))
+  if (firstAt !== undefined && firstAt < isoAfter(now, -limits.deferralMs)) return
+  throw new Reply(
+    451,
+    '4.7.26',
+    'The DNS of the domain in From does not answer what DMARC asks now; try again later',
+  )
+}
+
+/** Forgets some messages that were deferred long ago; gives how many. */
+export async function expireDeferrals(app: App): Promise<number> {
+  const before = isoAfter(app.clock.now(), -limits.deferralKeptMs)
+  return app.store.write(db => deleteDeferralsBefore(db, before, limits.sweepRows))
+}

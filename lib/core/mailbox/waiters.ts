@@ -1,0 +1,206 @@
+import { setImmediate } from 'node:timers/promises'
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import { filterActiveApiKeys } from '../../store/api-keys.ts'
+import type { ListedMessageRow } from '../../store/listed-messages.ts'
+import { listNewestInbound, listShownMessages } from '../../store/messages.ts'
+import type { App } from '../app/app.ts'
+import type { WaitAnswer, WaitAsked, Waiter, Waiters } from '../app/waiters.ts'
+import { presentMessages } from './messages.ts'
+
+interface Place {
+  readonly asked: WaitAsked
+  /** False until the inbox was looked at after it came: what stood there then is not new to it. */
+  isReady: boolean
+  readonly answer: (answer: WaitAnswer) => void
+  readonly refuse: (problem: unknown) => void
+  readonly end: () => void
+}
+
+/** An inbox in which somebody waits for mail. */
+interface Watched {
+  readonly id: string
+  readonly places: Set<Place>
+  /** Its newest inbound messages as they were last seen; undefined before the first look. */
+  known: ReadonlySet<string> | undefined
+  /** The look that is under way, and the one that begins after it, for whoever asked meanwhile. */
+  looking: Promise<void>
+  next: Promise<void> | undefined
+}
+
+const nobody: WaitAnswer = { data: [] }
+
+export function createWaiters(app: App): Waiters {
+  const inboxes = new Map<string, Watched>()
+  const perKey = new Map<string | null, number>()
+  let count = 0
+  let fallAsleep = () => {}
+
+  /** Looks at an inbox, after the look that is under way; who asks meanwhile shares it. */
+  function look(inbox: Watched): Promise<void> {
+    inbox.next ??= inbox.looking.then(() => {
+      inbox.next = undefined
+      const look = lookNow(inbox)
+      inbox.looking = look.catch(() => {})
+      return look
+    })
+    return inbox.next
+  }
+
+  async function lookNow(inbox: Watched): Promise<void> {
+    const all = [...inbox.places]
+    const ready = all.filter(place => place.isReady)
+    const ids = await listNewestInbound(app.store.read, inbox.id, limits.pageSizeMax)
+    const { known } = inbox
+    inbox.known = new Set(ids)
+    for (const place of all) place.isReady = true
+    // Older ones than all that were known are not new: they moved up because others were deleted.
+    const oldest = known && known.size >= limits.pageSizeMax ? [...known].at(-1)! : ''
+    const fresh = known ? ids.filter(id => id > oldest && !known.has(id)) : []
+    if (ready.length === 0 || fresh.length === 0) return
+    await checkKeys(ready)
+    await hand(await listShownMessages(app.store.read, fresh), ready)
+  }
+
+  /** Answers those to whom a message came, some of them in each turn of the event loop. */
+  async function hand(rows: readonly ListedMessageRow[], places: readonly Place[]): Promise<void> {
+    const shown = new Map((await presentMessages(app, rows)).map(message => [message.id, message]))
+    const answers = new Map<string, WaitAnswer>()
+    for (const [index, place] of places.entries()) {
+      if (index > 0 && index % limits.waitersAtOnce === 0) await setImmediate()
+      const ids = rows.filter(row => place.asked.takes(row)).map(row => row.id)
+      if (ids.length === 0) continue
+      const name = ids.join()
+      const answer = answers.get(name) ?? { data: ids.map(id => shown.get(id)!) }
+      answers.set(name, answer)
+      place.answer(answer)
+    }
+  }
+
+  async function checkKeys(places: readonly Place[]): Promise<void> {
+    const ids = [...new Set(places.flatMap(({ asked }) => asked.caller.keyId ?? []))]
+    const active = new Set<string | null>([null])
+    for (let at = 0; at < ids.length; at += limits.streamPage) {
+      const some = ids.slice(at, at + limits.streamPage)
+      for (const id of await filterActiveApiKeys(app.store.read, some)) active.add(id)
+    }
+    for (const { asked, refuse } of places) {
+      if (!active.has(asked.caller.keyId)) refuse(new Problem('unauthorized'))
+    }
+  }
+
+  function logged(work: Promise<void>): void {
+    work.catch(error => app.log.error({ err: error }, 'who waits for mail can not be served'))
+  }
+
+  const checkAll = () => logged(checkKeys([...inboxes.values()].flatMap(({ places }) => [...places])))
+
+  /** What other processes received and revoked is seen here. */
+  async function lookAtAll(): Promise<void> {
+    for (const [index, inbox] of [...inboxes.values()].entries()) {
+      if (index > 0 && index % limits.waitersAtOnce === 0) await setImmediate()
+      await look(inbox)
+    }
+  }
+
+  function wakeUp(): void {
+    let seen = app.store.version()
+    let ticks = 0
+    let isOver = true
+    const timer = setInterval(() => {
+      ticks++
+      const version = app.store.version()
+      // Nothing was committed since by anybody.
+      if (version !== undefined && version === seen) return
+      checkAll()
+      if ((ticks * limits.streamPollMs) % limits.waitPollMs !== 0 || !isOver) return
+      seen = version
+      isOver = false
+      logged(
+        lookAtAll().finally(() => {
+          isOver = true
+        }),
+      )
+    }, limits.streamPollMs)
+    const offs = [
+      app.store.onCommit('revocation', checkAll),
+      app.store.onCommit('mail', inboxIds => {
+        for (const id of inboxIds) {
+          const inbox = inboxes.get(id)
+          if (inbox) logged(look(inbox))
+        }
+      }),
+    ]
+    fallAsleep = () => {
+      clearInterval(timer)
+      for (const off of offs) off()
+    }
+  }
+
+  function requirePlace(keyId: string | null): void {
+    if ((perKey.get(keyId) ?? 0) >= limits.waitsPerKey) {
+      throw new Problem(
+        'too_many_streams',
+        `${limits.waitsPerKey} requests with this key wait for mail already. Wait for mail of many inboxes with a stream of events.`,
+      )
+    }
+    if (count >= limits.waiters)
+      throw new Problem('unavailable', 'Too many requests wait for mail. Try again shortly.')
+  }
+
+  function change(keyId: string | null, by: 1 | -1): void {
+    const now = (perKey.get(keyId) ?? 0) + by
+    if (now === 0) perKey.delete(keyId)
+    else perKey.set(keyId, now)
+    count += by
+    if (count === 1 && by === 1) wakeUp()
+    if (count === 0) fallAsleep()
+  }
+
+  return {
+    wait(asked) {
+      const { caller, inboxId, signal } = asked
+      requirePlace(caller.keyId)
+      signal.throwIfAborted()
+      const inbox = inboxes.get(inboxId) ?? {
+        id: inboxId,
+        places: new Set(),
+        known: undefined,
+        looking: Promise.resolve(),
+        next: undefined,
+      }
+      inboxes.set(inboxId, inbox)
+      const { promise, resolve, reject } = Promise.withResolvers<WaitAnswer>()
+      // Whoever waits may have gone before it is refused.
+      promise.catch(() => {})
+      const abort = () => place.refuse(signal.reason)
+      const end = () => {
+        if (!inbox.places.delete(place)) return
+        signal.removeEventListener('abort', abort)
+        if (inbox.places.size === 0) inboxes.delete(inboxId)
+        change(caller.keyId, -1)
+      }
+      const place: Place = { asked, isReady: false, answer: resolve, refuse: reject, end }
+      inbox.places.add(place)
+      signal.addEventListener('abort', abort)
+      change(caller.keyId, 1)
+      return waiterOf(place, promise, look(inbox))
+    },
+    count: () => count,
+  }
+}
+
+function waiterOf(place: Place, answer: Promise<WaitAnswer>, ready: Promise<void>): Waiter {
+  return {
+    ready,
+    async arrived(ms) {
+      const timer = setTimeout(place.answer, ms, nobody)
+      try {
+        return await answer
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    end: place.end,
+  }
+}

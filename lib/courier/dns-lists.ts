@@ -1,0 +1,101 @@
+import type { Clock } from '../base/clock.ts'
+import type { Dns } from '../base/dns.ts'
+import { limits } from '../base/limits.ts'
+import type { Log } from '../base/log.ts'
+import { reversedAddress } from '../base/network.ts'
+
+/** Lists of addresses that are published in DNS (RFC 5782). */
+export interface DnsLists {
+  /** The zone of the first list that has the address; undefined when none has it, or none says so in time. Never rejects. */
+  find(address: string): Promise<string | undefined>
+}
+
+export interface DnsListsOptions {
+  readonly dns: Dns
+  readonly clock: Clock
+  readonly log: Log
+  readonly zones: readonly string[]
+  /** How long the lists may take together to answer about one address. */
+  readonly timeoutMs: number
+}
+
+/** What every list has and has not (RFC 5782 §5), by the family of addresses. */
+const probes = {
+  ipv4: { listed: '127.0.0.2', unlisted: '127.0.0.1' },
+  ipv6: { listed: '::FFFF:7F00:2', unlisted: '::FFFF:7F00:1' },
+} as const
+type Family = keyof typeof probes
+
+interface Belief {
+  readonly isTrusted: Promise<boolean>
+  readonly untilMs: number
+}
+
+/**
+ * A list is believed after it has passed the test of RFC 5782 §5, for each family of addresses, and is tested again every
+ * so often: one that was shut down answers nothing, or lists the whole world.
+ */
+export function createDnsLists({ dns, clock, log, zones, timeoutMs }: DnsListsOptions): DnsLists {
+  const beliefs = new Map<string, Belief>()
+
+  /** Whether a list has an address; undefined when that is not known. */
+  async function ask(zone: string, reversed: string): Promise<boolean | undefined> {
+    try {
+      return (await dns.resolve4(`${reversed}.${zone}`)).some(isListing)
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : undefined
+      return code === 'ENOTFOUND' || code === 'ENODATA' ? false : undefined
+    }
+  }
+
+  async function test(zone: string, family: Family): Promise<boolean> {
+    const { listed, unlisted } = probes[family]
+    const [hasListed, hasUnlisted] = await Promise.all([
+      ask(zone, reversedProbe(listed)),
+      ask(zone, reversedProbe(unlisted)),
+    ])
+    const isTrusted = hasListed === true && hasUnlisted === false
+    if (!isTrusted) {
+      log.warn({ zone, family, hasListed, hasUnlisted }, 'a DNS list fails the test of RFC 5782; not asked')
+    }
+    return isTrusted
+  }
+
+  function isTrusted(zone: string, family: Family): Promise<boolean> {
+    const name = `${family} ${zone}`
+    const known = beliefs.get(name)
+    const now = clock.monotonicMs()
+    if (known && known.untilMs > now) return known.isTrusted
+    const belief = { isTrusted: test(zone, family), untilMs: now + limits.dnsListTestMs }
+    beliefs.set(name, belief)
+    return belief.isTrusted
+  }
+
+  return {
+    async find(address) {
+      const reversed = reversedAddress(address)
+      if (!reversed || zones.length === 0) return undefined
+      const asked = zones.map(async zone => {
+        if (!(await isTrusted(zone, reversed.family))) return undefined
+        return (await ask(zone, reversed.labels)) ? zone : undefined
+      })
+      const found: (string | undefined)[] = zones.map(() => undefined)
+      const all = Promise.all(asked.map(async (one, index) => (found[index] = await one)))
+      await Promise.race([all, after(timeoutMs)])
+      return found.find(zone => zone !== undefined)
+    },
+  }
+}
+
+/** RFC 5782 §2.1 has lists answer in 127.0.0.0/8; in 127.255.255.0/24 the large ones say that they refuse to answer. */
+function isListing(answer: string): boolean {
+  return answer.startsWith('127.') && !answer.startsWith('127.255.255.')
+}
+
+function reversedProbe(address: string): string {
+  return reversedAddress(address, 'as it is')!.labels
+}
+
+function after(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms).unref())
+}

@@ -1,0 +1,103 @@
+import type { Socket } from 'node:net'
+import { type AddressCount, createAddressCount } from '../base/address-count.ts'
+import type { Clock } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+import { networkOf } from '../base/network.ts'
+import { Problem } from '../base/problem.ts'
+
+/** The connections of the door: how many there may be, and how long one may leave its answers unread. */
+export interface Connections {
+  /** Counts a new connection until it is closed, and has it watched. */
+  add(socket: Socket): void
+  /** Why nothing is answered on it; undefined for one that has its place. */
+  refusalOf(socket: Socket): Problem | undefined
+  /** How many are open. */
+  count(): number
+}
+
+export interface ConnectionLimits {
+  readonly max: number
+  readonly maxPerAddress: number
+  /** How long nothing of an answer may be read. */
+  readonly writeTimeoutMs: number
+  /** Connections from such an address are those of many clients, and are counted in all alone. */
+  readonly isTrusted: (address: string) => boolean
+}
+
+/** How far the reading of an answer is. */
+interface Watched {
+  /** Bytes that went out, and when there were so many more that the reader counts as reading. */
+  sent: number
+  at: number
+}
+
+export function createConnections(clock: Clock, given: ConnectionLimits): Connections {
+  const open = new Map<Socket, Watched>()
+  const refused = new WeakMap<Socket, Problem>()
+  const perAddress: AddressCount = createAddressCount(given.maxPerAddress, networkOf)
+  let timer: NodeJS.Timeout | undefined
+  let places = 0
+
+  function take(socket: Socket): Problem | undefined {
+    const address = socket.remoteAddress ?? ''
+    const isCounted = !given.isTrusted(address)
+    if (places >= given.max)
+      return new Problem('unavailable', 'Too many connections are open. Try again shortly.')
+    if (isCounted && !perAddress.add(address)) {
+      const message = `Your address has ${given.maxPerAddress} connections open. Close one first.`
+      return new Problem('rate_limit_exceeded', message, { retryAfterSeconds: 1 })
+    }
+    places++
+    socket.once('close', () => {
+      places--
+      if (isCounted) perAddress.remove(address)
+    })
+    return undefined
+  }
+
+  function watch(): void {
+    const now = clock.monotonicMs()
+    let pending = 0
+    for (const [socket, watched] of open) {
+      const sent = socket.bytesWritten - socket.writableLength
+      if (socket.writableLength === 0 || sent - watched.sent >= limits.answerBytesPerTimeout) {
+        watched.sent = sent
+        watched.at = now
+      } else if (now - watched.at >= given.writeTimeoutMs) socket.destroy()
+      pending += socket.writableLength
+    }
+    if (pending > limits.answersBytes) cutLargest(pending)
+  }
+
+  /** Those that most waits for are cut off: each answer is small enough to be asked for again. */
+  function cutLargest(pending: number): void {
+    let left = pending
+    const byPending = [...open.keys()].sort((a, b) => b.writableLength - a.writableLength)
+    for (const socket of byPending) {
+      if (left <= limits.answersBytes) return
+      left -= socket.writableLength
+      socket.destroy()
+    }
+  }
+
+  return {
+    add(socket) {
+      open.set(socket, { sent: 0, at: clock.monotonicMs() })
+      timer ??= setInterval(watch, limits.answersWatchMs)
+      socket.once('close', () => {
+        open.delete(socket)
+        if (open.size > 0) return
+        clearInterval(timer)
+        timer = undefined
+      })
+      const problem = take(socket)
+      if (!problem) return
+      refused.set(socket, problem)
+      // It is told so when it asks. One that does not ask is of no use to anybody.
+      const cut = setTimeout(() => socket.destroy(), limits.refusedConnectionMs)
+      socket.once('close', () => clearTimeout(cut))
+    },
+    refusalOf: socket => refused.get(socket),
+    count: () => open.size,
+  }
+}

@@ -1,0 +1,31 @@
+import { invalidRequest } from '../base/problem.ts'
+import { randomBase62 } from '../base/secret.ts'
+
+/** The contents of attachments: not part of what is parsed and validated, where a name stands for each of them. */
+export class Contents {
+  readonly #kept = new Map<string, Buffer | undefined>()
+  #prefix = ''
+
+  /** Keeps bytes, or what was no base64, and gives the name: a text that no client can have sent. */
+  keep(content: Buffer | undefined): string {
+    this.#prefix ||= randomBase62(22)
+    const name = `${this.#prefix}${this.#kept.size}`
+    this.#kept.set(name, content)
+    return name
+  }
+
+  /**
+   * Puts the bytes where their names stand in the attachments of a request.
+   * @throws Problem `invalid_request` for those that were no base64
+   */
+  putInto({ attachments }: { attachments?: unknown }): void {
+    if (this.#kept.size === 0 || !Array.isArray(attachments)) return
+    for (const [index, attachment] of (attachments as { content: unknown }[]).entries()) {
+      const { content: name } = attachment
+      if (typeof name !== 'string' || !this.#kept.has(name)) continue
+      const content = this.#kept.get(name)
+      if (content === undefined) throw invalidRequest(`body/attachments/${index}/content`, 'must be base64')
+      attachment.content = content
+    }
+  }
+}

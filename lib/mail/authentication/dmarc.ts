@@ -1,0 +1,55 @@
+import type { DNSResolver } from 'mailauth'
+import type { Lookup } from '../signature/key.ts'
+import { type AuthenticationResult, resultOf } from './results.ts'
+
+/** What the domain in From asks for when a message is not from it; undefined when that is not known, or nothing is published. */
+export type DmarcPolicy = 'none' | 'quarantine' | 'reject' | undefined
+
+export interface DmarcResult {
+  readonly result: AuthenticationResult
+  readonly policy: DmarcPolicy
+}
+
+/** Domains that SPF and DKIM speak of. */
+export interface Identities {
+  readonly spf: readonly string[]
+  readonly dkim: readonly string[]
+}
+
+/**
+ * DMARC (RFC 9989) of a message from the domain. A failure counts only when nothing that could have passed is unknown;
+ * what could not have made it pass, such as a stranger's key that could not be asked for, is left out of that.
+ * @param unknown the domains whose SPF or DKIM is a temperror
+ */
+export async function checkDmarc(
+  lookup: Lookup,
+  fromDomain: string,
+  passing: Identities,
+  unknown: Identities,
+): Promise<DmarcResult> {
+  const found = await evaluate(lookup, fromDomain, passing)
+  if (found.result !== 'fail' || unknown.spf.length + unknown.dkim.length === 0) return found
+  const atBest = await evaluate(lookup, fromDomain, {
+    spf: [...passing.spf, ...unknown.spf],
+    dkim: [...passing.dkim, ...unknown.dkim],
+  })
+  return atBest.result === 'fail' ? found : { ...found, result: 'temperror' }
+}
+
+async function evaluate(lookup: Lookup, fromDomain: string, passing: Identities): Promise<DmarcResult> {
+  const { dmarc } = await import('mailauth')
+  const checked = await dmarc({
+    headerFrom: `postmaster@${fromDomain}`,
+    fromFields: 1,
+    spfDomains: [...passing.spf],
+    dkimDomains: passing.dkim.map(domain => ({ domain })),
+    resolver: lookup as DNSResolver,
+  })
+  if (checked === false) return { result: 'permerror', policy: undefined }
+  const { status, policy } = checked
+  return { result: resultOf(status), policy: policyOf(policy) }
+}
+
+function policyOf(policy: unknown): DmarcPolicy {
+  return policy === 'none' || policy === 'quarantine' || policy === 'reject' ? policy : undefined
+}

@@ -1,0 +1,66 @@
+import { normaliseDomain } from '../address/address.ts'
+
+/** One result of an Authentication-Results value: `dkim=pass header.d=example.com`. */
+interface Finding {
+  readonly method: string
+  readonly result: string
+  readonly properties: ReadonlyMap<string, string>
+}
+
+/**
+ * Whether another host's results (RFC 8601 §2.2) say that the message was from this domain when it came to that host: by
+ * DMARC, or by SPF or DKIM of an aligned domain. In doubt they do not.
+ * @param found comments and quoted strings in it are a stranger's text, and are passed over
+ */
+export function saysProven(
+  found: string,
+  fromDomain: string,
+  isAligned: (domain: string) => boolean,
+): boolean {
+  return readFindings(found).some(({ method, result, properties }) => {
+    if (result !== 'pass') return false
+    if (method === 'dmarc') return (properties.get('header.from') ?? fromDomain) === fromDomain
+    const domains =
+      method === 'spf'
+        ? [properties.get('smtp.mailfrom')]
+        : method === 'dkim'
+          ? [properties.get('header.d'), properties.get('header.i')]
+          : []
+    return domains.some(domain => domain !== undefined && isAligned(domain))
+  })
+}
+
+/** The results after the name of the host. A value of a property is its domain, in lower case. */
+function readFindings(value: string): Finding[] {
+  return plainText(value)
+    .split(';')
+    .slice(1)
+    .map(text => text.trim().toLowerCase().split(/\s+/))
+    .map(([first = '', ...rest]) => {
+      const [method = '', result = ''] = first.split('=')
+      const properties = new Map<string, string>()
+      for (const each of rest) {
+        const [name = '', said = ''] = each.split('=')
+        const domain = normaliseDomain(said.slice(said.lastIndexOf('@') + 1))
+        if (domain !== undefined && !properties.has(name)) properties.set(name, domain)
+      }
+      return { method, result, properties }
+    })
+}
+
+/** Without comments, which may hold one another, and quoted strings (RFC 5322 §3.2.2, §3.2.4); empty when one has no end. */
+export function plainText(value: string): string {
+  let text = ''
+  let depth = 0
+  let isQuoted = false
+  for (let i = 0; i < value.length; i++) {
+    const character = value[i]!
+    const isInside = isQuoted || depth > 0
+    if (isInside && character === '\\') i++
+    else if (depth === 0 && character === '"') isQuoted = !isQuoted
+    else if (!isQuoted && character === '(') depth++
+    else if (!isQuoted && character === ')' && depth > 0) depth--
+    else if (!isInside) text += character
+  }
+  return isQuoted || depth > 0 ? '' : text
+}

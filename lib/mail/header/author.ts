@@ -1,0 +1,60 @@
+import { parseAddress } from '../address/address.ts'
+import { type AddressList, readAddressList } from './address-list.ts'
+import type { Header, HeaderField } from './header.ts'
+import { type Mailbox, mailboxes } from './mailbox.ts'
+
+/** Who wrote a message, as its header says, read once: who is judged is who is shown. */
+export type Author =
+  /** The header has exactly one From field, with exactly one mailbox; its domain is in A-labels, lower-case. */
+  | { readonly mailbox: Mailbox }
+  /** It is not sure who wrote it: why, in words for the log, and what may be shown of it. */
+  | { readonly fault: string; readonly shown: Mailbox | undefined }
+
+/** What no field holds, and what some readers take for the end of a line. */
+const control = /[^\P{Cc}\t]|[\u2028\u2029]/u
+
+/**
+ * Reads the author out of From (RFC 5322 §3.6.2). Anything that two readers might read in two ways is a fault, though one
+ * of them may be what the standard says: doubt is never a pass.
+ */
+export function readAuthor(header: Header): Author {
+  const fields = header.fields.filter(field => field.lowerName === 'from')
+  const field = fields.at(-1)
+  if (!field) return { fault: 'no From field', shown: undefined }
+  const list = readAddressList(field.value)
+  const [mailbox, ...others] = mailboxes(list)
+  const fault =
+    headerFault(header, fields.length) ??
+    fieldFault(field) ??
+    (list.hasGroup ? 'a group in From' : list.fault && `From has ${list.fault}`) ??
+    (others.length > 0 ? 'several mailboxes in From' : undefined)
+  if (!mailbox) return { fault: fault ?? 'no mailbox in From', shown: undefined }
+  const addressFault = fault ?? mailboxFault(mailbox, field, list)
+  return addressFault === undefined ? { mailbox } : { fault: addressFault, shown: mailbox }
+}
+
+/** The mailbox to show for an author. */
+export function shownAuthor(author: Author): Mailbox | null {
+  return 'mailbox' in author ? author.mailbox : (author.shown ?? null)
+}
+
+function headerFault({ fault }: Header, count: number): string | undefined {
+  if (count > 1) return 'several From fields'
+  return fault === undefined ? undefined : `a header that was not read to its end: ${fault}`
+}
+
+function fieldFault({ name, start, valueStart, value }: HeaderField): string | undefined {
+  if (valueStart - start > name.length + 1) return 'white space between From and its colon'
+  return control.test(value) ? 'a control character in From' : undefined
+}
+
+function mailboxFault(
+  { address }: Mailbox,
+  { isUtf8 }: HeaderField,
+  { mailboxes: listed }: AddressList,
+): string | undefined {
+  if (parseAddress(address) === undefined) return 'an address in From that is none'
+  // As it came: a domain in A-labels no longer says of what letters they were made.
+  const isGuessed = !isUtf8 && listed.some(each => /[^\x00-\x7f]/.test(each.address))
+  return isGuessed ? 'an address in From that is not UTF-8' : undefined
+}

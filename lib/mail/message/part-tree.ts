@@ -1,0 +1,103 @@
+import { limits } from '../../base/limits.ts'
+import { type Header, readHeader } from '../header/header.ts'
+import { lineAt } from '../header/line.ts'
+import { findDelimiter } from './delimiter.ts'
+import { type OpenPart, type Part, partOf } from './part.ts'
+
+/** The parts of a message, and what of it was not read, in words for the log. */
+export interface PartTree {
+  readonly root: Part
+  readonly problems: readonly string[]
+}
+
+/**
+ * Finds the parts of a message in one pass over its lines. What is broken is put up with: a multipart that is not closed
+ * ends with what stands around it, one whose boundary never comes is read by the one that does, or else is text.
+ */
+export function readPartTree(raw: Buffer, header: Header): PartTree {
+  const root = partOf(header, undefined, header.bodyOffset, raw.length)
+  const tree = readTree(raw, root)
+  if (!isMultipart(root) || root.children.length > 0) return tree
+  const boundary = guessBoundary(raw, root)
+  return boundary === undefined ? tree : readTree(raw, { ...root, contentType: 'multipart/mixed', boundary })
+}
+
+export function isMultipart(part: Part): boolean {
+  return part.contentType.startsWith('multipart/')
+}
+
+function readTree(raw: Buffer, root: OpenPart): PartTree {
+  const problems = new Set<string>()
+  /** The multiparts that the place is in, from the outermost to the innermost. */
+  const open: OpenPart[] = []
+  let parts = 1
+  let current: OpenPart | undefined = root
+  const enter = (part: OpenPart) => {
+    if (!isMultipart(part) || part.boundary === '') return
+    if (open.length < limits.mimeDepth) {
+      open.push(part)
+    } else {
+      problems.add(`parts more than ${limits.mimeDepth} deep in one another`)
+      part.contentType = 'application/octet-stream'
+    }
+  }
+  enter(root)
+  let at = root.start
+  while (open.length > 0) {
+    const delimiter = findDelimiter(raw, at, open)
+    if (!delimiter) break
+    const end = (part: OpenPart) => {
+      part.end = Math.max(part.start, delimiter.end)
+    }
+    if (current && current !== open.at(-1)) end(current)
+    open.splice(delimiter.index + 1).forEach(end)
+    current = undefined
+    at = delimiter.next
+    if (delimiter.isClosing) {
+      end(open.pop()!)
+      continue
+    }
+    if (++parts > limits.mimeParts) {
+      problems.add(`more than ${limits.mimeParts} parts`)
+      break
+    }
+    current = readPart(raw, at, open, problems)
+    at = current.start
+    enter(current)
+  }
+  return { root, problems: [...problems] }
+}
+
+/** Reads the header of the part that begins at `start`; the first delimiter ends it, whatever it lacks. */
+function readPart(raw: Buffer, start: number, open: readonly OpenPart[], problems: Set<string>): OpenPart {
+  const windowEnd = Math.min(raw.length, start + limits.partHeaderBytes + 2)
+  const limit = findDelimiter(raw, start, open, windowEnd)?.end ?? windowEnd
+  const header = readHeader(raw.subarray(start, Math.max(start, limit)), {
+    bytes: limits.partHeaderBytes,
+    lines: limits.headerLines,
+  })
+  const parent = open.at(-1)!
+  let bodyStart = start + header.bodyOffset
+  if (header.fault !== undefined) {
+    problems.add(`the header of a part has ${header.fault}`)
+    if (bodyStart === windowEnd) bodyStart = afterEmptyLine(raw, windowEnd, open)
+  }
+  const part = partOf(header, parent, bodyStart, raw.length)
+  parent.children.push(part)
+  return part
+}
+
+/** Where the body begins behind a header of which not all is read. */
+function afterEmptyLine(raw: Buffer, from: number, open: readonly OpenPart[]): number {
+  const end = findDelimiter(raw, from, open)?.end ?? raw.length
+  const section = raw.subarray(0, end)
+  let line = lineAt(section, from)
+  while (line && line.kind !== 'empty') line = lineAt(section, line.next)
+  return line ? line.next : end
+}
+
+/** The first line near the beginning that looks like a delimiter: two dashes, and a header behind it. */
+function guessBoundary(raw: Buffer, { start, end }: Part): string | undefined {
+  const head = raw.toString('latin1', start, Math.min(end, start + limits.headerBytes))
+  return /(?:^|\n)--([^\s-][^\r\n]{0,198}?)[ \t]*\r?\n(?=[!-9;-~]{1,80}:|\r?\n)/.exec(head)?.[1]
+}

@@ -1,0 +1,132 @@
+import { limits } from '../../base/limits.ts'
+import { decodeText } from '../header/charset.ts'
+import { type MessageFields, readFields } from '../header/fields.ts'
+import { readHeader } from '../header/header.ts'
+import { isReportType, type ReportPart, reportPart } from '../report/part.ts'
+import { type BodyPart, bodyText } from '../text/body-text.ts'
+import { unflow } from '../text/flowed.ts'
+import { type AttachmentDescription, describeAttachment, isAttachment } from './attachment.ts'
+import type { Part } from './part.ts'
+import { readPartTree } from './part-tree.ts'
+import { decodeTransfer } from './transfer-encoding.ts'
+
+/** What a message says of itself, safe to store and to show: one line where it is one, no NUL, nothing unbounded. */
+export interface ParsedMessage extends MessageFields {
+  /** Made from the HTML where the message has no text; empty when it has neither. */
+  readonly text: string
+  readonly html: string
+  readonly attachments: readonly ParsedAttachment[]
+  /** What a report says to programs (lib/mail/report reads it), limits.reportParts of them. */
+  readonly reportParts: readonly ReportPart[]
+  /** What could not be read, or is not all there, in words for the log. */
+  readonly problems: readonly string[]
+}
+
+export interface ParsedAttachment extends AttachmentDescription {
+  /** Decoded. */
+  readonly sizeBytes: number
+}
+
+/**
+ * Reads a whole message: a pure function of its bytes, in a time that grows with them, and plain data. Never fails for
+ * what a message holds: of one that can't be read to its end there is what could be read, and `problems` says why. Takes
+ * about three times the raw in memory.
+ */
+export function readMessage(raw: Buffer): ParsedMessage {
+  const header = readHeader(raw)
+  const { root, problems } = readPartTree(raw, header)
+  const reading = createReading(raw)
+  const body = reading.read(root)
+  const { text, html, isCut } = bodyText(body)
+  return {
+    ...readFields(header),
+    text,
+    html,
+    attachments: reading.attachments,
+    reportParts: [...reading.shownReports, ...reading.reports].slice(0, limits.reportParts),
+    problems: [
+      ...(header.fault === undefined ? [] : [`the header has ${header.fault}`]),
+      ...problems,
+      ...(isCut || reading.isTextCut() ? ['more text than is kept'] : []),
+    ],
+  }
+}
+
+/** The bytes of one attachment, counted from 0 as readMessage lists them, with what it is; undefined for none. */
+export function openAttachment(
+  raw: Buffer,
+  index: number,
+): (AttachmentDescription & { readonly content: Buffer }) | undefined {
+  const { root } = readPartTree(raw, readHeader(raw))
+  const part = attachmentsOf(root)[index]
+  return part && { ...describeAttachment(part, index + 1, raw), content: contentOf(part, raw) }
+}
+
+function createReading(raw: Buffer) {
+  const attachments: ParsedAttachment[] = []
+  const shownReports: ReportPart[] = []
+  const reports: ReportPart[] = []
+  let room: number = limits.textPartsBytes
+  let isCut = false
+  const attached = new Set<Part>()
+
+  const attach = (part: Part) => {
+    const content = contentOf(part, raw)
+    const described = describeAttachment(part, attachments.length + 1, raw)
+    attachments.push({ ...described, sizeBytes: content.length })
+    if (isReportType(described.contentType) && reports.length < limits.reportParts) {
+      reports.push(reportPart(described.contentType, content))
+    }
+  }
+  const textOf = (part: Part): string => {
+    const end = Math.min(part.end, part.start + room)
+    if (end < part.end) isCut = true
+    room -= end - part.start
+    const text = decodeText(decodeTransfer(raw.subarray(part.start, end), part.encoding), part.charset)
+    const lines = text.replaceAll('\r\n', '\n')
+    return part.isFlowed ? unflow(lines, part.deletesSpace) : lines
+  }
+  const read = (part: Part): BodyPart => {
+    if (part.children.length > 0) {
+      return { contentType: part.contentType, children: part.children.map(read) }
+    }
+    if (attached.has(part)) {
+      attach(part)
+      return { contentType: part.contentType, children: [] }
+    }
+    const textContent = textOf(part)
+    if (isReportType(part.contentType))
+      shownReports.push(reportPart(part.contentType, Buffer.from(textContent)))
+    return { contentType: part.contentType, textContent, children: [] }
+  }
+  return {
+    attachments,
+    shownReports,
+    reports,
+    isTextCut: () => isCut,
+    read(root: Part): BodyPart {
+      for (const part of attachmentsOf(root)) attached.add(part)
+      return read(root)
+    },
+  }
+}
+
+/** The parts that are attachments, in order. */
+function attachmentsOf(root: Part): Part[] {
+  const found: Part[] = []
+  let hasText = false
+  for (const part of leavesOf(root)) {
+    if (isAttachment(part, hasText)) found.push(part)
+    else hasText = true
+  }
+  return found
+}
+
+/** Parts that hold no others; their depth is bounded by limits.mimeDepth. */
+function leavesOf(part: Part): Part[] {
+  return part.children.length === 0 ? [part] : part.children.flatMap(leavesOf)
+}
+
+function contentOf({ start, end, encoding }: Part, raw: Buffer): Buffer {
+  return decodeTransfer(raw.subarray(start, end), encoding)
+}

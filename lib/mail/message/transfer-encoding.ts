@@ -1,0 +1,62 @@
+import { decodeQuotedPrintable } from '../header/quoted-printable.ts'
+import { decodeUuencode } from './uuencode.ts'
+
+/** The bytes of a body without its Content-Transfer-Encoding (RFC 2045 §6); one that nobody knows is none. */
+export function decodeTransfer(body: Buffer, encoding: string): Buffer {
+  if (encoding === 'base64') return decodeBase64(body)
+  if (encoding === 'quoted-printable') return decodeQuotedPrintable(body)
+  return /^(?:x-)?uue(?:ncode)?$/.test(encoding) ? decodeUuencode(body).bytes : body
+}
+
+/**
+ * Base64 with whatever stands between its characters (RFC 2045 §6.8). Behind a padding another piece may follow, for some
+ * programs put encoded pieces together; what is no line of base64 there is the footer of a list.
+ */
+function decodeBase64(body: Buffer): Buffer {
+  const padding = body.indexOf('=')
+  const first = Buffer.from(body.toString('latin1', 0, padding < 0 ? body.length : padding), 'base64')
+  const rest = padding < 0 ? Buffer.alloc(0) : decodePieces(body.subarray(padding + 1))
+  return rest.length === 0 ? first : Buffer.concat([first, rest])
+}
+
+const [lf, cr, equals] = [0x0a, 0x0d, 0x3d]
+
+/** The six bits of each character, 255 for all that are none. */
+const sextets = new Uint8Array(256).fill(255)
+for (const [value, character] of [
+  ...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/',
+].entries()) {
+  sextets[character.charCodeAt(0)] = value
+}
+
+/** Pieces of base64, each with its padding: so many that the platform's decoder can't be called for each. */
+function decodePieces(body: Buffer): Buffer {
+  const decoded = Buffer.allocUnsafe(body.length)
+  let length = 0
+  let bits = 0
+  /** How many bits of `bits` were not written yet. */
+  let held = 0
+  for (const byte of body.subarray(0, endOfBase64(body))) {
+    const sextet = sextets[byte]!
+    // A padding ends a piece, and what is left of its bits is nothing.
+    if (byte === equals) held = 0
+    if (sextet > 63) continue
+    bits = ((bits << 6) | sextet) & 0xffff
+    held += 6
+    if (held < 8) continue
+    held -= 8
+    decoded[length++] = (bits >> held) & 0xff
+  }
+  return decoded.subarray(0, length)
+}
+
+/** Where the first line begins that holds anything else. */
+function endOfBase64(body: Buffer): number {
+  let lineStart = 0
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at]!
+    if (byte === lf) lineStart = at + 1
+    else if (byte !== cr && byte !== equals && sextets[byte]! > 63) return lineStart
+  }
+  return body.length
+}

@@ -1,0 +1,33 @@
+import { findLinks, type Link } from '../mail/text/links.ts'
+import { findOtp } from '../mail/text/otp.ts'
+import { replyText } from '../mail/text/reply-text.ts'
+
+/** What an agent would look for in a message, found for it. */
+export interface Extraction {
+  /** What the sender wrote anew; null for an outbound message. */
+  readonly replyText: string | null
+  readonly otp: string | null
+  readonly links: Link[]
+}
+
+/**
+ * Reads an inbound message, once, when it comes: of long HTML it takes milliseconds, and a list shows a hundred. In the
+ * row a replyText that is the whole text is null.
+ */
+export function extractionColumn(message: { subject: string; text: string; html: string }): string {
+  const { replyText, ...rest } = extract(message)
+  return JSON.stringify({ replyText: replyText === message.text ? null : replyText, ...rest })
+}
+
+/** The column of a message in which nothing is found, as of most. */
+export const nothingFound = '{"replyText":null,"otp":null,"links":[]}'
+
+export function extract(message: { subject: string; text: string; html: string }): Extraction {
+  const reply = replyText(message)
+  return {
+    replyText: reply,
+    // A code in what is quoted was for the one who is quoted.
+    otp: findOtp({ subject: message.subject, text: reply }),
+    links: findLinks({ text: reply, html: message.html }),
+  }
+}

@@ -1,0 +1,41 @@
+import type { Content } from '../blob/content.ts'
+import type { Reading, ReadingRequest } from './reading.ts'
+
+/** What a reading thread is started with. */
+export interface ThreadData {
+  /** Our own name, in the results of authentication. */
+  readonly hostname: string
+  /** The domains whose ARC sets are believed (lib/mail/authentication/authenticator.ts). */
+  readonly trustedSealers: readonly string[]
+  /** As in lib/courier/dns.ts. */
+  readonly dns: { readonly servers: readonly string[]; readonly timeoutMs: number }
+  /** Int32Array, its elements by `places`: what the thread is at, to be seen from outside while it computes. */
+  readonly places: SharedArrayBuffer
+}
+
+/** The number of the job that is being read (0: none), and a count that goes on as long as its event loop comes round. */
+export const places = { current: 0, heartbeat: 1, count: 2 } as const
+
+/** How often a thread that has work shows that its event loop comes round. */
+export const heartbeatMs = 100
+
+/** One message on its way to a reading thread. */
+export interface Job {
+  /** From 1 on. */
+  readonly number: number
+  readonly request: ReadingRequest
+  /** Why its header alone is to be read; undefined: all of it is. */
+  readonly headerAlone?: string | undefined
+}
+
+/** What comes back: the reading, or why the bytes could not be had, which is no fault of the message. */
+export type Answer =
+  | { readonly number: number; readonly reading: Reading }
+  | { readonly number: number; readonly error: Error }
+
+/** The bytes as they can cross into a thread: alone, and not with all that lies beside them in memory. */
+export function crossing(content: Content): Content {
+  return content.kind === 'file'
+    ? content
+    : { ...content, bytes: Buffer.from(new Uint8Array(content.bytes).buffer) }
+}

@@ -1,0 +1,70 @@
+import type { Authenticator } from '../mail/authentication/authenticator.ts'
+import { type Header, readHeader } from '../mail/header/header.ts'
+import { classify } from '../mail/message/automatic.ts'
+import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
+import { readFeedbackReport } from '../mail/report/arf.ts'
+import { readDsn } from '../mail/report/dsn.ts'
+import { searchWords } from '../store/search/words.ts'
+import { extractionColumn, nothingFound } from './extraction.ts'
+import type { Reading, ReadingRequest } from './reading.ts'
+
+/** What the bytes of a message say; who wrote it is found out apart, for that waits for DNS. */
+export type Read = Omit<Reading, 'authentication'>
+
+/**
+ * Reads one message: header, parts and texts, class, extraction, search words, reports. It is done where it can be
+ * stopped (lib/reading/worker.ts), for it is all computing on what a stranger wrote.
+ * @throws what is a fault of ours in the reading
+ */
+export function readMail(bytes: Buffer, request: ReadingRequest): Read {
+  return compose(readHeader(bytes), readMessage(bytes), request, true)
+}
+
+/**
+ * What its header says of a message whose reading failed; `problem` says why it did. Little work, whatever stands in it:
+ * the header is within its bounds.
+ * @param start the beginning of its bytes, at least the header
+ */
+export function readHeaderAlone(start: Buffer, request: ReadingRequest, problem: string): Read {
+  const header = readHeader(start)
+  const message = readMessage(start.subarray(0, header.bodyOffset))
+  const alone = { ...message, text: '', html: '', attachments: [], reportParts: [], problems: [problem] }
+  return compose(header, alone, request, false)
+}
+
+function compose(
+  header: Header,
+  { reportParts, ...message }: ParsedMessage,
+  { mailFrom, mayReport }: ReadingRequest,
+  isWhole: boolean,
+): Read {
+  const from = message.from?.address ?? null
+  const classified = classify({ header, mailFrom, from, subject: message.subject })
+  const isBounce = classified.category === 'bounce'
+  return {
+    message,
+    isWhole,
+    classified,
+    extracted: isWhole ? extractionColumn(message) : nothingFound,
+    words: searchWords({
+      from: from ?? mailFrom,
+      to: [...message.to, ...message.cc].map(({ address }) => address),
+      names: message.addressNames,
+      subject: message.subject,
+      text: message.text,
+      filenames: message.attachments.map(({ filename }) => filename),
+    }),
+    told: mayReport ? readDsn({ ...message, reportParts, header, isBounce }) : [],
+    feedback: (mayReport && readFeedbackReport(reportParts)) || null,
+  }
+}
+
+/** Who wrote it, as far as it can be proven; null where that is not asked. */
+export async function authenticate(
+  raw: Buffer,
+  { message: { author } }: Read,
+  { mailFrom, peer }: ReadingRequest,
+  authenticator: Authenticator,
+): Promise<Reading['authentication']> {
+  return peer && authenticator.authenticate({ raw, author, mailFrom, ...peer })
+}

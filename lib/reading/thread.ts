@@ -1,0 +1,145 @@
+import { Worker } from 'node:worker_threads'
+import type { Clock } from '../base/clock.ts'
+import { type Answer, type Job, places, type ThreadData } from './job.ts'
+
+/** What bounds one thread. */
+export interface ThreadBounds {
+  /** What reading one message may take. */
+  readonly timeoutMs: number
+  readonly heapBytes: number
+}
+
+/** How a thread came to its end. */
+export interface Death {
+  /** In words, for `parseProblems` and the log. */
+  readonly why: string
+  /** The numbers of the jobs that it had. */
+  readonly jobs: readonly number[]
+  /** The one of them that it was reading; undefined when it was at none: any of them may have ended it. */
+  readonly culprit: number | undefined
+}
+
+/** A worker thread that reads messages, seen from outside. */
+export interface ReadingThread {
+  /** How many jobs it has. */
+  readonly size: number
+  put(job: Job): void
+  /** Ends it; its jobs come to nothing. */
+  stop(): Promise<void>
+}
+
+const mebibyte = 1024 * 1024
+/** How often it is looked at, as a part of what reading may take. */
+const looks = 10
+
+/**
+ * Starts a thread. It keeps the process alive only while it has work.
+ * @param ended called once when the thread has died by itself, or was ended because it was late
+ */
+export function startThread(
+  data: Omit<ThreadData, 'places'>,
+  bounds: ThreadBounds,
+  clock: Clock,
+  answered: (answer: Answer) => void,
+  ended: (death: Death) => void,
+): ReadingThread {
+  const shared = new SharedArrayBuffer(places.count * Int32Array.BYTES_PER_ELEMENT)
+  const place = new Int32Array(shared)
+  const jobs = new Set<number>()
+  const workerData: ThreadData = { ...data, places: shared }
+  // Where the sources run as they are, so does the worker's.
+  const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
+  const worker = new Worker(entry, {
+    name: 'reading',
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: Math.ceil(bounds.heapBytes / mebibyte) },
+  })
+  worker.unref()
+  let outgoing: Job[] = []
+  let why: string | undefined
+  let isStopped = false
+  let isReady = false
+  const watch = createWatch(place, bounds.timeoutMs, clock, () => {
+    why ??= `it took longer than ${bounds.timeoutMs} ms`
+    worker.terminate()
+  })
+
+  worker.on('message', (answers: readonly Answer[]) => {
+    isReady = true
+    for (const answer of answers) jobs.delete(answer.number)
+    if (jobs.size === 0) rest()
+    else watch.start()
+    for (const answer of answers) answered(answer)
+  })
+  worker.on('error', (error: Error & { code?: string }) => {
+    const isMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+    why ??= isMemory ? 'it needed more memory than reading may take' : `it broke its reader: ${error.message}`
+  })
+  worker.on('exit', () => {
+    watch.stop()
+    if (isStopped) return
+    const current = Atomics.load(place, places.current)
+    ended({
+      why: why ?? 'it ended its reader',
+      jobs: [...jobs],
+      culprit: jobs.has(current) ? current : undefined,
+    })
+  })
+
+  function rest(): void {
+    watch.stop()
+    worker.unref()
+  }
+
+  return {
+    get size() {
+      return jobs.size
+    },
+    put(job) {
+      jobs.add(job.number)
+      worker.ref()
+      // Before it is ready it loads its libraries, which is no message's fault.
+      if (isReady) watch.start()
+      // What is put in one turn of the event loop goes over together.
+      if (outgoing.length === 0) {
+        setImmediate(() => {
+          worker.postMessage(outgoing)
+          outgoing = []
+        })
+      }
+      outgoing.push(job)
+    },
+    async stop() {
+      isStopped = true
+      await worker.terminate()
+    },
+  }
+}
+
+/** Looks now and then whether the thread is still at the same message, or its event loop stands still, and tells when too long. */
+function createWatch(place: Int32Array, timeoutMs: number, clock: Clock, late: () => void) {
+  let timer: NodeJS.Timeout | undefined
+  const since = [0, 0]
+  const seen = [0, 0]
+  const look = () => {
+    const now = clock.monotonicMs()
+    for (const at of [places.current, places.heartbeat]) {
+      const value = Atomics.load(place, at)
+      if (value !== seen[at] || (at === places.current && value === 0)) {
+        seen[at] = value
+        since[at] = now
+      } else if (now - since[at]! > timeoutMs) late()
+    }
+  }
+  return {
+    start() {
+      if (timer) return
+      since.fill(clock.monotonicMs())
+      timer = setInterval(look, Math.max(1, timeoutMs / looks))
+    },
+    stop() {
+      clearInterval(timer)
+      timer = undefined
+    },
+  }
+}

@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../base/clock.ts'
+import type { Content } from '../blob/content.ts'
+import { createDns } from '../courier/dns.ts'
+import { createAuthenticator } from '../mail/authentication/authenticator.ts'
+import { type Answer, heartbeatMs, type Job, places, type ThreadData } from './job.ts'
+import { authenticate, type Read, readHeaderAlone, readMail } from './read-mail.ts'
+
+/**
+ * A reading thread: reads the messages that it is given one after the other, while those that were read wait for DNS.
+ * Whatever a message does to it (memory, time, a fault of a parser) can end it, and nothing else: lib/reading/thread.ts
+ * watches from outside.
+ */
+const { hostname, dns, trustedSealers, places: shared } = workerData as ThreadData
+const port = parentPort!
+const place = new Int32Array(shared)
+const authenticator = createAuthenticator({
+  dns: createDns(dns),
+  clock: systemClock,
+  mta: hostname,
+  trustedSealers,
+})
+
+let last: Promise<unknown> = Promise.resolve()
+let underWay = 0
+let beating: NodeJS.Timeout | undefined
+let answers: Answer[] = []
+
+port.on('message', (jobs: readonly Job[]) => {
+  begin(jobs.length)
+  for (const job of jobs) {
+    const read = last.then(() => readInTurn(job))
+    last = read.catch(() => {})
+    read.then(finish).then(answer, error => answer({ number: job.number, error }))
+  }
+})
+
+interface InTurn {
+  readonly job: Job
+  readonly bytes: Buffer
+  readonly read: Read
+}
+
+async function readInTurn(job: Job): Promise<InTurn> {
+  // Before it is read: that the disk is slow is not its fault.
+  const bytes = await bytesOf(job.request.content)
+  Atomics.store(place, places.current, job.number)
+  try {
+    return { job, bytes, read: readWhatCanBe(job, bytes) }
+  } finally {
+    Atomics.store(place, places.current, 0)
+  }
+}
+
+function readWhatCanBe({ request, headerAlone }: Job, bytes: Buffer): Read {
+  if (headerAlone !== undefined) return readHeaderAlone(bytes, request, headerAlone)
+  try {
+    return readMail(bytes, request)
+  } catch (error) {
+    return readHeaderAlone(bytes, request, `it could not be read: ${String(error)}`)
+  }
+}
+
+async function finish({ job, bytes, read }: InTurn): Promise<Answer> {
+  const authentication = await authenticate(bytes, read, job.request, authenticator)
+  return { number: job.number, reading: { ...read, authentication } }
+}
+
+async function bytesOf(content: Content): Promise<Buffer> {
+  if (content.kind === 'file') return readFile(content.path)
+  // Buffers come over as what they are made of.
+  const { buffer, byteOffset, length } = content.bytes
+  return Buffer.from(buffer, byteOffset, length)
+}
+
+/** What is ready in one turn of the event loop goes back together: to wake the other thread costs more than to read. */
+function answer(one: Answer): void {
+  if (answers.length === 0) setImmediate(flush)
+  answers.push(one)
+}
+
+function flush(): void {
+  begin(-answers.length)
+  port.postMessage(answers)
+  answers = []
+}
+
+function begin(more: number): void {
+  underWay += more
+  if (underWay > 0) beating ??= setInterval(() => Atomics.add(place, places.heartbeat, 1), heartbeatMs)
+  else {
+    clearInterval(beating)
+    beating = undefined
+  }
+}
+
+// Its libraries are loaded before the first message needs them.
+readMail(Buffer.from('From: a@example.com\r\n\r\nHello\r\n'), {
+  content: { kind: 'memory', bytes: Buffer.alloc(0) },
+  mailFrom: '',
+  peer: null,
+  mayReport: false,
+})
+port.postMessage([])

@@ -1,0 +1,84 @@
+import { createAddressCount } from '../base/address-count.ts'
+import type { Clock } from '../base/clock.ts'
+import { blockOf, createNetworkSet, networkOf } from '../base/network.ts'
+import { Reply } from '../base/reply.ts'
+import { createThrottle } from '../base/throttle.ts'
+
+/** What one peer, and the block of addresses that it is in, may have of the door; a rate of 0 is no limit. */
+export interface ShareLimits {
+  readonly max_connections_per_address: number
+  readonly max_connections_per_block: number
+  readonly connections_per_minute_per_address: number
+  readonly connections_per_minute_per_block: number
+  readonly messages_per_minute_per_address: number
+  readonly messages_per_minute_per_block: number
+  readonly trusted_networks: readonly string[]
+}
+
+/**
+ * The shares of all peers. They are kept in memory alone: bounded there, of this process, and forgotten when it ends,
+ * which gives a peer no more than one minute's share again.
+ */
+export interface Shares {
+  /** Takes a place for a connection; or says why there is none. */
+  connect(address: string): { release(): void } | Reply
+  /** @throws Reply 450 4.7.1 when the peer has begun too many messages in a minute */
+  takeMessage(address: string): void
+  /** Whether the operator trusts the address: then its rates are not counted. */
+  isTrusted(address: string): boolean
+}
+
+export function createShares(limits: ShareLimits, clock: Clock): Shares {
+  const isTrusted = createNetworkSet(limits.trusted_networks)
+  const open = [
+    createAddressCount(limits.max_connections_per_address, networkOf),
+    createAddressCount(limits.max_connections_per_block, blockOf),
+  ]
+  const connections = createRates(
+    limits.connections_per_minute_per_address,
+    limits.connections_per_minute_per_block,
+    clock,
+  )
+  const messages = createRates(
+    limits.messages_per_minute_per_address,
+    limits.messages_per_minute_per_block,
+    clock,
+  )
+  return {
+    isTrusted,
+    connect(address) {
+      if (!isTrusted(address) && !connections.take(address)) {
+        return new Reply(421, '4.7.0', 'Too many connections from your address in a minute; try again later')
+      }
+      const taken = open.filter(count => count.add(address))
+      const release = () => {
+        for (const count of taken) count.remove(address)
+      }
+      if (taken.length === open.length) return { release }
+      release()
+      return new Reply(421, '4.7.0', 'Too many connections from your address')
+    },
+    takeMessage(address) {
+      if (isTrusted(address) || messages.take(address)) return
+      throw new Reply(
+        450,
+        '4.7.1',
+        'Too many messages from your address in a minute; try again later',
+        'too many messages in a minute',
+      )
+    },
+  }
+}
+
+/** So many a minute for each address, and for each block; as many at once as in a minute. */
+function createRates(perAddress: number, perBlock: number, clock: Clock): { take(address: string): boolean } {
+  const throttles = [
+    { limit: perAddress, groupOf: networkOf },
+    { limit: perBlock, groupOf: blockOf },
+  ]
+    .filter(({ limit }) => limit > 0)
+    .map(({ limit, groupOf }) => ({ groupOf, throttle: createThrottle(clock, limit) }))
+  return {
+    take: address => throttles.every(({ groupOf, throttle }) => throttle.take(groupOf(address)) === 0),
+  }
+}

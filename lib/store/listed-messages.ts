@@ -1,0 +1,128 @@
+import { setImmediate } from 'node:timers/promises'
+import { type SelectQueryBuilder, sql } from 'kysely'
+import { limits } from '../base/limits.ts'
+import type { Db } from './dialect/dialect.ts'
+import { wholeMessages } from './search/whole-messages.ts'
+import type { Tables, WholeMessage } from './tables.ts'
+
+/** A row as lists show it. `isCut`: its texts are cut and its long lists left out, for the answer would be too large. */
+export interface ListedMessageRow extends WholeMessage {
+  readonly isCut?: true
+}
+
+/** What a row brings to an answer, in bytes. Both databases know the length of a text without reading it. */
+export const listedBytes = sql<number>`octet_length("reading"."bodyText") + octet_length("reading"."bodyHtml")
+  + coalesce(octet_length("reading"."extracted"), 0) + octet_length("reading"."attachments")
+  + octet_length("reading"."parseProblems") + octet_length("message"."references")
+  + coalesce(octet_length("message"."addressNames"), 0) + coalesce(octet_length("message"."headerTo"), 0)
+  + octet_length("message"."cc") + octet_length("message"."bcc") + octet_length("message"."subject")`
+
+type Ids = SelectQueryBuilder<Tables, 'message', { id: string }> | readonly string[]
+
+/**
+ * Those of these messages that are there, newest first: whole as long as all of them together have at most
+ * `limits.listedBytes`, and the others cut. Of a text that is cut no more is read than is shown, and of long rows only
+ * so many in one turn of the event loop.
+ */
+export async function listWithinBudget(db: Db, ids: Ids): Promise<ListedMessageRow[]> {
+  const sizes = await db
+    .selectFrom('message')
+    .innerJoin('reading', 'reading.id', 'message.readingId')
+    .select(['message.id', listedBytes.as('bytes')])
+    .where('message.id', 'in', ids)
+    .orderBy('message.id', 'desc')
+    .execute()
+  let left: number = limits.listedBytes
+  const whole: Sized[] = []
+  const cut: Sized[] = []
+  for (const { id, bytes } of sizes) {
+    const one = { id, bytes: Number(bytes) }
+    if (one.bytes > left) cut.push(one)
+    else {
+      left -= one.bytes
+      whole.push(one)
+    }
+  }
+  const rows = new Map<string, ListedMessageRow>()
+  if (whole.length > 0) {
+    const ids = whole.map(one => one.id)
+    for (const row of await wholeMessages(db).where('message.id', 'in', ids).execute()) {
+      rows.set(row.id, row)
+    }
+  }
+  for (const some of inSlices(cut)) {
+    await setImmediate()
+    for (const row of await listCut(db, some)) rows.set(row.id, row)
+  }
+  return sizes.flatMap(({ id }) => rows.get(id) ?? [])
+}
+
+interface Sized {
+  readonly id: string
+  readonly bytes: number
+}
+
+/** The database steps over all of a long row to come to its last columns. */
+function inSlices(rows: readonly Sized[]): string[][] {
+  const slices: string[][] = []
+  let room = 0
+  for (const { id, bytes } of rows) {
+    if (room <= 0) {
+      slices.push([])
+      room = limits.listedSliceBytes
+    }
+    slices.at(-1)!.push(id)
+    room -= bytes
+  }
+  return slices
+}
+
+async function listCut(db: Db, ids: readonly string[]): Promise<ListedMessageRow[]> {
+  const { listedTextLength, listedFieldBytes } = limits
+  const short = <Column extends keyof WholeMessage>(column: Column, instead: string | null) =>
+    sql<WholeMessage[Column]>`case when octet_length(${sql.ref(column)}) <= ${sql.lit(listedFieldBytes)}
+      then ${sql.ref(column)} else ${sql.lit(instead)} end`.as(column)
+  const beginning = <Column extends keyof WholeMessage>(column: Column) =>
+    sql<WholeMessage[Column]>`substr(${sql.ref(column)}, 1, ${sql.lit(listedTextLength)})`.as(column)
+  const rows = await db
+    .selectFrom('message')
+    .innerJoin('reading', 'reading.id', 'message.readingId')
+    .select([
+      'message.id',
+      'inboxId',
+      'threadId',
+      'direction',
+      'status',
+      'rawId',
+      'rfcMessageId',
+      'inReplyTo',
+      short('references', '[]'),
+      'mailFrom',
+      sql<string>`''`.as('trace'),
+      'fromAddr',
+      'toAddr',
+      beginning('headerTo'),
+      'deliveryRole',
+      'replyTo',
+      short('cc', '[]'),
+      short('bcc', '[]'),
+      short('addressNames', null),
+      beginning('subject'),
+      beginning('bodyText'),
+      // Half a document of HTML is none.
+      sql<string>`''`.as('bodyHtml'),
+      short('attachments', '[]'),
+      'category',
+      'autoReplyable',
+      'verdict',
+      'authentication',
+      'createdAt',
+      'readingId',
+      short('parseProblems', '[]'),
+      // What stands in the rows of which nothing was extracted.
+      short('extracted', '{"replyText":null,"otp":null,"links":[]}'),
+    ])
+    .where('message.id', 'in', ids)
+    .execute()
+  return rows.map(row => ({ ...row, isCut: true }))
+}

@@ -1,0 +1,77 @@
+import { Agent, request } from 'undici'
+import { limits } from '../../base/limits.ts'
+import { oneLine } from '../../base/one-line.ts'
+import { AcmeFault } from './fault.ts'
+
+/** What a CA answered. */
+export interface AcmeAnswer {
+  readonly status: number
+  readonly body: string
+  /** A field of its header. */
+  field(name: string): string | undefined
+}
+
+/** HTTPS to a CA, verified, without redirects, bounded in time and bytes. */
+export interface AcmeHttp {
+  /** @throws AcmeFault when there is no answer */
+  ask(url: string, asked: { method: 'GET' | 'HEAD' | 'POST'; body?: string }): Promise<AcmeAnswer>
+  close(): Promise<void>
+}
+
+/**
+ * @param signal ends what is under way
+ * @param ca the roots that the CA's own server is verified with (PEM); without it those of the program
+ */
+export function createAcmeHttp(signal: AbortSignal, ca?: string): AcmeHttp {
+  const agent = new Agent({
+    connect: { timeout: limits.acmeAnswerMs, ...(ca !== undefined && { ca }) },
+    allowH2: false,
+    maxResponseSize: limits.acmeAnswerBytes,
+    headersTimeout: limits.acmeAnswerMs,
+    bodyTimeout: limits.acmeAnswerMs,
+  })
+  // The signal of a request is not heeded by it while its connection is being made.
+  signal.addEventListener('abort', () => void agent.destroy(), { once: true })
+  return {
+    async ask(url, { method, body }) {
+      requireHttps(url)
+      try {
+        const {
+          statusCode,
+          headers,
+          body: answer,
+        } = await request(url, {
+          dispatcher: agent,
+          method,
+          signal: AbortSignal.timeout(limits.acmeAnswerMs),
+          // RFC 8555 §6.1 wants a User-Agent.
+          headers: {
+            'user-agent': 'mailboxd',
+            ...(body !== undefined && { 'content-type': 'application/jose+json' }),
+          },
+          ...(body !== undefined && { body }),
+        })
+        const text = await answer.text()
+        return {
+          status: statusCode,
+          body: text,
+          field(name) {
+            const value = headers[name]
+            return Array.isArray(value) ? value[0] : value
+          },
+        }
+      } catch (error) {
+        signal.throwIfAborted()
+        const why = error instanceof Error ? error.message : String(error)
+        throw new AcmeFault(oneLine(`no answer from ${url}: ${why}`), { cause: error })
+      }
+    },
+    // Not `close`, which would wait for a connection that is just being made.
+    close: () => agent.destroy(),
+  }
+}
+
+/** Every address but the directory's comes from the CA (RFC 8555 §6.1: HTTPS only). */
+function requireHttps(url: string): void {
+  if (URL.parse(url)?.protocol !== 'https:') throw new AcmeFault(oneLine(`not an https address: ${url}`))
+}

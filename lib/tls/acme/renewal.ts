@@ -1,0 +1,175 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Clock, isoAfter } from '../../base/clock.ts'
+import { replaceFile } from '../../base/durable-file.ts'
+import { limits } from '../../base/limits.ts'
+import type { Log } from '../../base/log.ts'
+import { CertificateFault, type Pair, type PairPaths, readPair } from '../pair.ts'
+import { openAccountKey } from './account-key.ts'
+import { connectToCa } from './client.ts'
+import { AcmeFault } from './fault.ts'
+import { createAcmeHttp } from './http.ts'
+import { orderCertificate } from './order.ts'
+import { openResponder } from './responder.ts'
+
+export interface RenewalParts {
+  /** The address of the CA's directory. */
+  readonly directory: string
+  readonly contact: string | undefined
+  readonly names: readonly string[]
+  /** Where the question of the CA is answered. */
+  readonly listen: readonly { readonly host: string; readonly port: number }[]
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly log: Log
+  /** Random numbers in [0, 1). */
+  readonly random: () => number
+  /** Called when there is a new certificate. */
+  readonly onIssued: () => Promise<void>
+  /** See `createAcmeHttp`. */
+  readonly ca?: string
+}
+
+/** Keeps a certificate from a CA in force. */
+export interface Renewal {
+  /** Orders a certificate if one is due and none is being ordered. Never throws for what the CA does. */
+  look(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Where the certificate comes to stand: key and chain in one file of mode 0600. */
+export function issuedPaths(dataDir: string): PairPaths {
+  const path = join(dataDir, 'acme', 'certificate.pem')
+  return { certificate: path, key: path }
+}
+
+/** How the last orders went; kept in a file, so that a daemon that starts again and again does not ask again and again. */
+interface Standing {
+  readonly failures: number
+  readonly notBefore: string
+  readonly error: string
+}
+
+/**
+ * Looks at once and every ten minutes whether a certificate is due: there is none, its names are others, or two thirds
+ * of its time are over, give or take some so that a thousand servers do not come at once. After a failure the gaps
+ * grow, and what the CA asks for is heeded. Of one data directory there is one daemon (`lockDataDirectory`), so no two
+ * order at once.
+ */
+export function startRenewal(parts: RenewalParts): Renewal {
+  const { clock, log } = parts
+  const stopping = new AbortController()
+  const jitter = parts.random()
+  let working: Promise<void> | undefined
+
+  async function work(): Promise<void> {
+    try {
+      const now = clock.now()
+      const pair = await findIssued(parts, now)
+      const dueAt = pair && hasNames(pair, parts.names) ? renewalAt(pair, jitter) : now
+      if (dueAt > now) return
+      const standing = await readStanding(parts.dataDir)
+      // A time that is too far off is that of a clock that was wrong.
+      const waitMs = standing ? Date.parse(standing.notBefore) - now.getTime() : 0
+      if (waitMs > 0 && waitMs <= limits.acmeRetryAfterMs * 2) return
+      await renew(standing?.failures ?? 0)
+    } catch (error) {
+      if (!stopping.signal.aborted) log.error({ err: error }, 'ACME: the certificate can not be looked after')
+    }
+  }
+
+  async function renew(failures: number): Promise<void> {
+    const { names, dataDir } = parts
+    log.info({ names, directory: parts.directory }, 'ACME: a certificate is ordered')
+    try {
+      const { key, cert } = await order(parts, stopping.signal)
+      await replaceFile(issuedPaths(dataDir).certificate, key + cert)
+      await writeStanding(dataDir, undefined)
+    } catch (error) {
+      if (stopping.signal.aborted) return
+      const gapMs = limits.acmeGapsMs[Math.min(failures, limits.acmeGapsMs.length - 1)]!
+      const retryAfterMs = error instanceof AcmeFault ? error.retryAfterMs : 0
+      const notBefore = isoAfter(clock.now(), Math.max(gapMs * (0.9 + 0.2 * parts.random()), retryAfterMs))
+      const said = error instanceof Error ? error.message : String(error)
+      await writeStanding(dataDir, { failures: failures + 1, notBefore, error: said })
+      log.error({ names, notBefore, err: error }, 'ACME: no certificate; it is tried again')
+      return
+    }
+    log.info({ names }, 'ACME: there is a new certificate')
+    await parts.onIssued()
+  }
+
+  function look(): Promise<void> {
+    working ??= work().finally(() => {
+      working = undefined
+    })
+    return working
+  }
+
+  const timer = setInterval(look, limits.acmeLookMs).unref()
+  void look()
+  return {
+    look,
+    async stop() {
+      clearInterval(timer)
+      stopping.abort()
+      await working
+    },
+  }
+}
+
+async function order(parts: RenewalParts, stopping: AbortSignal): Promise<Pick<Pair, 'key' | 'cert'>> {
+  const { clock, names, directory, contact } = parts
+  const keyPath = join(parts.dataDir, 'acme', 'account-key.pem')
+  await mkdir(dirname(keyPath), { recursive: true, mode: 0o700 })
+  const key = await openAccountKey(keyPath)
+  const http = createAcmeHttp(stopping, parts.ca)
+  try {
+    const responder = await openResponder(parts.listen)
+    try {
+      const client = await connectToCa({ http, key, clock, directory, contact })
+      return await orderCertificate({ client, responder, names, clock, signal: stopping })
+    } finally {
+      await responder.close()
+    }
+  } finally {
+    await http.close()
+  }
+}
+
+/** The certificate that is there; undefined when there is none that can be used. */
+async function findIssued({ dataDir }: RenewalParts, now: Date): Promise<Pair | undefined> {
+  try {
+    return (await readPair(issuedPaths(dataDir), now)).pair
+  } catch (error) {
+    if (error instanceof CertificateFault) return undefined
+    throw error
+  }
+}
+
+const hasNames = (pair: Pair, names: readonly string[]) =>
+  names.every(name => pair.names.includes(name)) && pair.names.length === names.length
+
+/** At two thirds of its time and up to a twentieth of it later. */
+function renewalAt({ notBefore, notAfter }: Pair, jitter: number): Date {
+  const lifeMs = notAfter.getTime() - notBefore.getTime()
+  return new Date(notBefore.getTime() + lifeMs * (2 / 3 + jitter / 20))
+}
+
+const standingPath = (dataDir: string) => join(dataDir, 'acme', 'standing.json')
+
+async function readStanding(dataDir: string): Promise<Standing | undefined> {
+  try {
+    const { failures, notBefore, error } = JSON.parse(await readFile(standingPath(dataDir), 'utf8'))
+    return Number.isInteger(failures) && !Number.isNaN(Date.parse(notBefore))
+      ? { failures, notBefore, error }
+      : undefined
+  } catch {
+    // None, or damaged: there was no failure.
+    return undefined
+  }
+}
+
+async function writeStanding(dataDir: string, standing: Standing | undefined): Promise<void> {
+  await replaceFile(standingPath(dataDir), `${JSON.stringify(standing ?? {})}\n`)
+}

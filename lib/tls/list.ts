@@ -1,0 +1,56 @@
+import { CertificateFault, type PairPaths, readPair } from './pair.ts'
+import { selfSignedPath } from './self-signed.ts'
+
+/** A certificate as the operator sees it. */
+export interface ListedCertificate {
+  readonly source: 'file' | 'acme' | 'self-signed'
+  /** With commas between. */
+  readonly names: string | null
+  readonly notAfter: string | null
+  /** Its file. */
+  readonly certificate: string
+  /** What is wrong with it, or doubtful. */
+  readonly problem: string | null
+}
+
+interface Places {
+  readonly pairs: readonly PairPaths[]
+  readonly issued: PairPaths | undefined
+  readonly dataDir: string
+}
+
+/** The certificates as their files are at the instant `now`; the self-signed one where there is no other. */
+export async function listCertificates(
+  { pairs, issued, dataDir }: Places,
+  now: Date,
+): Promise<ListedCertificate[]> {
+  const rows = await Promise.all([
+    ...pairs.map(paths => describe('file', paths, now)),
+    ...(issued ? [describe('acme', issued, now)] : []),
+  ])
+  if (rows.some(row => row.names !== null)) return rows
+  const path = selfSignedPath(dataDir)
+  return [...rows, await describe('self-signed', { certificate: path, key: path }, now)]
+}
+
+async function describe(
+  source: ListedCertificate['source'],
+  paths: PairPaths,
+  now: Date,
+): Promise<ListedCertificate> {
+  const { certificate } = paths
+  try {
+    const { pair, warnings } = await readPair(paths, now)
+    const problem = warnings.map(({ message }) => message).join('; ') || null
+    return {
+      source,
+      names: pair.names.join(', '),
+      notAfter: pair.notAfter.toISOString(),
+      certificate,
+      problem,
+    }
+  } catch (error) {
+    if (!(error instanceof CertificateFault)) throw error
+    return { source, names: null, notAfter: null, certificate, problem: error.message }
+  }
+}

@@ -1,0 +1,164 @@
+import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
+import type { App } from '../../../lib/core/app/app.ts'
+import { operator } from '../../../lib/core/app/caller.ts'
+import type { WaitAnswer, Waiter } from '../../../lib/core/app/waiters.ts'
+import { listInboxMessages } from '../../../lib/core/mailbox/messages.ts'
+import { waitForMessages } from '../../../lib/core/mailbox/wait.ts'
+import { createWaiters } from '../../../lib/core/mailbox/waiters.ts'
+import { revokeApiKey } from '../../../lib/store/api-keys.ts'
+import { notice } from '../../../lib/store/dialect/notices.ts'
+import { startApi } from '../../support/api-app.ts'
+import { turnsDuring } from '../../support/event-loop.ts'
+import { insertMessageRow, insertThreadRow } from '../../support/rows.ts'
+import { until } from '../../support/until.ts'
+
+const forever = new AbortController().signal
+
+/** An App whose readings of the database are counted. */
+function counting(app: App) {
+  let reads = 0
+  const store = Object.create(app.store, {
+    read: {
+      get() {
+        reads++
+        return app.store.read
+      },
+    },
+  })
+  const counted: App = Object.create(app, { store: { value: store } })
+  return { app: counted, reads: () => reads }
+}
+
+t.test('an arrival is looked at once, however many wait for it', async t => {
+  const server = await startApi(t)
+  const { id: inboxId } = (await server.api.post('/v1/inboxes', {})).body
+  const thread = await server.app.store.write(db => insertThreadRow(db, inboxId))
+  const receive = (subject: string) =>
+    server.app.store.write(async db => {
+      await insertMessageRow(db, thread, { direction: 'inbound', subject })
+      notice(db, 'mail', inboxId)
+    })
+  await receive('before')
+
+  const readsFor = async (count: number) => {
+    const { app, reads } = counting(server.app)
+    const waiters = createWaiters(app)
+    const all: Waiter[] = []
+    const ask = (takes: (message: { subject: string }) => boolean) =>
+      all.push(waiters.wait({ caller: operator, inboxId, takes, signal: forever }))
+    for (let index = 0; index < count; index++) ask(({ subject }) => subject !== 'other')
+    await Promise.all(all.map(waiter => waiter.ready))
+    const before = reads()
+    const answers: Promise<WaitAnswer>[] = all.map(waiter => waiter.arrived(60_000))
+    await receive('other')
+    await receive('new')
+    const { result, turns } = await turnsDuring(() => Promise.all(answers))
+    for (const waiter of all) waiter.end()
+    t.equal(waiters.count(), 0)
+    return { reads: reads() - before, result, turns }
+  }
+  const few = await readsFor(1)
+  const many = await readsFor(limits.waitsPerKey)
+  t.equal(many.reads, few.reads)
+  t.ok(many.turns >= limits.waitsPerKey / limits.waitersAtOnce - 1, 'they are answered in slices')
+  t.equal(new Set(many.result).size, 1, 'with one answer')
+  t.strictSame(
+    many.result[0]!.data.map(message => message.subject),
+    ['new'],
+  )
+})
+
+t.test('what another process received and revoked is seen', async t => {
+  const { app, api } = await startApi(t)
+  const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
+  const key = (await api.post(`/v1/inboxes/${inboxId}/api-keys`, {})).body
+  const thread = await app.store.write(db => insertThreadRow(db, inboxId))
+  const found = waitForMessages(app, operator, inboxId, {}, 300_000, forever)
+  await until('it waits', () => app.waiters.count() === 1)
+  // Nobody tells.
+  await app.store.write(db => insertMessageRow(db, thread, { direction: 'inbound', subject: 's' }))
+  t.equal((await found).data[0]!.subject, 's')
+
+  const caller = { ...operator, keyId: key.id as string }
+  const revoked = waitForMessages(app, caller, inboxId, {}, 300_000, forever)
+  await until('it waits', () => app.waiters.count() === 1)
+  await app.store.write(db => revokeApiKey(db, key.id, app.clock.now().toISOString()))
+  await t.rejects(revoked, { code: 'unauthorized' })
+})
+
+t.test('the filter finds what a search finds', async t => {
+  const { app, api } = await startApi(t)
+  const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
+  const thread = await app.store.write(db => insertThreadRow(db, inboxId))
+  const messages = [
+    { subject: 'Your verification code', fromAddr: 'no-reply@a.example', addressNames: null },
+    {
+      subject: 'Ré: Invoice №5 (paid)',
+      fromAddr: 'bob@b.example',
+      addressNames: '{"bob@b.example":"Bob Ross"}',
+    },
+    { subject: '東京都のお知らせ', fromAddr: 'x+y@c.example', addressNames: '{"x+y@c.example":"東京"}' },
+    { subject: '', fromAddr: 'nobody@d.example', addressNames: null },
+  ]
+  const froms = [
+    'a.example',
+    'bob ross',
+    'BOB',
+    'ross bob',
+    '@b.example',
+    'reply',
+    '東',
+    '東京',
+    '"',
+    'bo',
+    ' ',
+  ]
+  const subjects = [
+    'code',
+    '"verification code"',
+    'code verification',
+    '"code verification"',
+    '-code',
+    'invoice -paid',
+    're invoice',
+    '京都',
+    '都',
+    'お知',
+    '!!',
+    '',
+  ]
+  const filters = [
+    ...froms.map(from => ({ from })),
+    ...subjects.map(subject => ({ subject })),
+    ...froms.flatMap(from => subjects.slice(0, 5).map(subject => ({ from, subject }))),
+  ]
+  for (const message of messages) {
+    const stop = new AbortController()
+    const told = new Map<number, string[]>()
+    const all = filters.map((filter, index) =>
+      waitForMessages(app, operator, inboxId, filter, 300_000, stop.signal)
+        .then(({ data }) =>
+          told.set(
+            index,
+            data.map(one => one.id),
+          ),
+        )
+        .catch(() => {}),
+    )
+    await until('they wait', () => app.waiters.count() === filters.length)
+    const { id } = await app.store.write(db => {
+      notice(db, 'mail', inboxId)
+      return insertMessageRow(db, thread, { direction: 'inbound', ...message })
+    })
+    await until('all of it', () => told.has(filters.findIndex(one => 'subject' in one && one.subject === '')))
+    stop.abort(new Error('enough'))
+    await Promise.all(all)
+    for (const [index, filter] of filters.entries()) {
+      const search = { ...filter, direction: 'inbound' } as const
+      const { rows } = await listInboxMessages(app, operator, inboxId, search, { limit: 100, offset: 0 })
+      const isFound = rows.some(one => one.id === id)
+      t.equal(told.has(index), isFound, `${JSON.stringify(filter)} of ${message.subject}`)
+    }
+  }
+})

@@ -1,0 +1,153 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { limits } from '../../lib/base/limits.ts'
+import { createKey, revokeAnyKey } from '../../lib/core/account/keys.ts'
+import { operator } from '../../lib/core/app/caller.ts'
+import { apiOf } from '../support/api.ts'
+import { startApi } from '../support/api-app.ts'
+import { turnsDuring } from '../support/event-loop.ts'
+import { manyTimes } from '../support/hostile.ts'
+
+const letter = { to: 'bob@example.net', subject: 's', body: 'b' }
+const megabyte = 1024 * 1024
+
+t.test('attachments in JSON', async t => {
+  const { api, apiWith, app, token, faults } = await startApi(t)
+  const { id: inbox } = (await api.post('/v1/inboxes', {})).body
+  const path = `/v1/inboxes/${inbox}/send`
+  let keys = 0
+  const post = (body: unknown, key = `k${keys++}`) =>
+    apiWith(token).call('POST', path, body, { 'idempotency-key': key })
+  const newest = async () => (await api.get(`/v1/inboxes/${inbox}/messages?limit=1`)).body.data[0]
+  const sizes = [0, 1, 100, limits.jsonContentBytes - 1, limits.jsonContentBytes + 1, 3 * megabyte + 1]
+  const bytes = sizes.map(size => Buffer.from(Array.from({ length: size }, (_, index) => (index * 7) % 256)))
+
+  await t.test('of every size, as content and as data, come as they are', async t => {
+    for (const name of ['content', 'data']) {
+      const attachments = bytes.map((one, index) => ({
+        filename: `${index}.bin`,
+        [name]: one.toString('base64'),
+      }))
+      t.equal((await post({ ...letter, attachments })).status, 200)
+      for (const [index, { url }] of (await newest()).attachments.entries()) {
+        t.ok((await api.get(url)).bytes.equals(bytes[index]!), `${name} of ${sizes[index]}`)
+      }
+    }
+  })
+
+  await t.test('are the same request however their text is written', async t => {
+    const large = bytes.at(-1)!.toString('base64')
+    const send = (content: string, name = 'content') =>
+      post(
+        `${JSON.stringify(letter).slice(0, -1)},"attachments":[{"filename":"f","${name}":"${content}"}]}`,
+        'one key',
+      )
+    const first = await send(large)
+    t.equal(first.status, 200)
+    for (const written of [
+      large.replaceAll('/', '\\/'),
+      large.replace(/.{76}/g, '$&\\r\\n'),
+      large.replaceAll('+', '\\u002b'),
+      large.replace(/=+$/, ''),
+    ]) {
+      t.strictSame((await send(written)).body, first.body)
+    }
+    t.strictSame((await send(large, 'data')).body, first.body)
+    t.equal((await send(`${large.slice(0, -8)}AAAAAA==`)).body.error, 'idempotency_key_conflict')
+  })
+
+  await t.test('faults have the same paths, small and large', async t => {
+    for (const size of [10, limits.jsonContentBytes * 2]) {
+      const good = 'A'.repeat(size * 4)
+      const file = { filename: 'f', content: good }
+      for (const [attachments, fault] of [
+        [[file, { ...file, content: `${good}!` }], '/attachments/1/content'],
+        [[{ filename: 'f', data: `${good}A` }], '/attachments/0/content'],
+        [[{ ...file, data: good }], '/attachments/0/data'],
+        [[{ ...file, contents: good }], '/attachments/0/contents'],
+        [[{ content: good }], '/attachments/0/filename'],
+        [[{ ...file, content: [good] }], '/attachments/0/content'],
+        [[good], '/attachments/0'],
+        [{ 0: file }, '/attachments'],
+      ] as const) {
+        const { status, body } = await post({ ...letter, attachments })
+        t.strictSame([status, body.error, body.details?.[0].path], [400, 'invalid_request', fault])
+      }
+      const twice = `{"attachments":[{"content":"${good}"}],${JSON.stringify(letter).slice(1, -1)},"attachments":[]}`
+      t.equal((await post(twice)).status, 200, 'the last of a name counts')
+      t.strictSame((await newest()).attachments, [])
+      for (const broken of [`${good}\\x`, `${good}\n`]) {
+        const { body } = await post(`{"attachments":[{"content":"${broken}"}]}`)
+        t.match(body, { error: 'invalid_request', message: /^body is not JSON/, details: [{ path: '' }] })
+      }
+    }
+  })
+
+  await t.test('25 MB of them let others have the event loop', async t => {
+    const content = Buffer.alloc(25 * megabyte, 'x').toString('base64')
+    const body = JSON.stringify({ ...letter, attachments: [{ filename: 'f', content }] })
+    const { result, turns } = await turnsDuring(() => post(body))
+    t.equal(result.status, 200)
+    t.ok(turns > 40, `${turns} turns`)
+    const over = { filename: 'g', content: 'AAAA' }
+    t.equal(
+      (await post({ ...letter, attachments: [{ filename: 'f', content }, over] })).body.error,
+      'attachments_too_large',
+    )
+  })
+
+  await t.test('what would be made into gigabytes is refused', async t => {
+    for (const [body, code] of [
+      ['['.repeat(30 * manyTimes), 'invalid_request'],
+      ['{"":'.repeat(5 * manyTimes), 'invalid_request'],
+      [`{${'"":0,'.repeat(5 * manyTimes)}"":0}`, 'invalid_request'],
+      [`{"body":"${'x'.repeat(30 * manyTimes)}"}`, 'payload_too_large'],
+      [' '.repeat(30 * manyTimes), 'payload_too_large'],
+    ] as const) {
+      t.equal((await post(body)).body.error, code, body.slice(0, 20))
+    }
+    const form = `--b\r\nContent-Disposition: form-data; name="cc"\r\n\r\n${'['.repeat(manyTimes)}\r\n--b--\r\n`
+    const asForm = await fetch(`${app.baseUrl}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'multipart/form-data; boundary=b' },
+      body: form,
+    })
+    t.equal(asForm.status, 400)
+  })
+  t.strictSame(faults, [])
+})
+
+t.test('a body that comes slowly', async t => {
+  const { app, api, port, faults } = await startApi(t)
+  const begin = (token: string, length: number) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(
+      `POST /v1/pods HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`,
+    )
+    socket.write(`Content-Length: ${length}\r\n\r\n{`)
+    return socket
+  }
+  const key = await createKey(app, operator, { account: true }, null)
+  const before = (await api.get('/v1/pods')).body.total
+  const socket = begin(key.token, 2)
+  // It was let in before it is revoked: a request on another connection is answered after the header of this was read.
+  t.equal((await apiOf(app.baseUrl, key.token).get('/v1/pods')).status, 200)
+  await revokeAnyKey(app, key.id)
+  socket.write('}')
+  t.match(await text(socket), /^HTTP\/1\.1 401 [\s\S]*"unauthorized"/)
+  t.equal((await api.get('/v1/pods')).body.total, before, 'and nothing was done')
+  t.strictSame(faults, [])
+})
+
+t.test('a body in many pieces, plain and compressed', async t => {
+  const { api, port, token } = await startApi(t)
+  const socket = connect(port, '127.0.0.1')
+  socket.write(
+    `POST /v1/pods HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+  )
+  const pieces = [...`{"name":"${'x'.repeat(20)}"${' '.repeat(200_000)}}`]
+  socket.write(`${pieces.map(piece => `1\r\n${piece}\r\n`).join('')}0\r\n\r\n`)
+  t.match(await text(socket), /^HTTP\/1\.1 201 [\s\S]*"name":"x{20}"/)
+  t.ok((await api.get('/v1/pods')).body.total > 0)
+})

@@ -1,0 +1,130 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import { limits } from '../../lib/base/limits.ts'
+import { createConnections } from '../../lib/http/connections.ts'
+import { startApi } from '../support/api-app.ts'
+import { until } from '../support/until.ts'
+
+const everything = { max: 10, maxPerAddress: 10, writeTimeoutMs: 30_000, isTrusted: () => false }
+
+async function open(t: Test, port: number, localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
+  t.teardown(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+const ask = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+const close = 'Connection: close\r\n'
+const upgrade =
+  'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n'
+
+/** Whether a new connection is answered as ever. */
+async function isServed(t: Test, port: number, localAddress?: string): Promise<boolean> {
+  const socket = await open(t, port, localAddress)
+  socket.write(ask('/health', close))
+  return /^HTTP\/1\.1 200 /.test(await text(socket))
+}
+
+t.test('there are so many in all', async t => {
+  const { port, faults } = await startApi(t, { http: 'max_connections = 3' })
+  const three = [await open(t, port), await open(t, port, '127.0.0.2'), await open(t, port, '127.0.0.3')]
+  // Each was asked and answered, so it has its place.
+  for (const socket of three) {
+    socket.write(ask('/health'))
+    await once(socket, 'data')
+  }
+  for (const request of [
+    ask('/health'),
+    ask('/v1/ws', upgrade),
+    `POST /v1/pods HTTP/1.1\r\nHost: x\r\n\r\n`,
+  ]) {
+    const socket = await open(t, port, '127.0.0.4')
+    socket.write(request)
+    const answer = await text(socket)
+    t.match(answer, /^HTTP\/1\.1 503 [\s\S]*Connection: close[\s\S]*"error":"unavailable"/, request)
+  }
+  const silent = await open(t, port, '127.0.0.5')
+  silent.resume()
+  await once(silent, 'close')
+  three[0]!.destroy()
+  await until('a place is free', () => isServed(t, port))
+  t.strictSame(faults, [])
+})
+
+t.test('and so many from one address', async t => {
+  const { port, faults } = await startApi(t, {
+    http: 'max_connections_per_address = 2\ntrusted_proxies = ["127.0.0.9/32"]',
+  })
+  const openFrom = async (address: string, count: number) => {
+    for (let index = 0; index < count; index++) {
+      const socket = await open(t, port, address)
+      socket.write(ask('/health'))
+      t.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 200 /, `${address} ${index}`)
+    }
+  }
+  await openFrom('127.0.0.1', 2)
+  const over = await open(t, port)
+  over.write(ask('/health'))
+  t.match(await text(over), /^HTTP\/1\.1 429 [\s\S]*Retry-After: 1\r[\s\S]*"rate_limit_exceeded"/)
+  t.ok(await isServed(t, port, '127.0.0.2'), 'others are not concerned')
+  await openFrom('127.0.0.9', 10)
+  t.strictSame(faults, [])
+})
+
+t.test('a header that does not come to its end is not waited for', async t => {
+  const { port, faults } = await startApi(t, { http: 'header_timeout = "1s"\nrequest_timeout = "1s"' })
+  for (const begun of [
+    '',
+    'GET /health HTTP/1.1\r\nHost:',
+    'POST /v1/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{',
+  ]) {
+    const socket = await open(t, port)
+    socket.write(begun)
+    t.match(await text(socket), /^$|^HTTP\/1\.1 40[01] /, begun)
+  }
+  t.strictSame(faults, [])
+})
+
+t.test('who does not read an answer is cut off, and nobody else', async t => {
+  const { port, clock, token, faults } = await startApi(t, { http: 'max_connections_per_address = 2' })
+  const feed = await open(t, port)
+  feed.write(ask('/v1/events/stream', `Authorization: Bearer ${token}\r\n`))
+  await once(feed, 'data')
+  feed.resume()
+  clock.stand()
+  const slow = await open(t, port)
+  slow.pause()
+  slow.once('error', () => {})
+  // More than the system keeps for who does not read.
+  slow.write(ask('/v1/openapi.json').repeat(200))
+  t.notOk(await isServed(t, port), 'both places are taken')
+  await until('a place is free', () => {
+    clock.advance(5_000)
+    return isServed(t, port)
+  })
+  t.notOk(feed.readableEnded || feed.destroyed, 'a stream of which nothing waits goes on')
+  t.strictSame(faults, [])
+})
+
+t.test('where too much waits for readers, the largest are cut off', async t => {
+  const now = 0
+  const connections = createConnections({ monotonicMs: () => now, now: () => new Date(0) }, everything)
+  const third = limits.answersBytes / 3
+  const sockets = [third, third * 1.5, third, 0].map(waiting => {
+    const socket = Object.assign(new PassThrough(), { bytesWritten: 0 }) as unknown as Socket
+    Object.defineProperty(socket, 'writableLength', { value: waiting })
+    connections.add(socket)
+    return socket
+  })
+  await until('one is cut off', () => sockets.some(socket => socket.destroyed))
+  t.strictSame(
+    sockets.map(socket => socket.destroyed),
+    [false, true, false, false],
+  )
+  for (const socket of sockets) socket.destroy()
+  await until('all are gone', () => connections.count() === 0)
+})

@@ -1,0 +1,293 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dkimSign } from 'mailauth'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
+import { checkDkim, readDkimSignatures } from '../../../lib/mail/authentication/dkim.ts'
+import { createCanonicalBody } from '../../../lib/mail/compose/canonical.ts'
+import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
+import { hashMessage } from '../../../lib/mail/signature/message.ts'
+import { turnsDuring } from '../../support/event-loop.ts'
+import { dkimMessages } from '../compose/dkim-messages.ts'
+
+const corpora = new URL('../../../../shared/corpora/dkim/', import.meta.url)
+const skip = existsSync(corpora) ? false : 'the corpora are not here'
+const now = new Date('2026-11-21T12:00:00Z')
+
+function lookupIn(txt: Readonly<Record<string, string | string[]>>) {
+  const asked: string[] = []
+  const lookup = async (name: string) => {
+    asked.push(name)
+    const records = txt[name.toLowerCase()]
+    if (records === undefined) throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
+    return [records].flat().map(record => [record])
+  }
+  return { asked, lookup }
+}
+
+/** The result of each signature. */
+async function check(raw: Buffer, txt: Readonly<Record<string, string | string[]>>): Promise<string[]> {
+  const { lookup } = lookupIn(txt)
+  const message = await hashMessage(raw, fields =>
+    readDkimSignatures(fields).flatMap(each => ('fault' in each ? [] : [each])),
+  )
+  const signatures = readDkimSignatures(message.fields)
+  const checked = await Promise.all(signatures.map(each => checkDkim(each, { ...message, now }, lookup)))
+  return checked.map(({ result }) => result)
+}
+
+/** Those of mailauth, in our words. */
+async function mailauthSays(
+  raw: Buffer,
+  txt: Readonly<Record<string, string | string[]>>,
+): Promise<string[]> {
+  const { results } = await dkimVerify(raw, {
+    resolver: lookupIn(txt).lookup as never,
+    curTime: now,
+    rejectRsaSha1: true,
+    strict: true,
+  } as never)
+  return results
+    .filter(row => row.signingDomain)
+    .map(({ status }) => {
+      if (status.result === 'pass') return (status as { underSized?: number }).underSized ? 'neutral' : 'pass'
+      if (status.result === 'neutral' && status.comment === 'body hash did not verify') return 'fail'
+      // It has no other word for a key that is not there, or a signature that is over.
+      return status.result === 'policy' || status.result === 'neutral' ? 'permerror' : status.result
+    })
+}
+
+const key = await generateDkimKey()
+const domain = { domain: 'example.com', selector: 's1', privateKeyPem: key.privateKeyPem, signedAt: now }
+const name = 's1._domainkey.example.com'
+const txt = { [name]: dkimRecord(key.publicKeyBase64) }
+
+t.test('every form that mailauth signs in holds, whole and in part, and no changed one does', async t => {
+  for (const [what, raw] of Object.entries(dkimMessages)) {
+    for (const canonicalization of ['simple/simple', 'simple/relaxed', 'relaxed/simple', 'relaxed/relaxed']) {
+      const own = {
+        signingDomain: 'example.com',
+        selector: 's1',
+        privateKey: key.privateKeyPem,
+        canonicalization,
+      }
+      for (const maxBodyLength of [undefined, 1]) {
+        const { signatures } = await dkimSign(raw, {
+          ...own,
+          signatureData: [{ ...own, ...(maxBodyLength === undefined ? {} : { maxBodyLength }) }],
+        } as never)
+        const signed = Buffer.concat([Buffer.from(signatures), raw])
+        const said = await mailauthSays(signed, txt)
+        t.same(await check(signed, txt), said, `${what}: ${canonicalization}, l=${maxBodyLength}`)
+        // Without an empty line a body that begins here is one for us, and more of the header for mailauth.
+        if (!raw.includes('\r\n\r\n')) continue
+        const changed = Buffer.concat([signed, Buffer.from('more\r\n')])
+        t.same(await check(changed, txt), await mailauthSays(changed, txt), `${what}, longer`)
+      }
+    }
+    const signed = await signDkim(raw, domain)
+    t.same((await check(signed, txt))[0], 'pass', what)
+    const text = signed.toString('latin1')
+    const second = Buffer.from(text.replace(/\r\n(?=from[ \t]*:)/i, '\r\nFrom: x@y.example\r\n'), 'latin1')
+    t.same((await check(second, txt))[0], 'fail', `${what}, with a second From`)
+  }
+})
+
+t.test('the messages of others', { skip }, async t => {
+  const keys = corpusKeys()
+  let signatures = 0
+  for (const folder of ['mimekit/', 'mailauth-arc-dkim/']) {
+    for (const file of readdirSync(new URL(folder, corpora)).filter(each => /\.(msg|eml)$/.test(each))) {
+      const text = readFileSync(new URL(`${folder}${file}`, corpora), 'latin1')
+      const raw = Buffer.from(text.replace(/\r?\n/g, '\r\n'), 'latin1')
+      const ours = await check(raw, keys)
+      t.same(ours, await mailauthSays(raw, keys), file)
+      signatures += ours.length
+    }
+  }
+  t.ok(signatures > 10, `${signatures} signatures`)
+})
+
+t.test('what is wrong with a signature for good is its permerror, and nobody is asked', async t => {
+  const good = `v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=s1; h=from; bh=AAAA; b=AAAA`
+  const label = 'a'.repeat(64)
+  const wrong = [
+    ...[
+      '',
+      '.',
+      'a..b',
+      'a b',
+      'a\tb',
+      'a\x01b',
+      'a\xe9b',
+      'a\\.b',
+      '*',
+      '-a',
+      'a-',
+      label,
+      'a.'.repeat(130),
+    ].flatMap(each => [
+      good.replace('s=s1', `s=${each}`),
+      good.replace('d=example.com', `d=${each}.example.com`),
+    ]),
+    good.replace('d=example.com', 'd=com'),
+    good.replace('d=example.com', 'd='),
+    ...['v=1; ', 'a=rsa-sha256; ', 'd=example.com; ', ' s=s1;', 'h=from; ', 'bh=AAAA; ', ' b=AAAA'].map(tag =>
+      good.replace(tag, ''),
+    ),
+    good.replace('v=1', 'v=2'),
+    good.replace('rsa-sha256', 'rsa-sha1'),
+    good.replace('h=from', 'h=to:subject'),
+    good.replace('h=from', 'h='),
+    good.replace('relaxed/relaxed', 'relaxed/x'),
+    good.replace('bh=AAAA', 'bh=*'),
+    good.replace('b=AAAA', 'b=*'),
+    ...[
+      's=s1',
+      'l=-1',
+      'l=x',
+      'x=1',
+      't=9; x=8',
+      'q=http',
+      'i=@other.example',
+      'i=example.com',
+      'nothing',
+      '=1',
+    ].map(tag => `${good}; ${tag}`),
+    good.replace('d=', ';d='),
+    '',
+  ]
+  for (const value of wrong) {
+    const { asked, lookup } = lookupIn(txt)
+    const raw = Buffer.from(`DKIM-Signature: ${value}\r\nFrom: a@example.com\r\n\r\nx\r\n`, 'latin1')
+    const message = await hashMessage(raw, () => [])
+    const [signature] = readDkimSignatures(message.fields)
+    const { result } = await checkDkim(signature!, { ...message, now }, lookup)
+    t.equal(result, 'permerror', JSON.stringify(value))
+    t.strictSame(asked, [])
+  }
+})
+
+t.test('keys', async t => {
+  const signed = await signDkim(dkimMessages.plain!, domain)
+  const p = key.publicKeyBase64
+  const rsa = (modulusLength: number, publicExponent = 65537) =>
+    generateKeyPairSync('rsa', {
+      modulusLength,
+      publicExponent,
+      publicKeyEncoding: { type: 'spki', format: 'der' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    }).publicKey.toString('base64')
+  for (const record of [
+    `p=${p}`,
+    `v=DKIM1; p=${p}`,
+    `v=DKIM1;k=rsa;h=sha1:sha256;s=email;t=y:s;n=x;p=${p};`,
+  ]) {
+    t.same(await check(signed, { [name]: record }), ['pass'], record.slice(0, 20))
+  }
+  for (const record of [
+    'v=DKIM1; p=',
+    'v=DKIM1',
+    'nonsense',
+    '',
+    `v=DKIM2; p=${p}`,
+    `p=${p}; v=DKIM1`,
+    `v=DKIM1; k=ed25519; p=${p}`,
+    `v=DKIM1; h=sha1; p=${p}`,
+    `v=DKIM1; s=other; p=${p}`,
+    `v=DKIM1; p=${p}; p=${p}`,
+    `v=DKIM1; p=${p.slice(0, 100)}`,
+    `v=DKIM1; p=${rsa(512)}`,
+    `v=DKIM1; p=${rsa(limits.dkimKeyBits + 8)}`,
+    `v=DKIM1; p=${p}; n=${'x'.repeat(limits.dkimRecordLength)}`,
+    [`v=DKIM1; p=${p}`, `v=DKIM1; p=${p}`],
+    [],
+  ]) {
+    t.same(await check(signed, { [name]: record }), ['permerror'], String(record).slice(0, 40))
+  }
+  t.same(await check(signed, {}), ['permerror'], 'none')
+  t.same(await check(signed, { [name]: `p=${rsa(2048)}` }), ['fail'], 'another')
+})
+
+t.test('a body is made canonical alike in whatever pieces it comes', async t => {
+  const bodies = [
+    '',
+    '\r\n',
+    '\r\n\r\n',
+    'x',
+    ' \r\n',
+    'a \t b \r\n\r\n \r\n',
+    'a\rb\nc\r\r\n',
+    'a\r',
+    ' \r',
+    '\r\n\ra ',
+    'a \r\n',
+  ]
+  for (const body of [
+    ...bodies,
+    ...Object.values(dkimMessages).map(raw => raw.toString('latin1').slice(0, 400)),
+  ]) {
+    for (const form of ['simple', 'relaxed'] as const) {
+      const made = (size: number) => {
+        const canonical = createCanonicalBody(form)
+        const bytes = Buffer.from(body, 'latin1')
+        const parts: Buffer[] = []
+        for (let at = 0; at < bytes.length; at += size)
+          parts.push(Buffer.from(canonical.next(bytes.subarray(at, at + size))))
+        return Buffer.concat([...parts, canonical.end()]).toString('latin1')
+      }
+      const whole = made(1_000_000)
+      for (const size of [1, 2, 3, 7])
+        t.equal(made(size), whole, JSON.stringify([form, size, body.slice(0, 20)]))
+      // RFC 6376 §3.4.3, §3.4.4, said once more.
+      const relaxed = body.replace(/[ \t]+(?=\r\n|$)/g, '').replace(/[ \t]+/g, ' ')
+      const text = (form === 'simple' ? body : relaxed).replace(/(?:\r\n)+$/, '')
+      t.equal(
+        whole,
+        text === '' && form === 'relaxed' ? '' : `${text}\r\n`,
+        JSON.stringify([form, body.slice(0, 20)]),
+      )
+    }
+  }
+})
+
+t.test('ten signatures of parts of a large body cost what a few do', async t => {
+  const spaces = `${' '.repeat(900)}\r\n`
+  for (const form of ['relaxed', 'simple']) {
+    for (const unit of [spaces, '\r\n', '\t a'.repeat(300)]) {
+      const fields = Array.from(
+        { length: 10 },
+        (_, i) =>
+          `DKIM-Signature: v=1; a=rsa-sha256; c=${form}/${form}; d=example.com; s=s1; h=from; l=${i * 1000 + 1}; bh=AAAA; b=AAAA\r\n`,
+      )
+      const body = unit.repeat(Math.ceil((4 * limits.sliceBytes) / unit.length))
+      const raw = Buffer.from(`${fields.join('')}From: a@example.com\r\n\r\n${body}`)
+      const { result, turns } = await turnsDuring(() => check(raw, txt))
+      t.same(result.slice(limits.dkimBodyHashes), Array(10 - limits.dkimBodyHashes).fill('permerror'))
+      t.ok(turns >= 3, `others had ${turns} turns`)
+    }
+  }
+  // A small one is hashed as often as it is asked for.
+  const { signatures } = await dkimSign(dkimMessages.plain!, {
+    signatureData: [1, 2, 3, 4, 5, 6].map(maxBodyLength => ({
+      signingDomain: 'example.com',
+      selector: 's1',
+      privateKey: key.privateKeyPem,
+      maxBodyLength,
+    })),
+  } as never)
+  const small = Buffer.concat([Buffer.from(signatures), dkimMessages.plain!])
+  t.same(await check(small, txt), Array(6).fill('neutral'))
+})
+
+/** The keys that lie beside the messages of MimeKit, and that of RFC 8463. */
+function corpusKeys(): Record<string, string> {
+  const pem = (file: string) =>
+    readFileSync(new URL(`mimekit/${file}`, corpora), 'latin1').replace(/-----[^\n]*|\s/g, '')
+  return {
+    '20120113._domainkey.gmail.com': `k=rsa; p=${pem('gmail.pub')}`,
+    'brisbane._domainkey.football.example.com':
+      'v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=',
+  }
+}

@@ -1,0 +1,103 @@
+import t, { type Test } from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { expireGreylist } from '../../lib/core/inbound/greylist.ts'
+import { putContacts } from '../../lib/store/contacts.ts'
+import { greetedDialog } from '../support/smtp-dialog.ts'
+import { openDoor } from '../support/smtp-door.ts'
+
+async function openGreylisting(t: Test) {
+  let nowMs = Date.now()
+  const clock = { ...systemClock, now: () => new Date(nowMs) }
+  const door = await openDoor(t, {
+    clock,
+    smtp: 'trusted_networks = ["127.0.9.0/24"]',
+    toml: '[greylist]\nenabled = true\ndelay = "5m"\nkeep_for = "30d"',
+  })
+  const ask = async (address: string, mailFrom: string, rcptTo: string) => {
+    const dialog = await greetedDialog(door.port, address)
+    await dialog.say(`MAIL FROM:<${mailFrom}>`)
+    const { text } = await dialog.say(`RCPT TO:<${rcptTo}>`)
+    await dialog.say('QUIT')
+    return text
+  }
+  const rows = () => door.app.store.read.selectFrom('greylistEntry').selectAll().execute()
+  return { ...door, ask, rows, pass: (minutes: number) => (nowMs += minutes * 60_000) }
+}
+
+const ann = 'ann@ours.example'
+const day = 24 * 60
+
+t.test('a stranger is put off until it comes again, and is known then', async t => {
+  const { ask, inbox, pass, app, rows } = await openGreylisting(t)
+  await inbox('ann')
+  t.equal(
+    await ask('127.0.0.1', 'bob@b.example', ann),
+    '451 4.7.1 Greylisted; please try again in 300 seconds',
+  )
+  t.match(await ask('127.0.0.1', 'bob@b.example', 'nobody@ours.example'), /^550 5\.1\.1 /)
+  pass(2)
+  t.equal(
+    await ask('127.0.0.2', 'Bob@b.example', 'ann+x@ours.example'),
+    '451 4.7.1 Greylisted; please try again in 180 seconds',
+  )
+  pass(3)
+  t.match(await ask('127.0.0.3', 'bob@b.example', ann), /^250 /, 'from another address of the block')
+  t.match(await ask('127.0.0.1', 'eve@b.example', ann), /^451 /, 'another reverse-path')
+  t.match(await ask('127.0.1.1', 'bob@b.example', ann), /^451 /, 'another block')
+  t.match(await ask('127.0.0.1', '', ann), /^451 /, 'the null reverse-path is one, too')
+  // Each time that it comes its time begins anew.
+  for (const days of [20, 20, 20]) {
+    pass(days * day)
+    t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^250 /)
+  }
+  t.match(await ask('127.0.0.1', 'eve@b.example', ann), /^451 /, 'it came again too late')
+  pass(31 * day)
+  t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^451 /, 'forgotten')
+  pass(2 * day)
+  while ((await expireGreylist(app)) > 0) t.pass('expired')
+  t.strictSame(await rows(), [])
+})
+
+t.test('who is known passes at once', async t => {
+  const { ask, inbox, pass, app } = await openGreylisting(t)
+  const id = await inbox('ann')
+  await app.store.write(db => putContacts(db, id, ['friend@b.example'], app.clock.now().toISOString()))
+  t.match(await ask('127.0.0.1', 'Friend@b.example', ann), /^250 /, 'the inbox has written with it')
+  t.match(await ask('127.0.9.1', 'new@b.example', ann), /^250 /, 'a trusted network')
+  for (let count = 0; count < 5; count++) {
+    t.match(await ask('127.0.0.1', `${count}@b.example`, ann), /^451 /)
+    pass(6)
+    t.match(await ask('127.0.0.1', `${count}@b.example`, ann), /^250 /)
+  }
+  t.match(await ask('127.0.0.99', 'never@b.example', ann), /^250 /, 'the block came again five times')
+  t.match(await ask('127.0.1.1', 'never@b.example', ann), /^451 /)
+})
+
+t.test('whatever strangers say, the rows are bounded, and theirs push out their own', async t => {
+  const { ask, inbox, port, rows, pass } = await openGreylisting(t)
+  await inbox('ann')
+  t.match(await ask('127.0.5.1', 'bob@b.example', ann), /^451 /)
+  const flood = await greetedDialog(port, '127.0.0.1')
+  for (let count = 0; count < 100; count++) {
+    await flood.say(`MAIL FROM:<${count}@b.example>`)
+    await flood.say(`RCPT TO:<${ann}>`)
+    await flood.say('RSET')
+  }
+  t.ok((await rows()).length <= 17)
+  pass(6)
+  t.match(await ask('127.0.5.1', 'bob@b.example', ann), /^250 /, 'another block is not touched')
+})
+
+t.test('two that come at the same time are one', async t => {
+  const { ask, inbox, rows, pass } = await openGreylisting(t)
+  await inbox('ann')
+  const both = () => Promise.all([1, 2, 3, 4].map(() => ask('127.0.0.1', 'bob@b.example', ann)))
+  for (const text of await both()) t.match(text, /^451 /)
+  pass(5)
+  for (const text of await both()) t.match(text, /^250 /)
+  t.strictSame(
+    (await rows()).filter(row => row.slot >= 65_536).map(row => row.passes),
+    [1],
+    'the block came again once',
+  )
+})

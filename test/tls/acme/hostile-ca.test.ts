@@ -1,0 +1,184 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { limits } from '../../../lib/base/limits.ts'
+import { openAccountKey } from '../../../lib/tls/acme/account-key.ts'
+import { connectToCa } from '../../../lib/tls/acme/client.ts'
+import { AcmeFault } from '../../../lib/tls/acme/fault.ts'
+import { createAcmeHttp } from '../../../lib/tls/acme/http.ts'
+import { orderCertificate } from '../../../lib/tls/acme/order.ts'
+import { openResponder } from '../../../lib/tls/acme/responder.ts'
+import { writeCertificate } from '../../support/certificate.ts'
+import { freePort } from '../../support/ports.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
+
+interface Said {
+  readonly status?: number
+  readonly header?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+/** A CA that says what the test wants, by path; `%` in it is its own address. */
+async function startCa(t: Test, says: (path: string, asked: number) => Said | undefined) {
+  const dir = temporaryDir(t)
+  const { cert, key } = await writeCertificate(dir, 'localhost')
+  const asked = new Map<string, number>()
+  let origin = ''
+  const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (request, response) => {
+    const path = request.url!
+    const count = (asked.get(path) ?? 0) + 1
+    asked.set(path, count)
+    const usual: Record<string, Said> = {
+      '/dir': { body: { newNonce: '%/nonce', newAccount: '%/account', newOrder: '%/order' } },
+      '/nonce': {},
+      '/account': { status: 201, header: { location: '%/me' }, body: { contact: [] } },
+    }
+    const { status = 200, header = {}, body = '' } = says(path, count) ?? usual[path] ?? { status: 404 }
+    const own = (text: string) => text.replaceAll('%', origin)
+    response.writeHead(status, {
+      'Replay-Nonce': `n${count}`,
+      ...Object.fromEntries(Object.entries(header).map(([name, value]) => [name, own(value)])),
+    })
+    response.end(own(typeof body === 'string' ? body : JSON.stringify(body)))
+    request.resume()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  origin = `https://localhost:${(server.address() as AddressInfo).port}`
+  const http = createAcmeHttp(new AbortController().signal, readFileSync(cert, 'utf8'))
+  t.teardown(async () => {
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+    await http.close()
+  })
+  const accountKey = await openAccountKey(join(dir, 'account.pem'))
+  const connect = () =>
+    connectToCa({
+      http,
+      key: accountKey,
+      clock: systemClock,
+      directory: `${origin}/dir`,
+      contact: undefined,
+    })
+  /** How an order ends. */
+  const order = async (): Promise<AcmeFault> => {
+    const responder = await openResponder([{ host: '127.0.0.1', port: await freePort('127.0.0.1') }])
+    try {
+      const client = await connect()
+      const { signal } = new AbortController()
+      await orderCertificate({ client, responder, names: ['a.example'], clock: systemClock, signal })
+    } catch (error) {
+      if (error instanceof AcmeFault) return error
+      throw error
+    } finally {
+      await responder.close()
+    }
+    throw new Error('there was no fault')
+  }
+  return { order, asked }
+}
+
+t.test('nonces that are never good are not tried for ever', async t => {
+  const { order, asked } = await startCa(t, path =>
+    path === '/account'
+      ? { status: 400, body: { type: 'urn:ietf:params:acme:error:badNonce', detail: 'no' } }
+      : undefined,
+  )
+  t.match((await order()).message, 'the CA refuses: badNonce: no')
+  t.equal(asked.get('/account'), limits.acmeNonceRetries + 1)
+})
+
+t.test('what a CA refuses is told in one bounded line, with how long it wants to be left alone', async t => {
+  const { order } = await startCa(t, path =>
+    path === '/order'
+      ? {
+          status: 429,
+          header: { 'retry-after': '9999999999' },
+          body: {
+            type: 'urn:ietf:params:acme:error:rateLimited',
+            detail: `too\r\n\u001b[31m many ${'x'.repeat(9999)}`,
+          },
+        }
+      : undefined,
+  )
+  const fault = await order()
+  t.match(fault.message, /^the CA refuses: rateLimited: too \[31m many x{500,}$/)
+  t.ok(fault.message.length < 1100)
+  t.equal(fault.retryAfterMs, limits.acmeRetryAfterMs)
+})
+
+t.test('answers that are too large, plain http, or no answers end the order', async t => {
+  const pending = { status: 'pending', authorizations: ['%/authz'], finalize: '%/finalize' }
+  const placed = { status: 201, header: { location: '%/order/1' }, body: pending }
+  const cases: [says: (path: string) => Said | undefined, message: RegExp][] = [
+    [
+      path => (path === '/dir' ? { body: 'x'.repeat(limits.acmeAnswerBytes + 1) } : undefined),
+      /^no answer from .*\/dir: /,
+    ],
+    [path => (path === '/dir' ? { body: '[]' } : undefined), /is no directory of ACME/],
+    [
+      path => (path === '/dir' ? { status: 302, header: { location: '%/other' } } : undefined),
+      /is no directory of ACME \(HTTP 302\)/,
+    ],
+    [path => (path === '/account' ? { status: 201, body: {} } : undefined), /gives the account no address/],
+    [
+      path =>
+        path === '/order'
+          ? { ...placed, body: { ...pending, authorizations: ['http://127.0.0.1:1/'] } }
+          : undefined,
+      /^not an https address: http:\/\/127\.0\.0\.1:1\/$/,
+    ],
+    [
+      path =>
+        path === '/order'
+          ? placed
+          : path === '/authz'
+            ? { body: { status: 'pending', challenges: [null, 5] } }
+            : undefined,
+      /offers no http-01 challenge/,
+    ],
+    [
+      path =>
+        path === '/order'
+          ? placed
+          : path === '/authz'
+            ? { body: { status: 'pending', challenges: [{ type: 'http-01', token: '../x', url: '%/c' }] } }
+            : undefined,
+      /a token that is none/,
+    ],
+    [
+      path =>
+        path === '/order'
+          ? placed
+          : path === '/authz'
+            ? { body: { status: 'valid' } }
+            : path === '/order/1'
+              ? {
+                  body: {
+                    status: 'invalid',
+                    error: { type: 'urn:ietf:params:acme:error:caa', detail: 'forbidden' },
+                  },
+                }
+              : undefined,
+      /^the CA says invalid: caa: forbidden$/,
+    ],
+    [
+      path =>
+        ({
+          '/order': placed,
+          '/authz': { body: { status: 'valid' } },
+          '/order/1': { body: { status: 'valid', finalize: '%/finalize', certificate: '%/cert' } },
+          '/finalize': { body: {} },
+          '/cert': { body: 'no certificate' },
+        })[path],
+      /^the CA's certificate holds no certificate/,
+    ],
+  ]
+  for (const [says, message] of cases) {
+    const { order } = await startCa(t, says)
+    t.match((await order()).message, message)
+  }
+})
