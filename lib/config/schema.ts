@@ -305,7 +305,7 @@ export const settings = Type.Object(
         maximum: 1_000_000,
         unit: 'inboxes',
         description:
-          'The most inboxes that are made through the API in a day, UTC (429 inbox_creation_limit above it; 0: no limit).',
+          'The most inboxes that are made through the API in a day, UTC (429 inbox_creation_limit above it; 0: no limit). The keys of one pod make at most half of them.',
       }),
       forward_confirmations_per_hour: number({
         default: 10,
@@ -313,7 +313,7 @@ export const settings = Type.Object(
         maximum: 10_000,
         unit: 'mails an hour',
         description:
-          'The most mails an hour that ask an address whether it wants forwarded copies (429 forward_verification_limit above it).',
+          'The most mails an hour that ask an address whether it wants forwarded copies (429 forward_verification_limit above it). At most half of them are for the keys of one pod.',
       }),
       unverified_domains_per_pod: number({
         default: 20,

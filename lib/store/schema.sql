@@ -432,7 +432,7 @@ create table "contact" (
   primary key ("inboxId", "address")
 );
 
--- What counts against a limit. `subject` is 'account' or an inbox's id; kind: inboxes (made), messages (sent), cold
+-- What counts against a limit. `subject` is 'account', or the id of a pod or an inbox; kind: inboxes (made), messages (sent), cold
 -- (recipients); `period` is a UTC day (2026-01-31) or month (2026-01).
 create table "usage" (
   "subject" text not null,

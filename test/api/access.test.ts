@@ -158,7 +158,7 @@ const table: Record<string, Row> = {
     path: () => '/v1/ws',
     expected: toAnyKey('426 upgrade_required'),
   },
-  listEventDeliveries: { path: ({ event }) => `/v1/events/${event}/deliveries`, expected: withinInbox(200) },
+  listEventDeliveries: { path: ({ event }) => `/v1/events/${event}/deliveries`, expected: ofPod(200) },
   redeliverEvent: { path: ({ event }) => `/v1/events/${event}/redeliver`, expected: ofPod(200) },
   rotateInboxWebhookSecret: {
     path: ({ inbox }) => `/v1/inboxes/${inbox}/webhook/rotate-secret`,

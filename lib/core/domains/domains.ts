@@ -109,7 +109,7 @@ async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promi
  * Adds a domain; it is checked from then on. A pod key adds to its own pod. Others may have added it, too, as long as
  * none of them is verified.
  * @throws Problem `unregistrable_domain`, `domain_exists`, `domain_under_review`, `domain_limit_reached`; `invalid_pod`, also
- * to a pod key that names another pod; `forbidden` to a pod key that asks for all pods
+ * to a pod key that names another pod
  */
 export async function createDomain(app: App, caller: Caller, request: DomainCreation): Promise<Domain> {
   const domain = requireRegistrable(request.domain, app.config.hostname)
@@ -145,11 +145,7 @@ async function podForDomain(
   caller: Caller,
   named: string | null | undefined,
 ): Promise<string | null> {
-  if (named === undefined) return caller.podId
-  if (named === null) {
-    if (caller.podId !== null) throw new Problem('forbidden', 'A pod key adds domains to its pod only.')
-    return null
-  }
+  if (named === undefined || named === null) return caller.podId
   const pod = await findPodByName(db, named)
   if (!pod || (caller.podId !== null && caller.podId !== pod.id)) throw new Problem('invalid_pod')
   return pod.id

@@ -104,7 +104,10 @@ export function normalisePolicyValue(text: string): string | undefined {
   }
   if (text.startsWith('*@')) return normaliseDomain(text.slice(2))
   if (text.startsWith('@')) return normaliseDomain(text.slice(1))
-  return text.includes('@') ? normaliseAddress(text) : normaliseDomain(text)
+  if (!text.includes('@')) return normaliseDomain(text)
+  const address = normaliseAddress(text)
+  // RFC 5322 allows a star in an address; whoever writes one here means a pattern, which this is not.
+  return address?.includes('*') ? undefined : address
 }
 
 /** The values of all the rules that match an address (in the form of `normaliseAddress`). */
