@@ -68,7 +68,7 @@ export async function recordRefusal(
 }
 
 /** The sender rules of an inbox do not permit a recipient. */
-export class NotPermitted extends Problem {
+class NotPermitted extends Problem {
   readonly refusal: Refusal
 
   constructor(refusal: Refusal) {

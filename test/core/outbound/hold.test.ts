@@ -98,6 +98,15 @@ t.test('what is under way ends as it ends', async t => {
   }
 })
 
+t.test('what is put off is not held while the inbox may send', async t => {
+  const { app, replies, sendTo, states } = await setUp(t)
+  const id = await sendTo('later@theirs.example')
+  replies.push('451 4.7.1 later')
+  await carryAll(app)
+  t.strictSame(await states(id), ['deferred'])
+  t.match(await listQueue(app, 10), [{ state: 'waiting', attempts: 1 }])
+})
+
 t.test('what comes up before it is held is held then, without an attempt', async t => {
   const { app, inboxId, peer, sendTo, states } = await setUp(t)
   const id = await sendTo('a@theirs.example')

@@ -1,14 +1,28 @@
 import type { Migration } from './migration.ts'
 
 /**
- * Several pods may add one domain, each once (the account itself is the pod ''). Who was verified has the name, alone. What
+ * An answer to an idempotency key belongs to the inbox and the key; what was noted by the scope of a credential does not say its
+ * inbox, lives for a day, and goes. Several pods may add one domain, each once (the account itself is the pod ''). Who was verified has the name, alone. What
  * a suspended inbox has in the queue is held.
  */
 export const tenantsApart: Migration = {
-  number: 15,
+  number: 14,
   name: 'tenants-apart',
   breaking: true,
   sql: `
+drop table "idempotency";
+create table "idempotency" (
+  "inboxId" text not null,
+  "key" text not null,
+  "podId" text not null,
+  "requestHash" text not null,
+  "status" integer not null,
+  "body" text not null,
+  "createdAt" text not null,
+  primary key ("inboxId", "key")
+);
+create index "idempotency_createdAt" on "idempotency" ("createdAt");
+create index "idempotency_key" on "idempotency" ("key", "podId");
 drop index "domain_domain";
 create unique index "domain_domain" on "domain" ("domain", coalesce("podId", ''));
 create unique index "domain_claim" on "domain" ("domain") where "verifiedAt" is not null;
