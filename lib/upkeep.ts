@@ -8,6 +8,7 @@ import { checkDueDomains } from './core/domains/checks.ts'
 import { expireForwardConfirmations } from './core/forwarding/question.ts'
 import { expireDeferrals } from './core/inbound/deferral.ts'
 import { expireGreylist } from './core/inbound/greylist.ts'
+import { releaseResumed } from './core/outbound/hold.ts'
 import { expireSuppressions } from './core/outbound/suppressions.ts'
 import { expirePolicyAudit } from './core/policy/audit.ts'
 import { expireUsage } from './core/quota/usage.ts'
@@ -48,6 +49,7 @@ export const sweeps: readonly Sweep[] = [
     run: purgeDeletedInboxes,
   },
   { name: 'domains due for a check', schedule: '* * * * *', run: checkDueDomains },
+  { name: 'held deliveries of inboxes that were resumed', schedule: '*/5 * * * *', run: releaseResumed },
   { name: 'suppressions that are over', schedule: '*/10 * * * *', run: expireSuppressions },
   {
     name: 'forwarding confirmations that are over',

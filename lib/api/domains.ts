@@ -23,7 +23,13 @@ export const domainOperations: readonly Operation[] = [
     access: 'pod',
     body: DomainCreation,
     success: { status: 201, schema: Domain },
-    problems: ['unregistrable_domain', 'domain_exists', 'invalid_pod'],
+    problems: [
+      'unregistrable_domain',
+      'domain_exists',
+      'domain_under_review',
+      'domain_limit_reached',
+      'invalid_pod',
+    ],
     handle: ({ app, caller, body }) => createDomain(app, caller, body),
   }),
   operation({
@@ -69,7 +75,7 @@ export const domainOperations: readonly Operation[] = [
     access: 'account',
     body: DomainChange,
     success: { status: 200, schema: Domain },
-    problems: ['domain_under_review', 'domain_in_use', 'invalid_pod'],
+    problems: ['domain_under_review', 'domain_in_use', 'domain_exists', 'invalid_pod'],
     handle: ({ app, caller, params, body }) => changeDomain(app, caller, params.id!, body),
   }),
   operation({

@@ -38,7 +38,7 @@ export const eventOperations: readonly Operation[] = [
     tag: 'Events',
     summary:
       'List how an event was told to webhooks, with every call; of the last times that it was asked for.',
-    access: 'inbox',
+    access: 'pod',
     success: { status: 200, schema: shape({ data: Type.Array(WebhookDelivery) }) },
     problems: [],
     handle: async ({ app, caller, params }) => ({ data: await listEventDeliveries(app, caller, params.id!) }),

@@ -4,6 +4,7 @@ import type { TObject, TSchema } from 'typebox'
 import type { ProblemCode } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
 import type { Access, Caller } from '../core/app/caller.ts'
+import { takingNulls, withoutNulls } from './nulls.ts'
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
@@ -74,14 +75,24 @@ export interface Operation extends Declaration<TObject, TObject> {
   handle(context: Context<Record<string, unknown>, Record<string, unknown>>): Promise<unknown>
 }
 
-/** Declares an operation for callers with a key. */
+/**
+ * Declares an operation for callers with a key. In the body of a POST or PUT null says nothing where a property may be left
+ * out; in that of a PATCH it clears what is there.
+ */
 export function operation<Query extends TObject, Body extends TObject>(
   declared: Declaration<Query, Body> & {
     readonly access: Access
     handle(context: Context<Type.Static<Query>, Type.Static<Body>>): Promise<unknown>
   },
 ): Operation {
-  return declared as Operation
+  const plain = declared as Operation
+  const { body, method } = plain
+  if (!body || method === 'patch') return plain
+  return {
+    ...plain,
+    body: takingNulls(body),
+    handle: context => plain.handle({ ...context, body: withoutNulls(context.body, body) }),
+  }
 }
 
 /** Declares an operation that needs no key. */

@@ -43,12 +43,15 @@ export const limits = {
   domainCheckFirstMs: 60_000,
   domainCheckFirstHourMs: 3_600_000,
   domainCheckDayMs: 86_400_000,
-  /** After it a domain whose records never were right is `failed` and no longer `pending`. */
+  /** How long after it was added a domain whose records never were right is `failed` and no longer `pending`. */
   domainPendingMs: 3 * 86_400_000,
   /** Checks in a row without its records after which a verified domain is `failed`. */
   domainLosses: 2,
   /** Due domains that are checked at once. */
   domainChecksAtOnce: 20,
+  /** What is shown of what stands in DNS where a record of a domain is to stand: how many records, characters of each. */
+  recordsFound: 10,
+  recordFoundLength: 500,
   /** Hosts that a warning names. */
   competingHosts: 20,
   displayNameLength: 200,

@@ -83,6 +83,10 @@ export const problems = {
     'This is not a domain that can be added: give a name that somebody registered, or one below it, such as agents.example.com.',
     'invalid_domain',
   ],
+  domain_limit_reached: [
+    422,
+    'The pod has as many domains that are not verified as it may. Verify or delete some first.',
+  ],
   domain_has_inboxes: [422, 'The domain still has inboxes. Delete them first.'],
   recipient_is_sender: [422, "An inbox can't send to itself."],
   rule_limit_reached: [

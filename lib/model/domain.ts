@@ -1,9 +1,10 @@
 import Type from 'typebox'
-import { Id, Instant, nullableText, oneOf, shape } from './shape.ts'
+import { limits } from '../base/limits.ts'
+import { Id, Instant, nullableOneOf, nullableText, oneOf, shape } from './shape.ts'
 
 export const DomainStatus = oneOf(['pending', 'verifying', 'verified', 'failed', 'under_review'], {
   description:
-    'pending: added, records not found yet; verifying: being checked; verified: it sends and receives; failed: records missing or wrong; under_review: held by the operator.',
+    'pending: added, none of its records found yet; verifying: being checked, or the last check found a needed record gone and the next one decides; verified: it sends and receives; failed: records missing or wrong after some were found, or not there 72 hours after it was added; it is verified as soon as they are right. under_review: held by the operator.',
 })
 export type DomainStatus = Type.Static<typeof DomainStatus>
 
@@ -34,6 +35,13 @@ export const DomainRecord = shape(
     status: oneOf(recordStatuses, {
       description: 'As of the last check. missing: not found yet; invalid: found but wrong.',
     }),
+    found: Type.Array(Type.String({ examples: ['v=DMARC1; p=none'] }), {
+      description: `What stands in DNS under this name, as of the last check: an MX as priority and host. At most ${limits.recordsFound}, the first ${limits.recordFoundLength} characters of each.`,
+    }),
+    problem: nullableText({
+      description: 'What is wrong and what to do about it; null when the record is valid.',
+      examples: [null],
+    }),
   },
   { description: 'A DNS record to publish.' },
 )
@@ -62,6 +70,11 @@ export const Domain = shape(
     podId,
     status: DomainStatus,
     records: Type.Array(DomainRecord),
+    problem: nullableOneOf(['domain_taken'], {
+      description:
+        'domain_taken: another pod added this domain, too, and its records were found first. It has the domain as long as they are right.',
+      examples: [null],
+    }),
     warnings: Type.Array(DomainWarning, { examples: [[]] }),
     verifiedAt: Type.Unsafe<string | null>({
       type: ['string', 'null'],

@@ -23,7 +23,8 @@ export const Inbox = shape(
     address: Type.String({ format: 'email' }),
     displayName,
     webhookUrl: nullableText({
-      description: "Called for this inbox's events, instead of the account's webhook.",
+      description:
+        "Called for this inbox's events, instead of the account's webhook. An inbox key does not see it.",
     }),
     webhookSecret: Type.Optional(
       Type.String({

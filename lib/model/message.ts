@@ -128,6 +128,8 @@ export const Delivery = shape(
       description: 'forward: a copy of an inbound message to the address that forwardTo of the inbox names.',
     }),
     state: oneOf(['queued', 'deferred', 'delivered', 'failed', 'held', 'cancelled'], {
+      description:
+        'deferred: tried again at nextAttemptAt. held: the inbox is suspended; it goes on when that ends, with all the time that a new one has.',
       examples: ['delivered'],
     }),
     captured: Type.Boolean({

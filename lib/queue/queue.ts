@@ -43,6 +43,12 @@ export interface Queue {
   drop(db: WriteDb, subjectId: string): Promise<void>
   /** It is to be tried again after so long, or by the schedule of its kind; gives when. */
   later(db: WriteDb, entry: Leased, afterMs?: number): Promise<string>
+  /** Whatever time it is due, it is not to be done until it is released; gives false for one that is under way. */
+  hold(db: WriteDb, subjectId: string): Promise<boolean>
+  /** The same for one that was claimed and not tried: the lease ends, and no attempt is counted. */
+  holdLeased(db: WriteDb, entry: Leased): Promise<void>
+  /** What was held is to be done again, and given up at `expiresAt`; gives when it is due. */
+  release(db: WriteDb, subjectId: string, expiresAt: string): Promise<string | null>
   /** The attempt met a fault of our own; it is tried again by the schedule. */
   retry(entry: Leased): Promise<void>
   /** Frees what a process of this node held or had parked when it ended; gives how many it held. */
@@ -164,6 +170,20 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     drop: entries.deleteEntriesOf,
 
     later,
+
+    hold: entries.holdEntry,
+
+    async holdLeased(db, entry) {
+      const next = { dueAt: clock.now().toISOString(), attempts: entry.attempts - 1 }
+      if (!(await entries.returnLeasedEntry(db, entry, next))) throw new LeaseLost()
+      await entries.holdEntry(db, entry.subjectId)
+    },
+
+    async release(db, subjectId, expiresAt) {
+      const dueAt = await entries.releaseEntry(db, subjectId, expiresAt)
+      notice(db, 'queue', 'delivery')
+      return dueAt ?? null
+    },
 
     async retry(entry) {
       await store.write(db => later(db, entry))

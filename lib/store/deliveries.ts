@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import type { AttemptRow, DeliveryRow } from './tables.ts'
@@ -26,6 +27,33 @@ export async function updateDelivery(
   changes: Partial<Omit<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'createdAt'>>,
 ): Promise<void> {
   await db.updateTable('delivery').set(changes).where('id', '=', id).execute()
+}
+
+/**
+ * What an inbox sends and has not come to its end, in the order of the messages; copies of what came to it are not among
+ * them.
+ * @param after of this message and later ones
+ */
+export async function listPendingOfInbox(
+  db: Db,
+  of: { readonly inboxId: string; readonly states: readonly string[]; readonly after: string },
+  limit: number,
+): Promise<DeliveryRow[]> {
+  return (
+    db
+      .selectFrom('message')
+      .innerJoin('delivery', 'delivery.messageId', 'message.id')
+      .selectAll('delivery')
+      .where('message.inboxId', '=', of.inboxId)
+      // As it stands in the index, so that SQLite knows that it can use that.
+      .where('message.status', '=', sql.lit('pending'))
+      .where('message.id', '>=', of.after)
+      .where('delivery.state', 'in', of.states)
+      .orderBy('message.id')
+      .orderBy('delivery.id')
+      .limit(limit)
+      .execute()
+  )
 }
 
 /** Whether the message has a delivery that has not come to its end. */

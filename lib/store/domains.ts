@@ -8,19 +8,102 @@ export async function insertDomain(db: WriteDb, row: DomainRow): Promise<void> {
   await insertRow(db, 'domain', row)
 }
 
-/** @param domain lower-case, A-label */
-export function findDomain(db: Db, domain: string): Promise<DomainRow | undefined> {
-  return domainByName(db, { domain })
+/** The row that has the name: it is verified, or was and no other has been since. @param domain lower-case, A-label */
+export function findDomainClaim(db: Db, domain: string): Promise<DomainRow | undefined> {
+  return claimByName(db, { domain })
 }
-const domainByName = keptRow((db, given: { domain: string }) =>
-  db.selectFrom('domain').selectAll().where('domain', '=', given.domain),
+const claimByName = keptRow((db, given: { domain: string }) =>
+  db.selectFrom('domain').selectAll().where('domain', '=', given.domain).where('verifiedAt', 'is not', null),
 )
+
+/** The row that a pod (null: the account) has of this name, verified or not. */
+export function findDomainOfPod(
+  db: Db,
+  domain: string,
+  podId: string | null,
+): Promise<DomainRow | undefined> {
+  return domainOfPod(db, { domain, podId: podId ?? '' })
+}
+const domainOfPod = keptRow((db, given: { domain: string; podId: string }) =>
+  db
+    .selectFrom('domain')
+    .selectAll()
+    .where('domain', '=', given.domain)
+    .where(eb => eb.fn.coalesce('podId', eb.val('')), '=', given.podId),
+)
+
+/** The row of this name that was added first. */
+export async function findDomain(db: Db, domain: string): Promise<DomainRow | undefined> {
+  return db
+    .selectFrom('domain')
+    .selectAll()
+    .where('domain', '=', domain)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** Whether any pod's row of this name is under review. */
+export async function isDomainHeld(db: Db, domain: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('domain')
+    .select('id')
+    .where('domain', '=', domain)
+    .where('status', '=', 'under_review')
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Changes the rows of this name that have one of these states, whoever added them. */
+export async function updateDomainsNamed(
+  db: WriteDb,
+  domain: string,
+  states: readonly string[],
+  changes: Partial<Omit<DomainRow, 'id' | 'domain'>>,
+): Promise<void> {
+  await db
+    .updateTable('domain')
+    .set(changes)
+    .where('domain', '=', domain)
+    .where('status', 'in', states)
+    .execute()
+}
+
+/** Those who added this name besides one of them and were not told yet that it is taken, the oldest first. */
+export async function listOtherClaimants(
+  db: Db,
+  { domain, id }: Pick<DomainRow, 'domain' | 'id'>,
+  limit: number,
+): Promise<DomainRow[]> {
+  return db
+    .selectFrom('domain')
+    .selectAll()
+    .where('domain', '=', domain)
+    .where('id', '!=', id)
+    .where('problem', 'is', null)
+    .where('status', '!=', 'under_review')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+/** How many domains of a pod were never verified, or lost their name to another. */
+export async function countUnverifiedDomains(db: Db, podId: string): Promise<number> {
+  const row = await db
+    .selectFrom('domain')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('podId', '=', podId)
+    .where('verifiedAt', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
 
 export async function findDomainById(db: Db, id: string): Promise<DomainRow | undefined> {
   return db.selectFrom('domain').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** Newest first; of one pod, or of all; without the one named `except`. */
+/** Newest first; of one pod, or of all; without the one of the account that is named `except`. */
 export async function listDomains(
   db: Db,
   within: { podId: string | null; except: string | null },
@@ -28,7 +111,10 @@ export async function listDomains(
 ): Promise<Listed<DomainRow>> {
   let matching = db.selectFrom('domain')
   if (within.podId !== null) matching = matching.where('podId', '=', within.podId)
-  if (within.except !== null) matching = matching.where('domain', '!=', within.except)
+  const { except } = within
+  if (except !== null) {
+    matching = matching.where(eb => eb.or([eb('domain', '!=', except), eb('podId', 'is not', null)]))
+  }
   const rows = await matching
     .selectAll()
     .orderBy('id', 'desc')

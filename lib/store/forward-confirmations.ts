@@ -37,13 +37,27 @@ export async function findLastAskedAt(db: Db, address: string): Promise<string |
   return row?.createdAt
 }
 
-/** When the newest questions after an instant were asked, newest first, at most `limit`. */
-export async function listAskedAfter(db: Db, after: string, limit: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('forwardConfirmation')
-    .select('createdAt')
-    .where('createdAt', '>', after)
-    .orderBy('createdAt', 'desc')
+/** When the newest questions after an instant were asked, newest first, at most `limit`; for inboxes of a pod, or all. */
+export async function listAskedAfter(
+  db: Db,
+  { after, podId }: { readonly after: string; readonly podId: string | null },
+  limit: number,
+): Promise<string[]> {
+  let asked = db.selectFrom('forwardConfirmation').where('forwardConfirmation.createdAt', '>', after)
+  if (podId !== null) {
+    asked = asked.where(eb =>
+      eb.exists(
+        eb
+          .selectFrom('inbox')
+          .select('inbox.id')
+          .whereRef('inbox.id', '=', 'forwardConfirmation.inboxId')
+          .where('inbox.podId', '=', podId),
+      ),
+    )
+  }
+  const rows = await asked
+    .select('forwardConfirmation.createdAt')
+    .orderBy('forwardConfirmation.createdAt', 'desc')
     .limit(limit)
     .execute()
   return rows.map(row => row.createdAt)

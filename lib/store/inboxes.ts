@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Scope } from '../base/scope.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
@@ -39,6 +40,20 @@ export function findInboxByAddress(db: Db, address: string): Promise<InboxRow | 
 const inboxByAddress = keptRow((db, given: { address: string }) =>
   db.selectFrom('inbox').selectAll().where('address', '=', given.address).where('deletedAt', 'is', null),
 )
+
+/** An inbox that may send again and may have deliveries that are held still. */
+export async function findResumedInbox(db: Db): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('inbox')
+    .select('id')
+    // As it stands in the index, so that SQLite knows that it can use that.
+    .where('hasHeld', '=', sql.lit(1))
+    .where('suspendedAt', 'is', null)
+    .where('deletedAt', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row?.id
+}
 
 /** Which of these addresses (lower-case) are inboxes here. */
 export async function filterInboxAddresses(db: Db, addresses: readonly string[]): Promise<string[]> {
@@ -90,7 +105,10 @@ export async function updateInbox(
   db: WriteDb,
   id: string,
   changes: Partial<
-    Pick<InboxRow, 'displayName' | 'webhookUrl' | 'webhookSecret' | 'suspendedAt' | 'suspendedReason'> &
+    Pick<
+      InboxRow,
+      'displayName' | 'webhookUrl' | 'webhookSecret' | 'suspendedAt' | 'suspendedReason' | 'hasHeld'
+    > &
       Forwarding
   >,
 ): Promise<void> {

@@ -98,6 +98,33 @@ export async function unparkSomeEntries(db: WriteDb, kind: string, limit: number
   return Number(done.numUpdatedRows)
 }
 
+/** Takes an entry that nobody has leased out of the queue until it is released; gives whether there is one. */
+export async function holdEntry(db: WriteDb, subjectId: string): Promise<boolean> {
+  const done = await db
+    .updateTable('queueEntry')
+    .set({ state: 'held' })
+    .where('subjectId', '=', subjectId)
+    .where('leasedBy', 'is', null)
+    .executeTakeFirst()
+  return Number(done.numUpdatedRows) > 0
+}
+
+/** Puts an entry that was held back; gives when it is due, or undefined when it is not held. */
+export async function releaseEntry(
+  db: WriteDb,
+  subjectId: string,
+  expiresAt: string,
+): Promise<string | undefined> {
+  const row = await db
+    .updateTable('queueEntry')
+    .set({ state: 'ready', expiresAt })
+    .where('subjectId', '=', subjectId)
+    .where('state', '=', 'held')
+    .returning('dueAt')
+    .executeTakeFirst()
+  return row?.dueAt
+}
+
 /** Names a lease: the holder, and which of its attempts it is. */
 export type Lease = Pick<QueueEntryRow, 'id' | 'leasedBy' | 'attempts'>
 

@@ -55,8 +55,10 @@ create index "pod_list" on "pod" ("isDefault", "id");
 
 -- A mail domain of ours, with its DKIM key. podId null: every pod can use it. `status` is pending, verified, failed or
 -- under_review; a check is under way until `checkingUntil` (and shown as verifying). JSON: recordStatuses (purpose to
--- missing, invalid or valid), warnings. `losses` counts checks in a row that found a verified domain without its
--- records. `checkingSince` is when the gaps between checks began to grow, `nextCheckAt` null: not checked by itself.
+-- missing, invalid or valid), found (purpose to what stands in DNS instead), warnings. `losses` counts checks in a row that
+-- found a verified domain without its records. `checkingSince` is when the gaps between checks began to grow, `nextCheckAt`
+-- null: not checked by itself. Several pods may have added one name, each once. Whose row has a `verifiedAt` has the
+-- name, alone, until another is verified after this one has failed. `problem` domain_taken: another has it.
 create table "domain" (
   "id" text primary key,
   "domain" text not null,
@@ -74,9 +76,12 @@ create table "domain" (
   "checkedAt" text,
   "checkingSince" text not null default '',
   "checkingUntil" text,
-  "nextCheckAt" text
+  "nextCheckAt" text,
+  "problem" text,
+  "found" text not null default '{}'
 );
-create unique index "domain_domain" on "domain" ("domain");
+create unique index "domain_domain" on "domain" ("domain", coalesce("podId", ''));
+create unique index "domain_claim" on "domain" ("domain") where "verifiedAt" is not null;
 create index "domain_podList" on "domain" ("podId", "id");
 create index "domain_check" on "domain" ("nextCheckAt") where "nextCheckAt" is not null;
 
@@ -90,7 +95,7 @@ create table "domainUse" (
 
 -- A mailbox of an agent. `address` is lower-case. A deleted one keeps its row for ever, because its address is
 -- never given out again: a late reply must not reach a stranger; `purgedAt` is when its messages were gone. The
--- counters answer `total`. While `suspendedAt` is set it receives and does not send. forwardWhen is always, needs_human
+-- counters answer `total`. While `suspendedAt` is set it receives and does not send; `hasHeld` 1: deliveries of it may be held. forwardWhen is always, needs_human
 -- or webhook_failed, forwardStatus pending, active or disabled; `forwardFailures` counts hard bounces in a row.
 -- isSystem: it takes the mail of postmaster and abuse, and no list or counter of inboxes has it unless asked.
 create table "inbox" (
@@ -113,12 +118,14 @@ create table "inbox" (
   "forwardFailures" integer not null default 0,
   "suspendedAt" text,
   "suspendedReason" text,
-  "isSystem" integer not null default 0
+  "isSystem" integer not null default 0,
+  "hasHeld" integer not null default 0
 );
 create unique index "inbox_address" on "inbox" ("address");
 create index "inbox_list" on "inbox" ("id") where "deletedAt" is null;
 create index "inbox_podList" on "inbox" ("podId", "deletedAt", "id");
 create index "inbox_system" on "inbox" ("podId", "id") where "isSystem" = 1 and "deletedAt" is null;
+create index "inbox_held" on "inbox" ("id") where "hasHeld" = 1;
 create index "inbox_purge" on "inbox" ("id") where "deletedAt" is not null and "purgedAt" is null;
 
 -- Who may call. Only the SHA-256 of a token is kept. podId and inboxId null: the whole account; podId alone: the
@@ -210,6 +217,7 @@ create index "message_list" on "message" ("inboxId", "id");
 create index "message_directionList" on "message" ("inboxId", "direction", "id");
 create index "message_thread" on "message" ("threadId", "id");
 create index "message_rfcMessageId" on "message" ("inboxId", "rfcMessageId");
+create index "message_pending" on "message" ("inboxId", "id") where "status" = 'pending';
 create index "message_raw" on "message" ("rawId");
 create index "message_reading" on "message" ("readingId");
 
@@ -263,7 +271,7 @@ create index "attempt_delivery" on "attempt" ("deliveryId", "id");
 -- What is to be done and when: `subjectId` is the delivery (kind "delivery"), the draft or the webhookDelivery (kind
 -- "webhook"), `destination` what concurrency is counted by. The claim counts the attempt and moves `dueAt` beyond the
 -- lease before the network is touched, so a crash can't hammer a peer; only the holder of the lease may finish. state:
--- ready, held, or parked: due, and its destination has as much under way as it may; so a claim never looks past it.
+-- ready; held, because its inbox is suspended; or parked: due, and its destination has as much under way as it may; so a claim never looks past it.
 create table "queueEntry" (
   "id" text primary key,
   "kind" text not null,
@@ -342,18 +350,21 @@ create index "forwardConfirmation_createdAt" on "forwardConfirmation" ("createdA
 create index "forwardConfirmation_address" on "forwardConfirmation" ("address", "createdAt");
 create index "forwardConfirmation_inbox" on "forwardConfirmation" ("inboxId", "id");
 
--- The final answers of sends, by the caller's Idempotency-Key, for 24 hours. `scope` is the account or the pod of a
--- scoped key, so that two tenants may use the same key.
+-- The final answers of sends, by the inbox that sends and its Idempotency-Key, for 24 hours. A row stands here with what
+-- it answers or not at all, so that no two processes can answer one request twice.
 create table "idempotency" (
-  "scope" text not null,
+  "inboxId" text not null,
   "key" text not null,
+  "podId" text not null,
   "requestHash" text not null,
   "status" integer not null,
   "body" text not null,
   "createdAt" text not null,
-  primary key ("scope", "key")
+  primary key ("inboxId", "key")
 );
 create index "idempotency_createdAt" on "idempotency" ("createdAt");
+-- Whether a key was used on another inbox.
+create index "idempotency_key" on "idempotency" ("key", "podId");
 
 -- How the sender rules of a scope are applied in a direction. `scope` is 'account', or the id of a pod or an inbox;
 -- without a row it is 'none' for the account and 'inherit' elsewhere. mode: none, allowlist or inherit. `isTenants` 1: a
@@ -421,7 +432,7 @@ create table "contact" (
   primary key ("inboxId", "address")
 );
 
--- What counts against a limit. `subject` is 'account' or an inbox's id; kind: inboxes (made), messages (sent), cold
+-- What counts against a limit. `subject` is 'account', or the id of a pod or an inbox; kind: inboxes (made), messages (sent), cold
 -- (recipients); `period` is a UTC day (2026-01-31) or month (2026-01).
 create table "usage" (
   "subject" text not null,

@@ -58,6 +58,8 @@ export interface DomainRow {
   checkingSince: string
   checkingUntil: string | null
   nextCheckAt: string | null
+  problem: string | null
+  found: string
 }
 
 export interface DomainUseRow {
@@ -87,6 +89,7 @@ export interface InboxRow {
   suspendedAt: string | null
   suspendedReason: string | null
   isSystem: number
+  hasHeld: number
 }
 
 export interface ApiKeyRow {
@@ -256,8 +259,9 @@ export interface ForwardConfirmationRow {
 }
 
 export interface IdempotencyRow {
-  scope: string
+  inboxId: string
   key: string
+  podId: string
   requestHash: string
   status: number
   body: string

@@ -101,7 +101,6 @@ t.test('Idempotency-Key', async t => {
     const { id, address } = await makeSender(server)
     for (const [body, code] of [
       [{ ...letter, to: address }, 'recipient_is_sender'],
-      [{ ...letter, to: 'no address' }, 'invalid_request'],
       [{ ...letter, threadId: nothing }, 'not_found'],
     ] as const) {
       const key = randomUUID()
@@ -111,6 +110,44 @@ t.test('Idempotency-Key', async t => {
       t.strictSame([again.status, again.body], [first.status, first.body])
       t.equal((await api.send(id, letter, key)).body.error, 'idempotency_key_conflict', code)
     }
+  })
+
+  await t.test('a request that is malformed, in whatever way, does not use its key up', async t => {
+    const { api } = server
+    const sender = await makeSender(server)
+    for (const wrong of [
+      { ...letter, to: 'no address' },
+      { ...letter, to: 1 },
+      { ...letter, cc: ['no address'] },
+      { ...letter, attachments: [{ filename: 'a', content: '*' }] },
+      { ...letter, unknown: true },
+      { to: letter.to, body: 'no subject' },
+    ]) {
+      const key = randomUUID()
+      t.equal((await api.send(sender.id, wrong, key)).status, 400)
+      t.equal((await api.send(sender.id, letter, key)).status, 200, JSON.stringify(wrong))
+    }
+  })
+
+  await t.test('a record belongs to the inbox and the key, whatever credential sends', async t => {
+    const { api, apiWith } = server
+    const { id: pod } = (await api.post('/v1/pods', {})).body
+    const [one, other] = [await makeSender(server, pod), await makeSender(server, pod)]
+    const podApi = apiWith((await api.post(`/v1/pods/${pod}/api-keys`, {})).body.token)
+    const own = apiWith((await api.post(`/v1/inboxes/${one.id}/api-keys`, {})).body.token)
+    const others = apiWith((await api.post(`/v1/inboxes/${other.id}/api-keys`, {})).body.token)
+    const key = randomUUID()
+    const answers = []
+    for (const client of [own, podApi, api]) answers.push((await client.send(one.id, letter, key)).body)
+    t.ok(answers[0].messageId)
+    t.strictSame(answers[1], answers[0])
+    t.strictSame(answers[2], answers[0])
+    t.equal(await one.sent(), 1)
+    for (const client of [podApi, api]) {
+      const there = await client.send(other.id, letter, key)
+      t.strictSame([there.status, there.body.error], [409, 'idempotency_key_conflict'])
+    }
+    t.equal((await others.send(other.id, letter, key)).status, 200, 'an inbox key knows of no other inbox')
   })
 
   await t.test("pods do not share keys, and no key opens another inbox's answer", async t => {

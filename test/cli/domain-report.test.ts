@@ -10,6 +10,7 @@ function domain(mx: RecordStatus, dmarc: RecordStatus, warnings: Domain['warning
     domain: 'theirs.example',
     podId: null,
     status: 'pending',
+    problem: null,
     records: [
       {
         type: 'MX',
@@ -18,6 +19,8 @@ function domain(mx: RecordStatus, dmarc: RecordStatus, warnings: Domain['warning
         priority: 10,
         purpose: 'mx',
         status: mx,
+        found: mx === 'invalid' ? ['10 mx.other.example'] : [],
+        problem: mx === 'valid' ? null : 'Its mail goes elsewhere.',
       },
       {
         type: 'TXT',
@@ -26,6 +29,8 @@ function domain(mx: RecordStatus, dmarc: RecordStatus, warnings: Domain['warning
         priority: null,
         purpose: 'dmarc',
         status: dmarc,
+        found: [],
+        problem: dmarc === 'valid' ? null : 'Publish this record.',
       },
     ],
     warnings,
@@ -39,10 +44,11 @@ t.test('each record with its status, and what to do', async t => {
   const warnings: Domain['warnings'] = [{ code: 'competing_mx', message: 'Remove it.', hosts: ['a.example'] }]
   t.strictSame(domainReport(domain('invalid', 'missing', warnings), []).split('\n'), [
     'invalid  mx           MX theirs.example',
-    '         its mail goes elsewhere: add this MX, and remove the others if all mail is to come here:',
+    '         Its mail goes elsewhere.',
     '         theirs.example. 3600 IN MX 10 mail.ours.example.',
+    '         found: 10 mx.other.example',
     'missing  dmarc        TXT _dmarc.theirs.example',
-    '         publish this record (not needed, but good to have):',
+    '         Publish this record.',
     '         _dmarc.theirs.example. 3600 IN TXT "v=DMARC1; p=none"',
     'warning: Remove it.',
   ])

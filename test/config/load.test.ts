@@ -89,7 +89,12 @@ t.test('a file with what is required alone has the defaults', async t => {
     events: { keep_for: '30d', prefer_websocket: false },
     idempotency: { required: true },
     policy: { refuse_with: 'drop', require_authenticated_sender: true },
-    limits: { inbox_creations_per_day: 100, forward_confirmations_per_hour: 10, inbox_is_new_for: '30d' },
+    limits: {
+      inbox_creations_per_day: 100,
+      forward_confirmations_per_hour: 10,
+      unverified_domains_per_pod: 20,
+      inbox_is_new_for: '30d',
+    },
     plan_free: {
       inboxes: 3,
       messages_per_month: 0,

@@ -1,4 +1,5 @@
 import { v7 } from 'uuid'
+import { isTaken, takeClaim } from '../../lib/core/domains/claim.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import * as domains from '../../lib/store/domains.ts'
 import { deleteInbox } from '../../lib/store/inboxes.ts'
@@ -28,6 +29,8 @@ async function insert(db: WriteDb, domain: string, changes: Partial<DomainRow> =
     checkingSince: at,
     checkingUntil: null,
     nextCheckAt: null,
+    problem: null,
+    found: '{}',
     ...changes,
   }
   await domains.insertDomain(db, row)
@@ -90,4 +93,53 @@ onEveryDatabase('who uses a domain is counted with the inboxes', async (t, store
     for (const one of [inbox, second, theirs]) await deleteInbox(db, one, at)
     t.strictSame(await uses(), [])
   })
+})
+
+onEveryDatabase('one of those who added a domain has it, whoever is first', async (t, store) => {
+  const rows = await store.write(async db => {
+    await insertInstallation(db)
+    const pods = [null, (await insertPodRow(db)).id, (await insertPodRow(db)).id, (await insertPodRow(db)).id]
+    const made: DomainRow[] = []
+    for (const podId of pods) made.push(await insert(db, 'a.example', { podId }))
+    return made
+  })
+  await t.rejects(
+    store.write(db => insert(db, 'a.example')),
+    /unique/i,
+    'the account has added it',
+  )
+  await t.rejects(
+    store.write(db => insert(db, 'a.example', { podId: rows[1]!.podId })),
+    /unique/i,
+    'the pod has added it',
+  )
+  const verified = { status: 'verified', verifiedAt: at }
+  const verify = (row: DomainRow) =>
+    store.write(async db => {
+      if (await isTaken(db, row)) return 'taken'
+      await takeClaim(db, row, at)
+      await domains.updateDomain(db, row.id, verified)
+      return 'verified'
+    })
+  const outcomes = await Promise.all(rows.map(verify))
+  t.strictSame(outcomes.sort(), ['taken', 'taken', 'taken', 'verified'])
+  const claim = (await domains.findDomainClaim(store.read, 'a.example'))!
+  const other = rows.find(row => row.id !== claim.id)!
+  await t.rejects(
+    store.write(db => domains.updateDomain(db, other.id, verified)),
+    /unique/i,
+    'and the database holds it',
+  )
+  const others = await store.read.selectFrom('domain').selectAll().where('id', '!=', claim.id).execute()
+  t.strictSame(
+    others.map(({ status, problem }) => [status, problem]),
+    others.map(() => ['failed', 'domain_taken']),
+  )
+  // Who fails gives it up to the next.
+  t.equal(await verify(other), 'taken')
+  await store.write(db => domains.updateDomain(db, claim.id, { status: 'failed' }))
+  t.equal(await verify(other), 'verified')
+  t.equal((await domains.findDomainClaim(store.read, 'a.example'))?.id, other.id)
+  await store.write(db => domains.updateDomain(db, other.id, { status: 'under_review' }))
+  t.equal(await verify(claim), 'taken', 'a hold keeps it')
 })

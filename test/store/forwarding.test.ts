@@ -42,8 +42,13 @@ onEveryDatabase('what was asked, when, and for which inbox', async (t, store) =>
   t.equal(await confirmations.findLastForwardConfirmationId(store.read, 'none'), undefined)
   t.equal(await confirmations.findLastAskedAt(store.read, 'a@x.example'), at(2))
   t.equal(await confirmations.findLastAskedAt(store.read, 'c@x.example'), undefined)
-  t.strictSame(await confirmations.listAskedAfter(store.read, at(1), 9), [at(3), at(2)])
-  t.strictSame(await confirmations.listAskedAfter(store.read, at(0), 2), [at(3), at(2)])
+  const asked = (after: string, podId: string | null, limit = 9) =>
+    confirmations.listAskedAfter(store.read, { after, podId }, limit)
+  t.strictSame(await asked(at(1), null), [at(3), at(2)])
+  t.strictSame(await asked(at(0), null, 2), [at(3), at(2)])
+  t.strictSame(await asked(at(0), 'none'), [])
+  const { podId } = await store.read.selectFrom('inbox').select('podId').executeTakeFirstOrThrow()
+  t.strictSame(await asked(at(0), podId, 2), [at(3), at(2)])
   await store.write(db => confirmations.setForwardConfirmationUsed(db, '1', at(4)))
   t.match(await confirmations.findForwardConfirmation(store.read, '1'), { usedAt: at(4) })
   const remove = (of: { before: string; inboxId?: string }, limit = 9) =>

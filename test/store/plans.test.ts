@@ -5,9 +5,11 @@ import { createKey, findCaller, listAllKeys, listKeys, revokeKey } from '../../l
 import { addMember, listMembers, removeMember } from '../../lib/core/account/members.ts'
 import { changePod, createPod, deletePod, getPod, listPods } from '../../lib/core/account/pods.ts'
 import { purgeDeletedInboxes } from '../../lib/core/account/purge.ts'
-import { suspendInbox } from '../../lib/core/account/suspension.ts'
+import { resumeInbox, suspendInbox } from '../../lib/core/account/suspension.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { listQueue } from '../../lib/core/app/status.ts'
+import { isTaken, takeClaim } from '../../lib/core/domains/claim.ts'
+import { createDomain, deleteDomain, getDomainByName, holdDomain } from '../../lib/core/domains/domains.ts'
 import { listEvents as listAllEvents } from '../../lib/core/events/list.ts'
 import { forwardIfUndelivered } from '../../lib/core/forwarding/copy.ts'
 import { noteForwardFailure, noteForwardOutcome } from '../../lib/core/forwarding/outcome.ts'
@@ -17,6 +19,7 @@ import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
 import { listInboxMessages, listMessageDeliveries } from '../../lib/core/mailbox/messages.ts'
 import { openRaw } from '../../lib/core/mailbox/raws.ts'
 import { changeThread, getThreadMessages, listThreads } from '../../lib/core/mailbox/threads.ts'
+import { releaseResumed } from '../../lib/core/outbound/hold.ts'
 import { send } from '../../lib/core/outbound/send.ts'
 import { testInboxWebhook } from '../../lib/core/webhooks/call.ts'
 import { listEventDeliveries, redeliverEvent, redeliverFailed } from '../../lib/core/webhooks/log.ts'
@@ -31,6 +34,7 @@ import { createQueue } from '../../lib/queue/queue.ts'
 import { filterActiveApiKeys } from '../../lib/store/api-keys.ts'
 import { listDeliveries, wasTaken } from '../../lib/store/deliveries.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
+import { findDomainById } from '../../lib/store/domains.ts'
 import { deleteEventsBefore, listEvents, listPayloads } from '../../lib/store/events.ts'
 import { deleteIdempotencyBefore } from '../../lib/store/idempotency.ts'
 import { listMessagesById, listNewestInbound, listShownMessages } from '../../lib/store/messages.ts'
@@ -120,6 +124,18 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   const about = { inboxId: ann.id, messageId: sent.messageId, type: 'message.complained', after: deliveryId }
   await listPayloads(store.read, about)
   await suspendInbox(app, ann.id, null)
+  await resumeInbox(app, ann.id)
+  await releaseResumed(app)
+  await suspendInbox(app, ann.id, null)
+  const domain = await createDomain(app, operator, { domain: 'acme.example', podId: 'c' })
+  await getDomainByName(app, 'acme.example')
+  await store.write(async db => {
+    const row = (await findDomainById(db, domain.id))!
+    await isTaken(db, row)
+    await takeClaim(db, row, row.createdAt)
+  })
+  await holdDomain(app, 'acme.example')
+  await deleteDomain(app, operator, domain.id)
   await listQueue(app, 10)
   const wanted = { kind: 'delivery', now: '2030-01-01T00:00:00.000Z', limit: 5 }
   await store.write(db => findDueEntries(db, 'sqlite', wanted))

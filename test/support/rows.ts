@@ -67,6 +67,7 @@ export async function insertInboxRow(db: WriteDb, podId: string, address: string
     suspendedAt: null,
     suspendedReason: null,
     isSystem: 0,
+    hasHeld: 0,
   }
   await insertInbox(db, inbox)
   return inbox

@@ -5,6 +5,10 @@ import { ensureDomain } from '../../lib/core/domains/domains.ts'
 export async function addVerifiedDomain(app: App, domain: string): Promise<void> {
   await ensureDomain(app, domain)
   await app.store.write(async db => {
-    await db.updateTable('domain').set({ status: 'verified' }).where('domain', '=', domain).execute()
+    await db
+      .updateTable('domain')
+      .set({ status: 'verified', verifiedAt: '2026-01-01T00:00:00.000Z' })
+      .where('domain', '=', domain)
+      .execute()
   })
 }

@@ -12,7 +12,6 @@ import type { Listed, Page } from '../../model/page.ts'
 import { revokeInboxApiKeys } from '../../store/api-keys.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
-import { findDomain } from '../../store/domains.ts'
 import * as inboxes from '../../store/inboxes.ts'
 import { findDefaultPod } from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
@@ -21,14 +20,16 @@ import type { App } from '../app/app.ts'
 import { type Caller, operator, reachesInbox, reachesPod, requireAccess } from '../app/caller.ts'
 import { findPodByName, getInboxRow, noSuchInbox } from '../app/reach.ts'
 import { secretOf } from '../app/secrets.ts'
-import { isUsable } from '../domains/usable.ts'
+import { findHolder, isOpenTo, isUsable } from '../domains/usable.ts'
 import { changeForwarding } from '../forwarding/settings.ts'
 import { forgetBounce } from '../outbound/suppressions.ts'
 import { takeInboxPlace } from '../quota/plan.ts'
 import { readWebhookUrl, webhookChange } from '../webhooks/settings.ts'
 
-function present(row: InboxRow): Inbox {
-  const { id, podId, address, displayName, webhookUrl, forwardTo, createdAt } = row
+/** As the caller may see it: where its events go is not for the key of an agent. */
+function present(row: InboxRow, caller: Caller): Inbox {
+  const { id, podId, address, displayName, forwardTo, createdAt } = row
+  const webhookUrl = caller.inboxId === null ? row.webhookUrl : null
   return {
     id,
     podId,
@@ -47,11 +48,11 @@ export async function getInboxByName(app: App, idOrAddress: string): Promise<Inb
   if (isId(idOrAddress)) return getInbox(app, operator, idOrAddress)
   const row = await inboxes.findInboxByAddress(app.store.read, idOrAddress.toLowerCase())
   if (!row) throw noSuchInbox()
-  return present(row)
+  return present(row, operator)
 }
 
 export async function getInbox(app: App, caller: Caller, id: string): Promise<Inbox> {
-  return present(await getInboxRow(app.store.read, caller, id))
+  return present(await getInboxRow(app.store.read, caller, id), caller)
 }
 
 /**
@@ -74,14 +75,17 @@ export async function listInboxes(
   if (pod !== undefined && (!named || !reachesPod(caller, named.id))) return { rows: [], total: 0 }
   if (caller.inboxId !== null) {
     const own = await inboxes.findInbox(db, caller.inboxId)
-    return { rows: own && page.offset === 0 && page.limit > 0 ? [present(own)] : [], total: own ? 1 : 0 }
+    return {
+      rows: own && page.offset === 0 && page.limit > 0 ? [present(own, caller)] : [],
+      total: own ? 1 : 0,
+    }
   }
   const { rows, total } = await inboxes.listInboxes(
     db,
     { podId: named?.id ?? caller.podId, withSystem },
     page,
   )
-  return { rows: rows.map(present), total }
+  return { rows: rows.map(row => present(row, caller)), total }
 }
 
 /**
@@ -94,8 +98,8 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
   const url = readWebhookUrl(app, caller, request.webhookUrl)
   const made = await app.store.write(async db => {
     const podId = await podForNewInbox(db, caller, request.podId)
-    const known = domain === undefined ? undefined : await findDomain(db, domain)
-    const isOpen = known && isUsable(app, known) && (known.podId === null || known.podId === podId)
+    const known = domain === undefined ? undefined : await findHolder(app, db, domain)
+    const isOpen = known && isUsable(app, known) && isOpenTo(known, { podId })
     if (!isOpen) throw new Problem('invalid_domain')
     await takeInboxPlace(app, db, caller)
     const address =
@@ -106,8 +110,8 @@ export async function createInbox(app: App, caller: Caller, request: InboxCreati
     const row = await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null })
     const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
     if (url) await inboxes.updateInbox(db, row.id, columns)
-    const forwarding = await changeForwarding(app, db, { ...row, ...columns }, request)
-    return { ...present(forwarding), ...(secret !== undefined && { webhookSecret: secret }) }
+    const forwarding = await changeForwarding(app, db, caller, { ...row, ...columns }, request)
+    return { ...present(forwarding, caller), ...(secret !== undefined && { webhookSecret: secret }) }
   })
   return made
 }
@@ -139,6 +143,7 @@ export async function insertInbox(
     suspendedAt: null,
     suspendedReason: null,
     isSystem: inbox.isSystem ? 1 : 0,
+    hasHeld: 0,
   }
   await inboxes.insertInbox(db, row)
   return row
@@ -176,14 +181,17 @@ async function freeAddress(db: Db, domain: string): Promise<string> {
 export async function changeInbox(app: App, caller: Caller, id: string, change: InboxChange): Promise<Inbox> {
   const url = readWebhookUrl(app, caller, change.webhookUrl)
   const changed = await app.store.write(async db => {
-    const row = await changeForwarding(app, db, await getInboxRow(db, caller, id), change)
+    const row = await changeForwarding(app, db, caller, await getInboxRow(db, caller, id), change)
     const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
     const changes: Partial<InboxRow> = { ...columns }
     if (change.displayName !== undefined) {
       changes.displayName = change.displayName === null ? null : singleLine(change.displayName)
     }
     if (Object.keys(changes).length > 0) await inboxes.updateInbox(db, row.id, changes)
-    return { ...present({ ...row, ...changes }), ...(secret !== undefined && { webhookSecret: secret }) }
+    return {
+      ...present({ ...row, ...changes }, caller),
+      ...(secret !== undefined && { webhookSecret: secret }),
+    }
   })
   return changed
 }

@@ -2,65 +2,49 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem, type ProblemCode, statusOf } from '../../base/problem.ts'
 import { sha256Hex } from '../../base/secret.ts'
-import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { findIdempotency, putIdempotency } from '../../store/idempotency.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import { findIdempotency, insertIdempotency, isKeyUsedElsewhere } from '../../store/idempotency.ts'
+import type { IdempotencyRow } from '../../store/tables.ts'
 import type { App } from './app.ts'
 import type { Caller } from './caller.ts'
 
 /** A request that may come again under the same key. */
 export interface Repeatable {
   readonly caller: Caller
+  /** The inbox that sends, within the caller's reach. */
+  readonly inbox: { readonly id: string; readonly podId: string }
   readonly key: string
-  /** All that makes two requests the same one. */
+  /** All that makes two requests of one inbox the same one. */
   readonly request: unknown
 }
 
-/** Notes the final answer in the write that makes it true. */
+/** Notes the final answer in the write that makes it true. What it throws undoes that write. */
 export type Remember = (db: WriteDb, body: unknown) => Promise<void>
 
+/** Another process has answered a request of this inbox and key meanwhile. */
+class Answered extends Error {
+  override readonly name = 'Answered'
+}
+
+/** What rules say of a request that is well-formed; what is wrong with its form does not use its key up. */
+const rememberedRefusals = [402, 403, 404, 422]
+
 /**
- * Does `work` once for a key: a repeat within 24 hours gets the first answer, one that comes while the first is under
- * way waits for it. Remembered are answers and refusals (4xx except 429); faults of ours are not.
- * @throws Problem `idempotency_key_conflict` when the key was used for another request
+ * Does `work` once for an inbox and a key, whatever credential asks: a repeat within 24 hours gets the first answer, one
+ * that comes while the first is under way waits for it. The record is a row with a unique key, written with what it
+ * answers, so two processes can't both do the work. Remembered are answers, and refusals that the rules gave.
+ * @throws Problem `idempotency_key_conflict` when the key was used for another request of this inbox, or for another inbox
+ * that the caller reaches
  */
 export async function once<Body>(
   app: App,
-  { caller, key, request }: Repeatable,
+  repeatable: Repeatable,
   work: (remember: Remember) => Promise<Body>,
 ): Promise<Body> {
-  // Tenants do not know of each other's keys, so each has its own.
-  const scope = caller.podId ?? 'account'
-  const requestHash = sha256Hex(canonicalJson(request))
-  const name = `${scope}\n${key}`
+  const name = `${repeatable.inbox.id}\n${repeatable.key}`
   const running = app.underWay
-
   for (let first = running.get(name); first; first = running.get(name)) await first.catch(() => {})
-
-  const done = (async () => {
-    const known = await findIdempotency(app.store.read, scope, key)
-    if (known && !isExpired(app, known.createdAt)) {
-      if (known.requestHash !== requestHash) throw new Problem('idempotency_key_conflict')
-      return replay<Body>(known.status, known.body)
-    }
-    const remember = (db: WriteDb, status: number, body: unknown) =>
-      putIdempotency(db, {
-        scope,
-        key,
-        requestHash,
-        status,
-        body: JSON.stringify(body),
-        createdAt: app.clock.now().toISOString(),
-      })
-    try {
-      return await work((db, body) => remember(db, 200, body))
-    } catch (error) {
-      if (error instanceof Problem && isFinal(statusOf(error.code))) {
-        const { code, message, more } = error
-        await app.store.write(db => remember(db, statusOf(code), { code, message, more }))
-      }
-      throw error
-    }
-  })()
+  const done = doOnce(app, repeatable, work)
   running.set(name, done)
   try {
     return await done
@@ -69,15 +53,59 @@ export async function once<Body>(
   }
 }
 
-function isExpired(app: App, createdAt: string): boolean {
-  return isoAfter(new Date(createdAt), limits.idempotencyHours * 3_600_000) <= app.clock.now().toISOString()
+async function doOnce<Body>(
+  app: App,
+  repeatable: Repeatable,
+  work: (remember: Remember) => Promise<Body>,
+): Promise<Body> {
+  const { caller, inbox, key, request } = repeatable
+  const requestHash = sha256Hex(canonicalJson(request))
+  const since = isoAfter(app.clock.now(), -limits.idempotencyHours * 3_600_000)
+
+  /** What this inbox was answered under the key; undefined for the first time. */
+  const findAnswer = async (db: Db): Promise<IdempotencyRow | undefined> => {
+    const known = await findIdempotency(db, inbox.id, key)
+    const isKnown = known !== undefined && known.createdAt > since
+    const isUsedOtherwise = isKnown
+      ? known.requestHash !== requestHash
+      : caller.inboxId === null &&
+        (await isKeyUsedElsewhere(db, key, { inboxId: inbox.id, podId: caller.podId, since }))
+    if (isUsedOtherwise) throw new Problem('idempotency_key_conflict')
+    return isKnown ? known : undefined
+  }
+  const remember = async (db: WriteDb, status: number, body: unknown) => {
+    const row = {
+      inboxId: inbox.id,
+      key,
+      podId: inbox.podId,
+      requestHash,
+      status,
+      body: JSON.stringify(body),
+      createdAt: app.clock.now().toISOString(),
+    }
+    if ((await findAnswer(db)) || !(await insertIdempotency(db, row, since))) throw new Answered()
+  }
+
+  const known = await findAnswer(app.store.read)
+  if (known) return replay<Body>(known)
+  try {
+    return await work((db, body) => remember(db, 200, body))
+  } catch (error) {
+    if (error instanceof Problem && rememberedRefusals.includes(statusOf(error.code))) {
+      const { code, message, more } = error
+      await app.store
+        .write(db => remember(db, statusOf(code), { code, message, more }))
+        .catch(answered => {
+          if (!(answered instanceof Answered)) throw answered
+        })
+    }
+    const answer = error instanceof Answered ? await findAnswer(app.store.read) : undefined
+    if (answer) return replay<Body>(answer)
+    throw error
+  }
 }
 
-function isFinal(status: number): boolean {
-  return status < 500 && status !== 429
-}
-
-function replay<Body>(status: number, body: string): Body {
+function replay<Body>({ status, body }: IdempotencyRow): Body {
   const value = JSON.parse(body)
   if (status === 200) return value as Body
   const { code, message, more } = value as {

@@ -9,6 +9,7 @@ import type { Networked } from '../app/app.ts'
 import { isDeliveredHere } from '../domains/usable.ts'
 import { prepareReception } from '../inbound/receive.ts'
 import { resolveRecipient } from '../inbound/recipient.ts'
+import { holdInstead } from '../outbound/hold.ts'
 import { cargoOf, findContent } from './cargo.ts'
 import { type Ended, record } from './record.ts'
 
@@ -21,21 +22,30 @@ export async function deliver(app: Networked, entry: Leased): Promise<void> {
     await app.store.write(db => app.queue.done(db, entry))
     return
   }
-  let ended = await attempt(app, entry, delivery, message)
-  const write = () => app.store.write(db => record(app, db, entry, delivery, message, ended))
   try {
+    if (await holdInstead(app, entry, delivery, message)) return
+    let ended = await attempt(app, entry, delivery, message)
+    const write = () => app.store.write(db => record(app, db, entry, delivery, message, ended))
     await write().catch(error => {
       // The inbox here was deleted since the attempt found it.
       if (!(error instanceof Reply)) throw error
       ended = { outcome: refusalOf(error, ended.outcome) }
       return write()
     })
+    tell(app, entry, delivery, message, ended)
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
     app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
-    return
   }
-  const { outcome } = ended
+}
+
+function tell(
+  app: Networked,
+  entry: Leased,
+  delivery: DeliveryRow,
+  message: MessageRow,
+  { outcome, captured }: Ended,
+): void {
   app.log.info(
     {
       deliveryId: delivery.id,
@@ -49,7 +59,7 @@ export async function deliver(app: Networked, entry: Leased): Promise<void> {
       tls: outcome.tls,
       durationMs: Math.round(outcome.durationMs),
     },
-    ended.captured ? 'delivery captured' : 'delivery attempted',
+    captured ? 'delivery captured' : 'delivery attempted',
   )
 }
 
@@ -66,7 +76,8 @@ async function attempt(
   }
   const domain = domainOf(delivery.recipient)
   const isCopy = delivery.purpose === 'forward'
-  if (!isCopy && (await isDeliveredHere(app, delivery.recipient))) return deliverHere(app, delivery, message)
+  if (!isCopy && (await isDeliveredHere(app, app.store.read, delivery.recipient)))
+    return deliverHere(app, delivery, message)
   const cargo = await cargoOf(app, delivery, message)
   if ('refusal' in cargo) return { outcome: { result: 'permanent', text: cargo.refusal, durationMs: 0 } }
   if (app.config.delivery.mode === 'capture') {

@@ -7,6 +7,7 @@ import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { noteForwardOutcome } from '../forwarding/outcome.ts'
+import { holdAfterAttempt } from '../outbound/hold.ts'
 import { eventSubject, settle } from '../outbound/settle.ts'
 import { suppressBounced } from '../outbound/suppressions.ts'
 
@@ -61,6 +62,7 @@ export async function record(
     nextAttemptAt,
     updatedAt: now,
   })
+  if (isTransient) await holdAfterAttempt(app, db, delivery, message)
   // A copy is of an inbound message, of which all is told already.
   if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
   await suppressBounced(app, db, delivery, outcome)

@@ -7,6 +7,7 @@ import { findDomainById, listDueDomains, updateDomain } from '../../store/domain
 import type { DomainRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
+import { isTaken, takeClaim } from './claim.ts'
 import { changesAfterCheck } from './outcome.ts'
 
 /** How much longer than its check a domain is shown as being checked, should the process end within it. */
@@ -44,12 +45,17 @@ export async function runDomainCheck(
   })
   const { before, after } = await app.store.write(async db => {
     const before = await requireCheckable(await findDomainById(db, id))
+    const now = app.clock.now()
     const changes = changesAfterCheck(before, findings, {
       startedAt,
-      now: app.clock.now(),
+      now,
       hostname: app.config.hostname,
+      isTaken: await isTaken(db, before),
     })
     const after = { ...before, ...changes }
+    if (after.status === 'verified' && before.status !== 'verified') {
+      for (const other of await takeClaim(db, before, now.toISOString())) await announce(app, db, other)
+    }
     await updateDomain(db, id, changes)
     if (after.status !== before.status) await announce(app, db, after)
     return { before, after }
@@ -68,6 +74,7 @@ async function announce(app: App, db: Parameters<typeof recordEvent>[1], row: Do
   await recordEvent(app, db, type, subject, {
     domainId: row.id,
     domain: row.domain,
+    problem: row.problem,
     records: JSON.parse(row.recordStatuses),
   })
 }

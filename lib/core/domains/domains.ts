@@ -5,7 +5,14 @@ import { invalidRequest, Problem } from '../../base/problem.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { generateDkimKey } from '../../mail/compose/dkim.ts'
 import { domainRecords } from '../../mail/domain/records.ts'
-import type { Domain, DomainChange, DomainCreation, DomainStatus, RecordPurpose } from '../../model/domain.ts'
+import type {
+  Domain,
+  DomainChange,
+  DomainCreation,
+  DomainStatus,
+  RecordPurpose,
+  RecordStatus,
+} from '../../model/domain.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import * as domains from '../../store/domains.ts'
@@ -15,33 +22,58 @@ import type { Caller } from '../app/caller.ts'
 import { findPodByName } from '../app/reach.ts'
 import { secretOf } from '../app/secrets.ts'
 import { namesOf, runDomainCheck } from './checks.ts'
-import { readStatuses, readWarnings } from './outcome.ts'
-import { requireRegistrable, selector } from './usable.ts'
+import { isComplete, readFound, readStatuses, readWarnings } from './outcome.ts'
+import { findHolder, isAccountDomain, requireRegistrable, selector } from './usable.ts'
 
 function present(app: App, row: DomainRow): Domain {
   const { id, domain, podId, verifiedAt, createdAt, updatedAt } = row
   const statuses = readStatuses(row)
-  const records = domainRecords(namesOf(app, row)).map(record => ({
-    ...record,
-    status: statuses[record.purpose] ?? 'missing',
-  }))
+  const found = readFound(row)
+  const records = domainRecords(namesOf(app, row)).map(record => {
+    const status = statuses[record.purpose] ?? 'missing'
+    return {
+      ...record,
+      status,
+      found: found[record.purpose] ?? [],
+      problem: problemOf(record.purpose, status),
+    }
+  })
   const status = statusOf(app, row)
-  return { id, domain, podId, status, records, warnings: readWarnings(row), verifiedAt, createdAt, updatedAt }
+  const problem = row.problem as Domain['problem']
+  const warnings = readWarnings(row)
+  return { id, domain, podId, status, problem, records, warnings, verifiedAt, createdAt, updatedAt }
+}
+
+/** What to do about a record that was found but is wrong. */
+const remedies: Record<RecordPurpose, string> = {
+  mx: 'Its mail goes elsewhere: add this MX, and remove the others if all mail is to come here.',
+  dkim: 'Another key stands there: replace it by this one.',
+  'return-path': 'Bounces go elsewhere: let this be the only MX of the name.',
+  spf: "It does not pass for this server's addresses: replace it, or see that the server's name leads to them.",
+  dmarc: 'It is no DMARC policy, or one of several: leave one.',
+}
+
+function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null {
+  if (status === 'valid') return null
+  if (status === 'invalid') return remedies[purpose]
+  return purpose === 'dmarc' ? 'Publish this record (not needed, but good to have).' : 'Publish this record.'
 }
 
 function statusOf(app: App, row: DomainRow): DomainStatus {
   const isChecked = row.checkingUntil !== null && row.checkingUntil > app.clock.now().toISOString()
   const isOpen = row.status === 'pending' || row.status === 'failed'
-  return isChecked && isOpen ? 'verifying' : (row.status as DomainStatus)
+  // After a first check without its records it sends on, and the next check decides.
+  const isInDoubt = row.status === 'verified' && !isComplete(row)
+  return (isChecked && isOpen) || isInDoubt ? 'verifying' : (row.status as DomainStatus)
 }
 
 /** Makes the row of the account's own domain, unless it is there. `domain` is lower-case, A-label. */
 export async function ensureDomain(app: App, domain: string): Promise<void> {
-  if (await domains.findDomain(app.store.read, domain)) return
+  if (await domains.findDomainOfPod(app.store.read, domain, null)) return
   // It works without a check. Once the operator has asked for the first one, the others come by themselves.
   const row = await newRow(app, domain, { nextCheckAt: null })
   await app.store.write(async db => {
-    if (!(await domains.findDomain(db, domain))) await domains.insertDomain(db, row)
+    if (!(await domains.findDomainOfPod(db, domain, null))) await domains.insertDomain(db, row)
   })
 }
 
@@ -67,30 +99,45 @@ async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promi
     checkingSince: createdAt,
     checkingUntil: null,
     nextCheckAt: isoAfter(new Date(createdAt), limits.domainCheckFirstMs),
+    problem: null,
+    found: '{}',
     ...more,
   }
 }
 
 /**
- * Adds a domain; it is checked from then on. A pod key adds to its own pod.
- * @throws Problem `unregistrable_domain`, `domain_exists`; `invalid_pod`, also to a pod key that names another pod;
- * `forbidden` to a pod key that asks for all pods
+ * Adds a domain; it is checked from then on. A pod key adds to its own pod. Others may have added it, too, as long as
+ * none of them is verified.
+ * @throws Problem `unregistrable_domain`, `domain_exists`, `domain_under_review`, `domain_limit_reached`; `invalid_pod`, also
+ * to a pod key that names another pod
  */
 export async function createDomain(app: App, caller: Caller, request: DomainCreation): Promise<Domain> {
   const domain = requireRegistrable(request.domain, app.config.hostname)
   // Looked up before too, since a key costs a tenth of a second of a core.
-  await requireNew(app.store.read, domain)
+  await requireRoom(app, app.store.read, domain, await podForDomain(app.store.read, caller, request.podId))
   const row = await newRow(app, domain, {})
   return app.store.write(async db => {
     const podId = await podForDomain(db, caller, request.podId)
-    await requireNew(db, domain)
+    await requireRoom(app, db, domain, podId)
     await domains.insertDomain(db, { ...row, podId })
     return present(app, { ...row, podId })
   })
 }
 
-async function requireNew(db: Db, domain: string): Promise<void> {
-  if (await domains.findDomain(db, domain)) throw new Problem('domain_exists')
+/** Whether a pod (null: the account) may have another domain, of this name. */
+async function requireRoom(app: App, db: Db, domain: string, podId: string | null): Promise<void> {
+  if (domain === app.config.account_domain || (await domains.findDomainOfPod(db, domain, podId))) {
+    throw new Problem('domain_exists')
+  }
+  // Who is held must not get rid of it by adding the domain anew.
+  if (await domains.isDomainHeld(db, domain)) throw new Problem('domain_under_review')
+  const claim = await domains.findDomainClaim(db, domain)
+  if (claim && claim.status !== 'failed') throw new Problem('domain_exists')
+  if (podId === null) return
+  const limit = app.config.limits.unverified_domains_per_pod
+  if ((await domains.countUnverifiedDomains(db, podId)) < limit) return
+  const message = `The pod has ${limit} domains that are not verified, and may have no more. Verify or delete some first.`
+  throw new Problem('domain_limit_reached', message, { limit })
 }
 
 async function podForDomain(
@@ -98,11 +145,7 @@ async function podForDomain(
   caller: Caller,
   named: string | null | undefined,
 ): Promise<string | null> {
-  if (named === undefined) return caller.podId
-  if (named === null) {
-    if (caller.podId !== null) throw new Problem('forbidden', 'A pod key adds domains to its pod only.')
-    return null
-  }
+  if (named === undefined || named === null) return caller.podId
   const pod = await findPodByName(db, named)
   if (!pod || (caller.podId !== null && caller.podId !== pod.id)) throw new Problem('invalid_pod')
   return pod.id
@@ -144,7 +187,8 @@ export async function checkDomainByName(
 
 /**
  * Lets one pod use the domain, or all (null).
- * @throws Problem `not_found`, `domain_under_review`, `invalid_pod`, `domain_in_use`
+ * @throws Problem `not_found`, `domain_under_review`, `invalid_pod`, `domain_in_use`; `domain_exists` when the pod has added
+ * it, too
  */
 export async function changeDomain(
   app: App,
@@ -157,9 +201,10 @@ export async function changeDomain(
     if (change.podId === undefined) return present(app, row)
     const podId = await podForDomain(db, caller, change.podId)
     if (podId === row.podId) return present(app, row)
-    if (podId !== null && (await domains.isDomainUsed(db, row.domain, podId))) {
+    if (podId !== null && hasInboxes(row) && (await domains.isDomainUsed(db, row.domain, podId))) {
       throw new Problem('domain_in_use')
     }
+    if (await domains.findDomainOfPod(db, row.domain, podId)) throw new Problem('domain_exists')
     const changes = { podId, updatedAt: app.clock.now().toISOString() }
     await domains.updateDomain(db, row.id, changes)
     return present(app, { ...row, ...changes })
@@ -170,14 +215,27 @@ export async function changeDomain(
 export async function deleteDomain(app: App, caller: Caller, id: string): Promise<void> {
   await app.store.write(async db => {
     const row = await getChangeableRow(app, db, caller, id)
-    if (await domains.isDomainUsed(db, row.domain)) throw new Problem('domain_has_inboxes')
+    if (hasInboxes(row) && (await domains.isDomainUsed(db, row.domain))) {
+      throw new Problem('domain_has_inboxes')
+    }
     await domains.deleteDomain(db, row.id)
   })
 }
 
-/** Holds a domain: nobody but the operator can change it, and no inbox is made on it. @throws Problem `not_found` */
+/** Whether the inboxes in the domain of this name are in this one: a pod's row that has not the name has none. */
+function hasInboxes({ verifiedAt, podId }: DomainRow): boolean {
+  return verifiedAt !== null || podId === null
+}
+
+const states = ['pending', 'verified', 'failed', 'under_review']
+
+/**
+ * Holds a domain, whoever added it: nobody but the operator can change it, nobody adds it, and no inbox is made on it.
+ * @throws Problem `not_found`
+ */
 export async function holdDomain(app: App, nameOrId: string): Promise<Domain> {
-  return setReview(app, nameOrId, { status: 'under_review', checkingUntil: null, nextCheckAt: null })
+  const row = await getRowByName(app, nameOrId)
+  return setReview(app, row, states, { status: 'under_review', checkingUntil: null, nextCheckAt: null })
 }
 
 /** Ends a hold; the domain is checked soon. @throws Problem `not_found`; `invalid_request` when it isn't held */
@@ -185,13 +243,18 @@ export async function approveDomain(app: App, nameOrId: string): Promise<Domain>
   const now = app.clock.now().toISOString()
   const row = await getRowByName(app, nameOrId)
   if (row.status !== 'under_review') throw invalidRequest('', `${row.domain} is not under review`)
-  return setReview(app, row.id, { status: 'pending', losses: 0, checkingSince: now, nextCheckAt: now })
+  const changes = { status: 'pending', problem: null, losses: 0, checkingSince: now, nextCheckAt: now }
+  return setReview(app, row, ['under_review'], changes)
 }
 
-async function setReview(app: App, nameOrId: string, changes: Partial<DomainRow>): Promise<Domain> {
-  const { id } = await getRowByName(app, nameOrId)
+async function setReview(
+  app: App,
+  { id, domain }: DomainRow,
+  before: readonly string[],
+  changes: Partial<DomainRow>,
+): Promise<Domain> {
   await app.store.write(db =>
-    domains.updateDomain(db, id, { ...changes, updatedAt: app.clock.now().toISOString() }),
+    domains.updateDomainsNamed(db, domain, before, { ...changes, updatedAt: app.clock.now().toISOString() }),
   )
   return getDomainByName(app, id)
 }
@@ -204,7 +267,7 @@ async function getRow(app: App, db: Db, caller: Caller, id: string): Promise<Dom
   const row = isId(id) ? await domains.findDomainById(db, id.toLowerCase()) : undefined
   const isSeen =
     isOperator(caller) ||
-    (row?.domain !== app.config.account_domain && (caller.podId === null || caller.podId === row?.podId))
+    (row && !isAccountDomain(app, row) && (caller.podId === null || caller.podId === row.podId))
   if (!row || !isSeen) throw new Problem('not_found', 'There is no such domain.')
   return row
 }
@@ -220,9 +283,14 @@ async function getRowByName(app: App, nameOrId: string): Promise<DomainRow> {
   const db = app.store.read
   const row = isId(nameOrId)
     ? await domains.findDomainById(db, nameOrId.toLowerCase())
-    : await domains.findDomain(db, normaliseDomain(nameOrId) ?? '')
+    : await findRowNamed(app, db, normaliseDomain(nameOrId) ?? '')
   if (!row) throw new Problem('not_found', `${nameOrId} is no domain of this server.`)
   return row
+}
+
+/** Of a name that several have added the one that has it, else the first. */
+async function findRowNamed(app: App, db: Db, name: string): Promise<DomainRow | undefined> {
+  return (await findHolder(app, db, name)) ?? domains.findDomain(db, name)
 }
 
 export { zoneFile } from '../../mail/domain/records.ts'

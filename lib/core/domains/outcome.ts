@@ -13,36 +13,59 @@ export function readStatuses(row: DomainRow): RecordStatuses {
   return JSON.parse(row.recordStatuses) as RecordStatuses
 }
 
+/** What stood in DNS under the name of each record. */
+export function readFound(row: DomainRow): Partial<Record<RecordPurpose, string[]>> {
+  return JSON.parse(row.found) as Partial<Record<RecordPurpose, string[]>>
+}
+
+/** Whether every record that the domain needs was right when it was asked for last. */
+export function isComplete(row: DomainRow): boolean {
+  const statuses = readStatuses(row)
+  return needed.every(purpose => statuses[purpose] === 'valid')
+}
+
 export function readWarnings(row: DomainRow): DomainWarning[] {
   return JSON.parse(row.warnings) as DomainWarning[]
 }
 
 /**
  * What a check makes of a domain. A record about which DNS gave no answer keeps its status. So a domain is verified only by
- * a check that found all it needs, and fails only by records that a check found to be gone.
+ * a check that found all it needs, and a verified one fails only by records that a check found to be gone.
  * @param startedAt of the check; one that began before another ended counts no loss a second time
+ * @param isTaken whether another has the name
  */
 export function changesAfterCheck(
   row: DomainRow,
-  { records, competingHosts }: DomainFindings,
-  { startedAt, now, hostname }: { startedAt: string; now: Date; hostname: string },
+  { records, found, competingHosts }: DomainFindings,
+  { startedAt, now, hostname, isTaken }: { startedAt: string; now: Date; hostname: string; isTaken: boolean },
 ): Partial<DomainRow> {
   const at = now.toISOString()
   const isRight = needed.every(purpose => records[purpose] === 'valid')
   const isWrong = needed.some(purpose => records[purpose] !== undefined && records[purpose] !== 'valid')
   const known = Object.entries(records).filter(([, finding]) => finding !== undefined)
-  const recordStatuses = JSON.stringify({ ...readStatuses(row), ...Object.fromEntries(known) })
   const warnings =
     competingHosts === undefined ? row.warnings : JSON.stringify(warningsOf(competingHosts, hostname))
-  const after = { ...row, ...statusAfterCheck(row, { isRight, isWrong, startedAt, now }) }
+  const before = readStatuses(row)
+  const statuses: RecordStatuses = { ...before, ...Object.fromEntries(known) }
+  const recordStatuses = JSON.stringify(statuses)
+  const isBegun = [before, statuses].some(each => needed.some(purpose => each[purpose] === 'valid'))
+  const after = {
+    ...row,
+    problem: isTaken ? 'domain_taken' : null,
+    ...(isTaken
+      ? { status: 'failed' }
+      : statusAfterCheck(row, { isRight, isWrong, isBegun, startedAt, now })),
+  }
   const isChanged =
     after.status !== row.status || recordStatuses !== row.recordStatuses || warnings !== row.warnings
   return {
     status: after.status,
+    problem: after.problem,
     losses: after.losses,
     verifiedAt: after.verifiedAt,
     checkingSince: after.checkingSince,
     recordStatuses,
+    found: JSON.stringify({ ...readFound(row), ...found }),
     warnings,
     updatedAt: isChanged ? at : row.updatedAt,
     checkedAt: at,
@@ -51,22 +74,32 @@ export function changesAfterCheck(
   }
 }
 
+/** What a check says in all: every needed record is right; one is missing or wrong; one is ours, now or before. */
+interface Judged {
+  readonly isRight: boolean
+  readonly isWrong: boolean
+  readonly isBegun: boolean
+  readonly startedAt: string
+  readonly now: Date
+}
+
 function statusAfterCheck(
   row: DomainRow,
-  { isRight, isWrong, startedAt, now }: { isRight: boolean; isWrong: boolean; startedAt: string; now: Date },
+  { isRight, isWrong, isBegun, startedAt, now }: Judged,
 ): Partial<DomainRow> {
   const at = now.toISOString()
   if (isRight) {
     return { status: 'verified', losses: 0, verifiedAt: row.status === 'verified' ? row.verifiedAt : at }
   }
-  if (!isWrong) return {}
   if (row.status === 'verified') {
+    if (!isWrong) return {}
     const isNew = row.checkedAt === null || row.checkedAt <= startedAt
     const losses = row.losses + (isNew ? 1 : 0)
     return losses < limits.domainLosses ? { losses } : { status: 'failed', losses: 0, checkingSince: at }
   }
-  const isLate = ageOf(row, now) >= limits.domainPendingMs
-  return row.status === 'pending' && isLate ? { status: 'failed' } : {}
+  // From when it was added: who asks for checks does not put it off.
+  const isLate = now.getTime() - Date.parse(row.createdAt) >= limits.domainPendingMs
+  return row.status === 'pending' && ((isBegun && isWrong) || isLate) ? { status: 'failed' } : {}
 }
 
 function ageOf({ checkingSince }: DomainRow, now: Date): number {

@@ -3,30 +3,59 @@ import { baseAddress, domainOf, normaliseDomain } from '../../mail/address/addre
 import { mailDomainOf } from '../../mail/address/bounce-domain.ts'
 import { isRegistrable } from '../../mail/domain/registrable.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
-import { findDomain } from '../../store/domains.ts'
+import { findDomainClaim, findDomainOfPod } from '../../store/domains.ts'
 import { findInboxByAddress } from '../../store/inboxes.ts'
-import type { DomainRow } from '../../store/tables.ts'
+import type { DomainRow, InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 
-/** The mail domain of ours with this name, or the one whose reverse-paths have it (bounce.<domain>). */
-export async function findDomainHere(db: Db, name: string): Promise<DomainRow | undefined> {
+/**
+ * The domain that has this name here: the account's own, one that is verified, or one that was and whose name no other
+ * has taken since. What a pod merely added has no say about its name; what the account added has one for its inboxes,
+ * which there are when it was the account's own domain before.
+ */
+export async function findHolder(app: App, db: Db, name: string): Promise<DomainRow | undefined> {
+  const accounts = await findDomainOfPod(db, name, null)
+  if (accounts && isAccountDomain(app, accounts)) return accounts
+  return (await findDomainClaim(db, name)) ?? accounts
+}
+
+/** The same, also for the name that its reverse-paths have (bounce.<domain>). */
+export async function findDomainHere(app: App, db: Db, name: string): Promise<DomainRow | undefined> {
   const mailDomain = mailDomainOf(name)
-  return (await findDomain(db, name)) ?? (mailDomain === undefined ? undefined : findDomain(db, mailDomain))
+  return (
+    (await findHolder(app, db, name)) ??
+    (mailDomain === undefined ? undefined : findHolder(app, db, mailDomain))
+  )
+}
+
+/** Whether this is the domain of the account, which works without a check; a pod's row of its name is not. */
+export function isAccountDomain(app: App, { domain, podId }: DomainRow): boolean {
+  return domain === app.config.account_domain && podId === null
 }
 
 /** Whether inboxes can be made on the domain: the account's own at any time, another one while it is verified. */
 export function isUsable(app: App, row: DomainRow): boolean {
-  return row.domain === app.config.account_domain || row.status === 'verified'
+  return isAccountDomain(app, row) || row.status === 'verified'
+}
+
+/** Whether inboxes of the pod may have addresses in the domain. */
+export function isOpenTo({ podId }: DomainRow, inbox: { readonly podId: string }): boolean {
+  return podId === null || podId === inbox.podId
 }
 
 /**
- * Whether mail may leave in the name of the domain. Receivers would not trust mail of a domain that is not verified, and
- * its bounces would not find us.
+ * Gives the domain in whose name mail of an inbox may leave. Receivers would not trust mail of a domain that is not
+ * verified, and its bounces would not find us. An inbox whose pod has lost the domain to another does not write in its name.
  * @throws Problem `domain_under_review`, `unverified_domain`
  */
-export function requireSendingDomain(app: App, row: DomainRow): void {
-  if (isUsable(app, row)) return
-  if (row.status === 'under_review') {
+export async function requireSendingDomain(
+  app: App,
+  db: Db,
+  inbox: { readonly address: string; readonly podId: string },
+): Promise<DomainRow> {
+  const row = await findHolder(app, db, domainOf(inbox.address))
+  if (row && isOpenTo(row, inbox) && isUsable(app, row)) return row
+  if (row?.status === 'under_review') {
     throw new Problem('domain_under_review', `${row.domain} is under review; nothing can be sent from it.`)
   }
   throw new Problem('unverified_domain')
@@ -36,15 +65,21 @@ export function requireSendingDomain(app: App, row: DomainRow): void {
  * Whether mail that we send to this address stays here. Who merely adds a domain gets none of its mail. A domain that is
  * not verified any more keeps the mail of its inboxes; all other mail to it goes to its MX.
  */
-export async function isDeliveredHere(app: App, address: string): Promise<boolean> {
-  const db = app.store.read
-  const domain = await findDomainHere(db, domainOf(address))
+export async function isDeliveredHere(app: App, db: Db, address: string): Promise<boolean> {
+  const domain = await findDomainHere(app, db, domainOf(address))
   if (!domain) return false
-  if (isUsable(app, domain)) return true
+  return isUsable(app, domain) || (await findInboxIn(db, domain, address.toLowerCase())) !== undefined
+}
+
+/**
+ * The inbox of an address in this domain; `user+tag` is `user`, unless an inbox has that very address. One whose pod has
+ * lost the domain to another gets nothing any more.
+ * @param address lower-case
+ */
+export async function findInboxIn(db: Db, domain: DomainRow, address: string): Promise<InboxRow | undefined> {
   const inbox =
-    (await findInboxByAddress(db, address.toLowerCase())) ??
-    (await findInboxByAddress(db, baseAddress(address.toLowerCase())))
-  return inbox !== undefined
+    (await findInboxByAddress(db, address)) ?? (await findInboxByAddress(db, baseAddress(address)))
+  return inbox && isOpenTo(domain, inbox) ? inbox : undefined
 }
 
 /** The selector of our DKIM keys. */

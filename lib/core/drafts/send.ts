@@ -9,6 +9,7 @@ import type { DraftRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
+import { getInboxRow } from '../app/reach.ts'
 import { sendNow } from '../outbound/send.ts'
 import { loadAttachments, removeFiles } from './attachments.ts'
 import { getDraftRow } from './drafts.ts'
@@ -32,9 +33,10 @@ export async function sendDraft(
   id: string,
   key: string | undefined,
 ): Promise<SendResult> {
-  const { id: draftId } = await getDraftRow(app.store.read, caller, id)
+  const { id: draftId, inboxId } = await getDraftRow(app.store.read, caller, id)
   if (key === undefined) return sendCurrent(app, caller, draftId, async () => {})
-  const repeatable = { caller, key, request: { draftId } }
+  const inbox = await getInboxRow(app.store.read, caller, inboxId)
+  const repeatable = { caller, inbox, key, request: { draftId } }
   return once(app, repeatable, remember => sendCurrent(app, caller, draftId, remember))
 }
 

@@ -5,6 +5,8 @@ import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { findLastEventId, listEvents } from '../../store/events.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { createTally, podShare } from '../app/share.ts'
 import type { EventReader, EventSink, EventStream, StreamEnd } from '../app/stream.ts'
 import { eventBodies } from './body.ts'
 import { createEventReader } from './reader.ts'
@@ -18,7 +20,8 @@ interface Place {
 
 export function createEventStream(app: App): EventStream {
   const places = new Set<Place>()
-  const perKey = new Map<string | null, number>()
+  const perKey = createTally<string | null>()
+  const perPod = createTally<string>()
   let window: EventWindow | undefined
   let fallAsleep = () => {}
   let isStopped = false
@@ -53,7 +56,7 @@ export function createEventStream(app: App): EventStream {
   }
 
   async function checkKeys(): Promise<void> {
-    const ids = [...perKey.keys()].filter(id => id !== null)
+    const ids = [...new Set([...places].flatMap(({ reader }) => reader.caller.keyId ?? []))]
     const active = new Set<string>()
     for (let at = 0; at < ids.length; at += limits.streamPage) {
       const some = ids.slice(at, at + limits.streamPage)
@@ -101,17 +104,23 @@ export function createEventStream(app: App): EventStream {
     }
   }
 
-  function count(keyId: string | null, change: 1 | -1): void {
-    const now = (perKey.get(keyId) ?? 0) + change
-    if (now === 0) perKey.delete(keyId)
-    else perKey.set(keyId, now)
+  function requireShare({ keyId, podId }: Caller): void {
+    if (perKey.of(keyId) >= limits.streamsPerKey) throw new Problem('too_many_streams')
+    if (podId !== null && perPod.of(podId) >= podShare(limits.streams)) {
+      throw new Problem('too_many_streams', 'The keys of this pod have as many streams open as they may.')
+    }
+  }
+
+  function count({ keyId, podId }: Caller, change: 1 | -1): void {
+    perKey.add(keyId, change)
+    if (podId !== null) perPod.add(podId, change)
   }
 
   return {
     requirePlace,
     open(caller, sink) {
       requirePlace()
-      if ((perKey.get(caller.keyId) ?? 0) >= limits.streamsPerKey) throw new Problem('too_many_streams')
+      requireShare(caller)
       const { reader, run } = createEventReader(app, caller, sink, () => window, turn)
       const leave = app.readers.add(reader.takes)
       const place: Place = {
@@ -121,12 +130,12 @@ export function createEventStream(app: App): EventStream {
           if (!places.delete(place)) return
           reader.stop()
           leave()
-          count(caller.keyId, -1)
+          count(caller, -1)
           if (places.size === 0) fallAsleep()
         },
       }
       places.add(place)
-      count(caller.keyId, 1)
+      count(caller, 1)
       if (places.size === 1) wakeUp()
       run().catch(error => {
         app.log.error({ err: error }, 'a stream of events met a fault')

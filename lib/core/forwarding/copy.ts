@@ -11,7 +11,6 @@ import { sealArc, sealedPart } from '../../mail/signature/arc-seal.ts'
 import { hashMessage } from '../../mail/signature/message.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { findDomain } from '../../store/domains.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import { findSuppression } from '../../store/suppressions.ts'
@@ -20,7 +19,7 @@ import type { Endpoint } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
 import { signingSecret } from '../app/reach.ts'
 import { secretOf } from '../app/secrets.ts'
-import { isUsable } from '../domains/usable.ts'
+import { findHolder, isDeliveredHere, isOpenTo, isUsable } from '../domains/usable.ts'
 import { type Traced, traceContent } from '../mailbox/traced.ts'
 import { putDeliveries } from '../outbound/composing.ts'
 
@@ -123,7 +122,7 @@ export async function forwardContent(
     return { refusal: 'not forwarded: forwarding to this address has ended' }
   }
   // It would be taken in without a network, as if it were mail of our own.
-  if (await findDomain(db, domainOf(delivery.recipient))) {
+  if (await isDeliveredHere(app, db, delivery.recipient)) {
     return { refusal: 'not forwarded: the address is one of this server by now' }
   }
   if (await wasHere(inbox, original)) {
@@ -156,8 +155,8 @@ async function has8Bit(copy: Traced): Promise<boolean> {
  */
 async function sealCopy(app: App, inbox: InboxRow, { trace }: MessageRow, copy: Traced): Promise<string> {
   const found = readOwnResults(trace)
-  const domain = await findDomain(app.store.read, domainOf(inbox.address))
-  if (!found || !domain || !isUsable(app, domain)) return ''
+  const domain = await findHolder(app, app.store.read, domainOf(inbox.address))
+  if (!found || !domain || !isUsable(app, domain) || !isOpenTo(domain, inbox)) return ''
   const message = await hashMessage(copy.open(), () => [sealedPart])
   return sealArc(message, found, {
     domain: domain.domain,

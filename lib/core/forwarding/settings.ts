@@ -2,10 +2,8 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
-import { bounceDomain } from '../../mail/address/bounce-domain.ts'
 import { forwardModes } from '../../model/inbox.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { findDomain } from '../../store/domains.ts'
 import {
   findLastAskedAt,
   insertForwardConfirmation,
@@ -16,6 +14,9 @@ import { findMember } from '../../store/members.ts'
 import { findSuppression } from '../../store/suppressions.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { podShare } from '../app/share.ts'
+import { isDeliveredHere } from '../domains/usable.ts'
 import { secondsUntil } from '../quota/period.ts'
 import { writeConfirmationMail } from './question.ts'
 
@@ -38,12 +39,13 @@ const none: Forwarding = { forwardTo: null, forwardWhen: null, forwardStatus: nu
 export async function changeForwarding(
   app: App,
   db: WriteDb,
+  caller: Caller,
   inbox: InboxRow,
   request: ForwardingRequest,
 ): Promise<InboxRow> {
   const { forwardTo, forwardWhen } = request
   if (forwardTo === undefined && forwardWhen === undefined) return inbox
-  const changes = await changesOf(app, db, inbox, request)
+  const changes = await changesOf(app, db, caller, inbox, request)
   await updateInbox(db, inbox.id, changes)
   return { ...inbox, ...changes }
 }
@@ -52,6 +54,7 @@ export async function changeForwarding(
 async function changesOf(
   app: App,
   db: WriteDb,
+  caller: Caller,
   inbox: InboxRow,
   { forwardTo, forwardWhen }: ForwardingRequest,
 ): Promise<Partial<Forwarding>> {
@@ -67,7 +70,7 @@ async function changesOf(
   const address = await requireTarget(app, db, forwardTo)
   if (address === inbox.forwardTo && inbox.forwardStatus === 'active') return mode
   const isMember = (await findMember(db, address)) !== undefined
-  if (!isMember) await askForConsent(app, db, inbox, address)
+  if (!isMember) await askForConsent(app, db, caller, inbox, address)
   return { ...mode, forwardTo: address, forwardStatus: isMember ? 'active' : 'pending', forwardFailures: 0 }
 }
 
@@ -78,15 +81,10 @@ function requireMode(text: string): void {
 /** An address that is not ours and is written to. */
 async function requireTarget(app: App, db: Db, text: string): Promise<string> {
   const address = normaliseAddress(text)
-  if (address === undefined) throw new Problem('invalid_forward_to')
-  const domain = domainOf(address)
-  // What comes to bounce.<domain> is ours, too.
-  const parent = domain.slice(domain.indexOf('.') + 1)
-  const isOurs =
-    domain === app.config.hostname ||
-    (await findDomain(db, domain)) ||
-    (domain === bounceDomain(parent) && (await findDomain(db, parent)))
-  if (isOurs) throw new Problem('forward_to_is_service_address')
+  // A name without a dot is no domain of the Internet (RFC 5321 §2.3.5).
+  if (address === undefined || !domainOf(address).includes('.')) throw new Problem('invalid_forward_to')
+  if (domainOf(address) === app.config.hostname || (await isDeliveredHere(app, db, address)))
+    throw new Problem('forward_to_is_service_address')
   const suppressed = await findSuppression(db, [address], app.clock.now().toISOString())
   if (suppressed) {
     const message = `${address} is on the suppression list (${suppressed.reason}), so nothing is sent to it.`
@@ -96,9 +94,15 @@ async function requireTarget(app: App, db: Db, text: string): Promise<string> {
 }
 
 /** Mails the address a new link; from then on those before it, for this inbox, are not good any more. */
-async function askForConsent(app: App, db: WriteDb, inbox: InboxRow, address: string): Promise<void> {
+async function askForConsent(
+  app: App,
+  db: WriteDb,
+  caller: Caller,
+  inbox: InboxRow,
+  address: string,
+): Promise<void> {
   const now = app.clock.now()
-  await takeQuestion(app, db, address, now)
+  await takeQuestion(app, db, caller, address, now)
   const question = {
     id: app.ids.next(),
     inboxId: inbox.id,
@@ -112,7 +116,7 @@ async function askForConsent(app: App, db: WriteDb, inbox: InboxRow, address: st
 }
 
 /** The questions that were asked count themselves. */
-async function takeQuestion(app: App, db: Db, address: string, now: Date): Promise<void> {
+async function takeQuestion(app: App, db: Db, caller: Caller, address: string, now: Date): Promise<void> {
   const refuse = (
     code: 'forward_verification_cooldown' | 'forward_verification_limit',
     since: string,
@@ -125,8 +129,12 @@ async function takeQuestion(app: App, db: Db, address: string, now: Date): Promi
   if (asked !== undefined && asked > isoAfter(now, -limits.forwardCooldownMs)) {
     refuse('forward_verification_cooldown', asked, limits.forwardCooldownMs)
   }
-  const places = app.config.limits.forward_confirmations_per_hour
-  const within = await listAskedAfter(db, isoAfter(now, -hourMs), places)
-  const oldest = within[places - 1]
-  if (oldest !== undefined) refuse('forward_verification_limit', oldest, hourMs)
+  const all = app.config.limits.forward_confirmations_per_hour
+  const requireRoom = async (podId: string | null, places: number) => {
+    const within = await listAskedAfter(db, { after: isoAfter(now, -hourMs), podId }, places)
+    const oldest = within[places - 1]
+    if (oldest !== undefined) refuse('forward_verification_limit', oldest, hourMs)
+  }
+  await requireRoom(null, all)
+  if (caller.podId !== null) await requireRoom(caller.podId, podShare(all))
 }

@@ -6,7 +6,7 @@ import { findInbox, findInboxByAddress } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
-import { findDomainHere, systemAddress } from '../domains/usable.ts'
+import { findDomainHere, findInboxIn, isUsable, systemAddress } from '../domains/usable.ts'
 
 /** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
 export interface Recipient {
@@ -54,10 +54,13 @@ async function findRecipient(
   const db = app.store.read
   const returned = await findReturned(app, address, rcptTo)
   if (returned) return returned
-  if (!(await findDomainHere(db, domainOf(address)))) return 'foreign'
-  const base = baseAddress(address)
-  const inbox = (await findInboxByAddress(db, address)) ?? (await findInboxByAddress(db, base))
+  const domain = await findDomainHere(app, db, domainOf(address))
+  if (!domain) return 'foreign'
+  const inbox = await findInboxIn(db, domain, address)
   if (inbox) return recipientOf(inbox, rcptTo)
+  // Of a domain that is not verified any more only the mail of its inboxes is ours to take.
+  if (!isUsable(app, domain)) return 'foreign'
+  const base = baseAddress(address)
   if (!isRolePath(base)) return 'unknown'
   const system = await findInboxByAddress(db, systemAddress(app))
   return system ? recipientOf(system, rcptTo) : 'unknown'

@@ -5,6 +5,8 @@ import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import type { ListedMessageRow } from '../../store/listed-messages.ts'
 import { listNewestInbound, listShownMessages } from '../../store/messages.ts'
 import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { createTally, podShare } from '../app/share.ts'
 import type { WaitAnswer, WaitAsked, Waiter, Waiters } from '../app/waiters.ts'
 import { presentMessages } from './messages.ts'
 
@@ -32,7 +34,8 @@ const nobody: WaitAnswer = { data: [] }
 
 export function createWaiters(app: App): Waiters {
   const inboxes = new Map<string, Watched>()
-  const perKey = new Map<string | null, number>()
+  const perKey = createTally<string | null>()
+  const perPod = createTally<string>()
   let count = 0
   let fallAsleep = () => {}
 
@@ -137,21 +140,23 @@ export function createWaiters(app: App): Waiters {
     }
   }
 
-  function requirePlace(keyId: string | null): void {
-    if ((perKey.get(keyId) ?? 0) >= limits.waitsPerKey) {
+  function requirePlace({ keyId, podId }: Caller): void {
+    if (perKey.of(keyId) >= limits.waitsPerKey) {
       throw new Problem(
         'too_many_streams',
         `${limits.waitsPerKey} requests with this key wait for mail already. Wait for mail of many inboxes with a stream of events.`,
       )
     }
+    if (podId !== null && perPod.of(podId) >= podShare(limits.waiters)) {
+      throw new Problem('too_many_streams', 'As many requests with keys of this pod wait for mail as may.')
+    }
     if (count >= limits.waiters)
       throw new Problem('unavailable', 'Too many requests wait for mail. Try again shortly.')
   }
 
-  function change(keyId: string | null, by: 1 | -1): void {
-    const now = (perKey.get(keyId) ?? 0) + by
-    if (now === 0) perKey.delete(keyId)
-    else perKey.set(keyId, now)
+  function change({ keyId, podId }: Caller, by: 1 | -1): void {
+    perKey.add(keyId, by)
+    if (podId !== null) perPod.add(podId, by)
     count += by
     if (count === 1 && by === 1) wakeUp()
     if (count === 0) fallAsleep()
@@ -160,7 +165,7 @@ export function createWaiters(app: App): Waiters {
   return {
     wait(asked) {
       const { caller, inboxId, signal } = asked
-      requirePlace(caller.keyId)
+      requirePlace(caller)
       signal.throwIfAborted()
       const inbox = inboxes.get(inboxId) ?? {
         id: inboxId,
@@ -178,12 +183,12 @@ export function createWaiters(app: App): Waiters {
         if (!inbox.places.delete(place)) return
         signal.removeEventListener('abort', abort)
         if (inbox.places.size === 0) inboxes.delete(inboxId)
-        change(caller.keyId, -1)
+        change(caller, -1)
       }
       const place: Place = { asked, isReady: false, answer: resolve, refuse: reject, end }
       inbox.places.add(place)
       signal.addEventListener('abort', abort)
-      change(caller.keyId, 1)
+      change(caller, 1)
       return waiterOf(place, promise, look(inbox))
     },
     count: () => count,

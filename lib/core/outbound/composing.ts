@@ -6,19 +6,19 @@ import { formatVerp, verpTokenLength } from '../../mail/address/verp.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
 import { insertDeliveries } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { findDomain } from '../../store/domains.ts'
 import { insertMessage, insertReading } from '../../store/messages.ts'
 import { wordsOfRow } from '../../store/search/row-words.ts'
 import type { DeliveryRow, InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
 import { addMessageToThread, insertThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
 import { secretOf } from '../app/secrets.ts'
+import { findHolder } from '../domains/usable.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
 import type { Addressees, Body } from './request.ts'
 
 /** Signs what is sent from this address, with the key of its domain. */
 export async function signOutgoing(app: App, fromAddr: string, raw: Buffer, signedAt: Date): Promise<Buffer> {
-  const domain = await findDomain(app.store.read, domainOf(fromAddr))
+  const domain = await findHolder(app, app.store.read, domainOf(fromAddr))
   // Never unsigned: what can't be signed is a fault of ours, and the request can be repeated.
   if (!domain) throw new Error(`no domain row for ${fromAddr}`)
   return signDkim(raw, {

@@ -1,9 +1,8 @@
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { baseAddress, domainOf, normaliseAddress } from '../../mail/address/address.ts'
+import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import { findContacts, putContacts } from '../../store/contacts.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { findDomain } from '../../store/domains.ts'
 import { filterInboxAddresses } from '../../store/inboxes.ts'
 import { listThreadCorrespondents } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
@@ -19,23 +18,25 @@ import type { Addressees } from './request.ts'
 import { requireUnsuppressed } from './suppressions.ts'
 
 /**
- * Whether an inbox may write to these addressees at all; asked before anything is composed.
+ * Whether an inbox may write to these addressees at all. Asked before anything is composed, so that what is refused costs
+ * little, and again in the write of the send, which is what decides.
+ * @param inbox as this handle reads it
  * @throws Problem `forbidden` to a scoped key for the inbox of postmaster; `inbox_suspended`, `domain_under_review`, `unverified_domain`, `feature_requires_paid_plan`,
- * `recipient_not_permitted`, `recipient_suppressed`
+ * `recipient_suppressed`; NotPermitted
  */
 export async function requireSendable(
   app: App,
+  db: Db,
   caller: Caller,
   inbox: InboxRow,
   { all, replyTo }: Addressees,
 ): Promise<void> {
   if (inbox.isSystem === 1) requireAccess(caller, 'account')
   if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
-  const domain = await findDomain(app.store.read, domainOf(inbox.address))
-  if (domain) requireSendingDomain(app, domain)
-  await requireReplyToAllowed(app, caller, replyTo)
-  await requirePermitted(app, caller, inbox, replyTo === null ? all : [...all, replyTo])
-  await requireUnsuppressed(app, all)
+  await requireSendingDomain(app, db, inbox)
+  await requireReplyToAllowed(app, db, caller, replyTo)
+  await requirePermitted(db, inbox, replyTo === null ? all : [...all, replyTo])
+  await requireUnsuppressed(app, db, all)
 }
 
 /**

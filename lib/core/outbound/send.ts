@@ -14,6 +14,7 @@ import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow, getThreadRow } from '../app/reach.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
+import { auditingRefusals } from '../policy/check.ts'
 import { type Outgoing, signOutgoing, writeOutgoing } from './composing.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
 import { bodyOf, comparableRequest, readAddressees, readAttachments, storedAttachment } from './request.ts'
@@ -33,10 +34,9 @@ export async function send(
   key: string | undefined,
 ): Promise<SendResult> {
   // Before the key is looked up: what was answered to another inbox's key is no one else's to read.
-  await getInboxRow(app.store.read, caller, inboxId)
+  const inbox = await getInboxRow(app.store.read, caller, inboxId)
   if (key === undefined) return sendNow(app, caller, inboxId, request, async () => {})
-  const comparable = { inboxId: inboxId.toLowerCase(), request: await comparableRequest(request) }
-  const repeatable = { caller, key, request: comparable }
+  const repeatable = { caller, inbox, key, request: await comparableRequest(request) }
   return once(app, repeatable, remember => sendNow(app, caller, inboxId, request, remember))
 }
 
@@ -52,8 +52,18 @@ export async function sendNow(
   remember: (db: WriteDb, result: SendResult) => Promise<void>,
 ): Promise<SendResult> {
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
+  return auditingRefusals(app, caller, inbox, () => sendFrom(app, caller, inbox, request, remember))
+}
+
+async function sendFrom(
+  app: App,
+  caller: Caller,
+  inbox: InboxRow,
+  request: SendRequest,
+  remember: (db: WriteDb, result: SendResult) => Promise<void>,
+): Promise<SendResult> {
   const addressees = readAddressees(request, inbox.address)
-  await requireSendable(app, caller, inbox, addressees)
+  await requireSendable(app, app.store.read, caller, inbox, addressees)
   const attachments = readAttachments(request.attachments ?? [])
   const reply = await findReply(app, caller, inbox, request)
   const id = app.ids.next()
@@ -94,8 +104,8 @@ export async function sendNow(
   const rawId = app.ids.next()
   const content = await keepBytes(app, rawId, raw)
   const write = async (db: WriteDb): Promise<SendResult> => {
-    // They may have been deleted meanwhile.
-    await getInboxRow(db, caller, inbox.id)
+    // What was permitted and there before it was composed may not be any more.
+    await requireSendable(app, db, caller, await getInboxRow(db, caller, inbox.id), addressees)
     const thread = reply && (await getThreadRow(db, caller, reply.thread.id))
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
     await insertRaw(db, { id: rawId, sizeBytes: raw.length, content, createdAt: date.toISOString() })

@@ -5,7 +5,7 @@ import type { Outcome } from '../../courier/outcome.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Suppression, SuppressionCreation, SuppressionReason } from '../../model/suppression.ts'
-import type { WriteDb } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as suppressions from '../../store/suppressions.ts'
 import type { DeliveryRow, SuppressionRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -49,9 +49,9 @@ export async function removeSuppression(app: App, recipient: string): Promise<vo
 }
 
 /** @param recipients as `normaliseAddress` gives them @throws Problem `recipient_suppressed` */
-export async function requireUnsuppressed(app: App, recipients: readonly string[]): Promise<void> {
+export async function requireUnsuppressed(app: App, db: Db, recipients: readonly string[]): Promise<void> {
   const now = app.clock.now().toISOString()
-  const found = await suppressions.findSuppression(app.store.read, recipients, now)
+  const found = await suppressions.findSuppression(db, recipients, now)
   if (!found) return
   const { recipient, reason: type } = found
   const message = `${recipient} is on the suppression list (${type}). Nothing was sent.`

@@ -67,14 +67,28 @@ export async function recordRefusal(
   })
 }
 
+/** The sender rules of an inbox do not permit a recipient. */
+class NotPermitted extends Problem {
+  readonly refusal: Refusal
+
+  constructor(refusal: Refusal) {
+    const { address, reason, rule } = refusal
+    const message =
+      reason === 'blocked'
+        ? `A sender rule blocks ${address} (${rule?.value}). Nothing was sent.`
+        : `${address} is not on the allowlist. Nothing was sent.`
+    super('recipient_not_permitted', message, { recipient: address })
+    this.refusal = refusal
+  }
+}
+
 /**
- * Asks whether an inbox may write to these addresses; a refusal stands in the audit.
+ * Asks whether an inbox may write to these addresses.
  * @param addresses the recipients and the Reply-To; the inbox's own address is always permitted
- * @throws Problem `recipient_not_permitted`
+ * @throws NotPermitted
  */
 export async function requirePermitted(
-  app: App,
-  caller: Caller,
+  db: Db,
   inbox: RuledInbox & { readonly address: string },
   addresses: readonly string[],
 ): Promise<void> {
@@ -82,14 +96,22 @@ export async function requirePermitted(
     .filter(address => baseAddress(address) !== inbox.address)
     .map(address => ({ addresses: [address], allowable: address, isProven: true }))
   if (correspondents.length === 0) return
-  const refusal = (await findRefusals(app.store.read, [inbox], 'outbound', correspondents)).get(inbox.id)
-  if (!refusal) return
-  const scope = { podId: inbox.podId, inboxId: inbox.id }
-  await app.store.write(db => recordRefusal(app, db, scope, 'outbound', refusal, caller.keyId))
-  const { address, reason, rule } = refusal
-  const message =
-    reason === 'blocked'
-      ? `A sender rule blocks ${address} (${rule?.value}). Nothing was sent.`
-      : `${address} is not on the allowlist. Nothing was sent.`
-  throw new Problem('recipient_not_permitted', message, { recipient: address })
+  const refusal = (await findRefusals(db, [inbox], 'outbound', correspondents)).get(inbox.id)
+  if (refusal) throw new NotPermitted(refusal)
+}
+
+/** Does `work`; where sender rules refuse it, that stands in the audit, although nothing else of it was written. */
+export async function auditingRefusals<Result>(
+  app: App,
+  caller: Caller,
+  inbox: RuledInbox,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  return work().catch(async error => {
+    if (error instanceof NotPermitted) {
+      const scope = { podId: inbox.podId, inboxId: inbox.id }
+      await app.store.write(db => recordRefusal(app, db, scope, 'outbound', error.refusal, caller.keyId))
+    }
+    throw error
+  })
 }

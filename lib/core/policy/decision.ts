@@ -11,13 +11,18 @@ export interface Rule {
   readonly isTenants: boolean
 }
 
-/** What is set in one scope for one direction. */
+/** What is set in one scope for one direction: by the account, or within that by a pod key. */
 export interface ScopePolicy {
   readonly mode: PolicyMode
   readonly rules: readonly Rule[]
+  /** It is what a pod key set; what the account set in the same scope stands before it. */
+  readonly isTenants?: boolean
 }
 
-/** From the account over the pod to the inbox, as far as the scope in question goes. */
+/**
+ * From the account over the pod to the inbox, as far as the scope in question goes; of each scope first what the account
+ * set, so that a pod key is held within that, too.
+ */
 export type PolicyChain = readonly ScopePolicy[]
 
 /** Whom a decision is about. */
@@ -55,7 +60,9 @@ export function effectiveMode(chain: PolicyChain): { mode: 'none' | 'allowlist';
  */
 export function rulesInForce(chain: PolicyChain): Rule[] {
   const { setAt } = effectiveMode(chain)
-  return chain.flatMap((scope, index) => scope.rules.filter(rule => rule.type === 'block' || index >= setAt))
+  // A pod key's mode is that of the scope, and what the account allowed in the scope is in force with it.
+  const first = chain[setAt]?.isTenants ? setAt - 1 : setAt
+  return chain.flatMap((scope, index) => scope.rules.filter(rule => rule.type === 'block' || index >= first))
 }
 
 /** Block beats allow, at every scope and in every mode. An empty allowlist admits nobody. */
@@ -97,7 +104,10 @@ export function normalisePolicyValue(text: string): string | undefined {
   }
   if (text.startsWith('*@')) return normaliseDomain(text.slice(2))
   if (text.startsWith('@')) return normaliseDomain(text.slice(1))
-  return text.includes('@') ? normaliseAddress(text) : normaliseDomain(text)
+  if (!text.includes('@')) return normaliseDomain(text)
+  const address = normaliseAddress(text)
+  // RFC 5322 allows a star in an address; whoever writes one here means a pattern, which this is not.
+  return address?.includes('*') ? undefined : address
 }
 
 /** The values of all the rules that match an address (in the form of `normaliseAddress`). */
@@ -124,6 +134,20 @@ export function isCovered(value: string, others: readonly string[]): boolean {
       ? valuesMatching(value)
       : valuesMatchingDomain(value)
   return wider.some(one => others.includes(one))
+}
+
+/**
+ * What the account has set on a pod and its inboxes is not a pod key's to change or take away, be it to tighten.
+ * @param set a rule or a mode that is there; `inherit` is none
+ * @throws Problem `forbidden`
+ */
+export function requireOwn(
+  caller: Caller,
+  set: { readonly isTenants: number; readonly mode?: string; readonly value?: string },
+): void {
+  if (caller.podId === null || set.isTenants === 1 || set.mode === 'inherit') return
+  const what = set.value === undefined ? 'this mode' : `the rule for ${set.value}`
+  throw new Problem('forbidden', `The account has set ${what}, and a pod key can not change that.`)
 }
 
 /**

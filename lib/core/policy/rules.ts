@@ -30,12 +30,14 @@ import {
   effectiveMode,
   normalisePolicyValue,
   requireModeWithin,
+  requireOwn,
   requireRuleWithin,
   rulesInForce,
 } from './decision.ts'
 import {
   accountScope,
   chainOf,
+  defaultMode,
   readScope,
   requireScope,
   type ScopeRows,
@@ -66,8 +68,7 @@ function presentDirection(scope: Scope, rows: ScopeRows, direction: PolicyDirect
   const inForce = new Set(rulesInForce(chain).map(rule => rule.id))
   return {
     mode: (rows.modes.find(row => row.scope === own && row.direction === direction)?.mode ??
-      chain.at(-1)?.mode ??
-      'none') as PolicyMode,
+      defaultMode(own)) as PolicyMode,
     effectiveMode: effectiveMode(chain).mode,
     rules: rows.rules.filter(row => row.scope === own && row.direction === direction).map(presentRule),
     inheritedRules: rows.rules.filter(row => row.scope !== own && inForce.has(row.id)).map(presentRule),
@@ -92,7 +93,8 @@ export async function getPolicy(app: App, caller: Caller, named: NamedScope): Pr
 
 /**
  * Replaces mode and rules of the directions that are given. A rule that stays keeps its id.
- * @throws Problem as `requireScope`; `invalid_request`; `forbidden` to a pod key that would loosen
+ * @throws Problem as `requireScope`; `invalid_request`; `forbidden` to a pod key that would loosen, or
+ * change what the account has set
  */
 export async function replacePolicy(
   app: App,
@@ -124,7 +126,8 @@ export async function replacePolicy(
   })
 }
 
-/** @throws Problem as `requireScope`; `invalid_request` for `inherit` of the account; `forbidden` to a pod key that would loosen */
+/** @throws Problem as `requireScope`; `invalid_request` for `inherit` of the account; `forbidden` to a pod key that would loosen, or
+ * change what the account has set */
 export async function changePolicyMode(
   app: App,
   caller: Caller,
@@ -160,7 +163,8 @@ export async function addPolicyRule(
 
 /**
  * Deletes a rule: of the scope that is named or, when none is, of any that the caller manages.
- * @throws Problem as `requireScope`; `not_found`; `inherited_rule` for one of a wider scope
+ * @throws Problem as `requireScope`; `not_found`; `inherited_rule` for one of a wider scope; `forbidden` to a pod key for one
+ * that the account made
  */
 export async function deleteRule(app: App, caller: Caller, named: NamedScope, id: string): Promise<void> {
   await app.store.write(async db => {
@@ -216,9 +220,10 @@ async function applyMode(
   const chain = chainOf(rows, direction)
   const isTenants = caller.podId === null ? 0 : 1
   const own = rows.modes.find(row => row.scope === scopeName(scope) && row.direction === direction)
-  const before = own?.mode ?? chain.at(-1)?.mode
+  const before = own?.mode ?? defaultMode(scopeName(scope))
   // What the account has set stays the account's when a pod key says the same.
   if (before === mode && (own?.isTenants ?? 0) <= isTenants) return
+  if (own) requireOwn(caller, own)
   requireModeWithin(caller, chain.slice(0, -1), mode)
   await setPolicyMode(db, { scope: scopeName(scope), direction, mode, isTenants })
   await recordPolicyAudit(app, db, scope, { action: 'mode_changed', direction, mode, keyId: caller.keyId })
@@ -256,6 +261,7 @@ async function dropRule(
   scope: Scope,
   row: PolicyRuleRow,
 ): Promise<void> {
+  requireOwn(caller, row)
   await deletePolicyRule(db, row.id)
   const { type, value, id: ruleId, direction } = presentRule(row)
   const told = { direction, type, value, ruleId, keyId: caller.keyId }

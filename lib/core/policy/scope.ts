@@ -63,24 +63,31 @@ export async function readScope(db: Db, scope: Scope): Promise<ScopeRows> {
 
 /** The chain of one direction that these rows make. */
 export function chainOf({ names, modes, rules }: ScopeRows, direction: PolicyDirection): PolicyChain {
-  return names.map(name => ({
-    mode: modeOf(
-      name,
-      modes.find(row => row.scope === name && row.direction === direction),
-    ),
-    rules: rules
+  return names.flatMap(name => {
+    const mode = modes.find(row => row.scope === name && row.direction === direction)
+    const own = rules
       .filter(row => row.scope === name && row.direction === direction)
       .map(({ id, type, value, isTenants }) => ({
         id,
         type: type as RuleType,
         value,
         isTenants: isTenants === 1,
-      })),
-  }))
+      }))
+    const accounts = { mode: modeOf(name, mode, false), rules: own.filter(rule => !rule.isTenants) }
+    // The account's own rules are its alone.
+    if (name === accountScope) return [accounts]
+    const tenants = { mode: modeOf(name, mode, true), rules: own.filter(rule => rule.isTenants) }
+    return [accounts, { ...tenants, isTenants: true }]
+  })
 }
 
-/** A tenant's `none` takes nothing away from a list that is set around it later. */
-function modeOf(name: string, row: PolicyModeRow | undefined): PolicyMode {
-  if (!row) return name === accountScope ? 'none' : 'inherit'
-  return row.isTenants === 1 && row.mode === 'none' ? 'inherit' : (row.mode as PolicyMode)
+/** The mode of a scope where none was set. */
+export function defaultMode(name: string): PolicyMode {
+  return name === accountScope ? 'none' : 'inherit'
+}
+
+function modeOf(name: string, row: PolicyModeRow | undefined, isTenants: boolean): PolicyMode {
+  if (!row || (row.isTenants === 1) !== isTenants) return defaultMode(name)
+  // A tenant's `none` takes nothing away from a list that is set around it, now or later.
+  return isTenants && row.mode === 'none' ? 'inherit' : (row.mode as PolicyMode)
 }

@@ -9,6 +9,7 @@ import type { InboxRow } from '../../store/tables.ts'
 import { addUsage, findUsage, sumUsage } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, reachesPod } from '../app/caller.ts'
+import { podShare } from '../app/share.ts'
 import { nextDay, nextMonth, secondsUntil, utcDay, utcMonth } from './period.ts'
 
 /** What the plan in force allows; 0 is no limit. */
@@ -58,6 +59,14 @@ export async function takeInboxPlace(app: App, db: WriteDb, caller: Caller): Pro
   const day = utcDay(now)
   const made = await addUsage(db, { subject: 'account', kind: 'inboxes', period: day, count: 1 })
   const limit = app.config.limits.inbox_creations_per_day
+  requireWithin(made, limit, now)
+  if (caller.podId === null) return
+  const ofPod = await addUsage(db, { subject: caller.podId, kind: 'inboxes', period: day, count: 1 })
+  requireWithin(ofPod, podShare(limit), now)
+}
+
+/** @throws Problem `inbox_creation_limit` */
+function requireWithin(made: number, limit: number, now: Date): void {
   if (limit > 0 && made > limit) {
     throw new Problem('inbox_creation_limit', undefined, {
       limit,
@@ -78,9 +87,13 @@ export function coldLimit(app: App, inbox: Pick<InboxRow, 'createdAt'>, now: Dat
  * On a plan without external Reply-To it must be an inbox here (for a scoped key: of its pod).
  * @throws Problem `feature_requires_paid_plan`
  */
-export async function requireReplyToAllowed(app: App, caller: Caller, replyTo: string | null): Promise<void> {
+export async function requireReplyToAllowed(
+  app: App,
+  db: Db,
+  caller: Caller,
+  replyTo: string | null,
+): Promise<void> {
   if (replyTo === null || planOf(app).external_reply_to) return
-  const db = app.store.read
   const inbox =
     (await findInboxByAddress(db, replyTo)) ?? (await findInboxByAddress(db, baseAddress(replyTo)))
   if (!inbox || !reachesPod(caller, inbox.podId)) throw new Problem('feature_requires_paid_plan')

@@ -68,9 +68,19 @@ export function readWebhookUrl(
   const port = url.port === '' ? (isHttp ? 80 : 443) : Number(url.port)
   if (host === '') return fault('must name a host: write it as https://host.example/path')
   if (port === 0) return fault('names port 0: write the port that the server listens on')
+  if (!isHostName(host))
+    return fault(
+      'names a host that can not be: each part of its name has 1 to 63 characters, all of it 253 at the most',
+    )
   const refusal = hostRefusal(host, port, guard)
   if (refusal !== undefined) return fault(refusal)
   return { origin: url.origin, isTls: !isHttp, host, port, path: url.pathname + url.search }
+}
+
+/** What DNS can answer (RFC 1035 §2.3.4), or an address. */
+function isHostName(host: string): boolean {
+  if (host.includes(':')) return true
+  return host.length <= 253 && host.split('.').every(label => label.length > 0 && label.length <= 63)
 }
 
 function hostRefusal(host: string, port: number, guard: AddressGuard): string | undefined {

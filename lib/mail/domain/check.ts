@@ -12,6 +12,7 @@ import {
   judgeMx,
   judgeReturnPath,
   type Mx,
+  type Purpose,
   type RecordFinding,
   type RecordFindings,
 } from './judgement.ts'
@@ -27,6 +28,8 @@ export interface Sources {
 
 export interface DomainFindings {
   readonly records: RecordFindings
+  /** What stands where each record is to stand, as text; absent: not known. */
+  readonly found: Partial<Record<Purpose, string[]>>
   /** Other hosts that get mail of the domain before us or as often; undefined: not known. */
   readonly competingHosts: readonly string[] | undefined
 }
@@ -47,14 +50,24 @@ export async function checkDomain(
   try {
     const bounce = bounceDomain(domain)
     const mx = within(findMx(lookup, domain))
-    const [hosts, dkim, returnPath, spf, dmarc] = await Promise.all([
+    const [hosts, dkim, returnPath, spf, spfTexts, dmarc, dmarcTexts] = await Promise.all([
       mx,
       within(findTexts(lookup, `${selector}._domainkey.${domain}`)),
       within(findMx(lookup, bounce)),
       within(findSpf(lookup, bounce, hostname, sources)),
+      within(findTexts(lookup, bounce)),
       within(findDmarc(lookup, domain)),
+      within(findTexts(lookup, `_dmarc.${domain}`)),
     ])
+    const found = {
+      ...(hosts && { mx: hosts.map(textOf) }),
+      ...(dkim && { dkim }),
+      ...(returnPath && { 'return-path': returnPath.map(textOf) }),
+      ...(spfTexts && { spf: spfTexts }),
+      ...(dmarcTexts && { dmarc: dmarcTexts }),
+    }
     return {
+      found: Object.fromEntries(Object.entries(found).map(([purpose, texts]) => [purpose, bounded(texts)])),
       records: {
         mx: hosts && judgeMx(hostname, hosts),
         dkim: dkim && judgeDkim(publicKeyBase64, dkim),
@@ -67,6 +80,17 @@ export async function checkDomain(
   } finally {
     clearTimeout(timer)
   }
+}
+
+function textOf({ priority, exchange }: Mx): string {
+  return `${priority} ${exchange}`
+}
+
+/** Whoever runs the name server chooses these texts: few of them, and the start of each. */
+function bounded(texts: readonly string[]): string[] {
+  return texts
+    .slice(0, limits.recordsFound)
+    .map(text => text.replace(/[^\x20-\x7e]/g, '?').slice(0, limits.recordFoundLength))
 }
 
 async function findSpf(

@@ -8,7 +8,7 @@ export interface Mx {
   readonly priority: number
 }
 
-type Purpose = DomainRecord['purpose']
+export type Purpose = DomainRecord['purpose']
 export type RecordFindings = Readonly<Record<Purpose, RecordFinding>>
 
 /** Hosts are compared as DNS does: whatever the case, with or without the final dot. */

@@ -11,6 +11,7 @@ import { authenticationDeferrals } from './0010-authentication-deferrals.ts'
 import { sealedSecrets } from './0011-sealed-secrets.ts'
 import { door } from './0012-door.ts'
 import { readings } from './0013-readings.ts'
+import { tenantsApart } from './0014-tenants-apart.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   sealedSecrets,
   door,
   readings,
+  tenantsApart,
 ]

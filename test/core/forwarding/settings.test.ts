@@ -269,12 +269,27 @@ t.test('loops and addresses that became ours', async t => {
   )
   t.equal(await status(), 'active')
 
+  // Whoever merely adds the domain of the address does not stop its copies.
+  const before = peer.messages.length
+  const row = await app.store.read.selectFrom('domain').selectAll().executeTakeFirstOrThrow()
+  const added = { id: app.ids.next(), domain: 'elsewhere.example', status: 'pending', verifiedAt: null }
+  const pod = await app.store.read.selectFrom('pod').select('id').executeTakeFirstOrThrow()
+  await app.store.write(db => insertDomain(db, { ...row, ...added, podId: pod.id }))
   await mail(letter('4'))
-  const known = await app.store.read.selectFrom('domain').selectAll().executeTakeFirstOrThrow()
-  await app.store.write(db => insertDomain(db, { ...known, id: app.ids.next(), domain: 'elsewhere.example' }))
+  await carryAll(app)
+  t.equal(peer.messages.length, before + 1)
+
+  await mail(letter('5'))
+  const verified = {
+    id: app.ids.next(),
+    domain: 'elsewhere.example',
+    status: 'verified',
+    verifiedAt: '2026-01-01T00:00:00.000Z',
+  }
+  await app.store.write(db => insertDomain(db, { ...row, ...verified }))
   await carryAll(app)
   t.match((await copies()).at(-1), { state: 'failed', replyText: /one of this server by now/ })
-  t.equal(peer.messages.length, 1)
+  t.equal(peer.messages.length, before + 1)
 })
 
 t.test('what comes through a loop of two servers stops after one round', async t => {

@@ -1,30 +1,13 @@
-import type { Test } from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
-import { parseConfig } from '../../../lib/config/load.ts'
 import { changeInbox, createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createKey } from '../../../lib/core/account/keys.ts'
-import { ensureInstallation } from '../../../lib/core/account/setup.ts'
-import type { App } from '../../../lib/core/app/app.ts'
 import { type Caller, operator } from '../../../lib/core/app/caller.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
-import type { Store } from '../../../lib/store/open.ts'
 import { findWebhook } from '../../../lib/store/webhook-deliveries.ts'
-import { startApi } from '../../support/api-app.ts'
+import { appOn } from '../../support/app-on.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 
 const key: Caller = { keyId: '01890000-0000-7000-8000-000000000000', podId: null, inboxId: null }
-
-/** An App whose rules work on this store. */
-async function appOn(t: Test, store: Store, toml: string): Promise<App> {
-  const { app } = await startApi(t)
-  const config = parseConfig(
-    `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "${app.config.data_dir}"\n${toml}`,
-    'test',
-  )
-  const mine: App = Object.create(app, { store: { value: store }, config: { value: config } })
-  await ensureInstallation(mine)
-  return mine
-}
 
 /** Does it 50 times at once; gives how many got through, and the codes of the others. */
 async function fiftyAtOnce(work: (index: number) => Promise<unknown>) {

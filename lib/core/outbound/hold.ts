@@ -1,0 +1,112 @@
+import { isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import { durationMs } from '../../config/duration.ts'
+import type { Leased } from '../../queue/queue.ts'
+import { listPendingOfInbox, updateDelivery } from '../../store/deliveries.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { findInbox, findResumedInbox, updateInbox } from '../../store/inboxes.ts'
+import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+
+/**
+ * Holds some of what a suspended inbox has in the queue, in a write; what is under way ends as it ends. Copies of what comes
+ * to it are not held: it goes on receiving.
+ * @param after the message that the step before ended with; '' at first
+ * @returns how to go on; undefined when nothing more is to be held
+ */
+export async function holdSome(
+  app: App,
+  db: WriteDb,
+  inboxId: string,
+  after: string,
+): Promise<string | undefined> {
+  const inbox = await findInbox(db, inboxId)
+  if (!inbox || inbox.suspendedAt === null) return undefined
+  const found = await listPendingOfInbox(
+    db,
+    { inboxId, states: ['queued', 'deferred'], after },
+    limits.sweepRows,
+  )
+  const updatedAt = app.clock.now().toISOString()
+  for (const { id } of found) {
+    if (!(await app.queue.hold(db, id))) continue
+    await updateDelivery(db, id, { state: 'held', nextAttemptAt: null, updatedAt })
+  }
+  if (found.length > 0) await updateInbox(db, inboxId, { hasHeld: 1 })
+  return found.length < limits.sweepRows ? undefined : found.at(-1)!.messageId
+}
+
+/**
+ * Whether a delivery whose turn has come must not be tried, because its inbox was suspended since it was put; it is held
+ * then, and nothing is counted.
+ */
+export async function holdInstead(
+  app: App,
+  entry: Leased,
+  delivery: DeliveryRow,
+  message: MessageRow,
+): Promise<boolean> {
+  if (delivery.purpose !== 'send') return false
+  if (!(await findInbox(app.store.read, message.inboxId))?.suspendedAt) return false
+  return app.store.write(async db => {
+    if (!(await isSuspended(db, message))) return false
+    await app.queue.holdLeased(db, entry)
+    await noteHeld(app, db, delivery, message)
+    return true
+  })
+}
+
+/** The same for one whose attempt has ended and is to be repeated, in the write that records it; gives whether it is held. */
+export async function holdAfterAttempt(
+  app: App,
+  db: WriteDb,
+  delivery: DeliveryRow,
+  message: MessageRow,
+): Promise<boolean> {
+  if (delivery.purpose !== 'send' || !(await isSuspended(db, message))) return false
+  await app.queue.hold(db, delivery.id)
+  await noteHeld(app, db, delivery, message)
+  return true
+}
+
+async function isSuspended(db: WriteDb, { inboxId }: MessageRow): Promise<boolean> {
+  const inbox = await findInbox(db, inboxId)
+  return inbox !== undefined && inbox.suspendedAt !== null
+}
+
+async function noteHeld(app: App, db: WriteDb, { id }: DeliveryRow, { inboxId }: MessageRow): Promise<void> {
+  const updatedAt = app.clock.now().toISOString()
+  await updateDelivery(db, id, { state: 'held', nextAttemptAt: null, updatedAt })
+  await updateInbox(db, inboxId, { hasHeld: 1 })
+}
+
+/**
+ * Has the queue go on with some of what an inbox that was resumed has held, in one write; gives how many. It is given up as
+ * late as if it were sent now: while it was held nobody could have taken it.
+ */
+export async function releaseSome(app: App, inboxId: string): Promise<number> {
+  return app.store.write(async db => {
+    const inbox = await findInbox(db, inboxId)
+    if (!inbox || inbox.suspendedAt !== null) return 0
+    const found = await listPendingOfInbox(db, { inboxId, states: ['held'], after: '' }, limits.sweepRows)
+    const now = app.clock.now()
+    const expiresAt = isoAfter(now, durationMs(app.config.delivery.give_up_after))
+    for (const { id, attempts } of found) {
+      const nextAttemptAt = await app.queue.release(db, id, expiresAt)
+      const state = attempts > 0 ? 'deferred' : 'queued'
+      await updateDelivery(db, id, { state, nextAttemptAt, updatedAt: now.toISOString() })
+    }
+    if (found.length === 0) await updateInbox(db, inboxId, { hasHeld: 0 })
+    return found.length
+  })
+}
+
+/** Goes on with what an inbox still holds because the process that resumed it has ended; gives how many. */
+export async function releaseResumed(app: App): Promise<number> {
+  for (;;) {
+    const inboxId = await findResumedInbox(app.store.read)
+    if (inboxId === undefined) return 0
+    const count = await releaseSome(app, inboxId)
+    if (count > 0) return count
+  }
+}
