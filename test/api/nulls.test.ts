@@ -3,8 +3,7 @@ import { exampleOf } from '../../lib/api/example.ts'
 import { operations } from '../../lib/api/index.ts'
 import { takingNulls, withoutNulls } from '../../lib/api/nulls.ts'
 import { compileValidator } from '../../lib/http/validate.ts'
-import type { SendRequest } from '../../lib/model/send.ts'
-import { SendRequest as sendSchema } from '../../lib/model/send.ts'
+import { type SendRequest, SendRequest as sendSchema } from '../../lib/model/send.ts'
 import { startApi } from '../support/api-app.ts'
 
 t.test('every optional field of every body of POST and PUT takes null', async t => {

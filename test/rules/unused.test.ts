@@ -40,7 +40,7 @@ const namesIn = (list: string) =>
 /** `lib/base/ids.ts#systemIds`, for all that `files` import and pass on. */
 function importsOf(files: ReadonlyMap<string, string>): Set<string> {
   const form =
-    /(?:\b(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s+from\s+|\{([^}]*)\}\s*=\s*await\s+import\(\s*)'(\.[^']+)'/g
+    /(?:\b(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s+from\s+|\{([^{}]*)\}\s*=\s*await\s+import\(\s*)'(\.[^']+)'/g
   const found = new Set<string>()
   for (const [path, text] of files) {
     for (const [, listed, taken, file] of text.matchAll(form)) {
