@@ -18,6 +18,8 @@ import { addWebhookCommands } from './webhook.ts'
 
 /** Runs mailboxctl; gives the exit code. */
 export async function runMailboxctl(argv: readonly string[], version: string): Promise<number> {
+  // As the daemon does: everything that is written holds mail or keys.
+  process.umask(0o077)
   const program = new Command('mailboxctl')
     .description('The admin of mailboxd. It works on the same database, whether the daemon runs or not.')
     .version(version)

@@ -111,7 +111,7 @@ t.test('what a draft may not be', async t => {
   for (const wrong of [
     ...[{ to: 'x' }, { to: ['a@example.net', 'b@example.net'] }, { cc: ['x'] }, { cc: 'a@example.net' }],
     ...[{ sendAt: past }, { sendAt: 'soon' }, { subject: '' }, { body: '' }, { status: 'sent' }, { x: 1 }],
-    ...[{ attachments: null }, { attachments: [{ filename: 'a', content: '%' }] }, { replyTo: 'x' }],
+    ...[{ attachments: 5 }, { attachments: [{ filename: 'a', content: '%' }] }, { replyTo: 'x' }],
   ]) {
     const answers = [
       await api.post(`/v1/inboxes/${inbox}/drafts`, wrong),

@@ -8,6 +8,7 @@ import { prepareReception } from '../../lib/core/inbound/receive.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
 import { type ApiApp, type ApiSettings, startApi } from '../support/api-app.ts'
 import { mailedLink } from '../support/confirmation.ts'
+import { addVerifiedDomain } from '../support/verified-domain.ts'
 
 const away = 'Ann@Elsewhere.example'
 const lower = 'ann@elsewhere.example'
@@ -229,7 +230,7 @@ t.test('forwardWhen', async t => {
 t.test('addresses that are refused; nothing is written of it', async t => {
   const server = await setUp(t)
   const { api, patch, stored } = server
-  await api.post('/v1/domains', { domain: 'custom.example.org' })
+  await addVerifiedDomain(server.app, 'custom.example.org')
   await api.post('/v1/suppressions', { recipient: 'gone@elsewhere.example', reason: 'complaint' })
   await api.post('/v1/members', { address: 'gone@elsewhere.example' })
   const refused: Record<string, string[]> = {

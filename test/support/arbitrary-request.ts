@@ -107,7 +107,7 @@ function formOf(value: unknown): Pick<ArbitraryRequest, 'contentType' | 'body'> 
       const text = typeof field === 'string' ? field : JSON.stringify(field)
       return `name="${name}"\r\n\r\n${text}`
     }
-    return (field as { filename: string; content: string }[]).map(
+    return ((field ?? []) as { filename: string; content: string }[]).map(
       ({ filename, content }) => `name="${name}"; filename="${filename}"\r\n\r\n${content}`,
     )
   })

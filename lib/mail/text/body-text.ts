@@ -34,8 +34,9 @@ export function bodyText(root: BodyPart): { text: string; html: string; isCut: b
     if (isHtml || hasTwin) return isHtml ? content : ''
     return paragraph(content.slice(0, limits.storedBodyLength))
   })
-  const isCut = [text, html].some(form => form.length > limits.storedBodyLength)
-  return { text: storable(text), html: shown.some(part => part.isHtml) ? storable(html) : '', isCut }
+  const hasHtml = shown.some(part => part.isHtml)
+  const isCut = [text, hasHtml ? html : ''].some(form => form.length > limits.storedBodyLength)
+  return { text: storable(text), html: hasHtml ? storable(html) : '', isCut }
 }
 
 function shownParts(part: BodyPart): Shown[] {

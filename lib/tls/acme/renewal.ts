@@ -42,6 +42,8 @@ export interface Renewal {
 interface Standing {
   readonly failures: number
   readonly notBefore: string
+  /** What was asked of whom; when that was changed, the wait is over. */
+  readonly order: string
   readonly error: string
 }
 
@@ -56,6 +58,14 @@ export function startRenewal(parts: RenewalParts): Renewal {
   const stopping = new AbortController()
   const jitter = parts.random()
   let working: Promise<void> | undefined
+  let saidUntil = ''
+
+  /** Who starts the daemon and sees no certificate is told what it waits for, once. */
+  function sayOnce({ notBefore, error }: Standing): void {
+    if (saidUntil === notBefore) return
+    saidUntil = notBefore
+    log.warn({ names: parts.names, notBefore, error }, 'ACME: the last order failed; it is tried again')
+  }
 
   async function work(): Promise<void> {
     try {
@@ -66,7 +76,15 @@ export function startRenewal(parts: RenewalParts): Renewal {
       const standing = await readStanding(parts.dataDir)
       // A time that is too far off is that of a clock that was wrong.
       const waitMs = standing ? Date.parse(standing.notBefore) - now.getTime() : 0
-      if (waitMs > 0 && waitMs <= limits.acmeRetryAfterMs * 2) return
+      if (
+        standing &&
+        standing.order === orderOf(parts) &&
+        waitMs > 0 &&
+        waitMs <= limits.acmeRetryAfterMs * 2
+      ) {
+        sayOnce(standing)
+        return
+      }
       await renew(standing?.failures ?? 0)
     } catch (error) {
       if (!stopping.signal.aborted) log.error({ err: error }, 'ACME: the certificate can not be looked after')
@@ -86,7 +104,13 @@ export function startRenewal(parts: RenewalParts): Renewal {
       const retryAfterMs = error instanceof AcmeFault ? error.retryAfterMs : 0
       const notBefore = isoAfter(clock.now(), Math.max(gapMs * (0.9 + 0.2 * parts.random()), retryAfterMs))
       const said = error instanceof Error ? error.message : String(error)
-      await writeStanding(dataDir, { failures: failures + 1, notBefore, error: said })
+      saidUntil = notBefore
+      await writeStanding(dataDir, {
+        failures: failures + 1,
+        notBefore,
+        order: orderOf(parts),
+        error: said,
+      })
       log.error({ names, notBefore, err: error }, 'ACME: no certificate; it is tried again')
       return
     }
@@ -111,6 +135,11 @@ export function startRenewal(parts: RenewalParts): Renewal {
       await working
     },
   }
+}
+
+/** What is asked of whom; `standing.json` keeps it to tell whether it was changed. */
+function orderOf({ directory, contact, names, listen }: RenewalParts): string {
+  return JSON.stringify({ directory, contact, names, listen })
 }
 
 async function order(parts: RenewalParts, stopping: AbortSignal): Promise<Pick<Pair, 'key' | 'cert'>> {
@@ -155,9 +184,9 @@ const standingPath = (dataDir: string) => join(dataDir, 'acme', 'standing.json')
 
 async function readStanding(dataDir: string): Promise<Standing | undefined> {
   try {
-    const { failures, notBefore, error } = JSON.parse(await readFile(standingPath(dataDir), 'utf8'))
+    const { failures, notBefore, order, error } = JSON.parse(await readFile(standingPath(dataDir), 'utf8'))
     return Number.isInteger(failures) && !Number.isNaN(Date.parse(notBefore))
-      ? { failures, notBefore, error }
+      ? { failures, notBefore, order, error }
       : undefined
   } catch {
     // None, or damaged: there was no failure.

@@ -121,7 +121,7 @@ t.test('the forms of a value', async t => {
     ['@', undefined],
     ['*.', undefined],
     ['*@*.example.com', undefined],
-    ['a*b@example.com', 'a*b@example.com'],
+    ['a*b@example.com', undefined],
     ['.example.com', undefined],
     ['*.*.example.com', undefined],
     ['two words', undefined],
