@@ -197,8 +197,11 @@ export const limits = {
   reportPartBytes: 64 * 1024,
   reportRecipients: 100,
   reportTextLength: 1000,
-  /** Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one peer half as many. */
-  readingSmallBytes: 32 * 1024 * 1024,
+  /**
+   * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one peer
+   * half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.
+   */
+  readingSmallBytes: 2 * 1024 * 1024,
   readingLargeBytes: 96 * 1024 * 1024,
   /** Characters of bodies, as words, that one write puts into the search index; what is beyond comes after it. */
   indexedLength: 32 * 1024,

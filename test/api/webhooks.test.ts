@@ -188,7 +188,7 @@ t.test('the log of an event, and telling it again', async t => {
     [api, 'x'],
     [api, own.id],
   ] as [Api, string][]) {
-    t.equal((await key.get(at(event))).body.error, 'not_found')
+    t.equal((await key.get(at(event))).body.error, key === api || key === podKey ? 'not_found' : 'forbidden')
   }
 
   t.equal((await inboxKey.post(`/v1/events/${a}/redeliver`)).body.error, 'forbidden')

@@ -188,3 +188,13 @@ t.test('one thread does for all', async t => {
     ['small', 'large'],
   )
 })
+
+t.test('many messages that take long together are not late, for none of them is', async t => {
+  // Some 30 ms each: all of them take far longer than one may.
+  const { reader, log } = open(t, { threads: 1, timeoutMs: 1000 })
+  const body = '<h1>a</h1>'.repeat(5000)
+  const html = letter('slow', body, 'Content-Type: text/html\r\n')
+  const readings = await Promise.all(Array.from({ length: 120 }, () => reader.read(small(html), 'p')))
+  t.ok(readings.every(reading => reading.isWhole))
+  t.strictSame(log, [], 'no thread ended')
+})

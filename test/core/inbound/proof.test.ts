@@ -440,14 +440,12 @@ t.test('a trusted sealer excuses what it passed on, and proves nothing', async t
   t.match(await strict.mail(await listed(pass), 'l@list.example'), /^550 5\.7\.26 /, 'nobody is trusted')
   const other = await setUp(t, trusting)
   other.dns.fail('s._domainkey.list.example', 'SERVFAIL')
-  t.match(
-    await other.mail(await listed(pass), 'l@list.example'),
-    /^451 4\.7\.26 /,
-    'its key is not to be had',
-  )
+  // The same bytes: a seal of another second would make it another message, for it has no Message-ID.
+  const held = await listed(pass)
+  t.match(await other.mail(held, 'l@list.example'), /^451 4\.7\.26 /, 'its key is not to be had')
   await other.app.store.write(db =>
     db.updateTable('authenticationDeferral').set({ firstAt: '2000-01-01T00:00:00.000Z' }).execute(),
   )
-  const waited = await other.mail(await listed(pass), 'l@list.example')
+  const waited = await other.mail(held, 'l@list.example')
   t.match(waited, /^550 5\.7\.26 /, 'and is not waited for without end')
 })
