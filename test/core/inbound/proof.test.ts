@@ -16,11 +16,13 @@ import { openDoor } from '../../support/smtp-door.ts'
 // Over a real socket: strangers with a domain of their own in good order (evil.example), who would be somebody else.
 
 const key = await generateDkimKey()
+// One instant for all: a message that is signed again is the same to the byte, and comes again as such.
+const signedAt = new Date()
 const signerOf = (domain: string) => ({
   domain,
   selector: 's',
   privateKeyPem: key.privateKeyPem,
-  signedAt: new Date(),
+  signedAt,
 })
 const ours = { TXT: ['v=spf1 ip4:127.0.0.1 -all'] }
 const record = { TXT: [dkimRecord(key.publicKeyBase64)] }
