@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dkimSign } from 'mailauth'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
@@ -6,7 +6,14 @@ import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { checkDkim, readDkimSignatures } from '../../../lib/mail/authentication/dkim.ts'
 import { createCanonicalBody } from '../../../lib/mail/compose/canonical.ts'
-import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
+import {
+  dkimRecord,
+  generateDkimKey,
+  signDkim,
+  signedText,
+  signText,
+} from '../../../lib/mail/compose/dkim.ts'
+import { sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
 import { hashMessage } from '../../../lib/mail/signature/message.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import { dkimMessages } from '../compose/dkim-messages.ts'
@@ -169,6 +176,33 @@ t.test('what is wrong with a signature for good is its permerror, and nobody is 
   }
 })
 
+/** Rightly signed, with tags that signDkim does not write. */
+async function signWith(raw: Buffer, tags: string): Promise<Buffer> {
+  const { fields, bodyHash } = await hashMessage(raw, () => [sealedPart])
+  const unsigned = `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=s1; h=from; bh=${bodyHash(sealedPart)!.digest}; ${tags}; b=`
+  const text = signedText({ names: ['from'], headerForm: 'relaxed', unsigned }, fields)
+  return Buffer.concat([Buffer.from(`${unsigned}${await signText(text, domain)}\r\n`), raw])
+}
+
+t.test('a right signature that does not count any more, or for whom it names', async t => {
+  const raw = dkimMessages.plain!
+  const seconds = now.getTime() / 1000
+  const strict = { [name]: `v=DKIM1; t=s; p=${key.publicKeyBase64}` }
+  const cases: readonly (readonly [string, string, typeof txt])[] = [
+    [`t=${seconds - 9}; x=${seconds + 9}`, 'pass', txt],
+    [`t=${seconds - 9}; x=${seconds}`, 'pass', txt],
+    [`t=${seconds - 9}; x=${seconds - 1}`, 'permerror', txt],
+    ['i=a@example.com', 'pass', strict],
+    ['i=@mail.example.com', 'pass', txt],
+    ['i=@mail.example.com', 'permerror', strict],
+    ['i=@notexample.com', 'permerror', txt],
+    ['l=999999', 'permerror', txt],
+  ]
+  for (const [tags, result, keys] of cases) {
+    t.same(await check(await signWith(raw, tags), keys), [result], `${tags}${keys === strict ? ', t=s' : ''}`)
+  }
+})
+
 t.test('keys', async t => {
   const signed = await signDkim(dkimMessages.plain!, domain)
   const p = key.publicKeyBase64
@@ -186,8 +220,17 @@ t.test('keys', async t => {
   ]) {
     t.same(await check(signed, { [name]: record }), ['pass'], record.slice(0, 20))
   }
+  const { n } = createPublicKey({ key: Buffer.from(p, 'base64'), format: 'der', type: 'spki' }).export({
+    format: 'jwk',
+  })
+  // To raise to it costs as many times more as it has bits more than 17.
+  const e = Buffer.from(`${'ff'.repeat(200)}`, 'hex').toString('base64url')
+  const costly = createPublicKey({ key: { kty: 'RSA', n: n!, e }, format: 'jwk' })
+    .export({ format: 'der', type: 'spki' })
+    .toString('base64')
   for (const record of [
     'v=DKIM1; p=',
+    `v=DKIM1; p=${costly}`,
     'v=DKIM1',
     'nonsense',
     '',
