@@ -228,26 +228,30 @@ t.test('nobody passes an allowlist as somebody else', async t => {
   t.match(await newest(), { fromAddr: 'boss@trusted.example', authentication: { dmarc: 'pass' } })
 })
 
-t.test('what was judged of one mailbox is paired with no other', async t => {
-  const { app, ann, messages } = await setUp(t)
-  const { podId } = await app.store.read
+/** A message from evil.example, handed in without a socket. */
+async function arrivalAt({ app, ann }: Awaited<ReturnType<typeof setUp>>, from: string) {
+  const { podId, address } = await app.store.read
     .selectFrom('inbox')
     .selectAll()
     .where('id', '=', ann)
     .executeTakeFirstOrThrow()
-  const address = 'ann@ours.example'
-  const arrival = {
+  return {
     sessionId: 's',
     mailFrom: 'x@evil.example',
     recipients: [{ inboxId: ann, podId, address, rcptTo: address }],
     peer: { kind: 'smtp', remoteAddress: '127.0.0.1', helo: 'x.example', protocol: 'ESMTP', tls: undefined },
+    content: { kind: 'memory', bytes: Buffer.from(letter(from)) },
   } as const
+}
+
+t.test('what was judged of one mailbox is paired with no other', async t => {
+  const door = await setUp(t)
+  const { app, messages } = door
   for (const [from, judged] of [
     ['x@evil.example', 'boss@trusted.example'],
     ['x@evil.example', undefined],
     ['x@evil.example, boss@trusted.example', 'boss@trusted.example'],
   ] as const) {
-    const content = { kind: 'memory', bytes: Buffer.from(letter(from)) } as const
     const mailReader: MailReader = {
       ...app.mailReader,
       async read(request, party) {
@@ -257,9 +261,31 @@ t.test('what was judged of one mailbox is paired with no other', async t => {
       },
     }
     const misjudging: typeof app = Object.create(app, { mailReader: { value: mailReader } })
-    await t.rejects(prepareReception(misjudging, { ...arrival, content }), /was judged and .* would be shown/)
+    const arrival = await arrivalAt(door, from)
+    await t.rejects(prepareReception(misjudging, arrival), /was judged and .* would be shown/)
   }
   t.strictSame(await messages(), [])
+})
+
+t.test('an author is not proven by a reading that failed', async t => {
+  const door = await setUp(t)
+  const { app, allow, newest } = door
+  const mailReader: MailReader = {
+    ...app.mailReader,
+    async read(request, party) {
+      return { ...(await app.mailReader.read(request, party)), isWhole: false, authentication: null }
+    },
+  }
+  const failing: typeof app = Object.create(app, { mailReader: { value: mailReader } })
+  const receive = async () => {
+    const reception = await prepareReception(failing, await arrivalAt(door, 'x@evil.example'))
+    return app.store.write(db => reception.write(db))
+  }
+  t.equal((await receive()).length, 1)
+  const authentication = { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' }
+  t.match(await newest(), { verdict: 'spam', autoReplyable: 0, authentication })
+  await allow('evil.example')
+  t.strictSame(await receive(), [], 'and no allow rule lets it in')
 })
 
 t.test('what DNS does not say now is asked again, for a bounded time', async t => {
