@@ -247,17 +247,22 @@ async function arrivalAt({ app, ann }: Awaited<ReturnType<typeof setUp>>, from: 
 t.test('what was judged of one mailbox is paired with no other', async t => {
   const door = await setUp(t)
   const { app, messages } = door
-  for (const [from, judged] of [
-    ['x@evil.example', 'boss@trusted.example'],
-    ['x@evil.example', undefined],
-    ['x@evil.example, boss@trusted.example', 'boss@trusted.example'],
+  for (const [from, judged, read] of [
+    ['x@evil.example', 'boss@trusted.example', undefined],
+    ['x@evil.example', undefined, undefined],
+    ['x@evil.example, boss@trusted.example', 'boss@trusted.example', undefined],
+    // The thread that reads has two answers, and each is held to what the header says here.
+    ['x@evil.example', 'boss@trusted.example', 'boss@trusted.example'],
+    ['x@evil.example', 'x@evil.example', 'boss@trusted.example'],
   ] as const) {
     const mailReader: MailReader = {
       ...app.mailReader,
       async read(request, party) {
         const reading = await app.mailReader.read(request, party)
+        const author = read === undefined ? reading.message.author : { mailbox: { address: read, name: '' } }
+        const message = { ...reading.message, author }
         const other = judged === undefined ? undefined : { address: judged, name: '' }
-        return { ...reading, authentication: { ...reading.authentication!, judged: other } }
+        return { ...reading, message, authentication: { ...reading.authentication!, judged: other } }
       },
     }
     const misjudging: typeof app = Object.create(app, { mailReader: { value: mailReader } })
