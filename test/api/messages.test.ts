@@ -2,6 +2,9 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
 import { operations } from '../../lib/api/index.ts'
 import { limits } from '../../lib/base/limits.ts'
+import { Problem } from '../../lib/base/problem.ts'
+import { operator } from '../../lib/core/app/caller.ts'
+import { once } from '../../lib/core/app/idempotency.ts'
 import { listQueue } from '../../lib/core/app/status.ts'
 import { readHeader } from '../../lib/mail/header/header.ts'
 import type { Api } from '../support/api.ts'
@@ -39,6 +42,27 @@ async function makeSender({ api, app }: ApiApp, podId?: string): Promise<Sender>
     },
   }
 }
+
+t.test('a repeat is done again where the first could not be, and else gets the first answer', async t => {
+  const { app } = await startApi(t)
+  for (const [code, isFinal] of [
+    ['not_found', true],
+    ['rate_limit_exceeded', false],
+    ['unavailable', false],
+  ] as const) {
+    let tried = 0
+    const attempt = () =>
+      once(app, { caller: operator, key: code, request: {} }, async remember => {
+        if (++tried === 1) throw new Problem(code)
+        await app.store.write(db => remember(db, tried))
+        return tried
+      })
+    await t.rejects(attempt(), { code })
+    if (isFinal) await t.rejects(attempt(), { code })
+    else t.equal(await attempt(), 2, code)
+    t.equal(tried, isFinal ? 1 : 2, code)
+  }
+})
 
 t.test('Idempotency-Key', async t => {
   let server = await startApi(t)

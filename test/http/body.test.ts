@@ -1,9 +1,14 @@
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
+import { Problem } from '../../lib/base/problem.ts'
 import { createKey, revokeAnyKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
+import { createBodyRoom } from '../../lib/http/body-room.ts'
+import { readBytes } from '../../lib/http/bytes.ts'
 import { apiOf } from '../support/api.ts'
 import { startApi } from '../support/api-app.ts'
 import { turnsDuring } from '../support/event-loop.ts'
@@ -150,4 +155,52 @@ t.test('a body in many pieces, plain and compressed', async t => {
   socket.write(`${pieces.map(piece => `1\r\n${piece}\r\n`).join('')}0\r\n\r\n`)
   t.match(await text(socket), /^HTTP\/1\.1 201 [\s\S]*"name":"x{20}"/)
   t.ok((await api.get('/v1/pods')).body.total > 0)
+})
+
+t.test('what the bodies under way may have of the memory, of one key and in all', async t => {
+  const room = createBodyRoom()
+  const { bodiesBytes: all, bodiesBytesPerKey: own } = limits
+  const first = room.enter('a')
+  first.take(own - 10)
+  const second = room.enter('a')
+  second.take(10)
+  t.throws(() => second.take(11), { code: 'rate_limit_exceeded' })
+  second.take(10)
+  const others = ['b', 'c', 'd'].map(key => room.enter(key))
+  for (const [index, other] of others.entries()) {
+    if (own * (index + 2) <= all) other.take(own)
+    else t.throws(() => other.take(own), { code: 'unavailable' })
+  }
+  for (const share of [first, second, ...others]) share.leave()
+  others[2]!.take(own)
+  second.take(own)
+})
+
+t.test('a body takes its share as it grows, and is refused where there is none', async t => {
+  const bodyBytes = 300_000
+  const sizes: number[] = []
+  const shares = [
+    { take: (bytes: number) => void sizes.push(bytes), leave() {} },
+    {
+      take() {
+        throw new Problem('unavailable')
+      },
+      leave() {},
+    },
+  ]
+  const results: Promise<Buffer>[] = []
+  const server = createServer((request, response) => {
+    const read = readBytes(request, megabyte, shares[results.length]!)
+    results.push(read)
+    read.catch(() => {}).finally(() => response.end())
+  })
+  t.teardown(() => server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  for (const _share of shares) {
+    await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body: 'x'.repeat(bodyBytes) })
+  }
+  t.equal((await results[0]!).length, bodyBytes)
+  t.ok(sizes.at(-1)! >= bodyBytes, `${sizes}`)
+  await t.rejects(results[1]!, { code: 'unavailable' })
 })

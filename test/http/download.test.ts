@@ -256,6 +256,7 @@ t.test("what is a stranger's is saved and never shown", async t => {
       t.match(headers.get('content-disposition'), /^attachment; filename[*]?=/, what)
       t.notMatch(headers.get('content-disposition'), /[/\\](?!")|[^ -~\xa0-\xff]/, what)
       t.equal(headers.get('x-content-type-options'), 'nosniff')
+      t.equal(headers.get('cache-control'), 'private, no-store')
       t.equal(headers.get('content-security-policy'), "default-src 'none'; sandbox")
       t.match(headers.get('content-type'), /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/, what)
       if (active.some(type => type.toLowerCase().startsWith(contentType.toLowerCase()))) {

@@ -41,7 +41,10 @@ t.test('what would be made into much is refused before', async t => {
   const deep = limits.jsonDepth
   scanJson(Buffer.from(`${'['.repeat(deep)}1${']'.repeat(deep)}`), false)
   scanJson(Buffer.from(`[${'0,'.repeat(limits.jsonValues - 3)}0]`), false)
+  const members = limits.jsonValues / 2
+  scanJson(Buffer.from(`{${'"":0,'.repeat(members - 2)}"":0}`), false)
   const families = {
+    'as many names as values': `{${'"":0,'.repeat(members - 1)}"":0}`,
     brackets: '['.repeat(manyTimes),
     'objects in lists': '[{"":'.repeat(manyTimes),
     'one level too much': `${'['.repeat(deep + 1)}${']'.repeat(deep + 1)}`,

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openDoor } from '../support/smtp-door.ts'
@@ -58,4 +59,21 @@ t.test('a session that is refused again and again ends, whoever refuses', async 
     t.match((await dialog.reply()).text, /^421 4\.7\.0 /, command)
     await dialog.closed().catch(() => '')
   }
+})
+
+t.test('who is put off is not refused, and a message makes up for no refusal', async t => {
+  const clock = { ...systemClock, monotonicMs: () => 0 }
+  const { port, inbox } = await openDoor(t, { clock, smtp: 'messages_per_minute_per_address = 1' })
+  await inbox('ann')
+  const dialog = await greetedDialog(port)
+  for (let count = 1; count < limits.smtpRefusals; count++) await dialog.say('DATA')
+  await dialog.envelope('bob@example.net', 'ann@ours.example')
+  t.equal((await dialog.data('Subject: x\r\n\r\ny')).code, 250)
+  for (let count = 0; count < 2 * limits.smtpRefusals; count++) {
+    const { code } = await dialog.say('MAIL FROM:<bob@example.net>')
+    if (code !== 450) t.fail(`number ${count} was put off with ${code}`)
+  }
+  t.match((await dialog.say('DATA')).text, /^503 /, 'the last that it may have')
+  t.match((await dialog.say('DATA')).text, /^421 4\.7\.0 /)
+  t.equal(await dialog.closed(), '')
 })

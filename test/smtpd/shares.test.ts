@@ -93,21 +93,32 @@ t.test('messages a minute, in one session or in many', async t => {
   t.equal((await messages()).length, 13)
 })
 
+const unbounded = {
+  max_connections_per_address: 1000,
+  max_connections_per_block: 1000,
+  connections_per_minute_per_address: 0,
+  connections_per_minute_per_block: 0,
+  messages_per_minute_per_address: 0,
+  messages_per_minute_per_block: 0,
+  trusted_networks: [],
+}
+
+t.test('who is turned away takes no place of its block', async t => {
+  const bounds = { ...unbounded, max_connections_per_address: 1, max_connections_per_block: 2 }
+  const shares = createShares(bounds, standing)
+  const isLetIn = (address: string) => 'release' in shares.connect(address)
+  t.strictSame(
+    [1, 2, 3, 4].map(() => isLetIn('192.0.2.1')),
+    [true, false, false, false],
+  )
+  t.ok(isLetIn('192.0.2.2'), 'the second place was there for another')
+  t.notOk(isLetIn('192.0.2.3'), 'and a third is not')
+})
+
 t.test('a minute later there is room again', async t => {
   let nowMs = 0
   const clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
-  const shares = createShares(
-    {
-      max_connections_per_address: 1000,
-      max_connections_per_block: 1000,
-      connections_per_minute_per_address: 2,
-      connections_per_minute_per_block: 0,
-      messages_per_minute_per_address: 0,
-      messages_per_minute_per_block: 0,
-      trusted_networks: [],
-    },
-    clock,
-  )
+  const shares = createShares({ ...unbounded, connections_per_minute_per_address: 2 }, clock)
   const isLetIn = (address: string) => 'release' in shares.connect(address)
   t.strictSame(
     [1, 2, 3].map(() => isLetIn('2001:db8::1')),

@@ -20,6 +20,8 @@ t.test('after STARTTLS all is forgotten, and what was said in the clear with it'
   t.notMatch(ehlo.text, /STARTTLS/)
   t.match(ehlo.text, /PIPELINING.* SIZE 26214400/)
   t.match((await dialog.say('STARTTLS')).text, /^503 5\.5\.1 /, 'not twice')
+  dialog.write('MAIL FROM:<eve@example.net>\n')
+  t.match((await dialog.reply()).text, /^500 5\.5\.2 /, 'lines are looked at as before')
   await dialog.envelope('bob@example.net', 'ann@ours.example')
   t.equal((await dialog.data('Subject: secret\r\n\r\nx')).code, 250)
   t.equal((await dialog.say('QUIT')).code, 221)

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
+import { insertRow, insertRowOnce, putRow } from '../../lib/store/dialect/insert.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { findPod, insertPod } from '../../lib/store/pods.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -40,6 +41,30 @@ onEveryDatabase('a failed statement inside a write rolls that write back', async
     }),
   )
   t.equal(await findPod(store.read, id), undefined)
+})
+
+onEveryDatabase('a row is inserted, inserted once or put, each as it is asked', async (t, store) => {
+  const key = ['scope', 'key'] as const
+  const row = (body: string, name = 'k') => ({
+    scope: 'account',
+    key: name,
+    requestHash: 'h',
+    status: 200,
+    body,
+    createdAt: '2026-11-21T12:00:00.000Z',
+  })
+  const bodies = async () =>
+    (await store.read.selectFrom('idempotency').select('body').orderBy('body').execute()).map(
+      ({ body }) => body,
+    )
+  await store.write(db => insertRow(db, 'idempotency', row('1')))
+  t.equal(await store.write(db => insertRowOnce(db, 'idempotency', row('2'), key)), false)
+  t.strictSame(await bodies(), ['1'])
+  await store.write(db => putRow(db, 'idempotency', row('3'), key))
+  t.strictSame(await bodies(), ['3'])
+  await t.rejects(store.write(db => insertRow(db, 'idempotency', row('4'))))
+  t.equal(await store.write(db => insertRowOnce(db, 'idempotency', row('5', 'other'), key)), true)
+  t.strictSame(await bodies(), ['3', '5'])
 })
 
 onEveryDatabase('nobody sees what is not committed, and everybody sees what is', async (t, store) => {

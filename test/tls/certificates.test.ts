@@ -176,6 +176,23 @@ t.test('files are read again when they are others; a broken pair leaves the old 
   t.equal(changes.length, 3, 'asked for, they are read in any case')
 })
 
+t.test('a broken pair leaves its old one, also when another pair is a new one', async t => {
+  const dir = t.testdir()
+  const written = async (stem: string, name: string) => {
+    const { cert, key } = await writeCertificateFor(dir, [name], { stem })
+    return { certificate: cert, key }
+  }
+  const pairs = [await written('one', hostname), await written('two', 'mx.example.net')]
+  const { certificates } = await open(t, { pairs })
+  const { key } = await written('stranger', 'stranger.example')
+  await rename(key, pairs[1]!.key)
+  await written('one', hostname)
+  const old = certificates.current
+  await certificates.look()
+  t.not(certificates.current.fallback.cert, old.fallback.cert, 'the one is new')
+  t.ok(certificates.current.contextFor('mx.example.net'), 'and the other as it was')
+})
+
 t.test('one that a CA issued is awaited, and takes the place of the self-signed one', async t => {
   const dataDir = t.testdir()
   const path = join(dataDir, 'issued.pem')

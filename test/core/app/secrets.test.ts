@@ -166,3 +166,35 @@ onEveryDatabase('of processes that begin at once, one makes the key', async (t, 
   }
   await t.rejects(openSecrets({ store, dataDir: temporaryDir(t), clock, log }), SecretKeyFault)
 })
+
+onEveryDatabase(
+  'a start that is cut off while it seals is done again, and one that was not is not',
+  async (t, store) => {
+    const dataDir = temporaryDir(t)
+    await store.write(db => insertInstallation(db))
+    const log = createLog('silent')
+    const { clock } = (await startApi(t)).app
+    let forgotten = 0
+    const open = (forget: () => Promise<void>) =>
+      openSecrets({
+        store: {
+          ...store,
+          forgetOverwrittenSecrets() {
+            forgotten++
+            return forget()
+          },
+        },
+        dataDir,
+        clock,
+        log,
+      })
+    await t.rejects(
+      open(() => Promise.reject(new Error('cut off'))),
+      { message: 'cut off' },
+    )
+    await open(store.forgetOverwrittenSecrets)
+    t.equal(forgotten, 2, 'what was overwritten still stood in the files')
+    await open(store.forgetOverwrittenSecrets)
+    t.equal(forgotten, 2)
+  },
+)

@@ -16,11 +16,13 @@ import { openDoor } from '../../support/smtp-door.ts'
 // Over a real socket: strangers with a domain of their own in good order (evil.example), who would be somebody else.
 
 const key = await generateDkimKey()
+// One instant for all: a message that is signed again is the same to the byte, and comes again as such.
+const signedAt = new Date()
 const signerOf = (domain: string) => ({
   domain,
   selector: 's',
   privateKeyPem: key.privateKeyPem,
-  signedAt: new Date(),
+  signedAt,
 })
 const ours = { TXT: ['v=spf1 ip4:127.0.0.1 -all'] }
 const record = { TXT: [dkimRecord(key.publicKeyBase64)] }
@@ -226,38 +228,69 @@ t.test('nobody passes an allowlist as somebody else', async t => {
   t.match(await newest(), { fromAddr: 'boss@trusted.example', authentication: { dmarc: 'pass' } })
 })
 
-t.test('what was judged of one mailbox is paired with no other', async t => {
-  const { app, ann, messages } = await setUp(t)
-  const { podId } = await app.store.read
+/** A message from evil.example, handed in without a socket. */
+async function arrivalAt({ app, ann }: Awaited<ReturnType<typeof setUp>>, from: string) {
+  const { podId, address } = await app.store.read
     .selectFrom('inbox')
     .selectAll()
     .where('id', '=', ann)
     .executeTakeFirstOrThrow()
-  const address = 'ann@ours.example'
-  const arrival = {
+  return {
     sessionId: 's',
     mailFrom: 'x@evil.example',
     recipients: [{ inboxId: ann, podId, address, rcptTo: address }],
     peer: { kind: 'smtp', remoteAddress: '127.0.0.1', helo: 'x.example', protocol: 'ESMTP', tls: undefined },
+    content: { kind: 'memory', bytes: Buffer.from(letter(from)) },
   } as const
-  for (const [from, judged] of [
-    ['x@evil.example', 'boss@trusted.example'],
-    ['x@evil.example', undefined],
-    ['x@evil.example, boss@trusted.example', 'boss@trusted.example'],
+}
+
+t.test('what was judged of one mailbox is paired with no other', async t => {
+  const door = await setUp(t)
+  const { app, messages } = door
+  for (const [from, judged, read] of [
+    ['x@evil.example', 'boss@trusted.example', undefined],
+    ['x@evil.example', undefined, undefined],
+    ['x@evil.example, boss@trusted.example', 'boss@trusted.example', undefined],
+    // The thread that reads has two answers, and each is held to what the header says here.
+    ['x@evil.example', 'boss@trusted.example', 'boss@trusted.example'],
+    ['x@evil.example', 'x@evil.example', 'boss@trusted.example'],
   ] as const) {
-    const content = { kind: 'memory', bytes: Buffer.from(letter(from)) } as const
     const mailReader: MailReader = {
       ...app.mailReader,
       async read(request, party) {
         const reading = await app.mailReader.read(request, party)
+        const author = read === undefined ? reading.message.author : { mailbox: { address: read, name: '' } }
+        const message = { ...reading.message, author }
         const other = judged === undefined ? undefined : { address: judged, name: '' }
-        return { ...reading, authentication: { ...reading.authentication!, judged: other } }
+        return { ...reading, message, authentication: { ...reading.authentication!, judged: other } }
       },
     }
     const misjudging: typeof app = Object.create(app, { mailReader: { value: mailReader } })
-    await t.rejects(prepareReception(misjudging, { ...arrival, content }), /was judged and .* would be shown/)
+    const arrival = await arrivalAt(door, from)
+    await t.rejects(prepareReception(misjudging, arrival), /was judged and .* would be shown/)
   }
   t.strictSame(await messages(), [])
+})
+
+t.test('an author is not proven by a reading that failed', async t => {
+  const door = await setUp(t)
+  const { app, allow, newest } = door
+  const mailReader: MailReader = {
+    ...app.mailReader,
+    async read(request, party) {
+      return { ...(await app.mailReader.read(request, party)), isWhole: false, authentication: null }
+    },
+  }
+  const failing: typeof app = Object.create(app, { mailReader: { value: mailReader } })
+  const receive = async () => {
+    const reception = await prepareReception(failing, await arrivalAt(door, 'x@evil.example'))
+    return app.store.write(db => reception.write(db))
+  }
+  t.equal((await receive()).length, 1)
+  const authentication = { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' }
+  t.match(await newest(), { verdict: 'spam', autoReplyable: 0, authentication })
+  await allow('evil.example')
+  t.strictSame(await receive(), [], 'and no allow rule lets it in')
 })
 
 t.test('what DNS does not say now is asked again, for a bounded time', async t => {

@@ -85,6 +85,46 @@ t.test('what another process received and revoked is seen', async t => {
   await until('it waits', () => app.waiters.count() === 1)
   await app.store.write(db => revokeApiKey(db, key.id, app.clock.now().toISOString()))
   await t.rejects(revoked, { code: 'unauthorized' })
+
+  const second = (await api.post(`/v1/inboxes/${inboxId}/api-keys`, {})).body
+  const before = waitForMessages(app, { ...operator, keyId: second.id }, inboxId, {}, 300_000, forever)
+  await until('it waits', () => app.waiters.count() === 1)
+  await app.store.write(async db => {
+    await revokeApiKey(db, second.id, app.clock.now().toISOString())
+    await insertMessageRow(db, thread, { direction: 'inbound', subject: 'secret' })
+    // Of the mail alone.
+    notice(db, 'mail', inboxId)
+  })
+  await t.rejects(before, { code: 'unauthorized' }, 'mail that comes before that is seen is not told')
+})
+
+t.test('an old message that moves up among the newest is not new', async t => {
+  const { app, api } = await startApi(t)
+  const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
+  const thread = await app.store.write(db => insertThreadRow(db, inboxId))
+  const ids: string[] = []
+  await app.store.write(async db => {
+    for (let count = 0; count <= limits.pageSizeMax; count++) {
+      ids.push((await insertMessageRow(db, thread, { direction: 'inbound', subject: 'old' })).id)
+    }
+  })
+  const waiter = app.waiters.wait({ caller: operator, inboxId, takes: () => true, signal: forever })
+  await waiter.ready
+  const arrived = waiter.arrived(60_000)
+  await app.store.write(async db => {
+    await db.deleteFrom('message').where('id', '=', ids.at(-1)!).execute()
+    notice(db, 'mail', inboxId)
+  })
+  await app.store.write(async db => {
+    await insertMessageRow(db, thread, { direction: 'inbound', subject: 'new' })
+    notice(db, 'mail', inboxId)
+  })
+  const { data } = await arrived
+  waiter.end()
+  t.strictSame(
+    data.map(message => message.subject),
+    ['new'],
+  )
 })
 
 t.test('the filter finds what a search finds', async t => {

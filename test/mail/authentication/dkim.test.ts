@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dkimSign } from 'mailauth'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
@@ -6,7 +6,14 @@ import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { checkDkim, readDkimSignatures } from '../../../lib/mail/authentication/dkim.ts'
 import { createCanonicalBody } from '../../../lib/mail/compose/canonical.ts'
-import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
+import {
+  dkimRecord,
+  generateDkimKey,
+  signDkim,
+  signedText,
+  signText,
+} from '../../../lib/mail/compose/dkim.ts'
+import { sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
 import { hashMessage } from '../../../lib/mail/signature/message.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import { dkimMessages } from '../compose/dkim-messages.ts'
@@ -110,7 +117,9 @@ t.test('the messages of others', { skip }, async t => {
 })
 
 t.test('what is wrong with a signature for good is its permerror, and nobody is asked', async t => {
-  const good = `v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=s1; h=from; bh=AAAA; b=AAAA`
+  // Of the right body, so that nothing but what is wrong keeps its key from being asked for.
+  const bh = createHash('sha256').update('x\r\n').digest('base64')
+  const good = `v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=s1; h=from; bh=${bh}; b=AAAA`
   const label = 'a'.repeat(64)
   const wrong = [
     ...[
@@ -133,15 +142,15 @@ t.test('what is wrong with a signature for good is its permerror, and nobody is 
     ]),
     good.replace('d=example.com', 'd=com'),
     good.replace('d=example.com', 'd='),
-    ...['v=1; ', 'a=rsa-sha256; ', 'd=example.com; ', ' s=s1;', 'h=from; ', 'bh=AAAA; ', ' b=AAAA'].map(tag =>
-      good.replace(tag, ''),
+    ...['v=1; ', 'a=rsa-sha256; ', 'd=example.com; ', ' s=s1;', 'h=from; ', `bh=${bh}; `, ' b=AAAA'].map(
+      tag => good.replace(tag, ''),
     ),
     good.replace('v=1', 'v=2'),
     good.replace('rsa-sha256', 'rsa-sha1'),
     good.replace('h=from', 'h=to:subject'),
     good.replace('h=from', 'h='),
     good.replace('relaxed/relaxed', 'relaxed/x'),
-    good.replace('bh=AAAA', 'bh=*'),
+    good.replace(`bh=${bh}`, 'bh=*'),
     good.replace('b=AAAA', 'b=*'),
     ...[
       's=s1',
@@ -158,14 +167,47 @@ t.test('what is wrong with a signature for good is its permerror, and nobody is 
     good.replace('d=', ';d='),
     '',
   ]
-  for (const value of wrong) {
+  const ask = async (value: string) => {
     const { asked, lookup } = lookupIn(txt)
     const raw = Buffer.from(`DKIM-Signature: ${value}\r\nFrom: a@example.com\r\n\r\nx\r\n`, 'latin1')
-    const message = await hashMessage(raw, () => [])
+    const message = await hashMessage(raw, fields =>
+      readDkimSignatures(fields).flatMap(each => ('fault' in each ? [] : [each])),
+    )
     const [signature] = readDkimSignatures(message.fields)
     const { result } = await checkDkim(signature!, { ...message, now }, lookup)
-    t.equal(result, 'permerror', JSON.stringify(value))
-    t.strictSame(asked, [])
+    return { result, asked }
+  }
+  t.strictSame(await ask(good), { result: 'fail', asked: [name] }, 'with nothing wrong but its b=')
+  for (const value of wrong) {
+    t.strictSame(await ask(value), { result: 'permerror', asked: [] }, JSON.stringify(value))
+  }
+})
+
+/** Rightly signed, with tags that signDkim does not write. */
+async function signWith(raw: Buffer, tags: string): Promise<Buffer> {
+  const { fields, bodyHash } = await hashMessage(raw, () => [sealedPart])
+  const unsigned = `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=s1; h=from; bh=${bodyHash(sealedPart)!.digest}; ${tags}; b=`
+  const text = signedText({ names: ['from'], headerForm: 'relaxed', unsigned }, fields)
+  return Buffer.concat([Buffer.from(`${unsigned}${await signText(text, domain)}\r\n`), raw])
+}
+
+t.test('a right signature that does not count any more, or for whom it names', async t => {
+  const raw = dkimMessages.plain!
+  const seconds = now.getTime() / 1000
+  const strict = { [name]: `v=DKIM1; t=s; p=${key.publicKeyBase64}` }
+  const cases: readonly (readonly [string, string, typeof txt])[] = [
+    [`t=${seconds - 9}; x=${seconds + 9}`, 'pass', txt],
+    [`t=${seconds - 9}; x=${seconds}`, 'pass', txt],
+    [`t=${seconds - 9}; x=${seconds - 1}`, 'permerror', txt],
+    [`t=${seconds + 9}; x=${seconds + 5}`, 'permerror', txt],
+    ['i=a@example.com', 'pass', strict],
+    ['i=@mail.example.com', 'pass', txt],
+    ['i=@mail.example.com', 'permerror', strict],
+    ['i=@notexample.com', 'permerror', txt],
+    ['l=999999', 'permerror', txt],
+  ]
+  for (const [tags, result, keys] of cases) {
+    t.same(await check(await signWith(raw, tags), keys), [result], `${tags}${keys === strict ? ', t=s' : ''}`)
   }
 })
 
@@ -186,8 +228,17 @@ t.test('keys', async t => {
   ]) {
     t.same(await check(signed, { [name]: record }), ['pass'], record.slice(0, 20))
   }
+  const { n } = createPublicKey({ key: Buffer.from(p, 'base64'), format: 'der', type: 'spki' }).export({
+    format: 'jwk',
+  })
+  // To raise to it costs as many times more as it has bits more than 17.
+  const e = Buffer.from(`${'ff'.repeat(200)}`, 'hex').toString('base64url')
+  const costly = createPublicKey({ key: { kty: 'RSA', n: n!, e }, format: 'jwk' })
+    .export({ format: 'der', type: 'spki' })
+    .toString('base64')
   for (const record of [
     'v=DKIM1; p=',
+    `v=DKIM1; p=${costly}`,
     'v=DKIM1',
     'nonsense',
     '',

@@ -93,6 +93,7 @@ t.test('what two readers might read in two ways is a fault', async t => {
     [from('boss a@evil.com'), /words/],
     [from('<boss a@evil.com>'), /none/],
     [from('<mailto:a@evil.com>'), /none/],
+    [from('<@"boss@trusted.com":a@evil.com>'), /none/],
     [from('root'), /without an address/],
     [from('<root>'), /none/],
     [from('<>'), /no mailbox|none/],
@@ -121,6 +122,11 @@ t.test('what two readers might read in two ways is a fault', async t => {
     guessed,
     { fault: /UTF-8/, shown: { address: 'a@xn--trsted-4ya.com' } },
     'no charset is guessed for a domain',
+  )
+  t.match(
+    read('From: a@b.example\r\nFrom: c@d.example'),
+    { fault: /several/, shown: { address: 'c@d.example' } },
+    'shown is the last, which is the one that a signature would sign',
   )
   const cut = read(`${'X: y\r\n'.repeat(limits.headerLines - 1)}From: a@b.example\r\nFrom: c@d.example`)
   t.match(cut, { fault: /not read to its end/, shown: { address: 'a@b.example' } })

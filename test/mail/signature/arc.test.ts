@@ -1,8 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { authenticate } from 'mailauth'
 import t from 'tap'
-import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
-import { checkArc, readArcChain } from '../../../lib/mail/signature/arc.ts'
+import {
+  dkimRecord,
+  generateDkimKey,
+  signDkim,
+  signedText,
+  signText,
+} from '../../../lib/mail/compose/dkim.ts'
+import { checkArc, readArcChain, sealedText } from '../../../lib/mail/signature/arc.ts'
 import { sealArc, sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
 import { hashMessage } from '../../../lib/mail/signature/message.ts'
 import { verifyArcWithDkimpy } from '../../support/opendkim.ts'
@@ -144,6 +150,35 @@ t.test('a change of anything that is sealed ends the chain', async t => {
       { result: 'fail' },
       `${from} → ${to}`,
     )
+  }
+})
+
+/** A set that is rightly signed, with what ours never have. */
+async function sealedWith(raw: Buffer, bodyLength: number | undefined, inSeal: string): Promise<Buffer> {
+  const part = { bodyForm: 'relaxed', bodyLength } as const
+  const { fields, bodyHash } = await hashMessage(raw, () => [part])
+  const signer = signerOf('one.example')
+  const who = 'i=1; a=rsa-sha256; d=one.example; s=s1'
+  const length = bodyLength === undefined ? '' : ` l=${bodyLength};`
+  const results = 'ARC-Authentication-Results: i=1; mx.one.example; dmarc=pass'
+  const unsigned = `ARC-Message-Signature: ${who}; c=relaxed/relaxed; h=from; bh=${bodyHash(part)!.digest};${length} b=`
+  const text = signedText({ names: ['from'], headerForm: 'relaxed', unsigned }, fields)
+  const message = `${unsigned}${await signText(text, signer)}`
+  const open = `ARC-Seal: ${who}; cv=none;${inSeal} b=`
+  const seal = `${open}${await signText(sealedText([{ results, message, seal: open }], { unsigned: open }), signer)}`
+  return Buffer.concat([Buffer.from(`${seal}\r\n${message}\r\n${results}\r\n`), raw])
+}
+
+t.test('a right set of a part of the body is none, nor one whose seal signs more than its own', async t => {
+  for (const [bodyLength, inSeal, result] of [
+    [undefined, '', 'pass'],
+    [5, '', 'fail'],
+    [0, '', 'fail'],
+    [undefined, ' h=from;', 'fail'],
+    [undefined, ' bh=AAAA;', 'fail'],
+  ] as const) {
+    const copy = await sealedWith(dkimMessages.plain!, bodyLength, inSeal)
+    t.match(await check(copy, txt), { result }, `l=${bodyLength}${inSeal}`)
   }
 })
 

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { type CommitTarget, createGroupCommit, DiskFailed } from '../../../lib/store/dialect/group-commit.ts'
+import { createListeners, notice } from '../../../lib/store/dialect/notices.ts'
 import { openSqliteReader, openSqliteWriter } from '../../../lib/store/dialect/sqlite.ts'
 import { migrate } from '../../../lib/store/migrations/migrate.ts'
 import { insertInstallation, insertPodRow } from '../../support/rows.ts'
@@ -18,15 +19,25 @@ function setUp(t: Test) {
   const clock = { ms: 0, monotonicMs: () => clock.ms }
   const syncs: { resolve: () => void; reject: (error: Error) => void }[] = []
   const transactions = { begun: 0 }
+  /** The statement that fails the next time, and no more. */
+  const failing: { statement: string | undefined } = { statement: undefined }
+  const told: unknown[] = []
   const target: CommitTarget = {
     db: writer.db,
     exec(statement) {
+      if (statement === failing.statement) {
+        failing.statement = undefined
+        throw new Error(`no ${statement}`)
+      }
       if (statement === 'begin immediate') transactions.begun++
       writer.exec(statement)
     },
     sync: () => new Promise<void>((resolve, reject) => syncs.push({ resolve, reject })),
   }
-  return { group: createGroupCommit(target, clock), syncs, transactions, reader, clock }
+  const group = createGroupCommit(target, clock, notices => {
+    for (const [topic, about] of notices) told.push([topic, ...about])
+  })
+  return { group, syncs, transactions, reader, clock, failing, told }
 }
 
 t.test('no promise resolves before the fsync, and what comes meanwhile shares the next one', async t => {
@@ -91,6 +102,85 @@ t.test(
     )
   },
 )
+
+t.test('what a write gives notice of is told after its fsync, and of what is undone nothing', async t => {
+  const { group, syncs, told } = setUp(t)
+  const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+  const kept = group.write(async db => notice(db, 'mail', 'a'))
+  const undone = group.write(async db => {
+    notice(db, 'mail', 'b')
+    throw new Error('no')
+  })
+  undone.catch(() => {})
+  await until('the fsync asked for', () => syncs.length === 1)
+  t.strictSame(told, [], 'committed, and not on the disk')
+  syncs[0]!.resolve()
+  await Promise.all([migrated, kept])
+  await t.rejects(undone, { message: 'no' })
+  t.strictSame(told, [['mail', 'a']])
+  const claimed = group.writeUnsynced(async db => notice(db, 'event'))
+  await until('an fsync for what is told', () => syncs.length === 2)
+  t.equal(told.length, 1)
+  syncs[1]!.reject(new Error('EIO'))
+  await t.rejects(claimed, DiskFailed)
+  t.equal(told.length, 1, 'nor is what the disk did not keep')
+})
+
+t.test('who listens is told of its topic until it ends that', async t => {
+  const listeners = createListeners()
+  const heard: string[] = []
+  const off = listeners.on('mail', about => heard.push(...about))
+  listeners.tell(new Map([['mail', new Set(['a', 'b'])]]))
+  listeners.tell(new Map([['queue', new Set(['c'])]]))
+  t.strictSame(heard, ['a', 'b'])
+  off()
+  listeners.tell(new Map([['mail', new Set(['d'])]]))
+  t.strictSame(heard, ['a', 'b'])
+})
+
+t.test('where a transaction does not begin or end, its writes fail, and the next is done', async t => {
+  const { group, syncs, reader, failing } = setUp(t)
+  const done = async <T>(write: Promise<T>, sync: number) => {
+    await until('the fsync asked for', () => syncs.length === sync)
+    syncs[sync - 1]!.resolve()
+    return write
+  }
+  await done(
+    group.write(async db => {
+      await migrate(db, 'sqlite', 'x')
+      await insertInstallation(db)
+    }),
+    1,
+  )
+  for (const [index, statement] of ['begin immediate', 'commit'].entries()) {
+    failing.statement = statement
+    const writes = [1, 2].map(() => group.write(insertPodRow))
+    const results = await Promise.allSettled(writes)
+    t.strictSame(
+      results.map(({ status }) => status),
+      ['rejected', 'rejected'],
+      statement,
+    )
+    await done(group.write(insertPodRow), index + 2)
+    reader.refresh()
+    const pods = await reader.db.selectFrom('pod').select('id').execute()
+    t.equal(pods.length, index + 2, 'and they left nothing')
+  }
+})
+
+t.test('a transaction takes 64 writes at the most', async t => {
+  const { group, syncs, transactions } = setUp(t)
+  const writes = Array.from({ length: 130 }, () => group.write(async () => transactions.begun))
+  for (let sync = 0; sync < 3; sync++) {
+    await until('the next fsync asked for', () => syncs.length === sync + 1)
+    syncs[sync]!.resolve()
+  }
+  const within = await Promise.all(writes)
+  t.strictSame(
+    [1, 2, 3].map(number => within.filter(each => each === number).length),
+    [64, 64, 2],
+  )
+})
 
 t.test('when the fsync fails nobody is told yes, and nothing more is written', async t => {
   const { group, syncs } = setUp(t)

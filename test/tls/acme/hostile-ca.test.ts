@@ -4,7 +4,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { openAccountKey } from '../../../lib/tls/acme/account-key.ts'
 import { connectToCa } from '../../../lib/tls/acme/client.ts'
@@ -23,7 +23,11 @@ interface Said {
 }
 
 /** A CA that says what the test wants, by path; `%` in it is its own address. */
-async function startCa(t: Test, says: (path: string, asked: number) => Said | undefined) {
+async function startCa(
+  t: Test,
+  says: (path: string, asked: number) => Said | undefined,
+  clock: Clock = systemClock,
+) {
   const dir = temporaryDir(t)
   const { cert, key } = await writeCertificate(dir, 'localhost')
   const asked = new Map<string, number>()
@@ -59,7 +63,7 @@ async function startCa(t: Test, says: (path: string, asked: number) => Said | un
     connectToCa({
       http,
       key: accountKey,
-      clock: systemClock,
+      clock,
       directory: `${origin}/dir`,
       contact: undefined,
     })
@@ -69,7 +73,7 @@ async function startCa(t: Test, says: (path: string, asked: number) => Said | un
     try {
       const client = await connect()
       const { signal } = new AbortController()
-      await orderCertificate({ client, responder, names: ['a.example'], clock: systemClock, signal })
+      await orderCertificate({ client, responder, names: ['a.example'], clock, signal })
     } catch (error) {
       if (error instanceof AcmeFault) return error
       throw error
@@ -181,4 +185,34 @@ t.test('answers that are too large, plain http, or no answers end the order', as
     const { order } = await startCa(t, says)
     t.match((await order()).message, message)
   }
+})
+
+t.test('a CA that comes to no end, or wants more proven than was asked for, is left alone', async t => {
+  const order = {
+    status: 'processing',
+    authorizations: ['%/authz', '%/other'],
+    finalize: '%/finalize',
+  }
+  let nowMs = 0
+  /** Each look at it comes when the order's time is over. */
+  const clock = {
+    now: systemClock.now,
+    monotonicMs() {
+      nowMs += limits.acmeOrderMs
+      return nowMs
+    },
+  }
+  const ca = await startCa(
+    t,
+    (path, asked) =>
+      ({
+        '/order': { status: 201, header: { location: '%/order/1' }, body: order },
+        '/authz': { body: { status: 'valid' } },
+        '/other': { body: { status: 'valid' } },
+        '/order/1': { body: asked > 5 ? { status: 'invalid' } : order },
+      })[path],
+    clock,
+  )
+  t.match((await ca.order()).message, 'the CA did not come to an end in time')
+  t.strictSame([ca.asked.get('/authz'), ca.asked.get('/other')], [1, undefined], 'one name, one proof')
 })
