@@ -45,6 +45,7 @@ async function makeSender({ api, app }: ApiApp, podId?: string): Promise<Sender>
 
 t.test('a repeat is done again where the first could not be, and else gets the first answer', async t => {
   const { app } = await startApi(t)
+  const inbox = { id: nothing, podId: nothing }
   for (const [code, isFinal] of [
     ['not_found', true],
     ['rate_limit_exceeded', false],
@@ -52,7 +53,7 @@ t.test('a repeat is done again where the first could not be, and else gets the f
   ] as const) {
     let tried = 0
     const attempt = () =>
-      once(app, { caller: operator, key: code, request: {} }, async remember => {
+      once(app, { caller: operator, inbox, key: code, request: {} }, async remember => {
         if (++tried === 1) throw new Problem(code)
         await app.store.write(db => remember(db, tried))
         return tried

@@ -44,9 +44,10 @@ onEveryDatabase('a failed statement inside a write rolls that write back', async
 })
 
 onEveryDatabase('a row is inserted, inserted once or put, each as it is asked', async (t, store) => {
-  const key = ['scope', 'key'] as const
+  const key = ['inboxId', 'key'] as const
   const row = (body: string, name = 'k') => ({
-    scope: 'account',
+    inboxId: 'i',
+    podId: 'p',
     key: name,
     requestHash: 'h',
     status: 200,
