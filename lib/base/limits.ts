@@ -15,6 +15,8 @@ export const limits = {
   listedTextLength: 1000,
   listedFieldBytes: 2048,
   listedSliceBytes: 16 * 1024 * 1024,
+  /** A page of more than this is read in a turn of the event loop of its own, so that many of them leave others theirs. */
+  listedTurnBytes: 256 * 1024,
   /** The characters of a mailbox name. */
   mailboxNameMin: 3,
   mailboxNameMax: 30,

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type SelectQueryBuilder, sql } from 'kysely'
 import { limits } from '../base/limits.ts'
+import { takeTurns } from '../base/turns.ts'
 import type { Db } from './dialect/dialect.ts'
 import { wholeMessages } from './search/whole-messages.ts'
 import type { Tables, WholeMessage } from './tables.ts'
@@ -17,6 +18,9 @@ export const listedBytes = sql<number>`octet_length("reading"."bodyText") + octe
   + coalesce(octet_length("message"."addressNames"), 0) + coalesce(octet_length("message"."headerTo"), 0)
   + octet_length("message"."cc") + octet_length("message"."bcc") + octet_length("message"."subject")`
 
+/** The turn of a page that is large: what is read and shown of it holds the event loop, and many are asked for at once. */
+export const takeListedTurn = takeTurns()
+
 type Ids = SelectQueryBuilder<Tables, 'message', { id: string }> | readonly string[]
 
 /**
@@ -32,6 +36,8 @@ export async function listWithinBudget(db: Db, ids: Ids): Promise<ListedMessageR
     .where('message.id', 'in', ids)
     .orderBy('message.id', 'desc')
     .execute()
+  if (sizes.reduce((sum, { bytes }) => sum + Number(bytes), 0) > limits.listedTurnBytes)
+    await takeListedTurn()
   let left: number = limits.listedBytes
   const whole: Sized[] = []
   const cut: Sized[] = []

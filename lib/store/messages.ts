@@ -5,7 +5,7 @@ import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, insertRowOnce } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
-import { type ListedMessageRow, listedBytes, listWithinBudget } from './listed-messages.ts'
+import { type ListedMessageRow, listedBytes, listWithinBudget, takeListedTurn } from './listed-messages.ts'
 import { type Indexed, indexMessage } from './search/full-text.ts'
 import { wholeMessages } from './search/whole-messages.ts'
 import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
@@ -58,9 +58,13 @@ export async function listInboxMessages(
   const given = { inboxId: inbox.id, limit: page.limit, offset: page.offset }
   const ofDirection = direction && { ...given, direction }
   const [size] = await (ofDirection ? bytesOfDirection(db, ofDirection) : bytesOfInbox(db, given))
-  const rows = !isSmall(size)
-    ? await listWithinBudget(db, idsOfPage(db, given, direction))
-    : await (ofDirection ? messagesOfDirection(db, ofDirection) : messagesOfInbox(db, given))
+  // A page of none has no size.
+  const bytes = Number(size?.bytes ?? 0)
+  if (bytes > limits.listedTurnBytes) await takeListedTurn()
+  const rows =
+    bytes > limits.listedBytes
+      ? await listWithinBudget(db, idsOfPage(db, given, direction))
+      : await (ofDirection ? messagesOfDirection(db, ofDirection) : messagesOfInbox(db, given))
   const inbound = direction === 'outbound' ? 0 : inbox.inboundCount
   const outbound = direction === 'inbound' ? 0 : inbox.outboundCount
   return { rows, total: inbound + outbound }
@@ -74,11 +78,6 @@ const messagesOfDirection = keptRows((db, given: PageOfDirection) =>
 )
 const bytesOfInbox = keptRows((db, given: PageOfInbox) => bytesOf(db, given, undefined))
 const bytesOfDirection = keptRows((db, given: PageOfDirection) => bytesOf(db, given, given.direction))
-
-/** A page of none has no size. */
-function isSmall(size: { readonly bytes: number | null } | undefined): boolean {
-  return Number(size?.bytes ?? 0) <= limits.listedBytes
-}
 
 function idsOfPage(db: Db, { inboxId, limit, offset }: PageOfInbox, direction: string | undefined) {
   const ids = db.selectFrom('message').select('id').where('inboxId', '=', inboxId)

@@ -13,6 +13,7 @@ import { openStore } from '../../lib/store/open.ts'
 import type { WholeMessage } from '../../lib/store/tables.ts'
 import { addMessageToThread, findThread, listThreads, setThreadRead } from '../../lib/store/threads.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { turnsDuring } from '../support/event-loop.ts'
 import { insertInboxRow, insertInstallation, insertMessageRow, insertThreadRow } from '../support/rows.ts'
 
 const everything = { limit: 100, offset: 0 }
@@ -166,4 +167,19 @@ t.test('the list of a full inbox is read by its index', async t => {
     details.some(detail => /SCAN message(?! USING)/.test(detail)),
     details.join('\n'),
   )
+})
+
+onEveryDatabase('messages: many large pages at once leave turns to others', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  await store.write(async db => {
+    const thread = await insertThreadRow(db, inbox.id)
+    const bodyText = 'x'.repeat(limits.listedTurnBytes)
+    for (let made = 0; made < 3; made++)
+      await insertMessageRow(db, thread, { direction: 'inbound', bodyText })
+  })
+  const counted = (await findInbox(store.read, inbox.id))!
+  const list = () => listInboxMessages(store.read, counted, { direction: undefined }, everything)
+  const { result, turns } = await turnsDuring(() => Promise.all(Array.from({ length: 20 }, list)))
+  t.ok(result.every(({ rows }) => rows.length === 3))
+  t.ok(turns >= 20, `${turns} turns`)
 })

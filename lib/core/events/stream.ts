@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
+import { takeTurns } from '../../base/turns.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { findLastEventId, listEvents } from '../../store/events.ts'
 import type { EventRow } from '../../store/tables.ts'
@@ -147,18 +148,6 @@ export function createEventStream(app: App): EventStream {
       isStopped = true
       for (const place of [...places]) end(place, 'stopping')
     },
-  }
-}
-
-/**
- * Gives its callers their turns, one in each turn of the event loop. SQLite answers at once, so a reader of the table would
- * never let go of the loop, and many readers would leave little of it to others.
- */
-function takeTurns(): () => Promise<void> {
-  let last: Promise<void> = Promise.resolve()
-  return () => {
-    last = last.then(() => setImmediate())
-    return last
   }
 }
 
