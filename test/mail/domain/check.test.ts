@@ -30,7 +30,10 @@ async function check(
   for (const name of unanswered) server.fail(name, 'SERVFAIL')
   const dns = createDns({ servers: [server.server], timeoutMs: 1000 })
   try {
-    return await checkDomain(names, { dns, clock: systemClock, sources: { ...sources, ...from } })
+    const findings = await checkDomain(names, { dns, clock: systemClock, sources: { ...sources, ...from } })
+    // What was found instead is what test/api/domain-claims.test.ts looks at.
+    const { found: _found, ...judged } = findings
+    return judged
   } finally {
     await server.close()
   }
