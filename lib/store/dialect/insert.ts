@@ -6,8 +6,11 @@ import { keptChange, type Values } from './kept.ts'
 /** Inserts whole rows of one kind; gives how many (0 where the row was there and stays). */
 type Insert = (db: WriteDb, row: Values) => Promise<number>
 
-/** One statement for each table and each way to meet a row that is there; there are few of both. */
-const kept = new Map<string, Insert>()
+/** For each way to meet a row that is there, one statement for each table. */
+type Kept = Map<keyof Tables, Insert>
+const inserted: Kept = new Map()
+const insertedOnce: Kept = new Map()
+const put: Kept = new Map()
 
 type Builder = InsertQueryBuilder<Tables, keyof Tables, InsertResult>
 
@@ -19,18 +22,17 @@ function insert<Name extends keyof Tables>(
   db: WriteDb,
   table: Name,
   row: Tables[Name],
-  how: string,
+  kept: Kept,
   meet: (builder: Builder, columns: readonly string[]) => Builder,
 ): Promise<number> {
-  const name = `${how} ${table}`
-  let known = kept.get(name)
+  let known = kept.get(table)
   if (!known) {
     const columns = Object.keys(row)
     known = keptChange((on, given: Values) => {
       const values = Object.fromEntries(columns.map(column => [column, given[column]]))
       return meet(on.insertInto(table).values(values as never) as unknown as Builder, columns)
     })
-    kept.set(name, known)
+    kept.set(table, known)
   }
   return known(db, row as unknown as Values)
 }
@@ -41,7 +43,7 @@ export async function insertRow<Name extends keyof Tables>(
   table: Name,
   row: Tables[Name],
 ): Promise<void> {
-  await insert(db, table, row, 'new', builder => builder)
+  await insert(db, table, row, inserted, builder => builder)
 }
 
 /** Inserts a row unless there is one with the same `key`; gives whether there was none. */
@@ -51,7 +53,7 @@ export async function insertRowOnce<Name extends keyof Tables>(
   row: Tables[Name],
   key: readonly (keyof Tables[Name] & string)[],
 ): Promise<boolean> {
-  const count = await insert(db, table, row, 'once', builder =>
+  const count = await insert(db, table, row, insertedOnce, builder =>
     builder.onConflict(conflict => conflict.columns(key as never).doNothing()),
   )
   return count > 0
@@ -64,7 +66,7 @@ export async function putRow<Name extends keyof Tables>(
   row: Tables[Name],
   key: readonly (keyof Tables[Name] & string)[],
 ): Promise<void> {
-  await insert(db, table, row, 'put', (builder, columns) =>
+  await insert(db, table, row, put, (builder, columns) =>
     builder.onConflict(conflict =>
       conflict.columns(key as never).doUpdateSet(eb => {
         const others = columns.filter(column => !key.includes(column as never))

@@ -33,8 +33,8 @@ const places = new Proxy({}, { get: (_target, name) => new Place(String(name)) }
 
 interface Kept {
   readonly query: CompiledQuery<unknown>
-  /** For each parameter of the statement, in their order: where its value comes from, or the value itself. */
-  readonly parameters: readonly unknown[]
+  /** For each parameter of the statement, in their order: the name of its value, or undefined where it is always the same. */
+  readonly names: readonly (string | undefined)[]
 }
 
 /** Composes a statement at the first call on each kind of database. */
@@ -47,15 +47,16 @@ function composedOnce<Handle extends Db, Given extends Values>(
     let known = kept.get(dialect)
     if (!known) {
       const query = build(db, places as Given).compile()
-      known = { query, parameters: query.parameters }
+      const names = query.parameters.map(one => (one instanceof Place ? one.name : undefined))
+      known = { query, names }
       kept.set(dialect, known)
     }
     return known
   }
 }
 
-function valuesOf({ parameters }: Kept, given: Values): unknown[] {
-  return parameters.map(one => (one instanceof Place ? given[one.name] : one))
+function valuesOf({ query: { parameters }, names }: Kept, given: Values): unknown[] {
+  return names.map((name, index) => (name === undefined ? parameters[index] : given[name]))
 }
 
 /**
