@@ -19,6 +19,7 @@ import { createWebhooks } from './core/webhooks/tell.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createRunner } from './queue/runner.ts'
+import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
 import { issuedPaths } from './tls/acme/issued.ts'
@@ -87,32 +88,42 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     closing.push(startCleaning(app, await app.disk.list()))
     const recovered = await app.queue.recover()
     if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
-    const runner = createRunner({
-      queue: app.queue,
-      kind: 'delivery',
+    const { queue } = app
+    const turns = queue.fairTurns({
       concurrency: config.delivery.concurrency,
       concurrencyPerDestination: () => config.delivery.concurrency_per_destination,
-      perform: entry => deliver(app, entry),
-      log,
-    })
-    const draftRunner = createRunner({
-      queue: app.queue,
-      kind: 'draft',
-      concurrency: limits.draftsAtOnce,
-      concurrencyPerDestination: () => 1,
-      perform: entry => sendScheduledDraft(app, entry),
-      log,
     })
     const webhooks = createWebhooks(app, parts.random)
-    const webhookRunner = createRunner({
-      queue: app.queue,
+    const drafts = { queue, kind: 'draft', concurrency: limits.draftsAtOnce } as const
+    const calls = {
+      queue,
       kind: 'webhook',
       concurrency: config.webhook.concurrency * limits.webhookTurns,
       concurrencyPerDestination: webhooks.concurrencyOf,
-      perform: webhooks.tell,
-      log,
-    })
-    const runners = [runner, draftRunner, webhookRunner]
+    } as const
+    const runners = [
+      createRunner({
+        queue,
+        kind: 'delivery',
+        turns,
+        perform: entry => deliver(app, entry, turns.placeOf(entry)),
+        log,
+      }),
+      createRunner({
+        queue,
+        kind: 'draft',
+        turns: createTurnsInOrder({ ...drafts, concurrencyPerDestination: () => 1 }),
+        perform: entry => sendScheduledDraft(app, entry),
+        log,
+      }),
+      createRunner({
+        queue,
+        kind: 'webhook',
+        turns: createTurnsInOrder(calls),
+        perform: webhooks.tell,
+        log,
+      }),
+    ]
     for (const one of runners) one.start()
     closing.push(async () => {
       const drained = Promise.all(runners.map(one => one.stop()))

@@ -268,10 +268,10 @@ export const limits = {
   mxHosts: 10,
   mxAddresses: 4,
   mxDeferrals: 5,
-  /** What we wait for a peer, with the times of RFC 5321 §4.5.3.2; `total` bounds one attempt over all hosts. */
+  /** What we wait for a peer, with the times of RFC 5321 §4.5.3.2, but for the greeting: a host that takes longer is tried again. `total` bounds one attempt over all hosts. */
   smtpClientTimeouts: {
-    connectMs: 30_000,
-    greetingMs: 300_000,
+    connectMs: 60_000,
+    greetingMs: 60_000,
     commandMs: 300_000,
     dataBlockMs: 180_000,
     finalReplyMs: 600_000,
@@ -304,6 +304,25 @@ export const limits = {
   webhookRetryAfterMs: 3_600_000,
   /** How long the machine's own addresses are believed before they are asked for again. */
   ownAddressesMs: 10_000,
+  /** What one look for mail that may begin looks at: entries, and destinations with something parked. */
+  queueLook: 200,
+  destinationsLooked: 50,
+  /** Failures in a row after which a destination gets one attempt at a time, and the longest between two of these. */
+  destinationFailures: 3,
+  probeMaxMs: 1_800_000,
+  /** How long after that an address that does not answer is tried again; twice as long each time. */
+  addressProbeMs: 30_000,
+  /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
+  destinationKeptMs: 7 * 86_400_000,
+  destinationsKnown: 10_000,
+  /** Pods of which is remembered whose turn it was in them. */
+  podsInRotation: 10_000,
+  /** While new mail waits: how long a server may say nothing before its greeting, and after it; how often that is looked at. */
+  silentGreetingMs: 1_000,
+  silentAnswerMs: 10_000,
+  silenceLookMs: 250,
+  /** How long an attempt waits that a crash cut off for the second time or more. */
+  cutOffWaitMs: 60_000,
   /** How long a claimed queue entry is its holder's; longer than any attempt may take. */
   leaseMs: 3_600_000,
   /** How often the queue looks for work that another process put. */

@@ -131,11 +131,12 @@ export const settings = Type.Object(
         description: 'The port of the servers that mail is delivered to; other than 25 only in a laboratory.',
       }),
       concurrency: number({
-        default: 20,
+        default: 200,
         minimum: 1,
         maximum: 1000,
         unit: 'deliveries',
-        description: 'The most deliveries under way at one time.',
+        description:
+          'The most deliveries under way at one time. Half of them at the most are repeated ones, and half go to servers that do not answer, or have not yet.',
       }),
       concurrency_per_destination: number({
         default: 5,

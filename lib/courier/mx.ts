@@ -10,7 +10,13 @@ export interface DnsFailure {
   readonly text: string
 }
 /** The hosts to try, in the order to try them; or why there are none. */
-export type MxResult = { readonly hosts: readonly string[] } | { readonly failure: DnsFailure }
+export type MxResult =
+  | {
+      readonly hosts: readonly string[]
+      /** What all domains with the same servers have in common: the first by name of those that are preferred. */
+      readonly group: string
+    }
+  | { readonly failure: DnsFailure }
 export type AddressResult = { readonly addresses: readonly string[] } | { readonly failure: DnsFailure }
 
 /**
@@ -45,13 +51,14 @@ export async function findMxHosts(
       lot: random(),
     }))
     .sort((a, b) => a.priority - b.priority || a.lot - b.lot)
-    .map(({ exchange }) => exchange)
-  return { hosts: [...new Set(hosts)].slice(0, limits.mxHosts) }
+  const preferred = hosts.filter(({ priority }) => priority === hosts[0]!.priority)
+  const group = preferred.map(({ exchange }) => exchange).sort()[0]!
+  return { hosts: [...new Set(hosts.map(({ exchange }) => exchange))].slice(0, limits.mxHosts), group }
 }
 
 async function implicitMx(dns: Dns, name: string): Promise<MxResult> {
   const found = await findAddresses(dns, name, true)
-  if ('addresses' in found) return { hosts: [name] }
+  if ('addresses' in found) return { hosts: [name], group: name }
   if (found.failure.result === 'transient') return found
   return permanent('5.1.2', `${name} has neither an MX record nor an address`)
 }

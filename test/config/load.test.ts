@@ -70,7 +70,7 @@ t.test('a file with what is required alone has the defaults', async t => {
     delivery: {
       mode: 'mx',
       port: 25,
-      concurrency: 20,
+      concurrency: 200,
       concurrency_per_destination: 5,
       give_up_after: '5d',
       ipv6: false,

@@ -89,7 +89,7 @@ async function writeCopy(app: App, db: WriteDb, inbox: InboxRow, message: Messag
   const mailFrom =
     message.mailFrom === '' ? null : await reversePath(app, db, inbox, id, message.mailFrom, now)
   const copy = { id, messageId: message.id, recipient: forwardTo, purpose: 'forward', mailFrom }
-  await putDeliveries(app, db, [copy], now)
+  await putDeliveries(app, db, inbox, [copy], now)
 }
 
 /** A reverse-path of this delivery alone: a bounce that comes to it tells which copy it is about. */

@@ -4,12 +4,13 @@ import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { findAddresses, findMxHosts, toAscii } from '../mx.ts'
 import type { Outcome } from '../outcome.ts'
+import { AddressStanding } from './address-standing.ts'
 import { openSession, type SessionOptions } from './connect.ts'
-import { type Ending, endingOf, moreTelling, refused, unheard } from './ending.ts'
+import { type Ending, endingOf, moreTelling, refused, silent, unheard } from './ending.ts'
 import { findObjection } from './extensions.ts'
 import { SessionPool } from './pool.ts'
 import { loadReplyRules, type ReplyRule } from './reply-rules.ts'
-import { type Answer, abortError, type Raw, SmtpSession, type SmtpTimeouts } from './session.ts'
+import { type Answer, abortError, type Raw, SmtpSession, type SmtpTimeouts, type Watch } from './session.ts'
 
 /** One message to one recipient. */
 export interface SmtpDelivery {
@@ -48,9 +49,22 @@ export interface SmtpCourierOptions {
   readonly rules?: readonly ReplyRule[] | undefined
 }
 
+/** Who watches an attempt, and says whether it may go where it turns out to lead. */
+export interface Progress extends Watch {
+  /** Whether it is the turn of this group of mail servers; else the attempt ends, untried. */
+  isTurnOf(group: string): Promise<boolean>
+}
+
+const unwatched: Progress = {
+  signal: new AbortController().signal,
+  heard() {},
+  commit() {},
+  isTurnOf: async () => true,
+}
+
 export interface SmtpCourier {
   /** Carries the message to its MX, once. Throws only when `raw` can't be read. */
-  carry(delivery: SmtpDelivery, raw: Raw): Promise<Outcome>
+  carry(delivery: SmtpDelivery, raw: Raw, progress?: Progress): Promise<Outcome>
   /** Ends idle connections with QUIT and what is still carried with a transient outcome; wait for yours first. */
   close(): Promise<void>
 }
@@ -62,29 +76,46 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const sessionOptions: SessionOptions = { hostname, port, timeouts, sourceAddress }
   const rules = options.rules ?? loadReplyRules()
   const pool = new SessionPool(options.idleMs)
+  const standing = new AddressStanding(clock)
   const busy = new Set<SmtpSession>()
   const stopping = new AbortController()
 
-  async function carry(delivery: SmtpDelivery, raw: Raw): Promise<Outcome> {
+  async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Outcome> {
     const beganMs = clock.monotonicMs()
     const deadline = new AbortController()
     const late = new Error(`no end within ${timeouts.totalMs} ms`)
     const timer = setTimeout(() => deadline.abort(late), timeouts.totalMs)
     try {
-      const signal = AbortSignal.any([deadline.signal, stopping.signal])
-      const { outcome } = await carryToDomain(delivery, raw, signal)
-      return { ...outcome, durationMs: Math.round(clock.monotonicMs() - beganMs) }
+      const signal = AbortSignal.any([deadline.signal, stopping.signal, progress.signal])
+      const { outcome } = await carryToDomain(delivery, raw, {
+        signal,
+        heard: () => progress.heard(),
+        commit: () => progress.commit(),
+        isTurnOf: group => progress.isTurnOf(group),
+      })
+      const { showing, ...rest } = outcome
+      // What we broke off ourselves says nothing of the other side.
+      const shown = showing === undefined || stopping.signal.aborted ? {} : { showing }
+      return { ...rest, ...shown, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
     }
   }
 
-  async function carryToDomain(delivery: SmtpDelivery, raw: Raw, signal: AbortSignal): Promise<Ending> {
+  async function carryToDomain(delivery: SmtpDelivery, raw: Raw, progress: Progress): Promise<Ending> {
+    const { signal } = progress
     // Quoted local parts may hold these, but they would end the path early in the hands of many a server.
     if (/[\x00-\x1f\x7f<>]/.test(delivery.rcptTo)) return refused('5.1.3', 'the address can not be sent to')
     if (/[\x00-\x1f\x7f<>]/.test(delivery.mailFrom)) return refused('5.1.7', 'the reverse-path is malformed')
     const mx = await findMxHosts(dns, delivery.domain, random)
-    if ('failure' in mx) return { outcome: mx.failure, isFinal: true }
+    if ('failure' in mx) {
+      const isFailing = mx.failure.result === 'transient'
+      return { outcome: { ...mx.failure, ...(isFailing && { showing: 'fails' }) }, isFinal: true }
+    }
+    if (!(await progress.isTurnOf(mx.group))) {
+      const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
+      return { outcome: { ...outcome, isUntried: true }, isFinal: true }
+    }
     let best: Ending | undefined
     let deferrals = 0
     for (const host of mx.hosts) {
@@ -94,7 +125,12 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         best = moreTelling(best, { outcome: { ...found.failure, host }, isFinal: false })
       for (const address of 'addresses' in found ? found.addresses : []) {
         if (signal.aborted) break
-        const ending = await carryTo(host, address, delivery, raw, signal)
+        if (!standing.mayTry(address)) {
+          best = moreTelling(best, silent('4.4.1', `not tried: ${address} has not answered for a while`))
+          continue
+        }
+        const ending = await carryTo(host, address, delivery, raw, progress)
+        if (!stopping.signal.aborted) standing.note(address, ending.outcome.showing !== 'fails')
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)
@@ -110,16 +146,16 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     address: string,
     delivery: SmtpDelivery,
     raw: Raw,
-    signal: AbortSignal,
+    watch: Watch,
   ): Promise<Ending> {
     const at = (ending: Ending): Ending => ({ ...ending, outcome: { ...ending.outcome, host, address } })
     const waiting = pool.take(address)
     if (waiting !== undefined) {
-      const ending = await carryBy(waiting, delivery, raw, signal)
+      const ending = await carryBy(waiting, delivery, raw, watch)
       if (ending.isStale !== true) return at(ending)
     }
-    const session = await openSession(host, address, sessionOptions, signal)
-    if (session instanceof SmtpSession) return at(await carryBy(session, delivery, raw, signal))
+    const session = await openSession(host, address, sessionOptions, watch)
+    if (session instanceof SmtpSession) return at(await carryBy(session, delivery, raw, watch))
     return at(endingOf(session, rules))
   }
 
@@ -128,7 +164,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     session: SmtpSession,
     delivery: SmtpDelivery,
     raw: Raw,
-    signal: AbortSignal,
+    watch: Watch,
   ): Promise<Ending> {
     const mailFrom = onTheWire(delivery.mailFrom)
     const rcptTo = onTheWire(delivery.rcptTo)
@@ -144,13 +180,13 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     busy.add(session)
     let answer: Answer
     try {
-      answer = await session.send({ mailFrom, rcptTo, sizeBytes: delivery.sizeBytes, is8Bit }, raw, signal)
+      answer = await session.send({ mailFrom, rcptTo, sizeBytes: delivery.sizeBytes, is8Bit }, raw, watch)
     } finally {
       busy.delete(session)
     }
     const { outcome, ...ending } = endingOf(answer, rules)
     const isGone = answer.isLost || outcome.code === 421
-    const isStale = isReused && isGone && answer.sent === 'none' && !signal.aborted
+    const isStale = isReused && isGone && answer.sent === 'none' && !watch.signal.aborted
     if (outcome.result === 'delivered') pool.give(session)
     else if (isGone || outcome.code === undefined || answer.sent !== 'none') session.close()
     else void giveBack(session)

@@ -1,5 +1,5 @@
 import type { Outcome } from '../outcome.ts'
-import { judge } from './judgement.ts'
+import { judge, type Stage } from './judgement.ts'
 import { readReply } from './remote-reply.ts'
 import type { ReplyRule } from './reply-rules.ts'
 import type { Answer } from './session.ts'
@@ -21,17 +21,27 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
   // A connection lost after the final dot may have been a delivery. Later may double the message, and that is
   // the better fault (RFC 5321 §4.5.3.2.6, RFC 1047); another host now would nearly surely double it.
   const isFinal = answer.sent === 'all'
-  if (isLost) return { ...unheard(stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
+  if (isLost) return { ...silent(stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
   const reply = answer.lines === undefined ? undefined : readReply(answer.lines)
-  if (reply === undefined)
-    return { ...unheard('4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
+  if (reply === undefined) return { ...silent('4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
   const judgement = judge(stage, reply, rules)
   const isTransient = judgement.result === 'transient'
   return {
-    outcome: { ...judgement, ...reply },
+    outcome: { ...judgement, ...reply, ...showingOf(stage, reply.code) },
     isFinal: !isTransient,
     isDeferral: isTransient && reply.code < 500,
   }
+}
+
+/** A host that turns everybody away does not answer; what it says to MAIL may be about who sends. */
+function showingOf(stage: Stage, code: number): { showing?: 'answers' | 'fails' } {
+  if (stage === 'connect' || code === 421) return { showing: 'fails' }
+  return stage === 'mail' && code < 500 ? {} : { showing: 'answers' }
+}
+
+/** The host did not answer. */
+export function silent(enhanced: string, text: string): Ending {
+  return { outcome: { ...unheard(enhanced, text).outcome, showing: 'fails' }, isFinal: false }
 }
 
 /** Nothing was heard from the host, or nothing that is proof. */

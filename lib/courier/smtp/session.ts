@@ -13,6 +13,16 @@ export type Raw = Buffer | (() => Readable)
 /** How long a peer may take for each step, in milliseconds (RFC 5321 §4.5.3.2). */
 export type SmtpTimeouts = { readonly [step in keyof typeof limits.smtpClientTimeouts]: number }
 
+/** Who watches an attempt. */
+export interface Watch {
+  /** Ends the attempt as it stands. */
+  readonly signal: AbortSignal
+  /** The other side said something. */
+  heard(): void
+  /** From now on the mail may have been taken: to break off could double it. */
+  commit(): void
+}
+
 /** How a step ended: with lines that the peer said, or with none because the connection failed. */
 export interface Answer {
   readonly stage: Stage
@@ -83,13 +93,15 @@ export class SmtpSession {
   async send(
     envelope: { mailFrom: string; rcptTo: string; sizeBytes: number; is8Bit: boolean },
     raw: Raw,
-    signal: AbortSignal,
+    watch: Watch,
   ): Promise<Answer> {
     this.messages++
+    const { signal } = watch
     const progress: Progress = { sent: 'none', heard: '' }
-    const message = Readable.from(this.#read(raw, progress), { objectMode: false })
+    const message = Readable.from(this.#read(raw, progress, watch), { objectMode: false })
     const socket = this.#connection._socket
     const hear = (chunk: Buffer) => {
+      watch.heard()
       if (progress.heard.length < limits.smtpReplyBytes) progress.heard += chunk.toString()
     }
     if (socket) socket.on('data', hear)
@@ -166,7 +178,7 @@ export class SmtpSession {
     this.#connection.close()
   }
 
-  async *#read(raw: Raw, progress: Progress): AsyncGenerator<Buffer> {
+  async *#read(raw: Raw, progress: Progress, watch: Watch): AsyncGenerator<Buffer> {
     progress.sent = 'part'
     this.#waitAtMost(this.#timeouts.dataBlockMs)
     try {
@@ -179,6 +191,7 @@ export class SmtpSession {
       throw error
     }
     progress.sent = 'all'
+    watch.commit()
     this.#waitAtMost(this.#timeouts.finalReplyMs)
   }
 
