@@ -69,7 +69,7 @@ export const limits = {
   draftsAtOnce: 2,
   attachmentsBytes: 25 * 1024 * 1024,
   attachmentsCount: 100,
-  /** A send as a form: its parts (recipients, attachments and fields), the header of each, and the bytes of all but the attachments. */
+  /** A send as a form: its parts (recipients, attachments and fields), the header of each, and the bytes of all fields. */
   formParts: 400,
   formPartHeaderBytes: 8 * 1024,
   formTextBytes: 4 * 1024 * 1024,
@@ -338,9 +338,9 @@ export const limits = {
    * from how many bytes on such a content is taken out before the rest is parsed.
    */
   jsonDepth: 32,
-  jsonValues: 100_000,
-  jsonTextBytes: 8 * 1024 * 1024,
-  jsonContentBytes: 16 * 1024,
+  jsonValues: 20_000,
+  jsonTextBytes: 4 * 1024 * 1024,
+  jsonContentBytes: 4 * 1024,
   /**
    * Answers that are not read: bytes that must be read in `http.write_timeout`, what may wait in all until the largest are
    * cut off, and how often one looks.
@@ -355,6 +355,7 @@ export const limits = {
   /** The bodies of the requests under way: of all together, and of those of one key. */
   bodiesBytes: 256 * 1024 * 1024,
   bodiesBytesPerKey: 128 * 1024 * 1024,
-  /** Bytes of work after which a long computation lets others have the event loop. */
+  /** Bytes of work after which a long computation lets others have the event loop, and until which a short one does not. */
   sliceBytes: 1024 * 1024,
+  unpacedBytes: 64 * 1024,
 } as const
