@@ -213,6 +213,8 @@ export const limits = {
   readingWaitMs: 60_000,
   /** After it, a reading thread for large messages that has nothing to do is ended, for what it grew to. */
   readingIdleMs: 30_000,
+  /** What goes out and is made of no more bytes than these is made without a thread: to cross costs more. */
+  renderedHereBytes: 16 * 1024,
   /** Threads for reading, where the setting does not say how many: one for each core, within these. */
   readingThreadsMin: 2,
   readingThreadsMax: 8,
@@ -321,8 +323,8 @@ export const limits = {
   htmlLength: 1024 * 1024,
   /** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */
   htmlDepth: 100,
-  /** HTML elements that are kept as elements; of what comes after them only the text. */
-  htmlElements: 100_000,
+  /** HTML elements that are kept as elements; of what comes after them only the text: each costs much more than its bytes. */
+  htmlElements: 20_000,
   /** Quotes and lists inside one another: each makes every line of its text longer. */
   htmlIndents: 20,
   /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */

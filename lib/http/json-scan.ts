@@ -60,7 +60,10 @@ export async function scanJson(bytes: Buffer, takesContents: boolean, pace: Pace
     switch (bytes[at]) {
       case quote: {
         const start = at + 1
-        const end = (await endOfString(bytes, start, pace)) ?? bytes.length
+        let end = bytes.indexOf(quote, start)
+        // Most strings end at the first quote after them.
+        if (end >= 0 && isEscaped(bytes, end, start)) end = await endOfString(bytes, start, end, pace)
+        if (end < 0) end = bytes.length
         const length = end - start
         if (isName) open.at(-1)!.name = length > longestName ? '' : bytes.toString('latin1', start, end)
         else if (takesContents && length > limits.jsonContentBytes && isContent(open)) {
@@ -106,17 +109,18 @@ function isContent(open: readonly Container[]): boolean {
   )
 }
 
-/** Where the quote is that ends the string; undefined when there is none. */
-async function endOfString(bytes: Buffer, start: number, pace: Pace): Promise<number | undefined> {
-  let paced = start
-  for (let at = bytes.indexOf(quote, start); at >= 0; at = bytes.indexOf(quote, at + 1)) {
-    if (!isEscaped(bytes, at, start)) return at
+/** Where the quote is that ends a string that has quotes in it; less than 0 when there is none. @param from a quote in it */
+async function endOfString(bytes: Buffer, start: number, from: number, pace: Pace): Promise<number> {
+  let paced = from
+  let at = from
+  while (at >= 0 && isEscaped(bytes, at, start)) {
     if (at >= paced) {
       await pace(at - paced + stepBytes)
       paced = at + stepBytes
     }
+    at = bytes.indexOf(quote, at + 1)
   }
-  return undefined
+  return at
 }
 
 /** Whether the quote is part of the string: an odd number of backslashes stands before it. */
