@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import { v7 } from 'uuid'
-import { type Clock, systemClock } from './clock.ts'
+import type { Clock } from './clock.ts'
 
 /** Makes ids. They come in through App, so that a test can foretell them. */
 export interface Ids {
@@ -42,8 +42,6 @@ export function createIds(clock: Pick<Clock, 'now'>): Ids {
     },
   }
 }
-
-export const systemIds: Ids = createIds(systemClock)
 
 /** The id that follows `id` directly in the order of ids. */
 export function idAfter(id: string): string {
