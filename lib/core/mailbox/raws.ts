@@ -49,7 +49,7 @@ export async function removeStrayFiles(app: App, ids: readonly string[], signal:
 }
 
 /** Takes the bytes of a message that is coming in: in memory while it is small, in a spool file when it is large. */
-export function openIntake(app: App): Intake {
+export function openIntake(app: Pick<App, 'disk' | 'ids'>): Intake {
   return createIntake(() => app.disk.spoolPath(app.ids.next()), limits.blobInDatabaseBytes)
 }
 
