@@ -1,3 +1,4 @@
+import Type from 'typebox'
 import {
   changeDomain,
   createDomain,
@@ -42,10 +43,19 @@ export const domainOperations: readonly Operation[] = [
     summary: 'List the domains, newest first. A pod key sees those of its pod.',
     description: 'To see which are `verified` and can be used, and which have `warnings`.',
     access: 'pod',
-    query: shape(pageQuery),
+    query: shape({
+      ...pageQuery,
+      domain: Type.Optional(
+        Type.String({
+          description:
+            'Those of this name alone, of which each pod may have one; one that is unknown gives an empty list.',
+        }),
+      ),
+    }),
     success: { status: 200, schema: pageOf(Domain) },
     problems: [],
-    handle: async ({ app, caller, query }) => listAnswer(await listDomains(app, caller, pageOfQuery(query))),
+    handle: async ({ app, caller, query }) =>
+      listAnswer(await listDomains(app, caller, pageOfQuery(query), query.domain)),
   }),
   operation({
     id: 'getDomain',

@@ -19,7 +19,9 @@ export const eventOperations: readonly Operation[] = [
       'To catch up: keep the `event_id` of the last event that you dealt with, and ask for what came `after` it. Webhooks and streams tell the same events.',
     access: 'inbox',
     query: shape({
-      inboxId: Type.Optional(Type.String({ description: 'Those of this inbox alone.' })),
+      inboxId: Type.Optional(
+        Type.String({ description: 'Those of this inbox alone, by its id or address.' }),
+      ),
       type: Type.Optional(Type.String({ maxLength: 100, description: 'Such as message.received.' })),
       after: Type.Optional(
         Type.String({ description: 'The id of the last event that is known; what came later is listed.' }),

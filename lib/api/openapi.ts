@@ -70,7 +70,11 @@ function describe(one: Operation, components: Components): Json {
     ...(one.body && {
       requestBody: { required: true, content: contentOf(one, one.body, components) },
     }),
-    responses: { [String(one.success.status)]: successOf(one, components), ...errorResponses(one) },
+    responses: {
+      [String(one.success.status)]: successOf(one, components),
+      ...repeatedOf(one, components),
+      ...errorResponses(one),
+    },
   }
 }
 
@@ -178,6 +182,11 @@ function parametersOf(one: Operation, components: Components): Json {
   }))
   const parameters = [...inPath, ...inQuery, ...token, ...inHeader]
   return parameters.length > 0 ? { parameters } : {}
+}
+
+function repeatedOf({ success, repeated }: Operation, components: Components): Json {
+  if (repeated === undefined || !('schema' in success)) return {}
+  return { '200': { description: repeated, content: json(success.schema, components) } }
 }
 
 function successOf({ success }: Operation, components: Components): Json {

@@ -23,6 +23,7 @@ export type Thread = Type.Static<typeof Thread>
 
 export const ThreadMessages = named('ThreadMessages', 'A thread with its messages.', {
   threadId: Id,
+  inboxId: Id,
   subject,
   isRead,
   data: Type.Array(Message, { description: 'Oldest first.' }),

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { KeyScope } from './policy.ts'
-import { Instant, named, oneOf } from './shape.ts'
+import { Id, Instant, named, oneOf } from './shape.ts'
 
 const PlanName = oneOf(['free', 'developer', 'pro'], {
   title: 'PlanName',
@@ -10,7 +10,11 @@ const PlanName = oneOf(['free', 'developer', 'pro'], {
 export const Me = named(
   'Me',
   'What the key is that asks: of the whole account, of a pod, or of an inbox; and the plan of the account.',
-  { plan: PlanName, apiKeyScope: KeyScope },
+  {
+    accountId: Type.String({ ...Id, description: 'Names this installation; the same for all of its keys.' }),
+    plan: PlanName,
+    apiKeyScope: KeyScope,
+  },
 )
 export type Me = Type.Static<typeof Me>
 
