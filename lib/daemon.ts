@@ -16,6 +16,7 @@ import { removeStrayFiles } from './core/mailbox/raws.ts'
 import { openApp } from './core/open.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
+import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createRunner } from './queue/runner.ts'
@@ -66,8 +67,15 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       closing,
     )
     const { dns } = opened
+    const guard = createAddressGuard({
+      clock,
+      allowNetworks: config.delivery.allow_networks,
+      ownAddresses: interfaceAddresses,
+      ownPorts: () => ports,
+    })
     const courier = createSmtpCourier({
       dns,
+      guard,
       clock,
       log,
       hostname: config.hostname,

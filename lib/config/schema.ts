@@ -145,6 +145,11 @@ export const settings = Type.Object(
         unit: 'deliveries',
         description: 'The most deliveries under way at one time to one destination.',
       }),
+      allow_networks: list('network', 0, {
+        default: [],
+        description:
+          'Networks that mail servers of recipients may be in although they are not public, such as "10.0.0.0/8" for servers beside this one. An MX record that leads to any other loopback, private or reserved address, or to this machine, is not followed.',
+      }),
       give_up_after: duration(['1m', '30d'], {
         default: '5d',
         description: 'How long a delivery is tried before it fails for good.',

@@ -17,13 +17,15 @@ export interface Taken {
   retries: number
   probes: number
   unproven: number
+  /** Of both sorts at once: repeated, and unproven. */
+  unprovenRetries: number
   /** Of those two sorts together: retries, and what may hang. */
   either: number
 }
 
 /**
- * Which places may be taken, of `total`: half of them by retries, half by destinations that may hang (a quarter by probes),
- * three quarters by these together. The last quarter is for new mail to destinations that answer.
+ * Which places may be taken, of `total`: half of them by retries (a quarter by those that may hang, so that the others are not
+ * behind them), half by destinations that may hang (a quarter by probes), three quarters by these together. The last quarter is for new mail to destinations that answer.
  */
 export interface Bounds {
   readonly total: number
@@ -42,13 +44,14 @@ export function hasPlace(taken: Taken, bounds: Bounds, sort: Sort): boolean {
   if (taken.all >= bounds.total) return false
   const mayHang = sort.isProbe || sort.isUnproven
   if (sort.isRetry && taken.retries >= bounds.half) return false
+  if (sort.isRetry && sort.isUnproven && taken.unprovenRetries >= bounds.quarter) return false
   if (sort.isProbe && taken.probes >= bounds.quarter) return false
   if (mayHang && taken.probes + taken.unproven >= bounds.half) return false
   return !(sort.isRetry || mayHang) || taken.either < bounds.threeQuarters
 }
 
 export function noneTaken(): Taken {
-  return { all: 0, retries: 0, probes: 0, unproven: 0, either: 0 }
+  return { all: 0, retries: 0, probes: 0, unproven: 0, unprovenRetries: 0, either: 0 }
 }
 
 /** Counts one more of a sort, or one less. */
@@ -57,6 +60,7 @@ export function count(taken: Taken, { isRetry, isProbe, isUnproven }: Sort, by: 
   if (isRetry) taken.retries += by
   if (isProbe) taken.probes += by
   else if (isUnproven) taken.unproven += by
+  if (isRetry && isUnproven) taken.unprovenRetries += by
   if (isRetry || isProbe || isUnproven) taken.either += by
 }
 

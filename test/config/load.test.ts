@@ -72,6 +72,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       port: 25,
       concurrency: 200,
       concurrency_per_destination: 5,
+      allow_networks: [],
       give_up_after: '5d',
       ipv6: false,
     },

@@ -125,6 +125,23 @@ onEveryDatabase('a destination that fails is probed; all else for it waits untri
   t.equal((await findDestination(store.read, 'down.example'))?.failures, 0)
 })
 
+onEveryDatabase('old mail to who answers is not behind old mail to who may hang', async (t, store) => {
+  const mine = setUp(store, 8)
+  const { turns, put, advance } = mine
+  await prove(store, mine, 'known.example')
+  await put(numbered('mute', 10), '')
+  await put(numbered('good', 10), 'known.example')
+  for (let claimed = await turns.claim(); claimed.length > 0; claimed = await turns.claim()) {
+    for (const entry of claimed) {
+      await store.write(db => mine.queue.later(db, entry))
+      turns.end(entry)
+    }
+  }
+  advance(3_600_000)
+  const again = names(await turns.claim())
+  t.strictSame([again.length, again.filter(name => name.startsWith('good')).length], [4, 2])
+})
+
 onEveryDatabase('probes hold a quarter of the places', async (t, store) => {
   const mine = setUp(store, 8)
   const { turns, put, advance } = mine

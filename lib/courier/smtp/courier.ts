@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
+import type { AddressGuard } from '../address-guard.ts'
 import { findAddresses, findMxHosts, toAscii } from '../mx.ts'
 import type { Outcome } from '../outcome.ts'
 import { AddressStanding } from './address-standing.ts'
@@ -33,6 +34,10 @@ export interface SmtpCourierOptions {
   readonly log?: Log | undefined
   /** Our name, said with EHLO. */
   readonly hostname: string
+  /** Other names of this server, in lower case: no mail goes to hosts that have one of them. */
+  readonly ownNames?: readonly string[] | undefined
+  /** Which addresses a stranger's MX record may lead to. */
+  readonly guard: Pick<AddressGuard, 'refusal'>
   /** 25 in life. */
   readonly port: number
   /** Connect to IPv6 addresses too; without a PTR record of its own an IPv6 address is refused by many. */
@@ -71,10 +76,11 @@ export interface SmtpCourier {
 
 /** Carries mail straight to the MX hosts of a domain (RFC 5321 §5.1). */
 export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
-  const { dns, clock, log, hostname, port, sourceAddress, useIpv6 = false, random } = options
+  const { dns, clock, log, hostname, guard, port, sourceAddress, useIpv6 = false, random } = options
   const timeouts: SmtpTimeouts = { ...limits.smtpClientTimeouts, ...options.timeouts }
   const sessionOptions: SessionOptions = { hostname, port, timeouts, sourceAddress }
   const rules = options.rules ?? loadReplyRules()
+  const ours = new Set([hostname.toLowerCase(), ...(options.ownNames ?? [])])
   const pool = new SessionPool(options.idleMs)
   const standing = new AddressStanding(clock)
   const busy = new Set<SmtpSession>()
@@ -107,7 +113,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     // Quoted local parts may hold these, but they would end the path early in the hands of many a server.
     if (/[\x00-\x1f\x7f<>]/.test(delivery.rcptTo)) return refused('5.1.3', 'the address can not be sent to')
     if (/[\x00-\x1f\x7f<>]/.test(delivery.mailFrom)) return refused('5.1.7', 'the reverse-path is malformed')
-    const mx = await findMxHosts(dns, delivery.domain, random)
+    const mx = await findMxHosts(dns, delivery.domain, random, host => ours.has(host))
     if ('failure' in mx) {
       const isFailing = mx.failure.result === 'transient'
       return { outcome: { ...mx.failure, ...(isFailing && { showing: 'fails' }) }, isFinal: true }
@@ -125,6 +131,11 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         best = moreTelling(best, { outcome: { ...found.failure, host }, isFinal: false })
       for (const address of 'addresses' in found ? found.addresses : []) {
         if (signal.aborted) break
+        const reason = guard.refusal(address, port)
+        if (reason !== undefined) {
+          best = moreTelling(best, guarded(host, reason))
+          continue
+        }
         if (!standing.mayTry(address)) {
           best = moreTelling(best, silent('4.4.1', `not tried: ${address} has not answered for a while`))
           continue
@@ -210,6 +221,12 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       await pool.close()
     },
   }
+}
+
+/** Where mail may not go is no proof while another host may still take it; alone it is. */
+function guarded(host: string, reason: string): Ending {
+  const text = `the mail server ${host} points at ${reason}`
+  return { outcome: { result: 'permanent', enhanced: '5.4.4', text, host }, isFinal: false }
 }
 
 /** The address with its domain as A-labels; the local part is the recipient's own (RFC 6531 §3.2). */

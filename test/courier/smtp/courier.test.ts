@@ -2,6 +2,8 @@ import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
 import { setInterval } from 'node:timers/promises'
 import t from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
 import { type Script, type Step, startPeer } from './scripted-peer.ts'
 
@@ -321,4 +323,52 @@ t.test('source addresses; IPv6 on demand', { skip: !hasIpv6 && 'no IPv6 on the l
   t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '::1' }, 'after IPv4')
   t.equal(peers[0]?.lastFrom, '127.0.0.77')
   t.equal(six.lastFrom, '::1')
+})
+
+t.test('an MX record that leads to this machine or a private network is not followed', async t => {
+  const ownPorts: number[] = []
+  const guarding = (allowNetworks: string[]) =>
+    createAddressGuard({
+      clock: systemClock,
+      allowNetworks,
+      ownAddresses: () => [],
+      ownPorts: () => ownPorts,
+    })
+  const { courier, peers, dns } = await loopback(t, [{}, {}], { guard: guarding(['127.0.0.3/32']) })
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.3' })
+  t.equal(peers[0]?.connections, 0)
+  for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '0.0.0.0', '100.64.0.1']) {
+    dns.set('there.example', 'MX', [{ priority: 10, exchange: 'mx1.there.example' }])
+    dns.set('mx1.there.example', 'A', [address])
+    const outcome = await courier.carry(delivery(), raw)
+    t.match(outcome, { result: 'permanent', enhanced: '5.4.4', host: 'mx1.there.example' }, address)
+    t.match(outcome.text, /points at/)
+    t.notMatch(outcome.text, address, 'whoever set it learns no address')
+  }
+})
+
+t.test('mail for a domain whose servers have our name is not sent to ourselves', async t => {
+  const { courier, peers, dns } = await loopback(t, [{}], { ownNames: ['mx1.there.example'] })
+  t.match(await courier.carry(delivery(), raw), { result: 'permanent', enhanced: '5.4.6' })
+  dns.set('there.example', 'MX', [{ priority: 10, exchange: 'HERE.example.' }])
+  t.match(await courier.carry(delivery(), raw), { result: 'permanent', enhanced: '5.4.6' })
+  t.equal(peers[0]?.connections, 0)
+})
+
+t.test('an address that does not answer is left alone, whatever leads to it, but for a probe', async t => {
+  let nowMs = 0
+  const clock = { now: () => new Date(), monotonicMs: () => nowMs }
+  const { courier, peers, dns } = await loopback(t, [{ greeting: { next: 'close' } }], { clock })
+  for (let n = 0; n < 6; n++) {
+    dns.set(`many${n}.example`, 'MX', [{ priority: 1, exchange: `mx.many${n}.example` }])
+    dns.set(`mx.many${n}.example`, 'A', ['127.0.0.2'])
+    const outcome = await courier.carry(delivery({ domain: `many${n}.example` }), raw)
+    t.match(outcome, { result: 'transient', showing: 'fails' })
+    t.equal(/not tried/.test(outcome.text), n >= 3)
+  }
+  t.equal(peers[0]?.connections, 3)
+  nowMs += 30_000
+  await courier.carry(delivery(), raw)
+  t.match(await courier.carry(delivery(), raw), { text: /not tried/ })
+  t.equal(peers[0]?.connections, 4)
 })
