@@ -57,6 +57,10 @@ export const limits = {
   /** Hosts that a warning names. */
   competingHosts: 20,
   displayNameLength: 200,
+  /** An address with a display name, as a request writes it. */
+  mailboxLength: 998,
+  /** Addresses of Reply-To that are kept: who writes more wants others to get our mail. */
+  replyToAddresses: 10,
   labelLength: 255,
   sendBodyLength: 100_000,
   sendBodyHtmlLength: 500_000,

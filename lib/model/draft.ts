@@ -12,22 +12,16 @@ function orNull<Value>(schema: object, options: object = {}) {
 }
 
 const { properties } = SendRequest
-const address = properties.to
 
 export const DraftChange = shape({
-  to: orNull<string | string[]>(
-    { anyOf: [address, Type.Array(address, { maxItems: 1 })] },
-    {
-      description: 'An address, alone or in a list.',
-      examples: ['bob@example.net'],
-    },
-  ),
-  cc: orNull<string[]>(properties.cc),
-  bcc: orNull<string[]>(properties.bcc),
+  to: orNull<string | readonly string[]>(properties.to),
+  cc: orNull<string | readonly string[]>(properties.cc),
+  bcc: orNull<string | readonly string[]>(properties.bcc),
   subject: orNull<string>(properties.subject),
   body: orNull<string>(properties.body),
   bodyHtml: orNull<string>(properties.bodyHtml),
   threadId: orNull<string>(properties.threadId),
+  replyAll: orNull<boolean>(properties.replyAll),
   replyTo: orNull<string>(properties.replyTo),
   includeQuote: orNull<boolean>(properties.includeQuote),
   autoSubmitted: orNull<boolean>(properties.autoSubmitted),
@@ -55,13 +49,16 @@ export const Draft = shape(
     id: Id,
     inboxId: Id,
     threadId: nullableText({ description: 'The thread that it is a reply in.' }),
-    to: Type.Array(Type.String({ examples: ['bob@example.net'] })),
+    to: Type.Array(Type.String({ examples: ['bob@example.net'] }), {
+      description: 'Empty in a reply that goes where the thread says when it is sent.',
+    }),
     cc: Type.Array(Type.String(), { examples: [[]] }),
     bcc: Type.Array(Type.String(), { examples: [[]] }),
     subject: nullableText({ examples: ['The fish'] }),
     body: nullableText({ examples: ['Hello Bob,\n\nhow much is the fish?'] }),
     bodyHtml: nullableText(),
     replyTo: nullableText(),
+    replyAll: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
     includeQuote: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
     autoSubmitted: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
     attachments: Type.Array(DraftAttachment, { examples: [[]] }),

@@ -2,8 +2,18 @@ import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { Id, oneOf, shape } from './shape.ts'
 
-const address = Type.String({ format: 'email', maxLength: 320, examples: ['bob@example.net'] })
-const addresses = Type.Array(address, { maxItems: limits.sendRecipients })
+/** An address or a list of them, each as `bob@example.net` or `Bob <bob@example.net>`. */
+function people(description: string) {
+  return Type.Unsafe<string | readonly string[]>({
+    // Each of the rest is asked of what has this type.
+    type: ['string', 'array'],
+    maxLength: limits.mailboxLength,
+    maxItems: limits.sendRecipients,
+    items: { type: 'string', maxLength: limits.mailboxLength, examples: ['bob@example.net'] },
+    description: `${description} An address or a list, each as bob@example.net or Bob <bob@example.net>.`,
+    examples: ['bob@example.net'],
+  })
+}
 
 export const AttachmentUpload = shape({
   filename: Type.String({ minLength: 1, maxLength: limits.filenameLength, examples: ['report.txt'] }),
@@ -25,7 +35,11 @@ export const AttachmentUpload = shape({
 export type AttachmentUpload = Type.Static<typeof AttachmentUpload>
 
 export const SendRequest = shape({
-  to: address,
+  to: Type.Optional(
+    people(
+      'Whom it is for. May be left out with threadId: the reply then goes where the newest message that came into the thread wants it (its Reply-To, else its From; where the inbox was only copied, to whom the message was written, with a copy to who wrote it).',
+    ),
+  ),
   body: Type.String({
     minLength: 1,
     maxLength: limits.sendBodyLength,
@@ -47,12 +61,19 @@ export const SendRequest = shape({
     }),
   ),
   threadId: Type.Optional(Type.String({ description: 'Makes this a reply in that thread.' })),
+  replyAll: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Of a reply: whether everybody else in To and Cc of the answered message gets a copy, too; never the inbox itself.',
+    }),
+  ),
   includeQuote: Type.Optional(
     Type.Boolean({ default: true, description: 'Whether a reply quotes the message before it.' }),
   ),
   replyTo: Type.Optional(Type.String({ format: 'email', maxLength: 320 })),
-  cc: Type.Optional(addresses),
-  bcc: Type.Optional(addresses),
+  cc: Type.Optional(people('Who gets a copy.')),
+  bcc: Type.Optional(people('Who gets a copy that nobody else learns of.')),
   attachments: Type.Optional(Type.Array(AttachmentUpload, { maxItems: limits.attachmentsCount })),
   autoSubmitted: Type.Optional(
     Type.Boolean({

@@ -243,8 +243,10 @@ t.test('what is sent', async t => {
       'b b@example.net',
       `${'x'.repeat(65)}@example.net`,
     ]) {
-      await refuse({ to: wrong }, 'invalid_request', '/to')
       await refuse({ replyTo: wrong }, 'invalid_request', '/replyTo')
+      // With a name it is an address where a person is named.
+      if (wrong.startsWith('Bob <')) continue
+      await refuse({ to: wrong }, 'invalid_request', '/to')
       await refuse({ cc: ['ok@example.net', wrong] }, 'invalid_request', '/cc/1')
       await refuse({ bcc: [wrong] }, 'invalid_request', '/bcc/0')
     }

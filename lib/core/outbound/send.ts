@@ -6,18 +6,20 @@ import { singleLine } from '../../mail/header/text.ts'
 import { replySubject, replyThreading } from '../../mail/message/thread.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { findLastMessage } from '../../store/messages.ts'
+import { findAnsweredMessage, findLastMessage } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
-import type { InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
+import type { InboxRow, MessageRow, ThreadRow, WholeMessage } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow, getThreadRow } from '../app/reach.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
+import { chooseAddressees, type Reply, readNamed } from './addressees.ts'
 import { type Outgoing, signOutgoing, writeOutgoing } from './composing.ts'
+import { correspondentsOf, nobody } from './correspondents.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
-import { bodyOf, comparableRequest, readAddressees, readAttachments, storedAttachment } from './request.ts'
+import { bodyOf, comparableRequest, readAttachments, storedAttachment } from './request.ts'
 
 /**
  * Sends a message from an inbox, once for an idempotency key: composed, signed and durable when this resolves; carried
@@ -62,10 +64,11 @@ async function sendFrom(
   request: SendRequest,
   remember: (db: WriteDb, result: SendResult) => Promise<void>,
 ): Promise<SendResult> {
-  const addressees = readAddressees(request, inbox.address)
+  const named = readNamed(request)
+  const reply = await findReply(app, caller, inbox, request)
+  const addressees = chooseAddressees(named, inbox.address, reply)
   await requireSendable(app, app.store.read, caller, inbox, addressees)
   const attachments = readAttachments(request.attachments ?? [])
-  const reply = await findReply(app, caller, inbox, request)
   const id = app.ids.next()
   const date = app.clock.now()
   const body = bodyOf(request, reply?.parent)
@@ -78,7 +81,7 @@ async function sendFrom(
     messageIdDomain: domainOf(inbox.address),
     date,
     from: { address: inbox.address, name: inbox.displayName },
-    to: [addressees.to],
+    to: addressees.to,
     cc: addressees.cc,
     replyTo: addressees.replyTo,
     ...header,
@@ -130,19 +133,36 @@ async function sendFrom(
   return result
 }
 
-/** The thread that is answered and its newest message. @throws Problem `not_found` for a thread of another inbox */
-async function findReply(app: App, caller: Caller, inbox: InboxRow, request: SendRequest) {
-  if (request.threadId === undefined) return undefined
-  const thread = await getThreadRow(app.store.read, caller, request.threadId)
+interface Answering extends Reply {
+  readonly thread: ThreadRow
+  /** The message that the reply comes after, and quotes. */
+  readonly parent: WholeMessage | undefined
+}
+
+/** What is answered. @throws Problem `not_found` for a thread of another inbox */
+async function findReply(
+  app: App,
+  caller: Caller,
+  inbox: InboxRow,
+  request: SendRequest,
+): Promise<Answering | undefined> {
+  const isToAll = request.replyAll ?? false
+  if (request.threadId === undefined) {
+    if (isToAll) throw invalidRequest('body/replyAll', 'is for replies: it needs a threadId')
+    return undefined
+  }
+  const db = app.store.read
+  const thread = await getThreadRow(db, caller, request.threadId)
   if (thread.inboxId !== inbox.id) throw new Problem('not_found', 'This inbox has no such thread.')
-  return { thread, parent: await findLastMessage(app.store.read, thread.id) }
+  const parent = await findLastMessage(db, thread.id)
+  const answered = await findAnsweredMessage(db, thread.id)
+  const correspondents = answered ? correspondentsOf(answered, inbox.address) : nobody
+  return { thread, parent, correspondents, isToAll }
 }
 
 function subjectLine(request: SendRequest, thread: ThreadRow | undefined): string {
   if (request.subject !== undefined) return singleLine(request.subject)
-  if (!thread) {
-    throw invalidRequest('body/subject', 'is required unless threadId makes this a reply')
-  }
+  if (!thread) throw invalidRequest('body/subject', 'is required unless threadId makes this a reply')
   return replySubject(thread.subject).slice(0, limits.subjectLength)
 }
 

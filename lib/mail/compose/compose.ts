@@ -2,14 +2,15 @@ import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-c
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import { inSlices } from '../../base/chunks.ts'
 import { limits } from '../../base/limits.ts'
+import type { Mailbox } from '../header/mailbox.ts'
 import { headerAddress, messageIds, singleLine } from '../header/text.ts'
 import { attachmentFilename, attachmentType, type OutgoingAttachment } from './attachment.ts'
 
 /** What a message is made of. Addresses are addr-specs; nothing here needs to be clean of control characters. */
 export interface MessageParts {
   readonly from: { readonly address: string; readonly name: string | null }
-  readonly to: readonly string[]
-  readonly cc: readonly string[]
+  readonly to: readonly Mailbox[]
+  readonly cc: readonly Mailbox[]
   readonly replyTo: string | null
   readonly subject: string
   readonly text: string
@@ -38,7 +39,7 @@ export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer
     from: { address: headerAddress(parts.from.address), name: personName(parts.from.name) },
     to: mailboxes(parts.to),
     cc: mailboxes(parts.cc),
-    replyTo: parts.replyTo === null ? undefined : mailboxes([parts.replyTo]),
+    replyTo: parts.replyTo === null ? undefined : mailboxes([{ address: parts.replyTo, name: '' }]),
     inReplyTo,
     references: chain(parts.references),
     messageId: rfcMessageId,
@@ -64,8 +65,8 @@ export function formatMessageId(id: string, domain: string): string {
   return `<${atoms(id)}@${atoms(domain)}>`
 }
 
-function mailboxes(addresses: readonly string[]): { address: string; name: string }[] {
-  return addresses.map(address => ({ address: headerAddress(address), name: '' }))
+function mailboxes(people: readonly Mailbox[]): Mailbox[] {
+  return people.map(({ address, name }) => ({ address: headerAddress(address), name: personName(name) }))
 }
 
 /** A name that looks like an encoded word would be read as one, even in quotes. */

@@ -38,12 +38,14 @@ const { simpleParser }: { simpleParser(raw: Buffer): Promise<ParsedMail> } = cre
   'mailparser',
 )
 
+const bare = (...list: string[]) => list.map(address => ({ address, name: '' }))
+
 const parts: MessageParts = {
   id: '0192f3a0-0000-7000-8000-000000000001',
   messageIdDomain: 'example.com',
   date: new Date('2026-11-03T08:05:59Z'),
   from: { address: 'ann@example.com', name: 'Ann' },
-  to: ['bob@example.net'],
+  to: bare('bob@example.net'),
   cc: [],
   replyTo: null,
   subject: 'Hello',
@@ -104,8 +106,11 @@ t.test('a plain message is as small as it can be', async t => {
 t.test('every part comes back', async t => {
   const content = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 256))
   const raw = await compose({
-    to: ['bob@example.net', 'c.d+e@example.net'],
-    cc: ['eve@example.org'],
+    to: [
+      { address: 'bob@example.net', name: 'Bob "the fish" Löwe, PhD' },
+      { address: 'c.d+e@example.net', name: '' },
+    ],
+    cc: [{ address: 'eve@example.org', name: 'Eve' }],
     replyTo: 'replies@example.com',
     subject: 'Größe',
     text: 'Grüße,\n\n-- \nAnn\n',
@@ -124,6 +129,10 @@ t.test('every part comes back', async t => {
   t.same(addresses(mail.from), ['ann@example.com'])
   t.same(addresses(mail.to), ['bob@example.net', 'c.d+e@example.net'])
   t.same(addresses(mail.cc), ['eve@example.org'])
+  t.same(
+    [...(mail.to?.value ?? []), ...(mail.cc?.value ?? [])].map(({ name }) => name),
+    ['Bob "the fish" Löwe, PhD', '', 'Eve'],
+  )
   t.same(addresses(mail.replyTo), ['replies@example.com'])
   t.equal(mail.subject, 'Größe')
   t.equal(mail.text, 'Grüße,\n\n-- \nAnn\n')
@@ -164,7 +173,7 @@ t.test(
 
 t.test('nothing in any field gets out of it', async t => {
   const before = fieldNames(
-    await compose({ inReplyTo: '<a@b>', references: ['<a@b>'], replyTo: 'r@b', cc: ['c@d'] }),
+    await compose({ inReplyTo: '<a@b>', references: ['<a@b>'], replyTo: 'r@b', cc: bare('c@d') }),
   )
   for (const control of [
     '\r\n',
@@ -185,8 +194,8 @@ t.test('nothing in any field gets out of it', async t => {
       id: evil,
       messageIdDomain: evil,
       from: { address: `a${control}Bcc:evil@example.org`, name: evil },
-      to: [`b@c${control}Bcc:evil`],
-      cc: [`c@d${control}, evil@example.org`],
+      to: [{ address: `b@c${control}Bcc:evil`, name: evil }],
+      cc: [{ address: `c@d${control}, evil@example.org`, name: `${evil}" <evil@example.org>, "` }],
       replyTo: `r@b${control}Bcc:evil`,
       subject: evil,
       inReplyTo: '<a@b>',
@@ -226,7 +235,7 @@ t.test('an address stays one address', async t => {
     '',
   ]) {
     const raw = await compose({
-      to: [address],
+      to: bare(address),
       replyTo: address,
       from: { address: 'ann@example.com', name: null },
     })
@@ -238,7 +247,7 @@ t.test('an address stays one address', async t => {
 })
 
 t.test('addresses in UTF-8 stand as they are, those with ASCII before the @ in A-labels', async t => {
-  const raw = await compose({ to: ['jürgen@exämple.net', 'ann@exämple.net'] })
+  const raw = await compose({ to: bare('jürgen@exämple.net', 'ann@exämple.net') })
   t.match(raw.toString(), 'To: jürgen@exämple.net, ann@xn--exmple-cua.net\r\n')
 })
 
