@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
+import type { App } from '../core/app/app.ts'
 import { openMessageAttachment } from '../core/mailbox/attachments.ts'
 import {
   getMessage,
@@ -9,9 +10,9 @@ import {
 } from '../core/mailbox/messages.ts'
 import { openRaw } from '../core/mailbox/raws.ts'
 import { waitForMessages } from '../core/mailbox/wait.ts'
-import { send } from '../core/outbound/send.ts'
+import { forwardMessage, replyToMessage, send } from '../core/outbound/send.ts'
 import { Delivery, Direction, Message } from '../model/message.ts'
-import { SendRequest, SendResult } from '../model/send.ts'
+import { ForwardRequest, ReplyAllRequest, ReplyRequest, SendRequest, SendResult } from '../model/send.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { type Download, type Operation, openOperation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
@@ -19,6 +20,19 @@ import { filterOfQuery, searchQuery } from './search.ts'
 import { idempotencyKey, sendBytes, sendFormBytes, sendHeaders, sendProblems } from './sending.ts'
 
 const messagesQuery = shape({ ...pageQuery, direction: Type.Optional(Direction), ...searchQuery })
+
+/** What all that send have in common. */
+const sendingOperation = {
+  access: 'inbox',
+  headers: sendHeaders,
+  bodyBytes: sendBytes,
+  formBytes: sendFormBytes,
+  success: { status: 200, schema: SendResult },
+} as const
+
+function keyOf(app: App, header: (name: string) => string | undefined): string | undefined {
+  return idempotencyKey(header('idempotency-key'), app.config.idempotency.required)
+}
 
 export const messageOperations: readonly Operation[] = [
   operation({
@@ -28,21 +42,50 @@ export const messageOperations: readonly Operation[] = [
     tag: 'Messages',
     summary:
       'Send a message, or a reply when threadId is set. When this answers, the message is safely queued.',
-    access: 'inbox',
-    headers: sendHeaders,
+    ...sendingOperation,
     body: SendRequest,
-    bodyBytes: sendBytes,
-    formBytes: sendFormBytes,
-    success: { status: 200, schema: SendResult },
     problems: sendProblems,
     handle: ({ app, caller, params, body, header }) =>
-      send(
-        app,
-        caller,
-        params.id!,
-        body,
-        idempotencyKey(header('idempotency-key'), app.config.idempotency.required),
-      ),
+      send(app, caller, params.id!, body, keyOf(app, header)),
+  }),
+  operation({
+    id: 'replyToMessage',
+    method: 'post',
+    path: '/v1/messages/{id}/reply',
+    tag: 'Messages',
+    summary:
+      'Answer a message, in its thread: to its Reply-To, else its From; where the inbox was only copied, to whom it was written, with a copy to who wrote it.',
+    ...sendingOperation,
+    body: ReplyRequest,
+    problems: [...sendProblems, 'not_found'],
+    handle: ({ app, caller, params, body, header }) =>
+      replyToMessage(app, caller, params.id!, body, keyOf(app, header)),
+  }),
+  operation({
+    id: 'replyAllToMessage',
+    method: 'post',
+    path: '/v1/messages/{id}/reply-all',
+    tag: 'Messages',
+    summary:
+      'Answer a message as …/reply does, with a copy to everybody else of its To and Cc; never to the inbox itself.',
+    ...sendingOperation,
+    body: ReplyAllRequest,
+    problems: [...sendProblems, 'not_found'],
+    handle: ({ app, caller, params, body, header }) =>
+      replyToMessage(app, caller, params.id!, { ...body, replyAll: true }, keyOf(app, header)),
+  }),
+  operation({
+    id: 'forwardMessage',
+    method: 'post',
+    path: '/v1/messages/{id}/forward',
+    tag: 'Messages',
+    summary:
+      'Pass a message on, in a thread of its own: as text with its attachments or, with asAttachment, as the message that it is.',
+    ...sendingOperation,
+    body: ForwardRequest,
+    problems: [...sendProblems, 'not_found'],
+    handle: ({ app, caller, params, body, header }) =>
+      forwardMessage(app, caller, params.id!, body, keyOf(app, header)),
   }),
   operation({
     id: 'listInboxMessages',

@@ -84,6 +84,35 @@ export const SendRequest = shape({
 })
 export type SendRequest = Type.Static<typeof SendRequest>
 
+const { threadId: _thread, ...replyFields } = SendRequest.properties
+const { replyAll: _toAll, ...replyAllFields } = replyFields
+const { includeQuote: _quote, to: _to, body: _body, ...forwardFields } = replyAllFields
+
+/** As a send, but that the message says which thread it is. */
+export const ReplyRequest = shape(replyFields)
+
+export const ReplyAllRequest = shape(replyAllFields)
+
+export const ForwardRequest = shape({
+  ...forwardFields,
+  to: people('Whom the message is passed on to.'),
+  body: Type.Optional(
+    Type.String({
+      maxLength: limits.sendBodyLength,
+      description: 'What stands before it: plain text or HTML.',
+      examples: ['For your information.'],
+    }),
+  ),
+  asAttachment: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'true: the message is attached as it came, byte for byte (message/rfc822). false: its text stands below the body, with its attachments.',
+    }),
+  ),
+})
+export type ForwardRequest = Type.Static<typeof ForwardRequest>
+
 export const SendResult = shape({
   messageId: Id,
   threadId: Id,

@@ -382,6 +382,9 @@ t.test('ids that are none', async t => {
   const withId = operations.filter(one => one.path.includes('{id}'))
   const bodies: Record<string, object> = {
     sendMessage: letter,
+    replyToMessage: { body: 'b' },
+    replyAllToMessage: { body: 'b' },
+    forwardMessage: { to: letter.to },
     updateThread: { is_read: true },
     updateDomain: { podId: null },
   }

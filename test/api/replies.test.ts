@@ -316,3 +316,129 @@ t.test('drafts follow the same rules', async t => {
   )
   t.strictSame((await wentTo((await send(empty.body.id)).body.messageId)).to, 'x@y.example, z@y.example')
 })
+
+t.test('a message is answered and passed on by name', async t => {
+  const server = await startApi(t)
+  const { api, id, address, came, wentTo } = await startConversation(server, 'agent')
+  const post = (path: string, body: object, key: string = randomUUID()) =>
+    api.post(path, body, { 'idempotency-key': key })
+  const first = await came({
+    fromAddr: 'ann@example.net',
+    addressNames: '{"ann@example.net":"Ann"}',
+    subject: 'The fish',
+    bodyText: 'How much is it?',
+    headerTo: `${address}, bob@example.net`,
+    cc: '["carl@example.net"]',
+  })
+  await came({ fromAddr: 'last@example.net', subject: 'Re: The fish' }, first.threadId)
+  const path = `/v1/messages/${first.id}`
+  const header = async (messageId: string) => (await api.get(`/v1/messages/${messageId}`)).body
+
+  await t.test('reply', async t => {
+    const { status, body } = await post(`${path}/reply`, { body: 'Three euros.' })
+    t.match([status, body], [200, { threadId: first.threadId, status: 'pending' }])
+    t.strictSame(await wentTo(body.messageId), {
+      to: 'Ann <ann@example.net>',
+      cc: '',
+      recipients: ['ann@example.net'],
+    })
+    const sent = await header(body.messageId)
+    t.match(sent, { subject: 'Re: Hi', inReplyTo: first.rfcMessageId, direction: 'outbound' })
+    t.match(sent.bodyText, /Three euros\.\n\nOn .*, Ann wrote:\n> How much is it\?/)
+    const plain = await post(`${path}/reply`, {
+      body: 'b',
+      includeQuote: false,
+      to: 'x@y.example',
+      subject: 'New',
+    })
+    t.match(await header(plain.body.messageId), { subject: 'New', bodyText: 'b', toAddr: 'x@y.example' })
+    const all = { to: 'Ann <ann@example.net>', cc: 'bob@example.net, carl@example.net' }
+    t.match(await wentTo((await post(`${path}/reply`, { body: 'b', replyAll: true })).body.messageId), all)
+    t.match(await wentTo((await post(`${path}/reply-all`, { body: 'b' })).body.messageId), all)
+    for (const wrong of [{ body: 'b', threadId: first.threadId }, { body: '' }, {}, { body: 'b', to: 'x' }]) {
+      t.match(await post(`${path}/reply`, wrong), { status: 400, body: { error: 'invalid_request' } })
+    }
+  })
+
+  await t.test('a repeat gets the first answer, also when the thread went on', async t => {
+    const key = randomUUID()
+    const one = await post(`${path}/reply`, { body: 'b', cc: 'X <x@y.example>' }, key)
+    await came({ fromAddr: 'later@example.net' }, first.threadId)
+    t.strictSame((await post(`${path}/reply`, { body: 'b', cc: ['x@y.example'] }, key)).body, one.body)
+    for (const [other, body] of [
+      [`${path}/reply`, { body: 'c', cc: ['x@y.example'] }],
+      [`${path}/reply-all`, { body: 'b', cc: ['x@y.example'] }],
+      [`${path}/forward`, { to: 'x@y.example', body: 'b' }],
+      [`/v1/inboxes/${id}/send`, { threadId: first.threadId, body: 'b', cc: ['x@y.example'] }],
+    ] as const) {
+      t.equal((await post(other, body, key)).body.error, 'idempotency_key_conflict', other)
+    }
+    t.equal((await api.post(`${path}/reply`, { body: 'b' })).body.error, 'missing_idempotency_key')
+  })
+
+  await t.test('forward as text', async t => {
+    const { status, body } = await post(`${path}/forward`, {
+      to: 'Dora <dora@example.net>',
+      body: 'For you.',
+    })
+    t.equal(status, 200)
+    t.not(body.threadId, first.threadId, 'it begins a thread of its own')
+    t.match(await wentTo(body.messageId), { to: 'Dora <dora@example.net>', recipients: ['dora@example.net'] })
+    const sent = await header(body.messageId)
+    t.match(sent, { subject: 'Fwd: The fish', inReplyTo: null, references: [], bodyHtml: '' })
+    t.match(
+      sent.bodyText,
+      /^For you\.\n\n---------- Forwarded message ----------\nFrom: Ann <ann@example\.net>\nDate: .* UTC\nSubject: The fish\nTo: agent@ours\.example, bob@example\.net\nCc: carl@example\.net\n\nHow much is it\?\n$/,
+    )
+    const again = await post(`/v1/messages/${body.messageId}/forward`, { to: 'e@example.net' })
+    const twice = await header(again.body.messageId)
+    t.equal(twice.subject, 'Fwd: The fish')
+    t.match(twice.bodyText, /^---------- Forwarded message/)
+
+    const html = await came({
+      bodyText: 'a b',
+      bodyHtml: '<html><body><p onclick="x()">a <b>b</b></p><script>evil()</script></body></html>',
+    })
+    const passed = await post(`/v1/messages/${html.id}/forward`, { to: 'e@example.net', body: 'See <below>' })
+    const shown = (await header(passed.body.messageId)).bodyHtml
+    t.match(shown, /See &lt;below&gt;.*Forwarded message.*From: bob@example\.net.*<p>a <b>b<\/b><\/p>/s)
+    t.notMatch(shown, /onclick|script/)
+    t.match(await post(`${path}/forward`, { body: 'b' }), {
+      status: 400,
+      body: { message: /body\/to is required/ },
+    })
+    t.match(await post(`${path}/forward`, { to: 'a@b.example', threadId: first.threadId }), { status: 400 })
+    t.equal((await post(`${path}/forward`, { to: address })).body.error, 'recipient_is_sender')
+  })
+
+  await t.test('forward with what is attached, and as the message that it is', async t => {
+    const { body: sent } = await api.send(id, {
+      ...letter,
+      to: 'bob@example.net',
+      attachments: [{ filename: 'fish.txt', contentType: 'text/plain', content: 'VHdvLgo=' }],
+    })
+    const withFile = `/v1/messages/${sent.messageId}/forward`
+    const text = await post(withFile, { to: 'e@example.net' })
+    const own = [{ filename: 'own.bin', content: 'AAA=' }]
+    const both = await post(withFile, { to: 'e@example.net', attachments: own })
+    const names = async (messageId: string) =>
+      (await header(messageId)).attachments.map((one: { filename: string; sizeBytes: number }) => [
+        one.filename,
+        one.sizeBytes,
+      ])
+    t.strictSame(await names(text.body.messageId), [['fish.txt', 5]])
+    t.strictSame(await names(both.body.messageId), [
+      ['own.bin', 2],
+      ['fish.txt', 5],
+    ])
+    const whole = await post(withFile, { to: 'e@example.net', body: 'Look.', asAttachment: true })
+    const message = await header(whole.body.messageId)
+    t.equal(message.bodyText, 'Look.')
+    t.match(message.attachments, [{ filename: 's.eml', contentType: 'message/rfc822' }])
+    const attached = await api.get(message.attachments[0].url)
+    t.strictSame(attached.bytes, (await api.get(`/v1/messages/${sent.messageId}/raw`)).bytes, 'byte for byte')
+    const gone = await post(`${path}/forward`, { to: 'e@example.net', asAttachment: true })
+    t.match(gone, { status: 404, body: { message: /original bytes/ } })
+  })
+  t.strictSame(server.faults, [])
+})

@@ -20,9 +20,14 @@ export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingA
     contentType: upload.contentType ?? 'application/octet-stream',
     content: readContent(upload, `body/attachments/${index}/content`),
   }))
+  requireSmall(attachments)
+  return attachments
+}
+
+/** @throws Problem `attachments_too_large` above 25 MB together */
+export function requireSmall(attachments: readonly OutgoingAttachment[]): void {
   const sizeBytes = attachments.reduce((sum, attachment) => sum + attachment.content.length, 0)
   if (sizeBytes > limits.attachmentsBytes) throw new Problem('attachments_too_large')
-  return attachments
 }
 
 function readContent({ content }: AttachmentUpload, path: string): Buffer {
@@ -72,9 +77,8 @@ export interface Body {
   readonly html: string | null
 }
 
-/** The text and HTML parts of a send: HTML in `body` is recognised, and a reply quotes its parent unless asked not to. */
-export function bodyOf(request: SendRequest, parent: WholeMessage | undefined): Body {
-  const own = ownBody(request)
+/** What a reply says: with its parent quoted, unless asked not to. */
+export function replyBody(own: Body, request: SendRequest, parent: WholeMessage | undefined): Body {
   if (!parent || request.includeQuote === false) return own
   const names =
     parent.addressNames === null ? {} : (JSON.parse(parent.addressNames) as Record<string, string>)
@@ -86,7 +90,8 @@ export function bodyOf(request: SendRequest, parent: WholeMessage | undefined): 
   })
 }
 
-function ownBody({ body, bodyHtml }: SendRequest): Body {
+/** The text and HTML parts of what the sender wrote: HTML in `body` is recognised. */
+export function ownBody({ body, bodyHtml }: SendRequest): Body {
   if (bodyHtml !== undefined) return { text: body, html: bodyHtml }
   return isHtml(body) ? { text: htmlToText(body), html: body } : { text: body, html: null }
 }

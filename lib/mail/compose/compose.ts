@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import { inSlices } from '../../base/chunks.ts'
@@ -57,7 +58,10 @@ export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  return { raw: await composer.compile().build(), rfcMessageId }
+  const root = composer.compile()
+  // What holds 8-bit data is 8bit, and so is what holds that (RFC 2045 §6.4).
+  if (parts.attachments.some(isEightBitMessage)) root.setHeader('Content-Transfer-Encoding', '8bit')
+  return { raw: await root.build(), rfcMessageId }
 }
 
 /** The Message-ID of a message of ours, with its angle brackets. */
@@ -112,9 +116,14 @@ function attachmentPart(attachment: OutgoingAttachment): MailComposerAttachment 
     ...(filename === '' ? {} : { filename }),
     contentType,
     contentDisposition: 'attachment',
-    contentTransferEncoding: asIs ? '7bit' : 'base64',
+    contentTransferEncoding: asIs ? (isEightBitMessage(attachment) ? '8bit' : '7bit') : 'base64',
     content: asIs ? attachment.content : inSlices(attachment.content, limits.composeSliceBytes),
   }
+}
+
+/** Whether it is a message that stands unencoded and has 8-bit data. */
+function isEightBitMessage({ contentType, content }: OutgoingAttachment): boolean {
+  return attachmentType(contentType, content) === 'message/rfc822' && !isAscii(content)
 }
 
 function atoms(text: string): string {

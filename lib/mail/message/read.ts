@@ -62,6 +62,16 @@ export function openAttachment(
   return part && { ...describeAttachment(part, index + 1, raw), content: contentOf(part, raw) }
 }
 
+/** The bytes of all attachments, one after the other, with what each is: the parts are looked for once. */
+export function* openAttachments(
+  raw: Buffer,
+): Generator<AttachmentDescription & { readonly content: Buffer }> {
+  const { root } = readPartTree(raw, readHeader(raw))
+  for (const [index, part] of attachmentsOf(root).entries()) {
+    yield { ...describeAttachment(part, index + 1, raw), content: contentOf(part, raw) }
+  }
+}
+
 function createReading(raw: Buffer) {
   const attachments: ParsedAttachment[] = []
   const shownReports: ReportPart[] = []
