@@ -2,19 +2,19 @@ import type { Db, WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
 import type { GreylistEntryRow } from './tables.ts'
 
-/** The entry of this key, unless it is over, or another key has taken its slot. */
-export async function findGreylistEntry(
+/** What stands in these slots and is not over, whoever's it is. */
+export async function listGreylistEntries(
   db: Db,
-  { slot, key }: Pick<GreylistEntryRow, 'slot' | 'key'>,
+  { first, count }: { readonly first: number; readonly count: number },
   now: string,
-): Promise<GreylistEntryRow | undefined> {
+): Promise<GreylistEntryRow[]> {
   return db
     .selectFrom('greylistEntry')
     .selectAll()
-    .where('slot', '=', slot)
-    .where('key', '=', key)
+    .where('slot', '>=', first)
+    .where('slot', '<', first + count)
     .where('expiresAt', '>', now)
-    .executeTakeFirst()
+    .execute()
 }
 
 /** Takes the slot, whoever had it. */

@@ -1,7 +1,11 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
+import { sha256Hex } from '../../lib/base/secret.ts'
+import { operator } from '../../lib/core/app/caller.ts'
 import { expireGreylist } from '../../lib/core/inbound/greylist.ts'
+import { send } from '../../lib/core/outbound/send.ts'
 import { putContacts } from '../../lib/store/contacts.ts'
+import { putGreylistEntry } from '../../lib/store/greylist.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openDoor } from '../support/smtp-door.ts'
 
@@ -83,9 +87,78 @@ t.test('whatever strangers say, the rows are bounded, and theirs push out their 
     await flood.say(`RCPT TO:<${ann}>`)
     await flood.say('RSET')
   }
-  t.ok((await rows()).length <= 17)
+  t.equal((await rows()).length, 17)
   pass(6)
   t.match(await ask('127.0.5.1', 'bob@b.example', ann), /^250 /, 'another block is not touched')
+})
+
+t.test('who came again does not yield to who did not, how many of them there be', async t => {
+  const { ask, inbox, port, rows, pass } = await openGreylisting(t)
+  await inbox('ann')
+  const known = ['1', '2', '3', '4'].map(name => `${name}@known.example`)
+  for (const mailFrom of known) t.match(await ask('127.0.0.1', mailFrom, ann), /^451 /)
+  pass(6)
+  for (const mailFrom of known) t.match(await ask('127.0.0.1', mailFrom, ann), /^250 /)
+  const flood = await greetedDialog(port, '127.0.0.1')
+  for (let count = 0; count < 200; count++) {
+    await flood.say(`MAIL FROM:<${count}@b.example>`)
+    await flood.say(`RCPT TO:<${ann}>`)
+    await flood.say('RSET')
+  }
+  t.equal((await rows()).length, 17)
+  for (const mailFrom of known) t.match(await ask('127.0.0.1', mailFrom, ann), /^250 /, mailFrom)
+  t.match(await ask('127.0.0.1', '199@b.example', ann), /^451 .* in 300 /, 'the last one has a place')
+})
+
+t.test(
+  'where all places are those of who came again, a stranger is let in and not put off for ever',
+  async t => {
+    const { app, inbox, ask, pass, rows } = await openGreylisting(t)
+    await inbox('ann')
+    const date = app.clock.now()
+    const bucket = Number.parseInt(sha256Hex('127.0.0.0/24').slice(0, 8), 16) % 4096
+    const until = new Date(date.getTime() + 30 * 86_400_000).toISOString()
+    for (let slot = bucket * 16; slot < bucket * 16 + 16; slot++) {
+      const row = { slot, key: `${slot}`, passes: 1, firstSeenAt: date.toISOString(), expiresAt: until }
+      await app.store.write(db => putGreylistEntry(db, row))
+    }
+    t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^250 /)
+    t.equal((await rows()).length, 16)
+    pass(31 * day)
+    t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^451 /, 'there is room again')
+  },
+)
+
+t.test('a block that is known does not yield to another of the same slot', async t => {
+  const { app, inbox, ask, pass, rows } = await openGreylisting(t)
+  await inbox('ann')
+  const slot = 65_536 + (Number.parseInt(sha256Hex('127.0.0.0/24').slice(0, 8), 16) % 65_536)
+  const firstSeenAt = app.clock.now().toISOString()
+  const expiresAt = new Date(app.clock.now().getTime() + 30 * 86_400_000).toISOString()
+  await app.store.write(db => putGreylistEntry(db, { slot, key: 'other', passes: 5, firstSeenAt, expiresAt }))
+  t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^451 /)
+  pass(6)
+  t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^250 /)
+  t.equal((await rows()).find(row => row.slot === slot)?.key, 'other')
+})
+
+t.test('it is kept by inbox, and what comes back to a reverse-path of ours is not asked', async t => {
+  const { app, inbox, ask, pass, rows } = await openGreylisting(t)
+  const annId = await inbox('ann')
+  await inbox('carl')
+  t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^451 /)
+  pass(6)
+  t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^250 /)
+  t.match(await ask('127.0.0.1', 'bob@b.example', 'carl@ours.example'), /^451 /, 'another inbox')
+  const before = await rows()
+  const request = { to: 'bob@theirs.example', subject: 's', body: 'b' }
+  await send(app, operator, annId, request, 'key')
+  const { mailFrom } = await app.store.read
+    .selectFrom('delivery')
+    .select('mailFrom')
+    .executeTakeFirstOrThrow()
+  t.match(await ask('127.0.8.1', '', mailFrom ?? ''), /^250 /, 'what comes back of our own mail')
+  t.strictSame(await rows(), before)
 })
 
 t.test('two that come at the same time are one', async t => {

@@ -5,8 +5,8 @@ import { Reply } from '../../base/reply.ts'
 import { sha256Hex } from '../../base/secret.ts'
 import { durationMs } from '../../config/duration.ts'
 import { findContacts } from '../../store/contacts.ts'
-import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { deleteGreylistBefore, findGreylistEntry, putGreylistEntry } from '../../store/greylist.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import { deleteGreylistBefore, listGreylistEntries, putGreylistEntry } from '../../store/greylist.ts'
 import type { App } from '../app/app.ts'
 import type { Recipient } from './recipient.ts'
 
@@ -42,9 +42,12 @@ export async function requireKnownSender(app: App, stranger: Stranger): Promise<
   )
 }
 
+/** The slots that an entry may have, tried from `own` on and around. */
 interface Place {
-  readonly slot: number
   readonly key: string
+  readonly first: number
+  readonly count: number
+  readonly own: number
 }
 
 interface Places {
@@ -52,59 +55,77 @@ interface Places {
   readonly triplet: Place
 }
 
-const blocks = 4096
-const tripletsOfBlock = 16
+const buckets = 4096
+const slotsOfBucket = 16
 
-/** One block has 16 slots and shares them with few others, so that it forgets its own triplets and not those of all. */
+/** One block has 16 slots and shares them with few others, so that it pushes out its own triplets and not those of all. */
 function placeOfTriplet(block: string, mailFrom: string, inboxId: string): Place {
   const key = sha256Hex(`${block}\n${mailFrom}\n${inboxId}`)
-  const bucket = numberOf(sha256Hex(block)) % blocks
-  return { slot: bucket * tripletsOfBlock + (numberOf(key) % tripletsOfBlock), key }
+  const bucket = numberOf(sha256Hex(block)) % buckets
+  return { key, first: bucket * slotsOfBucket, count: slotsOfBucket, own: numberOf(key) % slotsOfBucket }
 }
 
 function placeOfBlock(block: string): Place {
   const key = sha256Hex(block)
-  const first = blocks * tripletsOfBlock
-  return { slot: first + (numberOf(key) % first), key }
+  const first = buckets * slotsOfBucket
+  return { key, first: first + (numberOf(key) % first), count: 1, own: 0 }
 }
+
+const numberOf = (hex: string) => Number.parseInt(hex.slice(0, 8), 16)
 
 /** Whether nothing is to be written: it is known, and for more than half of the time that it may be. */
 async function isKnownForLong(app: App, { block, triplet }: Places): Promise<boolean> {
   const keepMs = durationMs(app.config.greylist.keep_for)
   const until = isoAfter(app.clock.now(), keepMs / 2)
-  const knownBlock = await findGreylistEntry(app.store.read, block, until)
-  if ((knownBlock?.passes ?? 0) >= limits.greylistPasses) return true
-  return ((await findGreylistEntry(app.store.read, triplet, until))?.passes ?? 0) > 0
+  const passesOf = async (place: Place) => (await lookUp(app.store.read, place, until)).known?.passes ?? 0
+  return (await passesOf(block)) >= limits.greylistPasses || (await passesOf(triplet)) > 0
 }
 
-const numberOf = (hex: string) => Number.parseInt(hex.slice(0, 8), 16)
+/**
+ * The entry of a place, if there is one, and the slot that a new one may take: a free one, or that of one that has not come
+ * again; undefined where all have, for whoever proved itself does not yield to a stranger.
+ */
+async function lookUp(db: Db, { key, first, count, own }: Place, now: string) {
+  const rows = await listGreylistEntries(db, { first, count }, now)
+  const passes = new Map(rows.map(row => [row.slot, row.passes]))
+  const slots = Array.from({ length: count }, (_, step) => first + ((own + step) % count))
+  const slot = slots.find(one => !passes.has(one)) ?? slots.find(one => passes.get(one) === 0)
+  return { known: rows.find(row => row.key === key), slot }
+}
 
 /** In one write, so that what two processes see adds up: gives how long there is to wait, 0 for who is known. */
-async function note(app: App, db: WriteDb, { block, triplet }: Places): Promise<number> {
+async function note(app: App, db: WriteDb, places: Places): Promise<number> {
   const { delay, keep_for } = app.config.greylist
   const date = app.clock.now()
   const now = date.toISOString()
   const expiresAt = isoAfter(date, durationMs(keep_for))
-  const knownBlock = await findGreylistEntry(db, block, now)
-  const passesOfBlock = knownBlock?.passes ?? 0
-  if (knownBlock && passesOfBlock >= limits.greylistPasses) {
-    await putGreylistEntry(db, { ...knownBlock, expiresAt })
+  const block = await lookUp(db, places.block, now)
+  if (block.known && block.known.passes >= limits.greylistPasses) {
+    await putGreylistEntry(db, { ...block.known, expiresAt })
     return 0
   }
-  const known = await findGreylistEntry(db, triplet, now)
+  const { known, slot } = await lookUp(db, places.triplet, now)
   if (!known) {
+    // Whoever can't be remembered would be put off for ever, and mail would be lost.
+    if (slot === undefined) return 0
+    const { key } = places.triplet
     const retryUntil = isoAfter(date, durationMs(delay) + limits.greylistRetryMs)
-    await putGreylistEntry(db, { ...triplet, passes: 0, firstSeenAt: now, expiresAt: retryUntil })
+    await putGreylistEntry(db, { slot, key, passes: 0, firstSeenAt: now, expiresAt: retryUntil })
     return durationMs(delay)
   }
   const waitMs = Date.parse(known.firstSeenAt) + durationMs(delay) - date.getTime()
   if (known.passes === 0 && waitMs > 0) return waitMs
   await putGreylistEntry(db, { ...known, passes: known.passes + 1, expiresAt })
-  if (known.passes === 0) {
-    const firstSeenAt = knownBlock?.firstSeenAt ?? now
-    await putGreylistEntry(db, { ...block, passes: passesOfBlock + 1, firstSeenAt, expiresAt })
-  }
+  if (known.passes === 0) await notePassOfBlock(db, places.block, now, expiresAt)
   return 0
+}
+
+async function notePassOfBlock(db: WriteDb, place: Place, now: string, expiresAt: string): Promise<void> {
+  const { known, slot } = await lookUp(db, place, now)
+  if (known) await putGreylistEntry(db, { ...known, passes: known.passes + 1, expiresAt })
+  else if (slot !== undefined) {
+    await putGreylistEntry(db, { slot, key: place.key, passes: 1, firstSeenAt: now, expiresAt })
+  }
 }
 
 /** Deletes some entries that are over; gives how many. */
