@@ -1,19 +1,16 @@
-import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { readContent } from '../../blob/content.ts'
 import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
-import { forwardSubject, withForwarded } from '../../mail/compose/forward.ts'
+import { type ForwardedMessage, forwardSubject } from '../../mail/compose/forward.ts'
 import { listedAddresses, type Mailbox } from '../../mail/header/mailbox.ts'
 import { singleLine } from '../../mail/header/text.ts'
-import { openAttachments } from '../../mail/message/read.ts'
 import type { WholeMessage } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getWholeMessage } from '../app/reach.ts'
 import { readList, type StoredAttachment } from '../mailbox/attachments.ts'
 import { rawOf } from '../mailbox/raws.ts'
-import type { Body } from './request.ts'
 
 /** Which message is passed on, and how. */
 export interface Forwarding {
@@ -26,8 +23,8 @@ export interface Forwarding {
 export interface Forwarded {
   readonly subject: string
   readonly attachments: readonly OutgoingAttachment[]
-  /** Puts it below what is said about it. */
-  bodyBelow(own: Body): Body
+  /** What stands below what is said about it; null where it is attached. */
+  readonly below: ForwardedMessage | null
 }
 
 /** @throws Problem `not_found` for a message that is not there, or its bytes; `attachments_too_large` */
@@ -41,13 +38,13 @@ export async function openForwarded(app: App, caller: Caller, forwarding: Forwar
     return {
       subject,
       attachments: [{ filename, contentType: 'message/rfc822', content }],
-      bodyBelow: own => own,
+      below: null,
     }
   }
   return {
     subject,
     attachments: await attachmentsOf(app, message),
-    bodyBelow: own => withForwarded(own, describe(message)),
+    below: describe(message),
   }
 }
 
@@ -57,15 +54,14 @@ async function attachmentsOf(app: App, message: WholeMessage): Promise<OutgoingA
   if (stored.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) > limits.attachmentsBytes) {
     throw new Problem('attachments_too_large')
   }
-  const attachments: OutgoingAttachment[] = []
-  for (const opened of openAttachments(await readContent(await rawOf(app, message)))) {
-    attachments.push(opened)
-    await setImmediate()
-  }
-  return attachments
+  const contents = await app.renderer.openAttachments(await rawOf(app, message), message.inboxId)
+  return contents.flatMap((content, index) => {
+    const { filename, contentType } = stored[index] ?? {}
+    return filename === undefined || contentType === undefined ? [] : [{ filename, contentType, content }]
+  })
 }
 
-function describe(message: WholeMessage) {
+function describe(message: WholeMessage): ForwardedMessage {
   const names = (message.addressNames === null ? {} : JSON.parse(message.addressNames)) as Record<
     string,
     string

@@ -1,11 +1,10 @@
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { sha256HexOfMany } from '../../base/secret.ts'
-import { attachmentType, type OutgoingAttachment } from '../../mail/compose/attachment.ts'
-import { withQuote } from '../../mail/compose/quote.ts'
+import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
+import type { QuotedMessage } from '../../mail/compose/quote.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { receivedFilename } from '../../mail/message/filename.ts'
-import { htmlToText, isHtml } from '../../mail/text/html.ts'
 import type { AttachmentUpload, SendRequest } from '../../model/send.ts'
 import type { WholeMessage } from '../../store/tables.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
@@ -62,36 +61,29 @@ async function comparableAttachment({ content, ...rest }: AttachmentUpload): Pro
   return { ...rest, sha256: await sha256HexOfMany(bytes) }
 }
 
-/** What the row says of an attachment: the same as if it had come in, so that its URL and its type are sound. */
-export function storedAttachment(attachment: OutgoingAttachment, index: number): StoredAttachment {
-  const contentType = attachmentType(attachment.contentType, attachment.content).replace(/;.*/, '')
-  return {
-    filename: receivedFilename(attachment.filename, contentType, index + 1),
-    contentType,
-    sizeBytes: attachment.content.length,
-  }
+/**
+ * What the row says of an attachment: the same as if it had come in, so that its URL and its type are sound.
+ * @param contentType as its part says it
+ */
+export function storedAttachment(
+  filename: string,
+  contentType: string,
+  sizeBytes: number,
+  index: number,
+): StoredAttachment {
+  const type = contentType.replace(/;.*/, '')
+  return { filename: receivedFilename(filename, type, index + 1), contentType: type, sizeBytes }
 }
 
-export interface Body {
-  readonly text: string
-  readonly html: string | null
-}
-
-/** What a reply says: with its parent quoted, unless asked not to. */
-export function replyBody(own: Body, request: SendRequest, parent: WholeMessage | undefined): Body {
-  if (!parent || request.includeQuote === false) return own
+/** What a reply quotes of the message that it answers, unless it is asked not to; null for nothing. */
+export function quotedBy(request: SendRequest, parent: WholeMessage | undefined): QuotedMessage | null {
+  if (!parent || request.includeQuote === false) return null
   const names =
     parent.addressNames === null ? {} : (JSON.parse(parent.addressNames) as Record<string, string>)
-  return withQuote(own, {
+  return {
     text: parent.bodyText,
     html: parent.bodyHtml === '' ? null : parent.bodyHtml,
     date: new Date(parent.createdAt),
     from: { address: parent.fromAddr, name: names[parent.fromAddr.toLowerCase()] ?? null },
-  })
-}
-
-/** The text and HTML parts of what the sender wrote: HTML in `body` is recognised. */
-export function ownBody({ body, bodyHtml }: SendRequest): Body {
-  if (bodyHtml !== undefined) return { text: body, html: bodyHtml }
-  return isHtml(body) ? { text: htmlToText(body), html: body } : { text: body, html: null }
+  }
 }

@@ -1,10 +1,11 @@
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { domainOf } from '../../mail/address/address.ts'
-import { composeMessage } from '../../mail/compose/compose.ts'
+import { dkimField } from '../../mail/compose/dkim.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import { replySubject, replyThreading } from '../../mail/message/thread.ts'
 import type { ForwardRequest, SendRequest, SendResult } from '../../model/send.ts'
+import type { Composition } from '../../rendering/composition.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findAnsweredMessage, findLastMessage } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
@@ -16,18 +17,11 @@ import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage } from '../ap
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
 import { chooseAddressees, type Reply, readNamed } from './addressees.ts'
-import { type Outgoing, signOutgoing, writeOutgoing } from './composing.ts'
+import { type Outgoing, signerOf, writeOutgoing } from './composing.ts'
 import { correspondentsOf, nobody } from './correspondents.ts'
 import { type Forwarded, type Forwarding, openForwarded } from './forwarded.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
-import {
-  comparableRequest,
-  ownBody,
-  readAttachments,
-  replyBody,
-  requireSmall,
-  storedAttachment,
-} from './request.ts'
+import { comparableRequest, quotedBy, readAttachments, requireSmall, storedAttachment } from './request.ts'
 
 /**
  * Sends a message from an inbox, once for an idempotency key: composed, signed and durable when this resolves; carried
@@ -141,27 +135,31 @@ async function sendFrom(
   requireSmall(attachments)
   const id = app.ids.next()
   const date = app.clock.now()
-  const own = ownBody(request)
-  const body = forwarded ? forwarded.bodyBelow(own) : replyBody(own, request, reply?.parent)
   const header = {
     subject: subjectLine(request, reply?.thread, forwarded),
     ...(reply?.parent ? replyThreading(readThreading(reply.parent)) : { inReplyTo: null, references: [] }),
   }
-  const composed = await composeMessage({
-    id,
-    messageIdDomain: domainOf(inbox.address),
-    date,
-    from: { address: inbox.address, name: inbox.displayName },
-    to: addressees.to,
-    cc: addressees.cc,
-    replyTo: addressees.replyTo,
-    ...header,
-    text: body.text,
-    html: body.html,
-    attachments,
-    autoSubmitted: request.autoSubmitted ?? false,
-  })
-  const raw = await signOutgoing(app, inbox.address, composed.raw, date)
+  const files = attachments.map(({ filename, content }) => ({ filename, sizeBytes: content.length }))
+  const composition: Composition = {
+    parts: {
+      id,
+      messageIdDomain: domainOf(inbox.address),
+      date,
+      from: { address: inbox.address, name: inbox.displayName },
+      to: addressees.to,
+      cc: addressees.cc,
+      replyTo: addressees.replyTo,
+      ...header,
+      attachments,
+      autoSubmitted: request.autoSubmitted ?? false,
+    },
+    text: request.body,
+    html: request.bodyHtml,
+    quoted: quotedBy(request, reply?.parent),
+    forwarded: forwarded?.below ?? null,
+  }
+  const composed = await app.renderer.compose(composition, inbox.id)
+  const signature = await dkimField(composed.raw, composed.bodyHash, await signerOf(app, inbox.address, date))
   const message: Omit<Outgoing, 'thread'> = {
     id,
     date,
@@ -170,19 +168,22 @@ async function sendFrom(
     mailFrom: inbox.address,
     category: 'personal',
     addressees,
-    body,
+    body: composed.body,
     rfcMessageId: composed.rfcMessageId,
-    attachments: attachments.map(storedAttachment),
+    attachments: files.map(({ filename, sizeBytes }, index) =>
+      storedAttachment(filename, composed.contentTypes[index]!, sizeBytes, index),
+    ),
     ...header,
   }
   const rawId = app.ids.next()
-  const content = await keepBytes(app, rawId, raw)
+  const sizeBytes = signature.length + composed.raw.length
+  const content = await keepBytes(app, rawId, [signature, composed.raw])
   const write = async (db: WriteDb): Promise<SendResult> => {
     // What was permitted and there before it was composed may not be any more.
     await requireSendable(app, db, caller, await getInboxRow(db, caller, inbox.id), addressees)
     const thread = reply && (await getThreadRow(db, caller, reply.thread.id))
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
-    await insertRaw(db, { id: rawId, sizeBytes: raw.length, content, createdAt: date.toISOString() })
+    await insertRaw(db, { id: rawId, sizeBytes, content, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(app, db, { ...message, thread }, rawId)
     const sent: SendResult = {
       messageId: id,
@@ -198,7 +199,7 @@ async function sendFrom(
     throw error
   })
   app.log.info(
-    { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes: raw.length },
+    { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes },
     'message queued',
   )
   return result

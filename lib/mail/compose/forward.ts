@@ -3,7 +3,7 @@ import { limits } from '../../base/limits.ts'
 import type { Mailbox } from '../header/mailbox.ts'
 import { singleLine } from '../header/text.ts'
 import { htmlFragment } from '../text/html-fragment.ts'
-import { escapedText, insertAtEnd, omission, type ReplyBody, shortened, textOf } from './quote.ts'
+import { type Body, escapedText, insertAtEnd, omission, shortened, textOf } from './quote.ts'
 
 /** The message that is passed on. */
 export interface ForwardedMessage {
@@ -19,7 +19,7 @@ export interface ForwardedMessage {
 const heading = '---------- Forwarded message ----------'
 
 /** A body with the message that is passed on below it; as HTML, too, where either has any. */
-export function withForwarded(own: ReplyBody, original: ForwardedMessage): ReplyBody {
+export function withForwarded(own: Body, original: ForwardedMessage): Body {
   const { text, cut } = shortened(textOf(original))
   const before = own.text.replace(/\n$/, '')
   const lines = [heading, ...summaryOf(original), '', text.trimEnd(), ...(cut ? [omission] : [])]
@@ -30,7 +30,7 @@ export function withForwarded(own: ReplyBody, original: ForwardedMessage): Reply
   }
 }
 
-function htmlOf(own: ReplyBody, original: ForwardedMessage): string {
+function htmlOf(own: Body, original: ForwardedMessage): string {
   const { html, cut } =
     original.html === null ? escapedText(original) : htmlFragment(original.html, limits.quoteLength)
   const summary = [heading, ...summaryOf(original)].map(line => `${escapeHtml(line)}<br>`).join('')

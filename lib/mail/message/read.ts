@@ -62,14 +62,10 @@ export function openAttachment(
   return part && { ...describeAttachment(part, index + 1, raw), content: contentOf(part, raw) }
 }
 
-/** The bytes of all attachments, one after the other, with what each is: the parts are looked for once. */
-export function* openAttachments(
-  raw: Buffer,
-): Generator<AttachmentDescription & { readonly content: Buffer }> {
+/** The bytes of all attachments, as readMessage lists them: the parts are looked for once. */
+export function openAttachments(raw: Buffer): Buffer[] {
   const { root } = readPartTree(raw, readHeader(raw))
-  for (const [index, part] of attachmentsOf(root).entries()) {
-    yield { ...describeAttachment(part, index + 1, raw), content: contentOf(part, raw) }
-  }
+  return attachmentsOf(root).map(part => contentOf(part, raw))
 }
 
 function createReading(raw: Buffer) {
