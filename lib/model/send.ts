@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, oneOf, shape } from './shape.ts'
+import { Id, named, nullableText, oneOf } from './shape.ts'
 
 /** An address or a list of them, each as `bob@example.net` or `Bob <bob@example.net>`. */
 function people(description: string) {
@@ -15,12 +15,17 @@ function people(description: string) {
   })
 }
 
-export const AttachmentUpload = shape({
-  filename: Type.String({ minLength: 1, maxLength: limits.filenameLength, examples: ['report.txt'] }),
+export const AttachmentUpload = named('AttachmentUpload', 'A file that goes with a message.', {
+  filename: Type.String({
+    minLength: 1,
+    maxLength: limits.filenameLength,
+    description: 'What the file is called for the recipient.',
+    examples: ['report.txt'],
+  }),
   contentType: Type.Optional(
-    Type.String({
+    nullableText({
       maxLength: 255,
-      description: 'application/octet-stream when omitted.',
+      description: 'Its media type; application/octet-stream when omitted.',
       examples: ['text/plain'],
     }),
   ),
@@ -34,7 +39,7 @@ export const AttachmentUpload = shape({
 })
 export type AttachmentUpload = Type.Static<typeof AttachmentUpload>
 
-export const SendRequest = shape({
+export const SendRequest = named('SendRequest', 'A message to be sent, or a reply.', {
   to: Type.Optional(
     people(
       'Whom it is for. May be left out with threadId: the reply then goes where the newest message that came into the thread wants it (its Reply-To, else its From; where the inbox was only copied, to whom the message was written, with a copy to who wrote it).',
@@ -71,10 +76,21 @@ export const SendRequest = shape({
   includeQuote: Type.Optional(
     Type.Boolean({ default: true, description: 'Whether a reply quotes the message before it.' }),
   ),
-  replyTo: Type.Optional(Type.String({ format: 'email', maxLength: 320 })),
+  replyTo: Type.Optional(
+    Type.String({
+      format: 'email',
+      maxLength: 320,
+      description: 'Where answers go, when not to the inbox. On the free plan an address of an inbox here.',
+    }),
+  ),
   cc: Type.Optional(people('Who gets a copy.')),
-  bcc: Type.Optional(people('Who gets a copy that nobody else learns of.')),
-  attachments: Type.Optional(Type.Array(AttachmentUpload, { maxItems: limits.attachmentsCount })),
+  bcc: Type.Optional(people('Who gets a copy that the other recipients do not see.')),
+  attachments: Type.Optional(
+    Type.Array(AttachmentUpload, {
+      maxItems: limits.attachmentsCount,
+      description: `Files that go with it, together at most ${limits.attachmentsBytes / 1024 / 1024} MB.`,
+    }),
+  ),
   autoSubmitted: Type.Optional(
     Type.Boolean({
       description:
@@ -88,38 +104,52 @@ const { threadId: _thread, ...replyFields } = SendRequest.properties
 const { replyAll: _toAll, ...replyAllFields } = replyFields
 const { includeQuote: _quote, to: _to, body: _body, ...forwardFields } = replyAllFields
 
-/** As a send, but that the message says which thread it is. */
-export const ReplyRequest = shape(replyFields)
+export const ReplyRequest = named(
+  'ReplyRequest',
+  'An answer to a message: as a send, but that the message says which thread it is in.',
+  replyFields,
+)
 
-export const ReplyAllRequest = shape(replyAllFields)
+export const ReplyAllRequest = named(
+  'ReplyAllRequest',
+  'An answer to everybody who took part in a message.',
+  replyAllFields,
+)
 
-export const ForwardRequest = shape({
-  ...forwardFields,
-  to: people('Whom the message is passed on to.'),
-  body: Type.Optional(
-    Type.String({
-      maxLength: limits.sendBodyLength,
-      description: 'What stands before it: plain text or HTML.',
-      examples: ['For your information.'],
-    }),
-  ),
-  asAttachment: Type.Optional(
-    Type.Boolean({
-      default: false,
-      description:
-        'true: the message is attached as it came, byte for byte (message/rfc822). false: its text stands below the body, with its attachments.',
-    }),
-  ),
-})
+export const ForwardRequest = named(
+  'ForwardRequest',
+  'To whom a message is passed on, and what stands before it.',
+  {
+    ...forwardFields,
+    to: people('Whom the message is passed on to.'),
+    body: Type.Optional(
+      Type.String({
+        maxLength: limits.sendBodyLength,
+        description: 'What stands before it: plain text or HTML.',
+        examples: ['For your information.'],
+      }),
+    ),
+    asAttachment: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'true: the message is attached as it came, byte for byte (message/rfc822). false: its text stands below the body, with its attachments.',
+      }),
+    ),
+  },
+)
 export type ForwardRequest = Type.Static<typeof ForwardRequest>
 
-export const SendResult = shape({
+export const SendResult = named('SendResult', 'The message that was made.', {
   messageId: Id,
   threadId: Id,
   providerMessageId: Type.String({
     description: 'The Message-ID header, with angle brackets.',
     examples: ['<019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18@example.com>'],
   }),
-  status: oneOf(['pending', 'sent', 'failed']),
+  status: oneOf(['pending', 'sent', 'failed'], {
+    description:
+      'pending: the message is safely queued, and no server has taken or refused it yet. The others only in the answer to a repeat.',
+  }),
 })
 export type SendResult = Type.Static<typeof SendResult>

@@ -45,13 +45,7 @@ export async function compose({ parts, text, html, quoted, forwarded }: Composit
 /** Roughly the bytes that composing works on. */
 export function workOf({ parts, text, html, quoted, forwarded }: Composition): number {
   const attached = parts.attachments.reduce((sum, { content }) => sum + content.length, 0)
-  return (
-    attached +
-    text.length +
-    (html?.length ?? 0) +
-    lengthOf(quoted) +
-    lengthOf(forwarded)
-  )
+  return attached + text.length + (html?.length ?? 0) + lengthOf(quoted) + lengthOf(forwarded)
 }
 
 function lengthOf(other: Pick<QuotedMessage, 'text' | 'html'> | null): number {

@@ -117,7 +117,9 @@ t.test(
     t.match((await agent.api.get('/v1/suppressions')).body.data, [
       { recipient: 'gone@theirs.example', reason: 'bounce', evidence: /5\.1\.1/ },
     ])
-    t.match(await agent.api.patch(path, { forwardTo: 'gone@theirs.example' }), { body: { forwardStatus: 'active' } })
+    t.match(await agent.api.patch(path, { forwardTo: 'gone@theirs.example' }), {
+      body: { forwardStatus: 'active' },
+    })
     t.equal((await agent.api.get('/v1/suppressions')).body.total, 0, 'it is set again')
 
     const log = JSON.stringify(daemon.log())

@@ -208,7 +208,15 @@ t.test('three hard bounces in a row end it; what speaks of us counts for nothing
 t.test('a host that takes copies and sends them back', async t => {
   const { app, inbox, mail, copies, status } = await setUp(t)
   const comeBack = async (copy: DeliveryRow) => {
-    await app.store.write(db => noteForwardFailure(app, db, copy, { result: 'permanent', code: 550, enhanced: '5.1.1', text: 'no such user', durationMs: 0 }))
+    await app.store.write(db =>
+      noteForwardFailure(app, db, copy, {
+        result: 'permanent',
+        code: 550,
+        enhanced: '5.1.1',
+        text: 'no such user',
+        durationMs: 0,
+      }),
+    )
   }
   const take = async () => {
     await mail(letter('x'))
