@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { listEvents } from '../core/events/list.ts'
 import { listEventDeliveries, redeliverEvent } from '../core/webhooks/log.ts'
-import { EventRecord } from '../model/event-record.ts'
+import { EventBody } from '../model/event-body.ts'
 import { shape } from '../model/shape.ts'
 import { Redelivery, WebhookDelivery } from '../model/webhook.ts'
 import { type Operation, operation } from './operation.ts'
@@ -14,7 +14,7 @@ export const eventOperations: readonly Operation[] = [
     path: '/v1/events',
     tag: 'Events',
     summary:
-      'List what happened in the inboxes that the key reaches, oldest first, as long as events are kept.',
+      'List what happened in the inboxes that the key reaches, oldest first, as long as events are kept; each is what a webhook is called with.',
     access: 'inbox',
     query: shape({
       inboxId: Type.Optional(Type.String({ description: 'Those of this inbox alone.' })),
@@ -24,7 +24,7 @@ export const eventOperations: readonly Operation[] = [
       ),
       limit: pageQuery.limit,
     }),
-    success: { status: 200, schema: shape({ data: Type.Array(EventRecord) }) },
+    success: { status: 200, schema: shape({ data: Type.Array(EventBody) }) },
     problems: ['not_found'],
     handle: async ({ app, caller, query }) => {
       const { limit } = pageOfQuery(query.limit === undefined ? {} : { limit: query.limit })

@@ -85,8 +85,9 @@ export const limits = {
   forwardLookback: 200,
   /** Requests a minute from one address to the page on which forwarding is confirmed. */
   confirmPageRequestsPerMinute: 30,
-  /** What a webhook is sent at the most; the text of a message is cut to fit. */
-  webhookBodyBytes: 1024 * 1024,
+  /** One event as it is told, at the most (`truncated` says what was cut), and the least that each has room for in a list. */
+  eventBytes: 1024 * 1024,
+  listedEventBytes: 20 * 1024,
   /** How many calls of a webhook fail in a row before it gets one call at a time; of how many webhooks this is remembered. */
   webhookFailures: 3,
   webhooksFailing: 10_000,
@@ -121,7 +122,7 @@ export const limits = {
   streamsPerKey: 10,
   /** How often a stream looks for events and revoked keys that another process wrote. */
   streamPollMs: 1_000,
-  /** Events that are made into text at once: each can be `webhookBodyBytes` large. */
+  /** Events that are made into text at once: each can be `eventBytes` large. */
   streamBatch: 32,
   /** Rows of events that are read at once. */
   streamPage: 500,

@@ -44,7 +44,7 @@ t.test('who subscribes is told what happens from then on', async t => {
   const received = (await api.get('/v1/events?type=message.received')).body.data
   t.strictSame(
     client.events.map(one => one.event_id),
-    received.map((one: { id: string }) => one.id),
+    received.map((one: { event_id: string }) => one.event_id),
   )
   t.strictSame(await client.ask({ type: 'unsubscribe' }), { type: 'unsubscribed', inbox_ids: null })
   await writer.write(inbox)
@@ -83,7 +83,7 @@ t.test('the message stands in it as a webhook is told it', async t => {
   const [event] = await client.told(1)
   t.match(event, {
     thread_id: sent.threadId,
-    message: { id: sent.messageId, from: inbox.address, to: ['bob@example.net'], subject: 'Hi' },
+    message: { id: sent.messageId, from: inbox.address, to: 'bob@example.net', subject: 'Hi' },
   })
   const { url } = event!.message.attachments[0]
   t.equal(await (await fetch(url)).text(), 'a')

@@ -1,12 +1,13 @@
 import { isId } from '../../base/ids.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
-import type { EventRecord } from '../../model/event-record.ts'
+import type { EventBody } from '../../model/event-body.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findEvent, listEvents as listEventRows } from '../../store/events.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow } from '../app/reach.ts'
+import { describeListed } from './body.ts'
 
 export interface EventsAsked {
   readonly inboxId?: string
@@ -36,7 +37,7 @@ export async function listEvents(
   caller: Caller,
   { inboxId, type, after }: EventsAsked,
   limit: number,
-): Promise<EventRecord[]> {
+): Promise<EventBody[]> {
   const db = app.store.read
   if (after !== undefined && !isId(after)) {
     throw invalidRequest('query/after', 'must be the id of an event')
@@ -44,5 +45,5 @@ export async function listEvents(
   const inbox = inboxId === undefined ? undefined : await getInboxRow(db, caller, inboxId)
   const scope = { podId: caller.podId, inboxId: inbox?.id ?? caller.inboxId }
   const rows = await listEventRows(db, { ...scope, type, after: after?.toLowerCase() }, limit)
-  return rows.map(row => ({ ...row, payload: JSON.parse(row.payload) as Record<string, unknown> }))
+  return describeListed(app, rows)
 }

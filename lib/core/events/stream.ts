@@ -51,7 +51,7 @@ export function createEventStream(app: App): EventStream {
   /** Texts only of what somebody takes. */
   async function withBodies(rows: readonly EventRow[]): Promise<WindowEvent[]> {
     const taken = rows.filter(row => app.readers.has(row))
-    const texts = taken.length > 0 ? await eventBodies(app, taken, 1) : []
+    const texts = taken.length > 0 ? await eventBodies(app, taken) : []
     const bodies = new Map(taken.map((row, index) => [row, Buffer.from(texts[index]!)]))
     return rows.map(row => ({ row, body: bodies.get(row) }))
   }
