@@ -148,6 +148,11 @@ export const limits = {
   streamRetryMs: 2_000,
   /** What a closing handshake may take; less than `stopMs`. */
   streamCloseMs: 2_000,
+  /** The same for a reader that was too slow, and has to read what waits for it before it comes to the close frame. */
+  streamSlowCloseMs: 30_000,
+  /** Names of event types in one subscription, and inboxes of a pod key's reach that `subscribed` names. */
+  streamTypes: 100,
+  streamInboxesNamed: 1000,
   /** Characters of each filter of a search. */
   searchLength: 500,
   attachmentUrlMs: 3_600_000,

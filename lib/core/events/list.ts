@@ -16,14 +16,21 @@ export interface EventsAsked {
   readonly after?: string
 }
 
-/** The event, if it is there still and the caller reaches it. @throws Problem `not_found` */
-export async function getEventRow(db: Db, caller: Caller, id: string): Promise<EventRow> {
+/** The event, if it is there still and the caller reaches it. */
+export async function findReachableEvent(
+  db: Db,
+  { podId, inboxId }: Caller,
+  id: string,
+): Promise<EventRow | undefined> {
   const row = isId(id) ? await findEvent(db, id.toLowerCase()) : undefined
-  const isReached =
-    row &&
-    (caller.podId === null || caller.podId === row.podId) &&
-    (caller.inboxId === null || caller.inboxId === row.inboxId)
-  if (!isReached) throw new Problem('not_found', 'There is no such event, or it is no longer kept.')
+  if (!row || (podId !== null && podId !== row.podId)) return undefined
+  return inboxId === null || inboxId === row.inboxId ? row : undefined
+}
+
+/** The same. @throws Problem `not_found` */
+export async function getEventRow(db: Db, caller: Caller, id: string): Promise<EventRow> {
+  const row = await findReachableEvent(db, caller, id)
+  if (!row) throw new Problem('not_found', 'There is no such event, or it is no longer kept.')
   return row
 }
 
