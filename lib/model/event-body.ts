@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { eventNames } from './event.ts'
-import { Category, Direction, VerdictName } from './message.ts'
-import { Id, Instant, nullableOneOf, nullableText, oneOf, shape } from './shape.ts'
+import { Category, Direction, Link, VerdictName } from './message.ts'
+import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 /** What is cut of the message of an event that would be too large. */
 const truncatedFields = [
@@ -18,7 +18,7 @@ const truncatedFields = [
 ] as const
 
 /** The message of an event as webhooks and streams get it. */
-export const EventMessage = shape({
+export const EventMessage = named('EventMessage', 'The message that an event is about.', {
   id: Id,
   rfc_message_id: nullableText({ description: 'Its Message-ID, with angle brackets.' }),
   direction: Direction,
@@ -56,13 +56,11 @@ export const EventMessage = shape({
     description: 'Inbound: the one-time code that the message brings. Null in doubt.',
     examples: [null],
   }),
-  links: Type.Array(
-    shape({
-      url: Type.String({ description: 'Where it leads.' }),
-      text: Type.String({ description: 'What it stands under.' }),
-    }),
-    { maxItems: limits.links, examples: [[]], description: 'Inbound: the web links outside of quotes.' },
-  ),
+  links: Type.Array(Link, {
+    maxItems: limits.links,
+    examples: [[]],
+    description: 'Inbound: the web links outside of quotes.',
+  }),
   truncated: Type.Optional(
     Type.Literal(true, {
       description:
@@ -76,12 +74,13 @@ export const EventMessage = shape({
     }),
   ),
   attachments: Type.Array(
-    shape({
-      filename: Type.String({ examples: ['invoice.pdf'] }),
-      contentType: Type.String({ examples: ['application/pdf'] }),
-      sizeBytes: Type.Integer({ examples: [18_204] }),
+    named('EventAttachment', 'A file of the message of an event.', {
+      filename: Type.String({ description: 'What the file is called.', examples: ['invoice.pdf'] }),
+      contentType: Type.String({ description: 'Its media type.', examples: ['application/pdf'] }),
+      sizeBytes: Type.Integer({ description: 'How large the file is.', examples: [18_204] }),
       url: Type.String({ description: 'Signed; good for an hour.' }),
     }),
+    { description: 'The files that came or went with it.' },
   ),
   received_at: Type.Optional(
     Type.String({
@@ -103,20 +102,25 @@ export const EventMessage = shape({
 export type EventMessage = Type.Static<typeof EventMessage>
 
 /** What a webhook is called with, what streams send, and what GET /v1/events lists. */
-export const EventBody = shape(
+export const EventBody = named(
+  'EventBody',
+  'Something that happened, as it is told: the same object for webhooks, streams and lists.',
   {
     event: oneOf(eventNames),
     event_id: Id,
     occurred_at: Instant,
     delivered_at: Type.String({ format: 'date-time', description: 'When this attempt to tell it was made.' }),
-    attempt: Type.Integer({ minimum: 1 }),
-    pod_id: nullableText(),
+    attempt: Type.Integer({
+      minimum: 1,
+      description: 'Which attempt this is to tell it here; the first is 1.',
+    }),
+    pod_id: nullableText({ description: 'The pod that it happened in; null: in none.' }),
     inbox_id: nullableText({ description: 'The inbox that it happened in; null: in none.' }),
     inbox_address: nullableText({
       description: 'The address of that inbox.',
       examples: ['agent@example.com'],
     }),
-    thread_id: nullableText(),
+    thread_id: nullableText({ description: 'The thread of the message; null: it is about no message.' }),
     message: Type.Union([EventMessage, Type.Null()], {
       description: 'null for what is about no message, or about one that was deleted since.',
     }),
@@ -126,6 +130,5 @@ export const EventBody = shape(
       description: 'What else is told, by type: the recipient, the domain, the reason.',
     }),
   },
-  { description: 'Something that happened, as it is told.' },
 )
 export type EventBody = Type.Static<typeof EventBody>
