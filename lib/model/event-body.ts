@@ -106,7 +106,7 @@ export const EventBody = named(
   'EventBody',
   'Something that happened, as it is told: the same object for webhooks, streams and lists.',
   {
-    event: oneOf(eventNames),
+    event: oneOf(eventNames, { description: 'What happened.' }),
     event_id: Id,
     occurred_at: Instant,
     delivered_at: Type.String({ format: 'date-time', description: 'When this attempt to tell it was made.' }),
