@@ -267,11 +267,13 @@ t.test('a quoted local part comes back as it was, whatever is in the quotes', as
       mailboxes(readAddressList(firstField(header, name) ?? '')).map(one => one.address)
     t.strictSame([read('to'), read('cc'), read('reply-to')], [[address, other], [address], [address]])
   }
-  const raw = await compose({ to: all })
+  // Of 8 bits it makes no text.
+  const ascii = all.filter(address => !address.includes('é'))
+  const raw = await compose({ to: ascii })
   const { code, stdout } = await runProgram('python3', ['-c', pythonTo], raw)
   if (code !== 0) t.pass('Python', { skip: 'needs python3' })
   // It takes off the quotes that it thinks are not needed.
-  else t.strictSame(JSON.parse(stdout), all.with(7, 'a..b@evil.com'))
+  else t.strictSame(JSON.parse(stdout), ascii.with(7, 'a..b@evil.com'))
 })
 
 /** The addresses of To as Python's email has them, on one line. */
