@@ -49,6 +49,9 @@ export interface App {
   readonly readers: Readers
 }
 
+/** What it takes to look something up, in whatever thread. */
+export type Reads = Pick<App, 'config' | 'clock' | 'log'> & { readonly store: Pick<Store, 'read'> }
+
 /** What the daemon has besides: the way for mail. mailboxctl does without it. */
 export interface Networked extends App {
   readonly courier: SmtpCourier

@@ -49,8 +49,8 @@ export async function removeStrayFiles(app: App, ids: readonly string[], signal:
 }
 
 /** Takes the bytes of a message that is coming in: in memory while it is small, in a spool file when it is large. */
-export function openIntake(app: App): Intake {
-  return createIntake(app.disk.spoolPath(app.ids.next()), limits.blobInDatabaseBytes)
+export function openIntake(app: Pick<App, 'disk' | 'ids'>): Intake {
+  return createIntake(() => app.disk.spoolPath(app.ids.next()), limits.blobInDatabaseBytes)
 }
 
 /** The bytes of a raw row, wherever they are kept. */
