@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableOneOf, nullableText, shape } from './shape.ts'
+import { Id, Instant, named, nullableOneOf, nullableText } from './shape.ts'
 
 const displayName = nullableText({
   maxLength: limits.displayNameLength,
@@ -16,11 +16,20 @@ const webhookUrl = nullableText({
 /** Which mail is forwarded: all; what an agent should not answer by itself; what no webhook and no stream took. */
 export const forwardModes = ['always', 'needs_human', 'webhook_failed'] as const
 
-export const Inbox = shape(
+export const Inbox = named(
+  'Inbox',
+  'A mailbox of an agent with an address of its own: mail to it is taken, and what the agent sends comes from it.',
   {
     id: Id,
     podId: Id,
-    address: Type.String({ format: 'email' }),
+    clientId: nullableText({
+      description: 'Your own name for the inbox, unique in its pod, as it was given when it was made.',
+      examples: ['support'],
+    }),
+    address: Type.String({
+      format: 'email',
+      description: 'Mail to it comes here, and what is sent comes from it.',
+    }),
     displayName,
     webhookUrl: nullableText({
       description:
@@ -41,7 +50,6 @@ export const Inbox = shape(
     }),
     createdAt: Instant,
   },
-  { description: 'A mailbox of an agent, with an address of its own.' },
 )
 export type Inbox = Type.Static<typeof Inbox>
 
@@ -62,7 +70,7 @@ const forwarding = {
   ),
 }
 
-export const InboxCreation = shape({
+export const InboxCreation = named('InboxCreation', 'An inbox that is to be made.', {
   mailboxName: Type.Optional(
     Type.String({
       description: `The part before the @: ${limits.mailboxNameMin} to ${limits.mailboxNameMax} characters of a-z, 0-9, dot, hyphen, underscore. Random when omitted.`,
@@ -71,12 +79,20 @@ export const InboxCreation = shape({
   displayName: Type.Optional(displayName),
   domain: Type.Optional(Type.String({ description: "The account's default domain when omitted." })),
   podId: Type.Optional(Type.String({ description: 'A pod id or clientId; the default pod when omitted.' })),
+  clientId: Type.Optional(
+    nullableText({
+      maxLength: limits.labelLength,
+      description:
+        'Your own name for the inbox, unique in its pod. The same request again gives the inbox that it made, with 200, so that a program may ask for it at each start; another request with the same clientId is refused.',
+      examples: ['support'],
+    }),
+  ),
   webhookUrl: Type.Optional(webhookUrl),
   ...forwarding,
 })
 export type InboxCreation = Type.Static<typeof InboxCreation>
 
-export const InboxChange = shape({
+export const InboxChange = named('InboxChange', 'What of an inbox becomes something else.', {
   displayName: Type.Optional(displayName),
   webhookUrl: Type.Optional(webhookUrl),
   ...forwarding,
