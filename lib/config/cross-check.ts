@@ -40,7 +40,7 @@ const rules: readonly Rule[] = [
     faults: ({ scanner: { rspamd_url = '' } }) => [
       rspamd_url.endsWith('/checkv2') && {
         path: 'scanner.rspamd_url',
-        message: `ends with /checkv2, which mailboxd adds by itself: write "${rspamd_url.replace(/(?:\/checkv2)+$/, '')}"`,
+        message: `ends with /checkv2, which mailboxd adds by itself: write "${rspamd_url.replace(/\/checkv2$/, '')}"`,
       },
     ],
   },
