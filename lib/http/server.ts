@@ -113,7 +113,10 @@ export function createHttpDoor(app: App): HttpDoor {
       server.on('checkExpectation', answer)
       server.on('clientError', refuseMalformed)
       server.on('connect', (_request, socket) => answerOnSocket(socket, noProxy()))
-      server.on('upgrade', webSockets.upgrade)
+      server.on('upgrade', (request, socket, head) => {
+        connections.noteStream(socket)
+        webSockets.upgrade(request, socket, head)
+      })
       servers.push(server)
       return new Promise((resolve, reject) => {
         server.once('error', reject)
