@@ -3,7 +3,7 @@
  * its libraries in few files. The loading of 600 files one by one was half of a start.
  */
 
-import { globSync, rmSync, statSync } from 'node:fs'
+import { globSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
@@ -11,7 +11,7 @@ import { build, type Plugin } from 'esbuild'
 const root = join(import.meta.dirname, '..')
 const require = createRequire(import.meta.url)
 /** The programs, and every file that a worker thread begins with. */
-const entries = ['bin/mailboxd.ts', 'bin/mailboxctl.ts', 'lib/reading/worker.ts']
+const entries = ['bin/mailboxd.ts', 'bin/mailboxctl.ts', ...threadEntries()]
 /**
  * What is found in node_modules when it runs: a binary for each platform, files that are read, and what `pg` and `ws` ask for
  * in case somebody has installed it.
@@ -61,6 +61,12 @@ const builtinWhenUsed: Plugin = {
       loader: 'js',
     }))
   },
+}
+
+function threadEntries(): string[] {
+  const sources = globSync('lib/**/*.ts', { cwd: root }).map(path => readFileSync(join(root, path), 'utf8'))
+  const named = sources.flatMap(text => [...text.matchAll(/threadEntry\('([^']+)'\)/g)])
+  return [...new Set(named.map(([, name]) => `lib/${name}.ts`))]
 }
 
 /** How long the parts of former builds stay: a daemon that was started from one may load some of them yet. */

@@ -1,3 +1,4 @@
+import Type from 'typebox'
 import {
   changeDomain,
   createDomain,
@@ -39,10 +40,19 @@ export const domainOperations: readonly Operation[] = [
     tag,
     summary: 'List the domains, newest first. A pod key sees those of its pod.',
     access: 'pod',
-    query: shape(pageQuery),
+    query: shape({
+      ...pageQuery,
+      domain: Type.Optional(
+        Type.String({
+          description:
+            'Those of this name alone, of which each pod may have one; one that is unknown gives an empty list.',
+        }),
+      ),
+    }),
     success: { status: 200, schema: pageOf(Domain) },
     problems: [],
-    handle: async ({ app, caller, query }) => listAnswer(await listDomains(app, caller, pageOfQuery(query))),
+    handle: async ({ app, caller, query }) =>
+      listAnswer(await listDomains(app, caller, pageOfQuery(query), query.domain)),
   }),
   operation({
     id: 'getDomain',

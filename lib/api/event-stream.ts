@@ -7,7 +7,7 @@ import { oneOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'
 
 const inboxIds = Type.Union([
-  Type.Array(Type.String({ maxLength: 100 }), { minItems: 1, maxItems: limits.streamInboxes }),
+  Type.Array(Type.String({ maxLength: 320 }), { minItems: 1, maxItems: limits.streamInboxes }),
   Type.Null(),
 ])
 
@@ -36,7 +36,9 @@ export const eventStreamOperations: readonly Operation[] = [
     access: 'inbox',
     takesQueryToken: true,
     query: shape({
-      inboxId: Type.Optional(Type.String({ description: 'Those of this inbox alone.' })),
+      inboxId: Type.Optional(
+        Type.String({ description: 'Those of this inbox alone, by its id or address.' }),
+      ),
       type: Type.Optional(oneOf(eventNames)),
       after: Type.Optional(
         Type.String({

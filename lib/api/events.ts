@@ -17,7 +17,9 @@ export const eventOperations: readonly Operation[] = [
       'List what happened in the inboxes that the key reaches, oldest first, as long as events are kept.',
     access: 'inbox',
     query: shape({
-      inboxId: Type.Optional(Type.String({ description: 'Those of this inbox alone.' })),
+      inboxId: Type.Optional(
+        Type.String({ description: 'Those of this inbox alone, by its id or address.' }),
+      ),
       type: Type.Optional(Type.String({ maxLength: 100, description: 'Such as message.received.' })),
       after: Type.Optional(
         Type.String({ description: 'The id of the last event that is known; what came later is listed.' }),

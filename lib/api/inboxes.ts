@@ -1,10 +1,10 @@
 import Type from 'typebox'
-import { changeInbox, createInbox, deleteInbox, getInbox, listInboxes } from '../core/account/inboxes.ts'
+import { changeInbox, deleteInbox, ensureInbox, getInbox, listInboxes } from '../core/account/inboxes.ts'
 import { createKey, listKeys, revokeKey } from '../core/account/keys.ts'
 import { ApiKeyCreation, ApiKeyList, ApiKeyWithToken } from '../model/api-key.ts'
 import { Inbox, InboxChange, InboxCreation } from '../model/inbox.ts'
 import { pageOf, shape } from '../model/shape.ts'
-import { type Operation, operation } from './operation.ts'
+import { type Operation, operation, Repeated } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 
 const forwardingProblems = [
@@ -26,7 +26,9 @@ export const inboxOperations: readonly Operation[] = [
     access: 'pod',
     body: InboxCreation,
     success: { status: 201, schema: Inbox },
+    repeated: 'The inbox that the same request made before, where it names a clientId.',
     problems: [
+      'client_id_taken',
       'invalid_mailbox_name',
       'invalid_webhook_url',
       'invalid_domain',
@@ -37,7 +39,10 @@ export const inboxOperations: readonly Operation[] = [
       'inbox_creation_limit',
       ...forwardingProblems,
     ],
-    handle: ({ app, caller, body }) => createInbox(app, caller, body),
+    handle: async ({ app, caller, body }) => {
+      const { inbox, isNew } = await ensureInbox(app, caller, body)
+      return isNew ? inbox : new Repeated(inbox)
+    },
   }),
   operation({
     id: 'listInboxes',
@@ -51,6 +56,11 @@ export const inboxOperations: readonly Operation[] = [
       podId: Type.Optional(
         Type.String({ description: 'A pod id or clientId; one that is unknown gives an empty list.' }),
       ),
+      address: Type.Optional(
+        Type.String({
+          description: 'The inbox with this address alone; one that is unknown gives an empty list.',
+        }),
+      ),
       system: Type.Optional(
         Type.Boolean({
           default: false,
@@ -63,7 +73,12 @@ export const inboxOperations: readonly Operation[] = [
     problems: ['forbidden'],
     handle: async ({ app, caller, query }) =>
       listAnswer(
-        await listInboxes(app, caller, { pod: query.podId, withSystem: query.system }, pageOfQuery(query)),
+        await listInboxes(
+          app,
+          caller,
+          { pod: query.podId, address: query.address, withSystem: query.system },
+          pageOfQuery(query),
+        ),
       ),
   }),
   operation({

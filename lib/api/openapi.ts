@@ -56,7 +56,7 @@ function describe(one: Operation): Json {
     ...(one.body && {
       requestBody: { required: true, content: contentOf(one, one.body) },
     }),
-    responses: { [String(one.success.status)]: successOf(one), ...errorResponses(one) },
+    responses: { [String(one.success.status)]: successOf(one), ...repeatedOf(one), ...errorResponses(one) },
   }
 }
 
@@ -146,6 +146,11 @@ function parametersOf(one: Operation): Json {
   }))
   const parameters = [...inPath, ...inQuery, ...token, ...inHeader]
   return parameters.length > 0 ? { parameters } : {}
+}
+
+function repeatedOf({ success, repeated }: Operation): Json {
+  if (repeated === undefined || !('schema' in success)) return {}
+  return { '200': { description: repeated, content: json(success.schema) } }
 }
 
 function successOf({ success }: Operation): Json {

@@ -33,6 +33,14 @@ export interface Download {
 /** Which keys may call: `anyone` needs none (a key that is given all the same is passed on). */
 type OperationAccess = Access | 'anyone'
 
+/** An answer of a POST that made nothing, because the same request did before: 200 in the place of 201. */
+export class Repeated {
+  readonly answer: unknown
+  constructor(answer: unknown) {
+    this.answer = answer
+  }
+}
+
 interface Declaration<Query extends TObject, Body extends TObject> {
   /** camelCase, unique; the name in OpenAPI and in clients. */
   readonly id: string
@@ -62,6 +70,8 @@ interface Declaration<Query extends TObject, Body extends TObject> {
     | { readonly status: 200; readonly feed: string; readonly example: string }
     | { readonly status: 101 }
     | { readonly status: 204 }
+  /** Of one that makes something and may answer `Repeated`: what is in that answer. */
+  readonly repeated?: string
   /** Whether one answer may go to many callers: the same object is made into text once. */
   readonly isAnswerShared?: true
   /** Whether the answer stays the same object: it is compressed once, and clients may keep it. */

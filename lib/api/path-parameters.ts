@@ -3,7 +3,7 @@ const message = "The message's id."
 /** The meaning of each parameter of a path, by the segment before it. */
 const descriptions: Readonly<Record<string, string>> = {
   'pods/{id}': "The pod's id or its clientId.",
-  'inboxes/{id}': "The inbox's id.",
+  'inboxes/{id}': "The inbox's id or its address.",
   'api-keys/{keyId}': "The key's id; not its token.",
   'messages/{id}': message,
   'threads/{id}': "The thread's id.",

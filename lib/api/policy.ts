@@ -24,7 +24,9 @@ import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 const scopeQuery = {
   podId: Type.Optional(Type.String({ description: 'The rules of a pod, by its id or clientId.' })),
   inboxId: Type.Optional(
-    Type.String({ description: 'The rules of an inbox. Without either, those of the account.' }),
+    Type.String({
+      description: 'The rules of an inbox, by its id or address. Without either, those of the account.',
+    }),
   ),
 }
 const named = ({ podId, inboxId }: { podId?: string; inboxId?: string }) => ({ pod: podId, inbox: inboxId })

@@ -14,7 +14,7 @@ export const usageOperations: readonly Operation[] = [
     access: 'inbox',
     success: { status: 200, schema: Me },
     problems: [],
-    handle: async ({ app, caller }) => getMe(app, caller),
+    handle: ({ app, caller }) => getMe(app, caller),
   }),
   operation({
     id: 'getUsage',

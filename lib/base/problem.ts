@@ -50,7 +50,7 @@ export const problems = {
     409,
     'This address is in use, was in use before, or is reserved. Choose another mailbox name.',
   ],
-  client_id_taken: [409, 'Another pod has this clientId.'],
+  client_id_taken: [409, 'This clientId is in use: another pod, or another inbox of the pod, has it.'],
   pod_not_empty: [409, 'The pod still has inboxes. Delete them first.'],
   pod_has_domains: [409, 'The pod still has domains. Delete them first.'],
   domain_exists: [409, 'This domain was added here already.'],

@@ -3,7 +3,7 @@ import { packageRoot } from './package-root.ts'
 
 /**
  * The file that a worker thread begins with. Where the sources run as they are, so does the worker's; the built programs
- * have it beside them (`bin/build.ts` has the list).
+ * have it beside them (`bin/build.ts` finds them by the calls of this function).
  * @param name its path below lib, without the end: `reading/worker`
  */
 export function threadEntry(name: string): string {

@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { readInstant } from '../base/instant.ts'
 import { limits } from '../base/limits.ts'
-import { getInboxByName } from '../core/account/inboxes.ts'
 import { operator } from '../core/app/caller.ts'
 import { listEvents } from '../core/events/list.ts'
 import { listEventDeliveries, redeliverEvent, redeliverFailed } from '../core/webhooks/log.ts'
@@ -30,10 +29,8 @@ export function addEventCommands(program: Command, ctl: Ctl): void {
         after?: string
         limit: number
       }) => {
-        const rows = await ctl.withApp(async app => {
-          const of = inbox === undefined ? {} : { inboxId: (await getInboxByName(app, inbox)).id }
-          return listEvents(app, operator, { ...asked, ...of }, limit)
-        })
+        const of = inbox === undefined ? {} : { inboxId: inbox }
+        const rows = await ctl.withApp(app => listEvents(app, operator, { ...asked, ...of }, limit))
         const columns = ['id', 'type', 'inboxId', 'messageId', 'createdAt']
         ctl.output().say({ data: rows }, () => tableOf(rows, columns))
       },

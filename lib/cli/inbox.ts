@@ -1,10 +1,19 @@
 import type { Command } from 'commander'
-import { createInbox, deleteInbox, getInboxByName, listInboxes } from '../core/account/inboxes.ts'
+import { createInbox, deleteInbox, getInbox, listInboxes } from '../core/account/inboxes.ts'
 import { resumeInbox, suspendInbox } from '../core/account/suspension.ts'
 import { operator } from '../core/app/caller.ts'
+import type { InboxCreation } from '../model/inbox.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
+
+interface InboxListOptions {
+  readonly pod?: string
+  readonly address?: string
+  readonly system?: boolean
+  readonly limit: number
+  readonly offset: number
+}
 
 export function addInboxCommands(program: Command, ctl: Ctl): void {
   const inbox = program.command('inbox').description('inboxes; every command takes one by its id or address')
@@ -16,26 +25,30 @@ export function addInboxCommands(program: Command, ctl: Ctl): void {
     .option('--domain <domain>', "the domain (default: the account's)")
     .option('--display-name <text>', 'the name in From')
     .option('--pod <id>', 'the pod, by id or clientId (default: the default pod)')
-    .action(
-      async (options: { mailboxName?: string; domain?: string; displayName?: string; pod?: string }) => {
-        const { pod, ...request } = options
-        const made = await ctl.withApp(app =>
-          createInbox(app, operator, { ...request, ...(pod === undefined ? {} : { podId: pod }) }),
-        )
-        ctl.output().say(made, () => fieldsOf(made))
-      },
+    .option(
+      '--client-id <text>',
+      'your own name for it: the same command again shows the inbox that is there',
     )
+    .action(async ({ pod: podId, ...request }: Omit<InboxCreation, 'podId'> & { pod?: string }) => {
+      const made = await ctl.withApp(app =>
+        createInbox(app, operator, { ...request, ...(podId !== undefined && { podId }) }),
+      )
+      ctl.output().say(made, () => fieldsOf(made))
+    })
 
   inbox
     .command('list')
     .description('list the inboxes, newest first')
     .option('--pod <id>', 'of this pod only')
+    .option('--address <address>', 'the one with this address')
     .option('--system', 'with the inbox of postmaster and abuse')
     .option('--limit <n>', 'how many', wholeNumber, 100)
     .option('--offset <n>', 'how many to skip', wholeNumber, 0)
-    .action(async (options: { pod?: string; system?: boolean; limit: number; offset: number }) => {
-      const { pod, system: withSystem, ...page } = options
-      const { rows, total } = await ctl.withApp(app => listInboxes(app, operator, { pod, withSystem }, page))
+    .action(async (options: InboxListOptions) => {
+      const { pod, address, system: withSystem, ...page } = options
+      const { rows, total } = await ctl.withApp(app =>
+        listInboxes(app, operator, { pod, address, withSystem }, page),
+      )
       const columns = ['id', 'address', 'displayName', 'podId', 'createdAt']
       ctl.output().say({ data: rows, total }, () => tableOf(rows, columns))
     })
@@ -45,7 +58,7 @@ export function addInboxCommands(program: Command, ctl: Ctl): void {
     .description('show an inbox')
     .argument('<id>')
     .action(async (id: string) => {
-      const found = await ctl.withApp(app => getInboxByName(app, id))
+      const found = await ctl.withApp(app => getInbox(app, operator, id))
       ctl.output().say(found, () => fieldsOf(found))
     })
 
@@ -73,7 +86,7 @@ export function addInboxCommands(program: Command, ctl: Ctl): void {
     .description('delete an inbox for good; its address is never given out again')
     .argument('<id>')
     .action(async (id: string) => {
-      await ctl.withApp(async app => deleteInbox(app, operator, (await getInboxByName(app, id)).id))
+      await ctl.withApp(app => deleteInbox(app, operator, id))
       ctl.output().say({ deleted: id }, () => `deleted ${id}`)
     })
 }

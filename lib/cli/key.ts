@@ -1,8 +1,6 @@
 import type { Command } from 'commander'
 import { invalidRequest } from '../base/problem.ts'
-import { getInboxByName } from '../core/account/inboxes.ts'
 import { createKey, type KeyTarget, listAllKeys, revokeAnyKey } from '../core/account/keys.ts'
-import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
@@ -23,9 +21,7 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
     .option('--pod <id>', 'a pod (id or clientId) that the key is confined to')
     .option('--inbox <id>', 'an inbox (id or address) that the key is confined to')
     .action(async (options: Target & { name?: string }) => {
-      const made = await ctl.withApp(async app =>
-        createKey(app, operator, await targetOf(app, options), options.name ?? null),
-      )
+      const made = await ctl.withApp(app => createKey(app, operator, targetOf(options), options.name ?? null))
       ctl.output().say(made, () => fieldsOf(made))
     })
 
@@ -50,11 +46,11 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
     })
 }
 
-async function targetOf(app: App, { pod, inbox }: Target): Promise<KeyTarget> {
+function targetOf({ pod, inbox }: Target): KeyTarget {
   if (pod !== undefined && inbox !== undefined) {
     throw invalidRequest('', 'Give --pod or --inbox, not both')
   }
   if (pod !== undefined) return { pod }
-  if (inbox !== undefined) return { inbox: (await getInboxByName(app, inbox)).id }
+  if (inbox !== undefined) return { inbox }
   return { account: true }
 }

@@ -19,7 +19,7 @@ const directions = ['inbound', 'outbound']
 const scoped = (command: Command) =>
   command
     .option('--pod <id>', 'of this pod (by id or clientId), and not of the account')
-    .option('--inbox <id>', 'of this inbox, and not of the account')
+    .option('--inbox <id>', 'of this inbox (by id or address), and not of the account')
 
 const directed = (command: Command) =>
   command.addOption(

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { changeInbox, getInboxByName } from '../core/account/inboxes.ts'
+import { changeInbox, getInbox } from '../core/account/inboxes.ts'
 import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import { testAccountWebhook, testInboxWebhook } from '../core/webhooks/call.ts'
@@ -31,16 +31,14 @@ export function addWebhookCommands(program: Command, ctl: Ctl): void {
       .description(description)
       .option('--inbox <id>', 'of this inbox, by id or address (default: the account)')
   const run = <T>(inbox: string | undefined, ways: Ways<T>) =>
-    ctl.withApp(async app =>
-      inbox === undefined ? ways.account(app) : ways.inbox(app, (await getInboxByName(app, inbox)).id),
-    )
+    ctl.withApp(app => (inbox === undefined ? ways.account(app) : ways.inbox(app, inbox)))
   const say = (found: AccountWebhook) => ctl.output().say(found, () => fieldsOf(found))
 
   command('show', 'show its URL').action(async ({ inbox }: { inbox?: string }) =>
     say(
       await run(inbox, {
         account: getAccountWebhook,
-        inbox: async (app, id) => ({ url: (await getInboxByName(app, id)).webhookUrl }),
+        inbox: async (app, id) => ({ url: (await getInbox(app, operator, id)).webhookUrl }),
       }),
     ),
   )
@@ -73,7 +71,7 @@ export function addWebhookCommands(program: Command, ctl: Ctl): void {
           account: rotateAccountSecret,
           inbox: async (app, id) => {
             const { webhookSecret } = await rotateInboxSecret(app, operator, id)
-            return { url: (await getInboxByName(app, id)).webhookUrl, secret: webhookSecret }
+            return { url: (await getInbox(app, operator, id)).webhookUrl, secret: webhookSecret }
           },
         }),
       ),

@@ -86,6 +86,13 @@ function addressFault(text: string): string | undefined {
   return fault && `has no domain that can be used after the "@": it ${fault}`
 }
 
+function keyPrefixFault(text: string): string | undefined {
+  // In a header it stands for itself, and RFC 6750 §2.1 has it; "." parts what others make of tokens.
+  return /^[A-Za-z0-9_-]{1,32}$/.test(text)
+    ? undefined
+    : 'must have 1 to 32 characters of a-z, A-Z, 0-9, "_" and "-", such as "mbx_"'
+}
+
 const ipFault = (text: string) => (isIP(text) ? undefined : 'must be an IP address, without a port')
 
 /** Every form of text that a setting can ask for by `format`. */
@@ -99,6 +106,7 @@ export const formats = {
   ip: { title: 'IP address', fault: ipFault },
   socket: { title: 'path or address:port', fault: socketFault },
   'spam-action': { title: 'action of rspamd', fault: spamActionFault },
+  'key-prefix': { title: 'beginning of a token', fault: keyPrefixFault },
   address: { title: 'email address', fault: addressFault },
   duration: { title: 'duration', fault: durationFault },
 } as const satisfies Record<string, Format>

@@ -229,6 +229,13 @@ export const settings = Type.Object(
           'Whether an allow rule lets mail in only when its From is proven by DMARC, or by an aligned SPF or DKIM. Anyone can write any From.',
       }),
     }),
+    keys: table('API keys.', {
+      prefix: text('key-prefix', {
+        default: 'mbx_',
+        description:
+          'What the tokens of new keys begin with, for clients that insist on a prefix of theirs. Keys that are there already stay good.',
+      }),
+    }),
     limits: table('What is rationed whatever the plan is.', {
       inbox_creations_per_day: number({
         default: 100,

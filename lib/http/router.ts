@@ -1,7 +1,7 @@
 import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
-import type { Download, Method, Operation } from '../api/operation.ts'
+import { type Download, type Method, type Operation, Repeated } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
 import { isActiveToken } from '../core/account/keys.ts'
@@ -154,7 +154,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     const caller = await authenticate(token)
     request.caller = caller
     const body = await bodyOf(request, token)
-    const answer = await one.handle({
+    const given = await one.handle({
       app,
       // An operation that needs a key is not reached without one; the others take undefined.
       caller: caller as Caller,
@@ -167,7 +167,8 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       header: name => context.get(name) || undefined,
       signal: () => signalOf(context, parts.stopping),
     })
-    context.status = success.status
+    const answer = given instanceof Repeated ? given.answer : given
+    context.status = given instanceof Repeated ? 200 : success.status
     if ('download' in success) answerDownload(context, answer as Download)
     else if ('feed' in success) await answerFeed(context, success.feed, answer as EventFeed)
     else if (success.status === 204) context.body = null

@@ -5,7 +5,7 @@ import { invalidRequest, Problem } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import type { EventReader } from '../core/app/stream.ts'
-import { readSubscription } from '../core/events/subscription.ts'
+import { readInboxIds, readSubscription } from '../core/events/subscription.ts'
 import { compileValidator } from './validate.ts'
 import { closeWebSocket, createWebSocketSink, cutLater } from './websocket-sink.ts'
 
@@ -77,7 +77,7 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
   async function answer(data: RawData, isBinary: boolean): Promise<void> {
     const { type, inbox_ids, event_types, last_event_id } = readMessage(data, isBinary)
     if (type === 'ping') say({ type: 'pong' })
-    else if (type === 'unsubscribe') unsubscribe(inbox_ids ?? null)
+    else if (type === 'unsubscribe') await unsubscribe(inbox_ids ?? null)
     else await subscribe(inbox_ids ?? null, event_types ?? null, last_event_id ?? undefined)
   }
 
@@ -89,7 +89,10 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
     const asked = { inboxIds: inboxIds ?? undefined, types: types ?? undefined, after }
     const { subscription, unknown } = await readSubscription(app, caller, asked)
     if (unknown.length > 0) {
-      say({ type: 'error', message: `The key reaches no inbox with this id: ${unknown.join(', ')}.` })
+      say({
+        type: 'error',
+        message: `The key reaches no inbox with this id or address: ${unknown.join(', ')}.`,
+      })
     }
     const isEmpty = subscription.inboxIds?.size === 0
     if (isEmpty && !reader!.isSubscribed) closeWebSocket(socket, 'forbidden')
@@ -105,8 +108,10 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
     say({ type: 'subscribed', inbox_ids, event_types: types })
   }
 
-  function unsubscribe(inbox_ids: readonly string[] | null): void {
-    if (!reader!.remove(inbox_ids && new Set(inbox_ids.map(id => id.toLowerCase())))) {
+  async function unsubscribe(inbox_ids: readonly string[] | null): Promise<void> {
+    const { inboxIds } = await readInboxIds(app, caller, inbox_ids ?? [])
+    // Also by an id that nobody has any more: the inbox may be deleted.
+    if (!reader!.remove(inbox_ids && new Set([...inboxIds, ...inbox_ids.map(id => id.toLowerCase())]))) {
       throw invalidRequest(
         '',
         'A subscription of yours names no inboxes and so takes all of them: unsubscribe without inbox_ids',

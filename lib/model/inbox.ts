@@ -20,6 +20,10 @@ export const Inbox = shape(
   {
     id: Id,
     podId: Id,
+    clientId: nullableText({
+      description: 'Your own name for the inbox, unique in its pod, as it was given when it was made.',
+      examples: ['support'],
+    }),
     address: Type.String({ format: 'email' }),
     displayName,
     webhookUrl: nullableText({
@@ -71,6 +75,14 @@ export const InboxCreation = shape({
   displayName: Type.Optional(displayName),
   domain: Type.Optional(Type.String({ description: "The account's default domain when omitted." })),
   podId: Type.Optional(Type.String({ description: 'A pod id or clientId; the default pod when omitted.' })),
+  clientId: Type.Optional(
+    nullableText({
+      maxLength: limits.labelLength,
+      description:
+        'Your own name for the inbox, unique in its pod. The same request again gives the inbox that it made, with 200, so that a program may ask for it at each start; another request with the same clientId is refused.',
+      examples: ['support'],
+    }),
+  ),
   webhookUrl: Type.Optional(webhookUrl),
   ...forwarding,
 })

@@ -20,6 +20,7 @@ export type Thread = Type.Static<typeof Thread>
 
 export const ThreadMessages = shape({
   threadId: Id,
+  inboxId: Id,
   subject,
   isRead,
   data: Type.Array(Message, { description: 'Oldest first.' }),

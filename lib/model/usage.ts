@@ -1,11 +1,15 @@
 import Type from 'typebox'
 import { KeyScope } from './policy.ts'
-import { Instant, oneOf, shape } from './shape.ts'
+import { Id, Instant, oneOf, shape } from './shape.ts'
 
 const PlanName = oneOf(['free', 'developer', 'pro'])
 
 export const Me = shape(
-  { plan: PlanName, apiKeyScope: KeyScope },
+  {
+    accountId: Type.String({ ...Id, description: 'Names this installation; the same for all of its keys.' }),
+    plan: PlanName,
+    apiKeyScope: KeyScope,
+  },
   { description: 'What the key is that asks: the whole account, a pod, or an inbox of it.' },
 )
 export type Me = Type.Static<typeof Me>

@@ -103,14 +103,15 @@ export async function findDomainById(db: Db, id: string): Promise<DomainRow | un
   return db.selectFrom('domain').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** Newest first; of one pod, or of all; without the one of the account that is named `except`. */
+/** Newest first; of one pod, or of all; those of one name, or of all; without the one of the account that is named `except`. */
 export async function listDomains(
   db: Db,
-  within: { podId: string | null; except: string | null },
+  within: { podId: string | null; name?: string | undefined; except: string | null },
   page: Page,
 ): Promise<Listed<DomainRow>> {
   let matching = db.selectFrom('domain')
   if (within.podId !== null) matching = matching.where('podId', '=', within.podId)
+  if (within.name !== undefined) matching = matching.where('domain', '=', within.name)
   const { except } = within
   if (except !== null) {
     matching = matching.where(eb => eb.or([eb('domain', '!=', except), eb('podId', 'is not', null)]))

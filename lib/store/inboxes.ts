@@ -41,6 +41,20 @@ const inboxByAddress = keptRow((db, given: { address: string }) =>
   db.selectFrom('inbox').selectAll().where('address', '=', given.address).where('deletedAt', 'is', null),
 )
 
+/** A deleted inbox has no clientId any more. */
+export async function findInboxByClientId(
+  db: Db,
+  podId: string,
+  clientId: string,
+): Promise<InboxRow | undefined> {
+  return db
+    .selectFrom('inbox')
+    .selectAll()
+    .where('podId', '=', podId)
+    .where('clientId', '=', clientId)
+    .executeTakeFirst()
+}
+
 /** An inbox that may send again and may have deliveries that are held still. */
 export async function findResumedInbox(db: Db): Promise<string | undefined> {
   const row = await db
@@ -115,9 +129,9 @@ export async function updateInbox(
   await db.updateTable('inbox').set(changes).where('id', '=', id).execute()
 }
 
-/** Marks the inbox deleted; its address stays taken for ever. Nothing more is told to its webhook. */
+/** Marks the inbox deleted; its address stays taken for ever, its clientId is free. Nothing more is told to its webhook. */
 export async function deleteInbox(db: WriteDb, inbox: InboxRow, deletedAt: string): Promise<void> {
-  const gone = { deletedAt, webhookUrl: null, webhookSecret: null }
+  const gone = { deletedAt, webhookUrl: null, webhookSecret: null, clientId: null, creationHash: null }
   await db.updateTable('inbox').set(gone).where('id', '=', inbox.id).execute()
   await addInboxes(db, inbox, -1)
 }

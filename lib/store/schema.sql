@@ -98,6 +98,7 @@ create table "domainUse" (
 -- counters answer `total`. While `suspendedAt` is set it receives and does not send; `hasHeld` 1: deliveries of it may be held. forwardWhen is always, needs_human
 -- or webhook_failed, forwardStatus pending, active or disabled; `forwardFailures` counts hard bounces in a row.
 -- isSystem: it takes the mail of postmaster and abuse, and no list or counter of inboxes has it unless asked.
+-- `clientId` is the caller's own name for it, `creationHash` the SHA-256 of what it was asked for with; a deleted one has neither.
 create table "inbox" (
   "id" text primary key,
   "podId" text not null references "pod" ("id"),
@@ -119,9 +120,12 @@ create table "inbox" (
   "suspendedAt" text,
   "suspendedReason" text,
   "isSystem" integer not null default 0,
-  "hasHeld" integer not null default 0
+  "hasHeld" integer not null default 0,
+  "clientId" text,
+  "creationHash" text
 );
 create unique index "inbox_address" on "inbox" ("address");
+create unique index "inbox_clientId" on "inbox" ("podId", "clientId") where "clientId" is not null;
 create index "inbox_list" on "inbox" ("id") where "deletedAt" is null;
 create index "inbox_podList" on "inbox" ("podId", "deletedAt", "id");
 create index "inbox_system" on "inbox" ("podId", "id") where "isSystem" = 1 and "deletedAt" is null;
@@ -442,6 +446,39 @@ create table "usage" (
   primary key ("subject", "kind", "period")
 );
 create index "usage_period" on "usage" ("kind", "period", "count");
+
+-- What an inbox did on a UTC day (2026-01-31), counted in the writes of what is counted: messages that came and that were
+-- sent, deliveries to one recipient that were taken and that came back, bytes of attachments and of whole messages
+-- (n × 2^30 + rest, for an integer has 32 bits). `podId` is the inbox's as it was then. System inboxes have no row.
+create table "dailyUsage" (
+  "day" text not null,
+  "inboxId" text not null references "inbox" ("id"),
+  "podId" text not null,
+  "inbound" integer not null,
+  "outbound" integer not null,
+  "delivered" integer not null,
+  "bounced" integer not null,
+  "attachmentGiB" integer not null,
+  "attachmentBytes" integer not null,
+  "storedGiB" integer not null,
+  "storedBytes" integer not null,
+  primary key ("day", "inboxId")
+);
+create index "dailyUsage_inboxList" on "dailyUsage" ("inboxId", "day");
+create index "dailyUsage_podList" on "dailyUsage" ("podId", "day", "inboxId");
+
+-- What users of the API told the operator: `type` bug, friction or feature_request, `context` JSON. The newest
+-- limits.feedbackKept. podId and inboxId are those of the key.
+create table "feedback" (
+  "id" text primary key,
+  "type" text not null,
+  "message" text not null,
+  "context" text,
+  "podId" text,
+  "inboxId" text,
+  "keyId" text,
+  "createdAt" text not null
+);
 
 -- A message that is not sent yet: what a send would be asked with. JSON: to, cc, bcc, lastError ({error, message, at}).
 -- status: open, scheduled (there is a queue entry of kind "draft" for `sendAt`) or sent, in the write of the message

@@ -90,6 +90,8 @@ export interface InboxRow {
   suspendedReason: string | null
   isSystem: number
   hasHeld: number
+  clientId: string | null
+  creationHash: string | null
 }
 
 export interface ApiKeyRow {
@@ -323,6 +325,31 @@ export interface UsageRow {
   count: number
 }
 
+export interface DailyUsageRow {
+  day: string
+  inboxId: string
+  podId: string
+  inbound: number
+  outbound: number
+  delivered: number
+  bounced: number
+  attachmentGiB: number
+  attachmentBytes: number
+  storedGiB: number
+  storedBytes: number
+}
+
+export interface FeedbackRow {
+  id: string
+  type: string
+  message: string
+  context: string | null
+  podId: string | null
+  inboxId: string | null
+  keyId: string | null
+  createdAt: string
+}
+
 export interface DraftRow {
   id: string
   inboxId: string
@@ -397,6 +424,8 @@ export interface Tables {
   suppression: SuppressionRow
   contact: ContactRow
   usage: UsageRow
+  dailyUsage: DailyUsageRow
+  feedback: FeedbackRow
   draft: DraftRow
   draftAttachment: DraftAttachmentRow
   greylistEntry: GreylistEntryRow

@@ -111,6 +111,8 @@ t.test('every other form takes what is right and repairs what is not', async t =
     ['ip', '2001:db8::1'],
     ['server', '127.0.0.1:53'],
     ['listener', '127.0.0.1:0'],
+    ['key-prefix', 'mbx_'],
+    ['key-prefix', 'their-service_live_'],
   ]
   for (const [format, text] of right) t.equal(formats[format].fault(text), undefined, `${format} ${text}`)
 
@@ -153,6 +155,9 @@ t.test('every other form takes what is right and repairs what is not', async t =
     ['ip', 'eth0', /IP address/],
     ['server', '127.0.0.1:0', /port that the server answers on/],
     ['server', '127.0.0.1', /has no port/],
+    ['key-prefix', '', /1 to 32/],
+    ['key-prefix', 'a.b', /such as "mbx_"/],
+    ['key-prefix', 'x'.repeat(33), /1 to 32/],
   ]
   for (const [format, text, repair] of wrong) {
     const fault = formats[format].fault(text) ?? 'no fault'

@@ -117,6 +117,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       external_reply_to: true,
     },
     authentication: { check: true, dmarc_reject: 'refuse', trusted_arc_sealers: [] },
+    keys: { prefix: 'mbx_' },
     greylist: { enabled: false, delay: '1m', keep_for: '36d' },
     dns_lists: { zones: [], action: 'refuse' },
     scanner: {

@@ -68,6 +68,8 @@ export async function insertInboxRow(db: WriteDb, podId: string, address: string
     suspendedReason: null,
     isSystem: 0,
     hasHeld: 0,
+    clientId: null,
+    creationHash: null,
   }
   await insertInbox(db, inbox)
   return inbox

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { packageRoot } from '../../base/package-root.ts'
-import { Problem } from '../../base/problem.ts'
-import { randomBase36 } from '../../base/secret.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
+import { randomBase36, sha256Hex } from '../../base/secret.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import type { Inbox, InboxChange, InboxCreation } from '../../model/inbox.ts'
@@ -17,8 +17,8 @@ import { findDefaultPod } from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
-import { type Caller, operator, reachesInbox, reachesPod, requireAccess } from '../app/caller.ts'
-import { findPodByName, getInboxRow, noSuchInbox } from '../app/reach.ts'
+import { type Caller, reachesInbox, reachesPod, requireAccess } from '../app/caller.ts'
+import { findInboxByName, findPodByName, findReachableInbox, getInboxRow, noSuchInbox } from '../app/reach.ts'
 import { secretOf } from '../app/secrets.ts'
 import { findHolder, isOpenTo, isUsable } from '../domains/usable.ts'
 import { changeForwarding } from '../forwarding/settings.ts'
@@ -28,11 +28,12 @@ import { readWebhookUrl, webhookChange } from '../webhooks/settings.ts'
 
 /** As the caller may see it: where its events go is not for the key of an agent. */
 function present(row: InboxRow, caller: Caller): Inbox {
-  const { id, podId, address, displayName, forwardTo, createdAt } = row
+  const { id, podId, clientId, address, displayName, forwardTo, createdAt } = row
   const webhookUrl = caller.inboxId === null ? row.webhookUrl : null
   return {
     id,
     podId,
+    clientId,
     address,
     displayName,
     webhookUrl,
@@ -43,41 +44,39 @@ function present(row: InboxRow, caller: Caller): Inbox {
   }
 }
 
-/** An inbox by its id or its address (for the operator). @throws Problem `not_found` */
-export async function getInboxByName(app: App, idOrAddress: string): Promise<Inbox> {
-  if (isId(idOrAddress)) return getInbox(app, operator, idOrAddress)
-  const row = await inboxes.findInboxByAddress(app.store.read, idOrAddress.toLowerCase())
-  if (!row) throw noSuchInbox()
-  return present(row, operator)
+/** @throws Problem `not_found` */
+export async function getInbox(app: App, caller: Caller, idOrAddress: string): Promise<Inbox> {
+  return present(await getInboxRow(app.store.read, caller, idOrAddress), caller)
 }
 
-export async function getInbox(app: App, caller: Caller, id: string): Promise<Inbox> {
-  return present(await getInboxRow(app.store.read, caller, id), caller)
+/** Which inboxes are wanted; undefined is no choice. */
+export interface InboxesAsked {
+  /** Its id or clientId; one that is unknown gives an empty list. */
+  readonly pod?: string | undefined
+  /** The one with this address, a system inbox too. */
+  readonly address?: string | undefined
+  /** The inbox of postmaster, too. */
+  readonly withSystem?: boolean | undefined
 }
 
-/**
- * @param asked `pod` is an id or clientId that narrows the list; one that is unknown gives an empty list. `withSystem`: the
- * inbox of postmaster, too.
- * @throws Problem `forbidden` when a scoped key asks for system inboxes
- */
+/** @throws Problem `forbidden` when a scoped key asks for system inboxes */
 export async function listInboxes(
   app: App,
   caller: Caller,
-  {
-    pod,
-    withSystem = false,
-  }: { readonly pod?: string | undefined; readonly withSystem?: boolean | undefined },
+  { pod, address, withSystem = false }: InboxesAsked,
   page: Page,
 ): Promise<Listed<Inbox>> {
   if (withSystem) requireAccess(caller, 'account')
   const db = app.store.read
   const named = pod === undefined ? undefined : await findPodByName(db, pod)
   if (pod !== undefined && (!named || !reachesPod(caller, named.id))) return { rows: [], total: 0 }
-  if (caller.inboxId !== null) {
-    const own = await inboxes.findInbox(db, caller.inboxId)
+  const only = address ?? caller.inboxId
+  if (only !== null) {
+    const row = await findReachableInbox(db, caller, only)
+    const isWanted = row && (address === undefined || !isId(address)) && (!named || row.podId === named.id)
     return {
-      rows: own && page.offset === 0 && page.limit > 0 ? [present(own, caller)] : [],
-      total: own ? 1 : 0,
+      rows: isWanted && page.offset === 0 && page.limit > 0 ? [present(row, caller)] : [],
+      total: isWanted ? 1 : 0,
     }
   }
   const { rows, total } = await inboxes.listInboxes(
@@ -88,39 +87,85 @@ export async function listInboxes(
   return { rows: rows.map(row => present(row, caller)), total }
 }
 
-/**
- * @throws Problem as `takeInboxPlace`, `readWebhookUrl` and `changeForwarding`; `invalid_mailbox_name`, `invalid_domain`,
- * `address_taken`; `invalid_pod`, also to a pod key that names another pod
- */
+/** As `ensureInbox`, for whom it is the same whether the inbox was there before. */
 export async function createInbox(app: App, caller: Caller, request: InboxCreation): Promise<Inbox> {
+  return (await ensureInbox(app, caller, request)).inbox
+}
+
+/**
+ * Makes an inbox. The same request with the same `clientId` again gives the inbox that it made, as it is now, and changes
+ * nothing: `isNew` says which it was.
+ * @throws Problem as `takeInboxPlace`, `readWebhookUrl` and `changeForwarding`; `invalid_mailbox_name`, `invalid_domain`,
+ * `address_taken`; `invalid_pod`, also to a pod key that names another pod; `client_id_taken` when the pod has an inbox
+ * of this clientId that another request made
+ */
+export async function ensureInbox(
+  app: App,
+  caller: Caller,
+  request: InboxCreation,
+): Promise<{ readonly inbox: Inbox; readonly isNew: boolean }> {
   const name = request.mailboxName === undefined ? undefined : requireMailboxName(request.mailboxName)
   const domain = normaliseDomain(request.domain ?? app.config.account_domain)
   const url = readWebhookUrl(app, caller, request.webhookUrl)
-  const made = await app.store.write(async db => {
+  const clientId = requireClientId(request.clientId ?? null)
+  const creationHash = clientId === null ? null : hashOfCreation(request)
+  return app.store.write(async db => {
     const podId = await podForNewInbox(db, caller, request.podId)
-    const known = domain === undefined ? undefined : await findHolder(app, db, domain)
-    const isOpen = known && isUsable(app, known) && isOpenTo(known, { podId })
+    const known = clientId === null ? undefined : await inboxes.findInboxByClientId(db, podId, clientId)
+    if (known) {
+      if (known.creationHash !== creationHash) throw otherContent(known)
+      return { inbox: present(known, caller), isNew: false }
+    }
+    const holder = domain === undefined ? undefined : await findHolder(app, db, domain)
+    const isOpen = holder && isUsable(app, holder) && isOpenTo(holder, { podId })
     if (!isOpen) throw new Problem('invalid_domain')
     await takeInboxPlace(app, db, caller)
     const address =
       name === undefined
-        ? await freeAddress(db, known.domain)
-        : await requireFreeAddress(db, name, known.domain)
+        ? await freeAddress(db, holder.domain)
+        : await requireFreeAddress(db, name, holder.domain)
     await forgetBounce(db, address)
-    const row = await insertInbox(app, db, { podId, address, displayName: request.displayName ?? null })
+    const displayName = request.displayName ?? null
+    const row = await insertInbox(app, db, { podId, address, displayName, clientId, creationHash })
     const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
     if (url) await inboxes.updateInbox(db, row.id, columns)
     const forwarding = await changeForwarding(app, db, caller, { ...row, ...columns }, request)
-    return { ...present(forwarding, caller), ...(secret !== undefined && { webhookSecret: secret }) }
+    const inbox = { ...present(forwarding, caller), ...(secret !== undefined && { webhookSecret: secret }) }
+    return { inbox, isNew: true }
   })
-  return made
+}
+
+/** @throws Problem `invalid_request` */
+function requireClientId(clientId: string | null): string | null {
+  if (clientId === '') throw invalidRequest('body/clientId', 'must have at least one character')
+  return clientId
+}
+
+/** What tells one creation from another: all that is asked for but the pod, within which a clientId is looked up. */
+function hashOfCreation(request: InboxCreation): string {
+  const { mailboxName, displayName, domain, webhookUrl, forwardTo, forwardWhen } = request
+  const asked = [
+    mailboxName?.toLowerCase(),
+    domain?.toLowerCase(),
+    displayName,
+    webhookUrl,
+    forwardTo,
+    forwardWhen,
+  ]
+  return sha256Hex(JSON.stringify(asked.map(value => value ?? null)))
+}
+
+function otherContent({ id, address }: InboxRow): Problem {
+  const message = `The pod has an inbox with this clientId, ${address}, that was asked for with other content. Change that one, or choose another clientId.`
+  return new Problem('client_id_taken', message, { inboxId: id })
 }
 
 /** Writes the row of a new inbox whose address is known to be free. */
 export async function insertInbox(
   app: App,
   db: WriteDb,
-  inbox: Pick<InboxRow, 'podId' | 'address' | 'displayName'> & { readonly isSystem?: boolean },
+  inbox: Pick<InboxRow, 'podId' | 'address' | 'displayName'> &
+    Partial<Pick<InboxRow, 'clientId' | 'creationHash'>> & { readonly isSystem?: boolean },
 ): Promise<InboxRow> {
   const row: InboxRow = {
     id: app.ids.next(),
@@ -144,6 +189,8 @@ export async function insertInbox(
     suspendedReason: null,
     isSystem: inbox.isSystem ? 1 : 0,
     hasHeld: 0,
+    clientId: inbox.clientId ?? null,
+    creationHash: inbox.creationHash ?? null,
   }
   await inboxes.insertInbox(db, row)
   return row
@@ -178,10 +225,15 @@ async function freeAddress(db: Db, domain: string): Promise<string> {
 }
 
 /** @throws Problem `not_found`; as `readWebhookUrl` and `changeForwarding` */
-export async function changeInbox(app: App, caller: Caller, id: string, change: InboxChange): Promise<Inbox> {
+export async function changeInbox(
+  app: App,
+  caller: Caller,
+  idOrAddress: string,
+  change: InboxChange,
+): Promise<Inbox> {
   const url = readWebhookUrl(app, caller, change.webhookUrl)
   const changed = await app.store.write(async db => {
-    const row = await changeForwarding(app, db, caller, await getInboxRow(db, caller, id), change)
+    const row = await changeForwarding(app, db, caller, await getInboxRow(db, caller, idOrAddress), change)
     const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
     const changes: Partial<InboxRow> = { ...columns }
     if (change.displayName !== undefined) {
@@ -200,9 +252,9 @@ export async function changeInbox(app: App, caller: Caller, id: string, change: 
  * The address stops receiving and is never given out again; the inbox's keys are revoked.
  * @throws Problem `not_found`; `forbidden` to a pod key for another pod's inbox (so the specification has it, and not 404)
  */
-export async function deleteInbox(app: App, caller: Caller, id: string): Promise<void> {
+export async function deleteInbox(app: App, caller: Caller, idOrAddress: string): Promise<void> {
   await app.store.write(async db => {
-    const row = isId(id) ? await inboxes.findInbox(db, id.toLowerCase()) : undefined
+    const row = await findInboxByName(db, idOrAddress)
     if (!row) throw noSuchInbox()
     if (!reachesInbox(caller, row))
       throw new Problem('forbidden', "This inbox belongs to another pod than the key's.")

@@ -44,7 +44,7 @@ export async function createKey(
   target: KeyTarget,
   name: string | null,
 ): Promise<ApiKeyWithToken> {
-  const token = `mbx_${randomBase62(43)}`
+  const token = `${app.config.keys.prefix}${randomBase62(43)}`
   const row = await app.store.write(async db => {
     const scope = await scopeOf(db, caller, target)
     if (scope.podId !== null && (await keys.listApiKeys(db, scope)).length >= limits.apiKeysPerScope) {

@@ -5,9 +5,10 @@ import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
+import { operator } from '../app/caller.ts'
+import { getInboxRow } from '../app/reach.ts'
 import { recordEvent } from '../events/record.ts'
 import { holdSome, releaseSome } from '../outbound/hold.ts'
-import { getInboxByName } from './inboxes.ts'
 
 /** Whether an inbox may send; while it is suspended it receives all the same. */
 export type Suspension = Pick<InboxRow, 'id' | 'address' | 'suspendedAt' | 'suspendedReason'>
@@ -57,7 +58,7 @@ async function change(
   changesOf: (row: InboxRow) => Changes,
   also: (db: WriteDb, id: string) => Promise<void> = async () => {},
 ): Promise<Suspension> {
-  const { id } = await getInboxByName(app, idOrAddress)
+  const { id } = await getInboxRow(app.store.read, operator, idOrAddress)
   return app.store.write(async db => {
     const row = await findInbox(db, id)
     if (!row) throw new Problem('not_found', 'There is no such inbox.')

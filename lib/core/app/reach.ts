@@ -1,5 +1,6 @@
 import { isId } from '../../base/ids.ts'
 import { Problem } from '../../base/problem.ts'
+import { normaliseAddress } from '../../mail/address/address.ts'
 import { findAccount } from '../../store/account.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import * as inboxes from '../../store/inboxes.ts'
@@ -16,10 +17,27 @@ export function noSuchInbox(): Problem {
   return new Problem('not_found', 'There is no such inbox.')
 }
 
-/** The inbox, if it is there and the caller reaches it. @throws Problem `not_found` */
-export async function getInboxRow(db: Db, caller: Caller, id: string): Promise<InboxRow> {
-  const row = isId(id) ? await inboxes.findInbox(db, id.toLowerCase()) : undefined
-  if (!row || !reachesInbox(caller, row)) throw noSuchInbox()
+/** The inbox with this id or this address, whoever may see it. */
+export async function findInboxByName(db: Db, idOrAddress: string): Promise<InboxRow | undefined> {
+  if (isId(idOrAddress)) return inboxes.findInbox(db, idOrAddress.toLowerCase())
+  const address = normaliseAddress(idOrAddress)
+  return address === undefined ? undefined : inboxes.findInboxByAddress(db, address)
+}
+
+/** The same, if the caller reaches it: what is out of reach is answered as what is not there. */
+export async function findReachableInbox(
+  db: Db,
+  caller: Caller,
+  idOrAddress: string,
+): Promise<InboxRow | undefined> {
+  const row = await findInboxByName(db, idOrAddress)
+  return row && reachesInbox(caller, row) ? row : undefined
+}
+
+/** The inbox with this id or this address, if it is there and the caller reaches it. @throws Problem `not_found` */
+export async function getInboxRow(db: Db, caller: Caller, idOrAddress: string): Promise<InboxRow> {
+  const row = await findReachableInbox(db, caller, idOrAddress)
+  if (!row) throw noSuchInbox()
   return row
 }
 

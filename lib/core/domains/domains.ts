@@ -151,10 +151,23 @@ async function podForDomain(
   return pod.id
 }
 
-/** Newest first. A pod key sees those of its pod; the account's own domain is the operator's alone. */
-export async function listDomains(app: App, caller: Caller, page: Page): Promise<Listed<Domain>> {
+/**
+ * Newest first. A pod key sees those of its pod; the account's own domain is the operator's alone.
+ * @param named those of this name; of one that can't be a domain there is none
+ */
+export async function listDomains(
+  app: App,
+  caller: Caller,
+  page: Page,
+  named?: string,
+): Promise<Listed<Domain>> {
+  const name = named === undefined ? undefined : (normaliseDomain(named) ?? '')
   const except = isOperator(caller) ? null : app.config.account_domain
-  const { rows, total } = await domains.listDomains(app.store.read, { podId: caller.podId, except }, page)
+  const { rows, total } = await domains.listDomains(
+    app.store.read,
+    { podId: caller.podId, name, except },
+    page,
+  )
   return { rows: rows.map(row => present(app, row)), total }
 }
 

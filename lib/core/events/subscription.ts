@@ -1,15 +1,15 @@
 import { isId } from '../../base/ids.ts'
 import { invalidRequest } from '../../base/problem.ts'
 import { findLastEventId } from '../../store/events.ts'
-import { findInbox } from '../../store/inboxes.ts'
 import type { App } from '../app/app.ts'
-import { type Caller, reachesInbox } from '../app/caller.ts'
-import { getInboxRow } from '../app/reach.ts'
+import type { Caller } from '../app/caller.ts'
+import { findReachableInbox, getInboxRow } from '../app/reach.ts'
 import type { EventScope, EventSink, Subscription } from '../app/stream.ts'
 import type { EventsAsked } from './list.ts'
 
 /** Which events are wanted, within what the caller reaches: undefined is no choice. */
 export interface SubscriptionAsked {
+  /** Ids or addresses. */
   readonly inboxIds?: readonly string[] | undefined
   readonly types?: readonly string[] | undefined
   /** The id of the last event that is known; what came later is told first. Without it: what comes from now on. */
@@ -26,16 +26,26 @@ export async function readSubscription(
   caller: Caller,
   asked: SubscriptionAsked,
 ): Promise<{ subscription: Subscription; unknown: readonly string[] }> {
-  const db = app.store.read
-  const inboxIds = asked.inboxIds && new Set<string>()
-  const unknown: string[] = []
-  for (const id of new Set(asked.inboxIds)) {
-    const inbox = isId(id) ? await findInbox(db, id.toLowerCase()) : undefined
-    if (inbox && reachesInbox(caller, inbox)) inboxIds!.add(inbox.id)
-    else unknown.push(id)
-  }
+  const { inboxIds, unknown } = await readInboxIds(app, caller, asked.inboxIds ?? [])
   const types = asked.types ? new Set(asked.types) : null
-  return { subscription: { inboxIds: inboxIds ?? null, types, after: await cursorOf(app, asked) }, unknown }
+  const after = await cursorOf(app, asked)
+  return { subscription: { inboxIds: asked.inboxIds ? inboxIds : null, types, after }, unknown }
+}
+
+/** The ids of inboxes that are named by id or address; `unknown` are those that are not there or out of the caller's reach. */
+export async function readInboxIds(
+  app: App,
+  caller: Caller,
+  names: readonly string[],
+): Promise<{ inboxIds: ReadonlySet<string>; unknown: readonly string[] }> {
+  const inboxIds = new Set<string>()
+  const unknown: string[] = []
+  for (const name of new Set(names)) {
+    const inbox = await findReachableInbox(app.store.read, caller, name)
+    if (inbox) inboxIds.add(inbox.id)
+    else unknown.push(name)
+  }
+  return { inboxIds, unknown }
 }
 
 async function cursorOf(app: App, { after }: SubscriptionAsked): Promise<string> {

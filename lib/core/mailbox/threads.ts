@@ -71,6 +71,7 @@ export async function getThreadMessages(app: App, caller: Caller, id: string): P
   const rows = await listThreadMessages(app.store.read, row.id, limits.threadMessages)
   return {
     threadId: row.id,
+    inboxId: row.inboxId,
     subject: row.subject,
     isRead: row.isRead === 1,
     data: await presentMessages(app, rows),

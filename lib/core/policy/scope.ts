@@ -1,13 +1,11 @@
-import { isId } from '../../base/ids.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { Scope } from '../../base/scope.ts'
 import type { PolicyDirection, PolicyMode, RuleType } from '../../model/policy.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
-import { findInbox } from '../../store/inboxes.ts'
 import { listPolicyModes, listPolicyRules } from '../../store/policy.ts'
 import type { PolicyModeRow, PolicyRuleRow } from '../../store/tables.ts'
-import { type Caller, reachesInbox } from '../app/caller.ts'
-import { getPodRow } from '../app/reach.ts'
+import type { Caller } from '../app/caller.ts'
+import { getInboxRow, getPodRow } from '../app/reach.ts'
 import type { PolicyChain } from './decision.ts'
 
 export const accountScope = 'account'
@@ -24,7 +22,7 @@ export function scopeName({ podId, inboxId }: Scope): string {
 
 /**
  * The scope that a request names, if the caller manages it.
- * @param pod an id or clientId
+ * @param named `pod` is an id or clientId, `inbox` an id or address
  * @throws Problem `invalid_request` for both at once, `not_found`, `forbidden` to a pod key for the account's
  */
 export async function requireScope(
@@ -36,8 +34,7 @@ export async function requireScope(
     throw invalidRequest('query/podId', 'must not stand beside inboxId: give one of them')
   }
   if (named.inbox !== undefined) {
-    const inbox = isId(named.inbox) ? await findInbox(db, named.inbox.toLowerCase()) : undefined
-    if (!inbox || !reachesInbox(caller, inbox)) throw new Problem('not_found', 'There is no such inbox.')
+    const inbox = await getInboxRow(db, caller, named.inbox)
     return { podId: inbox.podId, inboxId: inbox.id }
   }
   if (named.pod !== undefined) {

@@ -4,12 +4,13 @@ import type { Me, Usage } from '../../model/usage.ts'
 import { deleteUsageBefore, findUsage } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getInboxRow } from '../app/reach.ts'
+import { getAccountRow, getInboxRow } from '../app/reach.ts'
 import { nextDay, nextMonth, utcDay } from './period.ts'
 import { coldLimit, planOf, readAccountUsage } from './plan.ts'
 
-export function getMe(app: App, { podId, inboxId }: Caller): Me {
-  return { plan: app.config.plan, apiKeyScope: podId === null ? 'account' : { podId, inboxId } }
+export async function getMe(app: App, { podId, inboxId }: Caller): Promise<Me> {
+  const { id: accountId } = await getAccountRow(app.store.read)
+  return { accountId, plan: app.config.plan, apiKeyScope: podId === null ? 'account' : { podId, inboxId } }
 }
 
 const limitOf = (count: number) => (count === 0 ? null : count)

@@ -12,6 +12,7 @@ import { sealedSecrets } from './0011-sealed-secrets.ts'
 import { door } from './0012-door.ts'
 import { readings } from './0013-readings.ts'
 import { tenantsApart } from './0014-tenants-apart.ts'
+import { lookUps } from './0020-look-ups.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   door,
   readings,
   tenantsApart,
+  lookUps,
 ]
