@@ -166,7 +166,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         random: parts.random,
         onIssued: () => certificates.look(),
       }
-      const renewal = import('./tls/acme/renewal.ts').then(({ startRenewal }) => startRenewal(settings))
+      const start = async () => {
+        const { startRenewal } = await import('./tls/acme/renewal.ts')
+        return startRenewal(settings)
+      }
+      const renewal = start()
       closing.push(async () => (await renewal).stop())
     }
 
