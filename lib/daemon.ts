@@ -150,6 +150,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
     ports.push(...smtp.map(one => one.port))
     app.mailReader.start()
+    void dnsLists.test()
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
     const upkeep = startUpkeep(app)
