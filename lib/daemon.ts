@@ -152,6 +152,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
     ports.push(...smtp.map(one => one.port))
     app.mailReader.start()
+    void dnsLists.test()
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
     if (acme.directory !== undefined) {
       // It brings an HTTP client, which takes 40 ms to load.
