@@ -104,7 +104,7 @@ t.test('an agent does not see where its events go', async t => {
     }
     const { suspendInbox } = await import('../../lib/core/account/suspension.ts')
     await suspendInbox(app, id, null)
-    const event = (await api.get(`/v1/events?inboxId=${id}`)).body.data[0].id
+    const event = (await api.get(`/v1/events?inboxId=${id}`)).body.data[0].event_id
     const deliveries = `/v1/events/${event}/deliveries`
     t.match(await agent.get(deliveries), { status: 403, body: { error: 'forbidden' } })
     t.match(await agent.post(`/v1/events/${event}/redeliver`), { status: 403 })
