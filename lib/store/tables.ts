@@ -384,6 +384,7 @@ export interface DraftRow {
   revision: number
   createdAt: string
   updatedAt: string
+  replyAll: number | null
 }
 
 export interface DraftAttachmentRow {
