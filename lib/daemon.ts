@@ -19,7 +19,7 @@ import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { createHttpDoor } from './http/server.ts'
-import { createRunner } from './queue/runner.ts'
+import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
@@ -48,9 +48,6 @@ export interface Daemon {
   /** Takes nothing new, ends what is under way or gives it back to the queue, and closes everything. */
   stop(): Promise<void>
 }
-
-/** How much of the time to stop deliveries get to come to their end, before their connections are closed. */
-const drainMs = limits.stopMs * 0.6
 
 /** Opens everything, in order: data, then the ways out, then the doors. `stop` closes it in reverse. */
 export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
@@ -133,13 +130,15 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       }),
     ]
     for (const one of runners) one.start()
-    closing.push(async () => {
-      const drained = Promise.all(runners.map(one => one.stop()))
-      await Promise.race([drained, new Promise(resolve => setTimeout(resolve, drainMs).unref())])
-      webhooks.stop()
-      await courier.close()
-      await drained
-    })
+    let carriedEnd: Promise<void> | undefined
+    const endCarrying = () => {
+      carriedEnd ??= endRunners(runners, async () => {
+        webhooks.stop()
+        await courier.close()
+      })
+      return carriedEnd
+    }
+    closing.push(endCarrying)
     const upkeep = startUpkeep(app)
     closing.push(() => upkeep.stop())
     const indexing = startIndexing(app)
@@ -164,7 +163,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)
-    closing.push(() => Promise.all([smtpDoor.stop(), httpDoor.stop()]))
+    // All at once: what is carried must come to its end, and be written, however slow a peer at the doors is.
+    closing.push(() => Promise.all([endCarrying(), smtpDoor.stop(), httpDoor.stop()]))
     const http = await listenOn(httpDoor, config.http.listen, parts)
     ports.push(...http.map(one => one.port))
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
@@ -214,6 +214,14 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(() => opened.app.store.close())
   closing.push(() => Promise.all([opened.app.mailReader.stop(), opened.app.renderer.stop()]))
   return opened
+}
+
+/** Claims nothing more, and breaks off what has not come to its end in its share of the time to stop. */
+async function endRunners(runners: readonly Runner[], breakOff: () => Promise<void>): Promise<void> {
+  const drained = Promise.all(runners.map(one => one.stop()))
+  await Promise.race([drained, new Promise(resolve => setTimeout(resolve, limits.stopCarriedMs).unref())])
+  await breakOff()
+  await drained
 }
 
 /** Begins to remove the files without a row that former processes left, beside the work. Gives the function that ends it. */

@@ -331,6 +331,9 @@ export const limits = {
   queuePollMs: 1_000,
   /** What a process may take to stop, before it is stopped (SIGTERM). */
   stopMs: 10_000,
+  /** How much of that is left to peers and clients in the middle of something, and to what is carried. */
+  stopPeersMs: 3_000,
+  stopCarriedMs: 6_000,
   /** Characters of the previous message that a quote takes along; the rest is left out and said so. */
   quoteLength: 100_000,
   /** Links of one message that are shown, those looked at for them, the longest, and how much of what each stands under. */

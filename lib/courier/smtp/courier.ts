@@ -26,6 +26,8 @@ export interface SmtpDelivery {
   readonly sizeBytes: number
   /** Whether `raw` has bytes above 127 (RFC 6152). */
   readonly is8Bit?: boolean
+  /** Whether its header section has UTF-8 (RFC 6532). */
+  readonly isUtf8?: boolean
 }
 
 export interface SmtpCourierOptions {
@@ -179,19 +181,20 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   ): Promise<Ending> {
     const mailFrom = onTheWire(delivery.mailFrom)
     const rcptTo = onTheWire(delivery.rcptTo)
-    const is8Bit = delivery.is8Bit === true
+    const { sizeBytes, is8Bit = false, isUtf8 = false } = delivery
     const encrypted = session.tls === undefined ? {} : { tls: session.tls }
     const objection = findObjection({ ...delivery, mailFrom, rcptTo }, session.extensions)
     if (objection !== undefined) {
       pool.give(session)
       const { outcome } = refused(objection.enhanced, objection.text)
-      return { outcome: { ...outcome, ...encrypted }, isFinal: true }
+      // Another host may have what this one lacks.
+      return { outcome: { ...outcome, ...encrypted, showing: 'answers' }, isFinal: false }
     }
     const isReused = session.messages > 0
     busy.add(session)
     let answer: Answer
     try {
-      answer = await session.send({ mailFrom, rcptTo, sizeBytes: delivery.sizeBytes, is8Bit }, raw, watch)
+      answer = await session.send({ mailFrom, rcptTo, sizeBytes, is8Bit, isUtf8 }, raw, watch)
     } finally {
       busy.delete(session)
     }
@@ -239,5 +242,6 @@ function onTheWire(address: string): string {
 export interface Cargo {
   readonly sizeBytes: number
   readonly is8Bit: boolean
+  readonly isUtf8: boolean
   readonly raw: Raw
 }

@@ -28,7 +28,8 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
   const isTransient = judgement.result === 'transient'
   return {
     outcome: { ...judgement, ...reply, ...showingOf(stage, reply.code) },
-    isFinal: !isTransient,
+    // A host that takes no mail speaks for itself alone.
+    isFinal: !isTransient && stage !== 'connect',
     isDeferral: isTransient && reply.code < 500,
   }
 }
@@ -57,7 +58,8 @@ export function refused(enhanced: string, text: string): Ending {
 /** Of the failures at two hosts, in the order tried, the one to report. */
 export function moreTelling(first: Ending | undefined, second: Ending): Ending {
   if (first === undefined) return second
-  // One host without an address is no proof while another may still answer.
-  if (first.outcome.result === 'permanent' && second.outcome.result === 'transient') return second
+  // What one host says of itself is no proof while another may still answer.
+  if (first.outcome.result !== second.outcome.result)
+    return first.outcome.result === 'transient' ? first : second
   return first.outcome.code === undefined && second.outcome.code !== undefined ? second : first
 }
