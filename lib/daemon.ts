@@ -17,6 +17,7 @@ import { openApp } from './core/open.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
+import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
@@ -70,7 +71,9 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       ownAddresses: interfaceAddresses,
       ownPorts: () => ports,
     })
+    const providers = loadProviders()
     const courier = createSmtpCourier({
+      providers,
       dns,
       guard,
       clock,
@@ -96,7 +99,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const { queue } = app
     const turns = queue.fairTurns({
       concurrency: config.delivery.concurrency,
-      concurrencyPerDestination: () => config.delivery.concurrency_per_destination,
+      allowanceOf: name =>
+        providers.named(name) ?? { concurrency: config.delivery.concurrency_per_destination, perMinute: 0 },
     })
     const webhooks = createWebhooks(app, parts.random)
     const drafts = { queue, kind: 'draft', concurrency: limits.draftsAtOnce } as const

@@ -1,12 +1,8 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { openMessageAttachment } from '../core/mailbox/attachments.ts'
-import {
-  getMessage,
-  listInboxMessages,
-  listMessageDeliveries,
-  listMessages,
-} from '../core/mailbox/messages.ts'
+import { listMessageDeliveries } from '../core/mailbox/deliveries.ts'
+import { getMessage, listInboxMessages, listMessages } from '../core/mailbox/messages.ts'
 import { openRaw } from '../core/mailbox/raws.ts'
 import { waitForMessages } from '../core/mailbox/wait.ts'
 import { send } from '../core/outbound/send.ts'

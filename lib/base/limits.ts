@@ -317,6 +317,8 @@ export const limits = {
   /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
   destinationKeptMs: 7 * 86_400_000,
   destinationsKnown: 10_000,
+  /** By how much a destination that asked for less at once gets more with each attempt that it answers. */
+  paceStep: 0.25,
   /** Pods of which is remembered whose turn it was in them. */
   podsInRotation: 10_000,
   /** While new mail waits: how long a server may say nothing before its greeting, and after it; how often that is looked at. */

@@ -5,6 +5,7 @@ import type { Log } from '../../base/log.ts'
 import type { AddressGuard } from '../address-guard.ts'
 import { findAddresses, findMxHosts, toAscii } from '../mx.ts'
 import type { Outcome } from '../outcome.ts'
+import { loadProviders, type Providers } from '../providers.ts'
 import { AddressStanding } from './address-standing.ts'
 import { openSession, type SessionOptions } from './connect.ts'
 import { type Ending, endingOf, moreTelling, refused, silent, unheard } from './ending.ts'
@@ -54,6 +55,8 @@ export interface SmtpCourierOptions {
   /** Numbers in [0, 1), for the order of MX hosts of equal preference. */
   readonly random?: (() => number) | undefined
   readonly rules?: readonly ReplyRule[] | undefined
+  /** Large providers, whose domains share what they may get. */
+  readonly providers?: Providers | undefined
 }
 
 /** Who watches an attempt, and says whether it may go where it turns out to lead. */
@@ -81,6 +84,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const { dns, clock, log, hostname, guard, port, sourceAddress, useIpv6 = false, random } = options
   const timeouts: SmtpTimeouts = { ...limits.smtpClientTimeouts, ...options.timeouts }
   const sessionOptions: SessionOptions = { hostname, port, timeouts, sourceAddress }
+  const providers = options.providers ?? loadProviders()
   const rules = options.rules ?? loadReplyRules()
   const ours = new Set([hostname.toLowerCase(), ...(options.ownNames ?? [])])
   const pool = new SessionPool(options.idleMs)
@@ -120,7 +124,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       const isFailing = mx.failure.result === 'transient'
       return { outcome: { ...mx.failure, ...(isFailing && { showing: 'fails' }) }, isFinal: true }
     }
-    if (!(await progress.isTurnOf(mx.group))) {
+    if (!(await progress.isTurnOf(providers.ofHost(mx.group)?.name ?? mx.group))) {
       const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
       return { outcome: { ...outcome, isUntried: true }, isFinal: true }
     }
