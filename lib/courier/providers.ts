@@ -17,13 +17,16 @@ export interface Providers {
   named(name: string): Provider | undefined
 }
 
-/** Those that come with the program: config/providers.txt of the package. */
+/**
+ * Those that come with the program: config/providers.txt of the package.
+ * @throws Error with the number of a line that is none
+ */
 export function loadProviders(file: string = join(packageRoot(), 'config', 'providers.txt')): Providers {
   return readProviders(readFileSync(file, 'utf8'))
 }
 
-/** Reads them in the form that config/providers.txt explains. Throws with the number of a line that has none. */
-export function readProviders(text: string): Providers {
+/** Reads them in the form that config/providers.txt explains. */
+function readProviders(text: string): Providers {
   const bySuffix = new Map<string, Provider>()
   const byName = new Map<string, Provider>()
   for (const [index, line] of text.split(/\r?\n/).entries()) {

@@ -1,8 +1,17 @@
-import t from 'tap'
-import { loadProviders, readProviders } from '../../lib/courier/providers.ts'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { loadProviders } from '../../lib/courier/providers.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+function providersOf(t: Test, text: string) {
+  const file = join(temporaryDir(t), 'providers.txt')
+  writeFileSync(file, text)
+  return loadProviders(file)
+}
 
 t.test('a provider is known by the end of the names of its servers', async t => {
-  const providers = readProviders('# x\n\nbig.example\tbig\t20\t600\nother.example\tbig\t1\t1\n')
+  const providers = providersOf(t, '# x\n\nbig.example\tbig\t20\t600\nother.example\tbig\t1\t1\n')
   const big = { name: 'big', concurrency: 20, perMinute: 600 }
   t.strictSame(providers.ofHost('mx1.big.example'), big)
   t.strictSame(providers.ofHost('big.example'), big)
@@ -14,7 +23,7 @@ t.test('a provider is known by the end of the names of its servers', async t => 
 
 t.test('a line that is none is said with its number', async t => {
   for (const line of ['big.example', 'big.example\tbig\t0\t1', 'big.example\tbig\tmany\t1', 'a\tb\t1\t1\t1'])
-    t.throws(() => readProviders(`# x\n${line}\n`), /line 2/)
+    t.throws(() => providersOf(t, `# x\n${line}\n`), /line 2/)
 })
 
 t.test('those that come with the program', async t => {
