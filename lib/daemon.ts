@@ -17,9 +17,10 @@ import { openApp } from './core/open.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
+import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { createHttpDoor } from './http/server.ts'
-import { createRunner } from './queue/runner.ts'
+import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
@@ -49,9 +50,6 @@ export interface Daemon {
   stop(): Promise<void>
 }
 
-/** How much of the time to stop deliveries get to come to their end, before their connections are closed. */
-const drainMs = limits.stopMs * 0.6
-
 /** Opens everything, in order: data, then the ways out, then the doors. `stop` closes it in reverse. */
 export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const { config, clock, log } = parts
@@ -73,7 +71,9 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       ownAddresses: interfaceAddresses,
       ownPorts: () => ports,
     })
+    const providers = loadProviders()
     const courier = createSmtpCourier({
+      providers,
       dns,
       guard,
       clock,
@@ -99,7 +99,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const { queue } = app
     const turns = queue.fairTurns({
       concurrency: config.delivery.concurrency,
-      concurrencyPerDestination: () => config.delivery.concurrency_per_destination,
+      allowanceOf: name =>
+        providers.named(name) ?? { concurrency: config.delivery.concurrency_per_destination, perMinute: 0 },
     })
     const webhooks = createWebhooks(app, parts.random)
     const drafts = { queue, kind: 'draft', concurrency: limits.draftsAtOnce } as const
@@ -133,13 +134,15 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       }),
     ]
     for (const one of runners) one.start()
-    closing.push(async () => {
-      const drained = Promise.all(runners.map(one => one.stop()))
-      await Promise.race([drained, new Promise(resolve => setTimeout(resolve, drainMs).unref())])
-      webhooks.stop()
-      await courier.close()
-      await drained
-    })
+    let carriedEnd: Promise<void> | undefined
+    const endCarrying = () => {
+      carriedEnd ??= endRunners(runners, async () => {
+        webhooks.stop()
+        await courier.close()
+      })
+      return carriedEnd
+    }
+    closing.push(endCarrying)
     const indexing = startIndexing(app)
     closing.push(() => indexing.stop())
 
@@ -162,7 +165,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)
-    closing.push(() => Promise.all([smtpDoor.stop(), httpDoor.stop()]))
+    // All at once: what is carried must come to its end, and be written, however slow a peer at the doors is.
+    closing.push(() => Promise.all([endCarrying(), smtpDoor.stop(), httpDoor.stop()]))
     const http = await listenOn(httpDoor, config.http.listen, parts)
     ports.push(...http.map(one => one.port))
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
@@ -194,6 +198,9 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       closing.push(async () => (await renewal).stop())
     }
 
+    // The first of all to end: nothing more is claimed, whatever else takes its time. How it ends is met further down.
+    closing.push(() => void endCarrying().catch(() => {}))
+
     return {
       app,
       isNew,
@@ -219,6 +226,14 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(() => opened.app.store.close())
   closing.push(() => Promise.all([opened.app.mailReader.stop(), opened.app.renderer.stop()]))
   return opened
+}
+
+/** Claims nothing more, and breaks off what has not come to its end in its share of the time to stop. */
+async function endRunners(runners: readonly Runner[], breakOff: () => Promise<void>): Promise<void> {
+  const drained = Promise.all(runners.map(one => one.stop()))
+  await Promise.race([drained, new Promise(resolve => setTimeout(resolve, limits.stopCarriedMs).unref())])
+  await breakOff()
+  await drained
 }
 
 /** Begins to remove the files without a row that former processes left, beside the work. Gives the function that ends it. */

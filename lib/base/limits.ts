@@ -330,6 +330,8 @@ export const limits = {
   /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
   destinationKeptMs: 7 * 86_400_000,
   destinationsKnown: 10_000,
+  /** By how much a destination that asked for less at once gets more with each attempt that it answers. */
+  paceStep: 0.25,
   /** Pods of which is remembered whose turn it was in them. */
   podsInRotation: 10_000,
   /** While new mail waits: how long a server may say nothing before its greeting, and after it; how often that is looked at. */
@@ -344,6 +346,9 @@ export const limits = {
   queuePollMs: 1_000,
   /** What a process may take to stop, before it is stopped (SIGTERM). */
   stopMs: 10_000,
+  /** How much of that is left to peers and clients in the middle of something, and to what is carried. */
+  stopPeersMs: 3_000,
+  stopCarriedMs: 6_000,
   /** Characters of the previous message that a quote takes along; the rest is left out and said so. */
   quoteLength: 100_000,
   /** Links of one message that are shown, those looked at for them, the longest, and how much of what each stands under. */

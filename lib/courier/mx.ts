@@ -62,7 +62,7 @@ export async function findMxHosts(
 }
 
 /** Why mail for a domain goes nowhere whose mail servers are this one, though it is no domain of ours. */
-export function loopsBack(name: string): DnsFailure {
+function loopsBack(name: string): DnsFailure {
   const text = `the mail servers of ${name} lead to this one, which does not take its mail`
   return { result: 'permanent', enhanced: '5.4.6', text }
 }

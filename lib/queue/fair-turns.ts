@@ -6,6 +6,7 @@ import type { Store } from '../store/open.ts'
 import { hasFirstAttempt, listDueAgain, listParkedExpired } from '../store/queue-turns.ts'
 import { createLook, type Looked } from './fair-look.ts'
 import type { Leased, Turns } from './leased.ts'
+import { type Allowance, Pace } from './pace.ts'
 import { boundsOf, count, hasPlace, noneTaken, Patience, type Place, type Sort } from './places.ts'
 import { Rotation } from './rotation.ts'
 import { NamesKnown, type Showing } from './standing.ts'
@@ -26,9 +27,9 @@ export interface FairTurnsParts {
   readonly store: Store
   readonly clock: Clock
   readonly node: string
-  /** How many attempts are under way at once, in all and at one destination. */
+  /** How many attempts are under way at once in all, and what one destination may get. */
   readonly concurrency: number
-  readonly concurrencyPerDestination: (destination: string) => number
+  readonly allowanceOf: (destination: string) => Allowance
 }
 
 /** One attempt under way. */
@@ -50,7 +51,8 @@ const anyProbe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
  * to be of: bounded, and when lost learnt anew.
  */
 export function createFairTurns(parts: FairTurnsParts): FairTurns {
-  const { store, clock, concurrencyPerDestination } = parts
+  const { store, clock } = parts
+  const pace = new Pace(clock, parts.allowanceOf)
   const bounds = boundsOf(parts.concurrency)
   const taken = noneTaken()
   const held = new Map<string, Held>()
@@ -61,8 +63,10 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   const filled = new NamesKnown<true>(limits.destinationsKnown)
   const freed = new Set<string>()
   let pressing: NodeJS.Timeout | undefined
+  const mostAt = (name: string) => pace.most(name, perDestination.get(name) ?? 0)
   const lookOnce = createLook({
-    ...parts,
+    node: parts.node,
+    concurrencyPerDestination: mostAt,
     bounds,
     isUnderWay: id => held.has(id),
     isProven: name => proven.get(name) === true,
@@ -70,7 +74,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     rotations: { ready: new Rotation(), unproven: new Rotation(), parked: new Rotation() },
   })
 
-  const room = (name: string) => concurrencyPerDestination(name) - (perDestination.get(name) ?? 0)
+  const room = (name: string) => mostAt(name) - (perDestination.get(name) ?? 0)
 
   function move(name: string, by: 1 | -1): void {
     const now = (perDestination.get(name) ?? 0) + by
@@ -101,6 +105,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       held.set(entry.id, { sort, destination: entry.destination, patience: new Patience(clock) })
       count(taken, sort, 1)
       move(entry.destination, 1)
+      pace.began(entry.destination)
     }
   }
 
@@ -163,6 +168,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           if (row?.isFailing === 1 || room(name) <= 0) return false
           move(mine.destination, -1)
           move(name, 1)
+          pace.began(name)
           count(taken, mine.sort, -1)
           mine.destination = name
           mine.sort = { ...mine.sort, isUnproven: proven.get(name) === undefined }
@@ -170,8 +176,10 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           return true
         },
         showed(showing) {
-          if (showing === 'answers') proven.note(mine.destination, true)
-          else proven.forget(mine.destination)
+          if (showing === 'fails') proven.forget(mine.destination)
+          else proven.note(mine.destination, true)
+          if (showing === 'answers') pace.answered(mine.destination)
+          if (showing === 'slows') pace.slowDown(mine.destination)
         },
       }
     },

@@ -8,6 +8,7 @@ import * as entries from '../store/queue-entries.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import { attemptsMade, type Kind, kinds, type Leased, LeaseLost } from './leased.ts'
+import type { Allowance } from './pace.ts'
 import { noteShowing, type Showing } from './standing.ts'
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
@@ -44,10 +45,7 @@ export interface Queue {
     },
   ): Promise<Leased[]>
   /** The turns of deliveries, which claim by other rules: lib/queue/fair-turns.ts. */
-  fairTurns(options: {
-    concurrency: number
-    concurrencyPerDestination: (destination: string) => number
-  }): FairTurns
+  fairTurns(options: { concurrency: number; allowanceOf: (destination: string) => Allowance }): FairTurns
   /** Notes what an attempt has shown of its destination, and what was said. */
   note(db: WriteDb, destination: string, showing: Showing, said: string): Promise<void>
   /** It is over, well or badly. */

@@ -5,8 +5,8 @@ import type { WriteDb } from '../store/dialect/dialect.ts'
 import type { DestinationRow } from '../store/tables.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
 
-/** What an attempt has shown of its destination, beside what became of the mail. */
-export type Showing = 'answers' | 'fails'
+/** What an attempt has shown of its destination, beside what became of the mail: `slows` answers, and wants less at once. */
+export type Showing = 'answers' | 'slows' | 'fails'
 
 /**
  * Notes what an attempt has shown of a destination, in the write that records it. After `limits.destinationFailures` in a
@@ -23,7 +23,7 @@ export async function noteShowing(
   const before = await findDestination(db, name)
   const now = clock.now()
   const updatedAt = now.toISOString()
-  if (showing === 'answers') {
+  if (showing !== 'fails') {
     if (!before) return
     // What is parked may begin, as far as there is room.
     if (before.lookAt === null) await deleteDestination(db, name)

@@ -10,6 +10,11 @@ const byName = keptRow((db, { name }: { name: string }) =>
   db.selectFrom('destination').selectAll().where('name', '=', name),
 )
 
+export async function listDestinations(db: Db, names: readonly string[]): Promise<DestinationRow[]> {
+  if (names.length === 0) return []
+  return db.selectFrom('destination').selectAll().where('name', 'in', names).execute()
+}
+
 /** Writes the standing of a destination, whether it had one or not. */
 export async function putDestination(db: WriteDb, row: DestinationRow): Promise<void> {
   await putRow(db, 'destination', row, ['name'])

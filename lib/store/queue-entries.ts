@@ -233,6 +233,12 @@ export async function listQueuedDeliveries(db: Db, limit: number): Promise<Queue
     .execute()
 }
 
+/** The queue entries of subjects; most have one, and what has come to its end has none. */
+export async function listEntriesOf(db: Db, subjectIds: readonly string[]): Promise<QueueEntryRow[]> {
+  if (subjectIds.length === 0) return []
+  return db.selectFrom('queueEntry').selectAll().where('subjectId', 'in', subjectIds).execute()
+}
+
 /** How many deliveries are queued, and how many of them are leased or held. */
 export async function countQueueEntries(db: Db): Promise<{ all: number; leased: number; held: number }> {
   const row = await db

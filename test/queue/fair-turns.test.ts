@@ -5,6 +5,7 @@ import { limits } from '../../lib/base/limits.ts'
 import type { FairTurns } from '../../lib/queue/fair-turns.ts'
 import type { Leased } from '../../lib/queue/leased.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
+import type { Showing } from '../../lib/queue/standing.ts'
 import { findDestination } from '../../lib/store/destinations.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -12,12 +13,12 @@ import { findQueueEntryBySubject } from '../support/rows.ts'
 import { until } from '../support/until.ts'
 
 /** A queue on a clock that stands, and its turns of mail. */
-function setUp(store: Store, concurrency: number, each = 100) {
+function setUp(store: Store, concurrency: number, each = 100, perMinute = 0) {
   let nowMs = Date.parse('2026-01-01T00:00:00.000Z')
   const clock: Clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
   const node = v7()
   const queue = createQueue({ store, clock, node, ids: { next: v7 }, random: () => 0.5 })
-  const turns = queue.fairTurns({ concurrency, concurrencyPerDestination: () => each })
+  const turns = queue.fairTurns({ concurrency, allowanceOf: () => ({ concurrency: each, perMinute }) })
   const put = (subjects: readonly string[], destination = 'there.example', from = 'pod/inbox') =>
     store.write(db =>
       queue.put(
@@ -45,7 +46,7 @@ const numbered = (name: string, count: number) => Array.from({ length: count }, 
 async function end(
   { queue, turns, store }: { queue: Queue; turns: FairTurns; store: Store },
   entry: Leased,
-  showing: 'answers' | 'fails',
+  showing: Showing,
   isOver = showing === 'answers',
 ): Promise<void> {
   const place = turns.placeOf(entry)
@@ -186,6 +187,35 @@ onEveryDatabase('one destination gets as much as it may, and goes on when one en
   t.strictSame(names(await turns.claim()), ['x2'])
 })
 
+onEveryDatabase(
+  'who asks for less gets half as much at once, and step by step more again',
+  async (t, store) => {
+    const mine = setUp(store, 20, 4)
+    const { turns, put } = mine
+    await put(numbered('x', 30), 'big.example')
+    const first = await turns.claim()
+    t.equal(first.length, 4)
+    for (const entry of first.slice(0, 2)) await end({ ...mine, store }, entry, 'slows', true)
+    for (const entry of first.slice(2)) await end({ ...mine, store }, entry, 'answers')
+    const sizes = []
+    for (let round = 0; round < 8; round++) {
+      const some = await turns.claim()
+      sizes.push(some.length)
+      for (const entry of some) await end({ ...mine, store }, entry, 'answers')
+    }
+    t.strictSame(sizes, [1, 1, 2, 2, 3, 3, 4, 4])
+  },
+)
+
+onEveryDatabase('a destination gets no more a minute than it may', async (t, store) => {
+  const { turns, put, advance } = setUp(store, 100, 50, 60)
+  await put(numbered('x', 40), 'big.example')
+  t.equal((await turns.claim()).length, 10, "ten seconds' worth at once")
+  t.strictSame(await turns.claim(), [])
+  advance(5_000)
+  t.equal((await turns.claim()).length, 5)
+})
+
 onEveryDatabase('domains with the same servers share one standing', async (t, store) => {
   const mine = setUp(store, 8, 2)
   const { turns, put } = mine
@@ -233,7 +263,10 @@ onEveryDatabase('what is carried is not claimed again when the clock jumps', asy
   const [a] = await mine.turns.claim()
   mine.advance(10 * limits.leaseMs)
   t.strictSame(await mine.turns.claim(), [])
-  const other = mine.queue.fairTurns({ concurrency: 4, concurrencyPerDestination: () => 4 })
+  const other = mine.queue.fairTurns({
+    concurrency: 4,
+    allowanceOf: () => ({ concurrency: 4, perMinute: 0 }),
+  })
   t.strictSame(await other.claim(), [], 'nor by another')
   await end({ ...mine, store }, a!, 'answers')
 })

@@ -108,6 +108,7 @@ async function attempt(
       domain,
       sizeBytes: cargo.sizeBytes,
       is8Bit: cargo.is8Bit,
+      isUtf8: cargo.isUtf8,
     },
     cargo.raw,
     place,

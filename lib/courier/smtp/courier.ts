@@ -5,6 +5,7 @@ import type { Log } from '../../base/log.ts'
 import type { AddressGuard } from '../address-guard.ts'
 import { findAddresses, findMxHosts, toAscii } from '../mx.ts'
 import type { Outcome } from '../outcome.ts'
+import { loadProviders, type Providers } from '../providers.ts'
 import { AddressStanding } from './address-standing.ts'
 import { openSession, type SessionOptions } from './connect.ts'
 import { type Ending, endingOf, moreTelling, refused, silent, unheard } from './ending.ts'
@@ -26,6 +27,8 @@ export interface SmtpDelivery {
   readonly sizeBytes: number
   /** Whether `raw` has bytes above 127 (RFC 6152). */
   readonly is8Bit?: boolean
+  /** Whether its header section has UTF-8 (RFC 6532). */
+  readonly isUtf8?: boolean
 }
 
 export interface SmtpCourierOptions {
@@ -52,6 +55,8 @@ export interface SmtpCourierOptions {
   /** Numbers in [0, 1), for the order of MX hosts of equal preference. */
   readonly random?: (() => number) | undefined
   readonly rules?: readonly ReplyRule[] | undefined
+  /** Large providers, whose domains share what they may get. */
+  readonly providers?: Providers | undefined
 }
 
 /** Who watches an attempt, and says whether it may go where it turns out to lead. */
@@ -79,6 +84,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const { dns, clock, log, hostname, guard, port, sourceAddress, useIpv6 = false, random } = options
   const timeouts: SmtpTimeouts = { ...limits.smtpClientTimeouts, ...options.timeouts }
   const sessionOptions: SessionOptions = { hostname, port, timeouts, sourceAddress }
+  const providers = options.providers ?? loadProviders()
   const rules = options.rules ?? loadReplyRules()
   const ours = new Set([hostname.toLowerCase(), ...(options.ownNames ?? [])])
   const pool = new SessionPool(options.idleMs)
@@ -118,7 +124,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       const isFailing = mx.failure.result === 'transient'
       return { outcome: { ...mx.failure, ...(isFailing && { showing: 'fails' }) }, isFinal: true }
     }
-    if (!(await progress.isTurnOf(mx.group))) {
+    if (!(await progress.isTurnOf(providers.ofHost(mx.group)?.name ?? mx.group))) {
       const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
       return { outcome: { ...outcome, isUntried: true }, isFinal: true }
     }
@@ -179,19 +185,20 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   ): Promise<Ending> {
     const mailFrom = onTheWire(delivery.mailFrom)
     const rcptTo = onTheWire(delivery.rcptTo)
-    const is8Bit = delivery.is8Bit === true
+    const { sizeBytes, is8Bit = false, isUtf8 = false } = delivery
     const encrypted = session.tls === undefined ? {} : { tls: session.tls }
     const objection = findObjection({ ...delivery, mailFrom, rcptTo }, session.extensions)
     if (objection !== undefined) {
       pool.give(session)
       const { outcome } = refused(objection.enhanced, objection.text)
-      return { outcome: { ...outcome, ...encrypted }, isFinal: true }
+      // Another host may have what this one lacks.
+      return { outcome: { ...outcome, ...encrypted, showing: 'answers' }, isFinal: false }
     }
     const isReused = session.messages > 0
     busy.add(session)
     let answer: Answer
     try {
-      answer = await session.send({ mailFrom, rcptTo, sizeBytes: delivery.sizeBytes, is8Bit }, raw, watch)
+      answer = await session.send({ mailFrom, rcptTo, sizeBytes, is8Bit, isUtf8 }, raw, watch)
     } finally {
       busy.delete(session)
     }
@@ -239,5 +246,6 @@ function onTheWire(address: string): string {
 export interface Cargo {
   readonly sizeBytes: number
   readonly is8Bit: boolean
+  readonly isUtf8: boolean
   readonly raw: Raw
 }

@@ -1,6 +1,6 @@
 import type { Outcome } from '../outcome.ts'
 import { judge, type Stage } from './judgement.ts'
-import { readReply } from './remote-reply.ts'
+import { type RemoteReply, readReply } from './remote-reply.ts'
 import type { ReplyRule } from './reply-rules.ts'
 import type { Answer } from './session.ts'
 
@@ -27,15 +27,24 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
   const judgement = judge(stage, reply, rules)
   const isTransient = judgement.result === 'transient'
   return {
-    outcome: { ...judgement, ...reply, ...showingOf(stage, reply.code) },
-    isFinal: !isTransient,
+    outcome: { ...judgement, ...reply, ...showingOf(stage, reply, judgement.category) },
+    // A host that takes no mail speaks for itself alone.
+    isFinal: !isTransient && stage !== 'connect',
     isDeferral: isTransient && reply.code < 500,
   }
 }
 
-/** A host that turns everybody away does not answer; what it says to MAIL may be about who sends. */
-function showingOf(stage: Stage, code: number): { showing?: 'answers' | 'fails' } {
-  if (stage === 'connect' || code === 421) return { showing: 'fails' }
+/**
+ * A host that turns everybody away at the door does not answer. One that says 421, 4.7.x or "too many" later wants less
+ * (RFC 3463 X.7: policy); what it says to MAIL besides may be about who sends.
+ */
+function showingOf(
+  stage: Stage,
+  { code, enhanced }: RemoteReply,
+  category: string | undefined,
+): Pick<Outcome, 'showing'> {
+  if (stage === 'connect') return { showing: 'fails' }
+  if (code === 421 || enhanced?.startsWith('4.7.') || category === 'rate') return { showing: 'slows' }
   return stage === 'mail' && code < 500 ? {} : { showing: 'answers' }
 }
 
@@ -57,7 +66,8 @@ export function refused(enhanced: string, text: string): Ending {
 /** Of the failures at two hosts, in the order tried, the one to report. */
 export function moreTelling(first: Ending | undefined, second: Ending): Ending {
   if (first === undefined) return second
-  // One host without an address is no proof while another may still answer.
-  if (first.outcome.result === 'permanent' && second.outcome.result === 'transient') return second
+  // What one host says of itself is no proof while another may still answer.
+  if (first.outcome.result !== second.outcome.result)
+    return first.outcome.result === 'transient' ? first : second
   return first.outcome.code === undefined && second.outcome.code !== undefined ? second : first
 }

@@ -91,7 +91,7 @@ export class SmtpSession {
    * `raw` can't be read, and the session is closed then.
    */
   async send(
-    envelope: { mailFrom: string; rcptTo: string; sizeBytes: number; is8Bit: boolean },
+    envelope: { mailFrom: string; rcptTo: string; sizeBytes: number; is8Bit: boolean; isUtf8: boolean },
     raw: Raw,
     watch: Watch,
   ): Promise<Answer> {
@@ -121,6 +121,9 @@ export class SmtpSession {
         signal.removeEventListener('abort', onAbort)
       }
       if (signal.aborted) return onAbort()
+      // Nodemailer asks for SMTPUTF8 when an address needs it, and knows nothing of the header.
+      if (envelope.isUtf8 && !/[^\x00-\x7f]/.test(envelope.mailFrom + envelope.rcptTo))
+        addToNextCommand(this.#connection, ' SMTPUTF8')
       this.#connection.send(
         {
           from: envelope.mailFrom,
@@ -198,6 +201,16 @@ export class SmtpSession {
   #waitAtMost(ms: number): void {
     const socket = this.#connection._socket
     if (socket) socket.setTimeout(ms)
+  }
+}
+
+/** Adds a parameter to the next command that is sent. */
+function addToNextCommand(connection: SMTPConnection, parameter: string): void {
+  const commands = connection as unknown as { _sendCommand: (line: string) => void }
+  const { _sendCommand: send } = commands
+  commands._sendCommand = line => {
+    commands._sendCommand = send
+    send.call(connection, `${line}${parameter}`)
   }
 }
 

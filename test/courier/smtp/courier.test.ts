@@ -89,6 +89,11 @@ const misbehaviours: readonly (readonly [string, Script, object])[] = [
   ['421 to DATA', { DATA: { say: '421 4.3.0 later', next: 'close' } }, { code: 421 }],
   ['silent at DATA', { DATA: { next: 'silence' } }, { enhanced: '4.4.2' }],
   ['closes at DATA', { DATA: { next: 'close' } }, { enhanced: '4.4.2' }],
+  [
+    '521 greeting that is a policy',
+    { greeting: '521 5.7.1 Service unavailable; listed by zen.spamhaus.org' },
+    { code: 521 },
+  ],
   ['450 to the message', { message: '450 4.2.0 later' }, { code: 450 }],
   ['421 to the message', { message: { say: '421 4.3.2 later', next: 'close' } }, { code: 421 }],
 ]
@@ -134,7 +139,6 @@ const proofs: readonly (readonly [string, Script, object])[] = [
   ],
   ['550 to the message and closed', { message: { say: '550 no', next: 'close' } }, { code: 550, text: 'no' }],
   ['550 right behind 354', { DATA: { say: '354 go\r\n550 no', next: 'close' } }, { code: 550, text: 'no' }],
-  ['size', { EHLO: `250-x\r\n250 SIZE ${raw.length - 1}` }, { enhanced: '5.3.4' }],
 ]
 
 t.test('proof ends the attempt at the first host', async t => {
@@ -371,4 +375,55 @@ t.test('an address that does not answer is left alone, whatever leads to it, but
   await courier.carry(delivery(), raw)
   t.match(await courier.carry(delivery(), raw), { text: /not tried/ })
   t.equal(peers[0]?.connections, 4)
+})
+
+t.test('what one host lacks is asked of the next; proof is that all lack it', async t => {
+  const lacking: Script = { EHLO: '250-x\r\n250 SIZE 10' }
+  const wanted = [
+    [{}, '5.3.4'],
+    [{ sizeBytes: 5, is8Bit: true }, '5.6.3'],
+    [{ sizeBytes: 5, is8Bit: true, isUtf8: true }, '5.6.7'],
+    [{ sizeBytes: 5, rcptTo: 'jürgen@there.example' }, '5.6.7'],
+  ] as const
+  for (const [more, enhanced] of wanted) {
+    const { courier, peers } = await loopback(t, [lacking, {}])
+    t.match(await courier.carry(delivery(more), raw), { result: 'delivered', address: '127.0.0.3' })
+    t.notOk(peers[0]?.commands.some(line => line.startsWith('MAIL')))
+    const none = await loopback(t, [lacking, lacking])
+    t.match(await none.courier.carry(delivery(more), raw), { result: 'permanent', enhanced })
+    const down = await loopback(t, [lacking, { greeting: { next: 'close' } }])
+    t.match(await down.courier.carry(delivery(more), raw), { result: 'transient' }, 'the other may have it')
+    const before = await loopback(t, [{ greeting: { next: 'close' } }, lacking])
+    t.match(await before.courier.carry(delivery(more), raw), { result: 'transient' })
+  }
+})
+
+t.test('a header in UTF-8 is announced, once', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  const utf8 = { is8Bit: true, isUtf8: true }
+  t.match(await courier.carry(delivery(utf8), raw), { result: 'delivered' })
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
+  const mails = peers[0]!.commands.filter(line => line.startsWith('MAIL'))
+  t.match(mails[0], / BODY=8BITMIME .*SMTPUTF8$/)
+  t.notMatch(mails[1], /SMTPUTF8/)
+})
+
+t.test('a host that takes no mail ends itself; when all say so, the mail ends', async t => {
+  for (const greeting of ['521 no mail here', '554 no SMTP service here']) {
+    const { courier, peers } = await loopback(t, [{ greeting }, {}])
+    t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.3' })
+    t.equal(peers[0]?.connections, 1)
+    const all = await loopback(t, [{ greeting }, { greeting }])
+    t.match(await all.courier.carry(delivery(), raw), {
+      result: 'permanent',
+      code: Number(greeting.slice(0, 3)),
+    })
+    for (const scripts of [
+      [{ greeting }, { greeting: { next: 'close' } }],
+      [{ greeting: { next: 'close' } }, { greeting }],
+    ] satisfies Script[][]) {
+      const some = await loopback(t, scripts)
+      t.match(await some.courier.carry(delivery(), raw), { result: 'transient' })
+    }
+  }
 })
