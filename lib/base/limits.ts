@@ -39,6 +39,21 @@ export const limits = {
   evidenceLength: 1000,
   /** How long daily and monthly counts are kept. */
   usageDays: 400,
+  /**
+   * What was sent and received: days that are asked for at once, and unless said; rows of inboxes and days that one turn of
+   * the event loop reads; inboxes that are told apart, and those of them that are listed.
+   */
+  usageDaysAsked: 92,
+  usageDefaultDays: 30,
+  usageSliceRows: 5_000,
+  usageInboxes: 100_000,
+  usageRows: 1_000,
+  /** Notes for the operator: the characters of one and of its context, its body; a day by one key and by a pod; kept in all. */
+  feedbackLength: 10_000,
+  feedbackBodyBytes: 128 * 1024,
+  feedbackPerKey: 20,
+  feedbackPerPod: 200,
+  feedbackKept: 10_000,
   /** One check of a domain's DNS records; what isn't known by then is left as it was. Less than `stopMs`. */
   domainCheckMs: 8_000,
   /** How often a domain that isn't verified is checked at first, and how long so; the gaps grow from there to a day. */

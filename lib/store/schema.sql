@@ -436,8 +436,8 @@ create table "contact" (
   primary key ("inboxId", "address")
 );
 
--- What counts against a limit. `subject` is 'account', or the id of a pod or an inbox; kind: inboxes (made), messages (sent), cold
--- (recipients); `period` is a UTC day (2026-01-31) or month (2026-01).
+-- What counts against a limit. `subject` is 'account', or the id of a pod, an inbox or a key; kind: inboxes (made), messages
+-- (sent), cold (recipients), feedback (notes); `period` is a UTC day (2026-01-31) or month (2026-01).
 create table "usage" (
   "subject" text not null,
   "kind" text not null,

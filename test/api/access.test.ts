@@ -238,6 +238,11 @@ const table: Record<string, Row> = {
   deleteMember: { path: () => '/v1/members/ann@example.org', expected: accountOnly(204) },
   getMe: { path: () => '/v1/me', expected: toAnyKey(200) },
   getUsage: { path: ({ inbox }) => `/v1/usage?inboxId=${inbox}`, expected: withinInbox(200) },
+  createFeedback: {
+    path: () => '/v1/feedback',
+    body: { type: 'bug', message: 'm' },
+    expected: toAnyKey(201),
+  },
   getHealth: { path: () => '/health', expected: open(200) },
   getOpenApi: { path: () => '/v1/openapi.json', expected: open(200) },
 }
