@@ -13,8 +13,10 @@ export interface InboundFigures {
   /** The same until the last message lay in its mailbox. */
   readonly deliveredPerSecond: number
   readonly load: ProcessFigures
-  /** Accepted a second when every message comes on a connection of its own. */
+  /** Accepted a second when every message comes on a connection of its own, and what that took. */
   readonly acceptedPerSecondOwnConnection: number
+  readonly messagesOwnConnection: number
+  readonly loadOwnConnection: ProcessFigures
   readonly accept: AcceptTimes
 }
 
@@ -40,8 +42,10 @@ export async function measureInbound(subject: Subject, messages: number): Promis
   const load = watch.stop()
 
   const fewer = Math.ceil(messages / 5)
+  const watchOwn = watchProcesses(subject.pid)
   const ownConnection = await source(subject, fewer, [])
   await settled(fewer)
+  const loadOwnConnection = watchOwn.stop()
   const accept = await acceptTimes(subject, messages)
   await settled(accept.accepted)
 
@@ -51,6 +55,8 @@ export async function measureInbound(subject: Subject, messages: number): Promis
     deliveredPerSecond: messages / delivering,
     load,
     acceptedPerSecondOwnConnection: fewer / ownConnection,
+    messagesOwnConnection: fewer,
+    loadOwnConnection,
     accept,
   }
 }

@@ -11,7 +11,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { systemClock } from '../lib/base/clock.ts'
-import { systemIds } from '../lib/base/ids.ts'
+import { createIds } from '../lib/base/ids.ts'
 import { createLog } from '../lib/base/log.ts'
 import { parseConfig } from '../lib/config/load.ts'
 import { createInbox } from '../lib/core/account/inboxes.ts'
@@ -84,7 +84,7 @@ async function install(): Promise<{ inboxId: string; token: string }> {
   const { app } = await openApp({
     config: parseConfig(configText, 'bench'),
     clock: systemClock,
-    ids: systemIds,
+    ids: createIds(systemClock),
     log: createLog('error', process.stderr),
     random: Math.random,
     baseUrl: () => 'http://bench',

@@ -4,6 +4,8 @@ import { childrenOf } from '../test/support/contained.ts'
 export interface ProcessFigures {
   /** User and system time of the whole tree, ended children included, between start and stop. */
   readonly cpuSeconds: number
+  /** The same of the first thread of the root process alone: what one event loop takes bounds a larger machine. */
+  readonly mainThreadCpuSeconds: number
   /** Largest sum, over the samples, of what the processes held (VmRSS); a page that they share counts in each. */
   readonly rssBytes: number
   /** The same with shared pages counted once (Pss). */
@@ -18,6 +20,7 @@ const sampleMs = 100
 /** Watches a process and all its descendants until `stop`. */
 export function watchProcesses(root: number): { stop(): ProcessFigures } {
   const before = cpuTicks(root)
+  const mainBefore = mainThreadTicks(root)
   let rssBytes = 0
   let pssBytes = 0
   let processes = 0
@@ -35,7 +38,13 @@ export function watchProcesses(root: number): { stop(): ProcessFigures } {
       sample()
       // One process alone knows its own peak, between two samples as well.
       if (processes === 1) rssBytes = Math.max(rssBytes, kilobytes(`/proc/${root}/status`, 'VmHWM') * 1024)
-      return { cpuSeconds: (cpuTicks(root) - before) / ticksPerSecond, rssBytes, pssBytes, processes }
+      return {
+        cpuSeconds: (cpuTicks(root) - before) / ticksPerSecond,
+        mainThreadCpuSeconds: (mainThreadTicks(root) - mainBefore) / ticksPerSecond,
+        rssBytes,
+        pssBytes,
+        processes,
+      }
     },
   }
 }
@@ -50,14 +59,19 @@ function treeOf(pid: number): number[] {
 }
 
 function cpuTicks(root: number): number {
-  return sum(
-    treeOf(root).map(pid => {
-      // Fields 14 to 17 of /proc/pid/stat: utime stime cutime cstime; field 2 may hold spaces and brackets.
-      const stat = read(`/proc/${pid}/stat`)
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-      return sum(fields.slice(11, 15).map(Number))
-    }),
-  )
+  return sum(treeOf(root).map(pid => sum(timesOf(`/proc/${pid}/stat`))))
+}
+
+/** Its own time, without that of ended children. */
+function mainThreadTicks(pid: number): number {
+  return sum(timesOf(`/proc/${pid}/task/${pid}/stat`).slice(0, 2))
+}
+
+/** Fields 14 to 17 of a file `stat` in /proc: utime stime cutime cstime; field 2 may hold spaces and brackets. */
+function timesOf(path: string): number[] {
+  const stat = read(path)
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return fields.slice(11, 15).map(Number)
 }
 
 function kilobytes(path: string, name: string): number {

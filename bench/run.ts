@@ -97,11 +97,15 @@ function print({ machine, inbound, outbound, idle, skipped }: Figures): void {
     'own connection',
     'p50 ms',
     'p99 ms',
-    'CPU s',
+    'CPU ms',
+    'own',
+    'main ms',
+    'own',
     'RSS MB',
     'PSS MB',
     'processes',
   ]
+  const each = (seconds: number, messages: number) => ((seconds * 1000) / messages).toFixed(2)
   const rows = Object.entries(inbound).map(([name, figures]) => [
     name,
     figures.acceptedPerSecond.toFixed(0),
@@ -110,14 +114,18 @@ function print({ machine, inbound, outbound, idle, skipped }: Figures): void {
     figures.acceptedPerSecondOwnConnection.toFixed(0),
     figures.accept.p50Ms.toFixed(1),
     figures.accept.p99Ms.toFixed(1),
-    figures.load.cpuSeconds.toFixed(2),
+    each(figures.load.cpuSeconds, figures.messages),
+    each(figures.loadOwnConnection.cpuSeconds, figures.messagesOwnConnection),
+    each(figures.load.mainThreadCpuSeconds, figures.messages),
+    each(figures.loadOwnConnection.mainThreadCpuSeconds, figures.messagesOwnConnection),
     megabytes(figures.load.rssBytes),
     megabytes(figures.load.pssBytes),
     String(figures.load.processes),
   ])
   console.log(table(head, rows))
   console.log(`
-accepted, in mailbox: connections kept; own connection: a new one for each message. p50, p99: final dot to 250.
+accepted, in mailbox: connections kept; own connection, own: a new one for each message. p50, p99: final dot to 250.
+CPU ms, main ms: of all threads and processes, and of the first thread of the first process, a message.
 RSS, PSS: the peak of the sum over all processes; RSS counts a shared page in each of them, PSS once. smtp-server forgets all.`)
   if (outbound) {
     console.log(`\nOutbound: ${outboundMessages} sends over the API into smtp-sink, 20 connections\n`)

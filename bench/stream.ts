@@ -9,7 +9,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { WebSocket } from 'ws'
 import { systemClock } from '../lib/base/clock.ts'
-import { systemIds } from '../lib/base/ids.ts'
+import { createIds } from '../lib/base/ids.ts'
 import { createLog } from '../lib/base/log.ts'
 import { parseConfig } from '../lib/config/load.ts'
 import { createInbox } from '../lib/core/account/inboxes.ts'
@@ -74,7 +74,7 @@ async function fill(): Promise<{ address: string; tokens: string[] }> {
   const log = createLog('error')
   const config = parseConfig(configText, 'bench')
   const { app } = await openApp({
-    ...{ config, clock: systemClock, ids: systemIds, log, random: Math.random },
+    ...{ config, clock: systemClock, ids: createIds(systemClock), log, random: Math.random },
     baseUrl: () => 'http://127.0.0.1',
     ownPorts: () => [],
   })

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../lib/base/clock.ts'
-import { systemIds } from '../lib/base/ids.ts'
+import { createIds } from '../lib/base/ids.ts'
 import { createLog } from '../lib/base/log.ts'
 import { parseConfig } from '../lib/config/load.ts'
 import { changeInbox, createInbox } from '../lib/core/account/inboxes.ts'
@@ -76,7 +76,7 @@ allow_networks = ["127.0.0.0/8"]
   const daemon = await startDaemon({
     config,
     clock: systemClock,
-    ids: systemIds,
+    ids: createIds(systemClock),
     log: createLog('error'),
     random: Math.random,
     mayMovePorts: false,

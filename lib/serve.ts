@@ -1,5 +1,5 @@
 import { systemClock } from './base/clock.ts'
-import { systemIds } from './base/ids.ts'
+import { createIds } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
 import { readDaemonArguments } from './cli/arguments.ts'
@@ -40,7 +40,7 @@ export async function serve(argv: readonly string[], version: string): Promise<n
       config,
       log,
       clock: systemClock,
-      ids: systemIds,
+      ids: createIds(systemClock),
       random: Math.random,
       mayMovePorts: isLocal,
     }

@@ -20,6 +20,8 @@ export const usageOperations: readonly Operation[] = [
     path: '/v1/me',
     tag: 'Account',
     summary: 'Show what the key reaches, and the plan.',
+    description:
+      'The first request of an agent: is the key good, and does it reach the account, a pod or one inbox?',
     access: 'inbox',
     success: { status: 200, schema: Me },
     problems: [],
@@ -30,19 +32,14 @@ export const usageOperations: readonly Operation[] = [
     method: 'get',
     path: '/v1/usage',
     tag: 'Account',
-    summary:
-      'Show what was sent and received, day by day or by inbox or pod, within what the key reaches; and what counts against which limit.',
+    summary: 'Show what was sent and received, and what counts against which limit.',
+    description:
+      'By day, inbox or pod, or all in one, within what the key reaches, or of the inbox that is named. `limits` tells before something is refused: what is used, what the limit is, and when it begins anew.',
     access: 'inbox',
     query: shape({
       from: day('The first day, at most 92 days before the last; 29 days before it unless said.'),
       to: day('The last day; today unless said.'),
-      group_by: Type.Optional(
-        Type.Unsafe<UsageGrouping>({
-          ...UsageGrouping,
-          default: 'day',
-          description: 'What each of `rows` is of.',
-        }),
-      ),
+      group_by: Type.Optional(UsageGrouping),
       inboxId: Type.Optional(
         Type.String({ description: 'Counts this inbox alone, by its id or address, and shows its limits.' }),
       ),

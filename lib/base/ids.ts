@@ -1,4 +1,6 @@
+import { randomFillSync } from 'node:crypto'
 import { v7 } from 'uuid'
+import type { Clock } from './clock.ts'
 
 /** Makes ids. They come in through App, so that a test can foretell them. */
 export interface Ids {
@@ -6,7 +8,40 @@ export interface Ids {
   next(): string
 }
 
-export const systemIds: Ids = { next: () => v7() }
+/** What one id takes of chance, and how much is drawn at once: to draw it costs more than to make an id of it. */
+const chanceBytes = 16
+const drawnBytes = 256 * chanceBytes
+/** The counter has 32 bits and begins in the lower half, so that it does not run out within a millisecond. */
+const firstCounts = 2 ** 31
+
+/** The counter within a millisecond is kept here, since `v7` keeps it only when it draws its own chance. */
+export function createIds(clock: Pick<Clock, 'now'>): Ids {
+  const drawn = Buffer.alloc(drawnBytes)
+  let at = drawnBytes
+  let msecs = 0
+  let seq = 0
+
+  return {
+    next() {
+      if (at === drawnBytes) {
+        randomFillSync(drawn)
+        at = 0
+      }
+      const random = drawn.subarray(at, at + chanceBytes)
+      at += chanceBytes
+      const now = clock.now().getTime()
+      // A clock that is set back does not bring earlier ids.
+      if (now > msecs) {
+        msecs = now
+        seq = random.readUInt32BE(0) % firstCounts
+      } else if (++seq === 2 * firstCounts) {
+        msecs++
+        seq = 0
+      }
+      return v7({ random, msecs, seq })
+    },
+  }
+}
 
 /** The id that follows `id` directly in the order of ids. */
 export function idAfter(id: string): string {

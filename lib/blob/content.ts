@@ -11,6 +11,20 @@ export function sizeOf(content: Content): number {
   return content.kind === 'memory' ? content.bytes.length : content.sizeBytes
 }
 
+/** The bytes as they can cross into another thread: alone, and not with all that lies beside them in memory. */
+export function crossing(content: Content): Content {
+  return content.kind === 'file'
+    ? content
+    : { ...content, bytes: Buffer.from(new Uint8Array(content.bytes).buffer) }
+}
+
+/** What came over from another thread: buffers do so as what they are made of. */
+export function crossed(content: Content): Content {
+  if (content.kind === 'file') return content
+  const { buffer, byteOffset, length } = content.bytes
+  return { ...content, bytes: Buffer.from(buffer, byteOffset, length) }
+}
+
 /**
  * The start of the content: all of it when it has at most `bytes` bytes, and otherwise more than `bytes`, so that a caller
  * sees that there is more.

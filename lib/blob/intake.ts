@@ -5,7 +5,8 @@ import { finished } from 'node:stream/promises'
 import type { Content } from './content.ts'
 
 /**
- * Takes bytes as they come: in memory up to `memoryBytes`, beyond that in the file `spoolPath`.
+ * Takes bytes as they come: in memory up to `memoryBytes`, beyond that in the file that `spool` names; it is asked when
+ * that is needed.
  * `write` resolves when more may come, so a fast sender waits for the disk.
  */
 export interface Intake {
@@ -15,7 +16,8 @@ export interface Intake {
   discard(): Promise<void>
 }
 
-export function createIntake(spoolPath: string, memoryBytes: number): Intake {
+export function createIntake(spool: () => string, memoryBytes: number): Intake {
+  let spoolPath = ''
   let chunks: Buffer[] = []
   let sizeBytes = 0
   let file: WriteStream | undefined
@@ -29,6 +31,7 @@ export function createIntake(spoolPath: string, memoryBytes: number): Intake {
       if (!file) {
         chunks.push(chunk)
         if (sizeBytes <= memoryBytes) return undefined
+        spoolPath = spool()
         file = createWriteStream(spoolPath, { flags: 'wx', mode: 0o600 })
         file.on('error', error => {
           fault.error = error

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
-import { systemIds } from '../base/ids.ts'
+import { createIds } from '../base/ids.ts'
 import { createLog } from '../base/log.ts'
 import { defaultBaseUrl, parseEndpoint } from '../config/endpoint.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
@@ -22,7 +22,7 @@ export async function withApp<T>(configPath: string | undefined, work: (app: App
   const { app } = await openApp({
     config,
     clock: systemClock,
-    ids: systemIds,
+    ids: createIds(systemClock),
     log: createLog('warn'),
     random: Math.random,
     ownPorts: () => [...config.http.listen, ...config.smtp.listen].map(text => parseEndpoint(text).port),

@@ -1,8 +1,9 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableText, oneOf, shape } from './shape.ts'
+import { Id, Instant, named, nullableText, oneOf } from './shape.ts'
 
 const FeedbackType = oneOf(['bug', 'friction', 'feature_request'], {
+  title: 'FeedbackType',
   description:
     'bug: something is wrong. friction: it works, and is in the way. feature_request: it is missing.',
   examples: ['friction'],
@@ -15,7 +16,7 @@ const message = Type.String({
   examples: ['The wait for a code is too short by default.'],
 })
 
-export const FeedbackCreation = shape({
+export const FeedbackCreation = named('FeedbackCreation', 'What the operator is told.', {
   type: FeedbackType,
   message,
   context: Type.Optional(
@@ -28,22 +29,19 @@ export const FeedbackCreation = shape({
 })
 export type FeedbackCreation = Type.Static<typeof FeedbackCreation>
 
-export const Feedback = shape(
-  {
-    id: Id,
-    type: FeedbackType,
-    message,
-    context: Type.Unsafe<unknown>({
-      type: ['string', 'object', 'null'],
-      description: 'As it was given; null when it was not.',
-      examples: [{ operation: 'waitForMessages' }],
-    }),
-    podId: nullableText({ description: 'The pod of the key that it came by; null for an account-wide key.' }),
-    inboxId: nullableText({
-      description: 'The inbox of the key that it came by, where it is confined to one.',
-    }),
-    createdAt: Instant,
-  },
-  { description: 'A note of a user of the API for the operator of the server.' },
-)
+export const Feedback = named('Feedback', 'A note of a user of the API for the operator of the server.', {
+  id: Id,
+  type: FeedbackType,
+  message,
+  context: Type.Unsafe<unknown>({
+    type: ['string', 'object', 'null'],
+    description: 'As it was given; null when it was not.',
+    examples: [{ operation: 'waitForMessages' }],
+  }),
+  podId: nullableText({ description: 'The pod of the key that it came by; null for an account-wide key.' }),
+  inboxId: nullableText({
+    description: 'The inbox of the key that it came by, where it is confined to one.',
+  }),
+  createdAt: Instant,
+})
 export type Feedback = Type.Static<typeof Feedback>

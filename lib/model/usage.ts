@@ -1,35 +1,45 @@
 import Type from 'typebox'
 import { KeyScope } from './policy.ts'
-import { Id, Instant, nullableText, oneOf, shape } from './shape.ts'
+import { Id, Instant, named, nullableText, oneOf } from './shape.ts'
 
-const PlanName = oneOf(['free', 'developer', 'pro'])
+const PlanName = oneOf(['free', 'developer', 'pro'], {
+  title: 'PlanName',
+  description: 'Which limits hold; the operator sets them. `pro` has none unless they say so.',
+})
 
-export const Me = shape(
+export const Me = named(
+  'Me',
+  'What the key is that asks: of the whole account, of a pod, or of an inbox; and the plan of the account.',
   {
     accountId: Type.String({ ...Id, description: 'Names this installation; the same for all of its keys.' }),
     plan: PlanName,
     apiKeyScope: KeyScope,
   },
-  { description: 'What the key is that asks: the whole account, a pod, or an inbox of it.' },
 )
 export type Me = Type.Static<typeof Me>
 
 const counted = {
-  used: Type.Integer({ minimum: 0, examples: [3] }),
+  used: Type.Integer({ minimum: 0, description: 'How much of it is used.', examples: [3] }),
   limit: Type.Unsafe<number | null>({
     type: ['integer', 'null'],
     description: 'null: no limit.',
     examples: [100],
   }),
 }
-const Quota = shape({ ...counted, resetsAt: Instant }, { description: 'What counts against a limit.' })
+const UsageCount = named('UsageCount', 'What counts against a limit.', counted)
+const Quota = named('UsageQuota', 'What counts against a limit, and when it begins anew.', {
+  ...counted,
+  resetsAt: Instant,
+})
 const nullable = <Schema extends Type.TSchema>(schema: Schema, description: string) =>
   Type.Unsafe<Type.Static<Schema> | null>({ anyOf: [schema, { type: 'null' }], description })
 
-export const UsageLimits = shape(
+const UsageLimits = named(
+  'UsageLimits',
+  'How much is used of each limit, what the limit is and when it begins anew; a scoped key sees less.',
   {
     plan: PlanName,
-    inboxes: nullable(shape(counted), 'The inboxes of the account; null for a scoped key.'),
+    inboxes: nullable(UsageCount, 'The inboxes of the account; null for a scoped key.'),
     inboxCreations: nullable(Quota, 'Inboxes made today (UTC) through the API; null for a scoped key.'),
     messages: nullable(
       Quota,
@@ -40,11 +50,14 @@ export const UsageLimits = shape(
       'Strangers that the inbox wrote to today (UTC); null when no inbox is named.',
     ),
   },
-  { description: 'What was used of which limit.' },
 )
 export type UsageLimits = Type.Static<typeof UsageLimits>
 
-export const UsageGrouping = oneOf(['day', 'inbox', 'pod', 'account'], { examples: ['day'] })
+export const UsageGrouping = oneOf(['day', 'inbox', 'pod', 'account'], {
+  title: 'UsageGrouping',
+  description: 'What each of `rows` is of; day unless said.',
+  examples: ['day'],
+})
 export type UsageGrouping = Type.Static<typeof UsageGrouping>
 
 const count = (description: string, example: number) =>
@@ -62,25 +75,22 @@ const counts = {
   ),
 }
 
-const InboxUsage = shape(
-  {
-    inboxId: Id,
-    podId: Id,
-    address: nullableText({
-      description: 'Also of an inbox that was deleted.',
-      examples: ['agent@example.com'],
-    }),
-    ...counts,
-  },
-  { description: 'What one inbox sent and received.' },
-)
+const InboxUsage = named('InboxUsage', 'What one inbox sent and received.', {
+  inboxId: Id,
+  podId: Id,
+  address: nullableText({
+    description: 'Its address, also of an inbox that was deleted.',
+    examples: ['agent@example.com'],
+  }),
+  ...counts,
+})
 
 const history = {
   from: Type.String({ description: 'The first day (UTC) that is counted.', examples: ['2026-10-24'] }),
   to: Type.String({ description: 'The last day (UTC) that is counted.', examples: ['2026-11-22'] }),
   groupBy: UsageGrouping,
   rows: Type.Array(
-    shape({
+    named('UsageRow', 'What was sent and received on a day, by an inbox or a pod, or by the account.', {
       day: Type.Optional(
         Type.String({
           description: 'With group_by=day: each day of the range, also one without mail.',
@@ -98,14 +108,15 @@ const history = {
   inboxes: Type.Array(InboxUsage, {
     description: 'Those that sent or received anything, the busiest first; of very many the 1,000 busiest.',
   }),
-  totals: shape(counts, { description: 'Of all that is counted.' }),
+  totals: named('UsageTotals', 'What was sent and received of all that is counted.', counts),
 }
 
-const UsageHistory = shape(history)
+const UsageHistory = named('UsageHistory', 'What was sent and received within days (UTC).', history)
 export type UsageHistory = Type.Static<typeof UsageHistory>
 
-export const Usage = shape(
+export const Usage = named(
+  'Usage',
+  'What was sent and received within days (UTC), and what counts against which limit now.',
   { ...history, limits: UsageLimits },
-  { description: 'What was sent and received within days (UTC), and what counts against which limit now.' },
 )
 export type Usage = Type.Static<typeof Usage>

@@ -1,4 +1,3 @@
-import type { Content } from '../blob/content.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
 
 /** What a reading thread is started with. */
@@ -32,10 +31,3 @@ export interface Job {
 export type Answer =
   | { readonly number: number; readonly reading: Reading }
   | { readonly number: number; readonly error: Error }
-
-/** The bytes as they can cross into a thread: alone, and not with all that lies beside them in memory. */
-export function crossing(content: Content): Content {
-  return content.kind === 'file'
-    ? content
-    : { ...content, bytes: Buffer.from(new Uint8Array(content.bytes).buffer) }
-}

@@ -1,4 +1,4 @@
-import { crossing } from './job.ts'
+import { crossing } from '../blob/content.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
 import type { ReadingThread } from './thread.ts'
 import { createTurns } from './turns.ts'

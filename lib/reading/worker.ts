@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../base/clock.ts'
-import type { Content } from '../blob/content.ts'
+import { crossed, readContent } from '../blob/content.ts'
 import { createDns } from '../courier/dns.ts'
 import { createAuthenticator } from '../mail/authentication/authenticator.ts'
 import { type Answer, heartbeatMs, type Job, places, type ThreadData } from './job.ts'
@@ -47,7 +46,7 @@ async function readInTurn(job: Job): Promise<InTurn> {
   // The event loop comes round between messages, which is what is seen from outside: of many small ones none is late.
   await setImmediate()
   // Before it is read: that the disk is slow is not its fault.
-  const bytes = await bytesOf(job.request.content)
+  const bytes = await readContent(crossed(job.request.content))
   Atomics.store(place, places.current, job.number)
   try {
     return { job, bytes, read: readWhatCanBe(job, bytes) }
@@ -68,13 +67,6 @@ function readWhatCanBe({ request, headerAlone }: Job, bytes: Buffer): Read {
 async function finish({ job, bytes, read }: InTurn): Promise<Answer> {
   const authentication = await authenticate(bytes, read, job.request, authenticator)
   return { number: job.number, reading: { ...read, authentication } }
-}
-
-async function bytesOf(content: Content): Promise<Buffer> {
-  if (content.kind === 'file') return readFile(content.path)
-  // Buffers come over as what they are made of.
-  const { buffer, byteOffset, length } = content.bytes
-  return Buffer.from(buffer, byteOffset, length)
 }
 
 /** What is ready in one turn of the event loop goes back together: to wake the other thread costs more than to read. */

@@ -1,7 +1,7 @@
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { Reply } from '../base/reply.ts'
-import type { Networked } from '../core/app/app.ts'
 import { receive } from '../core/inbound/receive.ts'
+import type { Receiver } from '../core/inbound/receiver.ts'
 import { openIntake } from '../core/mailbox/raws.ts'
 import { createLineCheck, type LineFault } from './line-check.ts'
 import { type Session, tlsOf } from './session.ts'
@@ -11,7 +11,7 @@ import { type Session, tlsOf } from './session.ts'
  * @throws Reply when the message is refused
  */
 export async function acceptData(
-  app: Networked,
+  app: Receiver,
   session: Session,
   smtp: SMTPServerSession,
   stream: SMTPServerDataStream,
@@ -47,7 +47,7 @@ const refusals: Readonly<Record<LineFault, string>> = {
 
 /** Reads to the end even what will be refused: the peer gets its reply after the final dot, not in the middle. */
 async function takeBytes(
-  app: Networked,
+  app: Receiver,
   session: Session,
   intake: ReturnType<typeof openIntake>,
   stream: SMTPServerDataStream,

@@ -5,6 +5,7 @@ import { Reply } from '../base/reply.ts'
 import { createTally } from '../base/tally.ts'
 import type { Networked } from '../core/app/app.ts'
 import { requireKnownSender } from '../core/inbound/greylist.ts'
+import { createReceiver } from '../core/inbound/receiver.ts'
 import { isRolePath, type Recipient, resolveRecipient } from '../core/inbound/recipient.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { Connection } from './connection.ts'
@@ -42,6 +43,7 @@ const drainMs = limits.stopMs * 0.6
 /** The door that mail comes in by (RFC 5321): commands are checked here, what they mean is core's. */
 export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDoor {
   const { config } = app
+  const receiver = createReceiver(app)
   const sessions = new Map<string, Session>()
   const shares = createShares(config.smtp, app.clock)
   const places = new Map<string, () => void>()
@@ -124,7 +126,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   /** @throws Reply as `resolveRecipient`; 421 when this is one guess too many */
   async function findRecipient(session: Session, rcptTo: string): Promise<Recipient> {
     try {
-      return await resolveRecipient(app, rcptTo)
+      return await resolveRecipient(receiver, rcptTo)
     } catch (error) {
       const isUnknown = error instanceof Reply && error.enhanced === '5.1.1'
       if (!isUnknown || ++session.unknownRecipients <= limits.smtpUnknownRecipients) throw error
@@ -181,7 +183,8 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
             const { mailFrom } = smtp.envelope
             const sender = mailFrom === false ? '' : mailFrom.address
             const { remoteAddress } = session
-            await requireKnownSender(app, { remoteAddress, mailFrom: sender, recipient })
+            const stranger = { remoteAddress, mailFrom: sender, recipient }
+            await requireKnownSender(receiver, stranger, receiver.main.noteStranger)
           }
           // The library counts a path that is said again once, and so do we: a peer may say it for ever.
           if (
@@ -205,7 +208,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
             options.dataTimeoutMs,
           )
           try {
-            await acceptData(app, session, smtp, stream)
+            await acceptData(receiver, session, smtp, stream)
           } finally {
             clearTimeout(deadline)
             session.isReceivingData = false

@@ -5,7 +5,9 @@ import { operator } from '../../lib/core/app/caller.ts'
 import { noteForwardFailure } from '../../lib/core/forwarding/outcome.ts'
 import { findForwardQuestion } from '../../lib/core/forwarding/question.ts'
 import { prepareReception } from '../../lib/core/inbound/receive.ts'
+import { createReceiver } from '../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
+import { writeReception } from '../../lib/core/inbound/write.ts'
 import { type ApiApp, type ApiSettings, startApi } from '../support/api-app.ts'
 import { mailedLink } from '../support/confirmation.ts'
 import { addVerifiedDomain } from '../support/verified-domain.ts'
@@ -35,14 +37,14 @@ const unset = { forwardTo: null, forwardWhen: null, forwardStatus: null }
 
 /** A message comes in, is forwarded, and the copy comes back or is complained of. */
 async function failCopy({ app }: ApiApp, address: string, kind: 'bounce' | 'complaint'): Promise<void> {
-  const reception = await prepareReception(app, {
+  const reception = await prepareReception(createReceiver(app), {
     sessionId: 's',
     mailFrom: 'bob@theirs.example',
     recipients: [await resolveRecipient(app, address)],
     content: { kind: 'memory', bytes: Buffer.from('From: bob@theirs.example\r\n\r\nHello\r\n') },
     peer: { kind: 'smtp', remoteAddress: '192.0.2.1', helo: 'x', protocol: 'SMTP', tls: undefined },
   })
-  const [messageId] = await app.store.write(db => reception.write(db))
+  const [messageId] = await app.store.write(db => writeReception(app, db, reception))
   const [copy] = await app.store.read
     .selectFrom('delivery')
     .selectAll()

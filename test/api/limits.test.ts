@@ -1,6 +1,8 @@
 import t from 'tap'
 import { prepareReception } from '../../lib/core/inbound/receive.ts'
+import { createReceiver } from '../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
+import { writeReception } from '../../lib/core/inbound/write.ts'
 import { utcDay } from '../../lib/core/quota/period.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 
@@ -104,14 +106,14 @@ t.test('whoever wrote is no stranger, nor who was in their message', async t => 
     '',
     'hi',
   ].join('\r\n')
-  const reception = await prepareReception(app, {
+  const reception = await prepareReception(createReceiver(app), {
     sessionId: 's',
     mailFrom: 'bounce@x.example',
     recipients: [await resolveRecipient(app, 'ann@ours.example')],
     content: { kind: 'memory', bytes: Buffer.from(raw) },
     peer: { kind: 'smtp', remoteAddress: '127.0.0.1', helo: 'x', protocol: 'ESMTP', tls: undefined },
   })
-  await app.store.write(reception.write)
+  await app.store.write(db => writeReception(app, db, reception))
   t.equal((await api.send(inbox, letter('stranger@x.example'))).status, 200, 'the one that may be')
   t.equal((await api.send(inbox, letter('bob@x.example'))).status, 200)
   for (const to of ['desk@x.example', 'third@x.example', 'copy@x.example', 'bounce@x.example']) {

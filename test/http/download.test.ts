@@ -3,7 +3,9 @@ import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { prepareReception } from '../../lib/core/inbound/receive.ts'
+import { createReceiver } from '../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
+import { writeReception } from '../../lib/core/inbound/write.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 
 interface Part {
@@ -19,14 +21,14 @@ async function receiveParts({ app }: ApiApp, address: string, parts: readonly Pa
       `--b\r\n${header}\r\nContent-Transfer-Encoding: base64\r\n\r\n${Buffer.from(content).toString('base64')}\r\n`,
   )
   const raw = `From: eve@example.net\r\nSubject: files\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nHi\r\n${bodies.join('')}--b--\r\n`
-  const reception = await prepareReception(app, {
+  const reception = await prepareReception(createReceiver(app), {
     sessionId: 's',
     mailFrom: 'eve@example.net',
     recipients: [await resolveRecipient(app, address)],
     content: { kind: 'memory', bytes: Buffer.from(raw) },
     peer: { kind: 'smtp', remoteAddress: '192.0.2.1', helo: 'x', protocol: 'SMTP', tls: undefined },
   })
-  const [id] = await app.store.write(db => reception.write(db))
+  const [id] = await app.store.write(db => writeReception(app, db, reception))
   return id!
 }
 

@@ -16,6 +16,7 @@ import { forwardIfUndelivered } from '../../lib/core/forwarding/copy.ts'
 import { noteForwardFailure, noteForwardOutcome } from '../../lib/core/forwarding/outcome.ts'
 import { confirmForwarding, expireForwardConfirmations } from '../../lib/core/forwarding/question.ts'
 import { receive } from '../../lib/core/inbound/receive.ts'
+import { createReceiver } from '../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
 import { listInboxMessages, listMessageDeliveries } from '../../lib/core/mailbox/messages.ts'
 import { openRaw } from '../../lib/core/mailbox/raws.ts'
@@ -108,7 +109,13 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   } as const
   const recipients = [await resolveRecipient(app, ann.address)]
   const content = { kind: 'memory', bytes: raw } as const
-  const [id] = await receive(app, { sessionId: 's', mailFrom: 'b@example.net', recipients, content, peer })
+  const [id] = await receive(createReceiver(app), {
+    sessionId: 's',
+    mailFrom: 'b@example.net',
+    recipients,
+    content,
+    peer,
+  })
   const [copy] = await listDeliveries(app.store.read, id!)
   await app.store.write(async db => {
     await forwardIfUndelivered(app, db, id!)
@@ -130,7 +137,13 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   const returned = [await resolveRecipient(app, mailFrom!)]
   const notice = Buffer.from('X-Failed-Recipients: x@y.example\r\n\r\n550 no\r\n')
   const notification = { kind: 'memory', bytes: notice } as const
-  await receive(app, { sessionId: 's', mailFrom: '', recipients: returned, content: notification, peer })
+  await receive(createReceiver(app), {
+    sessionId: 's',
+    mailFrom: '',
+    recipients: returned,
+    content: notification,
+    peer,
+  })
   const about = { inboxId: ann.id, messageId: sent.messageId, type: 'message.complained', after: deliveryId }
   await listPayloads(store.read, about)
   await suspendInbox(app, ann.id, null)

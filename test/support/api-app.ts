@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { operations } from '../../lib/api/index.ts'
 import { openApiDocument } from '../../lib/api/openapi.ts'
-import type { Clock } from '../../lib/base/clock.ts'
-import { systemIds } from '../../lib/base/ids.ts'
+import { type Clock, systemClock } from '../../lib/base/clock.ts'
+import { createIds } from '../../lib/base/ids.ts'
 import { createLog, type Log } from '../../lib/base/log.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { createKey } from '../../lib/core/account/keys.ts'
@@ -103,7 +103,7 @@ ${settings.toml ?? ''}`,
   const { app } = await openApp({
     config,
     clock,
-    ids: systemIds,
+    ids: createIds(systemClock),
     log,
     random: Math.random,
     baseUrl: () => baseUrl,

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
-import { systemIds } from '../../lib/base/ids.ts'
+import { createIds } from '../../lib/base/ids.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
 import { openContent } from '../../lib/blob/content.ts'
@@ -83,7 +83,7 @@ ${settings.toml ?? ''}
   const { app: opened } = await openApp({
     config,
     clock,
-    ids: systemIds,
+    ids: createIds(systemClock),
     log,
     random: Math.random,
     baseUrl: () => '',
@@ -134,6 +134,7 @@ ${settings.toml ?? ''}
     await certificates.stop()
     await scanner.close()
     await app.mailReader.stop()
+    await app.renderer.stop()
     await app.store.close()
   })
   return {

@@ -8,7 +8,9 @@ import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { isDeliveredHere } from '../domains/usable.ts'
 import { prepareReception } from '../inbound/receive.ts'
+import { createReceiver } from '../inbound/receiver.ts'
 import { resolveRecipient } from '../inbound/recipient.ts'
+import { writeReception } from '../inbound/write.ts'
 import { holdInstead } from '../outbound/hold.ts'
 import { cargoOf, findContent } from './cargo.ts'
 import { type Ended, record } from './record.ts'
@@ -119,7 +121,7 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, message: Messa
     const recipient = await resolveRecipient(app, delivery.recipient)
     const content = await findContent(app, message)
     if (!content) throw new Error(`message ${message.id} has nothing to be delivered`)
-    const reception = await prepareReception(app, {
+    const reception = await prepareReception(createReceiver(app), {
       sessionId: delivery.id,
       mailFrom: message.mailFrom,
       recipients: [recipient],
@@ -127,7 +129,11 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, message: Messa
       ...(message.rawId === null ? {} : { rawId: message.rawId }),
       peer: { kind: 'local' },
     })
-    return { outcome: ended(outcome), write: reception.write, inboxId: recipient.inboxId }
+    return {
+      outcome: ended(outcome),
+      write: db => writeReception(app, db, reception),
+      inboxId: recipient.inboxId,
+    }
   } catch (error) {
     if (!(error instanceof Reply)) throw error
     return { outcome: ended(refusalOf(error, outcome)) }

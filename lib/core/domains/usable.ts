@@ -13,14 +13,22 @@ import type { App } from '../app/app.ts'
  * has taken since. What a pod merely added has no say about its name; what the account added has one for its inboxes,
  * which there are when it was the account's own domain before.
  */
-export async function findHolder(app: App, db: Db, name: string): Promise<DomainRow | undefined> {
+export async function findHolder(
+  app: Pick<App, 'config'>,
+  db: Db,
+  name: string,
+): Promise<DomainRow | undefined> {
   const accounts = await findDomainOfPod(db, name, null)
   if (accounts && isAccountDomain(app, accounts)) return accounts
   return (await findDomainClaim(db, name)) ?? accounts
 }
 
 /** The same, also for the name that its reverse-paths have (bounce.<domain>). */
-export async function findDomainHere(app: App, db: Db, name: string): Promise<DomainRow | undefined> {
+export async function findDomainHere(
+  app: Pick<App, 'config'>,
+  db: Db,
+  name: string,
+): Promise<DomainRow | undefined> {
   const mailDomain = mailDomainOf(name)
   return (
     (await findHolder(app, db, name)) ??
@@ -29,12 +37,12 @@ export async function findDomainHere(app: App, db: Db, name: string): Promise<Do
 }
 
 /** Whether this is the domain of the account, which works without a check; a pod's row of its name is not. */
-export function isAccountDomain(app: App, { domain, podId }: DomainRow): boolean {
+export function isAccountDomain(app: Pick<App, 'config'>, { domain, podId }: DomainRow): boolean {
   return domain === app.config.account_domain && podId === null
 }
 
 /** Whether inboxes can be made on the domain: the account's own at any time, another one while it is verified. */
-export function isUsable(app: App, row: DomainRow): boolean {
+export function isUsable(app: Pick<App, 'config'>, row: DomainRow): boolean {
   return isAccountDomain(app, row) || row.status === 'verified'
 }
 
@@ -106,6 +114,6 @@ export function requireRegistrable(text: string, hostname: string): string {
 }
 
 /** The address of the inbox that takes the mail of postmaster and abuse of every domain here. */
-export function systemAddress(app: App): string {
+export function systemAddress(app: Pick<App, 'config'>): string {
   return `postmaster@${app.config.account_domain}`
 }

@@ -1,7 +1,6 @@
-import { Reply } from '../../base/reply.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import type { App } from '../app/app.ts'
+import type { App, Reads } from '../app/app.ts'
 import { systemAddress } from '../domains/usable.ts'
 import { findRefusals, type Refusal, recordRefusal } from '../policy/check.ts'
 import type { Recipient } from './recipient.ts'
@@ -9,7 +8,13 @@ import type { Recipient } from './recipient.ts'
 /** Whose sender rules let a message in, and whose do not. */
 export interface Admission {
   readonly admitted: readonly Recipient[]
-  readonly refused: readonly { readonly recipient: Recipient; readonly refusal: Refusal }[]
+  readonly refused: readonly Refused[]
+}
+
+/** A recipient whose sender rules do not let a message in. */
+export interface Refused {
+  readonly recipient: Recipient
+  readonly refusal: Refusal
 }
 
 /** Who sent a message, as it says itself. */
@@ -27,7 +32,11 @@ export interface Sender {
  * Asks the sender rules of each recipient's inbox. A rule that allows looks at the mailbox that was judged alone; one that
  * blocks at whatever is shown.
  */
-export async function admit(app: App, recipients: readonly Recipient[], sender: Sender): Promise<Admission> {
+export async function admit(
+  app: Reads,
+  recipients: readonly Recipient[],
+  sender: Sender,
+): Promise<Admission> {
   const from = normaliseAddress(sender.from ?? '')
   const allowable = normaliseAddress(sender.judged ?? '') ?? null
   const mailFrom = normaliseAddress(sender.mailFrom)
@@ -56,19 +65,9 @@ export async function admit(app: App, recipients: readonly Recipient[], sender: 
 }
 
 /** Writes what was refused into the audit. */
-export async function recordRefused(app: App, db: WriteDb, { refused }: Admission): Promise<void> {
+export async function recordRefused(app: App, db: WriteDb, refused: readonly Refused[]): Promise<void> {
   for (const { recipient, refusal } of refused) {
     const scope = { podId: recipient.podId, inboxId: recipient.inboxId }
     await recordRefusal(app, db, scope, 'inbound', refusal, null)
   }
-}
-
-/**
- * With policy.refuse_with = "reject", a message that no recipient's rules let in is refused to the peer's face.
- * @throws Reply 550 5.7.1
- */
-export async function rejectRefused(app: App, admission: Admission): Promise<void> {
-  if (admission.admitted.length > 0 || app.config.policy.refuse_with !== 'reject') return
-  await app.store.write(db => recordRefused(app, db, admission))
-  throw new Reply(550, '5.7.1', 'The recipient does not take mail from this sender')
 }

@@ -1,6 +1,10 @@
 import type { Content } from '../../blob/content.ts'
-import type { WriteDb } from '../../store/dialect/dialect.ts'
+import type { Authentication } from '../../model/message.ts'
+import type { Reading } from '../../reading/reading.ts'
+import type { Refused } from './admission.ts'
 import type { Recipient } from './recipient.ts'
+import type { Returned } from './returned.ts'
+import type { Judged } from './verdict.ts'
 
 /** A message at the door: who brought it, for whom, and its bytes. */
 export interface Arrival {
@@ -28,11 +32,26 @@ export type Peer =
     }
   | { readonly kind: 'local' }
 
-/** An arrival that was read and judged, ready to be written. */
+/**
+ * An arrival that was read and judged, ready to be written. It is a value: it crosses from the thread of its session to
+ * the one that writes.
+ */
 export interface Reception {
   readonly rawId: string
-  /** In words for the log, when it becomes no message. */
-  readonly whyDropped?: string
-  /** The rows that it becomes, in the caller's write; gives the ids of the messages. */
-  write(db: WriteDb): Promise<string[]>
+  /** Whose sender rules do not let it in. */
+  readonly refused: readonly Refused[]
+  /** What it says of deliveries of ours. */
+  readonly returned: Returned
+  /** The message that it becomes; or why it becomes none, in words for the log. */
+  readonly becomes: Accepted | { readonly nothing: string }
+}
+
+/** What is kept of a message, for those recipients that let it in. */
+export interface Accepted {
+  readonly arrival: Arrival
+  readonly reading: Reading
+  readonly authentication: Authentication
+  /** The value of Authentication-Results; null where nothing was checked. */
+  readonly results: string | null
+  readonly judged: Judged
 }

@@ -4,8 +4,9 @@ import { limits } from '../../base/limits.ts'
 import { networkOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
 import { firstField, type Header } from '../../mail/header/header.ts'
-import { deleteDeferralsBefore, noteDeferral } from '../../store/authentication-deferrals.ts'
-import type { App } from '../app/app.ts'
+import { deleteDeferralsBefore } from '../../store/authentication-deferrals.ts'
+import type { AuthenticationDeferralRow } from '../../store/tables.ts'
+import type { App, Reads } from '../app/app.ts'
 
 /**
  * Has a message come again later that can't be judged now, because DNS does not say what decides: for
@@ -14,11 +15,13 @@ import type { App } from '../app/app.ts'
  * It is the same message by its reverse-path and Message-ID, for a sender may try again from another address. Who is to
  * be deferred chooses both, and gains nothing by choosing them anew. Rows are bounded for each network and in all; what
  * finds no room is deferred without one, and its time begins when there is.
+ * @param note gives when the message was deferred first, as far as there is room to remember it
  * @throws Reply 451 4.7.26
  */
 export async function deferUnknown(
-  app: App,
+  app: Reads,
   of: { readonly remoteAddress: string; readonly mailFrom: string; readonly header: Header },
+  note: (row: AuthenticationDeferralRow) => Promise<string | undefined>,
 ): Promise<void> {
   const { remoteAddress, mailFrom, header } = of
   const now = app.clock.now()
@@ -30,8 +33,7 @@ export async function deferUnknown(
     network: networkOf(remoteAddress),
     firstAt: now.toISOString(),
   }
-  const room = { ofNetwork: limits.deferralsPerNetwork, inAll: limits.deferrals }
-  const firstAt = await app.store.write(db => noteDeferral(db, row, room))
+  const firstAt = await note(row)
   if (firstAt !== undefined && firstAt < isoAfter(now, -limits.deferralMs)) return
   throw new Reply(
     451,

@@ -7,7 +7,7 @@ import { durationMs } from '../../config/duration.ts'
 import { findContacts } from '../../store/contacts.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { deleteGreylistBefore, listGreylistEntries, putGreylistEntry } from '../../store/greylist.ts'
-import type { App } from '../app/app.ts'
+import type { App, Reads } from '../app/app.ts'
 import type { Recipient } from './recipient.ts'
 
 /** Who wants to write to whom, from where. */
@@ -22,9 +22,14 @@ export interface Stranger {
  * Puts off who is not known (RFC 6647): the first time a block of addresses, a reverse-path and an inbox come together,
  * until they come again after greylist.delay. Known is also who the inbox has exchanged mail with, a block that came again
  * often, and what comes back to a reverse-path of ours.
+ * @param note `noteStranger`, where the database is written
  * @throws Reply 451 4.7.1
  */
-export async function requireKnownSender(app: App, stranger: Stranger): Promise<void> {
+export async function requireKnownSender(
+  app: Reads,
+  stranger: Stranger,
+  note: (places: Places) => Promise<number>,
+): Promise<void> {
   if (!app.config.greylist.enabled || stranger.recipient.deliveryId !== undefined) return
   const mailFrom = stranger.mailFrom.toLowerCase()
   const { inboxId } = stranger.recipient
@@ -32,7 +37,7 @@ export async function requireKnownSender(app: App, stranger: Stranger): Promise<
   const block = blockOf(stranger.remoteAddress)
   const places = { block: placeOfBlock(block), triplet: placeOfTriplet(block, mailFrom, inboxId) }
   if (await isKnownForLong(app, places)) return
-  const waitMs = await app.store.write(db => note(app, db, places))
+  const waitMs = await note(places)
   if (waitMs <= 0) return
   throw new Reply(
     451,
@@ -50,7 +55,8 @@ interface Place {
   readonly own: number
 }
 
-interface Places {
+/** Where a stranger is remembered. */
+export interface Places {
   readonly block: Place
   readonly triplet: Place
 }
@@ -74,7 +80,7 @@ function placeOfBlock(block: string): Place {
 const numberOf = (hex: string) => Number.parseInt(hex.slice(0, 8), 16)
 
 /** Whether nothing is to be written: it is known, and for more than half of the time that it may be. */
-async function isKnownForLong(app: App, { block, triplet }: Places): Promise<boolean> {
+async function isKnownForLong(app: Reads, { block, triplet }: Places): Promise<boolean> {
   const keepMs = durationMs(app.config.greylist.keep_for)
   const until = isoAfter(app.clock.now(), keepMs / 2)
   const passesOf = async (place: Place) => (await lookUp(app.store.read, place, until)).known?.passes ?? 0
@@ -94,7 +100,7 @@ async function lookUp(db: Db, { key, first, count, own }: Place, now: string) {
 }
 
 /** In one write, so that what two processes see adds up: gives how long there is to wait, 0 for who is known. */
-async function note(app: App, db: WriteDb, places: Places): Promise<number> {
+export async function noteStranger(app: App, db: WriteDb, places: Places): Promise<number> {
   const { delay, keep_for } = app.config.greylist
   const date = app.clock.now()
   const now = date.toISOString()

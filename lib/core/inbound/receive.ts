@@ -8,17 +8,14 @@ import { type Author, readAuthor } from '../../mail/header/author.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../../mail/header/header.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
 import type { Reading } from '../../reading/reading.ts'
-import type { App, Networked } from '../app/app.ts'
-import { dropFilesOf } from '../mailbox/raws.ts'
 import { refuseLocalLoop } from '../outbound/loop.ts'
-import { admit, recordRefused, rejectRefused } from './admission.ts'
+import { admit, type Refused } from './admission.ts'
 import type { Arrival, Reception } from './arrival.ts'
-import { recordReturned } from './bounces.ts'
 import { deferUnknown } from './deferral.ts'
+import type { Receiver } from './receiver.ts'
 import { mayReport, readReturned } from './returned.ts'
-import { scan } from './scan.ts'
+import { gatherOpinions } from './scan.ts'
 import { judge, type Opinions } from './verdict.ts'
-import { writeReception } from './write.ts'
 
 /** A notification is known by the address that it came to, whatever its header says. */
 const notification = { category: 'bounce', autoReplyable: false, reason: 'returned' } as const
@@ -28,26 +25,21 @@ const notification = { category: 'bounce', autoReplyable: false, reason: 'return
  * only then may the peer be told 250.
  * @throws Reply when the peer is to be refused. All else that is thrown is a fault of ours: 451.
  */
-export async function receive(app: Networked, arrival: Arrival): Promise<string[]> {
-  const opinions = scan(app, arrival)
-  const reception = await prepareReception(app, arrival, opinions)
-  try {
-    const ids = await app.store.write(db => reception.write(db))
-    app.log.info(
-      {
-        sessionId: arrival.sessionId,
-        messageIds: ids,
-        mailFrom: arrival.mailFrom,
-        rcptTos: arrival.recipients.map(recipient => recipient.rcptTo),
-        sizeBytes: sizeOf(arrival.content),
-      },
-      reception.whyDropped ?? 'message received',
-    )
-    return ids
-  } catch (error) {
-    if (arrival.content.kind === 'file') await dropFilesOf(app, error, [reception.rawId])
-    throw error
-  }
+export async function receive(receiver: Receiver, arrival: Arrival): Promise<string[]> {
+  const opinions = gatherOpinions(receiver, arrival, receiver.main.askScanners)
+  const reception = await prepareReception(receiver, arrival, opinions)
+  const ids = await receiver.main.write(reception)
+  receiver.log.info(
+    {
+      sessionId: arrival.sessionId,
+      messageIds: ids,
+      mailFrom: arrival.mailFrom,
+      rcptTos: arrival.recipients.map(recipient => recipient.rcptTo),
+      sizeBytes: sizeOf(arrival.content),
+    },
+    'nothing' in reception.becomes ? reception.becomes.nothing : 'message received',
+  )
+  return ids
 }
 
 /**
@@ -55,7 +47,7 @@ export async function receive(app: Networked, arrival: Arrival): Promise<string[
  * @param opinions what others say of it; asked for beside all else
  */
 export async function prepareReception(
-  app: App,
+  app: Receiver,
   arrival: Arrival,
   opinions?: Promise<Opinions>,
 ): Promise<Reception> {
@@ -104,38 +96,43 @@ export async function prepareReception(
     mailFrom: arrival.mailFrom,
     isAligned: found.aligned,
   })
-  if (!isTold) await rejectRefused(app, admission)
+  const { admitted, refused } = admission
+  if (!isTold && admitted.length === 0) await rejectRefused(app, refused)
   // Dropped: what is kept is that it came, and what it told.
-  if (admission.admitted.length === 0) {
-    return {
-      rawId,
-      whyDropped: recipients.length > 0 ? 'message refused by sender rules' : 'notification about a forward',
-      async write(db) {
-        await recordRefused(app, db, admission)
-        await recordReturned(app, db, returned)
-        return []
-      },
-    }
+  if (admitted.length === 0) {
+    const nothing = recipients.length > 0 ? 'message refused by sender rules' : 'notification about a forward'
+    return { rawId, refused, returned, becomes: { nothing } }
   }
-  if (arrival.peer.kind === 'local') await refuseLocalLoop(app, admission.admitted, message)
+  if (arrival.peer.kind === 'local') await refuseLocalLoop(app, admitted, message)
   if (arrival.rawId === undefined && arrival.content.kind === 'file') {
     await app.disk.keep(rawId, arrival.content.path)
   }
   return {
     rawId,
-    async write(db) {
-      await recordRefused(app, db, admission)
-      await recordReturned(app, db, returned)
-      const admitted = { ...arrival, recipients: admission.admitted }
-      const results = found.header
-      const read = { arrival: admitted, rawId, reading, authentication, results, judged, returned }
-      return writeReception(app, db, read)
+    refused,
+    returned,
+    becomes: {
+      arrival: { ...arrival, recipients: admitted },
+      reading,
+      authentication,
+      results: found.header,
+      judged,
     },
   }
 }
 
+/**
+ * With policy.refuse_with = "reject", a message that no recipient's rules let in is refused to the peer's face.
+ * @throws Reply 550 5.7.1
+ */
+async function rejectRefused({ config, main }: Receiver, refused: readonly Refused[]): Promise<void> {
+  if (config.policy.refuse_with !== 'reject') return
+  await main.recordRefused(refused)
+  throw new Reply(550, '5.7.1', 'The recipient does not take mail from this sender')
+}
+
 /** In a thread, where what the message holds can do no harm. @throws Reply 451 when too much is being read */
-function read(app: App, { content, mailFrom, peer, recipients }: Arrival): Promise<Reading> {
+function read(app: Receiver, { content, mailFrom, peer, recipients }: Arrival): Promise<Reading> {
   const isAuthenticated = peer.kind === 'smtp' && app.config.authentication.check
   return app.mailReader.read(
     {
@@ -154,7 +151,12 @@ type Found = Pick<
   'judged' | 'spf' | 'dkim' | 'dmarc' | 'policy' | 'aligned' | 'isExcused' | 'isUnknown'
 > & { readonly header: string | null }
 
-function findAuthentication(app: App, { peer }: Arrival, author: Author, { authentication }: Reading): Found {
+function findAuthentication(
+  app: Receiver,
+  { peer }: Arrival,
+  author: Author,
+  { authentication }: Reading,
+): Found {
   if (authentication) return authentication
   const judged = 'mailbox' in author ? author.mailbox : undefined
   const unchecked = { judged, policy: undefined, isExcused: false, isUnknown: false, header: null } as const
@@ -177,10 +179,13 @@ function requireSameAuthor(judged: Mailbox | undefined, author: Author): void {
 }
 
 /** @throws Reply 550 5.7.26 as the domain in From asks, 451 4.7.26 when DNS does not say what decides */
-async function refuseUnproven(app: App, arrival: Arrival, header: Header, found: Found): Promise<void> {
+async function refuseUnproven(app: Receiver, arrival: Arrival, header: Header, found: Found): Promise<void> {
   const { peer, mailFrom } = arrival
   if (peer.kind === 'local') return
-  if (found.isUnknown) await deferUnknown(app, { remoteAddress: peer.remoteAddress, mailFrom, header })
+  if (found.isUnknown) {
+    const of = { remoteAddress: peer.remoteAddress, mailFrom, header }
+    await deferUnknown(app, of, app.main.noteDeferral)
+  }
   if (app.config.authentication.dmarc_reject !== 'refuse' || !found.judged) return
   if (found.dmarc !== 'fail' || found.policy !== 'reject' || found.isExcused) return
   const domain = domainOf(found.judged.address)

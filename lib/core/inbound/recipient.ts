@@ -5,7 +5,7 @@ import { findDeliveryByMailFrom } from '../../store/deliveries.ts'
 import { findInbox, findInboxByAddress } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { Reads } from '../app/app.ts'
 import { findDomainHere, findInboxIn, isUsable, systemAddress } from '../domains/usable.ts'
 
 /** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
@@ -36,7 +36,7 @@ export function isRolePath(rcptTo: string): boolean {
  * of a delivery (bounce.<domain>) leads to the inbox that sent it.
  * @throws Reply 550 5.1.1 for an inbox that is not there, 550 5.7.1 for a domain that is not ours, 553 5.1.3 for nonsense
  */
-export async function resolveRecipient(app: App, rcptTo: string): Promise<Recipient> {
+export async function resolveRecipient(app: Reads, rcptTo: string): Promise<Recipient> {
   const found = await findRecipient(app, rcptTo)
   if (found === 'foreign') throw new Reply(550, '5.7.1', 'We do not relay: that domain is not ours')
   if (found === 'unknown') throw new Reply(550, '5.1.1', 'There is no such mailbox here')
@@ -45,7 +45,7 @@ export async function resolveRecipient(app: App, rcptTo: string): Promise<Recipi
 }
 
 async function findRecipient(
-  app: App,
+  app: Reads,
   rcptTo: string,
 ): Promise<Recipient | 'foreign' | 'unknown' | 'malformed'> {
   // The one address without a domain that must be accepted.
@@ -67,7 +67,7 @@ async function findRecipient(
 }
 
 /** The inbox of the delivery that has this reverse-path. */
-async function findReturned(app: App, address: string, rcptTo: string): Promise<Recipient | undefined> {
+async function findReturned(app: Reads, address: string, rcptTo: string): Promise<Recipient | undefined> {
   const mailFrom = parseVerp(address)
   const delivery = mailFrom === undefined ? undefined : await findDeliveryByMailFrom(app.store.read, mailFrom)
   const message = delivery && (await findMessage(app.store.read, delivery.messageId))

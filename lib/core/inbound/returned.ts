@@ -6,7 +6,7 @@ import type { Reading } from '../../reading/reading.ts'
 import { findDelivery, findDeliveryByMailFrom } from '../../store/deliveries.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { Reads } from '../app/app.ts'
 import { systemAddress } from '../domains/usable.ts'
 import type { Recipient } from './recipient.ts'
 
@@ -35,7 +35,7 @@ export interface Bounce {
 }
 
 /** Whether what comes to this recipient is read as a report: it came back to a delivery, or to whom providers were told of. */
-export function mayReport(app: App, { deliveryId, address }: Recipient): boolean {
+export function mayReport(app: Reads, { deliveryId, address }: Recipient): boolean {
   return deliveryId !== undefined || address === systemAddress(app)
 }
 
@@ -44,7 +44,7 @@ export function mayReport(app: App, { deliveryId, address }: Recipient): boolean
  * it is to name it in a feedback report: nobody else has seen it. The same to any other address is mail like any other.
  */
 export async function readReturned(
-  app: App,
+  app: Reads,
   recipients: readonly Recipient[],
   reading: Pick<Reading, 'told' | 'feedback'>,
 ): Promise<Returned> {
@@ -86,7 +86,7 @@ function failureOf(delivery: DeliveryRow, told: readonly ReturnedRecipient[]): B
 
 /** Feedback reports go to whom the provider was told of: postmaster or abuse; or back to where the message came from. */
 async function findComplaints(
-  app: App,
+  app: Reads,
   recipients: readonly Recipient[],
   { feedback }: Pick<Reading, 'feedback'>,
 ): Promise<DeliveryRow[]> {

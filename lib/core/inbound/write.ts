@@ -3,7 +3,6 @@ import { Reply } from '../../base/reply.ts'
 import { sizeOf } from '../../blob/content.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
-import type { Authentication } from '../../model/message.ts'
 import type { Reading } from '../../reading/reading.ts'
 import { putContacts } from '../../store/contacts.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
@@ -17,25 +16,28 @@ import { insertUnindexedBody } from '../../store/unindexed-bodies.ts'
 import type { App } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { forwardReceived } from '../forwarding/copy.ts'
-import type { Arrival } from './arrival.ts'
+import { recordRefused } from './admission.ts'
+import type { Accepted, Reception } from './arrival.ts'
+import { recordReturned } from './bounces.ts'
 import type { Recipient } from './recipient.ts'
-import type { Returned } from './returned.ts'
 import { traceFields } from './trace.ts'
-import type { Judged } from './verdict.ts'
 import { createWordBudget, type WordBudget } from './word-budget.ts'
 
-interface Read {
-  readonly arrival: Arrival
-  readonly rawId: string
-  readonly reading: Reading
-  readonly authentication: Authentication
-  /** The value of Authentication-Results; null where nothing was checked. */
-  readonly results: string | null
-  readonly judged: Judged
-  readonly returned: Returned
+/** What one message is written from. */
+type Read = Accepted & Pick<Reception, 'rawId' | 'returned'>
+
+/**
+ * The rows that a reception becomes, in the caller's write; gives the ids of the messages.
+ * @throws Reply 550 5.1.1 when its inboxes were deleted meanwhile
+ */
+export async function writeReception(app: App, db: WriteDb, reception: Reception): Promise<string[]> {
+  const { rawId, refused, returned, becomes } = reception
+  await recordRefused(app, db, refused)
+  await recordReturned(app, db, returned)
+  return 'nothing' in becomes ? [] : writeMessages(app, db, { ...becomes, rawId, returned })
 }
 
-export async function writeReception(app: App, db: WriteDb, read: Read): Promise<string[]> {
+async function writeMessages(app: App, db: WriteDb, read: Read): Promise<string[]> {
   const { content, recipients } = read.arrival
   const createdAt = app.clock.now()
   if (read.arrival.rawId === undefined) {

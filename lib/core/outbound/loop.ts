@@ -8,7 +8,7 @@ import { parentCandidates } from '../../mail/message/thread.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { filterInboxAddresses } from '../../store/inboxes.ts'
 import { findThreadIdByMessageId, listExchanges } from '../../store/messages.ts'
-import type { App } from '../app/app.ts'
+import type { App, Reads } from '../app/app.ts'
 import { secondsUntil } from '../quota/period.ts'
 
 /**
@@ -16,7 +16,7 @@ import { secondsUntil } from '../quota/period.ts'
  * @throws Reply 554 5.4.6
  */
 export async function refuseLocalLoop(
-  app: App,
+  app: Reads,
   recipients: readonly { inboxId: string }[],
   message: MessageFields,
 ): Promise<void> {
@@ -41,7 +41,7 @@ export async function refuseLocalLoop(
 const hourMs = 3_600_000
 
 /** When the inbox of this thread and another inbox here may exchange another message in it; undefined: now. */
-async function findLoopEnd(app: App, db: Db, threadId: string, peer: string): Promise<Date | undefined> {
+async function findLoopEnd(app: Reads, db: Db, threadId: string, peer: string): Promise<Date | undefined> {
   const since = isoAfter(app.clock.now(), -hourMs)
   const within = { since, lookback: limits.replyLoopLookback, limit: limits.replyLoopMessages }
   const passed = await listExchanges(db, threadId, peer, within)

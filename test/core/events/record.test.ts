@@ -1,5 +1,6 @@
 import t from 'tap'
-import { idAfter, systemIds } from '../../../lib/base/ids.ts'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { createIds, idAfter } from '../../../lib/base/ids.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { recordEvent } from '../../../lib/core/events/record.ts'
 import { startWebhookApp } from '../../support/webhook-app.ts'
@@ -42,7 +43,7 @@ function countingFrom(start: string) {
 t.test('the id after an id', t => {
   t.equal(idAfter('01890000-0000-7000-8000-00000000000f'), '01890000-0000-7000-8000-000000000010')
   t.equal(idAfter('01890000-0000-7000-8000-ffffffffffff'), '01890000-0000-7000-8001-000000000000')
-  const id = systemIds.next()
+  const id = createIds(systemClock).next()
   t.ok(idAfter(id) > id)
   t.end()
 })

@@ -8,7 +8,9 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import { forwardIfUndelivered } from '../../../lib/core/forwarding/copy.ts'
 import { noteForwardFailure } from '../../../lib/core/forwarding/outcome.ts'
 import { prepareReception } from '../../../lib/core/inbound/receive.ts'
+import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../../lib/core/inbound/recipient.ts'
+import { writeReception } from '../../../lib/core/inbound/write.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { addSuppression, listSuppressions } from '../../../lib/core/outbound/suppressions.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
@@ -363,13 +365,19 @@ t.test('what answers a copy by itself is not copied', async t => {
     const recipients = [{ ...(await resolveRecipient(app, inbox.address)), rcptTo }]
     const content = { kind: 'memory', bytes: Buffer.from(letter('away')) } as const
     const peer = { kind: 'local' } as const
-    return prepareReception(app, { sessionId: 's', mailFrom: target, recipients, content, peer })
+    return prepareReception(createReceiver(app), {
+      sessionId: 's',
+      mailFrom: target,
+      recipients,
+      content,
+      peer,
+    })
   }
   const answer = await reception('SRS0=abc=de=theirs.example=bob@bounce.ours.example')
-  await app.store.write(db => answer.write(db))
+  await app.store.write(db => writeReception(app, db, answer))
   t.equal((await copies()).length, 0)
   const bounce = await reception('b-0123456789abcdefghijklmn@bounce.ours.example')
-  await app.store.write(db => bounce.write(db))
+  await app.store.write(db => writeReception(app, db, bounce))
   t.equal((await copies()).length, 1, 'what came back of the own mail of the inbox is')
 })
 

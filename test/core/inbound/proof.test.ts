@@ -3,6 +3,8 @@ import t, { type Test } from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { prepareReception } from '../../../lib/core/inbound/receive.ts'
+import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
+import { writeReception } from '../../../lib/core/inbound/write.ts'
 import { openRaw } from '../../../lib/core/mailbox/raws.ts'
 import { replacePolicy } from '../../../lib/core/policy/rules.ts'
 import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
@@ -267,7 +269,7 @@ t.test('what was judged of one mailbox is paired with no other', async t => {
     }
     const misjudging: typeof app = Object.create(app, { mailReader: { value: mailReader } })
     const arrival = await arrivalAt(door, from)
-    await t.rejects(prepareReception(misjudging, arrival), /was judged and .* would be shown/)
+    await t.rejects(prepareReception(createReceiver(misjudging), arrival), /was judged and .* would be shown/)
   }
   t.strictSame(await messages(), [])
 })
@@ -283,8 +285,8 @@ t.test('an author is not proven by a reading that failed', async t => {
   }
   const failing: typeof app = Object.create(app, { mailReader: { value: mailReader } })
   const receive = async () => {
-    const reception = await prepareReception(failing, await arrivalAt(door, 'x@evil.example'))
-    return app.store.write(db => reception.write(db))
+    const reception = await prepareReception(createReceiver(failing), await arrivalAt(door, 'x@evil.example'))
+    return app.store.write(db => writeReception(app, db, reception))
   }
   t.equal((await receive()).length, 1)
   const authentication = { spf: 'temperror', dkim: 'temperror', dmarc: 'temperror' }

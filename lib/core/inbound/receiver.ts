@@ -1,0 +1,61 @@
+import { limits } from '../../base/limits.ts'
+import { noteDeferral } from '../../store/authentication-deferrals.ts'
+import type { AuthenticationDeferralRow } from '../../store/tables.ts'
+import type { App, Networked, Reads } from '../app/app.ts'
+import { dropFilesOf } from '../mailbox/raws.ts'
+import { type Refused, recordRefused } from './admission.ts'
+import type { Arrival, Reception } from './arrival.ts'
+import { noteStranger, type Places } from './greylist.ts'
+import { askScanners } from './scan.ts'
+import { writeReception } from './write.ts'
+
+/** What the reception of mail works with, in the thread of a session: it reads the database, and asks `main` for the rest. */
+export interface Receiver extends Reads, Pick<App, 'ids' | 'disk' | 'mailReader'> {
+  readonly main: MainThread
+}
+
+/**
+ * What the reception of mail has done by the main thread, which alone writes and knows what all sessions share. What goes
+ * there and comes back is plain data.
+ */
+export interface MainThread {
+  /** Resolves with the ids of the messages when the disk has them. @throws Reply as `writeReception` */
+  write(reception: Reception): Promise<string[]>
+  recordRefused(refused: readonly Refused[]): Promise<void>
+  noteStranger(places: Places): Promise<number>
+  noteDeferral(row: AuthenticationDeferralRow): Promise<string | undefined>
+  askScanners(arrival: Arrival): ReturnType<typeof askScanners>
+}
+
+/** Mail can be received without scanners. */
+type Receiving = App & Partial<Pick<Networked, 'scanner'>>
+
+/** The same where it is done. */
+function createMainThread(app: Receiving): MainThread {
+  const { store, scanner } = app
+  return {
+    async write(reception) {
+      const { rawId, becomes } = reception
+      const isFile = 'arrival' in becomes && becomes.arrival.content.kind === 'file'
+      try {
+        return await store.write(db => writeReception(app, db, reception))
+      } catch (error) {
+        if (isFile) await dropFilesOf(app, error, [rawId])
+        throw error
+      }
+    },
+    recordRefused: refused => store.write(db => recordRefused(app, db, refused)),
+    noteStranger: places => store.write(db => noteStranger(app, db, places)),
+    noteDeferral: row =>
+      store.write(db =>
+        noteDeferral(db, row, { ofNetwork: limits.deferralsPerNetwork, inAll: limits.deferrals }),
+      ),
+    askScanners: arrival => (scanner ? askScanners(scanner, arrival) : Promise.resolve({})),
+  }
+}
+
+/** For mail that is received in the main thread itself. */
+export function createReceiver(app: Receiving): Receiver {
+  const { config, clock, ids, log, store, disk, mailReader } = app
+  return { config, clock, ids, log, store, disk, mailReader, main: createMainThread(app) }
+}
