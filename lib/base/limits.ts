@@ -233,6 +233,20 @@ export const limits = {
   /** Threads for reading, where the setting does not say how many: one for each core, within these. */
   readingThreadsMin: 2,
   readingThreadsMax: 8,
+  /**
+   * The text of an attachment: characters that are kept, how many of them a message shows, for how many attachments of an
+   * answer; of an archive (DOCX, XLSX, PPTX) the files that it may name, and bytes that are inflated of it; bytes that
+   * reading one may allocate beside the heap.
+   */
+  attachmentTextLength: 500_000,
+  parsedTextLength: 4_000,
+  parsedTexts: 100,
+  archiveEntries: 10_000,
+  archiveInflatedBytes: 64 * 1024 * 1024,
+  attachmentAllocatedBytes: 256 * 1024 * 1024,
+  /** Attachments that wait to be read, of one party half as many, and how long. */
+  attachmentsWaiting: 100,
+  attachmentWaitMs: 30_000,
   /** Messages of one thread that are shown; of a longer one the newest. */
   threadMessages: 1000,
   /** Message-IDs of In-Reply-To and References that are followed to find a thread. */

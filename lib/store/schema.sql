@@ -185,6 +185,17 @@ create table "reading" (
   "parseProblems" text not null
 );
 
+-- The text of an attachment of a reading (its `index` is its place in attachments), made when it was first asked for; it goes
+-- with the reading. extractionMethod: pdf, office, csv, html, text, or error, where `content` is null.
+create table "attachmentText" (
+  "readingId" text not null references "reading" ("id"),
+  "index" integer not null,
+  "extractionMethod" text not null,
+  "content" text,
+  "createdAt" text not null,
+  primary key ("readingId", "index")
+);
+
 -- One message in one inbox. `toAddr` inbound is the inbox; `headerTo` is whom the sender wrote to. JSON: references,
 -- cc, bcc (lists of text), addressNames (address to name), authentication ({spf, dkim, dmarc}). `readingId` is never
 -- null (a column that refers to a table can't be added otherwise).

@@ -126,6 +126,14 @@ const table: Record<string, Row> = {
     path: ({ message }) => `/v1/messages/${message}/deliveries`,
     expected: withinInbox(200),
   },
+  downloadAttachmentByName: {
+    path: ({ message }) => `/v1/attachments/${message}/a.txt`,
+    expected: withinInbox(200),
+  },
+  getAttachmentText: {
+    path: ({ message }) => `/v1/attachments/${message}/a.txt/text`,
+    expected: withinInbox(200),
+  },
   downloadAttachment: { path: ({ attachment }) => attachment, expected: withinInbox(200) },
   listThreads: { path: ({ inbox }) => `/v1/inboxes/${inbox}/threads`, expected: withinInbox(200) },
   getThread: { path: ({ thread }) => `/v1/threads/${thread}`, expected: withinInbox(200) },
@@ -359,6 +367,8 @@ t.test('what is not there looks the same as what is out of reach', async t => {
       [`/v1/messages/${subject.message}`, `/v1/messages/${nothing}`],
       [`/v1/messages/${subject.message}/raw`, `/v1/messages/${nothing}/raw`],
       [subject.attachment, `/v1/attachments/${nothing}/0/a.txt`],
+      [`/v1/attachments/${subject.message}/a.txt`, `/v1/attachments/${nothing}/a.txt`],
+      [`/v1/attachments/${subject.message}/a.txt/text`, `/v1/attachments/${nothing}/a.txt/text`],
       [`/v1/domains/${subject.domain}`, `/v1/domains/${nothing}`],
       [`/v1/events/${subject.event}/deliveries`, `/v1/events/${nothing}/deliveries`],
       ['/v1/inboxes?podId=theirs', '/v1/inboxes?podId=nobodys'],

@@ -133,6 +133,7 @@ t.test('the OpenAPI document', async t => {
         one.method
       ] as Described
       const successes = one.repeated === undefined ? [one.success.status] : [one.success.status, 200]
+      if (one.redirect !== undefined) successes.push(302 as never)
       const statuses = [...successes, ...problemsOf(one).map(statusOf)]
       t.strictSame(Object.keys(responses).sort(), [...new Set(statuses.map(String))].sort(), one.id)
       for (const code of problemsOf(one)) {

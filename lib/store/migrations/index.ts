@@ -13,6 +13,7 @@ import { door } from './0012-door.ts'
 import { readings } from './0013-readings.ts'
 import { tenantsApart } from './0014-tenants-apart.ts'
 import { lookUps } from './0020-look-ups.ts'
+import { attachmentTexts } from './0021-attachment-texts.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   readings,
   tenantsApart,
   lookUps,
+  attachmentTexts,
 ]
