@@ -11,11 +11,11 @@ export const limits = {
    * and its longer lists (in bytes) left out, and the message says `bodyTruncated`. Bytes of such rows are walked over in
    * one turn of the event loop.
    */
-  listedBytes: 4 * 1024 * 1024,
+  listedBytes: 2 * 1024 * 1024,
   listedTextLength: 1000,
   listedFieldBytes: 2048,
-  listedSliceBytes: 16 * 1024 * 1024,
-  /** A page of more than this is read in a turn of the event loop of its own, so that many of them leave others theirs. */
+  listedSliceBytes: 8 * 1024 * 1024,
+  /** A page or a message of more than this is read in a turn of the event loop of its own, so that many of them leave others theirs. */
   listedTurnBytes: 256 * 1024,
   /** The characters of a mailbox name. */
   mailboxNameMin: 3,
@@ -72,6 +72,10 @@ export const limits = {
   /** Hosts that a warning names. */
   competingHosts: 20,
   displayNameLength: 200,
+  /** An address with a display name, as a request writes it. */
+  mailboxLength: 998,
+  /** Addresses of Reply-To that are kept: who writes more wants others to get our mail. */
+  replyToAddresses: 10,
   labelLength: 255,
   sendBodyLength: 100_000,
   sendBodyHtmlLength: 500_000,
@@ -87,7 +91,7 @@ export const limits = {
   /** A send as a form: its parts (recipients, attachments and fields), the header of each, and the bytes of all fields. */
   formParts: 400,
   formPartHeaderBytes: 8 * 1024,
-  formTextBytes: 4 * 1024 * 1024,
+  formTextBytes: 2 * 1024 * 1024,
   filenameLength: 255,
   idempotencyKeyLength: 255,
   idempotencyHours: 24,
@@ -100,8 +104,9 @@ export const limits = {
   forwardLookback: 200,
   /** Requests a minute from one address to the page on which forwarding is confirmed. */
   confirmPageRequestsPerMinute: 30,
-  /** What a webhook is sent at the most; the text of a message is cut to fit. */
-  webhookBodyBytes: 1024 * 1024,
+  /** One event as it is told, at the most (`truncated` says what was cut), and the least that each has room for in a list. */
+  eventBytes: 1024 * 1024,
+  listedEventBytes: 20 * 1024,
   /** How many calls of a webhook fail in a row before it gets one call at a time; of how many webhooks this is remembered. */
   webhookFailures: 3,
   webhooksFailing: 10_000,
@@ -122,13 +127,14 @@ export const limits = {
   searchThreadMatches: 15_000,
   /**
    * Requests that wait for mail: how long, how many at once in all and with one key, how many of them are answered in one
-   * turn of the event loop.
+   * turn of the event loop, with how many bytes of texts.
    */
   waitSeconds: 30,
   waitSecondsMax: 300,
   waiters: 10_000,
   waitsPerKey: 100,
   waitersAtOnce: 50,
+  waitersTurnBytes: 2 * 1024 * 1024,
   /** How often the inboxes that somebody waits for are looked at without being told; whole times `streamPollMs`. */
   waitPollMs: 5_000,
   /** Streams of events (WebSocket and Server-Sent Events): of the process, and of one key. */
@@ -136,7 +142,7 @@ export const limits = {
   streamsPerKey: 10,
   /** How often a stream looks for events and revoked keys that another process wrote. */
   streamPollMs: 1_000,
-  /** Events that are made into text at once: each can be `webhookBodyBytes` large. */
+  /** Events that are made into text at once: each can be `eventBytes` large. */
   streamBatch: 32,
   /** Rows of events that are read at once. */
   streamPage: 500,
@@ -162,6 +168,11 @@ export const limits = {
   streamRetryMs: 2_000,
   /** What a closing handshake may take; less than `stopMs`. */
   streamCloseMs: 2_000,
+  /** The same for a reader that was too slow, and has to read what waits for it before it comes to the close frame. */
+  streamSlowCloseMs: 30_000,
+  /** Names of event types in one subscription, and inboxes of a pod key's reach that `subscribed` names. */
+  streamTypes: 100,
+  streamInboxesNamed: 1000,
   /** Characters of each filter of a search. */
   searchLength: 500,
   attachmentUrlMs: 3_600_000,
@@ -230,6 +241,8 @@ export const limits = {
   readingIdleMs: 30_000,
   /** What goes out and is made of no more bytes than these is made without a thread: to cross costs more. */
   renderedHereBytes: 16 * 1024,
+  /** What making one thing there may take: 25 MB on a machine that is busy with others. */
+  renderingMs: 60_000,
   /** Threads for reading, where the setting does not say how many: one for each core, within these. */
   readingThreadsMin: 2,
   readingThreadsMax: 8,

@@ -378,6 +378,7 @@ export interface DraftRow {
   revision: number
   createdAt: string
   updatedAt: string
+  replyAll: number | null
 }
 
 export interface DraftAttachmentRow {

@@ -119,7 +119,13 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   const [copy] = await listDeliveries(app.store.read, id!)
   await app.store.write(async db => {
     await forwardIfUndelivered(app, db, id!)
-    await noteForwardFailure(app, db, copy!, 'bounce')
+    await noteForwardFailure(app, db, copy!, {
+      result: 'permanent',
+      code: 550,
+      enhanced: '5.1.1',
+      text: 'no such user',
+      durationMs: 0,
+    })
     await noteForwardOutcome(app, db, copy!, { result: 'delivered', text: '', durationMs: 0 })
     await wasTaken(db, copy!.id)
   })
@@ -180,8 +186,8 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await rotateAccountSecret(app)
   await testInboxWebhook(app, operator, ann.id).catch(() => {})
   for (const event of await listAllEvents(app, operator, {}, 100)) {
-    await redeliverEvent(app, operator, event.id)
-    await listEventDeliveries(app, operator, event.id)
+    await redeliverEvent(app, operator, event.event_id)
+    await listEventDeliveries(app, operator, event.event_id)
   }
   const webhooks = createWebhooks(app, Math.random)
   const room = (destination: string) => (destination.endsWith('/ann') ? 1 : 0)

@@ -1,10 +1,5 @@
-import { getResolvedPDFJS } from 'unpdf'
+import { getDocument } from 'unpdf/pdfjs'
 import { type Collected, collectText } from './collected.ts'
-
-/** Loads the library, which takes longer than most documents. */
-export async function loadPdf(): Promise<void> {
-  await getResolvedPDFJS()
-}
 
 /**
  * The text of a PDF, page after page. Of a document that breaks on its way there is what came before.
@@ -12,7 +7,6 @@ export async function loadPdf(): Promise<void> {
  * @throws when it is none, or none of it can be read; some faults of the library end the thread
  */
 export async function pdfText(bytes: Buffer, length: number): Promise<string> {
-  const { getDocument } = await getResolvedPDFJS()
   const document = await getDocument({
     // It is the library's from here on.
     data: new Uint8Array(bytes),

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { Problem } from '../../base/problem.ts'
+import { threadEntry } from '../../base/thread-entry.ts'
 import { crossing } from '../../blob/content.ts'
 import { createTurns } from '../turns.ts'
 import type { ExtractedText } from './extract.ts'
@@ -54,9 +55,7 @@ export function createTextReader(options: TextReaderOptions): TextReader {
   let isStopped = false
 
   function start(): Worker {
-    // Where the sources run as they are, so does the worker's.
-    const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
-    const started = new Worker(entry, {
+    const started = new Worker(threadEntry('reading/attachment/worker'), {
       name: 'attachments',
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(options.heapBytes / mebibyte) },
     })

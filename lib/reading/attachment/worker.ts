@@ -5,8 +5,6 @@ import { openAttachment } from '../../mail/message/read.ts'
 import { allowAllocations, countAllocations } from './allocations.ts'
 import { extractText } from './extract.ts'
 import type { TextAnswer, TextRequest } from './job.ts'
-import { extractionMethodOf } from './method.ts'
-import { loadPdf } from './pdf.ts'
 
 /**
  * The thread that reads the text of attachments, one after the other. Whatever an attachment does to it (memory, time, a
@@ -24,7 +22,6 @@ port.on('message', (request: TextRequest) => {
 async function read({ content, index }: TextRequest): Promise<TextAnswer> {
   const raw = await readContent(crossed(content))
   const attached = openAttachment(raw, index)
-  if (attached && extractionMethodOf(attached) === 'pdf') await loadPdf()
   say({ kind: 'begun' })
   allowAllocations(limits.attachmentAllocatedBytes)
   try {
