@@ -6,7 +6,7 @@ import type { Listed, Page } from '../../model/page.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
-import type { ListedMessageRow } from '../../store/listed-messages.ts'
+import { type ListedMessageRow, takeTurnIfLarge } from '../../store/listed-messages.ts'
 import * as messages from '../../store/messages.ts'
 import { type SearchFilter, searchMessages } from '../../store/search/search.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -83,7 +83,9 @@ export async function presentMessages(app: App, rows: readonly ListedMessageRow[
 }
 
 export async function getMessage(app: App, caller: Caller, id: string): Promise<Message> {
-  const [message] = await presentMessages(app, [await getWholeMessage(app.store.read, caller, id)])
+  const db = app.store.read
+  await takeTurnIfLarge(db, id)
+  const [message] = await presentMessages(app, [await getWholeMessage(db, caller, id)])
   return message!
 }
 
