@@ -49,9 +49,13 @@ let daemon: ChildProcess | undefined
 try {
   const filled = await fill()
   writeFileSync(join(dir, 'mailboxd.toml'), configText)
-  daemon = spawn(process.execPath, [join(root, 'bin/mailboxd.ts'), '--config', join(dir, 'mailboxd.toml')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  daemon = spawn(
+    process.execPath,
+    [join(root, 'dist/bin/mailboxd.js'), '--config', join(dir, 'mailboxd.toml')],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
   let log = ''
   daemon.stderr!.setEncoding('utf8').on('data', (text: string) => {
     log += text

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
+import { threadEntry } from '../base/thread-entry.ts'
 import { type Content, sizeOf } from '../blob/content.ts'
 import { createTurns } from '../reading/turns.ts'
 import { type Composed, type Composition, compose, workOf } from './composition.ts'
@@ -17,6 +18,8 @@ export interface Renderer {
   compose(composition: Composition, party: string): Promise<Composed>
   /** The bytes of the `index`-th attachment; undefined when the message has none such. @throws as `compose` */
   openAttachment(raw: Content, index: number, party: string): Promise<Buffer | undefined>
+  /** The bytes of all attachments of the message, in their order. @throws as `compose` */
+  openAttachments(raw: Content, party: string): Promise<readonly Buffer[]>
   stop(): Promise<void>
 }
 
@@ -46,9 +49,7 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
   let timer: NodeJS.Timeout | undefined
 
   function start(): Worker {
-    // Where the sources run as they are, so does the worker's.
-    const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
-    const started = new Worker(entry, {
+    const started = new Worker(threadEntry('rendering/worker'), {
       name: 'rendering',
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(heapBytes / mebibyte) },
     })
@@ -121,6 +122,11 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
     async openAttachment(raw, index, party) {
       const work = { kind: 'attachment', raw, index } as const
       if (sizeOf(raw) <= limits.renderedHereBytes) return perform(work) as Promise<Buffer | undefined>
+      return put(work, party)
+    },
+    async openAttachments(raw, party) {
+      const work = { kind: 'attachments', raw } as const
+      if (sizeOf(raw) <= limits.renderedHereBytes) return perform(work) as Promise<readonly Buffer[]>
       return put(work, party)
     },
     async stop() {

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { builtProgram } from '../support/built.ts'
 import { writeCertificate, writeCertificateFor } from '../support/certificate.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { createInbox } from '../support/mailbox.ts'
@@ -10,8 +11,7 @@ import { greetedDialog } from '../support/smtp-dialog.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
 
-const mailboxd = join(import.meta.dirname, '../../bin/mailboxd.ts')
-const run = (...args: string[]) => runProgram(process.execPath, [mailboxd, ...args])
+const run = (...args: string[]) => runProgram(process.execPath, [builtProgram('mailboxd'), ...args])
 
 t.test('a second daemon on the same data refuses in a sentence', async t => {
   const daemon = await startDaemon(t)
@@ -83,10 +83,9 @@ t.test('what is wrong with the configuration is said all at once, and the exit c
     config,
     'hostname = "not a name"\ndata_dir = "data"\nhostnam = "x"\n[smtp]\nlisten = ["everywhere"]\nmax_size = 1\n',
   )
-  const ctl = join(import.meta.dirname, '../../bin/mailboxctl.ts')
   for (const finished of await Promise.all([
     run('--config', config),
-    runProgram(process.execPath, [ctl, '--config', config, 'config', 'check']),
+    runProgram(process.execPath, [builtProgram('mailboxctl'), '--config', config, 'config', 'check']),
   ])) {
     t.equal(finished.code, 78)
     for (const path of ['hostname', 'hostnam', 'account_domain', 'smtp.listen', 'smtp.max_size']) {
