@@ -67,7 +67,8 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
 
   function fail(error: unknown): void {
     if (error instanceof Problem) {
-      say({ type: 'error', message: error.message })
+      const { details } = error.more
+      say({ type: 'error', message: error.message, ...(details !== undefined && { details }) })
       return
     }
     log.error({ ...about, err: error }, 'a message over a WebSocket met a fault')
