@@ -7,6 +7,7 @@ import { eventStreamOperations } from './event-stream.ts'
 import { eventWebhooks } from './event-webhooks.ts'
 import { eventOperations } from './events.ts'
 import { inboxOperations } from './inboxes.ts'
+import { llmsText } from './llms.ts'
 import { memberOperations } from './members.ts'
 import { messageOperations } from './messages.ts'
 import { openApiDocument } from './openapi.ts'
@@ -72,4 +73,9 @@ export function openApiOf(app: App): object {
   const document = openApiDocument(operations, eventWebhooks, app.baseUrl)
   documents.set(app, document)
   return document
+}
+
+/** The text for agents of this server. */
+export function llmsOf(app: App): string {
+  return llmsText(operations, app.baseUrl)
 }
