@@ -96,7 +96,7 @@ const signatureHeaders = [
 
 function describeWebhook({ name, summary, description, body }: Webhook, components: Components): Json {
   return {
-    operationId: `webhook:${name}`,
+    operationId: name.replace(/\.(\w)/, (_, letter: string) => letter.toUpperCase()),
     tags: ['Webhooks'],
     summary,
     description,
