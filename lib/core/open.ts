@@ -36,6 +36,9 @@ export interface AppParts {
   readonly ownPorts: () => readonly number[]
 }
 
+/** Where the database of a data directory is. */
+export const databasePath = (dataDir: string) => join(dataDir, 'mailboxd.sqlite')
+
 /** Opens the data directory (made when missing) and everything in it; the first time, makes what an installation has. */
 export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boolean }> {
   const { config, clock, ids, log, random, baseUrl } = parts
@@ -49,7 +52,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(one => one.address)),
     ownPorts: parts.ownPorts,
   })
-  const store = await openStore(join(config.data_dir, 'mailboxd.sqlite'), clock)
+  const store = await openStore(databasePath(config.data_dir), clock)
   let secrets: SecretBox
   try {
     secrets = await openSecrets({ store, dataDir: config.data_dir, clock, log })
