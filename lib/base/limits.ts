@@ -106,7 +106,7 @@ export const limits = {
   confirmPageRequestsPerMinute: 30,
   /** One event as it is told, at the most (`truncated` says what was cut), and the least that each has room for in a list. */
   eventBytes: 1024 * 1024,
-  listedEventBytes: 20 * 1024,
+  listedEventBytes: 10 * 1024,
   /** How many calls of a webhook fail in a row before it gets one call at a time; of how many webhooks this is remembered. */
   webhookFailures: 3,
   webhooksFailing: 10_000,
