@@ -169,7 +169,7 @@ t.test('plans', async t => {
   })
   const inboxApi = apiWith((await api.post(`/v1/inboxes/${one.id}/api-keys`, {})).body.token)
   t.match((await inboxApi.get('/v1/usage')).body, { inboxes: null, coldRecipients: { used: 0, limit: 200 } })
-  t.strictSame((await api.get('/v1/me')).body, { plan: 'free', apiKeyScope: 'account' })
+  t.match((await api.get('/v1/me')).body, { plan: 'free', apiKeyScope: 'account', accountId: /^[0-9a-f-]{36}$/ })
   t.strictSame((await podApi.get('/v1/me')).body.apiKeyScope, { podId: pod, inboxId: null })
   t.strictSame((await inboxApi.get('/v1/me')).body.apiKeyScope, { podId: pod, inboxId: one.id })
   t.strictSame(server.faults, [])
