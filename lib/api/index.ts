@@ -6,6 +6,7 @@ import { draftOperations } from './drafts.ts'
 import { eventStreamOperations } from './event-stream.ts'
 import { eventWebhooks } from './event-webhooks.ts'
 import { eventOperations } from './events.ts'
+import { feedbackOperations } from './feedback.ts'
 import { inboxOperations } from './inboxes.ts'
 import { memberOperations } from './members.ts'
 import { messageOperations } from './messages.ts'
@@ -34,6 +35,7 @@ const declared = [
   ...suppressionOperations,
   ...memberOperations,
   ...usageOperations,
+  ...feedbackOperations,
   ...serverOperations,
 ]
 

@@ -73,6 +73,7 @@ function describe(one: Operation, components: Components): Json {
     responses: {
       [String(one.success.status)]: successOf(one, components),
       ...repeatedOf(one, components),
+      ...redirectOf(one),
       ...errorResponses(one),
     },
   }
@@ -182,6 +183,14 @@ function parametersOf(one: Operation, components: Components): Json {
   }))
   const parameters = [...inPath, ...inQuery, ...token, ...inHeader]
   return parameters.length > 0 ? { parameters } : {}
+}
+
+function redirectOf({ redirect }: Operation): Json {
+  if (redirect === undefined) return {}
+  const headers = {
+    Location: { description: 'The URL.', required: true, schema: { type: 'string', format: 'uri' } },
+  }
+  return { '302': { description: redirect, headers } }
 }
 
 function repeatedOf({ success, repeated }: Operation, components: Components): Json {

@@ -195,6 +195,19 @@ t.test('requests of a strange form', async t => {
     }
   })
 
+  await t.test('a body that can not be framed, and what comes after a whole request', async t => {
+    const post = ['POST /v1/pods HTTP/1.1', 'Host: x', key, 'Content-Type: application/json']
+    const broken = await talk(server, ...post, 'Transfer-Encoding: chunked', '', 'zz', '{}', '')
+    t.match(broken, /^HTTP\/1\.1 400 /)
+    t.equal(bodyOf(broken).error, 'invalid_request')
+    const after = await talk(server, 'GET /v1/pods HTTP/1.1', 'Host: x', key, '', 'nonsense', '', '')
+    t.notMatch(
+      after,
+      /^HTTP\/1\.1 400 /,
+      'a refusal of the second is never taken for the answer to the first',
+    )
+  })
+
   await t.test('two requests in one packet', async t => {
     const get = (path: string) => [`GET ${path} HTTP/1.1`, 'Host: x', key]
     const answers = await talk(server, ...get('/v1/pods'), '', ...get('/health'), close, '', '')
