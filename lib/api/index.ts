@@ -8,6 +8,7 @@ import { eventWebhooks } from './event-webhooks.ts'
 import { eventOperations } from './events.ts'
 import { feedbackOperations } from './feedback.ts'
 import { inboxOperations } from './inboxes.ts'
+import { llmsText } from './llms.ts'
 import { memberOperations } from './members.ts'
 import { messageOperations } from './messages.ts'
 import { openApiDocument } from './openapi.ts'
@@ -74,4 +75,9 @@ export function openApiOf(app: App): object {
   const document = openApiDocument(operations, eventWebhooks, app.baseUrl)
   documents.set(app, document)
   return document
+}
+
+/** The text for agents of this server. */
+export function llmsOf(app: App): string {
+  return llmsText(operations, app.baseUrl)
 }

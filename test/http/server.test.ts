@@ -21,7 +21,6 @@ t.test('what is no operation', async t => {
   const server = await startApi(t)
   const { api, apiWith } = server
   for (const path of [
-    '/',
     '/v1',
     '/v2/pods',
     '/v1/podss',
