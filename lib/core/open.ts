@@ -35,6 +35,11 @@ export interface AppParts {
   readonly ownPorts: () => readonly number[]
 }
 
+/** Where the database stands. */
+export function databasePath(config: Config): string {
+  return join(config.data_dir, 'mailboxd.sqlite')
+}
+
 /** Opens the data directory (made when missing) and everything in it; the first time, makes what an installation has. */
 export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boolean }> {
   const { config, clock, ids, log, random, baseUrl } = parts
@@ -48,7 +53,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(one => one.address)),
     ownPorts: parts.ownPorts,
   })
-  const store = await openStore(join(config.data_dir, 'mailboxd.sqlite'), clock)
+  const store = await openStore(databasePath(config), clock)
   let secrets: SecretBox
   try {
     secrets = await openSecrets({ store, dataDir: config.data_dir, clock, log })

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../base/clock.ts'
-import { type Answer, type Job, places, type ThreadData } from './job.ts'
+import { createThreadWatch, places } from '../base/thread-watch.ts'
+import type { Answer, Job, ThreadData } from './job.ts'
 
 /** What bounds one thread. */
 export interface ThreadBounds {
@@ -29,8 +30,6 @@ export interface ReadingThread {
 }
 
 const mebibyte = 1024 * 1024
-/** How often it is looked at, as a part of what reading may take. */
-const looks = 10
 
 /**
  * Starts a thread. It keeps the process alive only while it has work.
@@ -59,7 +58,7 @@ export function startThread(
   let why: string | undefined
   let isStopped = false
   let isReady = false
-  const watch = createWatch(place, bounds.timeoutMs, clock, () => {
+  const watch = createThreadWatch(place, bounds.timeoutMs, clock, () => {
     why ??= `it took longer than ${bounds.timeoutMs} ms`
     worker.terminate()
   })
@@ -112,34 +111,6 @@ export function startThread(
     async stop() {
       isStopped = true
       await worker.terminate()
-    },
-  }
-}
-
-/** Looks now and then whether the thread is still at the same message, or its event loop stands still, and tells when too long. */
-function createWatch(place: Int32Array, timeoutMs: number, clock: Clock, late: () => void) {
-  let timer: NodeJS.Timeout | undefined
-  const since = [0, 0]
-  const seen = [0, 0]
-  const look = () => {
-    const now = clock.monotonicMs()
-    for (const at of [places.current, places.heartbeat]) {
-      const value = Atomics.load(place, at)
-      if (value !== seen[at] || (at === places.current && value === 0)) {
-        seen[at] = value
-        since[at] = now
-      } else if (now - since[at]! > timeoutMs) late()
-    }
-  }
-  return {
-    start() {
-      if (timer) return
-      since.fill(clock.monotonicMs())
-      timer = setInterval(look, Math.max(1, timeoutMs / looks))
-    },
-    stop() {
-      clearInterval(timer)
-      timer = undefined
     },
   }
 }
