@@ -196,7 +196,7 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(lockDataDirectory(join(parts.config.data_dir, 'daemon.lock')))
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
-  closing.push(() => opened.app.mailReader.stop())
+  closing.push(() => Promise.all([opened.app.mailReader.stop(), opened.app.renderer.stop()]))
   return opened
 }
 

@@ -30,8 +30,11 @@ export function withoutMailboxd(): string | false {
   return existsSync(built('mailboxd')) ? false : 'dist/bin/mailboxd.js is not built (npm run build)'
 }
 
-/** The built daemon in server mode, an inbox in it, and a DNS in which sink.test is delivered to 127.0.0.2:`sinkPort`. */
-export async function startMailboxdSubject(sinkPort: number): Promise<MailboxdSubject> {
+/**
+ * The built daemon in server mode, an inbox in it, and a DNS in which sink.test is delivered to 127.0.0.2:`sinkPort`.
+ * @param nodeOptions options of Node for the daemon's process, as `NODE_OPTIONS` has them
+ */
+export async function startMailboxdSubject(sinkPort: number, nodeOptions = ''): Promise<MailboxdSubject> {
   const dir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
   const dns = await startDns({
     'sink.test': { MX: [{ priority: 10, exchange: 'mx.sink.test' }] },
@@ -66,6 +69,7 @@ mode = "mx"
   const startedAt = performance.now()
   const child = spawn(launcher('mailboxd'), ['--config', config], {
     stdio: ['ignore', log, log],
+    env: { ...process.env, NODE_OPTIONS: nodeOptions },
   })
   const stop = async () => {
     child.kill('SIGTERM')

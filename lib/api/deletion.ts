@@ -9,6 +9,7 @@ export const deletionOperations: readonly Operation[] = [
     tag: 'Messages',
     summary:
       'Delete a message for good. Recipients it was still queued for do not get it; its thread goes with the last message.',
+    description: 'For what must not be kept. An inbox key may not delete.',
     access: 'pod',
     success: { status: 204 },
     problems: [],
@@ -20,6 +21,7 @@ export const deletionOperations: readonly Operation[] = [
     path: '/v1/threads/{id}',
     tag: 'Threads',
     summary: 'Delete a thread with all its messages for good.',
+    description: 'For what must not be kept. An inbox key may not delete.',
     access: 'pod',
     success: { status: 204 },
     problems: [],

@@ -21,6 +21,8 @@ export const domainOperations: readonly Operation[] = [
     path: '/v1/domains',
     tag,
     summary: 'Add a domain. Publish its records; it is checked every minute at first.',
+    description:
+      'The answer has the DNS `records` to publish. Each has a `purpose`: do what is right for it, not for its type. As soon as all that are needed are found, the domain is `verified` by itself, and inboxes can be made in it.',
     access: 'pod',
     body: DomainCreation,
     success: { status: 201, schema: Domain },
@@ -39,6 +41,7 @@ export const domainOperations: readonly Operation[] = [
     path: '/v1/domains',
     tag,
     summary: 'List the domains, newest first. A pod key sees those of its pod.',
+    description: 'To see which are `verified` and can be used, and which have `warnings`.',
     access: 'pod',
     query: shape({
       ...pageQuery,
@@ -60,6 +63,8 @@ export const domainOperations: readonly Operation[] = [
     path: '/v1/domains/{id}',
     tag,
     summary: 'Show a domain, with its records as of the last check.',
+    description:
+      'What each record is worth (`missing`, `invalid`, `valid`), what was found instead of it, and what to do about it.',
     access: 'pod',
     success: { status: 200, schema: Domain },
     problems: [],
@@ -71,6 +76,8 @@ export const domainOperations: readonly Operation[] = [
     path: '/v1/domains/{id}/verify',
     tag,
     summary: 'Check the records of a domain now.',
+    description:
+      'Not needed, for the domain is checked by itself; it saves waiting after the records were published. The answer says of each record what was found.',
     access: 'pod',
     success: { status: 200, schema: Domain },
     problems: ['domain_under_review'],
@@ -82,6 +89,7 @@ export const domainOperations: readonly Operation[] = [
     path: '/v1/domains/{id}',
     tag,
     summary: 'Let one pod alone use the domain, or all pods (null).',
+    description: 'It is refused while inboxes of other pods use the domain.',
     access: 'account',
     body: DomainChange,
     success: { status: 200, schema: Domain },
@@ -94,6 +102,7 @@ export const domainOperations: readonly Operation[] = [
     path: '/v1/domains/{id}',
     tag,
     summary: 'Delete a domain that has no inboxes, and its key.',
+    description: 'Its records can be taken out of DNS then.',
     access: 'pod',
     success: { status: 204 },
     problems: ['domain_under_review', 'domain_has_inboxes'],

@@ -1,6 +1,6 @@
 import { changeDraft, createDraft, deleteDraft, getDraft, listDrafts } from '../core/drafts/drafts.ts'
 import { sendDraft } from '../core/drafts/send.ts'
-import { Draft, DraftChange } from '../model/draft.ts'
+import { Draft, DraftChange, DraftCreation } from '../model/draft.ts'
 import { SendResult } from '../model/send.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'
@@ -16,8 +16,10 @@ export const draftOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}/drafts',
     tag,
     summary: 'Keep a message to be sent later: when it is asked for, or by itself at sendAt.',
+    description:
+      'So that a person can look at it first, or so that it goes out at `sendAt`. What a send would refuse is refused when it is sent, not here.',
     access: 'inbox',
-    body: DraftChange,
+    body: DraftCreation,
     bodyBytes: sendBytes,
     formBytes: sendFormBytes,
     success: { status: 201, schema: Draft },
@@ -30,6 +32,7 @@ export const draftOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}/drafts',
     tag,
     summary: "List an inbox's drafts, newest first; those that were sent, too.",
+    description: 'Those that wait (`open`), those that have a time (`scheduled`) and those that were sent.',
     access: 'inbox',
     query: shape(pageQuery),
     success: { status: 200, schema: pageOf(Draft) },
@@ -43,6 +46,7 @@ export const draftOperations: readonly Operation[] = [
     path: '/v1/drafts/{id}',
     tag,
     summary: 'Show a draft.',
+    description: '`lastError` says why it could not be sent at its time, if that is so.',
     access: 'inbox',
     success: { status: 200, schema: Draft },
     problems: [],
@@ -54,6 +58,7 @@ export const draftOperations: readonly Operation[] = [
     path: '/v1/drafts/{id}',
     tag,
     summary: 'Change what is given; null empties a field. A sendAt of null takes the draft off the schedule.',
+    description: 'While it is not sent. Attachments that are given take the place of those that are there.',
     access: 'inbox',
     body: DraftChange,
     bodyBytes: sendBytes,
@@ -68,6 +73,7 @@ export const draftOperations: readonly Operation[] = [
     path: '/v1/drafts/{id}',
     tag,
     summary: 'Delete a draft. What was sent of it stays.',
+    description: 'One that is scheduled is not sent then.',
     access: 'inbox',
     success: { status: 204 },
     problems: [],
@@ -79,6 +85,8 @@ export const draftOperations: readonly Operation[] = [
     path: '/v1/drafts/{id}/send',
     tag,
     summary: 'Send a draft now. When this answers, the message is safely queued and the draft is sent.',
+    description:
+      'The same rules and refusals as those of a send. A draft is sent once: with another `Idempotency-Key` it is refused as `draft_sent`.',
     access: 'inbox',
     headers: sendHeaders,
     success: { status: 200, schema: SendResult },

@@ -33,13 +33,15 @@ export const eventStreamOperations: readonly Operation[] = [
     tag: 'Events',
     summary:
       'What happens in the inboxes that the key reaches, as it happens, as Server-Sent Events; each is what a webhook is called with.',
+    description:
+      'For one that listens, in a browser or with `curl -N`. When the connection ends, connect again with the id of the last event (`EventSource` does so by itself): what came meanwhile comes first, all of it. A reader that is too slow is disconnected, and catches up the same way.',
     access: 'inbox',
     takesQueryToken: true,
     query: shape({
       inboxId: Type.Optional(
         Type.String({ description: 'Those of this inbox alone, by its id or address.' }),
       ),
-      type: Type.Optional(oneOf(eventNames)),
+      type: Type.Optional(oneOf(eventNames, { description: 'Those of this kind alone.' })),
       after: Type.Optional(
         Type.String({
           description: 'The id of the last event that is known: what came later comes first, all of it.',
@@ -71,6 +73,7 @@ export const eventStreamOperations: readonly Operation[] = [
     tag: 'Events',
     summary:
       'What happens in the inboxes that the key reaches, as it happens, over a WebSocket; each event is what a webhook is called with.',
+    description: 'For an agent that listens and has no public address for a webhook.',
     access: 'inbox',
     takesQueryToken: true,
     success: { status: 101 },

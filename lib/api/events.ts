@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { listEvents } from '../core/events/list.ts'
 import { listEventDeliveries, redeliverEvent } from '../core/webhooks/log.ts'
 import { EventRecord } from '../model/event-record.ts'
-import { shape } from '../model/shape.ts'
+import { listOf, shape } from '../model/shape.ts'
 import { Redelivery, WebhookDelivery } from '../model/webhook.ts'
 import { type Operation, operation } from './operation.ts'
 import { pageOfQuery, pageQuery } from './page.ts'
@@ -15,6 +15,8 @@ export const eventOperations: readonly Operation[] = [
     tag: 'Events',
     summary:
       'List what happened in the inboxes that the key reaches, oldest first, as long as events are kept.',
+    description:
+      'To catch up: keep the `event_id` of the last event that you dealt with, and ask for what came `after` it. Webhooks and streams tell the same events.',
     access: 'inbox',
     query: shape({
       inboxId: Type.Optional(
@@ -26,7 +28,7 @@ export const eventOperations: readonly Operation[] = [
       ),
       limit: pageQuery.limit,
     }),
-    success: { status: 200, schema: shape({ data: Type.Array(EventRecord) }) },
+    success: { status: 200, schema: listOf(EventRecord, 'Oldest first.') },
     problems: ['not_found'],
     handle: async ({ app, caller, query }) => {
       const { limit } = pageOfQuery(query.limit === undefined ? {} : { limit: query.limit })
@@ -40,8 +42,10 @@ export const eventOperations: readonly Operation[] = [
     tag: 'Events',
     summary:
       'List how an event was told to webhooks, with every call; of the last times that it was asked for.',
+    description:
+      'To find out why a webhook was not told: every call with its answer. An event is tried again for some hours.',
     access: 'pod',
-    success: { status: 200, schema: shape({ data: Type.Array(WebhookDelivery) }) },
+    success: { status: 200, schema: listOf(WebhookDelivery) },
     problems: [],
     handle: async ({ app, caller, params }) => ({ data: await listEventDeliveries(app, caller, params.id!) }),
   }),
@@ -51,6 +55,8 @@ export const eventOperations: readonly Operation[] = [
     path: '/v1/events/{id}/redeliver',
     tag: 'Events',
     summary: 'Tell an event again, to the webhook that there is now.',
+    description:
+      'After the receiver was mended. It has the same `event_id`, so that a receiver knows what it had already.',
     access: 'pod',
     success: { status: 200, schema: Redelivery },
     problems: ['no_webhook_url'],

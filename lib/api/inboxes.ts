@@ -23,6 +23,8 @@ export const inboxOperations: readonly Operation[] = [
     path: '/v1/inboxes',
     tag: 'Inboxes',
     summary: 'Make an inbox: a real email address.',
+    description:
+      "Everything may be left out: then the name is random and the domain the account's. Mail to the address is taken from this moment on. With a `webhookUrl` the answer has the `webhookSecret`, this once; with a `forwardTo` that is no member, a mail asks that address for its consent first. An address that was ever used is never given out again (`address_taken`).",
     access: 'pod',
     body: InboxCreation,
     success: { status: 201, schema: Inbox },
@@ -50,6 +52,8 @@ export const inboxOperations: readonly Operation[] = [
     path: '/v1/inboxes',
     tag: 'Inboxes',
     summary: 'List the inboxes that the key reaches, newest first.',
+    description:
+      'An inbox key sees its one inbox, a pod key those of its pod, an account-wide key all of them or, with `podId`, those of one pod.',
     access: 'inbox',
     query: shape({
       ...pageQuery,
@@ -87,6 +91,8 @@ export const inboxOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}',
     tag: 'Inboxes',
     summary: 'Show an inbox.',
+    description:
+      'With how it forwards and whether a webhook is set. The secret of the webhook is never shown again; make a new one instead.',
     access: 'inbox',
     success: { status: 200, schema: Inbox },
     problems: [],
@@ -98,6 +104,8 @@ export const inboxOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}',
     tag: 'Inboxes',
     summary: 'Change what the body names; null clears it. The webhook takes an account-wide key.',
+    description:
+      'Only what the body names is changed. A `forwardTo` that is set again is asked for its consent again, unless it is a member; this is also how forwarding that was `disabled` goes on. An inbox key may change nothing here.',
     access: 'pod',
     body: InboxChange,
     success: { status: 200, schema: Inbox },
@@ -110,6 +118,8 @@ export const inboxOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}',
     tag: 'Inboxes',
     summary: 'Delete an inbox for good. Its address is never given out again, and its keys are revoked.',
+    description:
+      "Mail to it is refused (`550 5.1.1`) from this moment on, and what it had is gone. This can't be undone.",
     access: 'pod',
     success: { status: 204 },
     problems: [],
@@ -121,6 +131,8 @@ export const inboxOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}/api-keys',
     tag: 'API keys',
     summary: 'Make a key that reaches this inbox alone, to read and to send.',
+    description:
+      "For an agent that works with one inbox: what it can do wrong ends there. An account-wide key may ask for it, and a key of the inbox's pod. The token is in this answer alone. To rotate: make a new key, change over, revoke the old one.",
     access: 'pod',
     body: ApiKeyCreation,
     success: { status: 201, schema: ApiKeyWithToken },
@@ -134,6 +146,8 @@ export const inboxOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}/api-keys',
     tag: 'API keys',
     summary: "List the inbox's active keys.",
+    description:
+      'To see what is in use (`lastUsedAt`) and to find the id of the one to revoke. Of the tokens only the first and last characters are shown.',
     access: 'pod',
     success: { status: 200, schema: ApiKeyList },
     problems: [],
@@ -145,6 +159,7 @@ export const inboxOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}/api-keys/{keyId}',
     tag: 'API keys',
     summary: 'Revoke a key of the inbox; it is refused from then on.',
+    description: 'At once: the next request with it gets 401, and the streams that it holds open are closed.',
     access: 'pod',
     success: { status: 204 },
     problems: [],

@@ -46,8 +46,17 @@ const getOpenApi: Operation = openOperation({
   path: '/v1/openapi.json',
   tag: 'Server',
   summary: 'This description, as OpenAPI 3.1.',
+  description:
+    'For generators of clients and for tools that show an API. It is made from the same declarations that requests are held against.',
   access: 'anyone',
-  success: { status: 200, schema: Type.Unsafe<object>({ type: 'object', examples: [{ openapi: '3.1.0' }] }) },
+  success: {
+    status: 200,
+    schema: Type.Unsafe<object>({
+      type: 'object',
+      description: 'An OpenAPI 3.1 document.',
+      examples: [{ openapi: '3.1.0' }],
+    }),
+  },
   isAnswerKept: true,
   problems: [],
   handle: async ({ app }) => openApiOf(app),

@@ -12,7 +12,7 @@ import { waitForMessages } from '../core/mailbox/wait.ts'
 import { send } from '../core/outbound/send.ts'
 import { Delivery, Direction, Message } from '../model/message.ts'
 import { SendRequest, SendResult } from '../model/send.ts'
-import { pageOf, shape } from '../model/shape.ts'
+import { listOf, pageOf, shape } from '../model/shape.ts'
 import { type Download, type Operation, openOperation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 import { filterOfQuery, searchQuery } from './search.ts'
@@ -28,6 +28,8 @@ export const messageOperations: readonly Operation[] = [
     tag: 'Messages',
     summary:
       'Send a message, or a reply when threadId is set. When this answers, the message is safely queued.',
+    description:
+      "The answer does not wait for the recipients' servers: `status` is `pending` until each of them took or refused the message; `GET /v1/messages/{id}/deliveries` and the events tell how it went. Repeat a request that got no answer with the same `Idempotency-Key`: it is sent once. With `threadId` it is a reply: subject, quote and the headers that make it one are added.",
     access: 'inbox',
     headers: sendHeaders,
     body: SendRequest,
@@ -50,6 +52,8 @@ export const messageOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}/messages',
     tag: 'Messages',
     summary: "List an inbox's messages, or search them, newest first.",
+    description:
+      'To see what came in, ask for `direction=inbound`. Long texts are cut in lists (`bodyTruncated`); the message itself has all.',
     access: 'inbox',
     query: messagesQuery,
     success: { status: 200, schema: pageOf(Message) },
@@ -72,6 +76,8 @@ export const messageOperations: readonly Operation[] = [
     tag: 'Messages',
     summary:
       'Wait for mail: answers as soon as an inbound message comes that these say, and with an empty list when the time is over.',
+    description:
+      'For an agent that expects an answer or a code and has no webhook. Ask with `after` set to when the mail was caused, so that what came in between is not missed; ask again when the list is empty.',
     access: 'inbox',
     query: shape({
       timeout: Type.Optional(
@@ -100,7 +106,7 @@ export const messageOperations: readonly Operation[] = [
     }),
     success: {
       status: 200,
-      schema: shape({ data: Type.Array(Message, { description: 'Newest first.' }) }),
+      schema: listOf(Message, 'Newest first; empty when the time was over.'),
     },
     isAnswerShared: true,
     problems: ['too_many_streams'],
@@ -115,6 +121,7 @@ export const messageOperations: readonly Operation[] = [
     path: '/v1/messages',
     tag: 'Messages',
     summary: 'List or search the messages of all inboxes that the key reaches, newest first.',
+    description: 'The same as the list of one inbox, over all that the key reaches.',
     access: 'inbox',
     query: messagesQuery,
     success: { status: 200, schema: pageOf(Message) },
@@ -135,6 +142,8 @@ export const messageOperations: readonly Operation[] = [
     path: '/v1/messages/{id}',
     tag: 'Messages',
     summary: 'Show a message.',
+    description:
+      'With its whole text, what is new in it (`replyText`), a one-time code (`otp`), the links, and whether it is safe to answer (`autoReplyable`, `verdict`, `authentication`). Its `status` says how sending it went.',
     access: 'inbox',
     success: { status: 200, schema: Message },
     problems: [],
@@ -146,6 +155,7 @@ export const messageOperations: readonly Operation[] = [
     path: '/v1/messages/{id}/raw',
     tag: 'Messages',
     summary: 'The original message, byte for byte as it crossed the wire.',
+    description: 'For what the fields of a message do not show: headers, signatures, its MIME structure.',
     access: 'inbox',
     query: shape({
       trace: Type.Optional(
@@ -174,8 +184,10 @@ export const messageOperations: readonly Operation[] = [
     path: '/v1/messages/{id}/deliveries',
     tag: 'Messages',
     summary: 'What became of an outbound message: one delivery for each recipient.',
+    description:
+      "Ask when a message is `pending` for long, or `failed`: each delivery has what the recipient's server said last, and when it is tried again.",
     access: 'inbox',
-    success: { status: 200, schema: shape({ data: Type.Array(Delivery) }) },
+    success: { status: 200, schema: listOf(Delivery, 'One for each recipient.') },
     problems: [],
     handle: async ({ app, caller, params }) => ({
       data: await listMessageDeliveries(app, caller, params.id!),
@@ -188,8 +200,13 @@ export const messageOperations: readonly Operation[] = [
     tag: 'Messages',
     summary:
       "An attachment's bytes, by a signed URL of the last hour or with a key that reaches the message.",
+    description:
+      'The `url` of an attachment leads here and needs no key for an hour. With a key the address is good at any time. What is served is for saving, never shown in a browser as a page of this server.',
     access: 'anyone',
-    query: shape({ expires: Type.Optional(Type.String()), signature: Type.Optional(Type.String()) }),
+    query: shape({
+      expires: Type.Optional(Type.String({ description: 'Of a signed URL: until when it is good.' })),
+      signature: Type.Optional(Type.String({ description: 'Of a signed URL.' })),
+    }),
     success: { status: 200, download: '*/*', example: 'Seventy-two tons.' },
     problems: ['unauthorized'],
     handle: async ({ app, caller, params, query }): Promise<Download> => {

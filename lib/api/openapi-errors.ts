@@ -1,36 +1,49 @@
+import Type from 'typebox'
 import { nameOf, type ProblemCode, problems, statusOf } from '../base/problem.ts'
+import { named, oneOf } from '../model/shape.ts'
+import type { Components } from './components.ts'
 import { type Operation, problemsOf } from './operation.ts'
 
 type Json = Record<string, unknown>
 
 const codes = Object.keys(problems) as ProblemCode[]
 
+const ErrorCode = oneOf([...new Set(codes.map(nameOf))], {
+  title: 'ErrorCode',
+  description: codes
+    .map(code => `- \`${nameOf(code)}\` (${problems[code][0]}): ${problems[code][1]}`)
+    .join('\n'),
+})
+
+const ErrorDetail = named('ErrorDetail', 'One fault of a request.', {
+  path: Type.String({
+    description: 'Where it is: a JSON pointer (RFC 6901) into the body, or into the query or the message.',
+    examples: ['/to'],
+  }),
+  message: Type.String({ description: 'What is wrong there.', examples: ['is required'] }),
+})
+
+const ErrorBody = named(
+  'ErrorBody',
+  'Every refusal has this form. Some have more properties, which the operation tells.',
+  {
+    error: ErrorCode,
+    message: Type.String({
+      description: 'What it is and what to do, in a sentence for people; it may change.',
+      examples: ['There is no such thing here.'],
+    }),
+    details: Type.Optional(
+      Type.Array(ErrorDetail, { description: 'Each fault of a request that is not well-formed.' }),
+    ),
+  },
+  { additionalProperties: true },
+)
+
 /** The parts of which the refusals of these operations are made, for `components`. */
-export function errorComponents(operations: readonly Operation[]): Json {
+export function errorComponents(operations: readonly Operation[], components: Components): Json {
   const given = new Set(operations.flatMap(problemsOf))
+  components.use(ErrorBody)
   return {
-    schemas: {
-      Error: {
-        type: 'object',
-        required: ['error', 'message'],
-        properties: {
-          error: {
-            type: 'string',
-            enum: [...new Set(codes.map(nameOf))],
-            description: 'What it is, for programs.',
-          },
-          message: { type: 'string', description: 'What it is and what to do, for people.' },
-          details: {
-            type: 'array',
-            description: 'Each fault of a request that is not well-formed.',
-            items: {
-              type: 'object',
-              properties: { path: { type: 'string' }, message: { type: 'string' } },
-            },
-          },
-        },
-      },
-    },
     headers: {
       RetryAfter: {
         description: 'Whole seconds after which the same request can be made again.',
@@ -61,7 +74,7 @@ export function errorResponses(one: Operation): Json {
           }),
           content: {
             'application/json': {
-              schema: { $ref: '#/components/schemas/Error' },
+              schema: { $ref: '#/components/schemas/ErrorBody' },
               examples: Object.fromEntries(
                 given.map(code => [code, { $ref: `#/components/examples/${code}` }]),
               ),

@@ -1,8 +1,12 @@
 import type { TObject, TSchema } from 'typebox'
+import { packageVersion } from '../base/package-root.ts'
+import { nameOfSchema } from '../model/shape.ts'
+import { type Components, createComponents } from './components.ts'
 import { exampleOf } from './example.ts'
 import { errorComponents, errorResponses } from './openapi-errors.ts'
 import { type Operation, takesKey } from './operation.ts'
 import { pathParameters } from './path-parameters.ts'
+import { type Tag, tags } from './tags.ts'
 
 type Json = Record<string, unknown>
 
@@ -11,52 +15,66 @@ export interface Webhook {
   /** As the event is named. */
   readonly name: string
   readonly summary: string
+  /** When it is made, and what to do then. */
+  readonly description: string
   readonly body: TObject
 }
 
-/** The OpenAPI 3.1 document of these operations and webhooks; `baseUrl` is where the operations are served. */
+/** The OpenAPI 3.1 document of these operations and webhooks, which clients have at `baseUrl`. */
 export function openApiDocument(
   operations: readonly Operation[],
   webhooks: readonly Webhook[],
   baseUrl: string,
 ): Json {
+  const components = createComponents()
+  const order = Object.keys(tags)
+  const used = new Set<Tag>(operations.map(one => one.tag))
   const paths: Record<string, Json> = {}
-  for (const one of operations) {
+  for (const one of operations.toSorted((a, b) => order.indexOf(a.tag) - order.indexOf(b.tag))) {
     paths[one.path] ??= {}
-    paths[one.path]![one.method] = describe(one)
+    paths[one.path]![one.method] = describe(one, components)
   }
+  const calls = webhooks.map(one => [one.name, { post: describeWebhook(one, components) }])
+  const errors = errorComponents(operations, components)
   return {
     openapi: '3.1.0',
     info: {
       title: 'mailboxd',
-      version: '1.0.0',
+      version: packageVersion(),
       description: 'Email inboxes for software agents.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: baseUrl }],
-    tags: [...new Set(operations.map(one => one.tag))].map(name => ({ name })),
+    // Without a name: the server that the document is had from, whatever it is called there.
+    servers: [{ url: new URL(baseUrl).pathname.replace(/\/$/, '') || '/' }],
+    tags: Object.entries(tags)
+      .filter(([name]) => used.has(name as Tag))
+      .map(([name, description]) => ({ name, description })),
     paths,
-    ...(webhooks.length > 0 && {
-      webhooks: Object.fromEntries(webhooks.map(one => [one.name, { post: describeWebhook(one) }])),
-    }),
+    ...(calls.length > 0 && { webhooks: Object.fromEntries(calls) }),
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: mbx_…' } },
-      ...errorComponents(operations),
+      schemas: sorted(components.schemas),
+      ...errors,
     },
   }
 }
 
-function describe(one: Operation): Json {
+function describe(one: Operation, components: Components): Json {
   return {
     operationId: one.id,
     tags: [one.tag],
     summary: one.summary,
+    description: one.description,
     security: securityOf(one),
-    ...parametersOf(one),
+    ...parametersOf(one, components),
     ...(one.body && {
-      requestBody: { required: true, content: contentOf(one, one.body) },
+      requestBody: { required: true, content: contentOf(one, one.body, components) },
     }),
-    responses: { [String(one.success.status)]: successOf(one), ...repeatedOf(one), ...errorResponses(one) },
+    responses: {
+      [String(one.success.status)]: successOf(one, components),
+      ...repeatedOf(one, components),
+      ...errorResponses(one),
+    },
   }
 }
 
@@ -76,17 +94,23 @@ const signatureHeaders = [
   schema: { type: 'string' },
 }))
 
-function describeWebhook({ name, summary, body }: Webhook): Json {
+function describeWebhook({ name, summary, description, body }: Webhook, components: Components): Json {
   return {
     operationId: `webhook:${name}`,
     tags: ['Webhooks'],
     summary,
+    description,
     // The call is signed; no key of the API is in it.
     security: [],
     parameters: signatureHeaders,
-    requestBody: { required: true, content: json(body) },
+    requestBody: { required: true, content: json(body, components) },
     responses: { '2XX': { description: 'The event is taken. Everything else is tried again later.' } },
   }
+}
+
+/** In the order of their names, so that the same declarations always make the same document. */
+function sorted(schemas: Readonly<Record<string, Json>>): Json {
+  return Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function securityOf(one: Operation): Json[] {
@@ -100,18 +124,29 @@ function securityOf(one: Operation): Json[] {
   }
 }
 
-function json(schema: TSchema): Json {
-  return { 'application/json': { schema, example: exampleOf(schema) } }
+function json(schema: TSchema, components: Components): Json {
+  return { 'application/json': { schema: components.use(schema), example: exampleOf(schema) } }
 }
 
-function contentOf({ formBytes }: Operation, body: TObject): Json {
-  if (formBytes === undefined) return json(body)
-  const files = { type: 'array', items: { type: 'string', contentMediaType: 'application/octet-stream' } }
-  const schema = { ...body, properties: { ...body.properties, attachments: files } }
-  return { ...json(body), 'multipart/form-data': { schema, example: exampleOf(schema) } }
+function contentOf({ formBytes }: Operation, body: TObject, components: Components): Json {
+  if (formBytes === undefined) return json(body, components)
+  const files = {
+    type: 'array',
+    description: 'The files, each a part of its own with this name.',
+    items: { type: 'string', contentMediaType: 'application/octet-stream' },
+  }
+  const schema = {
+    ...body,
+    title: `${nameOfSchema(body)}Form`,
+    properties: { ...body.properties, attachments: files },
+  }
+  return {
+    ...json(body, components),
+    'multipart/form-data': { schema: components.use(schema), example: exampleOf(schema) },
+  }
 }
 
-function parametersOf(one: Operation): Json {
+function parametersOf(one: Operation, components: Components): Json {
   const inPath = pathParameters(one.path).map(({ name, description }) => ({
     name,
     in: 'path',
@@ -124,7 +159,8 @@ function parametersOf(one: Operation): Json {
     name,
     in: 'query',
     required: required.includes(name),
-    schema,
+    description: (schema as { description?: string }).description,
+    schema: components.use(schema),
   }))
   const token = one.takesQueryToken
     ? [
@@ -148,12 +184,12 @@ function parametersOf(one: Operation): Json {
   return parameters.length > 0 ? { parameters } : {}
 }
 
-function repeatedOf({ success, repeated }: Operation): Json {
+function repeatedOf({ success, repeated }: Operation, components: Components): Json {
   if (repeated === undefined || !('schema' in success)) return {}
-  return { '200': { description: repeated, content: json(success.schema) } }
+  return { '200': { description: repeated, content: json(success.schema, components) } }
 }
 
-function successOf({ success }: Operation): Json {
+function successOf({ success }: Operation, components: Components): Json {
   if (success.status === 204) return { description: 'Done.' }
   if (success.status === 101) return { description: 'A WebSocket from here on.' }
   if ('feed' in success) {
@@ -169,5 +205,6 @@ function successOf({ success }: Operation): Json {
       content: { [download]: { schema: { type: 'string', format: 'binary' }, example } },
     }
   }
-  return { description: 'The answer.', content: json(success.schema) }
+  const { description } = success.schema as { description?: string }
+  return { description, content: json(success.schema, components) }
 }

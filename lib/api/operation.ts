@@ -5,6 +5,7 @@ import type { ProblemCode } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
 import type { Access, Caller } from '../core/app/caller.ts'
 import { takingNulls, withoutNulls } from './nulls.ts'
+import type { Tag } from './tags.ts'
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
@@ -47,8 +48,11 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   readonly method: Method
   /** With `{name}` for parameters. */
   readonly path: string
-  readonly tag: string
+  readonly tag: Tag
+  /** A sentence: what it does. */
   readonly summary: string
+  /** When and why one asks for it, and what is not plain: what happens then, what comes with the answer, what to do after it. */
+  readonly description: string
   readonly access: OperationAccess
   readonly query?: Query
   /** The JSON body. */

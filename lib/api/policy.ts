@@ -40,6 +40,7 @@ export const policyOperations: readonly Operation[] = [
     path: '/v1/policy',
     tag,
     summary: 'Show the sender rules of the account, a pod or an inbox.',
+    description: "With what is inherited: the account's rules hold in its pods, and those in their inboxes.",
     access: 'pod',
     query: shape(scopeQuery),
     success: { status: 200, schema: Policy },
@@ -52,6 +53,8 @@ export const policyOperations: readonly Operation[] = [
     path: '/v1/policy',
     tag,
     summary: 'Replace mode and rules of the directions that are given. A pod key can only tighten.',
+    description:
+      "A direction that is left out stays as it is. To add or delete one rule there is a request of its own, which others can't undo by chance.",
     access: 'pod',
     query: shape(scopeQuery),
     body: PolicyReplacement,
@@ -65,6 +68,8 @@ export const policyOperations: readonly Operation[] = [
     path: '/v1/policy/mode',
     tag,
     summary: 'Set the mode of one direction. A pod key can only tighten.',
+    description:
+      '`allowlist` lets nobody through whom no rule allows: an empty list admits nobody. Add the rules first.',
     access: 'pod',
     query: shape(scopeQuery),
     body: PolicyModeChange,
@@ -78,6 +83,8 @@ export const policyOperations: readonly Operation[] = [
     path: '/v1/policy/rules',
     tag,
     summary: 'Add a rule.',
+    description:
+      'It holds at once. `block` beats `allow` at every scope. An inbound `allow` rule matches a sender who is proven to be the one (DMARC), so that nobody gets in by writing a name into From.',
     access: 'pod',
     query: shape(scopeQuery),
     body: PolicyRuleCreation,
@@ -91,6 +98,7 @@ export const policyOperations: readonly Operation[] = [
     path: '/v1/policy/rules/{id}',
     tag,
     summary: 'Delete a rule where it was made; one that is inherited is refused.',
+    description: "What the account made for a pod, that pod's key can't delete.",
     access: 'pod',
     query: shape(scopeQuery),
     success: { status: 204 },
@@ -103,6 +111,7 @@ export const policyOperations: readonly Operation[] = [
     path: '/v1/policy/audit',
     tag,
     summary: 'List changes of the rules and what they refused, newest first.',
+    description: 'To find out why mail did not come in or could not be sent, and who changed a rule.',
     access: 'pod',
     query: shape({
       ...scopeQuery,

@@ -16,7 +16,9 @@ export const searchQuery = {
   subject: words('As q, in the subject.'),
   after: instant('Messages after this instant, or after the beginning of this day (UTC).'),
   before: instant('Messages before this instant or day.'),
-  hasAttachment: Type.Optional(Type.Boolean()),
+  hasAttachment: Type.Optional(
+    Type.Boolean({ description: 'Only messages with a file, or only those without one.' }),
+  ),
   category: Type.Optional(Category),
 }
 

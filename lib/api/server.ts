@@ -1,7 +1,11 @@
 import Type from 'typebox'
 import { requireHealth } from '../core/app/status.ts'
-import { shape } from '../model/shape.ts'
+import { named } from '../model/shape.ts'
 import { type Operation, openOperation } from './operation.ts'
+
+const Health = named('Health', 'The server can do its work.', {
+  status: Type.Literal('ok', { description: 'Always `ok`; what is not well is a 503.' }),
+})
 
 export const serverOperations: readonly Operation[] = [
   openOperation({
@@ -11,8 +15,9 @@ export const serverOperations: readonly Operation[] = [
     tag: 'Server',
     summary:
       'Whether the server can do its work: 503 when its database can not be written or it is stopping.',
+    description: 'For a load balancer or a monitor.',
     access: 'anyone',
-    success: { status: 200, schema: shape({ status: Type.Literal('ok') }) },
+    success: { status: 200, schema: Health },
     problems: [],
     handle: async ({ app }) => {
       await requireHealth(app)

@@ -7,15 +7,17 @@ import {
   listThreads,
 } from '../core/mailbox/threads.ts'
 import { pageOf, shape } from '../model/shape.ts'
-import { Thread, ThreadChange, ThreadMessages } from '../model/thread.ts'
+import { Thread, ThreadChange, ThreadChanged, ThreadMessages } from '../model/thread.ts'
 import { type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 import { filterOfQuery, searchQuery } from './search.ts'
 
 const threadsQuery = shape({
   ...pageQuery,
-  is_read: Type.Optional(Type.Boolean()),
-  isRead: Type.Optional(Type.Boolean()),
+  is_read: Type.Optional(
+    Type.Boolean({ description: 'Only threads that are read, or only those that are not.' }),
+  ),
+  isRead: Type.Optional(Type.Boolean({ description: 'The same in another spelling.' })),
   ...searchQuery,
 })
 
@@ -27,6 +29,8 @@ export const threadOperations: readonly Operation[] = [
     tag: 'Threads',
     summary:
       "List an inbox's threads, the one with the newest message first; or those in which a message is found.",
+    description:
+      'Ask for `is_read=false` to use the threads as a queue of work: answer one, or mark it read, and it is gone from the list.',
     access: 'inbox',
     query: threadsQuery,
     success: { status: 200, schema: pageOf(Thread) },
@@ -49,6 +53,7 @@ export const threadOperations: readonly Operation[] = [
     tag: 'Threads',
     summary:
       'List the threads of all inboxes that the key reaches, or those in which a message is found, newest first.',
+    description: 'The same as the list of one inbox, over all that the key reaches.',
     access: 'inbox',
     query: threadsQuery,
     success: { status: 200, schema: pageOf(Thread) },
@@ -69,6 +74,8 @@ export const threadOperations: readonly Operation[] = [
     path: '/v1/threads/{id}',
     tag: 'Threads',
     summary: 'Show a thread.',
+    description:
+      'What it is about, how many messages it has, and whether it is read. Its messages are a list of their own.',
     access: 'inbox',
     success: { status: 200, schema: Thread },
     problems: [],
@@ -80,6 +87,8 @@ export const threadOperations: readonly Operation[] = [
     path: '/v1/threads/{id}/messages',
     tag: 'Threads',
     summary: "A thread's messages, oldest first.",
+    description:
+      'The whole conversation, as an agent needs it before it answers. Long texts are cut when there are many (`bodyTruncated`).',
     access: 'inbox',
     success: { status: 200, schema: ThreadMessages },
     problems: [],
@@ -91,9 +100,10 @@ export const threadOperations: readonly Operation[] = [
     path: '/v1/threads/{id}',
     tag: 'Threads',
     summary: 'Mark a thread read, or unread to queue it again.',
+    description: 'A reply that is sent in the thread marks it read by itself; new mail makes it unread.',
     access: 'inbox',
     body: ThreadChange,
-    success: { status: 200, schema: shape({ ok: Type.Literal(true) }) },
+    success: { status: 200, schema: ThreadChanged },
     problems: [],
     handle: async ({ app, caller, params, body }) => {
       await changeThread(app, caller, params.id!, body)

@@ -20,6 +20,8 @@ export const webhookOperations: readonly Operation[] = [
     tag,
     summary:
       "Make a new secret for the inbox's webhook; the former one is worth nothing from the next call on.",
+    description:
+      'When the secret may be known to others. Give the receiver the new one at once: calls are signed with it from now on.',
     access: 'account',
     success: { status: 200, schema: WebhookSecret },
     problems: ['no_webhook_url'],
@@ -31,6 +33,7 @@ export const webhookOperations: readonly Operation[] = [
     path: '/v1/inboxes/{id}/webhook/test',
     tag,
     summary: "Call the inbox's webhook with an event webhook.test, at once and once.",
+    description: 'To see that the receiver is reached and takes the signature, before mail comes.',
     access: 'account',
     success: { status: 200, schema: WebhookTest },
     problems: ['no_webhook_url', 'webhook_failed'],
@@ -42,6 +45,7 @@ export const webhookOperations: readonly Operation[] = [
     path,
     tag,
     summary: "Show the account's webhook.",
+    description: 'Inboxes with a `webhookUrl` of their own do not use it.',
     access: 'account',
     success: { status: 200, schema: AccountWebhook },
     problems: [],
@@ -53,6 +57,8 @@ export const webhookOperations: readonly Operation[] = [
     path,
     tag,
     summary: "Set the account's webhook. The secret is in the answer the first time.",
+    description:
+      'It is called for every event of inboxes that have no webhook of their own, and of domains. The secret stays when the address is changed.',
     access: 'account',
     body: AccountWebhookChange,
     success: { status: 200, schema: AccountWebhook },
@@ -65,6 +71,7 @@ export const webhookOperations: readonly Operation[] = [
     path,
     tag,
     summary: "Take the account's webhook away, and its secret.",
+    description: 'Events are kept all the same, and streams go on.',
     access: 'account',
     success: { status: 204 },
     problems: [],
@@ -77,6 +84,8 @@ export const webhookOperations: readonly Operation[] = [
     tag,
     summary:
       "Make a new secret for the account's webhook; the former one is worth nothing from the next call on.",
+    description:
+      'When the secret may be known to others. Give the receiver the new one at once: calls are signed with it from now on.',
     access: 'account',
     success: { status: 200, schema: AccountWebhook },
     problems: ['no_webhook_url'],

@@ -69,7 +69,7 @@ export const limits = {
   draftsAtOnce: 2,
   attachmentsBytes: 25 * 1024 * 1024,
   attachmentsCount: 100,
-  /** A send as a form: its parts (recipients, attachments and fields), the header of each, and the bytes of all but the attachments. */
+  /** A send as a form: its parts (recipients, attachments and fields), the header of each, and the bytes of all fields. */
   formParts: 400,
   formPartHeaderBytes: 8 * 1024,
   formTextBytes: 4 * 1024 * 1024,
@@ -213,6 +213,8 @@ export const limits = {
   readingWaitMs: 60_000,
   /** After it, a reading thread for large messages that has nothing to do is ended, for what it grew to. */
   readingIdleMs: 30_000,
+  /** What goes out and is made of no more bytes than these is made without a thread: to cross costs more. */
+  renderedHereBytes: 16 * 1024,
   /** Threads for reading, where the setting does not say how many: one for each core, within these. */
   readingThreadsMin: 2,
   readingThreadsMax: 8,
@@ -329,8 +331,8 @@ export const limits = {
   htmlLength: 1024 * 1024,
   /** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */
   htmlDepth: 100,
-  /** HTML elements that are kept as elements; of what comes after them only the text. */
-  htmlElements: 100_000,
+  /** HTML elements that are kept as elements; of what comes after them only the text: each costs much more than its bytes. */
+  htmlElements: 20_000,
   /** Quotes and lists inside one another: each makes every line of its text longer. */
   htmlIndents: 20,
   /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */
@@ -346,9 +348,9 @@ export const limits = {
    * from how many bytes on such a content is taken out before the rest is parsed.
    */
   jsonDepth: 32,
-  jsonValues: 100_000,
-  jsonTextBytes: 8 * 1024 * 1024,
-  jsonContentBytes: 16 * 1024,
+  jsonValues: 20_000,
+  jsonTextBytes: 4 * 1024 * 1024,
+  jsonContentBytes: 4 * 1024,
   /**
    * Answers that are not read: bytes that must be read in `http.write_timeout`, what may wait in all until the largest are
    * cut off, and how often one looks.
@@ -363,6 +365,7 @@ export const limits = {
   /** The bodies of the requests under way: of all together, and of those of one key. */
   bodiesBytes: 256 * 1024 * 1024,
   bodiesBytesPerKey: 128 * 1024 * 1024,
-  /** Bytes of work after which a long computation lets others have the event loop. */
+  /** Bytes of work after which a long computation lets others have the event loop, and until which a short one does not. */
   sliceBytes: 1024 * 1024,
+  unpacedBytes: 64 * 1024,
 } as const

@@ -1,6 +1,6 @@
 import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import { limits } from './limits.ts'
+import { createPace } from './turns.ts'
 
 const digits = '0123456789'
 const lower = 'abcdefghijklmnopqrstuvwxyz'
@@ -34,11 +34,12 @@ export function sha256Hex(data: string | Uint8Array): string {
   return hash('sha256', data, 'hex')
 }
 
-/** The same of what may be large, a slice in each turn of the event loop. */
+/** The same of what may be large, at a pace. */
 export async function sha256HexOfMany(data: Uint8Array): Promise<string> {
   const digest = createHash('sha256')
+  const pace = createPace()
   for (let at = 0; at < data.length; at += limits.sliceBytes) {
-    if (at > 0) await setImmediate()
+    await pace(Math.min(limits.sliceBytes, data.length - at))
     digest.update(data.subarray(at, at + limits.sliceBytes))
   }
   return digest.digest('hex')

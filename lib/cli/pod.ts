@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { changePod, createPod, deletePod, getPod, listPods } from '../core/account/pods.ts'
 import { operator } from '../core/app/caller.ts'
-import type { PodChange } from '../model/pod.ts'
+import type { PodChange, PodCreation } from '../model/pod.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
@@ -14,7 +14,7 @@ export function addPodCommands(program: Command, ctl: Ctl): void {
     .description('make a pod')
     .option('--name <text>', 'a label')
     .option('--client-id <text>', 'an identifier of your own')
-    .action(async (options: PodChange) => {
+    .action(async (options: PodCreation) => {
       const made = await ctl.withApp(app => createPod(app, options))
       ctl.output().say(made, () => fieldsOf(made))
     })

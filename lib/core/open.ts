@@ -14,6 +14,7 @@ import { createDns } from '../courier/dns.ts'
 import { createWebhookCourier } from '../courier/webhook/courier.ts'
 import { createQueue } from '../queue/queue.ts'
 import { createMailReader } from '../reading/pool.ts'
+import { createRenderer } from '../rendering/renderer.ts'
 import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
@@ -102,6 +103,12 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       waitMs: limits.readingWaitMs,
       idleMs: limits.readingIdleMs,
       clock,
+      log,
+    }),
+    renderer: createRenderer({
+      timeoutMs: durationMs(config.reading.timeout),
+      heapBytes: config.reading.memory,
+      idleMs: limits.readingIdleMs,
       log,
     }),
     underWay: new Map(),

@@ -1,5 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
-import { limits } from '../base/limits.ts'
+import type { Pace } from '../base/turns.ts'
 
 const backslash = 0x5c
 const letterU = 0x75
@@ -21,36 +20,43 @@ const escapes = new Map(
   ]),
 )
 
+/** What a digit of \u is worth. */
+const digits = new Int8Array(256).fill(-1)
+for (const [worth, digit] of [...'0123456789abcdef'].entries()) {
+  digits[digit.charCodeAt(0)] = worth
+  digits[digit.toUpperCase().charCodeAt(0)] = worth
+}
+
+/** After so many bytes it is asked whether to go on; whole groups of four letters. */
+const stepBytes = 64 * 1024
+
 /**
- * Decodes base64 that stands in a JSON string, from its bytes, a slice in each turn of the event loop. White space in it
- * is passed over.
+ * Decodes base64 that stands in a JSON string, from its bytes, at a pace. White space in it is passed over.
  * @param text what stands between the quotes; it is written to
  * @returns undefined when it is no base64
  * @throws SyntaxError when it could not stand in a JSON string
  */
-export async function decodeJsonBase64(text: Buffer): Promise<Buffer | undefined> {
-  const length = await compact(text)
+export async function decodeJsonBase64(text: Buffer, pace: Pace): Promise<Buffer | undefined> {
+  const length = await compact(text, pace)
   if (length === undefined || length % 4 === 1) return undefined
   const content = Buffer.allocUnsafe(Math.ceil((length * 3) / 4))
-  // Whole groups of four letters in each slice.
-  const slice = limits.sliceBytes - (limits.sliceBytes % 4)
   let written = 0
-  for (let at = 0; at < length; at += slice) {
-    if (at > 0) await setImmediate()
-    written += content.write(text.toString('latin1', at, Math.min(at + slice, length)), written, 'base64')
+  for (let at = 0; at < length; at += stepBytes) {
+    await pace(stepBytes)
+    written += content.write(text.toString('latin1', at, Math.min(at + stepBytes, length)), written, 'base64')
   }
   return content.subarray(0, written)
 }
 
 /** Takes out of the text what is no letter; gives how long it is then, or undefined when there is what may not be. */
-async function compact(text: Buffer): Promise<number | undefined> {
+async function compact(text: Buffer, pace: Pace): Promise<number | undefined> {
   let length = 0
   let paddings = 0
-  let room = limits.sliceBytes
+  let paced = 0
   for (let at = 0; at < text.length; at++) {
-    if (room-- <= 0) {
-      room = limits.sliceBytes
-      await setImmediate()
+    if (at >= paced) {
+      await pace(stepBytes)
+      paced = at + stepBytes
     }
     let code = text[at]!
     if (code < 0x20) throw new SyntaxError('Bad control character in string literal')
@@ -68,10 +74,17 @@ async function compact(text: Buffer): Promise<number | undefined> {
 }
 
 function readEscape(text: Buffer, at: number): number {
-  const digits = text[at] === letterU ? text.toString('latin1', at + 1, at + 5) : undefined
-  const code = digits === undefined ? escapes.get(text[at]!) : Number.parseInt(digits, 16)
-  if (code === undefined || (digits !== undefined && !/^[0-9a-f]{4}$/i.test(digits))) {
-    throw new SyntaxError('Bad escaped character in string literal')
+  const code = text[at] === letterU ? readDigits(text, at + 1) : escapes.get(text[at]!)
+  if (code === undefined) throw new SyntaxError('Bad escaped character in string literal')
+  return code
+}
+
+function readDigits(text: Buffer, at: number): number | undefined {
+  let code = 0
+  for (let index = at; index < at + 4; index++) {
+    const worth = digits[text[index] ?? 0]!
+    if (worth < 0) return undefined
+    code = code * 16 + worth
   }
   return code
 }

@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import type { TObject } from 'typebox'
 import type { Operation } from '../api/operation.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
+import { createPace } from '../base/turns.ts'
 import { decodeJsonBase64 } from './base64.ts'
 import type { BodyShare } from './body-room.ts'
 import { readBytes } from './bytes.ts'
@@ -61,16 +62,19 @@ function requireJson(context: Context): void {
 
 /** Large contents are decoded from their bytes, so that what is parsed is small. */
 async function parse(body: Buffer, takesContents: boolean, contents: Contents): Promise<unknown> {
-  const spans = scanJson(body, takesContents)
+  const pace = createPace()
+  const spans = await scanJson(body, takesContents, pace)
   try {
     let text = ''
     let at = 0
     for (const { start, end } of spans) {
       text += body.toString('utf8', at, start)
-      text += contents.keep(await decodeJsonBase64(body.subarray(start, end)))
+      text += contents.keep(await decodeJsonBase64(body.subarray(start, end), pace))
       at = end
     }
-    return JSON.parse(text + body.toString('utf8', at))
+    text += body.toString('utf8', at)
+    await pace(text.length)
+    return JSON.parse(text)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     throw invalidRequest('body', `is not JSON: ${error.message}`)

@@ -1,8 +1,12 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableText, shape } from './shape.ts'
+import { Id, Instant, listOf, named, nullableText } from './shape.ts'
 
-const name = nullableText({ maxLength: limits.labelLength, examples: ['ticket agent'] })
+const name = nullableText({
+  maxLength: limits.labelLength,
+  description: 'A label for people.',
+  examples: ['ticket agent'],
+})
 
 const properties = {
   id: Id,
@@ -20,10 +24,14 @@ const properties = {
   lastUsedAt: nullableText({ format: 'date-time', description: 'Null if never used; exact to a minute.' }),
 }
 
-export const ApiKey = shape(properties)
+export const ApiKey = named(
+  'ApiKey',
+  'A key that reaches one pod or one inbox. Its token is shown when it is made, and never again.',
+  properties,
+)
 export type ApiKey = Type.Static<typeof ApiKey>
 
-export const ApiKeyWithToken = shape({
+export const ApiKeyWithToken = named('ApiKeyWithToken', 'A key that was just made, with its token.', {
   ...properties,
   token: Type.String({
     description: 'The secret key. It is shown this once and can not be had again.',
@@ -32,7 +40,9 @@ export const ApiKeyWithToken = shape({
 })
 export type ApiKeyWithToken = Type.Static<typeof ApiKeyWithToken>
 
-export const ApiKeyCreation = shape({ name: Type.Optional(name) })
+export const ApiKeyCreation = named('ApiKeyCreation', 'A key that is to be made.', {
+  name: Type.Optional(name),
+})
 export type ApiKeyCreation = Type.Static<typeof ApiKeyCreation>
 
-export const ApiKeyList = shape({ data: Type.Array(ApiKey) })
+export const ApiKeyList = listOf(ApiKey, 'The keys that were not revoked.')

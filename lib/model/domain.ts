@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableOneOf, nullableText, oneOf, shape } from './shape.ts'
+import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 export const DomainStatus = oneOf(['pending', 'verifying', 'verified', 'failed', 'under_review'], {
   description:
@@ -14,9 +14,11 @@ export type RecordPurpose = (typeof recordPurposes)[number]
 const recordStatuses = ['missing', 'invalid', 'valid'] as const
 export type RecordStatus = (typeof recordStatuses)[number]
 
-export const DomainRecord = shape(
+export const DomainRecord = named(
+  'DomainRecord',
+  'A DNS record to publish, whether it is right, and what was found instead of it when it is not.',
   {
-    type: oneOf(['TXT', 'CNAME', 'MX']),
+    type: oneOf(['TXT', 'CNAME', 'MX'], { description: 'The type of the DNS record.' }),
     name: Type.String({
       description: 'The whole name, without a final dot.',
       examples: ['_dmarc.agents.example.com'],
@@ -43,19 +45,25 @@ export const DomainRecord = shape(
       examples: [null],
     }),
   },
-  { description: 'A DNS record to publish.' },
 )
 export type DomainRecord = Type.Static<typeof DomainRecord>
 
-export const DomainWarning = shape(
+export const DomainWarning = named(
+  'DomainWarning',
+  "What does not hinder the domain's verification but loses mail; look at it when all records are right, too.",
   {
-    code: oneOf(['competing_mx']),
-    message: Type.String({ examples: ['Another host takes mail for this domain too: remove its MX.'] }),
+    code: oneOf(['competing_mx'], {
+      description:
+        'competing_mx: another host takes mail for the domain with the same or a smaller priority number, so that a part of its mail never comes here.',
+    }),
+    message: Type.String({
+      description: 'What is wrong and what to do about it.',
+      examples: ['Another host takes mail for this domain too: remove its MX.'],
+    }),
     hosts: Type.Array(Type.String({ examples: ['mx.elsewhere.example'] }), {
-      description: 'Lower-case, without a final dot.',
+      description: 'The other hosts, lower-case, without a final dot.',
     }),
   },
-  { description: "What does not hinder the domain's verification but loses mail." },
 )
 export type DomainWarning = Type.Static<typeof DomainWarning>
 
@@ -63,32 +71,41 @@ const podId = nullableText({
   description: 'The pod whose inboxes alone can use the domain; null: all of the account.',
 })
 
-export const Domain = shape(
+export const Domain = named(
+  'Domain',
+  'A mail domain of its owner, whose addresses inboxes can have as soon as its records in DNS are right.',
   {
     id: Id,
     domain: Type.String({ description: 'In A-labels, lower-case.', examples: ['agents.example.com'] }),
     podId,
     status: DomainStatus,
-    records: Type.Array(DomainRecord),
+    records: Type.Array(DomainRecord, {
+      description:
+        'The DNS records to publish. They may change: look here and not at what was published elsewhere.',
+    }),
     problem: nullableOneOf(['domain_taken'], {
       description:
         'domain_taken: another pod added this domain, too, and its records were found first. It has the domain as long as they are right.',
       examples: [null],
     }),
-    warnings: Type.Array(DomainWarning, { examples: [[]] }),
+    warnings: Type.Array(DomainWarning, {
+      description:
+        'What loses mail though every record is right; look here when the domain is verified, too.',
+      examples: [[]],
+    }),
     verifiedAt: Type.Unsafe<string | null>({
       type: ['string', 'null'],
       format: 'date-time',
+      description: 'When its records were first found right; null: they never were.',
       examples: [null],
     }),
     createdAt: Instant,
     updatedAt: Instant,
   },
-  { description: 'A mail domain of its owner, whose addresses inboxes can have.' },
 )
 export type Domain = Type.Static<typeof Domain>
 
-export const DomainCreation = shape({
+export const DomainCreation = named('DomainCreation', 'A domain that is to be added.', {
   domain: Type.String({
     maxLength: 255,
     description: 'A domain or a subdomain; IDN in any form.',
@@ -103,9 +120,12 @@ export const DomainCreation = shape({
 })
 export type DomainCreation = Type.Static<typeof DomainCreation>
 
-export const DomainChange = shape({
+export const DomainChange = named('DomainChange', 'What of a domain becomes something else.', {
   podId: Type.Optional(
-    nullableText({ description: 'A pod id or clientId, or null.', examples: ['customer-17'] }),
+    nullableText({
+      description: 'A pod id or clientId, to let its inboxes alone use the domain; null: those of all pods.',
+      examples: ['customer-17'],
+    }),
   ),
 })
 export type DomainChange = Type.Static<typeof DomainChange>

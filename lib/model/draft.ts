@@ -1,20 +1,25 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { AttachmentUpload, SendRequest } from './send.ts'
-import { Id, Instant, nullableText, oneOf, shape } from './shape.ts'
+import { Id, Instant, named, nullableText, oneOf } from './shape.ts'
 
 /** The same schema, or null, which empties the field. */
 function orNull<Value>(schema: object, options: object = {}) {
-  const examples = 'examples' in schema ? { examples: schema.examples } : {}
+  const { examples, description } = schema as { examples?: unknown; description?: unknown }
   return Type.Optional(
-    Type.Unsafe<Value | null>({ anyOf: [{ ...schema }, { type: 'null' }], ...examples, ...options }),
+    Type.Unsafe<Value | null>({
+      anyOf: [{ ...schema }, { type: 'null' }],
+      ...(examples !== undefined && { examples }),
+      ...(description !== undefined && { description }),
+      ...options,
+    }),
   )
 }
 
 const { properties } = SendRequest
 const address = properties.to
 
-export const DraftChange = shape({
+const draftFields = {
   to: orNull<string | string[]>(
     { anyOf: [address, Type.Array(address, { maxItems: 1 })] },
     {
@@ -41,54 +46,82 @@ export const DraftChange = shape({
     { type: 'string', format: 'date-time' },
     { description: 'When it is sent by itself; null: not at all.' },
   ),
-})
+}
+
+export const DraftCreation = named(
+  'DraftCreation',
+  'What a draft begins with; all of it can be added later.',
+  draftFields,
+)
+
+export const DraftChange = named('DraftChange', 'What of a draft becomes something else.', draftFields)
 export type DraftChange = Type.Static<typeof DraftChange>
 
-const DraftAttachment = shape({
-  filename: Type.String({ examples: ['report.txt'] }),
-  contentType: Type.String({ examples: ['text/plain'] }),
-  sizeBytes: Type.Integer({ minimum: 0, examples: [18] }),
+const DraftAttachment = named('DraftAttachment', 'A file that goes with a draft.', {
+  filename: Type.String({ description: 'What the file is called.', examples: ['report.txt'] }),
+  contentType: Type.String({ description: 'Its media type.', examples: ['text/plain'] }),
+  sizeBytes: Type.Integer({ minimum: 0, description: 'How large the file is.', examples: [18] }),
 })
 
-export const Draft = shape(
+export const DraftError = named('DraftError', 'Why a draft was not sent at its time.', {
+  error: Type.String({ description: 'The code of the refusal.', examples: ['recipient_suppressed'] }),
+  message: Type.String({ description: 'Its words.' }),
+  at: Type.String({ format: 'date-time', description: 'When it was tried.' }),
+})
+export type DraftError = Type.Static<typeof DraftError>
+
+export const Draft = named(
+  'Draft',
+  'A message that is not sent yet: it waits until somebody asks for that, or until a time of its own.',
   {
     id: Id,
     inboxId: Id,
     threadId: nullableText({ description: 'The thread that it is a reply in.' }),
-    to: Type.Array(Type.String({ examples: ['bob@example.net'] })),
-    cc: Type.Array(Type.String(), { examples: [[]] }),
-    bcc: Type.Array(Type.String(), { examples: [[]] }),
-    subject: nullableText({ examples: ['The fish'] }),
-    body: nullableText({ examples: ['Hello Bob,\n\nhow much is the fish?'] }),
-    bodyHtml: nullableText(),
-    replyTo: nullableText(),
-    includeQuote: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
-    autoSubmitted: Type.Unsafe<boolean | null>({ type: ['boolean', 'null'] }),
-    attachments: Type.Array(DraftAttachment, { examples: [[]] }),
-    sendAt: Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time' }),
-    status: oneOf(['open', 'scheduled', 'sent']),
+    to: Type.Array(Type.String({ examples: ['bob@example.net'] }), {
+      description: 'Whom it is to be sent to.',
+    }),
+    cc: Type.Array(Type.String(), { description: 'Who gets a copy.', examples: [[]] }),
+    bcc: Type.Array(Type.String(), {
+      description: 'Who gets a copy that the others do not see.',
+      examples: [[]],
+    }),
+    subject: nullableText({
+      description: "Of a reply that has none it is the thread's, with Re:.",
+      examples: ['The fish'],
+    }),
+    body: nullableText({
+      description: 'Plain text or HTML.',
+      examples: ['Hello Bob,\n\nhow much is the fish?'],
+    }),
+    bodyHtml: nullableText({ description: 'Only when the HTML says something else than `body`.' }),
+    replyTo: nullableText({ description: 'Where answers go, when not to the inbox.' }),
+    includeQuote: Type.Unsafe<boolean | null>({
+      type: ['boolean', 'null'],
+      description: 'Whether a reply quotes the message before it; null: it does.',
+    }),
+    autoSubmitted: Type.Unsafe<boolean | null>({
+      type: ['boolean', 'null'],
+      description: 'Whether it is marked as written by a program; null: it is not.',
+    }),
+    attachments: Type.Array(DraftAttachment, { description: 'The files that go with it.', examples: [[]] }),
+    sendAt: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      format: 'date-time',
+      description: 'When it is sent by itself; null: not at all.',
+    }),
+    status: oneOf(['open', 'scheduled', 'sent'], {
+      description:
+        'open: waits to be sent or changed. scheduled: is sent at sendAt. sent: is the message messageId now.',
+    }),
     messageId: nullableText({ description: 'The message that it became.' }),
     lastError: Type.Unsafe<DraftError | null>({
-      type: ['object', 'null'],
+      anyOf: [DraftError, { type: 'null' }],
       examples: [null],
-      required: ['error', 'message', 'at'],
-      properties: {
-        error: { type: 'string' },
-        message: { type: 'string' },
-        at: { type: 'string', format: 'date-time' },
-      },
       description:
         'Why it could not be sent at its time, in the code and words that a send would have been refused with.',
     }),
     createdAt: Instant,
     updatedAt: Instant,
   },
-  { description: 'A message that is not sent yet.' },
 )
 export type Draft = Type.Static<typeof Draft>
-
-export interface DraftError {
-  readonly error: string
-  readonly message: string
-  readonly at: string
-}

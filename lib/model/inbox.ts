@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableOneOf, nullableText, shape } from './shape.ts'
+import { Id, Instant, named, nullableOneOf, nullableText } from './shape.ts'
 
 const displayName = nullableText({
   maxLength: limits.displayNameLength,
@@ -16,7 +16,9 @@ const webhookUrl = nullableText({
 /** Which mail is forwarded: all; what an agent should not answer by itself; what no webhook and no stream took. */
 export const forwardModes = ['always', 'needs_human', 'webhook_failed'] as const
 
-export const Inbox = shape(
+export const Inbox = named(
+  'Inbox',
+  'A mailbox of an agent with an address of its own: mail to it is taken, and what the agent sends comes from it.',
   {
     id: Id,
     podId: Id,
@@ -24,7 +26,10 @@ export const Inbox = shape(
       description: 'Your own name for the inbox, unique in its pod, as it was given when it was made.',
       examples: ['support'],
     }),
-    address: Type.String({ format: 'email' }),
+    address: Type.String({
+      format: 'email',
+      description: 'Mail to it comes here, and what is sent comes from it.',
+    }),
     displayName,
     webhookUrl: nullableText({
       description:
@@ -45,7 +50,6 @@ export const Inbox = shape(
     }),
     createdAt: Instant,
   },
-  { description: 'A mailbox of an agent, with an address of its own.' },
 )
 export type Inbox = Type.Static<typeof Inbox>
 
@@ -66,7 +70,7 @@ const forwarding = {
   ),
 }
 
-export const InboxCreation = shape({
+export const InboxCreation = named('InboxCreation', 'An inbox that is to be made.', {
   mailboxName: Type.Optional(
     Type.String({
       description: `The part before the @: ${limits.mailboxNameMin} to ${limits.mailboxNameMax} characters of a-z, 0-9, dot, hyphen, underscore. Random when omitted.`,
@@ -88,7 +92,7 @@ export const InboxCreation = shape({
 })
 export type InboxCreation = Type.Static<typeof InboxCreation>
 
-export const InboxChange = shape({
+export const InboxChange = named('InboxChange', 'What of an inbox becomes something else.', {
   displayName: Type.Optional(displayName),
   webhookUrl: Type.Optional(webhookUrl),
   ...forwarding,

@@ -1,36 +1,60 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableOneOf, nullableText, oneOf, shape } from './shape.ts'
+import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
-export const Direction = oneOf(['inbound', 'outbound'])
+export const Direction = oneOf(['inbound', 'outbound'], {
+  title: 'MessageDirection',
+  description: 'inbound: it came in. outbound: the inbox sent it.',
+})
 export type Direction = Type.Static<typeof Direction>
 
 const MessageStatus = oneOf(['pending', 'sent', 'received', 'failed'], {
+  title: 'MessageStatus',
   examples: ['received'],
   description:
     'Outbound: pending until every recipient has come to an end, then sent if all were accepted by their server, failed if any failed for good. Inbound: received.',
 })
 
-export const Category = oneOf(['personal', 'automated', 'marketing', 'bounce', 'spam', 'malicious'])
+export const Category = oneOf(['personal', 'automated', 'marketing', 'bounce', 'spam', 'malicious'], {
+  title: 'MessageCategory',
+  description:
+    'personal: a person, or an agent, wrote it. automated: a program did, such as a receipt or a code. marketing: to many at once. bounce: a message of this inbox came back. spam, malicious: as the verdict.',
+})
 export type Category = Type.Static<typeof Category>
 
-export const VerdictName = oneOf(['clean', 'spam', 'malicious'])
+export const VerdictName = oneOf(['clean', 'spam', 'malicious'], {
+  title: 'MessageVerdict',
+  description:
+    'clean: nothing speaks against it. spam: unwanted, or From is not proven where its domain wants that. malicious: a scanner found a virus; do not open what is attached.',
+})
 export type VerdictName = Type.Static<typeof VerdictName>
 
-const check = oneOf(['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror'])
+const check = (description: string) =>
+  oneOf(['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror'], { description })
 
-export const Authentication = shape(
-  { spf: check, dkim: check, dmarc: check },
+export const Authentication = named(
+  'Authentication',
+  'What SPF, DKIM and DMARC say of an inbound message; none where there was nothing to check.',
   {
-    description: 'What SPF, DKIM and DMARC say of an inbound message; none where there was nothing to check.',
+    spf: check('Whether the server that sent it may send for the reverse-path (RFC 7208).'),
+    dkim: check('Whether a signature of the domain in From is good (RFC 6376).'),
+    dmarc: check('Whether the address in From is proven (RFC 7489). Believe From when this is `pass`.'),
   },
 )
 export type Authentication = Type.Static<typeof Authentication>
 
-const Attachment = shape({
-  filename: Type.String({ examples: ['report.txt'] }),
-  contentType: Type.String({ examples: ['text/plain'] }),
-  sizeBytes: Type.Integer({ minimum: 0, examples: [18] }),
+const Link = named('Link', 'A web link in a message.', {
+  url: Type.String({ description: 'Where it leads.', examples: ['https://example.net/fish'] }),
+  text: Type.String({ description: 'The words that it stands under.', examples: ['The fish'] }),
+})
+
+const Attachment = named('Attachment', 'A file that came or went with a message.', {
+  filename: Type.String({ description: 'What the file is called.', examples: ['report.txt'] }),
+  contentType: Type.String({
+    description: 'Its media type, as the sender says it is.',
+    examples: ['text/plain'],
+  }),
+  sizeBytes: Type.Integer({ minimum: 0, description: 'How large the file is.', examples: [18] }),
   url: Type.String({
     format: 'uri',
     description: 'A download URL that is good for one hour.',
@@ -40,7 +64,7 @@ const Attachment = shape({
   }),
 })
 
-export const Message = shape({
+export const Message = named('Message', 'A message that came in or was sent.', {
   id: Id,
   inboxId: Id,
   threadId: Id,
@@ -49,9 +73,15 @@ export const Message = shape({
     description: 'The Message-ID header, with angle brackets.',
     examples: ['<b1c2@example.net>'],
   }),
-  inReplyTo: nullableText(),
-  references: Type.Array(Type.String(), { examples: [[]] }),
-  fromAddr: Type.String({ examples: ['bob@example.net'] }),
+  inReplyTo: nullableText({ description: 'The Message-ID of the message that it answers.' }),
+  references: Type.Array(Type.String(), {
+    description: 'The Message-IDs of the conversation so far, oldest first.',
+    examples: [[]],
+  }),
+  fromAddr: Type.String({
+    description: 'The address in From. Whether it is proven stands in authentication.',
+    examples: ['bob@example.net'],
+  }),
   toAddr: Type.String({
     description: 'Inbound: the address of the inbox. Outbound: the primary recipient.',
     examples: ['agent@example.com'],
@@ -63,8 +93,8 @@ export const Message = shape({
   deliveryRole: nullableOneOf(['to', 'cc'], {
     description: 'Inbound: whether the inbox was a main recipient or was copied.',
   }),
-  replyTo: nullableText(),
-  cc: Type.Array(Type.String(), { examples: [[]] }),
+  replyTo: nullableText({ description: 'Where the sender wants answers to go, when not to From.' }),
+  cc: Type.Array(Type.String(), { description: 'Who got a copy.', examples: [[]] }),
   addressNames: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],
     additionalProperties: { type: 'string' },
@@ -72,17 +102,27 @@ export const Message = shape({
       'Inbound: the display names of From, To and Cc by lower-case address; null when there are none.',
     examples: [{ 'bob@example.net': 'Bob' }],
   }),
-  bcc: Type.Array(Type.String(), { examples: [[]] }),
-  subject: Type.String({ examples: ['Re: The fish'] }),
-  bodyText: Type.String({ examples: ['Three euros.\n'] }),
-  bodyHtml: Type.String({ examples: [''] }),
+  bcc: Type.Array(Type.String(), {
+    description: 'Outbound: who got a copy that the others did not see. Empty for inbound.',
+    examples: [[]],
+  }),
+  subject: Type.String({ description: 'Empty when it has none.', examples: ['Re: The fish'] }),
+  bodyText: Type.String({
+    description: 'Its text; of a message that is HTML alone, made from it.',
+    examples: ['Three euros.\n'],
+  }),
+  bodyHtml: Type.String({
+    description:
+      'Its HTML as it came, not made safe: do not show it in a page of yours as it is. Empty when it has none.',
+    examples: [''],
+  }),
   bodyTruncated: Type.Optional(
     Type.Literal(true, {
       description:
         'Only in a list, of a message for which it has no room: its texts are cut, its HTML and long lists left out. The message itself (GET /v1/messages/{id}) has all.',
     }),
   ),
-  attachments: Type.Array(Attachment),
+  attachments: Type.Array(Attachment, { description: 'The files that came or went with it.' }),
   rawUrl: nullableText({
     format: 'uri',
     description: 'The original message; null when its bytes were not kept.',
@@ -105,7 +145,7 @@ export const Message = shape({
     description:
       'Inbound: the one-time code that the message brings, without spaces and hyphens. Null in doubt.',
   }),
-  links: Type.Array(shape({ url: Type.String(), text: Type.String() }), {
+  links: Type.Array(Link, {
     maxItems: limits.links,
     examples: [[]],
     description: 'Inbound: the web links outside of quotes, each once, and what each stands under.',
@@ -119,10 +159,12 @@ export const Message = shape({
 })
 export type Message = Type.Static<typeof Message>
 
-export const Delivery = shape(
+export const Delivery = named(
+  'Delivery',
+  'One message on its way to one recipient: how often it was tried, and what the other server said.',
   {
     id: Id,
-    recipient: Type.String({ examples: ['bob@example.net'] }),
+    recipient: Type.String({ description: 'Whom it is for.', examples: ['bob@example.net'] }),
     purpose: oneOf(['send', 'forward'], {
       examples: ['send'],
       description: 'forward: a copy of an inbound message to the address that forwardTo of the inbox names.',
@@ -137,18 +179,30 @@ export const Delivery = shape(
         'True when the message was kept on this machine instead of sent (delivery.mode = "capture").',
       examples: [false],
     }),
-    attempts: Type.Integer({ minimum: 0, examples: [1] }),
-    replyCode: Type.Unsafe<number | null>({ type: ['integer', 'null'], examples: [250] }),
-    replyEnhanced: nullableText({ examples: ['2.0.0'] }),
+    attempts: Type.Integer({ minimum: 0, description: 'How often it was tried.', examples: [1] }),
+    replyCode: Type.Unsafe<number | null>({
+      type: ['integer', 'null'],
+      description: 'The SMTP code that the other side answered last; null: it gave none.',
+      examples: [250],
+    }),
+    replyEnhanced: nullableText({
+      description: 'The enhanced status code of that answer (RFC 3463).',
+      examples: ['2.0.0'],
+    }),
     replyText: nullableText({
       description: 'What the other side said last, or what happened in plain words.',
       examples: ['Ok: queued as 4F1B2'],
     }),
-    remoteHost: nullableText({ examples: ['mx.example.net'] }),
-    nextAttemptAt: nullableText({ format: 'date-time' }),
+    remoteHost: nullableText({
+      description: 'The server that was asked last.',
+      examples: ['mx.example.net'],
+    }),
+    nextAttemptAt: nullableText({
+      format: 'date-time',
+      description: 'When it is tried again; null: it is not.',
+    }),
     createdAt: Instant,
     updatedAt: Instant,
   },
-  { description: 'One message on its way to one recipient.' },
 )
 export type Delivery = Type.Static<typeof Delivery>

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableText, shape } from './shape.ts'
+import { Id, Instant, named, nullableText } from './shape.ts'
 
 const clientId = nullableText({
   minLength: 1,
@@ -14,11 +14,26 @@ const name = nullableText({
   examples: ['Customer 17'],
 })
 
-export const Pod = shape(
-  { id: Id, clientId, name, isDefault: Type.Boolean({ examples: [false] }), createdAt: Instant },
-  { description: 'A tenant: an isolated part of the account with its own inboxes, domains and keys.' },
+export const Pod = named(
+  'Pod',
+  'A tenant: an isolated part of the account, with inboxes, domains and keys that no other pod sees.',
+  {
+    id: Id,
+    clientId,
+    name,
+    isDefault: Type.Boolean({
+      description: 'True of the one pod that every account has; it takes what names no pod.',
+      examples: [false],
+    }),
+    createdAt: Instant,
+  },
 )
 export type Pod = Type.Static<typeof Pod>
 
-export const PodChange = shape({ clientId: Type.Optional(clientId), name: Type.Optional(name) })
+const changeable = { clientId: Type.Optional(clientId), name: Type.Optional(name) }
+
+export const PodCreation = named('PodCreation', 'A pod that is to be made.', changeable)
+export type PodCreation = Type.Static<typeof PodCreation>
+
+export const PodChange = named('PodChange', 'What of a pod becomes something else.', changeable)
 export type PodChange = Type.Static<typeof PodChange>

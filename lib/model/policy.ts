@@ -1,17 +1,24 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableOneOf, nullableText, oneOf, shape } from './shape.ts'
+import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
-export const PolicyDirection = oneOf(['inbound', 'outbound'])
+export const PolicyDirection = oneOf(['inbound', 'outbound'], {
+  title: 'PolicyDirection',
+  description: 'inbound: who may write to the inboxes. outbound: to whom they may write.',
+})
 export type PolicyDirection = Type.Static<typeof PolicyDirection>
 
 export const PolicyMode = oneOf(['none', 'allowlist', 'inherit'], {
+  title: 'PolicyMode',
   description:
     'none: all but what a block rule names. allowlist: only what an allow rule names. inherit: as the pod or the account has it.',
 })
 export type PolicyMode = Type.Static<typeof PolicyMode>
 
-export const RuleType = oneOf(['allow', 'block'])
+export const RuleType = oneOf(['allow', 'block'], {
+  title: 'PolicyRuleType',
+  description: 'block beats allow, at every scope and in every mode.',
+})
 export type RuleType = Type.Static<typeof RuleType>
 
 const value = Type.String({
@@ -22,30 +29,30 @@ const value = Type.String({
   examples: ['*.example.com'],
 })
 
-export const PolicyRule = shape(
+export const PolicyRule = named(
+  'PolicyRule',
+  'A sender rule. Block beats allow, at every scope and in every mode.',
   { id: Id, type: RuleType, value, direction: PolicyDirection, createdAt: Instant },
-  { description: 'A sender rule. Block beats allow, at every scope and in every mode.' },
 )
 export type PolicyRule = Type.Static<typeof PolicyRule>
 
+const ScopeOfKey = named('PodOrInbox', 'A pod, or one inbox of it.', {
+  podId: Type.String({ description: 'The pod.' }),
+  inboxId: nullableText({ description: 'The inbox of it; null: all of the pod.' }),
+})
+
 export const KeyScope = Type.Unsafe<'account' | { podId: string; inboxId: string | null }>({
   examples: ['account'],
-  oneOf: [
-    { const: 'account' },
-    {
-      type: 'object',
-      properties: { podId: { type: 'string' }, inboxId: { type: ['string', 'null'] } },
-      required: ['podId', 'inboxId'],
-      additionalProperties: false,
-    },
-  ],
+  oneOf: [{ type: 'string', const: 'account' }, ScopeOfKey],
+  title: 'Scope',
+  description: '`account`: all of it. Else the pod, and the inbox of it.',
 })
 export type KeyScope = Type.Static<typeof KeyScope>
 
-const PolicyOfDirection = shape({
+const PolicyOfDirection = named('DirectionPolicy', 'What holds in one direction.', {
   mode: PolicyMode,
   effectiveMode: oneOf(['none', 'allowlist'], { description: 'The mode in force after inheritance.' }),
-  rules: Type.Array(PolicyRule, { examples: [[]] }),
+  rules: Type.Array(PolicyRule, { examples: [[]], description: 'Those that were made for this scope.' }),
   inheritedRules: Type.Array(PolicyRule, {
     examples: [[]],
     description: 'The rules of the pod and the account that are in force here too.',
@@ -53,35 +60,62 @@ const PolicyOfDirection = shape({
 })
 export type PolicyOfDirection = Type.Static<typeof PolicyOfDirection>
 
-export const Policy = shape(
+export const Policy = named(
+  'Policy',
+  'Who may write to the inboxes of a scope, and to whom they may write: what was made there, and what is inherited.',
   { scope: KeyScope, inbound: PolicyOfDirection, outbound: PolicyOfDirection },
-  { description: 'Who may write to the inboxes of a scope, and to whom they may write.' },
 )
 export type Policy = Type.Static<typeof Policy>
 
-const replacement = shape(
+const PolicyRuleEntry = named('PolicyRuleEntry', 'A rule of the direction that it stands in.', {
+  type: RuleType,
+  value,
+})
+
+const replacement = named(
+  'DirectionPolicyReplacement',
+  'What is to hold in one direction.',
   {
     mode: PolicyMode,
-    rules: Type.Array(shape({ type: RuleType, value }), { maxItems: limits.policyRules }),
+    rules: Type.Array(PolicyRuleEntry, {
+      maxItems: limits.policyRules,
+      description: 'They take the place of those that are there.',
+    }),
   },
   { examples: [{ mode: 'allowlist', rules: [{ type: 'allow', value: '*.example.com' }] }] },
 )
-export const PolicyReplacement = shape({
-  inbound: Type.Optional(replacement),
-  outbound: Type.Optional(replacement),
-})
+export const PolicyReplacement = named(
+  'PolicyReplacement',
+  'What is to hold in each direction; one that is left out stays as it is.',
+  {
+    inbound: Type.Optional(replacement),
+    outbound: Type.Optional(replacement),
+  },
+)
 export type PolicyReplacement = Type.Static<typeof PolicyReplacement>
 
-export const PolicyModeChange = shape({ mode: PolicyMode, direction: PolicyDirection })
+export const PolicyModeChange = named('PolicyModeChange', 'The mode that a direction is to have.', {
+  mode: PolicyMode,
+  direction: PolicyDirection,
+})
 export type PolicyModeChange = Type.Static<typeof PolicyModeChange>
 
-export const PolicyRuleCreation = shape({ type: RuleType, value, direction: PolicyDirection })
+export const PolicyRuleCreation = named('PolicyRuleCreation', 'A rule that is to be made.', {
+  type: RuleType,
+  value,
+  direction: PolicyDirection,
+})
 export type PolicyRuleCreation = Type.Static<typeof PolicyRuleCreation>
 
-export const PolicyAction = oneOf(['mode_changed', 'rule_added', 'rule_removed', 'refused'])
+export const PolicyAction = oneOf(['mode_changed', 'rule_added', 'rule_removed', 'refused'], {
+  title: 'PolicyAction',
+  description: 'refused: mail did not come in, or a send was refused. The others: the rules were changed.',
+})
 export type PolicyAction = Type.Static<typeof PolicyAction>
 
-export const PolicyAuditEntry = shape(
+export const PolicyAuditEntry = named(
+  'PolicyAuditEntry',
+  'A change of sender rules, or a refusal by them: what was done, where, by which rule and by whom.',
   {
     id: Id,
     podId: nullableText({ description: 'The pod that it is about; null: the account.' }),
@@ -97,7 +131,7 @@ export const PolicyAuditEntry = shape(
       examples: [null],
     }),
     value: nullableText({ description: 'Of the rule that changed or that refused.' }),
-    ruleId: nullableText(),
+    ruleId: nullableText({ description: 'The rule that changed or that refused; it may be gone.' }),
     address: nullableText({ description: 'The sender or recipient that was refused.' }),
     reason: nullableOneOf(['blocked', 'not_allowed', 'unauthenticated'], {
       description: 'Why it was refused.',
@@ -108,6 +142,5 @@ export const PolicyAuditEntry = shape(
     }),
     createdAt: Instant,
   },
-  { description: 'A change of sender rules, or a refusal by them.' },
 )
 export type PolicyAuditEntry = Type.Static<typeof PolicyAuditEntry>

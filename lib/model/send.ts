@@ -1,16 +1,27 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, oneOf, shape } from './shape.ts'
+import { Id, named, nullableText, oneOf } from './shape.ts'
 
-const address = Type.String({ format: 'email', maxLength: 320, examples: ['bob@example.net'] })
-const addresses = Type.Array(address, { maxItems: limits.sendRecipients })
+const address = Type.String({
+  format: 'email',
+  maxLength: 320,
+  description: 'An address.',
+  examples: ['bob@example.net'],
+})
+const addresses = (description: string) =>
+  Type.Optional(Type.Array(address, { maxItems: limits.sendRecipients, description }))
 
-export const AttachmentUpload = shape({
-  filename: Type.String({ minLength: 1, maxLength: limits.filenameLength, examples: ['report.txt'] }),
+export const AttachmentUpload = named('AttachmentUpload', 'A file that goes with a message.', {
+  filename: Type.String({
+    minLength: 1,
+    maxLength: limits.filenameLength,
+    description: 'What the file is called for the recipient.',
+    examples: ['report.txt'],
+  }),
   contentType: Type.Optional(
-    Type.String({
+    nullableText({
       maxLength: 255,
-      description: 'application/octet-stream when omitted.',
+      description: 'Its media type; application/octet-stream when omitted.',
       examples: ['text/plain'],
     }),
   ),
@@ -24,7 +35,7 @@ export const AttachmentUpload = shape({
 })
 export type AttachmentUpload = Type.Static<typeof AttachmentUpload>
 
-export const SendRequest = shape({
+export const SendRequest = named('SendRequest', 'A message to be sent, or a reply.', {
   to: address,
   body: Type.String({
     minLength: 1,
@@ -50,10 +61,21 @@ export const SendRequest = shape({
   includeQuote: Type.Optional(
     Type.Boolean({ default: true, description: 'Whether a reply quotes the message before it.' }),
   ),
-  replyTo: Type.Optional(Type.String({ format: 'email', maxLength: 320 })),
-  cc: Type.Optional(addresses),
-  bcc: Type.Optional(addresses),
-  attachments: Type.Optional(Type.Array(AttachmentUpload, { maxItems: limits.attachmentsCount })),
+  replyTo: Type.Optional(
+    Type.String({
+      format: 'email',
+      maxLength: 320,
+      description: 'Where answers go, when not to the inbox. On the free plan an address of an inbox here.',
+    }),
+  ),
+  cc: addresses('Who gets a copy.'),
+  bcc: addresses('Who gets a copy that the other recipients do not see.'),
+  attachments: Type.Optional(
+    Type.Array(AttachmentUpload, {
+      maxItems: limits.attachmentsCount,
+      description: `Files that go with it, together at most ${limits.attachmentsBytes / 1024 / 1024} MB.`,
+    }),
+  ),
   autoSubmitted: Type.Optional(
     Type.Boolean({
       description:
@@ -63,13 +85,16 @@ export const SendRequest = shape({
 })
 export type SendRequest = Type.Static<typeof SendRequest>
 
-export const SendResult = shape({
+export const SendResult = named('SendResult', 'The message that was made.', {
   messageId: Id,
   threadId: Id,
   providerMessageId: Type.String({
     description: 'The Message-ID header, with angle brackets.',
     examples: ['<019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18@example.com>'],
   }),
-  status: oneOf(['pending', 'sent', 'failed']),
+  status: oneOf(['pending', 'sent', 'failed'], {
+    description:
+      'pending: the message is safely queued, and no server has taken or refused it yet. The others only in the answer to a repeat.',
+  }),
 })
 export type SendResult = Type.Static<typeof SendResult>

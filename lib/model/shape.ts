@@ -8,6 +8,25 @@ export function shape<Properties extends TProperties>(
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
 
+/**
+ * An object that stands in OpenAPI under a name of its own, wherever it is used.
+ * @param description what it is
+ * @param name what it is called in generated clients: a noun of ours, none that a language has already (a test asks)
+ */
+export function named<Properties extends TProperties>(
+  name: string,
+  description: string,
+  properties: Properties,
+  options = {},
+): TObject<Properties> {
+  return shape(properties, { title: name, description, ...options })
+}
+
+/** The name that a schema stands under; undefined when it is written out where it is used. */
+export function nameOfSchema(schema: object): string | undefined {
+  return (schema as { readonly title?: string }).title
+}
+
 /** A text that may be null. */
 export function nullableText(options: Record<string, unknown> = {}) {
   return Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
@@ -43,5 +62,19 @@ export const Instant = Type.String({
 
 /** A page of `data` and how many there are in all. */
 export function pageOf<Item extends TSchema>(item: Item) {
-  return shape({ data: Type.Array(item), total: Type.Integer({ minimum: 0, examples: [1] }) })
+  return named(`${nameOfSchema(item)}Page`, 'A page of a list; ask for the next with a larger `offset`.', {
+    data: Type.Array(item, { description: 'Those of this page.' }),
+    total: Type.Integer({
+      minimum: 0,
+      description: 'How many there are on all pages together.',
+      examples: [1],
+    }),
+  })
+}
+
+/** All of them, in `data`. */
+export function listOf<Item extends TSchema>(item: Item, description = 'All of them.') {
+  return named(`${nameOfSchema(item)}List`, 'A list that has no pages.', {
+    data: Type.Array(item, { description }),
+  })
 }

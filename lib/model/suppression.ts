@@ -1,8 +1,12 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Instant, nullableText, oneOf, shape } from './shape.ts'
+import { Instant, named, nullableText, oneOf } from './shape.ts'
 
-export const SuppressionReason = oneOf(['bounce', 'complaint', 'unsubscribe', 'manual'])
+export const SuppressionReason = oneOf(['bounce', 'complaint', 'unsubscribe', 'manual'], {
+  title: 'SuppressionReason',
+  description:
+    'bounce: mail to it came back for good. complaint: it reported a message as unwanted. unsubscribe: it asked for none. manual: somebody added it.',
+})
 export type SuppressionReason = Type.Static<typeof SuppressionReason>
 
 const evidence = nullableText({
@@ -16,21 +20,31 @@ const expiresAt = Type.Unsafe<string | null>({
   description: 'When it ends; null: never.',
 })
 
-export const Suppression = shape(
+export const Suppression = named(
+  'Suppression',
+  'An address that is not written to any more, since when and why; a send to it is refused.',
   {
-    recipient: Type.String({ format: 'email', examples: ['gone@example.net'] }),
+    recipient: Type.String({
+      format: 'email',
+      description: 'The address, lower-case.',
+      examples: ['gone@example.net'],
+    }),
     reason: SuppressionReason,
     evidence,
     messageId: nullableText({ description: 'The message that came back.' }),
     createdAt: Instant,
     expiresAt,
   },
-  { description: 'An address that is not written to any more.' },
 )
 export type Suppression = Type.Static<typeof Suppression>
 
-export const SuppressionCreation = shape({
-  recipient: Type.String({ format: 'email', maxLength: 320, examples: ['gone@example.net'] }),
+export const SuppressionCreation = named('SuppressionCreation', 'An address to be suppressed.', {
+  recipient: Type.String({
+    format: 'email',
+    maxLength: 320,
+    description: 'The address.',
+    examples: ['gone@example.net'],
+  }),
   reason: Type.Optional(SuppressionReason),
   evidence: Type.Optional(evidence),
   expiresAt: Type.Optional(expiresAt),

@@ -1,34 +1,38 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, nullableText, oneOf, shape } from './shape.ts'
+import { Id, Instant, named, nullableText, oneOf } from './shape.ts'
 
 const secret = {
   description:
     'What calls are signed with: whsec_ and 32 bytes in base64. Only in the answer that made it; keep it.',
 }
 
-export const WebhookSecret = shape(
+export const WebhookSecret = named(
+  'WebhookSecret',
+  'A new secret; the former one is worth nothing any more, so give this one to the receiver at once.',
   { webhookSecret: Type.String(secret) },
-  { description: 'A new secret. The former one is worth nothing any more.' },
 )
 export type WebhookSecret = Type.Static<typeof WebhookSecret>
 
-export const WebhookTest = shape({
-  ok: Type.Literal(true),
+export const WebhookTest = named('WebhookTest', 'The webhook took the call.', {
+  ok: Type.Literal(true, {
+    description: 'Always true; a webhook that did not take it is `webhook_failed`.',
+  }),
   message: Type.String({ description: 'What the webhook answered.' }),
 })
 export type WebhookTest = Type.Static<typeof WebhookTest>
 
-export const AccountWebhook = shape(
+export const AccountWebhook = named(
+  'AccountWebhook',
+  'The webhook that is called for what happens where no inbox has one of its own; there may be none.',
   {
     url: nullableText({ description: 'null: there is none.' }),
     secret: Type.Optional(Type.String(secret)),
   },
-  { description: 'The webhook that is called for what happens where no inbox has one of its own.' },
 )
 export type AccountWebhook = Type.Static<typeof AccountWebhook>
 
-export const AccountWebhookChange = shape({
+export const AccountWebhookChange = named('AccountWebhookChange', 'The address that is to be called.', {
   url: Type.String({
     minLength: 1,
     examples: ['https://agent.example.net/hook'],
@@ -43,7 +47,9 @@ const status = Type.Unsafe<number | null>({
 })
 const error = nullableText({ description: 'What went wrong; null when nothing did.' })
 
-export const WebhookDelivery = shape(
+export const WebhookDelivery = named(
+  'WebhookDelivery',
+  'The telling of an event to a webhook: every call, what came of it, and when it is called again.',
   {
     id: Id,
     inboxId: nullableText({ description: "Whose webhook it is; null: the account's." }),
@@ -52,30 +58,32 @@ export const WebhookDelivery = shape(
       description:
         'deferred: tried again at nextAttemptAt. failed: no more attempts. cancelled: there is no webhook any more, a stream took the event, or it was asked for again.',
     }),
-    attempts: Type.Integer({ minimum: 0 }),
+    attempts: Type.Integer({ minimum: 0, description: 'How often it was called.' }),
     status,
     error,
-    nextAttemptAt: nullableText({ format: 'date-time' }),
+    nextAttemptAt: nullableText({
+      format: 'date-time',
+      description: 'When it is called again; null: it is not.',
+    }),
     createdAt: Instant,
     updatedAt: Instant,
     log: Type.Array(
-      shape({
-        url: Type.String(),
+      named('WebhookCall', 'One call of a webhook.', {
+        url: Type.String({ description: 'The address that was called.' }),
         status,
         answer: nullableText({ description: 'The beginning of what the webhook answered.' }),
         error,
-        durationMs: Type.Integer({ minimum: 0 }),
+        durationMs: Type.Integer({ minimum: 0, description: 'How long it took.' }),
         createdAt: Instant,
       }),
       { description: 'Every attempt, oldest first.' },
     ),
   },
-  { description: 'The telling of an event to a webhook.' },
 )
 export type WebhookDelivery = Type.Static<typeof WebhookDelivery>
 
-export const Redelivery = shape({
-  ok: Type.Literal(true),
+export const Redelivery = named('Redelivery', 'The event is told again.', {
+  ok: Type.Literal(true, { description: 'Always true; a refusal has another status.' }),
   deliveryId: Id,
 })
 export type Redelivery = Type.Static<typeof Redelivery>

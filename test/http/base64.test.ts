@@ -1,5 +1,6 @@
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
+import { createPace } from '../../lib/base/turns.ts'
 import { decodeJsonBase64 } from '../../lib/http/base64.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 
@@ -57,7 +58,7 @@ t.test('base64 in JSON strings, as a parser and a decoder one after the other ha
     } catch {
       expected = 'no JSON'
     }
-    const decoded = await decodeJsonBase64(Buffer.from(text)).then(
+    const decoded = await decodeJsonBase64(Buffer.from(text), createPace()).then(
       bytes => bytes?.toString('hex'),
       error => (error instanceof SyntaxError ? 'no JSON' : error),
     )
@@ -68,8 +69,8 @@ t.test('base64 in JSON strings, as a parser and a decoder one after the other ha
 t.test('much of it, in slices', async t => {
   const bytes = Buffer.alloc(5 * limits.sliceBytes + 1, 'not only one letter')
   const text = bytes.toString('base64').replace(/.{76}/g, '$&\\r\\n')
-  const { result, turns } = await turnsDuring(() => decodeJsonBase64(Buffer.from(text)))
+  const { result, turns } = await turnsDuring(() => decodeJsonBase64(Buffer.from(text), createPace()))
   t.ok(result?.equals(bytes))
   t.ok(turns >= text.length / limits.sliceBytes, `${turns} turns`)
-  t.equal(await decodeJsonBase64(Buffer.from('='.repeat(10 * limits.sliceBytes))), undefined)
+  t.equal(await decodeJsonBase64(Buffer.from('='.repeat(10 * limits.sliceBytes)), createPace()), undefined)
 })

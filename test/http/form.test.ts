@@ -1,7 +1,11 @@
 import { request } from 'node:http'
 import t from 'tap'
+import { Type } from 'typebox'
 import { limits } from '../../lib/base/limits.ts'
+import { Contents } from '../../lib/http/contents.ts'
+import { readForm } from '../../lib/http/form.ts'
 import { startApi } from '../support/api-app.ts'
+import { turnsDuring } from '../support/event-loop.ts'
 
 type Entry = [name: string, value: string | Buffer, filename?: string, type?: string]
 
@@ -110,6 +114,21 @@ t.test('multipart/form-data', async t => {
     t.match((await post(formOf(many))).body, { error: 'invalid_request', message: /more than 400 parts/ })
   })
 
+  await t.test('what looks like a delimiter is content', async t => {
+    const content = 'a --bbb\r\n--bb\r\n --bbb\n--bbb--'
+    const text = `\n--bbb\nContent-Disposition: form-data; name="body"\n\n%\n--bbb--\nepilogue`
+    const parts = letter.slice(0, 2).map(([name, value]) => {
+      return `--bbb\nContent-Disposition: form-data; name="${name}"\n\n${value}`
+    })
+    const body = `preamble\n${parts.join('\n')}${text}`.replaceAll('\n', '\r\n').replace('%', content)
+    const { status } = await post(body, { 'content-type': 'multipart/form-data; boundary="bbb"' })
+    t.equal(status, 200)
+    t.equal((await newest()).bodyText, content)
+    const empty = '--bbb\r\nContent-Disposition: form-data; name="to"\r\n\r\n--bbb--'
+    const nobody = await post(empty, { 'content-type': 'multipart/form-data; boundary=bbb' })
+    t.equal(nobody.body.error, 'invalid_request')
+  })
+
   await t.test('what is no form', async t => {
     const part = '--bbb\nContent-Disposition: form-data; name="to"\n\nbob@example.net\n'
     for (const [text, boundary] of [
@@ -120,6 +139,11 @@ t.test('multipart/form-data', async t => {
       ['--bbb\nContent-Disposition: form-data\n\nx\n--bbb--\n', 'bbb'],
       ['--bbb\nContent-Type: text/plain\n\nx\n--bbb--\n', 'bbb'],
       ['--bbb\nnonsense\n\nx\n--bbb--\n', 'bbb'],
+      [
+        '--bbb\nContent-Disposition: form-data; name="to"\nContent-Transfer-Encoding: base64\n\nQUJD\n--bbb--\n',
+        'bbb',
+      ],
+      ['--bbbb\nContent-Disposition: form-data; name="to"\n\nx\n--bbb--\n', 'bbb'],
       [`--bbb\nX: ${'y'.repeat(8192)}\nContent-Disposition: form-data; name="to"\n\nx\n--bbb--\n`, 'bbb'],
       [`${part}--bbb--\n`, ''],
       [`${part}--bbb--\n`, '""'],
@@ -156,6 +180,10 @@ t.test('multipart/form-data', async t => {
     t.strictSame([over.status, over.body.error], [413, 'attachments_too_large'])
     const far = await post(formOf([...letter, file(limits.attachmentsBytes + limits.formTextBytes)]))
     t.strictSame([far.status, far.body.error], [413, 'payload_too_large'])
+    const text = formOf([...letter, ['bodyHtml', 'x'.repeat(limits.formTextBytes)]])
+    const long = await post(text)
+    t.strictSame([long.status, long.body.error], [413, 'payload_too_large'])
+    t.match(long.body.message, /fields of a form/)
   })
 
   await t.test('too large without saying so, and cut off', async t => {
@@ -187,4 +215,25 @@ t.test('multipart/form-data', async t => {
     t.equal((await api.get(`/v1/inboxes/${inbox}`)).status, 200)
   })
   t.strictSame(faults, [])
+})
+
+t.test('a large form is read in many turns of the event loop', async t => {
+  const large = 8 * limits.sliceBytes
+  const schema = Type.Object({ body: Type.String() })
+  const fill = (text: string) => text.repeat(large / text.length)
+  for (const [name, content] of Object.entries({
+    bytes: fill('x'),
+    'delimiters that are none': fill('\r\n--bb'),
+    'line ends': fill('\r\n'),
+  })) {
+    const file = 'Content-Disposition: form-data; name="attachments"; filename="a"'
+    const body = Buffer.from(`--bbb\r\n${file}\r\n\r\n${content}\r\n--bbb--\r\n`)
+    const contents = new Contents()
+    const { result, turns } = await turnsDuring(() =>
+      readForm(body, 'multipart/form-data; boundary=bbb', schema, contents),
+    )
+    contents.putInto({ attachments: [result.attachments] })
+    t.equal((result.attachments as { content: Buffer }).content.toString(), content, name)
+    t.ok(turns >= (4 * large) / limits.sliceBytes, `${name}: ${turns} turns`)
+  }
 })

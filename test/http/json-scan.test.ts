@@ -1,12 +1,17 @@
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
+import { createPace } from '../../lib/base/turns.ts'
 import { scanJson } from '../../lib/http/json-scan.ts'
+import { turnsDuring } from '../support/event-loop.ts'
 import { manyTimes } from '../support/hostile.ts'
 
+const scan = (text: string, takesContents: boolean) =>
+  scanJson(Buffer.from(text), takesContents, createPace())
+
 /** What the spans of a text hold. */
-function taken(text: string): string[] {
+async function taken(text: string): Promise<string[]> {
   const bytes = Buffer.from(text)
-  return scanJson(bytes, true).map(({ start, end }) => bytes.toString('utf8', start, end))
+  return (await scan(text, true)).map(({ start, end }) => bytes.toString('utf8', start, end))
 }
 
 const long = 'A'.repeat(limits.jsonContentBytes + 1)
@@ -33,16 +38,16 @@ t.test('the long contents of attachments, and nothing else', async t => {
     [']}', []],
     ['', []],
   ]
-  for (const [text, spans] of found) t.strictSame(taken(text), spans, text.slice(0, 60))
-  t.strictSame(scanJson(Buffer.from(found[0]![0]), false), [], 'where none may be')
+  for (const [text, spans] of found) t.strictSame(await taken(text), spans, text.slice(0, 60))
+  t.strictSame(await scan(found[0]![0], false), [], 'where none may be')
 })
 
 t.test('what would be made into much is refused before', async t => {
   const deep = limits.jsonDepth
-  scanJson(Buffer.from(`${'['.repeat(deep)}1${']'.repeat(deep)}`), false)
-  scanJson(Buffer.from(`[${'0,'.repeat(limits.jsonValues - 3)}0]`), false)
+  await scan(`${'['.repeat(deep)}1${']'.repeat(deep)}`, false)
+  await scan(`[${'0,'.repeat(limits.jsonValues - 3)}0]`, false)
   const members = limits.jsonValues / 2
-  scanJson(Buffer.from(`{${'"":0,'.repeat(members - 2)}"":0}`), false)
+  await scan(`{${'"":0,'.repeat(members - 2)}"":0}`, false)
   const families = {
     'as many names as values': `{${'"":0,'.repeat(members - 1)}"":0}`,
     brackets: '['.repeat(manyTimes),
@@ -55,7 +60,7 @@ t.test('what would be made into much is refused before', async t => {
   }
   for (const [name, text] of Object.entries(families)) {
     for (const takesContents of [false, true]) {
-      t.throws(() => scanJson(Buffer.from(text), takesContents), { code: 'invalid_request' }, name)
+      await t.rejects(() => scan(text, takesContents), { code: 'invalid_request' }, name)
     }
   }
 })
@@ -63,7 +68,7 @@ t.test('what would be made into much is refused before', async t => {
 t.test('besides the contents a text is small, whatever it is made of', async t => {
   const room = limits.jsonTextBytes
   const content = `{"attachments":[{"content":"${'A'.repeat(room)}"}]`
-  t.equal(scanJson(Buffer.from(`${content}${' '.repeat(room / 2)}}`), true).length, 1)
+  t.equal((await scan(`${content}${' '.repeat(room / 2)}}`, true)).length, 1)
   for (const text of [
     ' '.repeat(room + 2),
     `${content}${' '.repeat(room)}}`,
@@ -73,7 +78,20 @@ t.test('besides the contents a text is small, whatever it is made of', async t =
     `{"${'A'.repeat(room)}":1}`,
     '1'.repeat(room + 2),
   ]) {
-    t.throws(() => scanJson(Buffer.from(text), true), { code: 'payload_too_large' }, text.slice(0, 20))
-    scanJson(Buffer.from(text), false)
+    await t.rejects(() => scan(text, true), { code: 'payload_too_large' }, text.slice(0, 20))
+    await scan(text, false)
+  }
+})
+
+t.test('long texts are looked over in many turns of the event loop', async t => {
+  const large = 4 * limits.sliceBytes
+  for (const text of [
+    ' '.repeat(large),
+    `"${'\\"'.repeat(large / 2)}"`,
+    `"${'\\"'.repeat(large / 2)}`,
+    '"x"'.repeat(large / 3),
+  ]) {
+    const { turns } = await turnsDuring(() => scan(text, false))
+    t.ok(turns >= large / limits.sliceBytes / 2, `${text.slice(0, 10)}: ${turns} turns`)
   }
 })

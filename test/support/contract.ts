@@ -39,7 +39,7 @@ export function createContract(operations: readonly Operation[], document: objec
       candidate => candidate.method === asked && formOf(candidate.path).test(pathname),
     )
     if (answer.status >= 400 && method !== 'HEAD') {
-      validate('/components/schemas/Error', answer.body, what)
+      validate('/components/schemas/ErrorBody', answer.body, what)
       if (!isGiven(Object.keys(problems) as ProblemCode[], answer)) {
         throw new Error(`${what} with ${answer.body.error}`)
       }

@@ -136,6 +136,7 @@ ${settings.toml ?? ''}
     await certificates.stop()
     await scanner.close()
     await app.mailReader.stop()
+    await app.renderer.stop()
     await app.store.close()
   })
   return {

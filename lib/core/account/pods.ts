@@ -1,6 +1,6 @@
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { Listed, Page } from '../../model/page.ts'
-import type { Pod, PodChange } from '../../model/pod.ts'
+import type { Pod, PodChange, PodCreation } from '../../model/pod.ts'
 import { deletePodApiKeys } from '../../store/api-keys.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
@@ -32,7 +32,7 @@ export async function listPods(app: App, caller: Caller, page: Page): Promise<Li
 }
 
 /** @throws Problem `client_id_taken`, `invalid_request` */
-export async function createPod(app: App, request: PodChange): Promise<Pod> {
+export async function createPod(app: App, request: PodCreation): Promise<Pod> {
   const row: PodRow = {
     id: app.ids.next(),
     clientId: request.clientId ?? null,

@@ -12,6 +12,7 @@ import type { SmtpCourier } from '../../courier/smtp/courier.ts'
 import type { WebhookCourier } from '../../courier/webhook/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { MailReader } from '../../reading/pool.ts'
+import type { Renderer } from '../../rendering/renderer.ts'
 import type { Store } from '../../store/open.ts'
 import type { EventStream, Readers } from './stream.ts'
 import type { Waiters } from './waiters.ts'
@@ -39,6 +40,8 @@ export interface App {
   readonly queue: Queue
   /** Reads messages in threads, which start with the first. */
   readonly mailReader: MailReader
+  /** Makes what is large and goes out in a thread, which starts with the first. */
+  readonly renderer: Renderer
   /** Requests under way by their Idempotency-Key, so that a repeat waits for the first instead of racing it. */
   readonly underWay: Map<string, Promise<unknown>>
   /** Who waits for mail, to be told when it has come. */

@@ -16,7 +16,7 @@ export async function keepAttachments(
   const rows: DraftAttachmentRow[] = []
   for (const { filename, contentType, content } of readAttachments(uploads)) {
     const id = app.ids.next()
-    const kept = await keepBytes(app, id, content)
+    const kept = await keepBytes(app, id, [content])
     rows.push({ id, draftId, filename, contentType, sizeBytes: content.length, content: kept })
   }
   return rows

@@ -136,10 +136,7 @@ async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
     body: draft.body,
     cc: JSON.parse(draft.cc) as string[],
     bcc: JSON.parse(draft.bcc) as string[],
-    attachments: attachments.map(({ content, ...attachment }) => ({
-      ...attachment,
-      content: content.toString('base64'),
-    })),
+    attachments,
     ...(subject === null ? {} : { subject }),
     ...(bodyHtml === null ? {} : { bodyHtml }),
     ...(threadId === null ? {} : { threadId }),

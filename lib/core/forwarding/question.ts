@@ -4,6 +4,7 @@ import { limits } from '../../base/limits.ts'
 import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { composeMessage, formatMessageId } from '../../mail/compose/compose.ts'
+import { signDkim } from '../../mail/compose/dkim.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as confirmations from '../../store/forward-confirmations.ts'
 import { findForwardConfirmation } from '../../store/forward-confirmations.ts'
@@ -13,7 +14,7 @@ import type { App } from '../app/app.ts'
 import { signingSecret } from '../app/reach.ts'
 import { formatConfirmationToken, readConfirmationToken } from '../app/signed.ts'
 import { systemAddress } from '../domains/usable.ts'
-import { signOutgoing, writeOutgoing } from '../outbound/composing.ts'
+import { signerOf, writeOutgoing } from '../outbound/composing.ts'
 
 /** What somebody with a link is asked. */
 export interface ForwardQuestion {
@@ -136,7 +137,8 @@ export async function composeConfirmationMail(app: App, message: MessageRow): Pr
     attachments: [],
     autoSubmitted: true,
   })
-  return { kind: 'memory', bytes: await signOutgoing(app, message.fromAddr, raw, app.clock.now()) }
+  const signer = await signerOf(app, message.fromAddr, app.clock.now())
+  return { kind: 'memory', bytes: await signDkim(raw, signer) }
 }
 
 // Nothing in it is of the asker's own words, or the mail could be made to say anything in our name.

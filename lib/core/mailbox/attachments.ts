@@ -2,8 +2,6 @@ import type { Readable } from 'node:stream'
 import { inSlices } from '../../base/chunks.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { readContent } from '../../blob/content.ts'
-import { openAttachment } from '../../mail/message/read.ts'
 import type { Message } from '../../model/message.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import * as messages from '../../store/messages.ts'
@@ -67,7 +65,7 @@ export async function openMessageAttachment(
     : await getWholeMessage(db, caller!, url.messageId)
   if (!row || !(await findInbox(db, row.inboxId))) throw noSuchMessage()
   const stored = (JSON.parse(row.attachments) as StoredAttachment[])[url.index]
-  const opened = stored && openAttachment(await readContent(await rawOf(app, row)), url.index)
-  if (!stored || !opened) throw new Problem('not_found', 'The message has no such attachment.')
-  return { ...stored, content: inSlices(opened.content, limits.sliceBytes) }
+  const content = stored && (await app.renderer.openAttachment(await rawOf(app, row), url.index, row.inboxId))
+  if (!stored || !content) throw new Problem('not_found', 'The message has no such attachment.')
+  return { ...stored, content: inSlices(content, limits.sliceBytes) }
 }

@@ -15,11 +15,13 @@ import { traceContent } from './traced.ts'
 /**
  * Makes the bytes of a new raw durable where they belong: gives them back to be a blob of the row when they are small;
  * puts them into the file of this id, and gives null for the row, when they are large.
+ * @param pieces the bytes, one after the other
  */
-export async function keepBytes(app: App, rawId: string, bytes: Buffer): Promise<Buffer | null> {
-  if (bytes.length <= limits.blobInDatabaseBytes) return bytes
+export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer[]): Promise<Buffer | null> {
+  const sizeBytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  if (sizeBytes <= limits.blobInDatabaseBytes) return Buffer.concat(pieces)
   const spooled = app.disk.spoolPath(rawId)
-  await writeFile(spooled, bytes, { mode: 0o600, flag: 'wx' })
+  await writeFile(spooled, pieces, { mode: 0o600, flag: 'wx' })
   await app.disk.keep(rawId, spooled)
   return null
 }

@@ -3,7 +3,8 @@ import { randomBase36 } from '../../base/secret.ts'
 import { durationMs } from '../../config/duration.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { formatVerp, verpTokenLength } from '../../mail/address/verp.ts'
-import { signDkim } from '../../mail/compose/dkim.ts'
+import type { DkimSigner } from '../../mail/compose/dkim.ts'
+import type { Body } from '../../mail/compose/quote.ts'
 import { insertDeliveries } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { insertMessage, insertReading } from '../../store/messages.ts'
@@ -14,19 +15,19 @@ import type { App } from '../app/app.ts'
 import { secretOf } from '../app/secrets.ts'
 import { findHolder } from '../domains/usable.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
-import type { Addressees, Body } from './request.ts'
+import type { Addressees } from './request.ts'
 
-/** Signs what is sent from this address, with the key of its domain. */
-export async function signOutgoing(app: App, fromAddr: string, raw: Buffer, signedAt: Date): Promise<Buffer> {
+/** Who signs what is sent from this address: the key of its domain. */
+export async function signerOf(app: App, fromAddr: string, signedAt: Date): Promise<DkimSigner> {
   const domain = await findHolder(app, app.store.read, domainOf(fromAddr))
   // Never unsigned: what can't be signed is a fault of ours, and the request can be repeated.
   if (!domain) throw new Error(`no domain row for ${fromAddr}`)
-  return signDkim(raw, {
+  return {
     domain: domain.domain,
     selector: domain.selector,
     privateKeyPem: app.secrets.open(secretOf.domainDkim(domain.id), domain.dkimPrivateKey),
     signedAt,
-  })
+  }
 }
 
 /** All that the rows of one outgoing message are made of. */

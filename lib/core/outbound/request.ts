@@ -2,10 +2,9 @@ import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { sha256HexOfMany } from '../../base/secret.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
-import { attachmentType, type OutgoingAttachment } from '../../mail/compose/attachment.ts'
-import { withQuote } from '../../mail/compose/quote.ts'
+import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
+import type { QuotedMessage } from '../../mail/compose/quote.ts'
 import { receivedFilename } from '../../mail/message/filename.ts'
-import { htmlToText, isHtml } from '../../mail/text/html.ts'
 import type { AttachmentUpload, SendRequest } from '../../model/send.ts'
 import type { WholeMessage } from '../../store/tables.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
@@ -76,36 +75,29 @@ export async function comparableRequest(request: SendRequest): Promise<unknown> 
   return { ...request, attachments }
 }
 
-/** What the row says of an attachment: the same as if it had come in, so that its URL and its type are sound. */
-export function storedAttachment(attachment: OutgoingAttachment, index: number): StoredAttachment {
-  const contentType = attachmentType(attachment.contentType, attachment.content).replace(/;.*/, '')
-  return {
-    filename: receivedFilename(attachment.filename, contentType, index + 1),
-    contentType,
-    sizeBytes: attachment.content.length,
-  }
+/**
+ * What the row says of an attachment: the same as if it had come in, so that its URL and its type are sound.
+ * @param contentType as its part says it
+ */
+export function storedAttachment(
+  filename: string,
+  contentType: string,
+  sizeBytes: number,
+  index: number,
+): StoredAttachment {
+  const type = contentType.replace(/;.*/, '')
+  return { filename: receivedFilename(filename, type, index + 1), contentType: type, sizeBytes }
 }
 
-export interface Body {
-  readonly text: string
-  readonly html: string | null
-}
-
-/** The text and HTML parts of a send: HTML in `body` is recognised, and a reply quotes its parent unless asked not to. */
-export function bodyOf(request: SendRequest, parent: WholeMessage | undefined): Body {
-  const own = ownBody(request)
-  if (!parent || request.includeQuote === false) return own
+/** What a reply quotes of the message that it answers, unless it is asked not to; null for nothing. */
+export function quotedBy(request: SendRequest, parent: WholeMessage | undefined): QuotedMessage | null {
+  if (!parent || request.includeQuote === false) return null
   const names =
     parent.addressNames === null ? {} : (JSON.parse(parent.addressNames) as Record<string, string>)
-  return withQuote(own, {
+  return {
     text: parent.bodyText,
     html: parent.bodyHtml === '' ? null : parent.bodyHtml,
     date: new Date(parent.createdAt),
     from: { address: parent.fromAddr, name: names[parent.fromAddr.toLowerCase()] ?? null },
-  })
-}
-
-function ownBody({ body, bodyHtml }: SendRequest): Body {
-  if (bodyHtml !== undefined) return { text: body, html: bodyHtml }
-  return isHtml(body) ? { text: htmlToText(body), html: body } : { text: body, html: null }
+  }
 }

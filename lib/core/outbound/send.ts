@@ -1,10 +1,11 @@
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { domainOf } from '../../mail/address/address.ts'
-import { composeMessage } from '../../mail/compose/compose.ts'
+import { dkimField } from '../../mail/compose/dkim.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import { replySubject, replyThreading } from '../../mail/message/thread.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
+import type { Composition } from '../../rendering/composition.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findLastMessage } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
@@ -15,9 +16,9 @@ import { once } from '../app/idempotency.ts'
 import { getInboxRow, getThreadRow } from '../app/reach.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
-import { type Outgoing, signOutgoing, writeOutgoing } from './composing.ts'
+import { type Outgoing, signerOf, writeOutgoing } from './composing.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
-import { bodyOf, comparableRequest, readAddressees, readAttachments, storedAttachment } from './request.ts'
+import { comparableRequest, quotedBy, readAddressees, readAttachments, storedAttachment } from './request.ts'
 
 /**
  * Sends a message from an inbox, once for an idempotency key: composed, signed and durable when this resolves; carried
@@ -68,26 +69,30 @@ async function sendFrom(
   const reply = await findReply(app, caller, inbox, request)
   const id = app.ids.next()
   const date = app.clock.now()
-  const body = bodyOf(request, reply?.parent)
   const header = {
     subject: subjectLine(request, reply?.thread),
     ...(reply?.parent ? replyThreading(readThreading(reply.parent)) : { inReplyTo: null, references: [] }),
   }
-  const composed = await composeMessage({
-    id,
-    messageIdDomain: domainOf(inbox.address),
-    date,
-    from: { address: inbox.address, name: inbox.displayName },
-    to: [addressees.to],
-    cc: addressees.cc,
-    replyTo: addressees.replyTo,
-    ...header,
-    text: body.text,
-    html: body.html,
-    attachments,
-    autoSubmitted: request.autoSubmitted ?? false,
-  })
-  const raw = await signOutgoing(app, inbox.address, composed.raw, date)
+  const files = attachments.map(({ filename, content }) => ({ filename, sizeBytes: content.length }))
+  const composition: Composition = {
+    parts: {
+      id,
+      messageIdDomain: domainOf(inbox.address),
+      date,
+      from: { address: inbox.address, name: inbox.displayName },
+      to: [addressees.to],
+      cc: addressees.cc,
+      replyTo: addressees.replyTo,
+      ...header,
+      attachments,
+      autoSubmitted: request.autoSubmitted ?? false,
+    },
+    text: request.body,
+    html: request.bodyHtml,
+    quoted: quotedBy(request, reply?.parent),
+  }
+  const composed = await app.renderer.compose(composition, inbox.id)
+  const signature = await dkimField(composed.raw, composed.bodyHash, await signerOf(app, inbox.address, date))
   const message: Omit<Outgoing, 'thread'> = {
     id,
     date,
@@ -96,19 +101,22 @@ async function sendFrom(
     mailFrom: inbox.address,
     category: 'personal',
     addressees,
-    body,
+    body: composed.body,
     rfcMessageId: composed.rfcMessageId,
-    attachments: attachments.map(storedAttachment),
+    attachments: files.map(({ filename, sizeBytes }, index) =>
+      storedAttachment(filename, composed.contentTypes[index]!, sizeBytes, index),
+    ),
     ...header,
   }
   const rawId = app.ids.next()
-  const content = await keepBytes(app, rawId, raw)
+  const sizeBytes = signature.length + composed.raw.length
+  const content = await keepBytes(app, rawId, [signature, composed.raw])
   const write = async (db: WriteDb): Promise<SendResult> => {
     // What was permitted and there before it was composed may not be any more.
     await requireSendable(app, db, caller, await getInboxRow(db, caller, inbox.id), addressees)
     const thread = reply && (await getThreadRow(db, caller, reply.thread.id))
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
-    await insertRaw(db, { id: rawId, sizeBytes: raw.length, content, createdAt: date.toISOString() })
+    await insertRaw(db, { id: rawId, sizeBytes, content, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(app, db, { ...message, thread }, rawId)
     const sent: SendResult = {
       messageId: id,
@@ -124,7 +132,7 @@ async function sendFrom(
     throw error
   })
   app.log.info(
-    { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes: raw.length },
+    { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes },
     'message queued',
   )
   return result

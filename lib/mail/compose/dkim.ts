@@ -63,15 +63,22 @@ export function dkimRecord(publicKeyBase64: string): string {
  * domain, selector or key that is none.
  */
 export async function signDkim(raw: Buffer, signer: DkimSigner): Promise<Buffer> {
+  return Buffer.concat([await dkimField(raw, await relaxedBodyHash(bodyOf(raw)), signer), raw])
+}
+
+/**
+ * The field alone, with its line end: what stands before `raw` then. Parameters and throws as of `signDkim`.
+ * @param bodyHash of `raw` (relaxedBodyHash)
+ */
+export async function dkimField(raw: Buffer, bodyHash: string, signer: DkimSigner): Promise<Buffer> {
   for (const name of [signer.domain, signer.selector]) {
     if (!/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(name)) throw new Error(`not a DNS name to sign with: ${name}`)
   }
-  const { fields, body } = split(raw)
-  const bodyHash = await relaxedBodyHash(body)
+  const fields = fieldsOf(raw)
   const names = selectFields(fields)
   const unsigned = signatureField(signer, names, bodyHash)
   const value = await signText(signedText({ names, headerForm: 'relaxed', unsigned }, fields), signer)
-  return Buffer.concat([Buffer.from(`${unsigned}${value}\r\n`, 'latin1'), raw])
+  return Buffer.from(`${unsigned}${value}\r\n`, 'latin1')
 }
 
 /** The signature of a text (one character a byte) in base64, folded. */
@@ -104,12 +111,17 @@ export function signedText(
   return `${lines.join('')}${canonicalField(of.unsigned, of.headerForm)}`
 }
 
-/** The header fields and the body; without an empty line between them there is no body, as every verifier reads it. */
-function split(raw: Buffer): { fields: string[]; body: Buffer } {
+/** The body of a message; without an empty line before it there is none, as every verifier reads it. */
+export function bodyOf(raw: Buffer): Buffer {
+  const gap = raw.indexOf('\r\n\r\n')
+  return gap < 0 ? Buffer.alloc(0) : raw.subarray(gap + 4)
+}
+
+function fieldsOf(raw: Buffer): string[] {
   const gap = raw.indexOf('\r\n\r\n')
   const header = raw.toString('latin1', 0, gap < 0 ? raw.length : gap)
   if (/\r(?!\n)|(?<!\r)\n/.test(header)) throw new Error('a bare CR or LF stands in the header')
-  return { fields: rawFields(header), body: gap < 0 ? Buffer.alloc(0) : raw.subarray(gap + 4) }
+  return rawFields(header)
 }
 
 /**

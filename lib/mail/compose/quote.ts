@@ -12,7 +12,8 @@ export interface QuotedMessage {
   readonly from: { readonly address: string; readonly name: string | null }
 }
 
-export interface ReplyBody {
+/** What a message says in each of its forms; null for one that it has not. */
+export interface Body {
   readonly text: string
   readonly html: string | null
 }
@@ -21,7 +22,7 @@ const omission = '[…]'
 const quoteStyle = 'margin:0 0 0 0.8ex;border-left:1px solid #ccc;padding-left:1ex'
 
 /** A body with the quoted message below it, in each of its forms. */
-export function withQuote(body: ReplyBody, previous: QuotedMessage): ReplyBody {
+export function withQuote(body: Body, previous: QuotedMessage): Body {
   return {
     text: `${body.text.replace(/\n$/, '')}\n\n${quoteText(previous)}`,
     html: body.html === null ? null : insertAtEnd(body.html, quoteHtml(previous)),

@@ -15,7 +15,8 @@ import { createLog } from '../../../lib/base/log.ts'
 import { SecretFault } from '../../../lib/base/secret-box.ts'
 import { SecretKeyFault } from '../../../lib/core/app/secret-key.ts'
 import { openSecrets, secretOf } from '../../../lib/core/app/secrets.ts'
-import { signOutgoing } from '../../../lib/core/outbound/composing.ts'
+import { signerOf } from '../../../lib/core/outbound/composing.ts'
+import { signDkim } from '../../../lib/mail/compose/dkim.ts'
 import { findAccount } from '../../../lib/store/account.ts'
 import { findDomain } from '../../../lib/store/domains.ts'
 import { findWebhook } from '../../../lib/store/webhook-deliveries.ts'
@@ -71,12 +72,8 @@ t.test('no secret stands in the files of the database, and all work', async t =>
   const former = (await started.api.post(`/v1/inboxes/${inbox.id}/webhook/rotate-secret`)).body.webhookSecret
   t.equal((await secretsOf(started, inbox.id)).inbox, former)
   t.strictSame(shown(databasePath(started), { ...secrets, former }), [], 'with the log')
-  const signed = await signOutgoing(
-    started.app,
-    'a@ours.example',
-    Buffer.from('From: a@ours.example\r\n\r\nx\r\n'),
-    started.clock.now(),
-  )
+  const signer = await signerOf(started.app, 'a@ours.example', started.clock.now())
+  const signed = await signDkim(Buffer.from('From: a@ours.example\r\n\r\nx\r\n'), signer)
   t.match(signed.toString(), /^DKIM-Signature: /)
   t.equal(statSync(keyPath(started)).mode & 0o777, 0o600)
   const again = await started.restart()

@@ -1,0 +1,51 @@
+import { attachmentType } from '../mail/compose/attachment.ts'
+import { composeBody } from '../mail/compose/body.ts'
+import { relaxedBodyHash } from '../mail/compose/canonical.ts'
+import { composeMessage, type MessageParts } from '../mail/compose/compose.ts'
+import { bodyOf } from '../mail/compose/dkim.ts'
+import type { Body, QuotedMessage } from '../mail/compose/quote.ts'
+
+/** What a message that is sent is made of, as plain data: it crosses into a thread. */
+export interface Composition {
+  readonly parts: Omit<MessageParts, 'text' | 'html'>
+  /** As the client gave it; without `html` the text may be HTML. */
+  readonly text: string
+  readonly html: string | undefined
+  /** What stands below it as a quote; null for nothing. */
+  readonly quoted: QuotedMessage | null
+}
+
+/** The message, and what its row and its signature are made of. */
+export interface Composed {
+  readonly raw: Buffer
+  readonly rfcMessageId: string
+  /** Of `raw`, as a DKIM signature has it (`bh=`). */
+  readonly bodyHash: string
+  readonly body: Body
+  /** Of each attachment, as its part says it. */
+  readonly contentTypes: readonly string[]
+}
+
+/** Composes the message and hashes it for its signature: all of a send that grows with what it is made of. */
+export async function compose({ parts, text, html, quoted }: Composition): Promise<Composed> {
+  const body = composeBody({ text, html }, quoted)
+  const { raw, rfcMessageId } = await composeMessage({ ...parts, ...body })
+  return {
+    raw,
+    rfcMessageId,
+    bodyHash: await relaxedBodyHash(bodyOf(raw)),
+    body,
+    contentTypes: parts.attachments.map(({ contentType, content }) => attachmentType(contentType, content)),
+  }
+}
+
+/** Roughly the bytes that composing works on. */
+export function workOf({ parts, text, html, quoted }: Composition): number {
+  const attached = parts.attachments.reduce((sum, { content }) => sum + content.length, 0)
+  return (
+    attached +
+    text.length +
+    (html?.length ?? 0) +
+    (quoted ? quoted.text.length + (quoted.html?.length ?? 0) : 0)
+  )
+}

@@ -1,0 +1,46 @@
+import { Buffer } from 'node:buffer'
+import { type Content, readContent } from '../blob/content.ts'
+import { openAttachment } from '../mail/message/read.ts'
+import { type Composed, type Composition, compose } from './composition.ts'
+
+/** What is made in the thread, as plain data. */
+export type Work =
+  | { readonly kind: 'message'; readonly composition: Composition }
+  | { readonly kind: 'attachment'; readonly raw: Content; readonly index: number }
+
+/** What comes of each kind of work. */
+export interface Made {
+  readonly message: Composed
+  /** The bytes of the attachment; undefined when there is none. */
+  readonly attachment: Buffer | undefined
+}
+
+export type Answer = { readonly made: Made[keyof Made] } | { readonly error: Error }
+
+export async function perform(work: Work): Promise<Made[keyof Made]> {
+  if (work.kind === 'message') return compose(work.composition)
+  return openAttachment(await readContent(work.raw), work.index)?.content
+}
+
+/** What is large of it goes over into the other thread, and is here no more; the rest is copied. */
+export function transferOf(value: unknown): ArrayBuffer[] {
+  return [...new Set(buffersIn(value))].filter(buffer => buffer.byteLength > Buffer.poolSize)
+}
+
+function buffersIn(value: unknown): ArrayBuffer[] {
+  if (value instanceof Uint8Array) return value.buffer instanceof ArrayBuffer ? [value.buffer] : []
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(buffersIn) : []
+}
+
+/** The same with Buffers: what crossed between threads are Uint8Arrays. */
+export function withBuffers<Value>(value: Value): Value {
+  if (value instanceof Uint8Array) {
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength) as Value & Buffer
+  }
+  if (Array.isArray(value)) return value.map(withBuffers) as Value & unknown[]
+  if (typeof value !== 'object' || value === null || value instanceof Date || value instanceof Error)
+    return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, withBuffers(inner)]),
+  ) as Value & object
+}
