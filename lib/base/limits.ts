@@ -257,7 +257,7 @@ export const limits = {
   /** Memory for objects of one such thread; the bytes of messages are not among them. */
   smtpThreadHeapBytes: 512 * 1024 * 1024,
   /** When one that could not start is started again. */
-  smtpThreadRestartMs: 1_000,
+  smtpThreadRestartMs: 10_000,
   /** Peers of whom it is remembered that a message of theirs ended such a thread; the first one makes room. */
   smtpSuspects: 1_000,
   /** Messages that one scanner is given at once; the others wait their turn. What is read of its answer. */

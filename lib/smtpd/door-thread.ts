@@ -45,14 +45,14 @@ export interface DoorThreadParts extends Omit<DoorThreadData, 'mark'> {
   readonly calls: DoorCalls
   /** Called with each connection that has ended, also by the death of the thread. */
   ended(id: string): void
+  /** Called once when it can take connections. */
+  ready(): void
   /** Called once when it has died; `culprit` is the party whose message it was reading. */
   died(culprit: string | undefined): void
 }
 
 /** Sessions in a thread of their own, seen from the main thread. */
 export interface DoorThread extends Sessions {
-  /** Resolves when it can take connections. @throws when it ends before */
-  readonly ready: Promise<void>
   /** The small messages of this party are to be read elsewhere. */
   suspect(party: string): void
 }
@@ -78,7 +78,6 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   const post = (message: ToDoor, transfer: readonly Transferable[] = []) =>
     worker.postMessage(message, transfer)
   const answer = createAnswerer(calls, answers => post({ answers }))
-  const ready = Promise.withResolvers<void>()
   const stopped = Promise.withResolvers<void>()
   let isStopping = false
   let why: string | undefined
@@ -90,8 +89,10 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   worker.on('message', (message: FromDoor) => {
     if ('calls' in message) answer(message.calls)
     else if ('ended' in message) for (const id of message.ended) release(id)
-    else if ('ready' in message) ready.resolve()
-    else stopped.resolve()
+    else if ('ready' in message) {
+      app.log.debug('a thread of SMTP sessions is ready')
+      parts.ready()
+    } else stopped.resolve()
   })
   worker.on('error', error => {
     why ??= String(error)
@@ -103,11 +104,8 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
     if (isStopping) return
     const culprit = findCulprit(mark)
     app.log.error({ why: why ?? 'it ended', culprit }, 'a thread of SMTP sessions ended')
-    ready.reject(new Error(`a thread of SMTP sessions can not start: ${why}`))
     parts.died(culprit)
   })
-  // Who waits for it is told; nobody need wait.
-  ready.promise.catch(() => {})
 
   function release(id: string): void {
     if (!connections.delete(id)) return
@@ -116,7 +114,6 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   }
 
   return {
-    ready: ready.promise,
     get size() {
       return connections.size
     },

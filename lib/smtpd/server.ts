@@ -12,7 +12,7 @@ import { canHandOver, createThreads } from './threads.ts'
 
 export interface SmtpDoorOptions extends SessionBounds {
   readonly certificates: CertificateSet
-  /** How many threads hold the sessions; with 1 this one does. */
+  /** How many threads hold the sessions; with 1 the main thread does. */
   readonly threads: number
   /** How long such a thread may stand still before it is ended. */
   readonly threadTimeoutMs: number
@@ -44,18 +44,13 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     places.get(id)?.()
     places.delete(id)
   }
-  const isThreaded = threads > 1 && canHandOver
-  const sessions = isThreaded
-    ? createThreads({
-        app,
-        count: threads,
-        bounds,
-        certificates,
-        timeoutMs: threadTimeoutMs,
-        calls: { ...createMainCalls(app), takeMessage },
-        ended,
-      })
-    : createSessions({ ...bounds, receiver: createReceiver(app), certificates, takeMessage, ended })
+  const own = createSessions({ ...bounds, receiver: createReceiver(app), certificates, takeMessage, ended })
+  const calls = { ...createMainCalls(app), takeMessage }
+  const timeoutMs = threadTimeoutMs
+  const sessions =
+    threads > 1 && canHandOver
+      ? createThreads({ app, count: threads, bounds, certificates, timeoutMs, calls, own, ended })
+      : own
 
   function accept(socket: Socket, local: AddressInfo): void {
     const { remoteAddress, remotePort = 0 } = socket
@@ -79,7 +74,6 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
 
   return {
     async listen(host, port) {
-      if ('ready' in sessions) await sessions.ready
       // What comes is read in the thread of its session.
       const listener = createServer({ pauseOnConnect: true, noDelay: true })
       listeners.push(listener)

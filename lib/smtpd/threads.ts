@@ -18,23 +18,28 @@ export interface ThreadsParts {
   /** How long one of them may stand still. */
   readonly timeoutMs: number
   readonly calls: DoorCalls
+  /** Those in this thread: they take what comes while no other is ready. */
+  readonly own: Sessions
   /** As in lib/smtpd/sessions.ts. */
   ended(id: string): void
 }
 
 /**
- * Sessions in threads; a connection goes to the one that has the fewest. One that dies is replaced, and whose message it
- * was reading is suspect from then on: their small messages are read where only they can be harmed.
+ * Sessions in threads, which start with the first connection; each goes to the one that has the fewest. One that dies is
+ * replaced, and whose message it was reading is suspect from then on: their small messages are read where only they can be
+ * harmed.
  */
-export function createThreads(parts: ThreadsParts): Sessions & { readonly ready: Promise<unknown> } {
-  const { app, bounds, calls, ended, timeoutMs } = parts
-  const threads = new Map<DoorThread, { isReady: boolean }>()
+export function createThreads(parts: ThreadsParts): Sessions {
+  const { app, bounds, calls, ended, own, timeoutMs } = parts
+  const threads = new Set<DoorThread>()
+  const ready = new Set<DoorThread>()
   const suspects = new Set<string>()
   let { certificates } = parts
+  let isStarted = false
   let isStopped = false
 
-  function open(): DoorThread {
-    const state = { isReady: false }
+  function open(): void {
+    if (isStopped) return
     const thread = startDoorThread({
       config: app.config,
       bounds,
@@ -44,63 +49,46 @@ export function createThreads(parts: ThreadsParts): Sessions & { readonly ready:
       timeoutMs,
       calls,
       ended,
+      ready: () => void ready.add(thread),
       died(culprit) {
         threads.delete(thread)
         if (culprit !== undefined) suspect(culprit)
-        if (isStopped) return
-        // One that dies before it is ready would do so again at once.
-        if (state.isReady) open()
-        else setTimeout(() => isStopped || open(), limits.smtpThreadRestartMs).unref()
+        // One that could not even start would fail again at once.
+        if (ready.delete(thread)) open()
+        else setTimeout(open, limits.smtpThreadRestartMs).unref()
       },
     })
-    threads.set(thread, state)
-    thread.ready.then(
-      () => {
-        state.isReady = true
-      },
-      () => {},
-    )
-    return thread
+    threads.add(thread)
   }
 
   function suspect(party: string): void {
     suspects.add(party)
     if (suspects.size > limits.smtpSuspects) suspects.delete(suspects.values().next().value!)
-    for (const thread of threads.keys()) thread.suspect(party)
+    for (const thread of threads) thread.suspect(party)
   }
 
-  /** One that is ready goes before one that still starts. */
-  function findLeast(): DoorThread | undefined {
-    const all = [...threads]
-    const ready = all.filter(([, { isReady }]) => isReady)
-    return (ready.length > 0 ? ready : all)
-      .map(([thread]) => thread)
-      .reduce<DoorThread | undefined>((least, one) => (least && least.size <= one.size ? least : one), undefined)
+  function findLeast(): Sessions {
+    let least: Sessions = own
+    for (const thread of ready) if (least === own || thread.size < least.size) least = thread
+    return least
   }
 
-  const ready = Promise.all(Array.from({ length: parts.count }, () => open().ready))
-  // Whoever waits for it is told.
-  ready.catch(() => {})
   return {
-    ready,
     get size() {
-      return [...threads.keys()].reduce((sum, { size }) => sum + size, 0)
+      return own.size + [...threads].reduce((sum, { size }) => sum + size, 0)
     },
     take(admitted, socket) {
-      const thread = findLeast()
-      if (thread) thread.take(admitted, socket)
-      else {
-        socket.destroy()
-        ended(admitted.id)
-      }
+      if (!isStarted) for (let count = 0; count < parts.count; count++) open()
+      isStarted = true
+      findLeast().take(admitted, socket)
     },
     reload(set) {
       certificates = set
-      for (const thread of threads.keys()) thread.reload(set)
+      for (const sessions of [own, ...threads]) sessions.reload(set)
     },
     async stop() {
       isStopped = true
-      await Promise.all([...threads.keys()].map(thread => thread.stop()))
+      await Promise.all([own, ...threads].map(sessions => sessions.stop()))
     },
   }
 }
