@@ -17,7 +17,7 @@ import { createKey } from '../lib/core/account/keys.ts'
 import type { App } from '../lib/core/app/app.ts'
 import { operator } from '../lib/core/app/caller.ts'
 import { openApp } from '../lib/core/open.ts'
-import { insertEvent } from '../lib/store/events.ts'
+import { insertEvent, listEvents } from '../lib/store/events.ts'
 import { insertMessageRow, insertThreadRow } from '../test/support/rows.ts'
 import { submit } from '../test/support/smtp-client.ts'
 import { until } from '../test/support/until.ts'
@@ -28,6 +28,7 @@ import { residentBytes } from './process-figures.ts'
 const count = Number(process.argv[2] ?? 100_000)
 const sockets = 1000
 const rounds = 20
+const everything = { podId: null, inboxId: null, type: undefined, after: undefined }
 const root = join(import.meta.dirname, '..')
 const dir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
 const configText = `hostname = "mx.mailboxd.test"
@@ -44,14 +45,17 @@ max_connections_per_address = 20000
 check = false
 `
 const mail = 'From: bob@example.net\r\nSubject: Hi\r\n\r\nHello\r\n'
-const zero = '00000000-0000-7000-8000-000000000000'
 let daemon: ChildProcess | undefined
 try {
   const filled = await fill()
   writeFileSync(join(dir, 'mailboxd.toml'), configText)
-  daemon = spawn(process.execPath, [join(root, 'bin/mailboxd.ts'), '--config', join(dir, 'mailboxd.toml')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  daemon = spawn(
+    process.execPath,
+    [join(root, 'dist/bin/mailboxd.js'), '--config', join(dir, 'mailboxd.toml')],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
   let log = ''
   daemon.stderr!.setEncoding('utf8').on('data', (text: string) => {
     log += text
@@ -60,8 +64,8 @@ try {
   const { baseUrl, smtp } = JSON.parse(ready)
   const url = `${baseUrl.replace('http', 'ws')}/v1/ws`
   console.log(`${cpus()[0]?.model}, Node ${process.version}\n`)
-  await replay(url, filled.tokens[0]!, daemon.pid!)
-  await replay(url, filled.tokens[0]!, daemon.pid!)
+  await replay(url, filled, daemon.pid!)
+  await replay(url, filled, daemon.pid!)
   await fanOut(url, filled.tokens, filled.address, Number(smtp[0].split(':')[1]))
 } finally {
   daemon?.kill('SIGTERM')
@@ -70,7 +74,7 @@ try {
 }
 
 /** An inbox with as many messages of about a hundred words, and an event of each. */
-async function fill(): Promise<{ address: string; tokens: string[] }> {
+async function fill(): Promise<{ address: string; tokens: string[]; firstId: string }> {
   const log = createLog('error')
   const config = parseConfig(configText, 'bench')
   const { app } = await openApp({
@@ -84,8 +88,9 @@ async function fill(): Promise<{ address: string; tokens: string[] }> {
     tokens.push((await createKey(app, operator, { account: true }, null)).token)
   }
   for (let first = 0; first < count; first += 500) await fillSome(app, inbox, first)
+  const firstId = (await listEvents(app.store.read, everything, 1))[0]!.id
   await app.store.close()
-  return { address: inbox.address, tokens }
+  return { address: inbox.address, tokens, firstId }
 }
 
 async function fillSome(app: App, inbox: { id: string; podId: string }, first: number): Promise<void> {
@@ -109,24 +114,28 @@ async function open(url: string, token: string): Promise<WebSocket> {
   return socket
 }
 
-async function replay(url: string, token: string, pid: number): Promise<void> {
+async function replay(
+  url: string,
+  { tokens, firstId }: { tokens: readonly string[]; firstId: string },
+  pid: number,
+): Promise<void> {
   const before = residentBytes(pid)
   let most = before
   const sampling = setInterval(() => {
     most = Math.max(most, residentBytes(pid))
   }, 100)
-  const socket = await open(url, token)
+  const socket = await open(url, tokens[0]!)
   let told = 0
   let bytes = 0
   const started = performance.now()
   const all = new Promise<void>(resolve => {
     socket.on('message', (data: Buffer) => {
       bytes += data.length
-      // The first is `subscribed`.
-      if (told++ === count) resolve()
+      // The first is `subscribed`, and the first event is the cursor.
+      if (++told === count) resolve()
     })
   })
-  socket.send(JSON.stringify({ type: 'subscribe', last_event_id: zero }))
+  socket.send(JSON.stringify({ type: 'subscribe', last_event_id: firstId }))
   await all
   const seconds = (performance.now() - started) / 1000
   clearInterval(sampling)

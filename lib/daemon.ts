@@ -122,8 +122,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       await courier.close()
       await drained
     })
-    const upkeep = startUpkeep(app)
-    closing.push(() => upkeep.stop())
     const indexing = startIndexing(app)
     closing.push(() => indexing.stop())
 
@@ -155,11 +153,13 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
     ports.push(...smtp.map(one => one.port))
     app.mailReader.start()
+    void dnsLists.test()
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
+    // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
+    const upkeep = startUpkeep(app)
+    closing.push(async () => (await upkeep).stop())
     if (acme.directory !== undefined) {
-      // It brings an HTTP client, which takes 40 ms to load.
-      const { startRenewal } = await import('./tls/acme/renewal.ts')
-      const renewal = startRenewal({
+      const settings = {
         directory: acme.directory,
         contact: acme.contact,
         names: acme.names.length > 0 ? acme.names : [config.hostname],
@@ -169,8 +169,13 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         log,
         random: parts.random,
         onIssued: () => certificates.look(),
-      })
-      closing.push(() => renewal.stop())
+      }
+      const start = async () => {
+        const { startRenewal } = await import('./tls/acme/renewal.ts')
+        return startRenewal(settings)
+      }
+      const renewal = start()
+      closing.push(async () => (await renewal).stop())
     }
 
     return {

@@ -9,7 +9,7 @@ import { formatEndpoint } from './config/endpoint.ts'
 import { ConfigFault, configFaultExitCode } from './config/fault.ts'
 import { type Config, loadConfig, localConfig } from './config/load.ts'
 import { SecretKeyFault } from './core/app/secret-key.ts'
-import { type Daemon, startDaemon } from './daemon.ts'
+import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
 import { NewerSchema } from './store/migrations/migrate.ts'
 import { CertificateFault } from './tls/pair.ts'
@@ -34,27 +34,41 @@ export async function serve(argv: readonly string[], version: string): Promise<n
     return configFaultExitCode
   }
   const log = createLog(config.log.level)
+  const parts = {
+    config,
+    log,
+    clock: systemClock,
+    ids: createIds(systemClock),
+    random: Math.random,
+    mayMovePorts: isLocal,
+  }
+  const { toStop, outOfTime } = hearSignals(log)
+  return Promise.race([outOfTime, run(parts, isLocal, toStop)])
+}
+
+/** Starts the daemon and stops it when it is asked to; gives the exit code. */
+async function run(parts: DaemonParts, isLocal: boolean, toStop: Promise<void>): Promise<number> {
   let daemon: Daemon
   try {
-    const parts = {
-      config,
-      log,
-      clock: systemClock,
-      ids: createIds(systemClock),
-      random: Math.random,
-      mayMovePorts: isLocal,
-    }
     daemon = await startDaemon(parts)
   } catch (error) {
-    return tellStartFailure(error, log)
+    return tellStartFailure(error, parts.log)
   }
+  process.on('SIGHUP', () => daemon.reload())
   if (isLocal) {
     const endpoints = { smtp: formatEndpoint(daemon.smtp[0]!), baseUrl: daemon.app.baseUrl }
     process.stdout.write(
       daemon.isNew ? await welcomeFirst(daemon.app, endpoints) : welcomeBack(daemon.app, endpoints),
     )
   }
-  return untilStopped(daemon, log)
+  await toStop
+  try {
+    await daemon.stop()
+    return 0
+  } catch (error) {
+    parts.log.error({ err: error }, 'stopping failed')
+    return 1
+  }
 }
 
 /** What an operator can mend is said in a sentence; all else with its stack. */
@@ -77,27 +91,25 @@ function isListenFault(error: unknown): error is NodeJS.ErrnoException {
   )
 }
 
-function untilStopped(daemon: Daemon, log: Log): Promise<number> {
-  return new Promise(resolve => {
-    let isStopping = false
-    const stop = () => {
-      if (isStopping) return
-      isStopping = true
-      // Nothing that was promised is lost by this: promises are made after the commit.
-      setTimeout(() => {
-        log.warn('stopping took too long; exiting')
-        resolve(0)
-      }, limits.stopMs - 500).unref()
-      daemon.stop().then(
-        () => resolve(0),
-        error => {
-          log.error({ err: error }, 'stopping failed')
-          resolve(1)
-        },
-      )
-    }
-    process.on('SIGTERM', stop)
-    process.on('SIGINT', stop)
-    process.on('SIGHUP', () => daemon.reload())
-  })
+/**
+ * Hears SIGTERM and SIGINT from before the daemon says "ready": one that comes in the middle of a start is heeded when the
+ * start is through.
+ */
+function hearSignals(log: Log): { toStop: Promise<void>; outOfTime: Promise<number> } {
+  const toStop = Promise.withResolvers<void>()
+  const outOfTime = Promise.withResolvers<number>()
+  let isAsked = false
+  const hear = () => {
+    if (isAsked) return
+    isAsked = true
+    toStop.resolve()
+    // Nothing that was promised is lost by this: promises are made after the commit.
+    setTimeout(() => {
+      log.warn('stopping took too long; exiting')
+      outOfTime.resolve(0)
+    }, limits.stopMs - 500).unref()
+  }
+  process.on('SIGTERM', hear)
+  process.on('SIGINT', hear)
+  return { toStop: toStop.promise, outOfTime: outOfTime.promise }
 }

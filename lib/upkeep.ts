@@ -1,4 +1,3 @@
-import cron from 'node-cron'
 import { isoAfter } from './base/clock.ts'
 import { limits } from './base/limits.ts'
 import { durationMs } from './config/duration.ts'
@@ -74,7 +73,9 @@ export async function sweep(app: App, one: Sweep, isStopping = () => false): Pro
 }
 
 /** Starts the sweeps; `stop` waits for those under way. */
-export function startUpkeep(app: App): { stop(): Promise<void> } {
+export async function startUpkeep(app: App): Promise<{ stop(): Promise<void> }> {
+  // Nothing of a start waits for it, so it is not loaded with the rest.
+  const { default: cron } = await import('node-cron')
   const underWay = new Set<Promise<void>>()
   let isStopping = false
   const tasks = sweeps.map(one =>

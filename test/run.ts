@@ -9,6 +9,7 @@
 import { globSync, mkdtempSync, rmSync, watch } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative, sep } from 'node:path'
+import { buildOnce } from './support/built.ts'
 import { chooseTestFiles, UnknownTestName } from './support/choose-files.ts'
 import { runTestFile, type TestFileReport } from './support/test-file.ts'
 
@@ -63,6 +64,7 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
     console.error(error.message)
     return 1
   }
+  buildOnce()
   // Each file, and each program that it starts, has the same sources to strip of their types: half a second.
   const compileCache = mkdtempSync(join(tmpdir(), 'mailboxd-compiled-'))
   const reports: TestFileReport[] = []

@@ -7,7 +7,7 @@ import { oneOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'
 
 const inboxIds = Type.Union([
-  Type.Array(Type.String({ maxLength: 320 }), { minItems: 1, maxItems: limits.streamInboxes }),
+  Type.Array(Type.String({ maxLength: 320 }), { maxItems: limits.streamInboxes }),
   Type.Null(),
 ])
 
@@ -17,7 +17,10 @@ export const webSocketMessages = {
     type: Type.Literal('subscribe'),
     inbox_ids: Type.Optional(inboxIds),
     event_types: Type.Optional(
-      Type.Union([Type.Array(oneOf(eventNames), { minItems: 1, maxItems: eventNames.length }), Type.Null()]),
+      Type.Union([
+        Type.Array(Type.String({ maxLength: 100 }), { maxItems: limits.streamTypes }),
+        Type.Null(),
+      ]),
     ),
     last_event_id: Type.Optional(Type.Union([Type.String({ maxLength: 100 }), Type.Null()])),
   }),

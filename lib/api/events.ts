@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { listEvents } from '../core/events/list.ts'
 import { listEventDeliveries, redeliverEvent } from '../core/webhooks/log.ts'
-import { EventRecord } from '../model/event-record.ts'
+import { EventBody } from '../model/event-body.ts'
 import { listOf, shape } from '../model/shape.ts'
 import { Redelivery, WebhookDelivery } from '../model/webhook.ts'
 import { type Operation, operation } from './operation.ts'
@@ -16,7 +16,7 @@ export const eventOperations: readonly Operation[] = [
     summary:
       'List what happened in the inboxes that the key reaches, oldest first, as long as events are kept.',
     description:
-      'To catch up: keep the `event_id` of the last event that you dealt with, and ask for what came `after` it. Webhooks and streams tell the same events.',
+      'To catch up: keep the `event_id` of the last event that you dealt with, and ask for what came `after` it. Webhooks and streams tell the same events, and in the same form. A page has 4 MB at the most; where messages do not fit into it they are cut, and say `truncated`.',
     access: 'inbox',
     query: shape({
       inboxId: Type.Optional(
@@ -28,7 +28,7 @@ export const eventOperations: readonly Operation[] = [
       ),
       limit: pageQuery.limit,
     }),
-    success: { status: 200, schema: listOf(EventRecord, 'Oldest first.') },
+    success: { status: 200, schema: listOf(EventBody, 'Oldest first.') },
     problems: ['not_found'],
     handle: async ({ app, caller, query }) => {
       const { limit } = pageOfQuery(query.limit === undefined ? {} : { limit: query.limit })

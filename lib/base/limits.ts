@@ -85,8 +85,9 @@ export const limits = {
   forwardLookback: 200,
   /** Requests a minute from one address to the page on which forwarding is confirmed. */
   confirmPageRequestsPerMinute: 30,
-  /** What a webhook is sent at the most; the text of a message is cut to fit. */
-  webhookBodyBytes: 1024 * 1024,
+  /** One event as it is told, at the most (`truncated` says what was cut), and the least that each has room for in a list. */
+  eventBytes: 1024 * 1024,
+  listedEventBytes: 20 * 1024,
   /** How many calls of a webhook fail in a row before it gets one call at a time; of how many webhooks this is remembered. */
   webhookFailures: 3,
   webhooksFailing: 10_000,
@@ -121,7 +122,7 @@ export const limits = {
   streamsPerKey: 10,
   /** How often a stream looks for events and revoked keys that another process wrote. */
   streamPollMs: 1_000,
-  /** Events that are made into text at once: each can be `webhookBodyBytes` large. */
+  /** Events that are made into text at once: each can be `eventBytes` large. */
   streamBatch: 32,
   /** Rows of events that are read at once. */
   streamPage: 500,
@@ -147,6 +148,11 @@ export const limits = {
   streamRetryMs: 2_000,
   /** What a closing handshake may take; less than `stopMs`. */
   streamCloseMs: 2_000,
+  /** The same for a reader that was too slow, and has to read what waits for it before it comes to the close frame. */
+  streamSlowCloseMs: 30_000,
+  /** Names of event types in one subscription, and inboxes of a pod key's reach that `subscribed` names. */
+  streamTypes: 100,
+  streamInboxesNamed: 1000,
   /** Characters of each filter of a search. */
   searchLength: 500,
   attachmentUrlMs: 3_600_000,

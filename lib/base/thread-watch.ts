@@ -18,7 +18,11 @@ export interface ThreadWatch {
   stop(): void
 }
 
-/** Looks now and then whether it is still at the same, or its event loop stands still, and tells when too long. */
+/**
+ * Looks now and then whether it is still at the same, or its event loop stands still, and tells when too long: either alone is
+ * enough.
+ * @param late may be called more than once
+ */
 export function createThreadWatch(
   place: Int32Array,
   timeoutMs: number,

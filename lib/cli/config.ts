@@ -3,7 +3,11 @@ import { describeConfig, printConfig } from '../config/describe.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
-import { becomeOwner, findConfig, systemConfigPath } from './open.ts'
+import { becomeDaemonUser, configSource, findConfig, systemConfigPath } from './open.ts'
+
+const checkedAsRoot =
+  'there is neither a data directory nor a user mailboxd, so the files were read as root: whether the daemon may read them is not known'
+const isLocalMode = `there is no ${systemConfigPath} and no --config, so nothing was checked: mailboxd runs in local mode, on loopback, with its data in ./mailboxd-data, and no mail leaves the machine. To run a server, begin with a copy of mailboxd.example.toml`
 
 export function addConfigCommands(program: Command, ctl: Ctl): void {
   const config = program.command('config').description('the configuration')
@@ -13,15 +17,28 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
     .description(
       'read the configuration and tell everything that is wrong with it; exit 78 when something is',
     )
-    .action(async () => {
-      const path = ctl.configPath() ?? systemConfigPath
+    .allowExcessArguments()
+    .action(async (_options: unknown, command: Command) => {
+      const [file] = command.args
+      if (file !== undefined) {
+        command.error(`error: name the file with --config: mailboxctl config check --config ${file}`)
+      }
+      const source = configSource(ctl.configPath())
       const config = await findConfig(ctl.configPath())
       // Files that root may read and the daemon may not are a fault.
-      becomeOwner(config.data_dir)
+      const isDaemonUser = becomeDaemonUser(config.data_dir)
       const { faults, warnings } = await checkCertificates(config)
-      if (faults.length > 0) throw new ConfigFault(path, faults)
-      const lines = warnings.map(one => `${path}: ${one.path}: warning: ${one.message}`)
-      ctl.output().say({ ok: true, warnings }, () => [...lines, 'the configuration is right'].join('\n'))
+      if (faults.length > 0) throw new ConfigFault(source, faults)
+      if (!isDaemonUser) warnings.push({ path: '', message: checkedAsRoot })
+      const lines = warnings.map(one =>
+        [source, one.path, 'warning', one.message].filter(part => part !== '').join(': '),
+      )
+      const isLocal = source === 'local mode'
+      ctl
+        .output()
+        .say({ ok: true, isLocal, warnings }, () =>
+          [...lines, isLocal ? isLocalMode : 'the configuration is right'].join('\n'),
+        )
     })
 
   config

@@ -31,8 +31,9 @@ export function addEventCommands(program: Command, ctl: Ctl): void {
       }) => {
         const of = inbox === undefined ? {} : { inboxId: inbox }
         const rows = await ctl.withApp(app => listEvents(app, operator, { ...asked, ...of }, limit))
-        const columns = ['id', 'type', 'inboxId', 'messageId', 'createdAt']
-        ctl.output().say({ data: rows }, () => tableOf(rows, columns))
+        const columns = ['event_id', 'event', 'inbox_address', 'message_id', 'occurred_at']
+        const shown = () => rows.map(row => ({ ...row, message_id: row.message?.id ?? null }))
+        ctl.output().say({ data: rows }, () => tableOf(shown(), columns))
       },
     )
 

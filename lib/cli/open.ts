@@ -3,9 +3,13 @@ import { systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
 import { createLog } from '../base/log.ts'
 import { defaultBaseUrl, parseEndpoint } from '../config/endpoint.ts'
+import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
 import type { App } from '../core/app/app.ts'
-import { openApp } from '../core/open.ts'
+import { databasePath, openApp } from '../core/open.ts'
+
+/** The user that the unit of systemd runs the daemon as. */
+const daemonUser = 'mailboxd'
 
 export const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
 
@@ -15,9 +19,21 @@ export async function findConfig(path: string | undefined): Promise<Config> {
   return existsSync(systemConfigPath) ? loadConfig(systemConfigPath) : localConfig()
 }
 
-/** Opens the database that the daemon uses, whether it runs or not, does `work`, and closes it. */
+/** What the configuration is called in what is said of it. */
+export function configSource(path: string | undefined): string {
+  return path ?? (existsSync(systemConfigPath) ? systemConfigPath : 'local mode')
+}
+
+/**
+ * Opens the database that the daemon uses, whether it runs or not, does `work`, and closes it.
+ * @throws ConfigFault where there is none: an installation is made by the daemon alone, for its own user
+ */
 export async function withApp<T>(configPath: string | undefined, work: (app: App) => Promise<T>): Promise<T> {
   const config = await findConfig(configPath)
+  if (!existsSync(databasePath(config.data_dir))) {
+    const message = `there is no installation in ${config.data_dir}: start mailboxd, which makes it, or name its configuration with --config`
+    throw new ConfigFault(configSource(configPath), [{ path: 'data_dir', message }])
+  }
   becomeOwner(config.data_dir)
   const { app } = await openApp({
     config,
@@ -33,6 +49,27 @@ export async function withApp<T>(configPath: string | undefined, work: (app: App
   } finally {
     app.webhookCourier.close()
     await app.store.close()
+  }
+}
+
+/**
+ * root becomes the user that the daemon runs as: whom the data belongs to or, before there is any, who the unit names.
+ * Gives whether it could.
+ */
+export function becomeDaemonUser(dataDir: string): boolean {
+  if (process.getuid?.() !== 0) return true
+  if (existsSync(dataDir)) {
+    becomeOwner(dataDir)
+    return true
+  }
+  try {
+    process.setgroups?.([daemonUser])
+    process.setgid?.(daemonUser)
+    process.setuid?.(daemonUser)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_UNKNOWN_CREDENTIAL') return false
+    throw error
   }
 }
 

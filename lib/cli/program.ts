@@ -11,6 +11,7 @@ import { createOutput, tellFailure } from './output.ts'
 import { addPodCommands } from './pod.ts'
 import { addPolicyCommands } from './policy.ts'
 import { addQueueCommands } from './queue.ts'
+import { addSecretsCommands } from './secrets.ts'
 import { addStatusCommand } from './status.ts'
 import { addSuppressionCommands } from './suppression.ts'
 import { addTlsCommands } from './tls.ts'
@@ -49,6 +50,7 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     addWebhookCommands,
     addEventCommands,
     addTlsCommands,
+    addSecretsCommands,
     addConfigCommands,
   ]) {
     add(program, ctl)

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
+import { readStanding } from '../tls/acme/standing.ts'
 import { listCertificates } from '../tls/list.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig } from './open.ts'
@@ -17,11 +18,23 @@ export function addTlsCommands(program: Command, ctl: Ctl): void {
       becomeOwner(data_dir)
       const issued = acme.directory === undefined ? undefined : issuedPaths(data_dir)
       const rows = await listCertificates(
-        { pairs: tls.certificate, issued, dataDir: data_dir },
+        {
+          pairs: tls.certificate,
+          issued,
+          whyNotIssued: await tellStanding(data_dir),
+          dataDir: data_dir,
+        },
         systemClock.now(),
       )
       ctl
         .output()
         .say({ data: rows }, () => tableOf(rows, ['source', 'names', 'notAfter', 'certificate', 'problem']))
     })
+}
+
+/** Why there is no certificate of the CA, in a line. */
+async function tellStanding(dataDir: string): Promise<string> {
+  const standing = await readStanding(dataDir)
+  if (!standing) return 'not issued yet: mailboxd orders it when it runs'
+  return `not issued yet: ${standing.error}; not tried again before ${standing.notBefore}`
 }

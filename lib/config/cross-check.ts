@@ -25,6 +25,26 @@ const rules: readonly Rule[] = [
     ],
   },
   {
+    reads: ['acme.directory', 'acme.terms_agreed', 'acme.contact', 'acme.names'],
+    faults: ({ acme: { directory, terms_agreed, contact, names } }) => [
+      directory === undefined &&
+        (terms_agreed || contact !== undefined || names.length > 0) && {
+          path: 'acme.directory',
+          message:
+            'is missing, and ACME is off without it: add a line such as directory = "https://acme-v02.api.letsencrypt.org/directory", or take out what else is set in [acme]',
+        },
+    ],
+  },
+  {
+    reads: ['scanner.rspamd_url'],
+    faults: ({ scanner: { rspamd_url = '' } }) => [
+      rspamd_url.endsWith('/checkv2') && {
+        path: 'scanner.rspamd_url',
+        message: `ends with /checkv2, which mailboxd adds by itself: write "${rspamd_url.replace(/\/checkv2$/, '')}"`,
+      },
+    ],
+  },
+  {
     reads: ['delivery.source_address', 'delivery.ipv6'],
     faults: ({ delivery: { source_address, ipv6 } }) => [
       source_address !== undefined &&

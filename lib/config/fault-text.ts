@@ -2,6 +2,7 @@ import type { ErrorObject } from 'ajv'
 import { allSettings, type Declaration, isGroup, settingPath, typeInWords } from './declaration.ts'
 import type { Fault } from './fault.ts'
 import { formats } from './format.ts'
+import { renamed } from './renamed.ts'
 import { nearestWord } from './spelling.ts'
 import { tomlLine } from './toml.ts'
 
@@ -55,6 +56,8 @@ function missing(table: string, name: string, declaration: Declaration): Fault {
 
 function unknown(table: string, name: string, declaration: Declaration): Fault {
   const path = settingPath(table, /^[\w-]{1,60}$/.test(name) ? name : found(name))
+  const heir = renamed.get(settingPath(table, name))
+  if (heir !== undefined) return { path, message: heir }
   const place = placeOf(name)
   if (place !== '') return { path, message: `is not a setting here: it belongs ${place}` }
   const near = nearestWord(name, isGroup(declaration) ? Object.keys(declaration.properties) : [])
@@ -86,6 +89,9 @@ function wanted(path: string, declaration: Declaration, value: unknown): string 
   }
   if (declaration.type === 'object') return `a table: write [${path}] and its settings in the lines below`
   if (declaration.type === 'array' && typeof value === 'string') return `a ${type}: write [${found(value)}]`
+  if (declaration.format === 'duration' && typeof value === 'number') {
+    return `a text in quotes (${type}) with its unit: write "${Math.abs(value)}s" for seconds, or ms, m, h or d in the place of s`
+  }
   if (declaration.type === 'string') return `a text in quotes (${type})`
   return `${withArticle(type)}${typeof value === 'string' ? ', without quotes' : ''}`
 }

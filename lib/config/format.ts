@@ -33,7 +33,13 @@ function pathFault(text: string): string | undefined {
 
 function baseUrlFault(text: string): string | undefined {
   const url = URL.parse(text)
-  if (!url || !/^https?:\/\//i.test(text)) return 'must be an address such as "https://mail.example.com"'
+  if (!/^https?:\/\//i.test(text)) {
+    // With a port it is hardly what the world reaches.
+    const repaired = `${/:\d+$/.test(text) ? 'http' : 'https'}://${text}`
+    const example = baseUrlFault(repaired) === undefined ? repaired : 'https://mail.example.com'
+    return `must begin with "https://" or "http://", such as "${example}"`
+  }
+  if (!url) return 'must be an address such as "https://mail.example.com"'
   if (url.username || url.password) return 'must not contain a user name or a password'
   if (/[?#\s]/.test(text)) return 'must not contain "?", "#" or a space'
   let repaired = url.href

@@ -6,7 +6,14 @@ import { faultOf } from './fault-text.ts'
 import { formats } from './format.ts'
 import { type Config, settings } from './schema.ts'
 
-const ajv = new Ajv({ allErrors: true, useDefaults: true, verbose: true })
+// Our schema is tried against the meta-schema by a test, and its code runs once: optimising it costs more than it saves.
+const ajv = new Ajv({
+  allErrors: true,
+  useDefaults: true,
+  verbose: true,
+  validateSchema: false,
+  code: { optimize: false },
+})
 ajv.addVocabulary(['local', 'unit'])
 ajv.addKeyword({
   keyword: 'between',

@@ -24,7 +24,7 @@ export interface ReceiverParts {
 /** Opens what mail is received with in another thread than the main one, which has opened the data directory. */
 export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Receiver; close(): void }> {
   const { config, clock, ids, log, main, mark, suspects } = parts
-  const { read, close } = openReader(databasePath(config))
+  const { read, close } = openReader(databasePath(config.data_dir))
   const authenticator = createAuthenticator({
     dns: main,
     clock,

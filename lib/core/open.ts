@@ -36,10 +36,8 @@ export interface AppParts {
   readonly ownPorts: () => readonly number[]
 }
 
-/** Where the database stands. */
-export function databasePath(config: Config): string {
-  return join(config.data_dir, 'mailboxd.sqlite')
-}
+/** Where the database of a data directory is. */
+export const databasePath = (dataDir: string) => join(dataDir, 'mailboxd.sqlite')
 
 /** Opens the data directory (made when missing) and everything in it; the first time, makes what an installation has. */
 export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boolean }> {
@@ -54,7 +52,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(one => one.address)),
     ownPorts: parts.ownPorts,
   })
-  const store = await openStore(databasePath(config), clock)
+  const store = await openStore(databasePath(config.data_dir), clock)
   let secrets: SecretBox
   try {
     secrets = await openSecrets({ store, dataDir: config.data_dir, clock, log })

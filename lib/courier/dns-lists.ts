@@ -8,6 +8,8 @@ import { reversedAddress } from '../base/network.ts'
 export interface DnsLists {
   /** The zone of the first list that has the address; undefined when none has it, or none says so in time. Never rejects. */
   find(address: string): Promise<string | undefined>
+  /** Tests all of them, so that the log says which are not asked before mail comes. Never rejects. */
+  test(): Promise<void>
 }
 
 export interface DnsListsOptions {
@@ -72,6 +74,10 @@ export function createDnsLists({ dns, clock, log, zones, timeoutMs }: DnsListsOp
   }
 
   return {
+    async test() {
+      const families = Object.keys(probes) as Family[]
+      await Promise.all(zones.flatMap(zone => families.map(family => isTrusted(zone, family))))
+    },
     async find(address) {
       const reversed = reversedAddress(address)
       if (!reversed || zones.length === 0) return undefined

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { type AddressCount, createAddressCount } from '../base/address-count.ts'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
@@ -9,6 +10,8 @@ import { Problem } from '../base/problem.ts'
 export interface Connections {
   /** Counts a new connection until it is closed, and has it watched. */
   add(socket: Socket): void
+  /** It has become a stream, which says itself how long it may be left unread. */
+  noteStream(socket: Duplex): void
   /** Why nothing is answered on it; undefined for one that has its place. */
   refusalOf(socket: Socket): Problem | undefined
   /** How many are open. */
@@ -26,13 +29,14 @@ export interface ConnectionLimits {
 
 /** How far the reading of an answer is. */
 interface Watched {
+  isStream: boolean
   /** Bytes that went out, and when there were so many more that the reader counts as reading. */
   sent: number
   at: number
 }
 
 export function createConnections(clock: Clock, given: ConnectionLimits): Connections {
-  const open = new Map<Socket, Watched>()
+  const open = new Map<Duplex, Watched & { readonly socket: Socket }>()
   const refused = new WeakMap<Socket, Problem>()
   const perAddress: AddressCount = createAddressCount(given.maxPerAddress, networkOf)
   let timer: NodeJS.Timeout | undefined
@@ -58,12 +62,13 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
   function watch(): void {
     const now = clock.monotonicMs()
     let pending = 0
-    for (const [socket, watched] of open) {
+    for (const watched of open.values()) {
+      const { socket } = watched
       const sent = socket.bytesWritten - socket.writableLength
       if (socket.writableLength === 0 || sent - watched.sent >= limits.answerBytesPerTimeout) {
         watched.sent = sent
         watched.at = now
-      } else if (now - watched.at >= given.writeTimeoutMs) socket.destroy()
+      } else if (!watched.isStream && now - watched.at >= given.writeTimeoutMs) socket.destroy()
       pending += socket.writableLength
     }
     if (pending > limits.answersBytes) cutLargest(pending)
@@ -72,7 +77,9 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
   /** Those that most waits for are cut off: each answer is small enough to be asked for again. */
   function cutLargest(pending: number): void {
     let left = pending
-    const byPending = [...open.keys()].sort((a, b) => b.writableLength - a.writableLength)
+    const byPending = [...open.values()]
+      .map(({ socket }) => socket)
+      .sort((a, b) => b.writableLength - a.writableLength)
     for (const socket of byPending) {
       if (left <= limits.answersBytes) return
       left -= socket.writableLength
@@ -82,7 +89,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
 
   return {
     add(socket) {
-      open.set(socket, { sent: 0, at: clock.monotonicMs() })
+      open.set(socket, { socket, isStream: false, sent: 0, at: clock.monotonicMs() })
       timer ??= setInterval(watch, limits.answersWatchMs)
       socket.once('close', () => {
         open.delete(socket)
@@ -96,6 +103,10 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
       // It is told so when it asks. One that does not ask is of no use to anybody.
       const cut = setTimeout(() => socket.destroy(), limits.refusedConnectionMs)
       socket.once('close', () => clearTimeout(cut))
+    },
+    noteStream(socket) {
+      const watched = open.get(socket)
+      if (watched) watched.isStream = true
     },
     refusalOf: socket => refused.get(socket),
     count: () => open.size,

@@ -110,7 +110,10 @@ export function createHttpDoor(app: App): HttpDoor {
       // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
       server.on('checkExpectation', answer)
       server.on('clientError', refuseMalformed)
-      server.on('upgrade', webSockets.upgrade)
+      server.on('upgrade', (request, socket, head) => {
+        connections.noteStream(socket)
+        webSockets.upgrade(request, socket, head)
+      })
       servers.push(server)
       return new Promise((resolve, reject) => {
         server.once('error', reject)

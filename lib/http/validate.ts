@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import type { TObject } from 'typebox'
 import { type Fault, invalidRequest, type Problem } from '../base/problem.ts'
 
@@ -10,7 +10,14 @@ import { type Fault, invalidRequest, type Problem } from '../base/problem.ts'
 export type Validate = (value: unknown, allFaults?: boolean) => Record<string, unknown>
 
 // The formats of the schemas are for readers; what is an address or an instant is decided in one place, core.
-const options = { strict: false, validateFormats: false, ownProperties: true }
+// Our schemas are tried against the meta-schema by a test, and their code is run too seldom to be worth optimising.
+const options: Options = {
+  strict: false,
+  validateFormats: false,
+  ownProperties: true,
+  validateSchema: false,
+  code: { optimize: false },
+}
 const untilFirst = new Ajv(options)
 const untilLast = new Ajv({ ...options, allErrors: true })
 /** Faults that are told of one request, and how much of a name that came with it. */
@@ -19,10 +26,12 @@ const nameLength = 100
 
 /** @param part where the value came from, the first word of what is said */
 export function compileValidator(schema: TObject, part: 'body' | 'query' | 'message'): Validate {
-  const checkFirst = untilFirst.compile<Record<string, unknown>>(schema)
-  const checkAll = untilLast.compile<Record<string, unknown>>(schema)
+  // Compiled when the first value comes: a start needs none of them, and most are never used.
+  const compiled = new Map<Ajv, ValidateFunction<Record<string, unknown>>>()
   return (value, allFaults = true) => {
-    const check = allFaults ? checkAll : checkFirst
+    const ajv = allFaults ? untilLast : untilFirst
+    const check = compiled.get(ajv) ?? ajv.compile<Record<string, unknown>>(schema)
+    compiled.set(ajv, check)
     if (!check(value)) throw invalid(part, (check.errors ?? []).slice(0, faultsTold).map(faultOf))
     const fault = findUnstorable(value, '')
     if (fault) throw invalid(part, [fault])

@@ -5,7 +5,7 @@ import { invalidRequest, Problem } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import type { EventReader } from '../core/app/stream.ts'
-import { readInboxIds, readSubscription } from '../core/events/subscription.ts'
+import { listMeantInboxes, readInboxIds, readSubscription } from '../core/events/subscription.ts'
 import { compileValidator } from './validate.ts'
 import { closeWebSocket, createWebSocketSink, cutLater } from './websocket-sink.ts'
 
@@ -67,7 +67,8 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
 
   function fail(error: unknown): void {
     if (error instanceof Problem) {
-      say({ type: 'error', message: error.message })
+      const { details } = error.more
+      say({ type: 'error', message: error.message, ...(details !== undefined && { details }) })
       return
     }
     log.error({ ...about, err: error }, 'a message over a WebSocket met a fault')
@@ -77,41 +78,44 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
   async function answer(data: RawData, isBinary: boolean): Promise<void> {
     const { type, inbox_ids, event_types, last_event_id } = readMessage(data, isBinary)
     if (type === 'ping') say({ type: 'pong' })
-    else if (type === 'unsubscribe') await unsubscribe(inbox_ids ?? null)
-    else await subscribe(inbox_ids ?? null, event_types ?? null, last_event_id ?? undefined)
+    else if (type === 'unsubscribe') await unsubscribe(inbox_ids ?? [])
+    else await subscribe(inbox_ids ?? [], event_types ?? [], last_event_id ?? undefined)
   }
 
   async function subscribe(
-    inboxIds: readonly string[] | null,
-    types: readonly string[] | null,
+    inboxIds: readonly string[],
+    types: readonly string[],
     after: string | undefined,
   ): Promise<void> {
-    const asked = { inboxIds: inboxIds ?? undefined, types: types ?? undefined, after }
-    const { subscription, unknown } = await readSubscription(app, caller, asked)
-    if (unknown.length > 0) {
-      say({
-        type: 'error',
-        message: `The key reaches no inbox with this id or address: ${unknown.join(', ')}.`,
-      })
-    }
-    const isEmpty = subscription.inboxIds?.size === 0
-    if (isEmpty && !reader!.isSubscribed) closeWebSocket(socket, 'forbidden')
-    if (isEmpty || socket.readyState !== socket.OPEN) return
+    const { subscription, faults } = await readSubscription(app, caller, { inboxIds, types, after })
+    const [first, ...others] = faults
+    if (first) fail(invalidRequest(`message${first.path}`, first.message, others))
+    const isOutOfReach = subscription.inboxIds?.size === 0
+    if (isOutOfReach && !reader!.isSubscribed) closeWebSocket(socket, 'forbidden')
+    // What was named is not there: that must not come to mean everything.
+    if (isOutOfReach || subscription.types?.size === 0) return
+    const meant = await listMeantInboxes(app, caller, subscription)
+    if (socket.readyState !== socket.OPEN) return
     if (!reader!.add(subscription)) {
       throw invalidRequest(
         '',
         `There are ${limits.streamSubscriptions} subscriptions already. Unsubscribe from some first`,
       )
     }
-    const inbox_ids = subscription.inboxIds && [...subscription.inboxIds]
     // Nothing is told before this turn of the event loop is over.
-    say({ type: 'subscribed', inbox_ids, event_types: types })
+    say({
+      type: 'subscribed',
+      inbox_ids: meant.ids,
+      ...(meant.isCut && { truncated: true }),
+      event_types: [...(subscription.types ?? [])],
+    })
   }
 
-  async function unsubscribe(inbox_ids: readonly string[] | null): Promise<void> {
-    const { inboxIds } = await readInboxIds(app, caller, inbox_ids ?? [])
+  async function unsubscribe(inbox_ids: readonly string[]): Promise<void> {
+    const { inboxIds } = await readInboxIds(app, caller, inbox_ids)
     // Also by an id that nobody has any more: the inbox may be deleted.
-    if (!reader!.remove(inbox_ids && new Set([...inboxIds, ...inbox_ids.map(id => id.toLowerCase())]))) {
+    const ids = new Set([...inboxIds, ...inbox_ids.map(id => id.toLowerCase())])
+    if (!reader!.remove(ids.size === 0 ? null : ids)) {
       throw invalidRequest(
         '',
         'A subscription of yours names no inboxes and so takes all of them: unsubscribe without inbox_ids',

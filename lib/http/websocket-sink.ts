@@ -8,6 +8,7 @@ const closeCodes = {
   stopping: [1001, 'The server is stopping.'],
   fault: [1011, 'Something went wrong on the server.'],
   full: [1013, 'Too many streams are open. Try again shortly.'],
+  unauthorised: [4001, 'There is no such key, or it was revoked.'],
   revoked: [4001, 'The key was revoked.'],
   forbidden: [4003, 'The key reaches none of these inboxes.'],
   tooManyStreams: [4008, `A key may have ${limits.streamsPerKey} streams open.`],
@@ -15,16 +16,16 @@ const closeCodes = {
   tooManyMessages: [4029, `More than ${limits.streamFrames} messages in ${limits.streamFramesMs / 1000} s.`],
 } as const satisfies Record<StreamEnd | string, readonly [code: number, reason: string]>
 
-/** Closes with a handshake that has its time; after it the connection is cut. */
+/** Closes with a handshake that has its time; after it the connection is cut. A slow reader first has to come to it. */
 export function closeWebSocket(socket: WebSocket, why: keyof typeof closeCodes): void {
   const [code, reason] = closeCodes[why]
   socket.close(code, reason)
-  cutLater(socket)
+  cutLater(socket, why === 'slow' ? limits.streamSlowCloseMs : limits.streamCloseMs)
 }
 
 /** Cuts a connection that is being closed, when that takes too long. */
-export function cutLater(socket: WebSocket): void {
-  const timer = setTimeout(() => socket.terminate(), limits.streamCloseMs)
+export function cutLater(socket: WebSocket, afterMs: number = limits.streamCloseMs): void {
+  const timer = setTimeout(() => socket.terminate(), afterMs)
   socket.once('close', () => clearTimeout(timer))
 }
 

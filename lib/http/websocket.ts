@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer } from 'ws'
+import { type WebSocket, WebSocketServer } from 'ws'
 import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
@@ -11,6 +11,7 @@ import type { ClientAddress } from './client-address.ts'
 import { answerOnSocket } from './socket-answer.ts'
 import { takeOrRefuse } from './throttle.ts'
 import { serveWebSocket } from './websocket-session.ts'
+import { closeWebSocket, cutLater } from './websocket-sink.ts'
 
 export interface WebSocketParts {
   readonly app: App
@@ -48,14 +49,12 @@ export function createWebSocketDoor({
     refuse(socket, isOldVersion ? new Problem('upgrade_required') : invalid(error))
   })
 
-  async function authenticate(request: IncomingMessage): Promise<Caller> {
+  /** @returns undefined for a key that is missing or wrong */
+  async function authenticate(request: IncomingMessage): Promise<Caller | undefined> {
     const query = new URLSearchParams(request.url?.split('?', 2)[1])
     const caller = await callerOf(app, bearerToken(request.headers.authorization) ?? queryToken(query))
-    if (!caller) {
-      takeOrRefuse(perAddress, clientAddress(request))
-      throw new Problem('unauthorized')
-    }
-    takeOrRefuse(perKey, caller.keyId ?? '')
+    if (caller) takeOrRefuse(perKey, caller.keyId ?? '')
+    else takeOrRefuse(perAddress, clientAddress(request))
     return caller
   }
 
@@ -77,12 +76,21 @@ export function createWebSocketDoor({
       try {
         app.stream.requirePlace()
         const caller = await authenticate(request)
-        server.handleUpgrade(request, socket, head, socket => serveWebSocket(app, socket, caller))
+        server.handleUpgrade(request, socket, head, socket => {
+          if (caller) serveWebSocket(app, socket, caller)
+          else turnAway(socket)
+        })
       } catch (error) {
         refuse(socket, error)
       }
     },
   }
+}
+
+/** Clients try again and again where a connection is refused, and stop at a close code that says why. */
+function turnAway(socket: WebSocket): void {
+  socket.on('error', () => cutLater(socket))
+  closeWebSocket(socket, 'unauthorised')
 }
 
 function invalid(error: Error): Problem {

@@ -1,28 +1,76 @@
 import Type from 'typebox'
+import { limits } from '../base/limits.ts'
 import { eventNames } from './event.ts'
-import { Id, Instant, named, nullableText, oneOf } from './shape.ts'
+import { Category, Direction, Link, VerdictName } from './message.ts'
+import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
+
+/** What is cut of the message of an event that would be too large. */
+const truncatedFields = [
+  'body_html',
+  'body_text',
+  'reply_text',
+  'links',
+  'attachments',
+  'cc',
+  'header_to',
+  'to',
+  'subject',
+] as const
 
 /** The message of an event as webhooks and streams get it. */
 export const EventMessage = named('EventMessage', 'The message that an event is about.', {
   id: Id,
   rfc_message_id: nullableText({ description: 'Its Message-ID, with angle brackets.' }),
+  direction: Direction,
   from: Type.String({
     description: 'The address in From, without the name.',
     examples: ['ann@example.com'],
   }),
-  to: Type.Array(Type.String(), {
-    examples: [['agent@example.com']],
-    description: 'Whom the sender wrote to.',
+  to: Type.String({
+    description:
+      'Inbound: the address of the inbox. Outbound: whom the message was written to, comma-separated if several.',
+    examples: ['agent@example.com'],
   }),
-  cc: Type.Array(Type.String(), { description: 'Who got a copy, as the header says.', examples: [[]] }),
+  header_to: Type.Array(Type.String(), {
+    description: 'The addresses of To, as the header has them. Empty when it has none.',
+    examples: [['agent@example.com']],
+  }),
+  cc: Type.Array(Type.String(), { description: 'The addresses of Cc.', examples: [[]] }),
+  delivery_role: nullableOneOf(['to', 'cc'], {
+    description:
+      'Inbound: whether To or Cc names the inbox. When it is cc, a reply goes to header_to and copies who wrote. Null for outbound, and when neither does.',
+    examples: ['to'],
+  }),
   subject: Type.String({ description: 'Its subject; empty when it has none.', examples: ['Invoice 18'] }),
   body_text: Type.String({
     description: 'Its text; of a message that is HTML alone, made from it.',
     examples: ['Are you there?'],
   }),
+  body_html: Type.String({ description: 'Its HTML; empty when it has none.', examples: [''] }),
+  reply_text: nullableText({
+    description:
+      'Inbound: what the sender wrote anew, without quoted history and signature. Null for outbound.',
+    examples: ['Are you there?'],
+  }),
+  otp: nullableText({
+    description: 'Inbound: the one-time code that the message brings. Null in doubt.',
+    examples: [null],
+  }),
+  links: Type.Array(Link, {
+    maxItems: limits.links,
+    examples: [[]],
+    description: 'Inbound: the web links outside of quotes.',
+  }),
   truncated: Type.Optional(
     Type.Literal(true, {
-      description: 'There only when body_text was cut: all of it is at GET /v1/messages/{id}.',
+      description:
+        'There only when the event would have been too large, and something of the message was cut: all of it is at GET /v1/messages/{id}.',
+    }),
+  ),
+  truncated_fields: Type.Optional(
+    Type.Array(oneOf(truncatedFields), {
+      description:
+        'With `truncated`: what was cut, in this order as far as it was needed. Of body_text, reply_text, to and subject the beginning is left; the others are empty.',
     }),
   ),
   attachments: Type.Array(
@@ -34,24 +82,31 @@ export const EventMessage = named('EventMessage', 'The message that an event is 
     }),
     { description: 'The files that came or went with it.' },
   ),
-  received_at: Instant,
-  category: Type.String({
-    description: 'What kind of mail it is, as of the message itself.',
-    examples: ['personal'],
-  }),
+  received_at: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Inbound: when it came in.',
+      examples: ['2026-11-21T09:30:00.000Z'],
+    }),
+  ),
+  sent_at: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Outbound: when it was given to be sent.' }),
+  ),
+  category: Category,
   auto_replyable: Type.Boolean({
     description: 'Whether a person, or another agent, wrote it; never answer the rest automatically.',
+    examples: [true],
   }),
-  verdict: Type.String({ description: 'Whether it is spam or harmful.', examples: ['clean'] }),
+  verdict: VerdictName,
 })
 export type EventMessage = Type.Static<typeof EventMessage>
 
-/** What a webhook is called with, and what the stream sends. */
+/** What a webhook is called with, what streams send, and what GET /v1/events lists. */
 export const EventBody = named(
   'EventBody',
   'Something that happened, as it is told: the same object for webhooks, streams and lists.',
   {
-    event: oneOf(eventNames),
+    event: oneOf(eventNames, { description: 'What happened.' }),
     event_id: Id,
     occurred_at: Instant,
     delivered_at: Type.String({ format: 'date-time', description: 'When this attempt to tell it was made.' }),
@@ -61,6 +116,10 @@ export const EventBody = named(
     }),
     pod_id: nullableText({ description: 'The pod that it happened in; null: in none.' }),
     inbox_id: nullableText({ description: 'The inbox that it happened in; null: in none.' }),
+    inbox_address: nullableText({
+      description: 'The address of that inbox.',
+      examples: ['agent@example.com'],
+    }),
     thread_id: nullableText({ description: 'The thread of the message; null: it is about no message.' }),
     message: Type.Union([EventMessage, Type.Null()], {
       description: 'null for what is about no message, or about one that was deleted since.',

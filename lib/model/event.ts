@@ -14,3 +14,8 @@ export const eventNames = [
   'webhook.test',
 ] as const
 export type EventName = (typeof eventNames)[number]
+
+/** Whether anything that can happen has this name. */
+export function isEventName(name: string): name is EventName {
+  return (eventNames as readonly string[]).includes(name)
+}

@@ -43,7 +43,7 @@ export const Authentication = named(
 )
 export type Authentication = Type.Static<typeof Authentication>
 
-const Link = named('Link', 'A web link in a message.', {
+export const Link = named('Link', 'A web link in a message.', {
   url: Type.String({ description: 'Where it leads.', examples: ['https://example.net/fish'] }),
   text: Type.String({ description: 'The words that it stands under.', examples: ['The fish'] }),
 })

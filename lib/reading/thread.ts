@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../base/clock.ts'
+import { threadEntry } from '../base/thread-entry.ts'
 import { createThreadWatch, places } from '../base/thread-watch.ts'
 import type { Answer, Job, ThreadData } from './job.ts'
 
@@ -46,9 +47,7 @@ export function startThread(
   const place = new Int32Array(shared)
   const jobs = new Set<number>()
   const workerData: ThreadData = { ...data, places: shared }
-  // Where the sources run as they are, so does the worker's.
-  const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
-  const worker = new Worker(entry, {
+  const worker = new Worker(threadEntry('reading/worker'), {
     name: 'reading',
     workerData,
     resourceLimits: { maxOldGenerationSizeMb: Math.ceil(bounds.heapBytes / mebibyte) },

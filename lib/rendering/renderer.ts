@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { Problem } from '../base/problem.ts'
+import { threadEntry } from '../base/thread-entry.ts'
 import { type Content, sizeOf } from '../blob/content.ts'
 import { createTurns } from '../reading/turns.ts'
 import { type Composed, type Composition, compose, workOf } from './composition.ts'
@@ -46,9 +47,7 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
   let timer: NodeJS.Timeout | undefined
 
   function start(): Worker {
-    // Where the sources run as they are, so does the worker's.
-    const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
-    const started = new Worker(entry, {
+    const started = new Worker(threadEntry('rendering/worker'), {
       name: 'rendering',
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(heapBytes / mebibyte) },
     })

@@ -66,7 +66,11 @@ async function takeBytes(
     if (!fault && !stream.sizeExceeded) await intake.write(chunk)
   }
   if (stream.sizeExceeded) throw tooLarge()
-  if (fault) throw new Reply(550, '5.6.0', `The message has a ${refusals[fault]}`)
+  if (fault) {
+    // Where lines end another server may see otherwise: what comes behind such a message, as commands, may be a stranger's.
+    session.dismissal = new Reply(421, '4.7.0', 'Connect again')
+    throw new Reply(550, '5.6.0', `The message has a ${refusals[fault]}`)
+  }
   return intake.end()
 }
 

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { type Answer, type Call, createAnswerer } from '../base/calls.ts'
 import { limits } from '../base/limits.ts'
+import { threadEntry } from '../base/thread-entry.ts'
 import { createThreadMark, createThreadWatch, findCulprit, placesIn } from '../base/thread-watch.ts'
 import type { Networked } from '../core/app/app.ts'
 import type { MainCalls } from '../core/inbound/main-calls.ts'
@@ -68,9 +69,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   const mark = createThreadMark()
   const connections = new Set<string>()
   const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects }
-  // Where the sources run as they are, so does the worker's.
-  const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
-  const worker = new Worker(entry, {
+  const worker = new Worker(threadEntry('smtpd/worker'), {
     name: 'smtp',
     workerData,
     resourceLimits: { maxOldGenerationSizeMb: limits.smtpThreadHeapBytes / mebibyte },

@@ -20,7 +20,7 @@ export interface Session {
   deadline: NodeJS.Timeout | undefined
   /** From DATA until the reply to the message. */
   isReceivingData: boolean
-  /** Said after that reply, as the last of the session: its time is over, or the server stops. */
+  /** Said after that reply, as the last of the session: its time is over, the server stops, or the message was broken. */
   dismissal: Reply | undefined
   /** Says this last reply and closes the connection, whatever is under way. */
   end(reply: Reply): void

@@ -41,6 +41,14 @@ const inboxByAddress = keptRow((db, given: { address: string }) =>
   db.selectFrom('inbox').selectAll().where('address', '=', given.address).where('deletedAt', 'is', null),
 )
 
+/** The address of an inbox, also of one that was deleted. */
+export async function findInboxAddress(db: Db, id: string): Promise<string | undefined> {
+  return (await inboxAddress(db, { id }))?.address
+}
+const inboxAddress = keptRow((db, given: { id: string }) =>
+  db.selectFrom('inbox').select('address').where('id', '=', given.id),
+)
+
 /** A deleted inbox has no clientId any more. */
 export async function findInboxByClientId(
   db: Db,

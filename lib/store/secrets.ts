@@ -23,6 +23,12 @@ export async function insertSecretKey(db: WriteDb, row: SecretKeyRow): Promise<v
   await insertRow(db, 'secretKey', row)
 }
 
+/** From now on the secrets are sealed under another key. */
+export async function replaceSecretKey(db: WriteDb, row: SecretKeyRow): Promise<void> {
+  await db.deleteFrom('secretKey').execute()
+  await insertSecretKey(db, row)
+}
+
 /** From now on no secret stands in plain text. */
 export async function setSecretsSealed(db: WriteDb, id: string, sealedAt: string): Promise<void> {
   await db.updateTable('secretKey').set({ sealedAt }).where('id', '=', id).execute()

@@ -15,7 +15,8 @@ export interface CertificateSet {
 export function createCertificateSet(pairs: readonly [Pair, ...Pair[]]): CertificateSet {
   const byName = new Map<string, SecureContext>()
   for (const { key, cert, names } of pairs) {
-    const context = createSecureContext({ key, cert, minVersion: 'TLSv1.2', honorCipherOrder: true })
+    // Which versions and ciphers there are the server decides: of a context that SNI chose only the certificate counts.
+    const context = createSecureContext({ key, cert })
     for (const name of names) {
       if (!byName.has(name)) byName.set(name, context)
     }

@@ -19,13 +19,19 @@ t.test('events are listed by scope, inbox, type and cursor', async t => {
       await recordEvent(app, db, type, subject, payload)
     }
   })
-  const listed = async (query: string, client = api) => (await client.get(`/v1/events${query}`)).body.data
+  const listed = async (query: string, client = api) =>
+    (await client.get(`/v1/events${query}`)).body.data.map((event: { delivered_at: string }) => {
+      // When it was told, which is now, and later each time.
+      const { delivered_at, ...told } = event
+      t.match(delivered_at, /Z$/)
+      return told
+    })
   const all = await listed('')
   t.match(
-    all.map((event: { inboxId: string; type: string; payload: object }) => [
-      event.inboxId,
-      event.type,
-      event.payload,
+    all.map((event: { inbox_id: string; event: string; data: object }) => [
+      event.inbox_id,
+      event.event,
+      event.data,
     ]),
     happened.map(([inbox, type, payload]) => [inbox.id, type, payload]),
   )
@@ -33,12 +39,16 @@ t.test('events are listed by scope, inbox, type and cursor', async t => {
   t.strictSame(await listed('?type=message.sent'), [all[2], all[3]])
   t.strictSame(await listed('?type=unheard.of'), [])
   t.strictSame(await listed('?limit=3'), all.slice(0, 3))
-  t.strictSame(await listed(`?limit=3&after=${all[2].id.toUpperCase()}`), [all[3]])
-  t.strictSame(await listed(`?after=${all[3].id}`), [])
+  t.strictSame(await listed(`?limit=3&after=${all[2].event_id.toUpperCase()}`), [all[3]])
+  t.strictSame(await listed(`?after=${all[3].event_id}`), [])
   for (const path of [`pods/${pod}`, `inboxes/${two.id}`]) {
     const narrow = apiWith((await api.post(`/v1/${path}/api-keys`, {})).body.token)
     t.strictSame(await listed('', narrow), [all[1], all[3]])
-    t.strictSame(await listed(`?after=${all[0].id}&limit=1`, narrow), [all[1]], 'a cursor is but a place')
+    t.strictSame(
+      await listed(`?after=${all[0].event_id}&limit=1`, narrow),
+      [all[1]],
+      'a cursor is but a place',
+    )
     t.equal((await narrow.get(`/v1/events?inboxId=${one.id}`)).body.error, 'not_found')
   }
   for (const wrong of ['after=x', 'limit=-1', 'limit=x', 'type=a&type=b']) {

@@ -94,3 +94,28 @@ t.test('a list of the account on a pod holds against what the pod key set there 
   t.equal(await send('bob@far.example'), 200)
   t.equal(await send('bob@far.test'), 'recipient_not_permitted')
 })
+
+t.test(
+  'a rule of a pod key that the account makes, too, is the account’s from then on, with the same id',
+  async t => {
+    const { api, podApi, pod, inbox, faults } = await setUp(t)
+    for (const scope of [`podId=${pod}`, `inboxId=${inbox}`]) {
+      const path = `/v1/policy/rules?${scope}`
+      const rule = { type: 'block', value: 'evil.example', direction: 'inbound' }
+      const made = await podApi.post(path, rule)
+      t.equal(made.status, 201)
+      t.match(await podApi.post(path, rule), { status: 409, body: { error: 'rule_exists' } })
+      const adopted = await api.post(path, { ...rule, value: '@evil.example' })
+      t.strictSame([adopted.status, adopted.body], [201, made.body])
+      t.match(
+        await api.post(path, rule),
+        { status: 409, body: { error: 'rule_exists' } },
+        'it is its own now',
+      )
+      t.match(await podApi.post(path, rule), { status: 409, body: { error: 'rule_exists' } })
+      t.match(await podApi.delete(`/v1/policy/rules/${made.body.id}`), refused)
+      t.equal((await api.delete(`/v1/policy/rules/${made.body.id}`)).status, 204)
+    }
+    t.strictSame(faults, [])
+  },
+)

@@ -58,7 +58,7 @@ async function makeSubject({ api, token }: ApiApp, hook: string, withDomain: boo
     message: sent.messageId,
     draft: (await api.post(`/v1/inboxes/${inbox}/drafts`, letter)).body.id,
     domain,
-    event: (await api.get(`/v1/events?inboxId=${inbox}`)).body.data[0].id,
+    event: (await api.get(`/v1/events?inboxId=${inbox}`)).body.data[0].event_id,
     rule: (await api.post(`/v1/policy/rules?inboxId=${inbox}`, rule)).body.id,
     keys: { account: token, pod: podKey.token, inbox: inboxKey.token, wrong: 'mbx_wrong', none: undefined },
   }

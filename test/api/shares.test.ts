@@ -75,6 +75,15 @@ t.test('one pod can not use up what all draw on', async t => {
     waiters.push(wait(stranger!), wait(operator))
     waiters[0]!.end()
     waiters.push(wait(late!))
+    const left = limits.waiters - app.waiters.count()
+    for (let taken = 0; taken < left; taken++) {
+      const keyId = `key ${Math.floor(taken / limits.waitsPerKey)}`
+      waiters.push(wait({ keyId, podId: null, inboxId: null }))
+    }
+    t.equal(app.waiters.count(), limits.waiters)
+    t.throws(() => wait({ keyId: 'another', podId: null, inboxId: null }), { code: 'unavailable' })
+    waiters.pop()!.end()
+    waiters.push(wait({ keyId: 'another', podId: null, inboxId: null }))
     for (const { end } of waiters) end()
     t.equal(app.waiters.count(), 0)
   })
@@ -95,7 +104,7 @@ t.test('an agent does not see where its events go', async t => {
     }
     const { suspendInbox } = await import('../../lib/core/account/suspension.ts')
     await suspendInbox(app, id, null)
-    const event = (await api.get(`/v1/events?inboxId=${id}`)).body.data[0].id
+    const event = (await api.get(`/v1/events?inboxId=${id}`)).body.data[0].event_id
     const deliveries = `/v1/events/${event}/deliveries`
     t.match(await agent.get(deliveries), { status: 403, body: { error: 'forbidden' } })
     t.match(await agent.post(`/v1/events/${event}/redeliver`), { status: 403 })

@@ -127,7 +127,7 @@ t.test('the test of a webhook is a real call, at once and once', async t => {
   t.strictSame(await claim(), [], 'it is not tried again')
   const events = (await api.get(`/v1/events?type=webhook.test&inboxId=${id}`)).body.data
   t.strictSame(
-    events.map((event: { id: string }) => event.id),
+    events.map((event: { event_id: string }) => event.event_id),
     receiver.ids(),
   )
   const logs = await Promise.all(

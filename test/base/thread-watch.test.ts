@@ -1,13 +1,67 @@
-import t from 'tap'
-import { systemClock } from '../../lib/base/clock.ts'
+import t, { type Test } from 'tap'
 import {
   createThreadMark,
   createThreadWatch,
   findCulprit,
   markWork,
+  places,
   placesIn,
 } from '../../lib/base/thread-watch.ts'
 import { until } from '../support/until.ts'
+
+/** A thread that does `work` before each look, of which ten make its time; gives how often it was called late. */
+function watched(t: Test, work: (place: Int32Array) => void) {
+  const place = new Int32Array(places.count)
+  const seen = { looks: 0, late: 0 }
+  const clock = {
+    now: () => new Date(0),
+    monotonicMs() {
+      seen.looks++
+      work(place)
+      return seen.looks
+    },
+  }
+  const watch = createThreadWatch(place, 10, clock, () => seen.late++)
+  t.teardown(() => watch.stop())
+  watch.start()
+  return seen
+}
+
+t.test('a thread is late that is at one message too long, though its event loop comes round', async t => {
+  const seen = watched(t, place => {
+    place[places.current] = 7
+    place[places.heartbeat]!++
+  })
+  await until('it is late', () => seen.late > 0)
+  t.ok(seen.looks > 10)
+})
+
+t.test(
+  'a thread is late whose event loop stands still, though it is at no message, or at ever others',
+  async t => {
+    for (const work of [
+      () => {},
+      (place: Int32Array) => {
+        place[places.current]!++
+      },
+    ]) {
+      const seen = watched(t, work)
+      await until('it is late', () => seen.late > 0)
+      t.ok(seen.looks > 10)
+    }
+  },
+)
+
+t.test('a thread is not late that goes from message to message, or has none', async t => {
+  for (const isBusy of [true, false]) {
+    const seen = watched(t, place => {
+      if (isBusy) place[places.current]!++
+      place[places.heartbeat]!++
+    })
+    await until('it was looked at often', () => seen.looks > 50)
+    t.equal(seen.late, 0)
+  }
+})
 
 t.test('it is seen from outside for whom a thread is at work', async t => {
   const mark = createThreadMark()
@@ -23,14 +77,4 @@ t.test('it is seen from outside for whom a thread is at work', async t => {
   t.equal(shorter, '192.0.2.1', 'nothing is left of a longer name')
   t.throws(() => work(party, () => placesIn(mark).fill(0) && JSON.parse('')))
   t.equal(findCulprit(mark), undefined, 'nor after a fault')
-})
-
-t.test('a thread whose event loop stands still is told of', async t => {
-  const mark = createThreadMark()
-  let late = 0
-  const watch = createThreadWatch(placesIn(mark), 20, systemClock, () => late++)
-  watch.start()
-  await until('it is late', () => late > 0)
-  watch.stop()
-  t.pass('it was')
 })

@@ -298,7 +298,34 @@ t.test('each kind of fault is said with its path and its repair', async t => {
     ['smtp.listen = ["[::1]:25", "[::1]:25"]', 'smtp.listen', /"\[::1\]:25" twice/],
     ['dns.servers = ["127.0.0.1"]', 'dns.servers[0]', /has no port/],
     ['http.trusted_proxies = ["::/0", "10.0.0.1"]', 'http.trusted_proxies[1]', /10\.0\.0\.1\/32/],
+    ['greylist.delay = 60', 'greylist.delay', /60 must be a text in quotes .* with its unit: write "60s"/],
+    [
+      'scanner.rspamd_url = "127.0.0.1:11333"',
+      'scanner.rspamd_url',
+      /such as "http:\/\/127\.0\.0\.1:11333"$/,
+    ],
+    [
+      'scanner.rspamd_url = "ftp://a.example"',
+      'scanner.rspamd_url',
+      /must begin with "https:\/\/" or "http:\/\/"/,
+    ],
+    // settings of former days
+    [
+      'smtp.tls_certificate = "/x"',
+      'smtp.tls_certificate',
+      /is now certificate in a table \[\[tls\.certificate\]\]/,
+    ],
+    ['smtp.tls_key = "/x"', 'smtp.tls_key', /is now key in a table \[\[tls\.certificate\]\]/],
     // between settings
+    ['acme.terms_agreed = true', 'acme.directory', /is missing, and ACME is off without it: add/],
+    ['acme.contact = "a@b.example"', 'acme.directory', /is missing/],
+    ['acme.names = ["a.example"]', 'acme.directory', /is missing/],
+    ['[acme]', 'acme.directory', /^$/],
+    [
+      'scanner.rspamd_url = "http://127.0.0.1:11333/checkv2"',
+      'scanner.rspamd_url',
+      /adds by itself: write "http:\/\/127\.0\.0\.1:11333"$/,
+    ],
     ['acme.directory = "https://ca.example/d"', 'acme.terms_agreed', /must be true for certificates from/],
     ['acme = { directory = "http://ca.example", terms_agreed = true }', 'acme.directory', /https:/],
     [

@@ -17,14 +17,15 @@ async function open(t: Test, zone: DnsZone, zones: readonly string[], timeoutMs 
   const dns = await startDns(zone)
   t.teardown(() => dns.close())
   let nowMs = 0
+  const log: Record<string, string>[] = []
   const lists = createDnsLists({
     dns: createDns({ servers: [dns.server], timeoutMs: 5_000 }),
     clock: { ...systemClock, monotonicMs: () => nowMs },
-    log: createLog('silent'),
+    log: createLog('warn', { write: line => void log.push(JSON.parse(line)) }),
     zones,
     timeoutMs,
   })
-  return { dns, lists, pass: (ms: number) => (nowMs += ms) }
+  return { dns, lists, log, pass: (ms: number) => (nowMs += ms) }
 }
 
 t.test('addresses of both families are found, and those that are not there are not', async t => {
@@ -59,6 +60,23 @@ t.test('a list that fails its test is not believed', async t => {
     const { lists } = await open(t, { ...zone, ...victim }, ['x.example'])
     t.equal(await lists.find('192.0.2.1'), undefined, why)
   }
+})
+
+t.test('all are tested before anybody is looked for, and the log says which fail', async t => {
+  const { dns, lists, log } = await open(t, { ...sound('a.example'), '2.0.0.127.b.example': listed }, [
+    'a.example',
+    'b.example',
+    'c.example',
+  ])
+  await lists.test()
+  t.strictSame(log.map(({ zone, family }) => `${zone} ${family}`).sort(), [
+    'b.example ipv6',
+    'c.example ipv4',
+    'c.example ipv6',
+  ])
+  const asked = dns.queries.length
+  await lists.find('192.0.2.1')
+  t.equal(dns.queries.length, asked + 2, 'what was tested is not tested again')
 })
 
 t.test('only answers in 127.0.0.0/8 count, and none that refuses the question', async t => {

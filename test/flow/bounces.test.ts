@@ -68,8 +68,8 @@ for (const [peer, address, start] of relays) {
     const { body: events } = await ann.api.get(`/v1/events?inboxId=${ann.id}&type=message.bounced`)
     t.match(events.data, [
       {
-        messageId: message.id,
-        payload: { recipient: 'bob@theirs.example', status: '5.1.1', diagnostic: /no such user/ },
+        message: { id: message.id, direction: 'outbound', to: 'bob@theirs.example' },
+        data: { recipient: 'bob@theirs.example', status: '5.1.1', diagnostic: /no such user/ },
       },
     ])
     t.match(await ann.api.send(ann.id, { to: 'bob@theirs.example', subject: 'x', body: 'x' }), {

@@ -49,7 +49,7 @@ t.test('every event is told, however often the daemon is killed while it tells',
 
   const events = (await apiNow().get('/v1/events?type=message.received&limit=100')).body.data
   t.ok(events.length > 0, `${events.length} events`)
-  const ids: string[] = events.map((event: { id: string }) => event.id)
+  const ids: string[] = events.map((event: { event_id: string }) => event.event_id)
   const isTold = async (id: string) =>
     (await apiNow().get(`/v1/events/${id}/deliveries`)).body.data[0].state === 'delivered'
   for (const id of ids) await until(`${id} is told`, () => isTold(id))

@@ -94,6 +94,6 @@ timeout = "60s"`,
       ),
     )
     t.strictSame(copies, [1, 1, 0, 0], 'neither spam nor what is malicious is forwarded')
-    t.ok(daemon.log().some(entry => entry.msg === 'messages were taken unscanned'))
+    t.ok(daemon.log().some(entry => entry.msg === 'messages could not be scanned'))
   },
 )

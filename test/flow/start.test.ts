@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { builtProgram } from '../support/built.ts'
 import { writeCertificate, writeCertificateFor } from '../support/certificate.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { createInbox } from '../support/mailbox.ts'
@@ -10,8 +11,7 @@ import { greetedDialog } from '../support/smtp-dialog.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
 
-const mailboxd = join(import.meta.dirname, '../../bin/mailboxd.ts')
-const run = (...args: string[]) => runProgram(process.execPath, [mailboxd, ...args])
+const run = (...args: string[]) => runProgram(process.execPath, [builtProgram('mailboxd'), ...args])
 
 t.test('a second daemon on the same data refuses in a sentence', async t => {
   const daemon = await startDaemon(t)
@@ -45,6 +45,37 @@ t.test('a port that is taken is said in a sentence', async t => {
   t.equal(await daemon.end('SIGINT'), 0, 'SIGINT ends as SIGTERM does')
 })
 
+t.test('mailboxctl makes no installation, and config check says what it checked', async t => {
+  const dir = temporaryDir(t)
+  const ctl = join(import.meta.dirname, '../../bin/mailboxctl.ts')
+  const say = (...args: string[]) => runProgram(process.execPath, [ctl, ...args], '', { cwd: dir })
+  for (const command of [['status'], ['key', 'create'], ['inbox', 'list']]) {
+    const { code, stderr } = await say(...command)
+    t.equal(code, 78)
+    t.match(stderr, /^local mode: data_dir: there is no installation in .*mailboxd-data: start mailboxd/)
+  }
+  t.strictSame(readdirSync(dir), [], 'nothing was made')
+
+  const local = await say('config', 'check')
+  t.strictSame([local.code, local.stderr], [0, ''])
+  t.match(local.stdout, /nothing was checked: mailboxd runs in local mode/)
+  const file = join(dir, 'mailboxd.toml')
+  writeFileSync(
+    file,
+    `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "${dir}/none"\n`,
+  )
+  const named = await say('config', 'check', file)
+  t.equal(named.code, 2)
+  t.match(named.stderr, `name the file with --config: mailboxctl config check --config ${file}`)
+  const checked = await say('config', 'check', '--config', file)
+  t.equal(checked.code, 0, checked.stderr)
+  t.match(checked.stdout, /the configuration is right/)
+  const none = await say('status', '--config', file)
+  t.equal(none.code, 78)
+  t.match(none.stderr, /mailboxd\.toml: data_dir: there is no installation in .*none/)
+  t.strictSame(readdirSync(dir), ['mailboxd.toml'])
+})
+
 t.test('what is wrong with the configuration is said all at once, and the exit code is 78', async t => {
   const dir = temporaryDir(t)
   const config = join(dir, 'mailboxd.toml')
@@ -52,10 +83,9 @@ t.test('what is wrong with the configuration is said all at once, and the exit c
     config,
     'hostname = "not a name"\ndata_dir = "data"\nhostnam = "x"\n[smtp]\nlisten = ["everywhere"]\nmax_size = 1\n',
   )
-  const ctl = join(import.meta.dirname, '../../bin/mailboxctl.ts')
   for (const finished of await Promise.all([
     run('--config', config),
-    runProgram(process.execPath, [ctl, '--config', config, 'config', 'check']),
+    runProgram(process.execPath, [builtProgram('mailboxctl'), '--config', config, 'config', 'check']),
   ])) {
     t.equal(finished.code, 78)
     for (const path of ['hostname', 'hostnam', 'account_domain', 'smtp.listen', 'smtp.max_size']) {

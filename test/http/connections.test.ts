@@ -128,3 +128,22 @@ t.test('where too much waits for readers, the largest are cut off', async t => {
   for (const socket of sockets) socket.destroy()
   await until('all are gone', () => connections.count() === 0)
 })
+
+t.test('who reads a byte now and then does not count as reading', async t => {
+  /** Each look is a second after the last. */
+  let looks = 0
+  const clock = { monotonicMs: () => looks++ * 1000, now: () => new Date(0) }
+  const connections = createConnections(clock, { ...everything, writeTimeoutMs: 3000 })
+  const readerOf = (bytesALook: number) => {
+    const socket = new PassThrough() as unknown as Socket
+    Object.defineProperty(socket, 'writableLength', { value: 1000 })
+    Object.defineProperty(socket, 'bytesWritten', { get: () => 1000 + looks * bytesALook })
+    connections.add(socket)
+    return socket
+  }
+  const [slow, steady] = [readerOf(limits.answerBytesPerTimeout / 10), readerOf(limits.answerBytesPerTimeout)]
+  await until('the slow one is cut off', () => slow!.destroyed)
+  t.notOk(steady!.destroyed)
+  steady!.destroy()
+  await until('both are gone', () => connections.count() === 0)
+})

@@ -1,11 +1,16 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import Koa from 'koa'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { prepareReception } from '../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
 import { writeReception } from '../../lib/core/inbound/write.ts'
+import { answerDownload } from '../../lib/http/download.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 
 interface Part {
@@ -275,3 +280,32 @@ t.test("what is a stranger's is saved and never shown", async t => {
   t.equal(Number(raw.headers.get('content-length')), raw.bytes.length)
   t.strictSame(server.faults, [])
 })
+
+t.test(
+  'what would hold parts of its own is not shown as such, whoever says that it is an attachment',
+  async t => {
+    // The reader takes it apart and a send refuses it: neither comes this far.
+    const app = new Koa()
+    app.use(context =>
+      answerDownload(context, {
+        contentType: context.path.slice(1),
+        filename: 'f',
+        sizeBytes: undefined,
+        content: Readable.from(['x']),
+      }),
+    )
+    const server = app.listen(0, '127.0.0.1')
+    t.teardown(() => server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    for (const [claimed, told] of [
+      ['multipart/x-mixed-replace', 'application/octet-stream'],
+      ['Multipart/related', 'application/octet-stream'],
+      ['image/png', 'image/png'],
+    ]) {
+      const response = await fetch(`http://127.0.0.1:${port}/${claimed}`)
+      t.equal(response.headers.get('content-type'), told, `${claimed}`)
+      await response.arrayBuffer()
+    }
+  },
+)

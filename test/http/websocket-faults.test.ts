@@ -1,37 +1,9 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import t from 'tap'
-import { type ApiApp, startApi } from '../support/api-app.ts'
+import { startApi } from '../support/api-app.ts'
+import { openRawSocket } from '../support/raw-socket.ts'
 import { openSocket } from '../support/socket-client.ts'
 import { until } from '../support/until.ts'
-
-/** A connection by hand that has become a WebSocket. */
-async function upgraded({
-  port,
-  token,
-}: ApiApp): Promise<{ socket: Socket; received: () => Buffer; ended: Promise<void> }> {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-  let bytes = Buffer.alloc(0)
-  const ended = new Promise<void>(resolve => {
-    socket.once('end', resolve)
-    socket.once('close', () => resolve())
-  })
-  t.teardown(() => socket.destroy())
-  socket.on('data', (chunk: Buffer) => {
-    bytes = Buffer.concat([bytes, chunk])
-  })
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  socket.write(
-    `GET /v1/ws HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: keep-alive, Upgrade\r\n` +
-      'Upgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-  )
-  const end = await until('the head', () => {
-    const at = bytes.indexOf('\r\n\r\n')
-    return at > 0 && at + 4
-  })
-  return { socket, received: () => bytes.subarray(end), ended }
-}
 
 const close = (code: number) => Buffer.from([0x88, 0, code >> 8, code & 0xff])
 /** A masked frame (RFC 6455 §5.2); the mask is zero. */
@@ -65,7 +37,7 @@ t.test('what breaks the protocol ends its connection and nothing else', async t 
     ['a length beyond all bounds', Buffer.from([0x81, 0xff, 0x7f, 255, 255, 255, 255, 255, 255, 255]), 1009],
   ]
   for (const [name, bytes, code] of faults) {
-    const { socket, received, ended } = await upgraded(server)
+    const { socket, received, ended } = await openRawSocket(t, server)
     socket.write(bytes)
     await until(`an end after ${name}`, () => received().length >= 4)
     const [expected, got] = [close(code), received()]
@@ -80,7 +52,7 @@ t.test('what breaks the protocol ends its connection and nothing else', async t 
 
 t.test('frames with the request, in parts, and a half that is closed', async t => {
   const server = await startApi(t)
-  const { socket, received } = await upgraded(server)
+  const { socket, received } = await openRawSocket(t, server)
   const ping = frame(0x81, Buffer.from('{"type":"ping"}'))
   for (const byte of ping) socket.write(Buffer.from([byte]))
   await until('a pong', () => received().includes('"pong"'))

@@ -2,10 +2,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
-import { createKey } from '../../lib/core/account/keys.ts'
+import { createKey, revokeAnyKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { startApi } from '../support/api-app.ts'
 import { createEventWriter } from '../support/event-writer.ts'
+import { openRawSocket } from '../support/raw-socket.ts'
 import { openSocket } from '../support/socket-client.ts'
 import { nextTick } from '../support/stream-ticks.ts'
 import { until } from '../support/until.ts'
@@ -125,6 +126,36 @@ t.test('a reader that takes nothing is closed, and others go on', async t => {
   await again.told(201 - known)
   await fast.told(201)
   t.strictSame([...slow.numbers, ...again.numbers], fast.numbers, 'it goes on where it was')
+  t.strictSame(faults, [])
+})
+
+t.test('a slow reader has time to come to the close frame', async t => {
+  const server = await startApi(t, { http: 'write_timeout = "1s"\nmax_connections_per_address = 5000' })
+  const { api, app, baseUrl, token, clock, faults } = server
+  const inbox = (await api.post('/v1/inboxes', {})).body
+  const slow = await openSocket(t, baseUrl, token)
+  await slow.ask({ type: 'subscribe' })
+  slow.socket.pause()
+  const writer = createEventWriter(app)
+  for (let i = 0; i < 40; i++) await writer.write(inbox, 'message.received', 1, 'x'.repeat(400_000))
+  await until('it to be behind', async () => {
+    clock.advance(limits.streamDrainMs)
+    await nextTick(app)
+    return !app.readers.has({ type: 'message.received', podId: inbox.podId, inboxId: inbox.id })
+  })
+  // Its place is its own until it is gone.
+  const others = await Promise.all(Array.from({ length: 9 }, () => openSocket(t, baseUrl, token)))
+  t.match(await (await openSocket(t, baseUrl, token)).closed, { code: 4008 })
+  for (const { socket } of others) socket.terminate()
+  // As long as one that does not answer is given at any other end.
+  const { id, token: other } = await createKey(app, operator, { account: true }, null)
+  const silent = await openRawSocket(t, { ...server, token: other })
+  await revokeAnyKey(app, id)
+  await silent.ended
+  clock.advance(60_000)
+  await nextTick(app)
+  slow.socket.resume()
+  t.match(await slow.closed, { code: 4009 })
   t.strictSame(faults, [])
 })
 

@@ -30,10 +30,10 @@ t.test('last_event_id brings what came later, in order, all of it', async t => {
   const zero = '00000000-0000-7000-8000-000000000000'
   const numbers = Array.from({ length: count }, (_, index) => index + 1)
   const cases: [key: string, asked: object, wanted: (number: number) => boolean][] = [
-    [token, { last_event_id: zero }, () => true],
+    [token, { last_event_id: all[0] }, number => number > 1],
     [token, { last_event_id: all[699]!.toUpperCase() }, number => number > 700],
     [token, { last_event_id: all[1400] }, number => number > 1401],
-    [token, { last_event_id: zero, inbox_ids: [one.id] }, number => of(number).subject === one],
+    [token, { last_event_id: all[0], inbox_ids: [one.id] }, number => of(number).subject === one],
     [
       token,
       { last_event_id: all[9], inbox_ids: [one.id, three.id], event_types: [types[1]] },
@@ -41,14 +41,14 @@ t.test('last_event_id brings what came later, in order, all of it', async t => {
     ],
     [
       token,
-      { last_event_id: zero, event_types: [types[0], types[2]] },
-      number => of(number).type !== types[1],
+      { last_event_id: all[0], event_types: [types[0], types[2]] },
+      number => number > 1 && of(number).type !== types[1],
     ],
-    [podToken, { last_event_id: zero }, number => [two, three].includes(of(number).subject)],
+    [podToken, { last_event_id: all[0] }, number => number > 1 && [two, three].includes(of(number).subject)],
     [
       podToken,
-      { last_event_id: zero, event_types: [types[0]] },
-      number => [two, three].includes(of(number).subject) && of(number).type === types[0],
+      { last_event_id: all[0], event_types: [types[0]] },
+      number => number > 1 && [two, three].includes(of(number).subject) && of(number).type === types[0],
     ],
   ]
   for (const [key, asked, wanted] of cases) {
@@ -96,12 +96,31 @@ t.test('last_event_id brings what came later, in order, all of it', async t => {
     keeper.socket.terminate()
   })
 
-  await t.test('a cursor far ahead is now', async t => {
-    const client = await openSocket(t, baseUrl, token)
-    await client.ask({ type: 'subscribe', last_event_id: 'ffffffff-ffff-7fff-bfff-ffffffffffff' })
-    await writer.write(one)
-    await client.told(1)
-    t.strictSame(client.numbers, [count + 1])
+  await t.test('a cursor that the key can not know is told, and it goes on from now', async t => {
+    const foreign = all[numbers.find(number => of(number).subject === one)! - 1]!
+    for (const [key, cursor] of [
+      [token, 'ffffffff-ffff-7fff-bfff-ffffffffffff'],
+      [token, zero],
+      [token, 'x'],
+      [token, ''],
+      [podToken, foreign],
+    ] as const) {
+      const client = await openSocket(t, baseUrl, key)
+      t.match(
+        await client.ask({ type: 'subscribe', last_event_id: cursor }),
+        {
+          type: 'error',
+          message: /last_event_id/,
+          details: [{ path: '/last_event_id', message: /from now on/ }],
+        },
+        cursor,
+      )
+      await until('the subscription', () => client.said.at(-1)?.type === 'subscribed')
+      await writer.write(two)
+      await client.told(1)
+      t.strictSame(client.numbers, [writer.last])
+      client.socket.terminate()
+    }
   })
   t.strictSame(faults, [])
 })

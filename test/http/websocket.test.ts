@@ -3,11 +3,13 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket as WsClient } from 'ws'
+import { limits } from '../../lib/base/limits.ts'
 import { recordEvent } from '../../lib/core/events/record.ts'
 import { insertEvent } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { startApi } from '../support/api-app.ts'
 import { createEventWriter } from '../support/event-writer.ts'
+import { insertInboxRow } from '../support/rows.ts'
 import { openSocket } from '../support/socket-client.ts'
 import { until } from '../support/until.ts'
 
@@ -21,8 +23,8 @@ t.test('who subscribes is told what happens from then on', async t => {
   await writer.write(inbox)
   t.strictSame(await client.ask({ type: 'subscribe' }), {
     type: 'subscribed',
-    inbox_ids: null,
-    event_types: null,
+    inbox_ids: [],
+    event_types: [],
   })
   await writer.write(inbox, 'message.received', 2)
   await client.told(2)
@@ -44,14 +46,14 @@ t.test('who subscribes is told what happens from then on', async t => {
   const received = (await api.get('/v1/events?type=message.received')).body.data
   t.strictSame(
     client.events.map(one => one.event_id),
-    received.map((one: { id: string }) => one.id),
+    received.map((one: { event_id: string }) => one.event_id),
   )
-  t.strictSame(await client.ask({ type: 'unsubscribe' }), { type: 'unsubscribed', inbox_ids: null })
+  t.strictSame(await client.ask({ type: 'unsubscribe' }), { type: 'unsubscribed', inbox_ids: [] })
   await writer.write(inbox)
   t.strictSame(await client.ask({ type: 'subscribe', inbox_ids: null }), {
     type: 'subscribed',
-    inbox_ids: null,
-    event_types: null,
+    inbox_ids: [],
+    event_types: [],
   })
   await writer.write(inbox)
   await client.told(3)
@@ -83,7 +85,7 @@ t.test('the message stands in it as a webhook is told it', async t => {
   const [event] = await client.told(1)
   t.match(event, {
     thread_id: sent.threadId,
-    message: { id: sent.messageId, from: inbox.address, to: ['bob@example.net'], subject: 'Hi' },
+    message: { id: sent.messageId, from: inbox.address, to: 'bob@example.net', subject: 'Hi' },
   })
   const { url } = event!.message.attachments[0]
   t.equal(await (await fetch(url)).text(), 'a')
@@ -101,12 +103,16 @@ t.test('filters add up, and are taken back', async t => {
     await client.ask({ type: 'subscribe', inbox_ids: [one.id.toUpperCase()], event_types: ['message.sent'] }),
     { type: 'subscribed', inbox_ids: [one.id], event_types: ['message.sent'] },
   )
-  t.strictSame(await client.ask({ type: 'subscribe', inbox_ids: [two.id, absent, 'x'] }), {
+  t.match(await client.ask({ type: 'subscribe', inbox_ids: [two.id, absent, 'x'] }), {
     type: 'error',
-    message: `The key reaches no inbox with this id: ${absent}, x.`,
+    message: /^message\/inbox_ids\/1 /,
+    details: [
+      { path: '/inbox_ids/1', message: new RegExp(absent) },
+      { path: '/inbox_ids/2', message: /: x$/ },
+    ],
   })
   await until('the others to be subscribed', () => client.said.at(-1)?.type === 'subscribed')
-  t.strictSame(client.said.at(-1), { type: 'subscribed', inbox_ids: [two.id], event_types: null })
+  t.strictSame(client.said.at(-1), { type: 'subscribed', inbox_ids: [two.id], event_types: [] })
   const all = async () => {
     await writer.write(one, 'message.sent')
     await writer.write(one, 'message.received')
@@ -152,7 +158,17 @@ t.test('a key sees what it reaches', async t => {
   const inboxToken = (await api.post(`/v1/inboxes/${mine.id}/api-keys`, {})).body.token
   const clients = [token, podToken, inboxToken].map(key => openSocket(t, baseUrl, key))
   const [account, ofPod, ofInbox] = await Promise.all(clients)
-  for (const client of [account!, ofPod!, ofInbox!]) await client.ask({ type: 'subscribe' })
+  for (const [client, meant] of [
+    [account!, []],
+    [ofPod!, [sibling.id, mine.id]],
+    [ofInbox!, [mine.id]],
+  ] as const) {
+    t.strictSame(
+      await client.ask({ type: 'subscribe', inbox_ids: [], event_types: [] }),
+      { type: 'subscribed', inbox_ids: meant, event_types: [] },
+      'it names what it means now, and nothing for all of an account',
+    )
+  }
   const late = (await api.post('/v1/inboxes', { podId: pod })).body
   const writer = createEventWriter(app)
   for (const inbox of [foreign, mine, sibling, late, undefined]) await writer.write(inbox)
@@ -184,8 +200,43 @@ t.test('a key sees what it reaches', async t => {
     const client = await openSocket(t, baseUrl, narrow)
     client.say({ type: 'subscribe', inbox_ids: [out] })
     t.match(await client.closed, { code: 4003 })
-    t.match(client.said, [{ type: 'error', message: `The key reaches no inbox with this id: ${out}.` }])
+    t.match(client.said, [{ type: 'error', message: new RegExp(`no inbox that the key reaches: ${out}`) }])
   }
+})
+
+t.test('types that nothing has are named, and the others subscribed', async t => {
+  const { app, baseUrl, token, faults } = await startApi(t)
+  const client = await openSocket(t, baseUrl, token)
+  const types = ['message.read', 'message.sent', 'message.sent']
+  t.match(await client.ask({ type: 'subscribe', event_types: types }), {
+    type: 'error',
+    details: [{ path: '/event_types/0', message: /message\.read/ }],
+  })
+  await until('the subscription', () => client.said.length === 2)
+  t.strictSame(client.said[1], { type: 'subscribed', inbox_ids: [], event_types: ['message.sent'] })
+  t.match(await client.ask({ type: 'subscribe', event_types: ['message.read'] }), { type: 'error' })
+  const writer = createEventWriter(app)
+  await writer.write(undefined, 'message.failed')
+  await writer.write(undefined, 'message.sent')
+  await client.told(1)
+  t.strictSame(client.numbers, [2], 'no type of those is not every type')
+  t.equal(client.said.length, 4)
+  t.strictSame(faults, [])
+})
+
+t.test('a pod of more inboxes than are named', async t => {
+  const { api, app, baseUrl } = await startApi(t)
+  const pod = (await api.post('/v1/pods', {})).body.id
+  const { token } = (await api.post(`/v1/pods/${pod}/api-keys`, {})).body
+  await app.store.write(async db => {
+    for (let n = 0; n <= limits.streamInboxesNamed; n++) {
+      await insertInboxRow(db, pod, `n${n}@ours.example`)
+    }
+  })
+  const client = await openSocket(t, baseUrl, token)
+  const subscribed = await client.ask({ type: 'subscribe' })
+  t.match(subscribed, { type: 'subscribed', truncated: true })
+  t.equal(subscribed.inbox_ids.length, limits.streamInboxesNamed)
 })
 
 t.test('what open sockets take is known', async t => {
@@ -235,14 +286,16 @@ t.test('what is refused before it is a WebSocket', async t => {
     const body = JSON.parse(Buffer.concat(await response.toArray()).toString())
     return { status: response.statusCode, headers: response.headers, body }
   }
-  t.match(await refusal(undefined), {
-    status: 401,
-    headers: { 'www-authenticate': 'Bearer', 'content-type': /^application\/json/ },
-    body: { error: 'unauthorized', message: /key/ },
-  })
-  t.match(await refusal('mbx_wrong'), { status: 401 })
-  t.match(await refusal(undefined, '?token=mbx_wrong'), { status: 401 })
-  t.match(await refusal(undefined, '?token='), { status: 401 })
+  for (const [key, query] of [
+    [undefined, ''],
+    ['mbx_wrong', ''],
+    [undefined, '?token=mbx_wrong'],
+    [undefined, '?token='],
+  ] as const) {
+    const client = await openSocket(t, baseUrl, key, { query })
+    t.match(await client.closed, { code: 4001, reason: /key/ }, 'so that clients stop')
+    t.strictSame(client.said, [])
+  }
   t.ok(await openSocket(t, baseUrl, undefined, { query: `?token=${token}` }))
   const other = new WsClient(`${baseUrl.replace('http', 'ws')}/v1/pods`, {
     headers: { authorization: `Bearer ${token}` },
@@ -268,15 +321,22 @@ t.test('what is refused before it is a WebSocket', async t => {
   const withToken = await server.apiWith(undefined).get(`/v1/ws?token=${token}`)
   t.equal(withToken.status, 426)
   t.equal((await server.apiWith(undefined).get(`/v1/pods?token=${token}`)).status, 401, 'nowhere else')
-  let status = 401
-  for (let tries = 0; status === 401 && tries < 100; tries++) {
-    status = (await refusal('mbx_wrong')).status
+  const wrong = () => openSocket(t, baseUrl, 'mbx_wrong').then(client => client.closed)
+  let refused: unknown
+  for (let tries = 0; !refused && tries < 100; tries++) {
+    await wrong().catch(error => {
+      refused = error
+    })
   }
-  t.equal(status, 429, 'failures are limited')
-  t.match(await refusal('mbx_wrong'), { headers: { 'retry-after': /^\d+$/ } })
+  t.match(refused, { message: /429/ }, 'failures are limited')
+  t.match(await refusal('mbx_wrong'), {
+    status: 429,
+    headers: { 'retry-after': /^\d+$/, 'content-type': /^application\/json/ },
+    body: { error: 'rate_limit_exceeded' },
+  })
   t.ok(await openSocket(t, baseUrl, token), 'who has a key is let in')
   clock.advance(60_000)
-  t.match(await refusal('mbx_wrong'), { status: 401 })
+  t.match(await wrong(), { code: 4001 })
   t.strictSame(faults, [])
 })
 
@@ -309,14 +369,12 @@ t.test('what a client says that is no message', async t => {
     [{ type: ['ping'] }, /type must be/],
     [{ type: 'ping', id: 1 }, /id is not a property/],
     [{ type: 'subscribe', inbox_id: 'x' }, /inbox_id is not a property/],
-    [{ type: 'subscribe', inbox_ids: [] }, /inbox_ids/],
     [{ type: 'subscribe', inbox_ids: 'x' }, /inbox_ids/],
     [{ type: 'subscribe', inbox_ids: [1] }, /inbox_ids/],
     [{ type: 'subscribe', inbox_ids: Array(101).fill('x') }, /inbox_ids/],
-    [{ type: 'subscribe', event_types: ['message.unheard'] }, /event_types/],
-    [{ type: 'subscribe', event_types: [] }, /event_types/],
-    [{ type: 'subscribe', last_event_id: 'x' }, /must be the id of an event/],
-    [{ type: 'subscribe', last_event_id: '' }, /must be the id of an event/],
+    [{ type: 'subscribe', event_types: ['message.unheard'] }, /no type of event: message.unheard/],
+    [{ type: 'subscribe', event_types: [7] }, /event_types/],
+    [{ type: 'subscribe', event_types: Array(101).fill('x') }, /event_types/],
     [{ type: 'subscribe', last_event_id: 7 }, /last_event_id/],
     [{ type: 'subscribe', inbox_ids: ['\0'] }, /NUL/],
     [Buffer.from('{"type":"ping"}'), /text frames/],
@@ -326,10 +384,20 @@ t.test('what a client says that is no message', async t => {
   ]
   for (const [message, expected] of wrong) {
     const answer = await client.ask(message)
-    t.match(answer, { type: 'error', message: expected }, JSON.stringify(message).slice(0, 60))
+    t.match(
+      answer,
+      { type: 'error', message: expected, details: [{ path: String, message: String }] },
+      JSON.stringify(message).slice(0, 60),
+    )
     clock.advance(1_000)
   }
   clock.advance(10_000)
+  const several = await client.ask({ type: 'subscribe', inbox_ids: 7, id: 1 })
+  t.match(
+    several.details.map((fault: { path: string }) => fault.path).sort(),
+    ['/id', '/inbox_ids'],
+    'every fault',
+  )
   t.strictSame(await client.ask({ type: 'ping' }), { type: 'pong' }, 'it is open still')
   t.strictSame(faults, [])
 })

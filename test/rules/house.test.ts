@@ -24,6 +24,14 @@ t.test('time, environment, DNS and chance come in from outside', async t => {
   t.pass('all were looked at')
 })
 
+t.test('a worker thread begins with a file that the build finds', async t => {
+  for (const { path, text } of sources) {
+    for (const [, entry] of text.matchAll(/\bnew Worker\(([^,]*)/g)) {
+      t.match(entry, /^threadEntry\('[\w/-]+'\)$/, path)
+    }
+  }
+})
+
 /** Migrations write what a step of theirs had; the full-text index is no table. */
 const insertPlaces = ['lib/store/dialect/insert.ts', 'lib/store/migrations/', 'lib/store/search/full-text.ts']
 

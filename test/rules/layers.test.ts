@@ -171,7 +171,8 @@ t.test('each package is met in its place', async t => {
   for (const { path, packages } of sources) {
     if (isTop(path) && !path.startsWith('lib/upkeep')) {
       for (const name of packages) {
-        if (!name.startsWith('node:')) t.fail(`${path} must not import ${name}`)
+        if (!name.startsWith('node:') && !(name === 'esbuild' && path === 'bin/build.ts'))
+          t.fail(`${path} must not import ${name}`)
       }
       continue
     }

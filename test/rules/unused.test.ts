@@ -132,6 +132,7 @@ t.test('every dependency is imported', async t => {
     if (typed === 'node') continue
     if (typed) t.ok(dependencies[typed] ?? devDependencies[typed], `${name} are types of a dependency`)
     else if (commands[name]) t.match(scripts.check, commands[name])
+    else if (name === 'esbuild') t.ok(named(product.values(), name), 'the build imports it')
     else t.ok(named(others, name), `a test imports ${name}`)
   }
   const launcher = readFileSync(join(root, 'bin/node'), 'utf8')

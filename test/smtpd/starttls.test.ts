@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { createCertificateSet } from '../../lib/tls/certificate-set.ts'
 import { writeCertificate } from '../support/certificate.ts'
+import { runProgram } from '../support/program.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openDoor } from '../support/smtp-door.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -93,3 +94,39 @@ t.test('a new certificate is for new handshakes; sessions under way go on', asyn
   )
   for (const dialog of dialogs) t.equal((await dialog.say('EHLO client.example')).code, 250)
 })
+
+t.test(
+  'TLS 1.0 and 1.1 are refused, whatever name the client asks for, and before and after a reload',
+  async t => {
+    const files = await writeCertificate(temporaryDir(t), 'mx.ours.example')
+    const [key, cert] = [readFileSync(files.key, 'utf8'), readFileSync(files.cert, 'utf8')]
+    const { door, port } = await openDoor(t)
+    const tries = async (version: string, name: readonly string[]) => {
+      const at = ['-connect', `127.0.0.1:${port}`, '-starttls', 'smtp', ...name]
+      const { stdout } = await runProgram(
+        'openssl',
+        ['s_client', ...at, version, '-cipher', 'ALL:@SECLEVEL=0'],
+        'QUIT\r\n',
+      )
+      return /Cipher is (?!\(NONE\))/.test(stdout)
+    }
+    for (const isReloaded of [false, true]) {
+      if (isReloaded) {
+        const names = ['mx.ours.example']
+        const pair = { key, cert, names, notBefore: new Date('2020-01-01'), notAfter: new Date('2099-01-01') }
+        door.reload(createCertificateSet([pair]))
+      }
+      for (const name of [
+        ['-servername', 'mx.ours.example'],
+        ['-servername', 'x.example'],
+        ['-noservername'],
+      ]) {
+        t.strictSame(
+          [await tries('-tls1', name), await tries('-tls1_1', name), await tries('-tls1_2', name)],
+          [false, false, true],
+          name.join(' '),
+        )
+      }
+    }
+  },
+)

@@ -170,8 +170,8 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await rotateAccountSecret(app)
   await testInboxWebhook(app, operator, ann.id).catch(() => {})
   for (const event of await listAllEvents(app, operator, {}, 100)) {
-    await redeliverEvent(app, operator, event.id)
-    await listEventDeliveries(app, operator, event.id)
+    await redeliverEvent(app, operator, event.event_id)
+    await listEventDeliveries(app, operator, event.event_id)
   }
   const webhooks = createWebhooks(app, Math.random)
   const room = (destination: string) => (destination.endsWith('/ann') ? 1 : 0)

@@ -3,11 +3,10 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { builtProgram } from './built.ts'
 import { type Finished, runProgram } from './program.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
-
-const root = join(import.meta.dirname, '..', '..')
 
 export interface DaemonSettings {
   readonly hostname?: string
@@ -72,7 +71,7 @@ check = ${settings.dns !== undefined}
 }
 
 async function run(t: Test, dir: string, configPath: string, dataDir: string): Promise<TestDaemon> {
-  const child = spawn(process.execPath, [join(root, 'bin/mailboxd.ts'), '--config', configPath], {
+  const child = spawn(process.execPath, [builtProgram('mailboxd'), '--config', configPath], {
     cwd: dir,
     stdio: ['ignore', 'inherit', 'pipe'],
   })
@@ -96,7 +95,7 @@ async function run(t: Test, dir: string, configPath: string, dataDir: string): P
     return entries.find(entry => entry.msg === 'ready')
   })
   const ctlResult = (...args: string[]) =>
-    runProgram(process.execPath, [join(root, 'bin/mailboxctl.ts'), '--config', configPath, '--json', ...args])
+    runProgram(process.execPath, [builtProgram('mailboxctl'), '--config', configPath, '--json', ...args])
   return {
     configPath,
     dataDir,

@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import type { Test } from 'tap'
+import { builtProgram } from './built.ts'
 import { type Finished, runProgram } from './program.ts'
 import { until } from './until.ts'
-
-const bin = join(import.meta.dirname, '..', '..', 'bin')
 
 /** mailboxd in local mode, as a developer starts it in a directory of theirs. */
 export interface LocalDaemon {
@@ -19,7 +17,7 @@ export interface LocalDaemon {
 }
 
 export async function startLocalDaemon(t: Test, dir: string): Promise<LocalDaemon> {
-  const child = spawn(process.execPath, [join(bin, 'mailboxd.ts')], { cwd: dir, stdio: 'pipe' })
+  const child = spawn(process.execPath, [builtProgram('mailboxd')], { cwd: dir, stdio: 'pipe' })
   t.teardown(() => child.kill('SIGKILL'))
   let printed = ''
   let log = ''
@@ -48,5 +46,5 @@ export async function startLocalDaemon(t: Test, dir: string): Promise<LocalDaemo
 
 /** Runs mailboxctl in the directory of a local daemon. */
 export function runCtl(dir: string, ...args: readonly string[]): Promise<Finished> {
-  return runProgram(process.execPath, [join(bin, 'mailboxctl.ts'), ...args], '', { cwd: dir })
+  return runProgram(process.execPath, [builtProgram('mailboxctl'), ...args], '', { cwd: dir })
 }

@@ -212,17 +212,30 @@ t.test('what there is is listed, with what is wrong with it', async t => {
   const path = join(dataDir, 'none.pem')
   const issued = { certificate: path, key: path }
   await open(t, { dataDir })
-  t.match(await listCertificates({ pairs: [], issued: undefined, dataDir }, now), [
+  t.match(await listCertificates({ pairs: [], issued: undefined, whyNotIssued: '', dataDir }, now), [
     { source: 'self-signed', names: hostname, problem: null },
   ])
   const { cert, key } = await writeCertificateFor(dataDir, [hostname, 'b.example'], { days: 3 })
-  t.match(await listCertificates({ pairs: [{ certificate: cert, key }], issued, dataDir }, now), [
-    {
-      source: 'file',
-      names: 'mail.example.com, b.example',
-      notAfter: /^20.*Z$/,
-      problem: /expires within 14 days/,
-    },
-    { source: 'acme', names: null, notAfter: null, problem: /can not be read: ENOENT/ },
+  t.match(
+    await listCertificates(
+      { pairs: [{ certificate: cert, key }], issued, whyNotIssued: 'the CA says no', dataDir },
+      systemClock.now(),
+    ),
+    [
+      {
+        source: 'file',
+        names: 'mail.example.com, b.example',
+        notAfter: /^20.*Z$/,
+        problem: /expires within 14 days/,
+      },
+      { source: 'acme', names: null, notAfter: null, problem: 'the CA says no' },
+    ],
+  )
+  const missing = { certificate: join(dataDir, 'gone.pem'), key: join(dataDir, 'gone.key') }
+  const places = { pairs: [missing], issued, whyNotIssued: 'the CA says no', dataDir: join(dataDir, 'new') }
+  t.match(await listCertificates(places, now), [
+    { source: 'file', problem: /can not be read: ENOENT/ },
+    { source: 'acme', problem: 'the CA says no' },
+    { source: 'self-signed', names: null, problem: 'not made yet: mailboxd makes it when it starts' },
   ])
 })

@@ -6,7 +6,14 @@ import { findAccount } from '../../store/account.ts'
 import type { Store } from '../../store/open.ts'
 import type { SecretColumn } from '../../store/secrets.ts'
 import * as rows from '../../store/secrets.ts'
-import { makeSecretKey, readSecretKey, SecretKeyFault, secretKeyPath } from './secret-key.ts'
+import {
+  installNextKey,
+  makeSecretKey,
+  readNextKey,
+  readSecretKey,
+  SecretKeyFault,
+  secretKeyPath,
+} from './secret-key.ts'
 
 /** Where the secrets of a row stand. */
 export const secretOf = {
@@ -33,7 +40,7 @@ export async function openSecrets(parts: SecretsParts): Promise<SecretBox> {
   const { store, dataDir, clock } = parts
   const path = secretKeyPath(dataDir)
   const known = await rows.findSecretKey(store.read)
-  const present = await readSecretKey(dataDir)
+  const present = await readKeyInForce(dataDir, known?.id)
   if (known && !present) {
     throw new SecretKeyFault(
       `${path} is missing, and the webhook secrets and DKIM keys in the database can not be read without it: restore it from the backup of the data directory (its key is ${known.id})`,
@@ -55,6 +62,16 @@ export async function openSecrets(parts: SecretsParts): Promise<SecretBox> {
   }
   if (key.sealedAt === null) await sealAll(parts, box)
   return box
+}
+
+/** The key of the file or, where a change of it was cut off behind its write, the one that the database was sealed under then. */
+async function readKeyInForce(dataDir: string, id: string | undefined): Promise<Buffer | undefined> {
+  const present = await readSecretKey(dataDir)
+  if (id === undefined || (present && createSecretBox(present).keyId === id)) return present
+  const next = await readNextKey(dataDir)
+  if (!next || createSecretBox(next).keyId !== id) return present
+  await installNextKey(dataDir, next)
+  return next
 }
 
 async function sealAll({ store, clock, log }: SecretsParts, box: SecretBox): Promise<void> {

@@ -1,25 +1,59 @@
+import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import type { EventName } from '../../model/event.ts'
 import type { EventBody, EventMessage } from '../../model/event-body.ts'
-import { listMessagesById } from '../../store/messages.ts'
+import { findInboxAddress } from '../../store/inboxes.ts'
+import { findWholeMessage } from '../../store/messages.ts'
 import type { EventRow, WholeMessage } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { listAttachments, readList } from '../mailbox/attachments.ts'
+import { extractionOf } from '../mailbox/extraction.ts'
+import { type Described, withinBounds } from './bounds.ts'
 
 /**
- * The event as webhooks and streams tell it, in compact JSON of at most `limits.webhookBodyBytes`. Made when it is
- * told, because the URLs of attachments are good for an hour only.
+ * The event as webhooks and streams tell it, in compact JSON of at most `limits.eventBytes`. Made when it is told, because
+ * the URLs of attachments are good for an hour only.
  * @param attempt how often it was tried to tell it, this time included
  */
 export async function eventBody(app: App, event: EventRow, attempt: number): Promise<string> {
-  return (await eventBodies(app, [event], attempt))[0]!
+  return (await describeEvents(app, [event], attempt))[0]!.json
 }
 
-/** The same of several events, whose messages are read together: a message can be large, so never of many. */
-export async function eventBodies(app: App, events: readonly EventRow[], attempt: number): Promise<string[]> {
-  const messages = await messagesOf(app, events)
+/** The same of several events, for their first attempt. */
+export async function eventBodies(app: App, events: readonly EventRow[]): Promise<string[]> {
+  return (await describeEvents(app, events, 1)).map(({ json }) => json)
+}
+
+/**
+ * The events for one page of a list, which has at most `limits.listedBytes`: each is whole as long as there is room for it
+ * beside the least of those after it, and else cut.
+ */
+export async function describeListed(app: App, events: readonly EventRow[]): Promise<EventBody[]> {
+  let left = limits.listedBytes - events.length * limits.listedEventBytes
+  const roomOf = (before: number) => {
+    left -= Math.max(0, before - limits.listedEventBytes)
+    return Math.min(limits.eventBytes, limits.listedEventBytes + Math.max(0, left))
+  }
+  return (await describeEvents(app, events, 1, roomOf)).map(({ body }) => body)
+}
+
+/**
+ * Every event that anybody is told is made here, from its row and from the message as it is now: rows that an older
+ * version wrote are told as all others are.
+ * @param roomOf how many bytes the next one may have, given those of the one before; 0 at first
+ */
+async function describeEvents(
+  app: App,
+  events: readonly EventRow[],
+  attempt: number,
+  roomOf: (before: number) => number = () => limits.eventBytes,
+): Promise<Described[]> {
+  const db = app.store.read
+  const messageOf = remembering(id => readMessage(app, id))
+  const addressOf = remembering(async id => (await findInboxAddress(db, id)) ?? null)
   const deliveredAt = app.clock.now().toISOString()
-  return events.map(event => {
+  const described: Described[] = []
+  for (const event of events) {
     const body: EventBody = {
       event: event.type as EventName,
       event_id: event.id,
@@ -28,54 +62,59 @@ export async function eventBodies(app: App, events: readonly EventRow[], attempt
       attempt,
       pod_id: event.podId,
       inbox_id: event.inboxId,
+      inbox_address: event.inboxId === null ? null : await addressOf(event.inboxId),
       thread_id: event.threadId,
-      message: (event.messageId === null ? undefined : messages.get(event.messageId)) ?? null,
+      message: event.messageId === null ? null : await messageOf(event.messageId),
       data: snakeCased(JSON.parse(event.payload) as Record<string, unknown>),
     }
-    const json = JSON.stringify(body)
-    // No UTF-16 unit takes more than three bytes in UTF-8.
-    if (json.length <= limits.webhookBodyBytes / 3 || !body.message) return json
-    return withinBounds(json, { ...body, message: body.message })
-  })
+    described.push(withinBounds(body, roomOf(described.at(-1)?.bytes ?? 0)))
+  }
+  return described
 }
 
-/** Cuts the text of the message until the whole is small enough; half as much each time, at first about as much as fits. */
-function withinBounds(json: string, body: EventBody & { message: EventMessage }): string {
-  let fitting = json
-  let text = body.message.body_text
-  for (;;) {
-    const excess = Buffer.byteLength(fitting) - limits.webhookBodyBytes
-    if (excess <= 0 || text === '') return fitting
-    text = text
-      .slice(0, Math.min(Math.floor(text.length / 2), Math.max(0, text.length - excess)))
-      .toWellFormed()
-    fitting = JSON.stringify({ ...body, message: { ...body.message, body_text: text, truncated: true } })
+/** Several events are often of one inbox, and of one message. */
+function remembering<Value>(read: (id: string) => Promise<Value>): (id: string) => Promise<Value> {
+  const known = new Map<string, Promise<Value>>()
+  return id => {
+    const value = known.get(id) ?? read(id)
+    known.set(id, value)
+    return value
   }
 }
 
-async function messagesOf(app: App, events: readonly EventRow[]): Promise<Map<string, EventMessage>> {
-  const ids = new Set(events.flatMap(event => event.messageId ?? []))
-  const rows = ids.size === 0 ? [] : await listMessagesById(app.store.read, [...ids])
-  const messages = new Map<string, EventMessage>()
-  for (const row of rows) messages.set(row.id, await messageOf(app, row))
-  return messages
+/** One at a time, for a message can be large, and no more of it is kept than is told. */
+async function readMessage(app: App, id: string): Promise<EventMessage | null> {
+  const row = await findWholeMessage(app.store.read, id)
+  if (!row) return null
+  if (row.bodyText.length + row.bodyHtml.length > limits.listedTurnBytes) await setImmediate()
+  return messageOf(app, row)
 }
 
 /** From the row itself: the API's form of a message has more than an event tells, and takes longer to make. */
 async function messageOf(app: App, row: WholeMessage): Promise<EventMessage> {
+  const isInbound = row.direction === 'inbound'
+  const { replyText, otp, links } = extractionOf(row)
+  const headerTo = row.headerTo?.split(', ') ?? (isInbound ? [] : [row.toAddr])
   return {
     id: row.id,
     rfc_message_id: row.rfcMessageId,
+    direction: row.direction as EventMessage['direction'],
     from: row.fromAddr,
-    to: row.headerTo === null ? [row.toAddr] : row.headerTo.split(', '),
+    to: isInbound ? row.toAddr : headerTo.join(', '),
+    header_to: headerTo,
     cc: readList<string>(row.cc),
+    delivery_role: row.deliveryRole as EventMessage['delivery_role'],
     subject: row.subject,
     body_text: row.bodyText,
+    body_html: row.bodyHtml,
+    reply_text: replyText,
+    otp,
+    links: [...links],
     attachments: await listAttachments(app, row),
-    received_at: row.createdAt,
-    category: row.category,
+    ...(isInbound ? { received_at: row.createdAt } : { sent_at: row.createdAt }),
+    category: row.category as EventMessage['category'],
     auto_replyable: row.autoReplyable === 1,
-    verdict: row.verdict,
+    verdict: row.verdict as EventMessage['verdict'],
   }
 }
 

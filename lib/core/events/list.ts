@@ -1,12 +1,13 @@
 import { isId } from '../../base/ids.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
-import type { EventRecord } from '../../model/event-record.ts'
+import type { EventBody } from '../../model/event-body.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findEvent, listEvents as listEventRows } from '../../store/events.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow } from '../app/reach.ts'
+import { describeListed } from './body.ts'
 
 export interface EventsAsked {
   readonly inboxId?: string
@@ -15,14 +16,21 @@ export interface EventsAsked {
   readonly after?: string
 }
 
-/** The event, if it is there still and the caller reaches it. @throws Problem `not_found` */
-export async function getEventRow(db: Db, caller: Caller, id: string): Promise<EventRow> {
+/** The event, if it is there still and the caller reaches it. */
+export async function findReachableEvent(
+  db: Db,
+  { podId, inboxId }: Caller,
+  id: string,
+): Promise<EventRow | undefined> {
   const row = isId(id) ? await findEvent(db, id.toLowerCase()) : undefined
-  const isReached =
-    row &&
-    (caller.podId === null || caller.podId === row.podId) &&
-    (caller.inboxId === null || caller.inboxId === row.inboxId)
-  if (!isReached) throw new Problem('not_found', 'There is no such event, or it is no longer kept.')
+  if (!row || (podId !== null && podId !== row.podId)) return undefined
+  return inboxId === null || inboxId === row.inboxId ? row : undefined
+}
+
+/** The same. @throws Problem `not_found` */
+export async function getEventRow(db: Db, caller: Caller, id: string): Promise<EventRow> {
+  const row = await findReachableEvent(db, caller, id)
+  if (!row) throw new Problem('not_found', 'There is no such event, or it is no longer kept.')
   return row
 }
 
@@ -36,7 +44,7 @@ export async function listEvents(
   caller: Caller,
   { inboxId, type, after }: EventsAsked,
   limit: number,
-): Promise<EventRecord[]> {
+): Promise<EventBody[]> {
   const db = app.store.read
   if (after !== undefined && !isId(after)) {
     throw invalidRequest('query/after', 'must be the id of an event')
@@ -44,5 +52,5 @@ export async function listEvents(
   const inbox = inboxId === undefined ? undefined : await getInboxRow(db, caller, inboxId)
   const scope = { podId: caller.podId, inboxId: inbox?.id ?? caller.inboxId }
   const rows = await listEventRows(db, { ...scope, type, after: after?.toLowerCase() }, limit)
-  return rows.map(row => ({ ...row, payload: JSON.parse(row.payload) as Record<string, unknown> }))
+  return describeListed(app, rows)
 }

@@ -60,7 +60,7 @@ export function createEventReader(
   async function tell(events: readonly WindowEvent[]): Promise<number> {
     const began = version
     const bare = events.flatMap(({ row, body }) => (!body && isWanted(row) ? row : []))
-    const texts = bare.length > 0 ? await eventBodies(app, bare, 1) : []
+    const texts = bare.length > 0 ? await eventBodies(app, bare) : []
     const made = new Map(bare.map((row, index) => [row, texts[index]!]))
     let count = 0
     for (const { row, body } of events) {

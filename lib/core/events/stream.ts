@@ -16,6 +16,9 @@ import { createEventWindow, type EventWindow, type WindowEvent } from './window.
 interface Place {
   readonly reader: EventReader
   readonly sink: EventSink
+  /** Whether it is told nothing any more; its connection may still have to be read to its end. */
+  readonly isEnded: boolean
+  endReading(): void
   close(): void
 }
 
@@ -51,7 +54,7 @@ export function createEventStream(app: App): EventStream {
   /** Texts only of what somebody takes. */
   async function withBodies(rows: readonly EventRow[]): Promise<WindowEvent[]> {
     const taken = rows.filter(row => app.readers.has(row))
-    const texts = taken.length > 0 ? await eventBodies(app, taken, 1) : []
+    const texts = taken.length > 0 ? await eventBodies(app, taken) : []
     const bodies = new Map(taken.map((row, index) => [row, Buffer.from(texts[index]!)]))
     return rows.map(row => ({ row, body: bodies.get(row) }))
   }
@@ -71,7 +74,9 @@ export function createEventStream(app: App): EventStream {
   }
 
   function end(place: Place, why: StreamEnd): void {
-    place.close()
+    // What a slow reader was told already is held until it is read, or cut off: so long it has its place.
+    if (why === 'slow') place.endReading()
+    else place.close()
     place.sink.end(why)
   }
 
@@ -79,6 +84,7 @@ export function createEventStream(app: App): EventStream {
     const nowMs = app.clock.monotonicMs()
     window?.dropOld(nowMs)
     for (const place of [...places]) {
+      if (place.isEnded) continue
       if (place.reader.stalledMs() >= limits.streamDrainMs) end(place, 'slow')
       else place.sink.tick(nowMs)
     }
@@ -124,13 +130,21 @@ export function createEventStream(app: App): EventStream {
       requireShare(caller)
       const { reader, run } = createEventReader(app, caller, sink, () => window, turn)
       const leave = app.readers.add(reader.takes)
+      let isEnded = false
       const place: Place = {
         reader,
         sink,
-        close() {
-          if (!places.delete(place)) return
+        get isEnded() {
+          return isEnded
+        },
+        endReading() {
+          isEnded = true
           reader.stop()
           leave()
+        },
+        close() {
+          if (!places.delete(place)) return
+          place.endReading()
           count(caller, -1)
           if (places.size === 0) fallAsleep()
         },

@@ -1,13 +1,16 @@
 import { isId } from '../../base/ids.ts'
-import { invalidRequest } from '../../base/problem.ts'
+import { limits } from '../../base/limits.ts'
+import { type Fault, invalidRequest } from '../../base/problem.ts'
+import { isEventName } from '../../model/event.ts'
 import { findLastEventId } from '../../store/events.ts'
+import { listInboxes } from '../../store/inboxes.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { findReachableInbox, getInboxRow } from '../app/reach.ts'
 import type { EventScope, EventSink, Subscription } from '../app/stream.ts'
-import type { EventsAsked } from './list.ts'
+import { type EventsAsked, findReachableEvent } from './list.ts'
 
-/** Which events are wanted, within what the caller reaches: undefined is no choice. */
+/** Which events are wanted, within what the caller reaches: undefined, or none, is no choice. */
 export interface SubscriptionAsked {
   /** Ids or addresses. */
   readonly inboxIds?: readonly string[] | undefined
@@ -17,45 +20,71 @@ export interface SubscriptionAsked {
 }
 
 /**
- * What is asked for, made good: ids in their form, and always a cursor.
- * @returns also the inboxes that are not there or out of the caller's reach; the two are not told apart
- * @throws Problem `invalid_request` for an `after` that is no id
+ * What is asked for, as far as it can be had. `faults` say what of it can not, by the names of the WebSocket's messages:
+ * inboxes that are not there or out of the caller's reach (the two are not told apart), types that nothing has, and a
+ * cursor that is no event which the caller reaches. Of what was named and can not be had a choice of none is left.
  */
 export async function readSubscription(
   app: App,
   caller: Caller,
   asked: SubscriptionAsked,
-): Promise<{ subscription: Subscription; unknown: readonly string[] }> {
-  const { inboxIds, unknown } = await readInboxIds(app, caller, asked.inboxIds ?? [])
-  const types = asked.types ? new Set(asked.types) : null
-  const after = await cursorOf(app, asked)
-  return { subscription: { inboxIds: asked.inboxIds ? inboxIds : null, types, after }, unknown }
+): Promise<{ subscription: Subscription; faults: readonly Fault[] }> {
+  const { inboxIds, faults: unknown } = await readInboxIds(app, caller, asked.inboxIds ?? [])
+  const faults = [...unknown]
+  const types = new Set<string>()
+  for (const [index, type] of (asked.types ?? []).entries()) {
+    if (isEventName(type)) types.add(type)
+    else faults.push({ path: `/event_types/${index}`, message: `is no type of event: ${type}` })
+  }
+  const { after } = asked
+  const cursor = after === undefined ? undefined : await findReachableEvent(app.store.read, caller, after)
+  if (after !== undefined && !cursor) {
+    const message = 'is no event that is kept and that the key reaches, so what happens from now on is told'
+    faults.push({ path: '/last_event_id', message })
+  }
+  const subscription = {
+    inboxIds: asked.inboxIds?.length ? inboxIds : null,
+    types: asked.types?.length ? types : null,
+    after: cursor?.id ?? (await newestId(app)),
+  }
+  return { subscription, faults }
 }
 
-/** The ids of inboxes that are named by id or address; `unknown` are those that are not there or out of the caller's reach. */
+/** The ids of inboxes that are named by id or address, and what of these are none that the caller reaches. */
 export async function readInboxIds(
   app: App,
   caller: Caller,
   names: readonly string[],
-): Promise<{ inboxIds: ReadonlySet<string>; unknown: readonly string[] }> {
+): Promise<{ inboxIds: ReadonlySet<string>; faults: readonly Fault[] }> {
   const inboxIds = new Set<string>()
-  const unknown: string[] = []
-  for (const name of new Set(names)) {
+  const faults: Fault[] = []
+  for (const [index, name] of names.entries()) {
     const inbox = await findReachableInbox(app.store.read, caller, name)
     if (inbox) inboxIds.add(inbox.id)
-    else unknown.push(name)
+    else faults.push({ path: `/inbox_ids/${index}`, message: `is no inbox that the key reaches: ${name}` })
   }
-  return { inboxIds, unknown }
+  return { inboxIds, faults }
 }
 
-async function cursorOf(app: App, { after }: SubscriptionAsked): Promise<string> {
-  if (after !== undefined && !isId(after)) {
-    throw invalidRequest('', 'The id of the last event that is known must be the id of an event')
-  }
-  const last = (await findLastEventId(app.store.read)) ?? ''
-  const asked = after?.toLowerCase() ?? last
-  // Nobody may wait for an id that is far ahead, and miss all before it.
-  return asked < last ? asked : last
+/**
+ * The inboxes that a subscription means now: those that it names, else all that a scoped key reaches, at most
+ * `limits.streamInboxesNamed` of them; none for all of an account.
+ */
+export async function listMeantInboxes(
+  app: App,
+  { podId, inboxId }: Caller,
+  { inboxIds }: Subscription,
+): Promise<{ ids: readonly string[]; isCut: boolean }> {
+  if (inboxIds) return { ids: [...inboxIds], isCut: false }
+  if (inboxId !== null) return { ids: [inboxId], isCut: false }
+  if (podId === null) return { ids: [], isCut: false }
+  const page = { limit: limits.streamInboxesNamed, offset: 0 }
+  const { rows, total } = await listInboxes(app.store.read, { podId, withSystem: true }, page)
+  return { ids: rows.map(row => row.id), isCut: total > rows.length }
+}
+
+async function newestId(app: App): Promise<string> {
+  return (await findLastEventId(app.store.read)) ?? ''
 }
 
 /** Whether a subscription of this caller takes an event. An event of no inbox goes to subscriptions that name no inbox. */
@@ -85,12 +114,18 @@ export async function prepareFeed(
   caller: Caller,
   { inboxId, type, after }: EventsAsked,
 ): Promise<EventFeed> {
-  if (inboxId !== undefined) await getInboxRow(app.store.read, caller, inboxId)
-  const { subscription } = await readSubscription(app, caller, {
-    inboxIds: inboxId === undefined ? undefined : [inboxId],
-    types: type === undefined ? undefined : [type],
-    after,
-  })
+  const inbox = inboxId === undefined ? undefined : await getInboxRow(app.store.read, caller, inboxId)
+  if (after !== undefined && !isId(after)) {
+    throw invalidRequest('', 'The id of the last event that is known must be the id of an event')
+  }
+  const newest = await newestId(app)
+  const asked = after?.toLowerCase() ?? newest
+  const subscription = {
+    inboxIds: inbox ? new Set([inbox.id]) : null,
+    types: type === undefined ? null : new Set([type]),
+    // A place in the order of events, as in lists. Nobody may wait for an id that is far ahead, and miss all before it.
+    after: asked < newest ? asked : newest,
+  }
   return sink => {
     const { reader, close } = app.stream.open(caller, sink)
     reader.add(subscription)

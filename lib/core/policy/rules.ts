@@ -118,7 +118,7 @@ export async function replacePolicy(
       )
       for (const row of before) {
         if (!values.delete(`${row.type} ${row.value}`)) await dropRule(app, db, caller, scope, row)
-        else if (caller.podId === null && row.isTenants === 1) await adoptPolicyRule(db, row.id)
+        else if (isAdoptable(caller, row)) await adoptPolicyRule(db, row.id)
       }
       for (const rule of values.values()) await makeRule(app, db, caller, scope, rows, rule)
     }
@@ -142,6 +142,11 @@ export async function changePolicyMode(
   })
 }
 
+/** Whether the account says again what a pod key has set: from then on it is the account's, and not the pod key's to take away. */
+function isAdoptable(caller: Caller, row: PolicyRuleRow): boolean {
+  return caller.podId === null && row.isTenants === 1
+}
+
 /** @throws Problem as `requireScope`; `invalid_request`, `rule_exists`, `rule_limit_reached`; `forbidden` to a pod key that would loosen */
 export async function addPolicyRule(
   app: App,
@@ -155,7 +160,12 @@ export async function addPolicyRule(
     const rows = await readScope(db, scope)
     const { type, direction } = request
     const own = rows.rules.filter(row => row.scope === scopeName(scope) && row.direction === direction)
-    if (own.some(row => row.type === type && row.value === value)) throw new Problem('rule_exists')
+    const there = own.find(row => row.type === type && row.value === value)
+    if (there && !isAdoptable(caller, there)) throw new Problem('rule_exists')
+    if (there) {
+      await adoptPolicyRule(db, there.id)
+      return presentRule(there)
+    }
     if (own.length >= limits.policyRules) throw new Problem('rule_limit_reached')
     return presentRule(await makeRule(app, db, caller, scope, rows, { type, value, direction }))
   })

@@ -51,7 +51,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     ['ClamAV', 'rspamd'].map(name => [
       name,
       createTally(clock, limits.tallyMs, reasons => {
-        log.warn({ scanner: name, reasons }, 'messages were taken unscanned')
+        log.warn({ scanner: name, reasons }, 'messages could not be scanned')
       }),
     ]),
   )

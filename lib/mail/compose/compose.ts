@@ -1,11 +1,13 @@
+import { domainToUnicode } from 'node:url'
 import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
-import { encodeWord } from 'nodemailer/lib/mime-funcs'
+import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
 import { inSlices } from '../../base/chunks.ts'
 import { limits } from '../../base/limits.ts'
+import { parseAddress } from '../address/address.ts'
 import { headerAddress, messageIds, singleLine } from '../header/text.ts'
 import { attachmentFilename, attachmentType, type OutgoingAttachment } from './attachment.ts'
 
-/** What a message is made of. Addresses are addr-specs; nothing here needs to be clean of control characters. */
+/** What a message is made of. Addresses are addr-specs, what is none is left out; nothing here needs to be clean of control characters. */
 export interface MessageParts {
   readonly from: { readonly address: string; readonly name: string | null }
   readonly to: readonly string[]
@@ -36,9 +38,6 @@ export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer
   const inReplyTo = messageIds(parts.inReplyTo === null ? [] : [parts.inReplyTo])[0]
   const composer = new MailComposer({
     from: { address: headerAddress(parts.from.address), name: personName(parts.from.name) },
-    to: mailboxes(parts.to),
-    cc: mailboxes(parts.cc),
-    replyTo: parts.replyTo === null ? undefined : mailboxes([parts.replyTo]),
     inReplyTo,
     references: chain(parts.references),
     messageId: rfcMessageId,
@@ -56,7 +55,11 @@ export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  return { raw: await composer.compile().build(), rfcMessageId }
+  const addressed =
+    addressField('To', parts.to) +
+    addressField('Cc', parts.cc) +
+    addressField('Reply-To', parts.replyTo === null ? [] : [parts.replyTo])
+  return { raw: Buffer.concat([Buffer.from(addressed), await composer.compile().build()]), rfcMessageId }
 }
 
 /** The Message-ID of a message of ours, with its angle brackets. */
@@ -64,8 +67,21 @@ export function formatMessageId(id: string, domain: string): string {
   return `<${atoms(id)}@${atoms(domain)}>`
 }
 
-function mailboxes(addresses: readonly string[]): { address: string; name: string }[] {
-  return addresses.map(address => ({ address: headerAddress(address), name: '' }))
+/**
+ * A field of mailboxes without names, with its line end; empty where there is none. It is ours: the library takes `<` and
+ * `>` out of a local part even where it is quoted (RFC 5322 §3.4.1), and the address would be another.
+ */
+function addressField(name: string, addresses: readonly string[]): string {
+  const mailboxes = addresses.flatMap(text => {
+    const address = parseAddress(headerAddress(text))
+    if (!address) return []
+    const { localPart, domain } = address
+    // With UTF-8 before the @ the message needs SMTPUTF8 anyhow, and the domain may be read by people, too.
+    const shown = /[^\x00-\x7f]/.test(localPart) ? domainToUnicode(domain) : domain
+    // Readers of less skill want what is quoted in angle brackets.
+    return localPart.startsWith('"') ? `<${localPart}@${shown}>` : `${localPart}@${shown}`
+  })
+  return mailboxes.length === 0 ? '' : `${foldLines(`${name}: ${mailboxes.join(', ')}`)}\r\n`
 }
 
 /** A name that looks like an encoded word would be read as one, even in quotes. */

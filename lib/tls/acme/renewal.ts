@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Clock, isoAfter } from '../../base/clock.ts'
 import { replaceFile } from '../../base/durable-file.ts'
@@ -12,6 +12,7 @@ import { createAcmeHttp } from './http.ts'
 import { issuedPaths } from './issued.ts'
 import { orderCertificate } from './order.ts'
 import { openResponder } from './responder.ts'
+import { readStanding, type Standing, writeStanding } from './standing.ts'
 
 export interface RenewalParts {
   /** The address of the CA's directory. */
@@ -36,15 +37,6 @@ export interface Renewal {
   /** Orders a certificate if one is due and none is being ordered. Never throws for what the CA does. */
   look(): Promise<void>
   stop(): Promise<void>
-}
-
-/** How the last orders went; kept in a file, so that a daemon that starts again and again does not ask again and again. */
-interface Standing {
-  readonly failures: number
-  readonly notBefore: string
-  /** What was asked of whom; when that was changed, the wait is over. */
-  readonly order: string
-  readonly error: string
 }
 
 /**
@@ -111,7 +103,9 @@ export function startRenewal(parts: RenewalParts): Renewal {
         order: orderOf(parts),
         error: said,
       })
-      log.error({ names, notBefore, err: error }, 'ACME: no certificate; it is tried again')
+      // What a CA did is one line, which has its cause in it.
+      const why = error instanceof AcmeFault ? { error: said } : { err: error }
+      log.error({ names, notBefore, ...why }, 'ACME: no certificate; it is tried again')
       return
     }
     log.info({ names }, 'ACME: there is a new certificate')
@@ -178,22 +172,4 @@ const hasNames = (pair: Pair, names: readonly string[]) =>
 function renewalAt({ notBefore, notAfter }: Pair, jitter: number): Date {
   const lifeMs = notAfter.getTime() - notBefore.getTime()
   return new Date(notBefore.getTime() + lifeMs * (2 / 3 + jitter / 20))
-}
-
-const standingPath = (dataDir: string) => join(dataDir, 'acme', 'standing.json')
-
-async function readStanding(dataDir: string): Promise<Standing | undefined> {
-  try {
-    const { failures, notBefore, order, error } = JSON.parse(await readFile(standingPath(dataDir), 'utf8'))
-    return Number.isInteger(failures) && !Number.isNaN(Date.parse(notBefore))
-      ? { failures, notBefore, order, error }
-      : undefined
-  } catch {
-    // None, or damaged: there was no failure.
-    return undefined
-  }
-}
-
-async function writeStanding(dataDir: string, standing: Standing | undefined): Promise<void> {
-  await replaceFile(standingPath(dataDir), `${JSON.stringify(standing ?? {})}\n`)
 }

@@ -26,7 +26,7 @@ t.test('ids of events follow the order of the writes, whatever the clocks say', 
     const mine: App = Object.create(one, { ids: { value: one === app ? app.ids : countingFrom(behind) } })
     t.match(await app.store.write(db => recordEvent(mine, db, 'message.sent', subject)), { inboxId: id })
     const listed = (await api.get('/v1/events?type=message.sent')).body.data
-    rows.push(listed.at(-1).id)
+    rows.push(listed.at(-1).event_id)
   }
   t.strictSame(rows, [...new Set(rows)].sort(), 'each comes after those before it')
   t.equal((await claim()).length, 5)

@@ -37,7 +37,7 @@ t.test('a suspended inbox sends nothing until it is resumed', async t => {
   t.equal((await api.send(id, letter)).status, 200)
   const { body } = await api.get(`/v1/events?inboxId=${id}`)
   t.strictSame(
-    body.data.map((event: { type: string; payload: unknown }) => [event.type, event.payload]),
+    body.data.map((event: { event: string; data: unknown }) => [event.event, event.data]),
     [
       ['inbox.suspended', { reason: 'too many complaints' }],
       ['inbox.reactivated', { reason: null }],

@@ -51,7 +51,12 @@ t.test('an event is told once, signed in both forms, and logged', async t => {
     attempt: 1,
     pod_id: podId,
     inbox_id: id,
-    message: { id: message.id, to: ['ann@ours.example', 'team@ours.example'], body_text: 'Hello' },
+    message: {
+      id: message.id,
+      to: 'ann@example.com',
+      header_to: ['ann@ours.example', 'team@ours.example'],
+      body_text: 'Hello',
+    },
   })
   t.match(await log(event), [
     {

@@ -1,8 +1,11 @@
+import { webcrypto } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import * as x509 from '@peculiar/x509'
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
@@ -22,34 +25,66 @@ interface Said {
   readonly body?: unknown
 }
 
+/** The request for a certificate (PKCS #10 in base64url) in what is posted to finalize (RFC 8555 §7.4). */
+function requestIn(jws: string): string {
+  const { payload } = JSON.parse(jws)
+  return JSON.parse(Buffer.from(payload, 'base64url').toString()).csr
+}
+
+/** A certificate for the key in a request, and for whatever names the CA likes. */
+async function certify(csr: string, names: readonly string[]): Promise<string> {
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
+  const { privateKey } = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+  const request = new x509.Pkcs10CertificateRequest(Buffer.from(csr, 'base64url'))
+  const made = await x509.X509CertificateGenerator.create(
+    {
+      subject: `CN=${names[0]}`,
+      issuer: 'CN=A CA',
+      notBefore: new Date('2020-01-01'),
+      notAfter: new Date('2099-01-01'),
+      publicKey: request.publicKey,
+      signingKey: privateKey,
+      signingAlgorithm: algorithm,
+      extensions: [new x509.SubjectAlternativeNameExtension(names.map(value => ({ type: 'dns', value })))],
+    },
+    webcrypto as Crypto,
+  )
+  return made.toString('pem')
+}
+
 /** A CA that says what the test wants, by path; `%` in it is its own address. */
 async function startCa(
   t: Test,
-  says: (path: string, asked: number) => Said | undefined,
+  says: (path: string, asked: number, csr: string) => Said | undefined | Promise<Said | undefined>,
   clock: Clock = systemClock,
 ) {
   const dir = temporaryDir(t)
   const { cert, key } = await writeCertificate(dir, 'localhost')
   const asked = new Map<string, number>()
   let origin = ''
-  const server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, (request, response) => {
-    const path = request.url!
-    const count = (asked.get(path) ?? 0) + 1
-    asked.set(path, count)
-    const usual: Record<string, Said> = {
-      '/dir': { body: { newNonce: '%/nonce', newAccount: '%/account', newOrder: '%/order' } },
-      '/nonce': {},
-      '/account': { status: 201, header: { location: '%/me' }, body: { contact: [] } },
-    }
-    const { status = 200, header = {}, body = '' } = says(path, count) ?? usual[path] ?? { status: 404 }
-    const own = (text: string) => text.replaceAll('%', origin)
-    response.writeHead(status, {
-      'Replay-Nonce': `n${count}`,
-      ...Object.fromEntries(Object.entries(header).map(([name, value]) => [name, own(value)])),
-    })
-    response.end(own(typeof body === 'string' ? body : JSON.stringify(body)))
-    request.resume()
-  })
+  const server = createServer(
+    { cert: readFileSync(cert), key: readFileSync(key) },
+    async (request, response) => {
+      const path = request.url!
+      const count = (asked.get(path) ?? 0) + 1
+      asked.set(path, count)
+      const usual: Record<string, Said> = {
+        '/dir': { body: { newNonce: '%/nonce', newAccount: '%/account', newOrder: '%/order' } },
+        '/nonce': {},
+        '/account': { status: 201, header: { location: '%/me' }, body: { contact: [] } },
+      }
+      const csr = path === '/finalize' ? requestIn(await text(request)) : ''
+      const said = (await says(path, count, csr)) ?? usual[path] ?? { status: 404 }
+      const { status = 200, header = {}, body = '' } = said
+      const own = (text: string) => text.replaceAll('%', origin)
+      response.writeHead(status, {
+        'Replay-Nonce': `n${count}`,
+        ...Object.fromEntries(Object.entries(header).map(([name, value]) => [name, own(value)])),
+      })
+      response.end(own(typeof body === 'string' ? body : JSON.stringify(body)))
+      request.resume()
+    },
+  )
   await once(server.listen(0, '127.0.0.1'), 'listening')
   origin = `https://localhost:${(server.address() as AddressInfo).port}`
   const http = createAcmeHttp(new AbortController().signal, readFileSync(cert, 'utf8'))
@@ -215,4 +250,23 @@ t.test('a CA that comes to no end, or wants more proven than was asked for, is l
   )
   t.match((await ca.order()).message, 'the CA did not come to an end in time')
   t.strictSame([ca.asked.get('/authz'), ca.asked.get('/other')], [1, undefined], 'one name, one proof')
+})
+
+t.test('a certificate for other names than were asked for is not taken, however well it is made', async t => {
+  for (const names of [['b.example'], ['*.example'], ['a.example.b.example']]) {
+    let cert = ''
+    const { order } = await startCa(t, async (path, _asked, csr) => {
+      if (path === '/finalize') cert = await certify(csr, names)
+      const order = { status: 'valid', authorizations: [], finalize: '%/finalize', certificate: '%/cert' }
+      return (
+        {
+          '/order': { status: 201, header: { location: '%/order/1' }, body: order },
+          '/order/1': { body: order },
+          '/finalize': { body: order },
+          '/cert': { body: cert },
+        } as Readonly<Record<string, Said>>
+      )[path]
+    })
+    t.match((await order()).message, "the CA's certificate is not for a.example", `${names}`)
+  }
 })

@@ -1,0 +1,97 @@
+/**
+ * `npm run build`: makes dist/, what is shipped and run: the programs and the entries of their worker threads, each with
+ * its libraries in few files. The loading of 600 files one by one was half of a start.
+ */
+
+import { globSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { build, type Plugin } from 'esbuild'
+
+const root = join(import.meta.dirname, '..')
+const require = createRequire(import.meta.url)
+/** The programs, and every file that a worker thread begins with. */
+const entries = ['bin/mailboxd.ts', 'bin/mailboxctl.ts', ...threadEntries()]
+/**
+ * What is found in node_modules when it runs: a binary for each platform, files that are read, and what `pg` and `ws` ask for
+ * in case somebody has installed it.
+ */
+const external = [
+  'better-sqlite3',
+  'swagger-ui-dist',
+  'pg-native',
+  'pg-cloudflare',
+  'bufferutil',
+  'utf-8-validate',
+]
+/** CommonJS in a bundle of ES modules asks for these three. */
+const commonJs = `import { createRequire as bundleRequire } from 'node:module';
+const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;`
+
+/** A dynamic import of CommonJS (mailauth) gives its names in Node, and in a bundle `default` alone; here it gives both. */
+const namesOfCommonJs: Plugin = {
+  name: 'names of CommonJS',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^[a-z@]/ }, ({ kind, path, resolveDir }) => {
+      if (kind !== 'dynamic-import' || path.startsWith('node:') || external.includes(path)) return undefined
+      return { path, namespace: 'names', pluginData: resolveDir }
+    })
+    onLoad({ filter: /.*/, namespace: 'names' }, ({ path, pluginData }) => {
+      const names = Object.keys(require(path)).filter(
+        name => /^[A-Za-z_$][\w$]*$/.test(name) && name !== 'default',
+      )
+      const contents = `import all from ${JSON.stringify(path)}; export default all; export const { ${names.join(', ')} } = all`
+      return { contents, resolveDir: pluginData, loader: 'js' }
+    })
+  },
+}
+
+/**
+ * An import of node:http makes a namespace of all that it exports, and so loads undici of Node (40 ms, 16 MB); this way of
+ * asking for it takes what is used.
+ */
+const builtinWhenUsed: Plugin = {
+  name: 'builtin when used',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^(node:)?https?$/ }, ({ kind, path }) =>
+      kind === 'import-statement' ? { path: path.replace('node:', ''), namespace: 'builtin' } : undefined,
+    )
+    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule('node:${path}')`,
+      loader: 'js',
+    }))
+  },
+}
+
+function threadEntries(): string[] {
+  const sources = globSync('lib/**/*.ts', { cwd: root }).map(path => readFileSync(join(root, path), 'utf8'))
+  const named = sources.flatMap(text => [...text.matchAll(/threadEntry\('([^']+)'\)/g)])
+  return [...new Set(named.map(([, name]) => `lib/${name}.ts`))]
+}
+
+/** How long the parts of former builds stay: a daemon that was started from one may load some of them yet. */
+const keptMs = 86_400_000
+
+const { metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: entries,
+  outbase: '.',
+  outdir: 'dist',
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node26',
+  chunkNames: 'chunks/[name]-[hash]',
+  external,
+  plugins: [namesOfCommonJs, builtinWhenUsed],
+  banner: { js: commonJs },
+  legalComments: 'linked',
+  logLevel: 'warning',
+  metafile: true,
+})
+const builtAtMs = statSync(join(root, 'dist/bin/mailboxd.js')).mtimeMs
+for (const file of globSync('dist/**/*.js', { cwd: root })) {
+  const path = join(root, file)
+  if (!(file in metafile.outputs) && statSync(path).mtimeMs < builtAtMs - keptMs) rmSync(path)
+}

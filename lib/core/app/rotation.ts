@@ -1,0 +1,69 @@
+import { join } from 'node:path'
+import { limits } from '../../base/limits.ts'
+import { Problem } from '../../base/problem.ts'
+import { createSecretBox, type Sealed } from '../../base/secret-box.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
+import { listSecrets, replaceSecretKey, secretColumns, updateSecret } from '../../store/secrets.ts'
+import type { App } from './app.ts'
+import { installNextKey, makeNextKey } from './secret-key.ts'
+
+/**
+ * Seals all secrets under a new key, while no daemon runs: it would go on with the old one.
+ *
+ * The new key is on the disk first, beside the old one; then one write seals all anew and says under which key; then the
+ * new key takes the place of the old one. Cut off before the write, the old one is in force; behind it, the next start finds
+ * by the row that the one to come is, and puts it in place (`openSecrets`). No moment has a database without its key.
+ * @throws Problem `unavailable` when a daemon runs
+ */
+export async function rotateSecrets(app: App): Promise<{ readonly keyId: string; readonly count: number }> {
+  const { data_dir: dataDir } = app.config
+  const unlock = lock(dataDir)
+  try {
+    const key = await makeNextKey(dataDir)
+    const box = createSecretBox(key)
+    const count = await app.store.write(async db => {
+      const now = app.clock.now().toISOString()
+      await replaceSecretKey(db, { id: box.keyId, createdAt: now, sealedAt: now })
+      return sealAnew(app, db, box.seal)
+    })
+    await installNextKey(dataDir, key)
+    // What was sealed under the old key is not to stand in free pages of the file.
+    await app.store.forgetOverwrittenSecrets()
+    return { keyId: box.keyId, count }
+  } finally {
+    unlock()
+  }
+}
+
+function lock(dataDir: string): () => void {
+  try {
+    return lockDataDirectory(join(dataDir, 'daemon.lock'))
+  } catch (error) {
+    if (!(error instanceof DataDirectoryBusy)) throw error
+    throw new Problem('unavailable', 'mailboxd runs, and would go on with the old key: stop it first.')
+  }
+}
+
+async function sealAnew(
+  app: App,
+  db: WriteDb,
+  seal: ReturnType<typeof createSecretBox>['seal'],
+): Promise<number> {
+  let count = 0
+  for (const column of secretColumns) {
+    let after = ''
+    for (let isMore = true; isMore; ) {
+      const page = await listSecrets(db, column, after, limits.sweepRows)
+      for (const { id, text } of page) {
+        const place = { ...column, id }
+        const secret = app.secrets.open(place, text as unknown as Sealed)
+        await updateSecret(db, column, id, seal(place, secret))
+      }
+      count += page.length
+      after = page.at(-1)?.id ?? after
+      isMore = page.length > 0
+    }
+  }
+  return count
+}
