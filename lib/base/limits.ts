@@ -11,11 +11,11 @@ export const limits = {
    * and its longer lists (in bytes) left out, and the message says `bodyTruncated`. Bytes of such rows are walked over in
    * one turn of the event loop.
    */
-  listedBytes: 4 * 1024 * 1024,
+  listedBytes: 2 * 1024 * 1024,
   listedTextLength: 1000,
   listedFieldBytes: 2048,
-  listedSliceBytes: 16 * 1024 * 1024,
-  /** A page of more than this is read in a turn of the event loop of its own, so that many of them leave others theirs. */
+  listedSliceBytes: 8 * 1024 * 1024,
+  /** A page or a message of more than this is read in a turn of the event loop of its own, so that many of them leave others theirs. */
   listedTurnBytes: 256 * 1024,
   /** The characters of a mailbox name. */
   mailboxNameMin: 3,
@@ -57,6 +57,10 @@ export const limits = {
   /** Hosts that a warning names. */
   competingHosts: 20,
   displayNameLength: 200,
+  /** An address with a display name, as a request writes it. */
+  mailboxLength: 998,
+  /** Addresses of Reply-To that are kept: who writes more wants others to get our mail. */
+  replyToAddresses: 10,
   labelLength: 255,
   sendBodyLength: 100_000,
   sendBodyHtmlLength: 500_000,
@@ -72,7 +76,7 @@ export const limits = {
   /** A send as a form: its parts (recipients, attachments and fields), the header of each, and the bytes of all fields. */
   formParts: 400,
   formPartHeaderBytes: 8 * 1024,
-  formTextBytes: 4 * 1024 * 1024,
+  formTextBytes: 2 * 1024 * 1024,
   filenameLength: 255,
   idempotencyKeyLength: 255,
   idempotencyHours: 24,
@@ -108,13 +112,14 @@ export const limits = {
   searchThreadMatches: 15_000,
   /**
    * Requests that wait for mail: how long, how many at once in all and with one key, how many of them are answered in one
-   * turn of the event loop.
+   * turn of the event loop, with how many bytes of texts.
    */
   waitSeconds: 30,
   waitSecondsMax: 300,
   waiters: 10_000,
   waitsPerKey: 100,
   waitersAtOnce: 50,
+  waitersTurnBytes: 2 * 1024 * 1024,
   /** How often the inboxes that somebody waits for are looked at without being told; whole times `streamPollMs`. */
   waitPollMs: 5_000,
   /** Streams of events (WebSocket and Server-Sent Events): of the process, and of one key. */
@@ -221,6 +226,8 @@ export const limits = {
   readingIdleMs: 30_000,
   /** What goes out and is made of no more bytes than these is made without a thread: to cross costs more. */
   renderedHereBytes: 16 * 1024,
+  /** What making one thing there may take: 25 MB on a machine that is busy with others. */
+  renderingMs: 60_000,
   /** Threads for reading, where the setting does not say how many: one for each core, within these. */
   readingThreadsMin: 2,
   readingThreadsMax: 8,

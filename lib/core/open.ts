@@ -104,7 +104,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       log,
     }),
     renderer: createRenderer({
-      timeoutMs: durationMs(config.reading.timeout),
+      timeoutMs: limits.renderingMs,
       heapBytes: config.reading.memory,
       idleMs: limits.readingIdleMs,
       log,

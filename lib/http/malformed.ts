@@ -1,18 +1,33 @@
-import { maxHeaderSize } from 'node:http'
+import { type IncomingMessage, maxHeaderSize, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { invalidRequest, Problem } from '../base/problem.ts'
 import { answerOnSocket } from './socket-answer.ts'
 
 /** Answers what Node could not read as a request, in the form of every other error, and hangs up. */
 export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-  // In the midst of another answer nothing can be said.
-  const isAnswering = '_httpMessage' in socket && socket._httpMessage !== null
+  const answer = '_httpMessage' in socket ? (socket._httpMessage as ServerResponse | null) : null
+  // In the midst of an answer nothing can be said; nor before one to a request that was whole, or it would be taken for that.
+  const isAnswering = answer !== null && (answer.headersSent || answer.req.complete)
   if (!socket.writable || isAnswering || error.code === 'ECONNRESET') {
     socket.destroy()
     return
   }
   const message = messageOf(error.code)
   answerOnSocket(socket, message === undefined ? new Problem('invalid_request') : invalidRequest('', message))
+}
+
+/** What is wrong with the Host of a request (RFC 9112 §3.2): there is one, but in HTTP/1.0, and never several. */
+export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): Problem | undefined {
+  const count = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
+  if (count > 1) return invalidRequest('', 'The request has more than one Host field')
+  return count === 0 && httpVersion === '1.1'
+    ? invalidRequest('', 'The request has no Host field, which HTTP/1.1 asks for')
+    : undefined
+}
+
+/** The answer to CONNECT. */
+export function noProxy(): Problem {
+  return invalidRequest('', 'CONNECT asks for a proxy, and this is none')
 }
 
 function messageOf(fault: string | undefined): string | undefined {

@@ -10,7 +10,7 @@ import { httpTimes } from '../core/app/http-times.ts'
 import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
-import { refuseMalformed } from './malformed.ts'
+import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
 import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
@@ -87,10 +87,10 @@ export function createHttpDoor(app: App): HttpDoor {
       const handle = koa.callback()
       const shouldUpgradeCallback = (request: IncomingMessage) => {
         request.url = originForm(request.url ?? '')
-        return !connections.refusalOf(request.socket) && webSockets.isAsked(request)
+        return !connections.refusalOf(request.socket) && !hostFault(request) && webSockets.isAsked(request)
       }
       const answer = (request: IncomingMessage, response: ServerResponse) => {
-        const refusal = connections.refusalOf(request.socket)
+        const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
         if (refusal) return answerOnSocket(request.socket, refusal)
         request.url = originForm(request.url ?? '')
         return handle(request, response)
@@ -100,6 +100,8 @@ export function createHttpDoor(app: App): HttpDoor {
           headersTimeout: times.headerMs,
           requestTimeout: times.requestMs,
           connectionsCheckingInterval: limits.requestsWatchMs,
+          // Node would refuse it without a word; `hostFault` does with one.
+          requireHostHeader: false,
           shouldUpgradeCallback,
         },
         answer,
@@ -110,6 +112,7 @@ export function createHttpDoor(app: App): HttpDoor {
       // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
       server.on('checkExpectation', answer)
       server.on('clientError', refuseMalformed)
+      server.on('connect', (_request, socket) => answerOnSocket(socket, noProxy()))
       server.on('upgrade', (request, socket, head) => {
         connections.noteStream(socket)
         webSockets.upgrade(request, socket, head)

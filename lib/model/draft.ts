@@ -17,22 +17,16 @@ function orNull<Value>(schema: object, options: object = {}) {
 }
 
 const { properties } = SendRequest
-const address = properties.to
 
 const draftFields = {
-  to: orNull<string | string[]>(
-    { anyOf: [address, Type.Array(address, { maxItems: 1 })] },
-    {
-      description: 'An address, alone or in a list.',
-      examples: ['bob@example.net'],
-    },
-  ),
-  cc: orNull<string[]>(properties.cc),
-  bcc: orNull<string[]>(properties.bcc),
+  to: orNull<string | readonly string[]>(properties.to),
+  cc: orNull<string | readonly string[]>(properties.cc),
+  bcc: orNull<string | readonly string[]>(properties.bcc),
   subject: orNull<string>(properties.subject),
   body: orNull<string>(properties.body),
   bodyHtml: orNull<string>(properties.bodyHtml),
   threadId: orNull<string>(properties.threadId),
+  replyAll: orNull<boolean>(properties.replyAll),
   replyTo: orNull<string>(properties.replyTo),
   includeQuote: orNull<boolean>(properties.includeQuote),
   autoSubmitted: orNull<boolean>(properties.autoSubmitted),
@@ -78,7 +72,8 @@ export const Draft = named(
     inboxId: Id,
     threadId: nullableText({ description: 'The thread that it is a reply in.' }),
     to: Type.Array(Type.String({ examples: ['bob@example.net'] }), {
-      description: 'Whom it is to be sent to.',
+      description:
+        'Whom it is to be sent to; empty in a reply that goes where the thread says when it is sent.',
     }),
     cc: Type.Array(Type.String(), { description: 'Who gets a copy.', examples: [[]] }),
     bcc: Type.Array(Type.String(), {
@@ -95,6 +90,10 @@ export const Draft = named(
     }),
     bodyHtml: nullableText({ description: 'Only when the HTML says something else than `body`.' }),
     replyTo: nullableText({ description: 'Where answers go, when not to the inbox.' }),
+    replyAll: Type.Unsafe<boolean | null>({
+      type: ['boolean', 'null'],
+      description: 'Whether a reply goes to everybody; null: it does not.',
+    }),
     includeQuote: Type.Unsafe<boolean | null>({
       type: ['boolean', 'null'],
       description: 'Whether a reply quotes the message before it; null: it does.',

@@ -86,14 +86,23 @@ export const Message = named('Message', 'A message that came in or was sent.', {
     description: 'Inbound: the address of the inbox. Outbound: the primary recipient.',
     examples: ['agent@example.com'],
   }),
+  to: Type.Array(Type.String(), {
+    description: 'The addresses of To.',
+    examples: [['agent@example.com']],
+  }),
   headerTo: nullableText({
-    description: 'Inbound: whom the sender wrote to, comma-separated if several.',
+    description:
+      'Inbound: whom the sender wrote to, comma-separated if several. When deliveryRole is cc, a reply goes to them and copies who wrote.',
     examples: ['agent@example.com'],
   }),
   deliveryRole: nullableOneOf(['to', 'cc'], {
-    description: 'Inbound: whether the inbox was a main recipient or was copied.',
+    description:
+      'Inbound: to when To names the inbox, cc when only Cc does, null when neither does (a blind copy, a list).',
+    examples: ['to'],
   }),
-  replyTo: nullableText({ description: 'Where the sender wants answers to go, when not to From.' }),
+  replyTo: nullableText({
+    description: 'Where answers are wanted (Reply-To), comma-separated if several; null: at fromAddr.',
+  }),
   cc: Type.Array(Type.String(), { description: 'Who got a copy.', examples: [[]] }),
   addressNames: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],

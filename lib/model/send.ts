@@ -2,14 +2,18 @@ import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { Id, named, nullableText, oneOf } from './shape.ts'
 
-const address = Type.String({
-  format: 'email',
-  maxLength: 320,
-  description: 'An address.',
-  examples: ['bob@example.net'],
-})
-const addresses = (description: string) =>
-  Type.Optional(Type.Array(address, { maxItems: limits.sendRecipients, description }))
+/** An address or a list of them, each as `bob@example.net` or `Bob <bob@example.net>`. */
+function people(description: string) {
+  return Type.Unsafe<string | readonly string[]>({
+    // Each of the rest is asked of what has this type.
+    type: ['string', 'array'],
+    maxLength: limits.mailboxLength,
+    maxItems: limits.sendRecipients,
+    items: { type: 'string', maxLength: limits.mailboxLength, examples: ['bob@example.net'] },
+    description: `${description} An address or a list, each as bob@example.net or Bob <bob@example.net>.`,
+    examples: ['bob@example.net'],
+  })
+}
 
 export const AttachmentUpload = named('AttachmentUpload', 'A file that goes with a message.', {
   filename: Type.String({
@@ -36,7 +40,11 @@ export const AttachmentUpload = named('AttachmentUpload', 'A file that goes with
 export type AttachmentUpload = Type.Static<typeof AttachmentUpload>
 
 export const SendRequest = named('SendRequest', 'A message to be sent, or a reply.', {
-  to: address,
+  to: Type.Optional(
+    people(
+      'Whom it is for. May be left out with threadId: the reply then goes where the newest message that came into the thread wants it (its Reply-To, else its From; where the inbox was only copied, to whom the message was written, with a copy to who wrote it).',
+    ),
+  ),
   body: Type.String({
     minLength: 1,
     maxLength: limits.sendBodyLength,
@@ -58,6 +66,13 @@ export const SendRequest = named('SendRequest', 'A message to be sent, or a repl
     }),
   ),
   threadId: Type.Optional(Type.String({ description: 'Makes this a reply in that thread.' })),
+  replyAll: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Of a reply: whether everybody else in To and Cc of the answered message gets a copy, too; never the inbox itself.',
+    }),
+  ),
   includeQuote: Type.Optional(
     Type.Boolean({ default: true, description: 'Whether a reply quotes the message before it.' }),
   ),
@@ -68,8 +83,8 @@ export const SendRequest = named('SendRequest', 'A message to be sent, or a repl
       description: 'Where answers go, when not to the inbox. On the free plan an address of an inbox here.',
     }),
   ),
-  cc: addresses('Who gets a copy.'),
-  bcc: addresses('Who gets a copy that the other recipients do not see.'),
+  cc: Type.Optional(people('Who gets a copy.')),
+  bcc: Type.Optional(people('Who gets a copy that the other recipients do not see.')),
   attachments: Type.Optional(
     Type.Array(AttachmentUpload, {
       maxItems: limits.attachmentsCount,
@@ -84,6 +99,46 @@ export const SendRequest = named('SendRequest', 'A message to be sent, or a repl
   ),
 })
 export type SendRequest = Type.Static<typeof SendRequest>
+
+const { threadId: _thread, ...replyFields } = SendRequest.properties
+const { replyAll: _toAll, ...replyAllFields } = replyFields
+const { includeQuote: _quote, to: _to, body: _body, ...forwardFields } = replyAllFields
+
+export const ReplyRequest = named(
+  'ReplyRequest',
+  'An answer to a message: as a send, but that the message says which thread it is in.',
+  replyFields,
+)
+
+export const ReplyAllRequest = named(
+  'ReplyAllRequest',
+  'An answer to everybody who took part in a message.',
+  replyAllFields,
+)
+
+export const ForwardRequest = named(
+  'ForwardRequest',
+  'To whom a message is passed on, and what stands before it.',
+  {
+    ...forwardFields,
+    to: people('Whom the message is passed on to.'),
+    body: Type.Optional(
+      Type.String({
+        maxLength: limits.sendBodyLength,
+        description: 'What stands before it: plain text or HTML.',
+        examples: ['For your information.'],
+      }),
+    ),
+    asAttachment: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'true: the message is attached as it came, byte for byte (message/rfc822). false: its text stands below the body, with its attachments.',
+      }),
+    ),
+  },
+)
+export type ForwardRequest = Type.Static<typeof ForwardRequest>
 
 export const SendResult = named('SendResult', 'The message that was made.', {
   messageId: Id,

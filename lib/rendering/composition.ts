@@ -3,6 +3,7 @@ import { composeBody } from '../mail/compose/body.ts'
 import { relaxedBodyHash } from '../mail/compose/canonical.ts'
 import { composeMessage, type MessageParts } from '../mail/compose/compose.ts'
 import { bodyOf } from '../mail/compose/dkim.ts'
+import type { ForwardedMessage } from '../mail/compose/forward.ts'
 import type { Body, QuotedMessage } from '../mail/compose/quote.ts'
 
 /** What a message that is sent is made of, as plain data: it crosses into a thread. */
@@ -13,6 +14,8 @@ export interface Composition {
   readonly html: string | undefined
   /** What stands below it as a quote; null for nothing. */
   readonly quoted: QuotedMessage | null
+  /** What stands below it as passed on; null for nothing. */
+  readonly forwarded: ForwardedMessage | null
 }
 
 /** The message, and what its row and its signature are made of. */
@@ -27,8 +30,8 @@ export interface Composed {
 }
 
 /** Composes the message and hashes it for its signature: all of a send that grows with what it is made of. */
-export async function compose({ parts, text, html, quoted }: Composition): Promise<Composed> {
-  const body = composeBody({ text, html }, quoted)
+export async function compose({ parts, text, html, quoted, forwarded }: Composition): Promise<Composed> {
+  const body = composeBody({ text, html }, quoted, forwarded)
   const { raw, rfcMessageId } = await composeMessage({ ...parts, ...body })
   return {
     raw,
@@ -40,12 +43,11 @@ export async function compose({ parts, text, html, quoted }: Composition): Promi
 }
 
 /** Roughly the bytes that composing works on. */
-export function workOf({ parts, text, html, quoted }: Composition): number {
+export function workOf({ parts, text, html, quoted, forwarded }: Composition): number {
   const attached = parts.attachments.reduce((sum, { content }) => sum + content.length, 0)
-  return (
-    attached +
-    text.length +
-    (html?.length ?? 0) +
-    (quoted ? quoted.text.length + (quoted.html?.length ?? 0) : 0)
-  )
+  return attached + text.length + (html?.length ?? 0) + lengthOf(quoted) + lengthOf(forwarded)
+}
+
+function lengthOf(other: Pick<QuotedMessage, 'text' | 'html'> | null): number {
+  return other ? other.text.length + (other.html?.length ?? 0) : 0
 }

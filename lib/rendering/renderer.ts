@@ -18,6 +18,8 @@ export interface Renderer {
   compose(composition: Composition, party: string): Promise<Composed>
   /** The bytes of the `index`-th attachment; undefined when the message has none such. @throws as `compose` */
   openAttachment(raw: Content, index: number, party: string): Promise<Buffer | undefined>
+  /** The bytes of all attachments of the message, in their order. @throws as `compose` */
+  openAttachments(raw: Content, party: string): Promise<readonly Buffer[]>
   stop(): Promise<void>
 }
 
@@ -120,6 +122,11 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
     async openAttachment(raw, index, party) {
       const work = { kind: 'attachment', raw, index } as const
       if (sizeOf(raw) <= limits.renderedHereBytes) return perform(work) as Promise<Buffer | undefined>
+      return put(work, party)
+    },
+    async openAttachments(raw, party) {
+      const work = { kind: 'attachments', raw } as const
+      if (sizeOf(raw) <= limits.renderedHereBytes) return perform(work) as Promise<readonly Buffer[]>
       return put(work, party)
     },
     async stop() {

@@ -21,6 +21,17 @@ export const listedBytes = sql<number>`octet_length("reading"."bodyText") + octe
 /** The turn of a page that is large: what is read and shown of it holds the event loop, and many are asked for at once. */
 export const takeListedTurn = takeTurns()
 
+/** Resolves when the message may be read and shown: at once, unless it is large. */
+export async function takeTurnIfLarge(db: Db, id: string): Promise<void> {
+  const row = await db
+    .selectFrom('message')
+    .innerJoin('reading', 'reading.id', 'message.readingId')
+    .select(listedBytes.as('bytes'))
+    .where('message.id', '=', id)
+    .executeTakeFirst()
+  if (Number(row?.bytes ?? 0) > limits.listedTurnBytes) await takeListedTurn()
+}
+
 type Ids = SelectQueryBuilder<Tables, 'message', { id: string }> | readonly string[]
 
 /**

@@ -147,6 +147,33 @@ export async function findLastMessage(db: Db, threadId: string): Promise<WholeMe
     .executeTakeFirst()
 }
 
+/**
+ * The message that a reply in a thread answers, where the reply does not say whom it is for: the newest that came in. What
+ * may be forged, and what came back, is passed over as long as there is another: it would lead the reply astray.
+ */
+export async function findAnsweredMessage(db: Db, threadId: string): Promise<MessageRow | undefined> {
+  const newestOfAll = db
+    .selectFrom('message')
+    .select('id')
+    .where('threadId', '=', threadId)
+    .orderBy('id', 'desc')
+    .limit(limits.threadMessages)
+  const newest = (direction: 'inbound' | 'outbound') =>
+    db
+      .selectFrom('message')
+      .selectAll()
+      .where('id', 'in', newestOfAll)
+      .where('direction', '=', direction)
+      .orderBy('id', 'desc')
+      .limit(1)
+  const sound = newest('inbound').where('verdict', '=', 'clean').where('category', '<>', 'bounce')
+  for (const query of [sound, newest('outbound'), newest('inbound')]) {
+    const row = await query.executeTakeFirst()
+    if (row) return row
+  }
+  return undefined
+}
+
 /** The thread of the newest message of this inbox that has this Message-ID (with angle brackets). */
 export async function findThreadIdByMessageId(
   db: Db,

@@ -185,7 +185,8 @@ create table "reading" (
   "parseProblems" text not null
 );
 
--- One message in one inbox. `toAddr` inbound is the inbox; `headerTo` is whom the sender wrote to. JSON: references,
+-- One message in one inbox. `toAddr` inbound is the inbox, outbound the first recipient; `headerTo` is whom the sender
+-- wrote to, with ", " between them (outbound null where that is `toAddr` alone), and so is `replyTo`. JSON: references,
 -- cc, bcc (lists of text), addressNames (address to name), authentication ({spf, dkim, dmarc}). `readingId` is never
 -- null (a column that refers to a table can't be added otherwise).
 -- `trace` is the Return-Path and Received fields that RFC 5321 §4.4 has us add; the raw stays as it came.
@@ -502,7 +503,8 @@ create table "draft" (
   "lastError" text,
   "revision" integer not null,
   "createdAt" text not null,
-  "updatedAt" text not null
+  "updatedAt" text not null,
+  "replyAll" integer
 );
 create index "draft_list" on "draft" ("inboxId", "id", "status");
 

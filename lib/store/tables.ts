@@ -370,6 +370,7 @@ export interface DraftRow {
   revision: number
   createdAt: string
   updatedAt: string
+  replyAll: number | null
 }
 
 export interface DraftAttachmentRow {

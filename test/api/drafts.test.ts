@@ -44,7 +44,7 @@ t.test('a draft is made, changed, sent once and deleted', async t => {
   const { api, app, inbox, create, send, messages, files, faults } = await setUp(t)
   const empty = await create({})
   t.match(empty, { to: [], cc: [], subject: null, body: null, attachments: [], status: 'open', sendAt: null })
-  for (const lacking of ['to', 'body', 'subject']) {
+  for (const lacking of ['body', 'to', 'subject']) {
     const refused = await send(empty.id, lacking)
     t.match(refused.body, { error: 'invalid_request', details: [{ path: `/${lacking}` }] })
     const change = lacking === 'to' ? { to: ['Bob@Example.net'] } : { [lacking]: 'x' }
@@ -109,7 +109,7 @@ t.test('what a draft may not be', async t => {
   const { id } = await create(letter)
   const past = '2020-01-01T00:00:00Z'
   for (const wrong of [
-    ...[{ to: 'x' }, { to: ['a@example.net', 'b@example.net'] }, { cc: ['x'] }, { cc: 'a@example.net' }],
+    ...[{ to: 'x' }, { to: ['a@example.net', 'b'] }, { cc: ['x'] }, { cc: 'a@example.net, b@example.net' }],
     ...[{ sendAt: past }, { sendAt: 'soon' }, { subject: '' }, { body: '' }, { status: 'sent' }, { x: 1 }],
     ...[{ attachments: 5 }, { attachments: [{ filename: 'a', content: '%' }] }, { replyTo: 'x' }],
   ]) {

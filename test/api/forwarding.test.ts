@@ -35,6 +35,8 @@ const count = async (of: ApiApp, table: 'forwardConfirmation' | 'message' | 'del
 
 const unset = { forwardTo: null, forwardWhen: null, forwardStatus: null }
 
+const hard = { result: 'permanent', code: 550, enhanced: '5.1.1', text: 'gone', durationMs: 0 } as const
+
 /** A message comes in, is forwarded, and the copy comes back or is complained of. */
 async function failCopy({ app }: ApiApp, address: string, kind: 'bounce' | 'complaint'): Promise<void> {
   const reception = await prepareReception(createReceiver(app), {
@@ -51,7 +53,7 @@ async function failCopy({ app }: ApiApp, address: string, kind: 'bounce' | 'comp
     .where('messageId', '=', messageId!)
     .execute()
   if (!copy) throw new Error('it was not forwarded')
-  await app.store.write(db => noteForwardFailure(app, db, copy, kind))
+  await app.store.write(db => noteForwardFailure(app, db, copy, kind === 'complaint' ? kind : hard))
 }
 
 t.test('a member gets copies at once, by creation and by change', async t => {

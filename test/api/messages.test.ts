@@ -243,8 +243,10 @@ t.test('what is sent', async t => {
       'b b@example.net',
       `${'x'.repeat(65)}@example.net`,
     ]) {
-      await refuse({ to: wrong }, 'invalid_request', '/to')
       await refuse({ replyTo: wrong }, 'invalid_request', '/replyTo')
+      // With a name it is an address where a person is named.
+      if (wrong.startsWith('Bob <')) continue
+      await refuse({ to: wrong }, 'invalid_request', '/to')
       await refuse({ cc: ['ok@example.net', wrong] }, 'invalid_request', '/cc/1')
       await refuse({ bcc: [wrong] }, 'invalid_request', '/bcc/0')
     }
@@ -380,6 +382,9 @@ t.test('ids that are none', async t => {
   const withId = operations.filter(one => one.path.includes('{id}'))
   const bodies: Record<string, object> = {
     sendMessage: letter,
+    replyToMessage: { body: 'b' },
+    replyAllToMessage: { body: 'b' },
+    forwardMessage: { to: letter.to },
     updateThread: { is_read: true },
     updateDomain: { podId: null },
   }
@@ -412,7 +417,7 @@ t.test('ids that are none', async t => {
 t.test('lists with more text than an answer holds', async t => {
   const { api, app, faults } = await startApi(t)
   const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
-  const bodyText = 'é'.repeat(limits.storedBodyLength)
+  const bodyText = 'é'.repeat(limits.storedBodyLength / 2)
   const authentication = JSON.stringify({ spf: 'none', dkim: 'none', dmarc: 'none' })
   const raised = Math.ceil((3 * limits.listedBytes) / Buffer.byteLength(bodyText))
   const thread = await app.store.write(async db => {

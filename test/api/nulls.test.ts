@@ -37,7 +37,7 @@ t.test('null is the same as nothing, however deep', async t => {
     body: 'b',
     attachments: [{ filename: 'a', content: 'YQ==' }],
   })
-  t.throws(() => compileValidator(takingNulls(sendSchema), 'body')({ ...given, to: null }))
+  t.throws(() => compileValidator(takingNulls(sendSchema), 'body')({ ...given, body: null }))
   t.throws(() => compileValidator(takingNulls(sendSchema), 'body')({ ...given, cc: [null] }))
 })
 

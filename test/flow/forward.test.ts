@@ -107,13 +107,20 @@ t.test(
     })
     for (let count = 3; count <= 5; count++) {
       t.equal(await status(), 'active')
+      t.equal((await agent.api.get('/v1/suppressions')).body.total, 0, 'or the third would never be seen')
       await mail(`bounces ${count}`)
       const bounced = (await agent.received(count)).at(-1)!
       t.match(await copyOf(bounced.id), { state: 'failed', replyCode: 550, replyEnhanced: '5.1.1' })
       t.equal((await agent.api.get(`/v1/messages/${bounced.id}`)).body.status, 'received')
     }
     t.equal(await status(), 'disabled')
-    t.equal((await agent.api.get('/v1/suppressions')).body.total, 0)
+    t.match((await agent.api.get('/v1/suppressions')).body.data, [
+      { recipient: 'gone@theirs.example', reason: 'bounce', evidence: /5\.1\.1/ },
+    ])
+    t.match(await agent.api.patch(path, { forwardTo: 'gone@theirs.example' }), {
+      body: { forwardStatus: 'active' },
+    })
+    t.equal((await agent.api.get('/v1/suppressions')).body.total, 0, 'it is set again')
 
     const log = JSON.stringify(daemon.log())
     t.match(log, 'forwarding disabled')

@@ -136,7 +136,7 @@ and one that is a dot
     verdict: 'clean',
   })
   t.match(toBea, { deliveryRole: 'cc', toAddr: bea.address })
-  t.match(toCat, { deliveryRole: 'to', toAddr: cat.address }, 'a blind copy')
+  t.match(toCat, { deliveryRole: null, toAddr: cat.address }, 'a blind copy')
 
   const raws = await Promise.all(
     [toAnn, toBea, toCat].map(async message =>

@@ -29,7 +29,7 @@ function composition(more: Partial<Composition> = {}, content?: Buffer): Composi
   return {
     parts: {
       from: { address: 'ann@ours.example', name: 'Ann' },
-      to: ['bob@example.net'],
+      to: [{ address: 'bob@example.net', name: '' }],
       cc: [],
       replyTo: null,
       subject: 'Hi',
@@ -44,6 +44,7 @@ function composition(more: Partial<Composition> = {}, content?: Buffer): Composi
     text: 'Hello',
     html: undefined,
     quoted: null,
+    forwarded: null,
     ...more,
   }
 }

@@ -7,7 +7,7 @@ import { insertInboxRow, insertInstallation } from '../support/rows.ts'
 const at = '2026-01-02T03:04:05.678Z'
 const draft = (inboxId: string): DraftRow => ({
   ...{ id: v7(), inboxId, threadId: null, to: '[]', cc: '[]', bcc: '[]', subject: null, body: null },
-  ...{ bodyHtml: null, replyTo: null, includeQuote: null, autoSubmitted: null, sendAt: null },
+  ...{ bodyHtml: null, replyTo: null, replyAll: null, includeQuote: null, autoSubmitted: null, sendAt: null },
   ...{ status: 'open', messageId: null, lastError: null, revision: 1, createdAt: at, updatedAt: at },
 })
 

@@ -7,8 +7,8 @@ import { greetedDialog } from './smtp-dialog.ts'
 import { openDoor } from './smtp-door.ts'
 
 /** Both doors over one database: mail comes in by SMTP and is found by the API. */
-export async function openBothDoors(t: Test) {
-  const mail = await openDoor(t)
+export async function openBothDoors(t: Test, settings: Parameters<typeof openDoor>[1] = {}) {
+  const mail = await openDoor(t, settings)
   const http = createHttpDoor(mail.app)
   const { port } = await http.listen('127.0.0.1', 0)
   t.teardown(() => http.stop())

@@ -5,7 +5,7 @@ import type { Member, MemberCreation } from '../../model/member.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import * as members from '../../store/members.ts'
 import type { App } from '../app/app.ts'
-import { requireAddress } from '../outbound/request.ts'
+import { requireAddress } from '../outbound/addressees.ts'
 
 /** In the order of their addresses. */
 export function listMembers(app: App, page: Page): Promise<Listed<Member>> {

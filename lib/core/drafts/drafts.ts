@@ -4,6 +4,7 @@ import { readInstant } from '../../base/instant.ts'
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
+import { writeMailbox } from '../../mail/header/mailbox.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import type { Draft, DraftChange, DraftError } from '../../model/draft.ts'
 import type { Listed, Page } from '../../model/page.ts'
@@ -15,7 +16,7 @@ import type { App } from '../app/app.ts'
 import { type Caller, reachesInbox } from '../app/caller.ts'
 import { getInboxRow, getThreadRow } from '../app/reach.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
-import { requireAddress } from '../outbound/request.ts'
+import { readPeople, requireAddress } from '../outbound/addressees.ts'
 import { keepAttachments, removeFiles } from './attachments.ts'
 
 async function present(db: Db, rows: readonly DraftRow[]): Promise<Draft[]> {
@@ -29,6 +30,7 @@ async function present(db: Db, rows: readonly DraftRow[]): Promise<Draft[]> {
     to: JSON.parse(row.to) as string[],
     cc: JSON.parse(row.cc) as string[],
     bcc: JSON.parse(row.bcc) as string[],
+    replyAll: flag(row.replyAll),
     includeQuote: flag(row.includeQuote),
     autoSubmitted: flag(row.autoSubmitted),
     status: row.status as Draft['status'],
@@ -89,6 +91,7 @@ export async function createDraft(
     body: null,
     bodyHtml: null,
     replyTo: null,
+    replyAll: null,
     includeQuote: null,
     autoSubmitted: null,
     sendAt: null,
@@ -200,20 +203,19 @@ async function readFields(
   request: DraftChange,
 ): Promise<Partial<DraftRow>> {
   const fields: Partial<DraftRow> = {}
-  const { to, cc, bcc, subject, body, bodyHtml, threadId, replyTo, includeQuote, autoSubmitted } = request
-  const list = (texts: readonly string[] | null, path: string) =>
-    JSON.stringify((texts ?? []).map((text, index) => requireAddress(text, `${path}/${index}`)))
-  if (typeof to === 'string') fields.to = JSON.stringify([requireAddress(to, '/to')])
-  else if (to !== undefined) fields.to = list(to, '/to')
+  const { to, cc, bcc, subject, body, bodyHtml, threadId, replyTo } = request
+  const list = (given: string | readonly string[] | null, path: string) =>
+    JSON.stringify(readPeople(given, path).map(writeMailbox))
+  if (to !== undefined) fields.to = list(to, '/to')
   if (cc !== undefined) fields.cc = list(cc, '/cc')
   if (bcc !== undefined) fields.bcc = list(bcc, '/bcc')
   if (subject !== undefined) fields.subject = subject === null ? null : singleLine(subject)
   if (body !== undefined) fields.body = body
   if (bodyHtml !== undefined) fields.bodyHtml = bodyHtml
   if (replyTo !== undefined) fields.replyTo = replyTo === null ? null : requireAddress(replyTo, '/replyTo')
-  if (includeQuote !== undefined) fields.includeQuote = includeQuote === null ? null : Number(includeQuote)
-  if (autoSubmitted !== undefined) {
-    fields.autoSubmitted = autoSubmitted === null ? null : Number(autoSubmitted)
+  for (const name of ['replyAll', 'includeQuote', 'autoSubmitted'] as const) {
+    const flag = request[name]
+    if (flag !== undefined) fields[name] = flag === null ? null : Number(flag)
   }
   if (threadId !== undefined) fields.threadId = await readThread(app, caller, inboxId, threadId)
   if (request.sendAt !== undefined) {

@@ -111,7 +111,7 @@ async function sendCurrent(app: App, caller: Caller, id: string, also: Also): Pr
 async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Also): Promise<SendResult> {
   const request = await requestOf(app, draft)
   let files: string[] = []
-  const result = await sendNow(app, caller, draft.inboxId, request, async (db, sent) => {
+  const result = await sendNow(app, caller, draft.inboxId, { request }, async (db, sent) => {
     // First: whether the lease is still ours.
     await also(db, sent)
     const { messageId } = sent
@@ -125,14 +125,12 @@ async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Also)
 }
 
 async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
-  const [to] = JSON.parse(draft.to) as string[]
-  if (to === undefined) throw invalidRequest('body/to', 'is required')
   if (draft.body === null) throw invalidRequest('body/body', 'is required')
   const attachments = await loadAttachments(app, draft.id)
   if (!attachments) throw new DraftChanged()
-  const { subject, bodyHtml, threadId, replyTo, includeQuote, autoSubmitted } = draft
+  const { subject, bodyHtml, threadId, replyTo, replyAll, includeQuote, autoSubmitted } = draft
   return {
-    to,
+    to: JSON.parse(draft.to) as string[],
     body: draft.body,
     cc: JSON.parse(draft.cc) as string[],
     bcc: JSON.parse(draft.bcc) as string[],
@@ -141,6 +139,7 @@ async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
     ...(bodyHtml === null ? {} : { bodyHtml }),
     ...(threadId === null ? {} : { threadId }),
     ...(replyTo === null ? {} : { replyTo }),
+    ...(replyAll === null ? {} : { replyAll: replyAll === 1 }),
     ...(includeQuote === null ? {} : { includeQuote: includeQuote === 1 }),
     ...(autoSubmitted === null ? {} : { autoSubmitted: autoSubmitted === 1 }),
   }

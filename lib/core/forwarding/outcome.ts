@@ -6,7 +6,7 @@ import { findInbox, updateInbox } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
-import { isHardBounce } from '../outbound/suppressions.ts'
+import { isHardBounce, suppressBounced, suppressComplained } from '../outbound/suppressions.ts'
 
 /** What an attempt to forward means for the inbox, in the write that records it. */
 export async function noteForwardOutcome(
@@ -15,32 +15,38 @@ export async function noteForwardOutcome(
   delivery: DeliveryRow,
   outcome: Outcome,
 ): Promise<void> {
-  if (isHardBounce(outcome)) await noteForwardFailure(app, db, delivery, 'bounce')
+  if (isHardBounce(outcome)) await noteForwardFailure(app, db, delivery, outcome)
   if (outcome.result === 'delivered') await noteForwarded(db, delivery)
 }
 
 /**
  * A copy came back for good, or its reader complained of it. After `limits.forwardFailures` in a row, or one complaint,
- * forwarding stops until forwardTo is set again. Nothing counts of an address that is not set any more, and nothing counts
- * twice. The sender of the original is not told: they did not write to that address.
+ * forwarding stops until forwardTo is set again, and the address is suppressed: not before, or the third would never be
+ * seen. Nothing counts of an address that is not set any more, and nothing counts twice. The sender of the original is not
+ * told: they did not write to that address.
  * @param delivery as it is before it is marked failed; a bounce of one that was taken marks it here
+ * @param failure what was said of a hard bounce
  */
 export async function noteForwardFailure(
   app: App,
   db: WriteDb,
   delivery: DeliveryRow,
-  kind: 'bounce' | 'complaint',
+  failure: Outcome | 'complaint',
 ): Promise<void> {
-  if (kind === 'bounce' && delivery.state === 'failed') return
+  const isComplaint = failure === 'complaint'
+  if (!isComplaint && delivery.state === 'failed') return
   const inbox = await findForwardingInbox(db, delivery)
-  if (kind === 'bounce' && delivery.state === 'delivered') {
+  if (!isComplaint && delivery.state === 'delivered') {
     await updateDelivery(db, delivery.id, { state: 'failed', updatedAt: app.clock.now().toISOString() })
   }
   if (inbox?.forwardStatus !== 'active') return
   const forwardFailures = inbox.forwardFailures + 1
-  const isOver = kind === 'complaint' || forwardFailures >= limits.forwardFailures
+  const isOver = isComplaint || forwardFailures >= limits.forwardFailures
   await updateInbox(db, inbox.id, { forwardFailures, ...(isOver ? { forwardStatus: 'disabled' } : {}) })
-  if (isOver) app.log.warn({ inboxId: inbox.id, deliveryId: delivery.id, kind }, 'forwarding disabled')
+  if (!isOver) return
+  await (isComplaint ? suppressComplained(app, db, delivery) : suppressBounced(app, db, delivery, failure))
+  const kind = isComplaint ? 'complaint' : 'bounce'
+  app.log.warn({ inboxId: inbox.id, deliveryId: delivery.id, kind }, 'forwarding disabled')
 }
 
 /**

@@ -11,8 +11,9 @@ import {
 } from '../../store/forward-confirmations.ts'
 import { type Forwarding, updateInbox } from '../../store/inboxes.ts'
 import { findMember } from '../../store/members.ts'
-import { findSuppression } from '../../store/suppressions.ts'
-import type { InboxRow } from '../../store/tables.ts'
+import { findMessage } from '../../store/messages.ts'
+import { deleteSuppression, findSuppression } from '../../store/suppressions.ts'
+import type { InboxRow, SuppressionRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { podShare } from '../app/share.ts'
@@ -67,7 +68,7 @@ async function changesOf(
     forwardWhen: (forwardWhen === undefined ? inbox.forwardWhen : forwardWhen) ?? forwardModes[0],
   }
   if (forwardTo === undefined) return mode
-  const address = await requireTarget(app, db, forwardTo)
+  const address = await requireTarget(app, db, inbox, forwardTo)
   if (address === inbox.forwardTo && inbox.forwardStatus === 'active') return mode
   const isMember = (await findMember(db, address)) !== undefined
   if (!isMember) await askForConsent(app, db, caller, inbox, address)
@@ -78,19 +79,36 @@ function requireMode(text: string): void {
   if (!forwardModes.some(mode => mode === text)) throw new Problem('invalid_forward_when')
 }
 
-/** An address that is not ours and is written to. */
-async function requireTarget(app: App, db: Db, text: string): Promise<string> {
+/**
+ * An address that is not ours and is written to. One that is suppressed because copies of this inbox's mail came back, or
+ * were complained of, is written to again: setting it anew resumes forwarding, and who is no member is asked first.
+ */
+async function requireTarget(app: App, db: WriteDb, inbox: InboxRow, text: string): Promise<string> {
   const address = normaliseAddress(text)
   // A name without a dot is no domain of the Internet (RFC 5321 §2.3.5).
   if (address === undefined || !domainOf(address).includes('.')) throw new Problem('invalid_forward_to')
   if (domainOf(address) === app.config.hostname || (await isDeliveredHere(app, db, address)))
     throw new Problem('forward_to_is_service_address')
   const suppressed = await findSuppression(db, [address], app.clock.now().toISOString())
-  if (suppressed) {
+  if (suppressed && (await isByOwnCopy(db, inbox, address, suppressed))) {
+    await deleteSuppression(db, address)
+  } else if (suppressed) {
     const message = `${address} is on the suppression list (${suppressed.reason}), so nothing is sent to it.`
     throw new Problem('invalid_forward_to', message, { type: suppressed.reason })
   }
   return address
+}
+
+async function isByOwnCopy(
+  db: Db,
+  inbox: InboxRow,
+  address: string,
+  { messageId }: SuppressionRow,
+): Promise<boolean> {
+  if (inbox.forwardStatus !== 'disabled' || inbox.forwardTo !== address || messageId === null) return false
+  const message = await findMessage(db, messageId)
+  // What was sent by the inbox itself is no copy.
+  return message?.inboxId === inbox.id && message.direction === 'inbound'
 }
 
 /** Mails the address a new link; from then on those before it, for this inbox, are not good any more. */

@@ -31,7 +31,7 @@ async function recordBounce(
   const outcome = outcomeSaid(said)
   // Before it is marked failed: a bounce counts once.
   if (current.purpose === 'forward' && isAboutRecipient && isHardBounce(outcome)) {
-    await noteForwardFailure(app, db, current, 'bounce')
+    await noteForwardFailure(app, db, current, outcome)
   }
   await updateDelivery(db, current.id, {
     state: 'failed',

@@ -1,7 +1,9 @@
 import { isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
 import { sizeOf } from '../../blob/content.ts'
-import { normaliseAddress } from '../../mail/address/address.ts'
+import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
+import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
 import type { Reading } from '../../reading/reading.ts'
 import { putContacts } from '../../store/contacts.ts'
@@ -100,9 +102,9 @@ async function writeMessage(
     }),
     fromAddr: parsed.from?.address ?? arrival.mailFrom,
     toAddr: inbox.address,
-    headerTo: to.length > 0 ? to.join(', ') : null,
-    deliveryRole: isCopied(recipient, to, cc) ? 'cc' : 'to',
-    replyTo: parsed.replyTo[0]?.address ?? null,
+    headerTo: addressesOf(parsed.to),
+    deliveryRole: roleOf(recipient, to, cc),
+    replyTo: addressesOf(parsed.replyTo.slice(0, limits.replyToAddresses)),
     cc: JSON.stringify(cc),
     bcc: '[]',
     addressNames: parsed.addressNames === null ? null : JSON.stringify(parsed.addressNames),
@@ -147,11 +149,20 @@ function readingRow({ rawId, reading: { message, extracted } }: Read): ReadingRo
   }
 }
 
-/** Copied means: named in Cc and not in To. Who is named in neither (Bcc) was a recipient like any other. */
-function isCopied(recipient: Recipient, to: readonly string[], cc: readonly string[]): boolean {
+/** As the header names the inbox; null where it does not: a blind copy, a list. */
+function roleOf(recipient: Recipient, to: readonly string[], cc: readonly string[]): 'to' | 'cc' | null {
   const names = [recipient.address, recipient.rcptTo.toLowerCase()]
-  const isNamed = (list: readonly string[]) => list.some(address => names.includes(address.toLowerCase()))
-  return isNamed(cc) && !isNamed(to)
+  const isNamed = (list: readonly string[]) =>
+    list.some(
+      address => names.includes(address.toLowerCase()) || names.includes(baseAddress(address.toLowerCase())),
+    )
+  if (isNamed(to)) return 'to'
+  return isNamed(cc) ? 'cc' : null
+}
+
+/** With a comma between them; null for none. */
+function addressesOf(people: readonly Mailbox[]): string | null {
+  return people.map(({ address }) => address).join(', ') || null
 }
 
 /** The thread of the message's parent in this inbox, or a new one. Never by subject. */

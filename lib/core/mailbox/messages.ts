@@ -1,10 +1,12 @@
+import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
+import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { Delivery, Direction, Message } from '../../model/message.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
-import type { ListedMessageRow } from '../../store/listed-messages.ts'
+import { type ListedMessageRow, takeTurnIfLarge } from '../../store/listed-messages.ts'
 import * as messages from '../../store/messages.ts'
 import { type SearchFilter, searchMessages } from '../../store/search/search.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -27,11 +29,15 @@ function present(row: ListedMessageRow, urls: UrlSigner): Message {
     references: readList<string>(row.references),
     fromAddr: row.fromAddr,
     toAddr: row.toAddr,
-    headerTo: row.headerTo,
+    to: listedTo(row),
+    headerTo: row.direction === 'inbound' ? row.headerTo : null,
     deliveryRole: row.deliveryRole as Message['deliveryRole'],
     replyTo: row.replyTo,
     cc: readList<string>(row.cc),
-    addressNames: row.addressNames === null ? null : (JSON.parse(row.addressNames) as Record<string, string>),
+    addressNames:
+      row.addressNames === null || row.direction === 'outbound'
+        ? null
+        : (JSON.parse(row.addressNames) as Record<string, string>),
     bcc: readList<string>(row.bcc),
     subject: row.subject,
     bodyText: row.bodyText,
@@ -48,6 +54,13 @@ function present(row: ListedMessageRow, urls: UrlSigner): Message {
     parseProblems: readList<string>(row.parseProblems),
     createdAt: row.createdAt,
   }
+}
+
+function listedTo({ headerTo, toAddr, direction, isCut }: ListedMessageRow): string[] {
+  if (headerTo === null) return direction === 'inbound' ? [] : [toAddr]
+  const addresses = listedAddresses(headerTo)
+  // The last one may be half of one.
+  return isCut && headerTo.length >= limits.listedTextLength ? addresses.slice(0, -1) : addresses
 }
 
 /** Each result that a row has had: three checks of seven outcomes, so there are few. */
@@ -70,7 +83,9 @@ export async function presentMessages(app: App, rows: readonly ListedMessageRow[
 }
 
 export async function getMessage(app: App, caller: Caller, id: string): Promise<Message> {
-  const [message] = await presentMessages(app, [await getWholeMessage(app.store.read, caller, id)])
+  const db = app.store.read
+  await takeTurnIfLarge(db, id)
+  const [message] = await presentMessages(app, [await getWholeMessage(db, caller, id)])
   return message!
 }
 

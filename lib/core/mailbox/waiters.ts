@@ -69,10 +69,16 @@ export function createWaiters(app: App): Waiters {
   async function hand(rows: readonly ListedMessageRow[], places: readonly Place[]): Promise<void> {
     const shown = new Map((await presentMessages(app, rows)).map(message => [message.id, message]))
     const answers = new Map<string, WaitAnswer>()
+    let bytes = 0
     for (const [index, place] of places.entries()) {
-      if (index > 0 && index % limits.waitersAtOnce === 0) await setImmediate()
-      const ids = rows.filter(row => place.asked.takes(row)).map(row => row.id)
-      if (ids.length === 0) continue
+      if (index > 0 && (index % limits.waitersAtOnce === 0 || bytes >= limits.waitersTurnBytes)) {
+        await setImmediate()
+        bytes = 0
+      }
+      const taken = rows.filter(row => place.asked.takes(row))
+      if (taken.length === 0) continue
+      bytes += taken.reduce((sum, row) => sum + row.bodyText.length + row.bodyHtml.length, 0)
+      const ids = taken.map(row => row.id)
       const name = ids.join()
       const answer = answers.get(name) ?? { data: ids.map(id => shown.get(id)!) }
       answers.set(name, answer)

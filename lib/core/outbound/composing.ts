@@ -5,6 +5,7 @@ import { domainOf } from '../../mail/address/address.ts'
 import { formatVerp, verpTokenLength } from '../../mail/address/verp.ts'
 import type { DkimSigner } from '../../mail/compose/dkim.ts'
 import type { Body } from '../../mail/compose/quote.ts'
+import { addressNames, type Mailbox } from '../../mail/header/mailbox.ts'
 import { insertDeliveries } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { insertMessage, insertReading } from '../../store/messages.ts'
@@ -15,7 +16,7 @@ import type { App } from '../app/app.ts'
 import { secretOf } from '../app/secrets.ts'
 import { findHolder } from '../domains/usable.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
-import type { Addressees } from './request.ts'
+import type { Addressees } from './addressees.ts'
 
 /** Who signs what is sent from this address: the key of its domain. */
 export async function signerOf(app: App, fromAddr: string, signedAt: Date): Promise<DkimSigner> {
@@ -61,6 +62,8 @@ export async function writeOutgoing(
   rawId: string | null,
 ): Promise<string> {
   const { id, inbox, addressees } = outgoing
+  const { to, cc, bcc } = addressees
+  const names = addressNames([...to, ...cc])
   const createdAt = outgoing.date.toISOString()
   const thread = outgoing.thread ?? (await startThread(app, db, outgoing, createdAt))
   const reading = {
@@ -83,13 +86,13 @@ export async function writeOutgoing(
     mailFrom: outgoing.mailFrom,
     trace: '',
     fromAddr: outgoing.fromAddr,
-    toAddr: addressees.to,
-    headerTo: null,
+    toAddr: to[0]!.address,
+    headerTo: to.length > 1 ? addressesOf(to).join(', ') : null,
     deliveryRole: null,
     replyTo: addressees.replyTo,
-    cc: JSON.stringify(addressees.cc),
-    bcc: JSON.stringify(addressees.bcc),
-    addressNames: null,
+    cc: JSON.stringify(addressesOf(cc)),
+    bcc: JSON.stringify(addressesOf(bcc)),
+    addressNames: names === null ? null : JSON.stringify(names),
     subject: outgoing.subject,
     category: outgoing.category,
     autoReplyable: 0,
@@ -115,6 +118,10 @@ export async function writeOutgoing(
   }))
   await putDeliveries(app, db, deliveries, outgoing.date)
   return thread.id
+}
+
+function addressesOf(people: readonly Mailbox[]): string[] {
+  return people.map(({ address }) => address)
 }
 
 async function startThread(app: App, db: WriteDb, outgoing: Outgoing, createdAt: string): Promise<ThreadRow> {

@@ -1,6 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
+import { listedAddresses } from '../../mail/header/mailbox.ts'
 import { findContacts, putContacts } from '../../store/contacts.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { filterInboxAddresses } from '../../store/inboxes.ts'
@@ -13,8 +14,8 @@ import { requireSendingDomain } from '../domains/usable.ts'
 import { requirePermitted } from '../policy/check.ts'
 import { nextDay, secondsUntil, utcDay, utcMonth } from '../quota/period.ts'
 import { coldLimit, requireReplyToAllowed } from '../quota/plan.ts'
+import type { Addressees } from './addressees.ts'
 import { requireNoReplyLoop } from './loop.ts'
-import type { Addressees } from './request.ts'
 import { requireUnsuppressed } from './suppressions.ts'
 
 /**
@@ -109,8 +110,8 @@ async function countCold(
   const answered = new Set<string | undefined>()
   for (const row of await listThreadCorrespondents(db, answeredThreadId, limits.replyParticipants)) {
     const cc = JSON.parse(row.cc) as string[]
-    const to = row.headerTo?.split(', ') ?? []
-    for (const address of [row.fromAddr, row.replyTo ?? '', ...to, ...cc]) {
+    const [to, replyTo] = [listedAddresses(row.headerTo ?? ''), listedAddresses(row.replyTo ?? '')]
+    for (const address of [row.fromAddr, ...replyTo, ...to, ...cc]) {
       answered.add(normaliseAddress(address))
     }
   }

@@ -1,47 +1,14 @@
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { sha256HexOfMany } from '../../base/secret.ts'
-import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
 import type { QuotedMessage } from '../../mail/compose/quote.ts'
+import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { receivedFilename } from '../../mail/message/filename.ts'
 import type { AttachmentUpload, SendRequest } from '../../model/send.ts'
 import type { WholeMessage } from '../../store/tables.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
-
-/** Whom a send goes to; every address lower-case, and each recipient once in `all`. */
-export interface Addressees {
-  readonly to: string
-  readonly cc: readonly string[]
-  readonly bcc: readonly string[]
-  readonly replyTo: string | null
-  /** to, cc and bcc in this order: one delivery for each. */
-  readonly all: readonly string[]
-}
-
-/** @throws Problem `invalid_request` for what is no address or too many; `recipient_is_sender` */
-export function readAddressees(request: SendRequest, sender: string): Addressees {
-  const to = requireAddress(request.to, '/to')
-  const cc = (request.cc ?? []).map((text, index) => requireAddress(text, `/cc/${index}`))
-  const bcc = (request.bcc ?? []).map((text, index) => requireAddress(text, `/bcc/${index}`))
-  const replyTo = request.replyTo === undefined ? null : requireAddress(request.replyTo, '/replyTo')
-  const all = [...new Set([to, ...cc, ...bcc])]
-  if (all.length > limits.sendRecipients) {
-    throw invalidRequest('', `A message goes to at most ${limits.sendRecipients} recipients`)
-  }
-  const self = all.find(address => baseAddress(address) === sender)
-  if (self !== undefined) {
-    throw new Problem('recipient_is_sender', `An inbox can't send to itself (${self}).`, { recipient: self })
-  }
-  return { to, cc, bcc, replyTo, all }
-}
-
-/** The address in lower case. @throws Problem `invalid_request` that names `path` */
-export function requireAddress(text: string, path: string): string {
-  const address = normaliseAddress(text)
-  if (address !== undefined) return address
-  throw invalidRequest(`body${path}`, 'must be a bare email address such as ann@example.com')
-}
+import { readNamed } from './addressees.ts'
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
@@ -52,9 +19,14 @@ export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingA
     contentType: upload.contentType ?? 'application/octet-stream',
     content: readContent(upload, `body/attachments/${index}/content`),
   }))
+  requireSmall(attachments)
+  return attachments
+}
+
+/** @throws Problem `attachments_too_large` above 25 MB together */
+export function requireSmall(attachments: readonly OutgoingAttachment[]): void {
   const sizeBytes = attachments.reduce((sum, attachment) => sum + attachment.content.length, 0)
   if (sizeBytes > limits.attachmentsBytes) throw new Problem('attachments_too_large')
-  return attachments
 }
 
 function readContent({ content }: AttachmentUpload, path: string): Buffer {
@@ -64,15 +36,29 @@ function readContent({ content }: AttachmentUpload, path: string): Buffer {
   return Buffer.from(compact, 'base64')
 }
 
-/** The request as it is compared with another: each attachment as what its bytes are, not how they came. */
-export async function comparableRequest(request: SendRequest): Promise<unknown> {
-  if (!request.attachments) return request
-  const attachments = []
-  for (const { content, ...rest } of request.attachments) {
-    const bytes = typeof content === 'string' ? Buffer.from(content, 'base64') : content
-    attachments.push({ ...rest, sha256: await sha256HexOfMany(bytes) })
+/**
+ * What makes two requests the same one: each person is a bare address, however it was written; each attachment what its
+ * bytes are, not how they came.
+ * @throws Problem `invalid_request` for what is no address
+ */
+export async function comparableRequest(
+  request: Omit<SendRequest, 'body'> & { body?: string },
+): Promise<unknown> {
+  const named = readNamed(request)
+  const { to, cc, bcc, attachments, ...rest } = request
+  const addresses = (people: readonly Mailbox[]) => people.map(({ address }) => address)
+  return {
+    ...rest,
+    ...(to !== undefined && { to: addresses(named.to) }),
+    ...(cc !== undefined && { cc: addresses(named.cc) }),
+    ...(bcc !== undefined && { bcc: addresses(named.bcc) }),
+    ...(attachments && { attachments: await Promise.all(attachments.map(comparableAttachment)) }),
   }
-  return { ...request, attachments }
+}
+
+async function comparableAttachment({ content, ...rest }: AttachmentUpload): Promise<unknown> {
+  const bytes = typeof content === 'string' ? Buffer.from(content, 'base64') : content
+  return { ...rest, sha256: await sha256HexOfMany(bytes) }
 }
 
 /**

@@ -4,21 +4,24 @@ import { domainOf } from '../../mail/address/address.ts'
 import { dkimField } from '../../mail/compose/dkim.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import { replySubject, replyThreading } from '../../mail/message/thread.ts'
-import type { SendRequest, SendResult } from '../../model/send.ts'
+import type { ForwardRequest, SendRequest, SendResult } from '../../model/send.ts'
 import type { Composition } from '../../rendering/composition.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { findLastMessage } from '../../store/messages.ts'
+import { findAnsweredMessage, findLastMessage } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
-import type { InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
+import type { InboxRow, MessageRow, ThreadRow, WholeMessage } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
-import { getInboxRow, getThreadRow } from '../app/reach.ts'
+import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage } from '../app/reach.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
+import { chooseAddressees, type Reply, readNamed } from './addressees.ts'
 import { type Outgoing, signerOf, writeOutgoing } from './composing.ts'
+import { correspondentsOf, nobody } from './correspondents.ts'
+import { type Forwarded, type Forwarding, openForwarded } from './forwarded.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
-import { comparableRequest, quotedBy, readAddressees, readAttachments, storedAttachment } from './request.ts'
+import { comparableRequest, quotedBy, readAttachments, requireSmall, storedAttachment } from './request.ts'
 
 /**
  * Sends a message from an inbox, once for an idempotency key: composed, signed and durable when this resolves; carried
@@ -36,9 +39,68 @@ export async function send(
 ): Promise<SendResult> {
   // Before the key is looked up: what was answered to another inbox's key is no one else's to read.
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
-  if (key === undefined) return sendNow(app, caller, inboxId, request, async () => {})
-  const repeatable = { caller, inbox, key, request: await comparableRequest(request) }
-  return once(app, repeatable, remember => sendNow(app, caller, inboxId, request, remember))
+  const comparable = await comparableRequest(request)
+  return sendOnce(app, caller, inbox, { request }, key, comparable)
+}
+
+type MessageBody = Omit<SendRequest, 'threadId'>
+
+/**
+ * Answers a message, in its thread: as `send` does with a threadId, but to whom this message wants it.
+ * @param request with `replyAll`, to everybody
+ * @throws Problem as `send`
+ */
+export async function replyToMessage(
+  app: App,
+  caller: Caller,
+  messageId: string,
+  request: MessageBody,
+  key: string | undefined,
+): Promise<SendResult> {
+  const { id, inboxId, threadId } = await getMessageRow(app.store.read, caller, messageId)
+  const inbox = await getInboxRow(app.store.read, caller, inboxId)
+  const comparable = { answers: id, request: await comparableRequest(request) }
+  return sendOnce(app, caller, inbox, { request: { ...request, threadId }, answers: id }, key, comparable)
+}
+
+/**
+ * Passes a message on, in a thread of its own: whom it goes to is no part of the conversation that it comes from.
+ * @throws Problem as `send`
+ */
+export async function forwardMessage(
+  app: App,
+  caller: Caller,
+  messageId: string,
+  { asAttachment = false, body = '', ...rest }: ForwardRequest,
+  key: string | undefined,
+): Promise<SendResult> {
+  const { id, inboxId } = await getMessageRow(app.store.read, caller, messageId)
+  const inbox = await getInboxRow(app.store.read, caller, inboxId)
+  const forwards = { messageId: id, asAttachment }
+  const comparable = { forwards, body, request: await comparableRequest(rest) }
+  return sendOnce(app, caller, inbox, { request: { ...rest, body }, forwards }, key, comparable)
+}
+
+/** What is sent: what the client asks for, and the message that it answers or passes on. */
+interface Sending {
+  readonly request: SendRequest
+  /** Of a reply without it, the thread says. */
+  readonly answers?: string
+  readonly forwards?: Forwarding
+}
+
+async function sendOnce(
+  app: App,
+  caller: Caller,
+  inbox: InboxRow,
+  sending: Sending,
+  key: string | undefined,
+  comparable: unknown,
+): Promise<SendResult> {
+  const { id } = inbox
+  if (key === undefined) return sendNow(app, caller, id, sending, async () => {})
+  const repeatable = { caller, inbox, key, request: comparable }
+  return once(app, repeatable, remember => sendNow(app, caller, id, sending, remember))
 }
 
 /**
@@ -49,28 +111,32 @@ export async function sendNow(
   app: App,
   caller: Caller,
   inboxId: string,
-  request: SendRequest,
+  sending: Sending,
   remember: (db: WriteDb, result: SendResult) => Promise<void>,
 ): Promise<SendResult> {
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
-  return auditingRefusals(app, caller, inbox, () => sendFrom(app, caller, inbox, request, remember))
+  return auditingRefusals(app, caller, inbox, () => sendFrom(app, caller, inbox, sending, remember))
 }
 
 async function sendFrom(
   app: App,
   caller: Caller,
   inbox: InboxRow,
-  request: SendRequest,
+  sending: Sending,
   remember: (db: WriteDb, result: SendResult) => Promise<void>,
 ): Promise<SendResult> {
-  const addressees = readAddressees(request, inbox.address)
+  const { request } = sending
+  const named = readNamed(request)
+  const reply = await findReply(app, caller, inbox, sending)
+  const addressees = chooseAddressees(named, inbox.address, reply)
   await requireSendable(app, app.store.read, caller, inbox, addressees)
-  const attachments = readAttachments(request.attachments ?? [])
-  const reply = await findReply(app, caller, inbox, request)
+  const forwarded = sending.forwards && (await openForwarded(app, caller, sending.forwards))
+  const attachments = [...readAttachments(request.attachments ?? []), ...(forwarded?.attachments ?? [])]
+  requireSmall(attachments)
   const id = app.ids.next()
   const date = app.clock.now()
   const header = {
-    subject: subjectLine(request, reply?.thread),
+    subject: subjectLine(request, reply?.thread, forwarded),
     ...(reply?.parent ? replyThreading(readThreading(reply.parent)) : { inReplyTo: null, references: [] }),
   }
   const files = attachments.map(({ filename, content }) => ({ filename, sizeBytes: content.length }))
@@ -80,7 +146,7 @@ async function sendFrom(
       messageIdDomain: domainOf(inbox.address),
       date,
       from: { address: inbox.address, name: inbox.displayName },
-      to: [addressees.to],
+      to: addressees.to,
       cc: addressees.cc,
       replyTo: addressees.replyTo,
       ...header,
@@ -90,6 +156,7 @@ async function sendFrom(
     text: request.body,
     html: request.bodyHtml,
     quoted: quotedBy(request, reply?.parent),
+    forwarded: forwarded?.below ?? null,
   }
   const composed = await app.renderer.compose(composition, inbox.id)
   const signature = await dkimField(composed.raw, composed.bodyHash, await signerOf(app, inbox.address, date))
@@ -138,19 +205,42 @@ async function sendFrom(
   return result
 }
 
-/** The thread that is answered and its newest message. @throws Problem `not_found` for a thread of another inbox */
-async function findReply(app: App, caller: Caller, inbox: InboxRow, request: SendRequest) {
-  if (request.threadId === undefined) return undefined
-  const thread = await getThreadRow(app.store.read, caller, request.threadId)
-  if (thread.inboxId !== inbox.id) throw new Problem('not_found', 'This inbox has no such thread.')
-  return { thread, parent: await findLastMessage(app.store.read, thread.id) }
+interface Answering extends Reply {
+  readonly thread: ThreadRow
+  /** The message that the reply comes after, and quotes. */
+  readonly parent: WholeMessage | undefined
 }
 
-function subjectLine(request: SendRequest, thread: ThreadRow | undefined): string {
-  if (request.subject !== undefined) return singleLine(request.subject)
-  if (!thread) {
-    throw invalidRequest('body/subject', 'is required unless threadId makes this a reply')
+/** What is answered. @throws Problem `not_found` for a thread of another inbox, or a message that is gone */
+async function findReply(
+  app: App,
+  caller: Caller,
+  inbox: InboxRow,
+  { request, answers }: Sending,
+): Promise<Answering | undefined> {
+  const isToAll = request.replyAll ?? false
+  if (request.threadId === undefined) {
+    if (isToAll) throw invalidRequest('body/replyAll', 'is for replies: it needs a threadId')
+    return undefined
   }
+  const db = app.store.read
+  const thread = await getThreadRow(db, caller, request.threadId)
+  if (thread.inboxId !== inbox.id) throw new Problem('not_found', 'This inbox has no such thread.')
+  const named = answers === undefined ? undefined : await getWholeMessage(db, caller, answers)
+  const parent = named ?? (await findLastMessage(db, thread.id))
+  const answered = named ?? (await findAnsweredMessage(db, thread.id))
+  const correspondents = answered ? correspondentsOf(answered, inbox.address) : nobody
+  return { thread, parent, correspondents, isToAll }
+}
+
+function subjectLine(
+  request: SendRequest,
+  thread: ThreadRow | undefined,
+  forwarded: Forwarded | undefined,
+): string {
+  if (request.subject !== undefined) return singleLine(request.subject)
+  if (forwarded) return forwarded.subject
+  if (!thread) throw invalidRequest('body/subject', 'is required unless threadId makes this a reply')
   return replySubject(thread.subject).slice(0, limits.subjectLength)
 }
 

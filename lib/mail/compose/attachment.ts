@@ -13,7 +13,7 @@ const unknownType = 'application/octet-stream'
 /**
  * The media type of an attachment as it may stand in its part (RFC 2045 §5.1), with a charset where it has one and no
  * other parameter. What is none, what would have to be parts of our own (multipart), and a message that cannot travel
- * unencoded as RFC 2046 §5.2.1 wants, is application/octet-stream.
+ * unencoded as RFC 2046 §5.2.1 wants, is application/octet-stream. One with 8-bit data can, where the host takes 8BITMIME.
  */
 export function attachmentType(contentType: string, content: Buffer): string {
   const [, type, charset] = mediaType.exec(contentType.trim()) ?? []
@@ -21,7 +21,7 @@ export function attachmentType(contentType: string, content: Buffer): string {
   const lower = type.toLowerCase()
   if (lower.startsWith('multipart/')) return unknownType
   if (lower.startsWith('message/'))
-    return lower === 'message/rfc822' && isSevenBit(content) ? lower : unknownType
+    return lower === 'message/rfc822' && isMailData(content) ? lower : unknownType
   return charset === undefined ? lower : `${lower}; charset=${charset}`
 }
 
@@ -33,12 +33,12 @@ export function attachmentFilename(filename: string): string {
   return /^\.*$/.test(line) ? '' : line
 }
 
-/** Whether bytes are 7bit data (RFC 2045 §2.7): ASCII without NUL, CRLF alone, lines of at most 998 bytes. */
-function isSevenBit(content: Buffer): boolean {
+/** Whether bytes are 7bit or 8bit data (RFC 2045 §2.7, §2.8): without NUL, CRLF alone, lines of at most 998 bytes. */
+function isMailData(content: Buffer): boolean {
   let lineStart = 0
   for (let i = 0; i < content.length; i++) {
     const byte = content[i]!
-    if (byte === 0 || byte > 127) return false
+    if (byte === 0) return false
     if ((byte === 10) !== (i > 0 && content[i - 1] === 13)) return false
     if (byte === 10) lineStart = i + 1
     else if (i - lineStart > 998) return false

@@ -1,17 +1,19 @@
+import { isAscii } from 'node:buffer'
 import { domainToUnicode } from 'node:url'
 import MailComposer, { type MailComposerAttachment } from 'nodemailer/lib/mail-composer'
 import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
 import { inSlices } from '../../base/chunks.ts'
 import { limits } from '../../base/limits.ts'
 import { parseAddress } from '../address/address.ts'
+import type { Mailbox } from '../header/mailbox.ts'
 import { headerAddress, messageIds, singleLine } from '../header/text.ts'
 import { attachmentFilename, attachmentType, type OutgoingAttachment } from './attachment.ts'
 
 /** What a message is made of. Addresses are addr-specs, what is none is left out; nothing here needs to be clean of control characters. */
 export interface MessageParts {
   readonly from: { readonly address: string; readonly name: string | null }
-  readonly to: readonly string[]
-  readonly cc: readonly string[]
+  readonly to: readonly Mailbox[]
+  readonly cc: readonly Mailbox[]
   readonly replyTo: string | null
   readonly subject: string
   readonly text: string
@@ -58,8 +60,11 @@ export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer
   const addressed =
     addressField('To', parts.to) +
     addressField('Cc', parts.cc) +
-    addressField('Reply-To', parts.replyTo === null ? [] : [parts.replyTo])
-  return { raw: Buffer.concat([Buffer.from(addressed), await composer.compile().build()]), rfcMessageId }
+    addressField('Reply-To', parts.replyTo === null ? [] : [{ address: parts.replyTo, name: '' }])
+  const root = composer.compile()
+  // What holds 8-bit data is 8bit, and so is what holds that (RFC 2045 §6.4).
+  if (parts.attachments.some(isEightBitMessage)) root.setHeader('Content-Transfer-Encoding', '8bit')
+  return { raw: Buffer.concat([Buffer.from(addressed), await root.build()]), rfcMessageId }
 }
 
 /** The Message-ID of a message of ours, with its angle brackets. */
@@ -68,20 +73,28 @@ export function formatMessageId(id: string, domain: string): string {
 }
 
 /**
- * A field of mailboxes without names, with its line end; empty where there is none. It is ours: the library takes `<` and
+ * A field of mailboxes, with its line end; empty where there is none. It is ours: the library takes `<` and
  * `>` out of a local part even where it is quoted (RFC 5322 §3.4.1), and the address would be another.
  */
-function addressField(name: string, addresses: readonly string[]): string {
-  const mailboxes = addresses.flatMap(text => {
-    const address = parseAddress(headerAddress(text))
+function addressField(name: string, people: readonly Mailbox[]): string {
+  const mailboxes = people.flatMap(person => {
+    const address = parseAddress(headerAddress(person.address))
     if (!address) return []
     const { localPart, domain } = address
     // With UTF-8 before the @ the message needs SMTPUTF8 anyhow, and the domain may be read by people, too.
     const shown = /[^\x00-\x7f]/.test(localPart) ? domainToUnicode(domain) : domain
+    const display = phrase(personName(person.name))
+    if (display !== '') return `${display} <${localPart}@${shown}>`
     // Readers of less skill want what is quoted in angle brackets.
     return localPart.startsWith('"') ? `<${localPart}@${shown}>` : `${localPart}@${shown}`
   })
   return mailboxes.length === 0 ? '' : `${foldLines(`${name}: ${mailboxes.join(', ')}`)}\r\n`
+}
+
+/** A display name as words, a quoted string or encoded words (RFC 5322 §3.2.5, RFC 2047 §5). */
+function phrase(name: string): string {
+  if (/^[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*$/.test(name)) return name
+  return /^[ -~]*$/.test(name) ? `"${name.replace(/["\\]/g, '\\$&')}"` : encodedWords(name)
 }
 
 /** A name that looks like an encoded word would be read as one, even in quotes. */
@@ -107,6 +120,10 @@ function chain(references: readonly string[]): string[] {
 function unstructured(text: string): string {
   const line = singleLine(text)
   if (/^[ -~]*$/.test(line) && !line.includes('=?') && !/[^ ]{66}/.test(line)) return line
+  return encodedWords(line)
+}
+
+function encodedWords(line: string): string {
   const letters = line.match(/[ -~]/g)?.length ?? 0
   return encodeWord(line, letters * 2 > line.length ? 'Q' : 'B', 52)
 }
@@ -127,9 +144,14 @@ function attachmentPart(attachment: OutgoingAttachment): MailComposerAttachment 
     ...(filename === '' ? {} : { filename }),
     contentType,
     contentDisposition: 'attachment',
-    contentTransferEncoding: asIs ? '7bit' : 'base64',
+    contentTransferEncoding: asIs ? (isEightBitMessage(attachment) ? '8bit' : '7bit') : 'base64',
     content: asIs ? attachment.content : inSlices(attachment.content, limits.composeSliceBytes),
   }
+}
+
+/** Whether it is a message that stands unencoded and has 8-bit data. */
+function isEightBitMessage({ contentType, content }: OutgoingAttachment): boolean {
+  return attachmentType(contentType, content) === 'message/rfc822' && !isAscii(content)
 }
 
 function atoms(text: string): string {

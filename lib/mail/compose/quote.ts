@@ -18,7 +18,8 @@ export interface Body {
   readonly html: string | null
 }
 
-const omission = '[…]'
+/** Stands for what was left out. */
+export const omission = '[…]'
 const quoteStyle = 'margin:0 0 0 0.8ex;border-left:1px solid #ccc;padding-left:1ex'
 
 /** A body with the quoted message below it, in each of its forms. */
@@ -46,16 +47,19 @@ export function quoteHtml(previous: QuotedMessage): string {
   return `<div><br>${escapeHtml(attribution(previous))}<br><blockquote type="cite" style="${quoteStyle}">${html}${more}</blockquote></div>`
 }
 
-function escapedText(previous: QuotedMessage): { html: string; cut: boolean } {
+/** The text as HTML that shows it line by line, and whether it was cut. */
+export function escapedText(previous: Pick<QuotedMessage, 'text'>): { html: string; cut: boolean } {
   const { text, cut } = shortened(previous.text)
   return { html: `<div style="white-space:pre-wrap">${escapeHtml(text)}</div>`, cut }
 }
 
-function textOf({ text, html }: QuotedMessage): string {
+/** What it says as text, read out of its HTML where it has none. */
+export function textOf({ text, html }: Pick<QuotedMessage, 'text' | 'html'>): string {
   return text.trim() === '' && html !== null ? htmlToText(html) : text
 }
 
-function shortened(text: string): { text: string; cut: boolean } {
+/** The beginning of a text that is longer than is quoted. */
+export function shortened(text: string): { text: string; cut: boolean } {
   if (text.length <= limits.quoteLength) return { text, cut: false }
   return { text: text.slice(0, limits.quoteLength).toWellFormed(), cut: true }
 }
@@ -68,7 +72,7 @@ function attribution({ date, from }: QuotedMessage): string {
 }
 
 /** Inside the body, where the document closes it. */
-function insertAtEnd(html: string, quote: string): string {
+export function insertAtEnd(html: string, quote: string): string {
   const end = [...html.matchAll(/<\/(?:body|html)\s*>/gi)].slice(-2)
   const at = (end.find(match => /body/i.test(match[0])) ?? end.at(-1))?.index ?? html.length
   return `${html.slice(0, at)}${quote}${html.slice(at)}`

@@ -1,5 +1,5 @@
 import { parseAddress } from '../address/address.ts'
-import type { AddressList } from './address-list.ts'
+import { type AddressList, readAddressList } from './address-list.ts'
 import { decodeWords } from './encoded-word.ts'
 import { singleLine } from './text.ts'
 
@@ -34,4 +34,29 @@ export function addressNames(list: readonly Mailbox[]): Record<string, string> |
     if (name !== '' && name.toLowerCase() !== key) names[key] ??= name
   }
   return Object.keys(names).length > 0 ? names : null
+}
+
+/**
+ * The one mailbox that a client names, as `ann@example.com` or `Ann <ann@example.com>`; undefined for what is none, is
+ * several, or can be read in two ways. The address stands as it came: `normaliseAddress` says whether it is one.
+ */
+export function readMailbox(text: string): Mailbox | undefined {
+  if (/[\p{Cc}\u2028\u2029]/u.test(text)) return undefined
+  const list = readAddressList(text)
+  const [mailbox, ...others] = mailboxes(list)
+  return list.fault !== undefined || list.hasGroup || others.length > 0 ? undefined : mailbox
+}
+
+/** A mailbox as `readMailbox` reads it. */
+export function writeMailbox({ address, name }: Mailbox): string {
+  if (name === '') return address
+  const phrase = /^[\p{L}\p{M}\p{N} _'-]+$/u.test(name) ? name : `"${name.replace(/["\\]/g, '\\$&')}"`
+  return `${phrase} <${address}>`
+}
+
+/** The addresses of a text in which they stand with a comma between them, without names. */
+export function listedAddresses(text: string): string[] {
+  // Nearly always: a comma that separates nothing stands only in quotes.
+  if (!text.includes('"')) return text === '' ? [] : text.split(', ')
+  return mailboxes(readAddressList(text)).map(({ address }) => address)
 }

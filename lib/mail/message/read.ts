@@ -62,6 +62,12 @@ export function openAttachment(
   return part && { ...describeAttachment(part, index + 1, raw), content: contentOf(part, raw) }
 }
 
+/** The bytes of all attachments, as readMessage lists them: the parts are looked for once. */
+export function openAttachments(raw: Buffer): Buffer[] {
+  const { root } = readPartTree(raw, readHeader(raw))
+  return attachmentsOf(root).map(part => contentOf(part, raw))
+}
+
 function createReading(raw: Buffer) {
   const attachments: ParsedAttachment[] = []
   const shownReports: ReportPart[] = []

@@ -12,6 +12,7 @@ import { sealedSecrets } from './0011-sealed-secrets.ts'
 import { door } from './0012-door.ts'
 import { readings } from './0013-readings.ts'
 import { tenantsApart } from './0014-tenants-apart.ts'
+import { replies } from './0018-replies.ts'
 import { lookUps } from './0020-look-ups.ts'
 import type { Migration } from './migration.ts'
 
@@ -31,5 +32,6 @@ export const migrations: readonly Migration[] = [
   door,
   readings,
   tenantsApart,
+  replies,
   lookUps,
 ]

@@ -96,6 +96,6 @@ t.test('who complains of a copy gets no more of them', async t => {
   t.equal(await status(), 'disabled')
   await copy()
   t.equal(peer.messages.length, 1)
-  const rows = await app.store.read.selectFrom('suppression').selectAll().execute()
-  t.strictSame(rows, [], 'the address can be written to by who has a reason of their own')
+  const rows = await app.store.read.selectFrom('suppression').select(['reason']).execute()
+  t.strictSame(rows, [{ reason: 'complaint' }])
 })

@@ -198,7 +198,8 @@ t.test('three hard bounces in a row end it; what speaks of us counts for nothing
     log.filter(entry => entry.msg === 'forwarding disabled'),
     [{ kind: 'bounce' }],
   )
-  t.equal((await listSuppressions(app, undefined, { limit: 10, offset: 0 })).total, 0)
+  const { rows } = await listSuppressions(app, undefined, { limit: 10, offset: 0 })
+  t.match(rows, [{ reason: 'bounce', evidence: `550 5.1.1 no such user` }])
   await mail(letter('after'))
   t.equal((await copies()).length, 7, 'copies stop')
   t.equal(peer.messages.length, 1)
@@ -207,7 +208,15 @@ t.test('three hard bounces in a row end it; what speaks of us counts for nothing
 t.test('a host that takes copies and sends them back', async t => {
   const { app, inbox, mail, copies, status } = await setUp(t)
   const comeBack = async (copy: DeliveryRow) => {
-    await app.store.write(db => noteForwardFailure(app, db, copy, 'bounce'))
+    await app.store.write(db =>
+      noteForwardFailure(app, db, copy, {
+        result: 'permanent',
+        code: 550,
+        enhanced: '5.1.1',
+        text: 'no such user',
+        durationMs: 0,
+      }),
+    )
   }
   const take = async () => {
     await mail(letter('x'))

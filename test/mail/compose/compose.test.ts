@@ -42,12 +42,14 @@ const { simpleParser }: { simpleParser(raw: Buffer): Promise<ParsedMail> } = cre
   'mailparser',
 )
 
+const bare = (...list: string[]) => list.map(address => ({ address, name: '' }))
+
 const parts: MessageParts = {
   id: '0192f3a0-0000-7000-8000-000000000001',
   messageIdDomain: 'example.com',
   date: new Date('2026-11-03T08:05:59Z'),
   from: { address: 'ann@example.com', name: 'Ann' },
-  to: ['bob@example.net'],
+  to: bare('bob@example.net'),
   cc: [],
   replyTo: null,
   subject: 'Hello',
@@ -108,8 +110,11 @@ t.test('a plain message is as small as it can be', async t => {
 t.test('every part comes back', async t => {
   const content = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 256))
   const raw = await compose({
-    to: ['bob@example.net', 'c.d+e@example.net'],
-    cc: ['eve@example.org'],
+    to: [
+      { address: 'bob@example.net', name: 'Bob "the fish" Löwe, PhD' },
+      { address: 'c.d+e@example.net', name: '' },
+    ],
+    cc: [{ address: 'eve@example.org', name: 'Eve' }],
     replyTo: 'replies@example.com',
     subject: 'Größe',
     text: 'Grüße,\n\n-- \nAnn\n',
@@ -128,6 +133,10 @@ t.test('every part comes back', async t => {
   t.same(addresses(mail.from), ['ann@example.com'])
   t.same(addresses(mail.to), ['bob@example.net', 'c.d+e@example.net'])
   t.same(addresses(mail.cc), ['eve@example.org'])
+  t.same(
+    [...(mail.to?.value ?? []), ...(mail.cc?.value ?? [])].map(({ name }) => name),
+    ['Bob "the fish" Löwe, PhD', '', 'Eve'],
+  )
   t.same(addresses(mail.replyTo), ['replies@example.com'])
   t.equal(mail.subject, 'Größe')
   t.equal(mail.text, 'Grüße,\n\n-- \nAnn\n')
@@ -168,7 +177,7 @@ t.test(
 
 t.test('nothing in any field gets out of it', async t => {
   const before = fieldNames(
-    await compose({ inReplyTo: '<a@b>', references: ['<a@b>'], replyTo: 'r@b', cc: ['c@d'] }),
+    await compose({ inReplyTo: '<a@b>', references: ['<a@b>'], replyTo: 'r@b', cc: bare('c@d') }),
   )
   for (const control of [
     '\r\n',
@@ -189,8 +198,8 @@ t.test('nothing in any field gets out of it', async t => {
       id: evil,
       messageIdDomain: evil,
       from: { address: `a${control}Bcc:evil@example.org`, name: evil },
-      to: [`b@c${control}Bcc:evil`],
-      cc: [`c@d${control}, evil@example.org`],
+      to: [{ address: `b@c${control}Bcc:evil`, name: evil }],
+      cc: [{ address: `c@d${control}, evil@example.org`, name: `${evil}" <evil@example.org>, "` }],
       replyTo: `r@b${control}Bcc:evil`,
       subject: evil,
       inReplyTo: '<a@b>',
@@ -232,7 +241,7 @@ t.test('an address stays one address', async t => {
     '',
   ]) {
     const raw = await compose({
-      to: [address],
+      to: bare(address),
       replyTo: address,
       from: { address: 'ann@example.com', name: null },
     })
@@ -261,7 +270,7 @@ t.test('a quoted local part comes back as it was, whatever is in the quotes', as
   ]
   for (const address of all) {
     const other = 'bob@theirs.example'
-    const raw = await compose({ to: [address, other], cc: [address], replyTo: address })
+    const raw = await compose({ to: bare(address, other), cc: bare(address), replyTo: address })
     const header = readHeader(raw)
     const read = (name: string) =>
       mailboxes(readAddressList(firstField(header, name) ?? '')).map(one => one.address)
@@ -269,7 +278,7 @@ t.test('a quoted local part comes back as it was, whatever is in the quotes', as
   }
   // Of 8 bits it makes no text.
   const ascii = all.filter(address => !address.includes('é'))
-  const raw = await compose({ to: ascii })
+  const raw = await compose({ to: bare(...ascii) })
   const { code, stdout } = await runProgram('python3', ['-c', pythonTo], raw)
   if (code !== 0) t.pass('Python', { skip: 'needs python3' })
   // It takes off the quotes that it thinks are not needed.
@@ -282,7 +291,7 @@ message = email.message_from_binary_file(sys.stdin.buffer, policy=email.policy.d
 print(json.dumps([one.addr_spec for one in message['to'].addresses]))`
 
 t.test('addresses in UTF-8 stand as they are, those with ASCII before the @ in A-labels', async t => {
-  const raw = await compose({ to: ['jürgen@exämple.net', 'ann@exämple.net'] })
+  const raw = await compose({ to: bare('jürgen@exämple.net', 'ann@exämple.net') })
   t.match(raw.toString(), 'To: jürgen@exämple.net, ann@xn--exmple-cua.net\r\n')
 })
 
@@ -322,7 +331,7 @@ t.test('an attachment has a type that its part can have', async t => {
     ['/', 'application/octet-stream'],
   ] as const)
     t.equal(attachmentType(given, content), type, given)
-  for (const bytes of ['a\n', 'a\r', 'a\rb\r\n', 'ä\r\n', '\0\r\n', `${'x'.repeat(999)}\r\n`])
+  for (const bytes of ['a\n', 'a\r', 'a\rb\r\n', 'ä\n', '\0\r\n', `${'x'.repeat(999)}\r\n`])
     t.equal(
       attachmentType('message/rfc822', Buffer.from(bytes)),
       'application/octet-stream',

@@ -104,7 +104,10 @@ t.test('what we compose is signed and verifies', async t => {
     messageIdDomain: 'example.com',
     date: signer.signedAt,
     from: { address: 'ann@example.com', name: 'Ann Löwe' },
-    to: ['bob@example.net', 'jürgen@exämple.net'],
+    to: [
+      { address: 'bob@example.net', name: 'Bob Löwe' },
+      { address: 'jürgen@exämple.net', name: '' },
+    ],
     cc: [],
     replyTo: null,
     subject: 'Grüße  =?utf-8?Q?x?=',
