@@ -142,7 +142,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       dataTimeoutMs: durationMs(config.smtp.data_timeout),
       maxMessages: limits.smtpMessages,
       threads: config.smtp.threads || Math.min(availableParallelism(), limits.smtpThreadsMax),
-      threadTimeoutMs: durationMs(config.reading.timeout),
+      threadTimeoutMs: limits.smtpThreadStillMs,
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)

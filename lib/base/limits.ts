@@ -269,6 +269,8 @@ export const limits = {
   smtpThreadsMax: 8,
   /** Memory for objects of one such thread; the bytes of messages are not among them. */
   smtpThreadHeapBytes: 512 * 1024 * 1024,
+  /** How long one of them may stand still before it is ended; one small message takes milliseconds. */
+  smtpThreadStillMs: 10_000,
   /** When one that could not start is started again. */
   smtpThreadRestartMs: 10_000,
   /** Peers of whom it is remembered that a message of theirs ended such a thread; the first one makes room. */

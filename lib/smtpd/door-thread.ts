@@ -125,8 +125,11 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
     suspect: party => post({ suspect: party }),
     async stop() {
       isStopping = true
-      post({ stop: true })
-      await stopped.promise
+      // One that holds nothing may be starting still.
+      if (connections.size > 0) {
+        post({ stop: true })
+        await stopped.promise
+      }
       await worker.terminate()
     },
   }

@@ -32,6 +32,8 @@ const { receiver, close } = await openReceiver({
   mark,
   suspects,
 })
+const { messages_per_minute_per_address, messages_per_minute_per_block } = config.smtp
+const isCounted = messages_per_minute_per_address + messages_per_minute_per_block > 0
 /** While there are sessions. */
 let rest: (() => void) | undefined
 const tellEnded = createOutbox<string>(ended => post({ ended }))
@@ -39,7 +41,7 @@ const sessions = createSessions({
   ...bounds,
   receiver,
   certificates: createCertificateSet(pairs),
-  takeMessage: address => call('takeMessage', address),
+  takeMessage: isCounted ? address => call('takeMessage', address) : () => {},
   ended(id) {
     tellEnded(id)
     if (sessions.size > 0) return

@@ -1,7 +1,12 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
+import { createCertificateSet } from '../../lib/tls/certificate-set.ts'
+import { writeCertificate } from '../support/certificate.ts'
 import { greetedDialog, openDialog } from '../support/smtp-dialog.ts'
 import { openDoor, type TestDoorSettings } from '../support/smtp-door.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
 
 /** A door whose sessions are in two threads, and those threads. */
@@ -64,11 +69,18 @@ t.test('peers are counted over all threads', async t => {
 })
 
 t.test('STARTTLS shows what was read last', async t => {
-  const { port } = await setUp(t)
-  const dialog = await greetedDialog(port)
-  const { fingerprint } = await dialog.startTls()
-  t.match(fingerprint, /^[0-9A-F:]{95}$/)
-  t.equal((await dialog.say('EHLO client.example')).code, 250)
+  const { door, port } = await setUp(t)
+  const under = await greetedDialog(port)
+  const former = await under.startTls()
+  const { cert, key } = await writeCertificate(temporaryDir(t), 'mail.ours.example')
+  const texts = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
+  door.reload(createCertificateSet([{ ...texts, names: [], notBefore: new Date(), notAfter: new Date() }]))
+  for (const dialog of [await greetedDialog(port), await greetedDialog(port)]) {
+    const { fingerprint } = await dialog.startTls()
+    t.equal(fingerprint, new X509Certificate(texts.cert).fingerprint256, 'in each thread')
+    t.not(fingerprint, former.fingerprint)
+  }
+  t.equal((await under.say('EHLO client.example')).code, 250, 'a session under way goes on')
 })
 
 t.test('a thread that dies is replaced; the peers of the others notice nothing', async t => {
