@@ -201,7 +201,8 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(lockDataDirectory(join(parts.config.data_dir, 'daemon.lock')))
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
-  closing.push(() => Promise.all([opened.app.mailReader.stop(), opened.app.renderer.stop()]))
+  const { mailReader, renderer, textReader } = opened.app
+  closing.push(() => Promise.all([mailReader.stop(), renderer.stop(), textReader.stop()]))
   return opened
 }
 

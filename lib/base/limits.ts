@@ -39,6 +39,21 @@ export const limits = {
   evidenceLength: 1000,
   /** How long daily and monthly counts are kept. */
   usageDays: 400,
+  /**
+   * What was sent and received: days that are asked for at once, and unless said; rows of inboxes and days that one turn of
+   * the event loop reads; inboxes that are told apart, and those of them that are listed.
+   */
+  usageDaysAsked: 92,
+  usageDefaultDays: 30,
+  usageSliceRows: 5_000,
+  usageInboxes: 100_000,
+  usageRows: 1_000,
+  /** Notes for the operator: the characters of one and of its context, its body; a day by one key and by a pod; kept in all. */
+  feedbackLength: 10_000,
+  feedbackBodyBytes: 128 * 1024,
+  feedbackPerKey: 20,
+  feedbackPerPod: 200,
+  feedbackKept: 10_000,
   /** One check of a domain's DNS records; what isn't known by then is left as it was. Less than `stopMs`. */
   domainCheckMs: 8_000,
   /** How often a domain that isn't verified is checked at first, and how long so; the gaps grow from there to a day. */
@@ -91,7 +106,7 @@ export const limits = {
   confirmPageRequestsPerMinute: 30,
   /** One event as it is told, at the most (`truncated` says what was cut), and the least that each has room for in a list. */
   eventBytes: 1024 * 1024,
-  listedEventBytes: 20 * 1024,
+  listedEventBytes: 10 * 1024,
   /** How many calls of a webhook fail in a row before it gets one call at a time; of how many webhooks this is remembered. */
   webhookFailures: 3,
   webhooksFailing: 10_000,
@@ -231,6 +246,20 @@ export const limits = {
   /** Threads for reading, where the setting does not say how many: one for each core, within these. */
   readingThreadsMin: 2,
   readingThreadsMax: 8,
+  /**
+   * The text of an attachment: characters that are kept, how many of them a message shows, for how many attachments of an
+   * answer; of an archive (DOCX, XLSX, PPTX) the files that it may name, and bytes that are inflated of it; bytes that
+   * reading one may allocate beside the heap.
+   */
+  attachmentTextLength: 500_000,
+  parsedTextLength: 4_000,
+  parsedTexts: 100,
+  archiveEntries: 10_000,
+  archiveInflatedBytes: 64 * 1024 * 1024,
+  attachmentAllocatedBytes: 256 * 1024 * 1024,
+  /** Attachments that wait to be read, of one party half as many, and how long. */
+  attachmentsWaiting: 100,
+  attachmentWaitMs: 30_000,
   /** Messages of one thread that are shown; of a longer one the newest. */
   threadMessages: 1000,
   /** Message-IDs of In-Reply-To and References that are followed to find a thread. */

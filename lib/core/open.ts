@@ -13,6 +13,7 @@ import { createAddressGuard } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
 import { createWebhookCourier } from '../courier/webhook/courier.ts'
 import { createQueue } from '../queue/queue.ts'
+import { createTextReader } from '../reading/attachment/text-reader.ts'
 import { createMailReader } from '../reading/pool.ts'
 import { createRenderer } from '../rendering/renderer.ts'
 import { openStore } from '../store/open.ts'
@@ -108,6 +109,13 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       heapBytes: config.reading.memory,
       idleMs: limits.readingIdleMs,
       log,
+    }),
+    textReader: createTextReader({
+      timeoutMs: durationMs(config.reading.timeout),
+      heapBytes: config.reading.memory,
+      waiting: limits.attachmentsWaiting,
+      waitMs: limits.attachmentWaitMs,
+      idleMs: limits.readingIdleMs,
     }),
     underWay: new Map(),
     get waiters() {

@@ -10,6 +10,7 @@ import { httpTimes } from '../core/app/http-times.ts'
 import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
+import { allowOrigins } from './cors.ts'
 import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
 import { answerProblems } from './problems.ts'
@@ -59,6 +60,7 @@ export function createHttpDoor(app: App): HttpDoor {
       'request answered',
     )
   })
+  koa.use(allowOrigins(http.cors_origins))
   koa.use(answerProblems(app.log))
   const perKey = createThrottle(app.clock, http.requests_per_minute)
   const perAddress = createThrottle(app.clock, failuresPerMinute)

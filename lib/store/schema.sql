@@ -185,6 +185,17 @@ create table "reading" (
   "parseProblems" text not null
 );
 
+-- The text of an attachment of a reading (its `index` is its place in attachments), made when it was first asked for; it goes
+-- with the reading. extractionMethod: pdf, office, csv, html, text, or error, where `content` is null.
+create table "attachmentText" (
+  "readingId" text not null references "reading" ("id"),
+  "index" integer not null,
+  "extractionMethod" text not null,
+  "content" text,
+  "createdAt" text not null,
+  primary key ("readingId", "index")
+);
+
 -- One message in one inbox. `toAddr` inbound is the inbox, outbound the first recipient; `headerTo` is whom the sender
 -- wrote to, with ", " between them (outbound null where that is `toAddr` alone), and so is `replyTo`. JSON: references,
 -- cc, bcc (lists of text), addressNames (address to name), authentication ({spf, dkim, dmarc}). `readingId` is never
@@ -437,8 +448,8 @@ create table "contact" (
   primary key ("inboxId", "address")
 );
 
--- What counts against a limit. `subject` is 'account', or the id of a pod or an inbox; kind: inboxes (made), messages (sent), cold
--- (recipients); `period` is a UTC day (2026-01-31) or month (2026-01).
+-- What counts against a limit. `subject` is 'account', or the id of a pod, an inbox or a key; kind: inboxes (made), messages
+-- (sent), cold (recipients), feedback (notes); `period` is a UTC day (2026-01-31) or month (2026-01).
 create table "usage" (
   "subject" text not null,
   "kind" text not null,

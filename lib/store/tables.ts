@@ -162,6 +162,14 @@ export interface ReadingRow {
   parseProblems: string
 }
 
+export interface AttachmentTextRow {
+  readingId: string
+  index: number
+  extractionMethod: string
+  content: string | null
+  createdAt: string
+}
+
 /** A message with what it says. */
 export type WholeMessage = MessageRow & Omit<ReadingRow, 'id'>
 
@@ -410,6 +418,7 @@ export interface Tables {
   thread: ThreadRow
   message: MessageRow
   reading: ReadingRow
+  attachmentText: AttachmentTextRow
   unindexedBody: UnindexedBodyRow
   delivery: DeliveryRow
   attempt: AttemptRow

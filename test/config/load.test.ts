@@ -60,6 +60,7 @@ t.test('a file with what is required alone has the defaults', async t => {
     http: {
       listen: ['127.0.0.1:8025'],
       trusted_proxies: [],
+      cors_origins: ['*'],
       requests_per_minute: 1000,
       max_connections: 5000,
       max_connections_per_address: 500,

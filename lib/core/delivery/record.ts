@@ -7,6 +7,7 @@ import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { noteForwardOutcome } from '../forwarding/outcome.ts'
+import { countForInbox } from '../outbound/counts.ts'
 import { holdAfterAttempt } from '../outbound/hold.ts'
 import { eventSubject, settle } from '../outbound/settle.ts'
 import { suppressBounced } from '../outbound/suppressions.ts'
@@ -90,6 +91,8 @@ async function announce(
   outcome: Outcome,
 ) {
   const type = eventOf(delivery.state, outcome)
+  if (type === 'message.delivered') await countForInbox(db, message, app.clock.now(), { delivered: 1 })
+  if (type === 'message.bounced') await countForInbox(db, message, app.clock.now(), { bounced: 1 })
   if (type === 'message.deferred' && before === 'deferred') return
   const said = { status: outcome.enhanced ?? null, diagnostic: outcome.text }
   await recordEvent(app, db, type, await eventSubject(db, message), {

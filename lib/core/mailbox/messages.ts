@@ -14,11 +14,16 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow, getMessageRow, getWholeMessage, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, type UrlSigner } from '../app/signed.ts'
-import { presentAttachments, readList } from './attachments.ts'
+import { attachmentsPresenter } from './attachment-text.ts'
+import { readList } from './attachments.ts'
 import { extractionOf } from './extraction.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
-function present(row: ListedMessageRow, urls: UrlSigner): Message {
+function present(
+  row: ListedMessageRow,
+  urls: UrlSigner,
+  attachmentsOf: (row: ListedMessageRow) => Message['attachments'],
+): Message {
   return {
     id: row.id,
     inboxId: row.inboxId,
@@ -43,7 +48,7 @@ function present(row: ListedMessageRow, urls: UrlSigner): Message {
     bodyText: row.bodyText,
     bodyHtml: row.bodyHtml,
     ...(row.isCut && { bodyTruncated: true as const }),
-    attachments: presentAttachments(row, urls),
+    attachments: attachmentsOf(row),
     rawUrl: row.rawId === null ? null : urls.rawUrl(row.id),
     status: row.status as Message['status'],
     category: row.category as Message['category'],
@@ -79,7 +84,8 @@ function readAuthentication(json: string): Message['authentication'] {
 export async function presentMessages(app: App, rows: readonly ListedMessageRow[]): Promise<Message[]> {
   if (rows.length === 0) return []
   const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
-  return rows.map(row => present(row, urls))
+  const attachmentsOf = await attachmentsPresenter(app, rows, urls)
+  return rows.map(row => present(row, urls, attachmentsOf))
 }
 
 export async function getMessage(app: App, caller: Caller, id: string): Promise<Message> {
