@@ -4,12 +4,8 @@ import type { App } from '../core/app/app.ts'
 import { openDraftAttachment } from '../core/drafts/attachments.ts'
 import { getAttachmentText } from '../core/mailbox/attachment-text.ts'
 import { findAttachmentByName, openMessageAttachment } from '../core/mailbox/attachments.ts'
-import {
-  getMessage,
-  listInboxMessages,
-  listMessageDeliveries,
-  listMessages,
-} from '../core/mailbox/messages.ts'
+import { listMessageDeliveries } from '../core/mailbox/deliveries.ts'
+import { getMessage, listInboxMessages, listMessages } from '../core/mailbox/messages.ts'
 import { openRaw } from '../core/mailbox/raws.ts'
 import { waitForMessages } from '../core/mailbox/wait.ts'
 import { forwardMessage, replyToMessage, send } from '../core/outbound/send.ts'

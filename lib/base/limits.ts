@@ -322,10 +322,10 @@ export const limits = {
   mxHosts: 10,
   mxAddresses: 4,
   mxDeferrals: 5,
-  /** What we wait for a peer, with the times of RFC 5321 §4.5.3.2; `total` bounds one attempt over all hosts. */
+  /** What we wait for a peer, with the times of RFC 5321 §4.5.3.2, but for the greeting: a host that takes longer is tried again. `total` bounds one attempt over all hosts. */
   smtpClientTimeouts: {
-    connectMs: 30_000,
-    greetingMs: 300_000,
+    connectMs: 60_000,
+    greetingMs: 60_000,
     commandMs: 300_000,
     dataBlockMs: 180_000,
     finalReplyMs: 600_000,
@@ -358,12 +358,36 @@ export const limits = {
   webhookRetryAfterMs: 3_600_000,
   /** How long the machine's own addresses are believed before they are asked for again. */
   ownAddressesMs: 10_000,
+  /** What one look for mail that may begin looks at: entries, and destinations with something parked. */
+  queueLook: 200,
+  destinationsLooked: 50,
+  /** Failures in a row after which a destination gets one attempt at a time, and the longest between two of these. */
+  destinationFailures: 3,
+  probeMaxMs: 1_800_000,
+  /** How long after that an address that does not answer is tried again; twice as long each time. */
+  addressProbeMs: 30_000,
+  /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
+  destinationKeptMs: 7 * 86_400_000,
+  destinationsKnown: 10_000,
+  /** By how much a destination that asked for less at once gets more with each attempt that it answers. */
+  paceStep: 0.25,
+  /** Pods of which is remembered whose turn it was in them. */
+  podsInRotation: 10_000,
+  /** While new mail waits: how long a server may say nothing before its greeting, and after it; how often that is looked at. */
+  silentGreetingMs: 1_000,
+  silentAnswerMs: 10_000,
+  silenceLookMs: 250,
+  /** How long an attempt waits that a crash cut off for the second time or more. */
+  cutOffWaitMs: 60_000,
   /** How long a claimed queue entry is its holder's; longer than any attempt may take. */
   leaseMs: 3_600_000,
   /** How often the queue looks for work that another process put. */
   queuePollMs: 1_000,
   /** What a process may take to stop, before it is stopped (SIGTERM). */
   stopMs: 10_000,
+  /** How much of that is left to peers and clients in the middle of something, and to what is carried. */
+  stopPeersMs: 3_000,
+  stopCarriedMs: 6_000,
   /** Characters of the previous message that a quote takes along; the rest is left out and said so. */
   quoteLength: 100_000,
   /** Links of one message that are shown, those looked at for them, the longest, and how much of what each stands under. */

@@ -135,7 +135,12 @@ export function createHttpDoor(app: App): HttpDoor {
         servers.map(
           server =>
             new Promise<void>(resolve => {
-              server.close(() => resolve())
+              // A client that does not end its request is not waited for.
+              const timer = setTimeout(() => server.closeAllConnections(), limits.stopPeersMs)
+              server.close(() => {
+                clearTimeout(timer)
+                resolve()
+              })
               server.closeIdleConnections()
             }),
         ),

@@ -235,6 +235,10 @@ export const Delivery = named(
       format: 'date-time',
       description: 'When it is tried again; null: it is not.',
     }),
+    outlook: Type.String({
+      description: 'What happens to it, and when next, in one sentence for a person.',
+      examples: ['Taken by mx.example.net at 2026-01-02T03:04:05.678Z.'],
+    }),
     createdAt: Instant,
     updatedAt: Instant,
   },

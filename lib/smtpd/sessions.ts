@@ -58,8 +58,6 @@ export interface Sessions {
 /** Commands of smtp-server that this server has no use for. */
 const disabledCommands = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 const stopping = new Reply(421, '4.3.2', 'This server is stopping; try again soon')
-/** How much of the time to stop is left to messages under way. */
-const drainMs = limits.stopMs * 0.6
 
 /** Sessions in this thread: commands are checked here, what they mean is core's. */
 export function createSessions(parts: SessionsParts): Sessions {
@@ -267,7 +265,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       const late = setTimeout(() => {
         for (const session of sessions.values()) session.end(stopping)
         resolve()
-      }, drainMs)
+      }, limits.stopPeersMs)
       for (const session of sessions.values()) dismiss(session, stopping)
       if (sessions.size > 0) await promise
       clearTimeout(late)

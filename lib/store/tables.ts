@@ -221,6 +221,20 @@ export interface QueueEntryRow {
   leasedBy: string | null
   leasedUntil: string | null
   createdAt: string
+  podId: string
+  inboxId: string
+  cutOffs: number
+}
+
+export interface DestinationRow {
+  name: string
+  failures: number
+  isFailing: number
+  failingSince: string | null
+  lastFailure: string | null
+  probeAt: string | null
+  lookAt: string | null
+  updatedAt: string
 }
 
 export interface EventRow {
@@ -423,6 +437,7 @@ export interface Tables {
   delivery: DeliveryRow
   attempt: AttemptRow
   queueEntry: QueueEntryRow
+  destination: DestinationRow
   event: EventRow
   webhookDelivery: WebhookDeliveryRow
   webhookAttempt: WebhookAttemptRow

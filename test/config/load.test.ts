@@ -72,8 +72,9 @@ t.test('a file with what is required alone has the defaults', async t => {
     delivery: {
       mode: 'mx',
       port: 25,
-      concurrency: 20,
+      concurrency: 200,
       concurrency_per_destination: 5,
+      allow_networks: [],
       give_up_after: '5d',
       ipv6: false,
     },

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../courier/outcome.ts'
 import type { EventName } from '../../model/event.ts'
-import { type Leased, LeaseLost } from '../../queue/queue.ts'
+import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { findDelivery, insertAttempt, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
@@ -48,6 +48,7 @@ export async function record(
     durationMs: Math.round(outcome.durationMs),
     createdAt: now,
   })
+  if (outcome.showing) await app.queue.note(db, entry.destination, outcome.showing, outcome.text)
   const isTransient = outcome.result === 'transient'
   const nextAttemptAt = isTransient ? await app.queue.later(db, entry) : null
   if (!isTransient) await app.queue.done(db, entry)
@@ -55,7 +56,7 @@ export async function record(
   await updateDelivery(db, delivery.id, {
     state,
     captured: captured ? 1 : 0,
-    attempts: entry.attempts,
+    attempts: attemptsMade(entry),
     replyCode: outcome.code ?? null,
     replyEnhanced: outcome.enhanced ?? null,
     replyText: outcome.text,

@@ -15,6 +15,7 @@ import { tenantsApart } from './0014-tenants-apart.ts'
 import { replies } from './0018-replies.ts'
 import { lookUps } from './0020-look-ups.ts'
 import { attachmentTexts } from './0021-attachment-texts.ts'
+import { fairQueue } from './0025-fair-queue.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   replies,
   lookUps,
   attachmentTexts,
+  fairQueue,
 ]
