@@ -1,6 +1,7 @@
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import type { Connection } from './connection.ts'
+import { takeDataLines } from './data-lines.ts'
 import { createLineCheck } from './line-check.ts'
 import { refusalOf } from './refusal.ts'
 
@@ -29,6 +30,7 @@ export function watchCommandLines(connection: Connection): void {
 function watched(connection: Connection, parser: Parser): Parser {
   const write = parser._write
   const lines = lineWatch(connection, parser)
+  takeDataLines(parser)
   parser._write = (chunk, encoding, done) => {
     let at = 0
     let count = 0
