@@ -17,7 +17,7 @@ const isWanted = (name: string) => words.length === 0 || words.some(word => name
 const mebibyte = 1024 * 1024
 
 const inspectorPort = await freePort('127.0.0.1')
-const subject = await startMailboxdSubject(9, `--inspect=127.0.0.1:${inspectorPort}`)
+const subject = await startMailboxdSubject(9, { nodeOptions: `--inspect=127.0.0.1:${inspectorPort}` })
 const watch = await watchTurns(inspectorPort)
 const rows: string[][] = []
 try {

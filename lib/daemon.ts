@@ -16,9 +16,12 @@ import { removeStrayFiles } from './core/mailbox/raws.ts'
 import { openApp } from './core/open.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
+import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
+import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { createHttpDoor } from './http/server.ts'
-import { createRunner } from './queue/runner.ts'
+import { createRunner, type Runner } from './queue/runner.ts'
+import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
 import { issuedPaths } from './tls/acme/issued.ts'
@@ -47,9 +50,6 @@ export interface Daemon {
   stop(): Promise<void>
 }
 
-/** How much of the time to stop deliveries get to come to their end, before their connections are closed. */
-const drainMs = limits.stopMs * 0.6
-
 /** Opens everything, in order: data, then the ways out, then the doors. `stop` closes it in reverse. */
 export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const { config, clock, log } = parts
@@ -65,8 +65,17 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       closing,
     )
     const { dns } = opened
+    const guard = createAddressGuard({
+      clock,
+      allowNetworks: config.delivery.allow_networks,
+      ownAddresses: interfaceAddresses,
+      ownPorts: () => ports,
+    })
+    const providers = loadProviders()
     const courier = createSmtpCourier({
+      providers,
       dns,
+      guard,
       clock,
       log,
       hostname: config.hostname,
@@ -87,40 +96,53 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     closing.push(startCleaning(app, await app.disk.list()))
     const recovered = await app.queue.recover()
     if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
-    const runner = createRunner({
-      queue: app.queue,
-      kind: 'delivery',
+    const { queue } = app
+    const turns = queue.fairTurns({
       concurrency: config.delivery.concurrency,
-      concurrencyPerDestination: () => config.delivery.concurrency_per_destination,
-      perform: entry => deliver(app, entry),
-      log,
-    })
-    const draftRunner = createRunner({
-      queue: app.queue,
-      kind: 'draft',
-      concurrency: limits.draftsAtOnce,
-      concurrencyPerDestination: () => 1,
-      perform: entry => sendScheduledDraft(app, entry),
-      log,
+      allowanceOf: name =>
+        providers.named(name) ?? { concurrency: config.delivery.concurrency_per_destination, perMinute: 0 },
     })
     const webhooks = createWebhooks(app, parts.random)
-    const webhookRunner = createRunner({
-      queue: app.queue,
+    const drafts = { queue, kind: 'draft', concurrency: limits.draftsAtOnce } as const
+    const calls = {
+      queue,
       kind: 'webhook',
       concurrency: config.webhook.concurrency * limits.webhookTurns,
       concurrencyPerDestination: webhooks.concurrencyOf,
-      perform: webhooks.tell,
-      log,
-    })
-    const runners = [runner, draftRunner, webhookRunner]
+    } as const
+    const runners = [
+      createRunner({
+        queue,
+        kind: 'delivery',
+        turns,
+        perform: entry => deliver(app, entry, turns.placeOf(entry)),
+        log,
+      }),
+      createRunner({
+        queue,
+        kind: 'draft',
+        turns: createTurnsInOrder({ ...drafts, concurrencyPerDestination: () => 1 }),
+        perform: entry => sendScheduledDraft(app, entry),
+        log,
+      }),
+      createRunner({
+        queue,
+        kind: 'webhook',
+        turns: createTurnsInOrder(calls),
+        perform: webhooks.tell,
+        log,
+      }),
+    ]
     for (const one of runners) one.start()
-    closing.push(async () => {
-      const drained = Promise.all(runners.map(one => one.stop()))
-      await Promise.race([drained, new Promise(resolve => setTimeout(resolve, drainMs).unref())])
-      webhooks.stop()
-      await courier.close()
-      await drained
-    })
+    let carriedEnd: Promise<void> | undefined
+    const endCarrying = () => {
+      carriedEnd ??= endRunners(runners, async () => {
+        webhooks.stop()
+        await courier.close()
+      })
+      return carriedEnd
+    }
+    closing.push(endCarrying)
     const indexing = startIndexing(app)
     closing.push(() => indexing.stop())
 
@@ -143,7 +165,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)
-    closing.push(() => Promise.all([smtpDoor.stop(), httpDoor.stop()]))
+    // All at once: what is carried must come to its end, and be written, however slow a peer at the doors is.
+    closing.push(() => Promise.all([endCarrying(), smtpDoor.stop(), httpDoor.stop()]))
     const http = await listenOn(httpDoor, config.http.listen, parts)
     ports.push(...http.map(one => one.port))
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
@@ -175,6 +198,9 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       closing.push(async () => (await renewal).stop())
     }
 
+    // The first of all to end: nothing more is claimed, whatever else takes its time. How it ends is met further down.
+    closing.push(() => void endCarrying().catch(() => {}))
+
     return {
       app,
       isNew,
@@ -198,8 +224,17 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(lockDataDirectory(join(parts.config.data_dir, 'daemon.lock')))
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
-  closing.push(() => Promise.all([opened.app.mailReader.stop(), opened.app.renderer.stop()]))
+  const { mailReader, renderer, textReader } = opened.app
+  closing.push(() => Promise.all([mailReader.stop(), renderer.stop(), textReader.stop()]))
   return opened
+}
+
+/** Claims nothing more, and breaks off what has not come to its end in its share of the time to stop. */
+async function endRunners(runners: readonly Runner[], breakOff: () => Promise<void>): Promise<void> {
+  const drained = Promise.all(runners.map(one => one.stop()))
+  await Promise.race([drained, new Promise(resolve => setTimeout(resolve, limits.stopCarriedMs).unref())])
+  await breakOff()
+  await drained
 }
 
 /** Begins to remove the files without a row that former processes left, beside the work. Gives the function that ends it. */

@@ -11,6 +11,7 @@ import { releaseResumed } from './core/outbound/hold.ts'
 import { expireSuppressions } from './core/outbound/suppressions.ts'
 import { expirePolicyAudit } from './core/policy/audit.ts'
 import { expireUsage } from './core/quota/usage.ts'
+import { deleteDestinationsBefore } from './store/destinations.ts'
 import { deleteEventsBefore } from './store/events.ts'
 import { deleteIdempotencyBefore } from './store/idempotency.ts'
 
@@ -57,6 +58,14 @@ export const sweeps: readonly Sweep[] = [
   },
   { name: 'greylisting that is over', schedule: '*/10 * * * *', run: expireGreylist },
   { name: 'deferrals of mail that could not be judged', schedule: '37 * * * *', run: expireDeferrals },
+  {
+    name: 'standings of destinations that were not tried for a week',
+    schedule: '7 * * * *',
+    run: app =>
+      app.store.write(db =>
+        deleteDestinationsBefore(db, ago(app, limits.destinationKeptMs), limits.sweepRows),
+      ),
+  },
   { name: 'audit of sender rules older than 90 days', schedule: '27 * * * *', run: expirePolicyAudit },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { kill } from '../../test/support/contained.ts'
-import { startDns } from '../../test/support/dns.ts'
+import { type DnsZone, startDns } from '../../test/support/dns.ts'
 import { freePort, greeting } from '../../test/support/ports.ts'
 import { runProgram } from '../../test/support/program.ts'
 import { until } from '../../test/support/until.ts'
@@ -30,15 +30,25 @@ export function withoutMailboxd(): string | false {
   return existsSync(built('mailboxd')) ? false : 'dist/bin/mailboxd.js is not built (npm run build)'
 }
 
-/**
- * The built daemon in server mode, an inbox in it, and a DNS in which sink.test is delivered to 127.0.0.2:`sinkPort`.
- * @param nodeOptions options of Node for the daemon's process, as `NODE_OPTIONS` has them
- */
-export async function startMailboxdSubject(sinkPort: number, nodeOptions = ''): Promise<MailboxdSubject> {
+export interface MailboxdSettings {
+  /** Options of Node for the daemon's process, as `NODE_OPTIONS` has them. */
+  readonly nodeOptions?: string
+  /** More of the DNS. */
+  readonly zone?: DnsZone
+  /** Makes what is in the data directory before the daemon starts. */
+  readonly prepare?: (config: string) => Promise<void>
+}
+
+/** The built daemon in server mode, an inbox in it, and a DNS in which sink.test is delivered to 127.0.0.2:`sinkPort`. */
+export async function startMailboxdSubject(
+  sinkPort: number,
+  { nodeOptions = '', zone = {}, prepare = async () => {} }: MailboxdSettings = {},
+): Promise<MailboxdSubject> {
   const dir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
   const dns = await startDns({
     'sink.test': { MX: [{ priority: 10, exchange: 'mx.sink.test' }] },
     'mx.sink.test': { A: ['127.0.0.2'] },
+    ...zone,
   })
   const address = '127.0.0.1'
   const port = await freePort(address)
@@ -62,8 +72,10 @@ servers = ["${dns.server}"]
 [delivery]
 port = ${sinkPort}
 mode = "mx"
+allow_networks = ["127.0.0.0/8"]
 `,
   )
+  await prepare(config)
   const logFile = join(dir, 'log')
   const log = openSync(logFile, 'a')
   const startedAt = performance.now()

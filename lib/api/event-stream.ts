@@ -28,6 +28,23 @@ export const webSocketMessages = {
   ping: shape({ type: Type.Literal('ping') }),
 }
 
+/** What OpenAPI has no form for. */
+const webSocketProtocol = `For an agent that listens and has no public address for a webhook. Send the key as a Bearer header or, from a browser, as \`?token=\`. All messages are JSON in text frames.
+
+You send:
+
+- \`{"type":"subscribe","inbox_ids"?:[…],"event_types"?:[…],"last_event_id"?:"…"}\`: events of these inboxes (ids or addresses) and of these kinds; left out or empty: all that the key reaches. Subscriptions add up. With \`last_event_id\` all that came after that event comes first, in order.
+- \`{"type":"unsubscribe","inbox_ids"?:[…]}\`: no more of these inboxes; left out: of none.
+- \`{"type":"ping"}\`: to see that the connection lives.
+
+You get:
+
+- \`{"type":"subscribed","inbox_ids":[…],"event_types":[…]}\`, \`{"type":"unsubscribed","inbox_ids":[…]}\` and \`{"type":"pong"}\` as answers.
+- \`{"type":"error","message":"…","details"?:[…]}\` for what was not understood; the connection goes on.
+- events: the object that webhooks are called with (\`EventBody\`), which has \`event\` and no \`type\`. Keep the \`event_id\` of the last one that you dealt with.
+
+It is closed with 1001 (the server stops: connect again), 4001 (no such key, or it was revoked: do not), 4003 (the key reaches none of the inboxes), 4008 (too many connections of this key), 4009 (you read too slowly: connect again with \`last_event_id\`), 4029 (more than ${limits.streamFrames} messages in ${limits.streamFramesMs / 1000} seconds).`
+
 export const eventStreamOperations: readonly Operation[] = [
   operation({
     id: 'streamEvents',
@@ -76,7 +93,7 @@ export const eventStreamOperations: readonly Operation[] = [
     tag: 'Events',
     summary:
       'What happens in the inboxes that the key reaches, as it happens, over a WebSocket; each event is what a webhook is called with.',
-    description: 'For an agent that listens and has no public address for a webhook.',
+    description: webSocketProtocol,
     access: 'inbox',
     takesQueryToken: true,
     success: { status: 101 },

@@ -16,7 +16,7 @@ export const eventOperations: readonly Operation[] = [
     summary:
       'List what happened in the inboxes that the key reaches, oldest first, as long as events are kept.',
     description:
-      'To catch up: keep the `event_id` of the last event that you dealt with, and ask for what came `after` it. Webhooks and streams tell the same events, and in the same form. A page has 4 MB at the most; where messages do not fit into it they are cut, and say `truncated`.',
+      'To catch up: keep the `event_id` of the last event that you dealt with, and ask for what came `after` it. Webhooks and streams tell the same events, and in the same form. A page has 2 MB at the most; where messages do not fit into it they are cut, and say `truncated`.',
     access: 'inbox',
     query: shape({
       inboxId: Type.Optional(

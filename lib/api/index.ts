@@ -6,7 +6,9 @@ import { draftOperations } from './drafts.ts'
 import { eventStreamOperations } from './event-stream.ts'
 import { eventWebhooks } from './event-webhooks.ts'
 import { eventOperations } from './events.ts'
+import { feedbackOperations } from './feedback.ts'
 import { inboxOperations } from './inboxes.ts'
+import { llmsText } from './llms.ts'
 import { memberOperations } from './members.ts'
 import { messageOperations } from './messages.ts'
 import { openApiDocument } from './openapi.ts'
@@ -34,6 +36,7 @@ const declared = [
   ...suppressionOperations,
   ...memberOperations,
   ...usageOperations,
+  ...feedbackOperations,
   ...serverOperations,
 ]
 
@@ -72,4 +75,9 @@ export function openApiOf(app: App): object {
   const document = openApiDocument(operations, eventWebhooks, app.baseUrl)
   documents.set(app, document)
   return document
+}
+
+/** The text for agents of this server. */
+export function llmsOf(app: App): string {
+  return llmsText(operations, app.baseUrl)
 }

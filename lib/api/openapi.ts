@@ -20,6 +20,13 @@ export interface Webhook {
   readonly body: TObject
 }
 
+/** What holds for all operations. */
+const about = `Email inboxes for software agents.
+
+Send \`Authorization: Bearer <key>\` with every request. A key reaches the account, one pod or one inbox: what it does not reach is 404, what it may not do there is 403. A send takes an \`Idempotency-Key\`: the same request with the same key again gets the same answer and sends nothing. Lists have \`limit\` and \`offset\`. Every refusal is an \`ErrorBody\`, whose \`message\` says what to do; after 429 and 503 wait as long as \`Retry-After\` says.
+
+Webhooks are signed by [Standard Webhooks](https://www.standardwebhooks.com/): \`webhook-signature\` is \`v1,\` and the base64 of the HMAC-SHA256 of \`<webhook-id>.<webhook-timestamp>.<body>\` under the secret, of which \`whsec_\` is left away and the rest decoded from base64. Answer 2xx within 15 seconds; everything else is tried again for some hours, and \`event_id\` stays the same.`
+
 /** The OpenAPI 3.1 document of these operations and webhooks, which clients have at `baseUrl`. */
 export function openApiDocument(
   operations: readonly Operation[],
@@ -41,7 +48,7 @@ export function openApiDocument(
     info: {
       title: 'mailboxd',
       version: packageVersion(),
-      description: 'Email inboxes for software agents.',
+      description: about,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     // Without a name: the server that the document is had from, whatever it is called there.
@@ -73,6 +80,7 @@ function describe(one: Operation, components: Components): Json {
     responses: {
       [String(one.success.status)]: successOf(one, components),
       ...repeatedOf(one, components),
+      ...redirectOf(one),
       ...errorResponses(one),
     },
   }
@@ -96,7 +104,7 @@ const signatureHeaders = [
 
 function describeWebhook({ name, summary, description, body }: Webhook, components: Components): Json {
   return {
-    operationId: `webhook:${name}`,
+    operationId: name.replace(/\.(\w)/, (_, letter: string) => letter.toUpperCase()),
     tags: ['Webhooks'],
     summary,
     description,
@@ -182,6 +190,14 @@ function parametersOf(one: Operation, components: Components): Json {
   }))
   const parameters = [...inPath, ...inQuery, ...token, ...inHeader]
   return parameters.length > 0 ? { parameters } : {}
+}
+
+function redirectOf({ redirect }: Operation): Json {
+  if (redirect === undefined) return {}
+  const headers = {
+    Location: { description: 'The URL.', required: true, schema: { type: 'string', format: 'uri' } },
+  }
+  return { '302': { description: redirect, headers } }
 }
 
 function repeatedOf({ success, repeated }: Operation, components: Components): Json {

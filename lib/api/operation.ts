@@ -42,6 +42,14 @@ export class Repeated {
   }
 }
 
+/** An answer that leads elsewhere (302), where the operation declares that it may. */
+export class Redirect {
+  readonly url: string
+  constructor(url: string) {
+    this.url = url
+  }
+}
+
 interface Declaration<Query extends TObject, Body extends TObject> {
   /** camelCase, unique; the name in OpenAPI and in clients. */
   readonly id: string
@@ -76,6 +84,8 @@ interface Declaration<Query extends TObject, Body extends TObject> {
     | { readonly status: 204 }
   /** Of one that makes something and may answer `Repeated`: what is in that answer. */
   readonly repeated?: string
+  /** Of one that may answer with a `Redirect`: when, and where to. */
+  readonly redirect?: string
   /** Whether one answer may go to many callers: the same object is made into text once. */
   readonly isAnswerShared?: true
   /** Whether the answer stays the same object: it is compressed once, and clients may keep it. */

@@ -14,6 +14,7 @@ const descriptions: Readonly<Record<string, string>> = {
   'events/{id}': "The event's id.",
   'attachments/{messageId}': message,
   '{messageId}/{index}': 'Which attachment of the message; the first is 0.',
+  '{messageId}/{filename}': 'What the attachment is called, as the message lists it.',
   '{index}/{filename}': 'What the file is called; any name gives the same bytes.',
 }
 

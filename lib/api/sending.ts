@@ -19,6 +19,7 @@ export const sendProblems: readonly ProblemCode[] = [
   'missing_idempotency_key',
   'idempotency_key_conflict',
   'inbox_suspended',
+  'forbidden',
   'domain_under_review',
   'unverified_domain',
   'recipient_is_sender',

@@ -1,8 +1,17 @@
 import Type from 'typebox'
 import { getMe, getUsage } from '../core/quota/usage.ts'
 import { shape } from '../model/shape.ts'
-import { Me, Usage } from '../model/usage.ts'
+import { Me, Usage, UsageGrouping } from '../model/usage.ts'
 import { type Operation, operation } from './operation.ts'
+
+const day = (description: string) =>
+  Type.Optional(
+    Type.String({
+      maxLength: 40,
+      description: `${description} A day (UTC), or an instant of it.`,
+      examples: ['2026-11-22'],
+    }),
+  )
 
 export const usageOperations: readonly Operation[] = [
   operation({
@@ -23,12 +32,20 @@ export const usageOperations: readonly Operation[] = [
     method: 'get',
     path: '/v1/usage',
     tag: 'Account',
-    summary: "Show what counts against which limit: the account's, and those of the inbox that is named.",
-    description: 'Before something is refused: what is used, what the limit is, and when it begins anew.',
+    summary: 'Show what was sent and received, and what counts against which limit.',
+    description:
+      'By day, inbox or pod, or all in one, within what the key reaches, or of the inbox that is named. `limits` tells before something is refused: what is used, what the limit is, and when it begins anew.',
     access: 'inbox',
-    query: shape({ inboxId: Type.Optional(Type.String({ description: 'Shows the limits of this inbox.' })) }),
+    query: shape({
+      from: day('The first day, at most 92 days before the last; 29 days before it unless said.'),
+      to: day('The last day; today unless said.'),
+      group_by: Type.Optional(UsageGrouping),
+      inboxId: Type.Optional(
+        Type.String({ description: 'Counts this inbox alone, by its id or address, and shows its limits.' }),
+      ),
+    }),
     success: { status: 200, schema: Usage },
     problems: ['not_found'],
-    handle: ({ app, caller, query }) => getUsage(app, caller, query.inboxId),
+    handle: ({ app, caller, query }) => getUsage(app, caller, query),
   }),
 ]

@@ -39,6 +39,21 @@ export const limits = {
   evidenceLength: 1000,
   /** How long daily and monthly counts are kept. */
   usageDays: 400,
+  /**
+   * What was sent and received: days that are asked for at once, and unless said; rows of inboxes and days that one turn of
+   * the event loop reads; inboxes that are told apart, and those of them that are listed.
+   */
+  usageDaysAsked: 92,
+  usageDefaultDays: 30,
+  usageSliceRows: 5_000,
+  usageInboxes: 100_000,
+  usageRows: 1_000,
+  /** Notes for the operator: the characters of one and of its context, its body; a day by one key and by a pod; kept in all. */
+  feedbackLength: 10_000,
+  feedbackBodyBytes: 128 * 1024,
+  feedbackPerKey: 20,
+  feedbackPerPod: 200,
+  feedbackKept: 10_000,
   /** One check of a domain's DNS records; what isn't known by then is left as it was. Less than `stopMs`. */
   domainCheckMs: 8_000,
   /** How often a domain that isn't verified is checked at first, and how long so; the gaps grow from there to a day. */
@@ -91,7 +106,7 @@ export const limits = {
   confirmPageRequestsPerMinute: 30,
   /** One event as it is told, at the most (`truncated` says what was cut), and the least that each has room for in a list. */
   eventBytes: 1024 * 1024,
-  listedEventBytes: 20 * 1024,
+  listedEventBytes: 10 * 1024,
   /** How many calls of a webhook fail in a row before it gets one call at a time; of how many webhooks this is remembered. */
   webhookFailures: 3,
   webhooksFailing: 10_000,
@@ -231,6 +246,20 @@ export const limits = {
   /** Threads for reading, where the setting does not say how many: one for each core, within these. */
   readingThreadsMin: 2,
   readingThreadsMax: 8,
+  /**
+   * The text of an attachment: characters that are kept, how many of them a message shows, for how many attachments of an
+   * answer; of an archive (DOCX, XLSX, PPTX) the files that it may name, and bytes that are inflated of it; bytes that
+   * reading one may allocate beside the heap.
+   */
+  attachmentTextLength: 500_000,
+  parsedTextLength: 4_000,
+  parsedTexts: 100,
+  archiveEntries: 10_000,
+  archiveInflatedBytes: 64 * 1024 * 1024,
+  attachmentAllocatedBytes: 256 * 1024 * 1024,
+  /** Attachments that wait to be read, of one party half as many, and how long. */
+  attachmentsWaiting: 100,
+  attachmentWaitMs: 30_000,
   /** Messages of one thread that are shown; of a longer one the newest. */
   threadMessages: 1000,
   /** Message-IDs of In-Reply-To and References that are followed to find a thread. */
@@ -283,10 +312,10 @@ export const limits = {
   mxHosts: 10,
   mxAddresses: 4,
   mxDeferrals: 5,
-  /** What we wait for a peer, with the times of RFC 5321 §4.5.3.2; `total` bounds one attempt over all hosts. */
+  /** What we wait for a peer, with the times of RFC 5321 §4.5.3.2, but for the greeting: a host that takes longer is tried again. `total` bounds one attempt over all hosts. */
   smtpClientTimeouts: {
-    connectMs: 30_000,
-    greetingMs: 300_000,
+    connectMs: 60_000,
+    greetingMs: 60_000,
     commandMs: 300_000,
     dataBlockMs: 180_000,
     finalReplyMs: 600_000,
@@ -319,12 +348,36 @@ export const limits = {
   webhookRetryAfterMs: 3_600_000,
   /** How long the machine's own addresses are believed before they are asked for again. */
   ownAddressesMs: 10_000,
+  /** What one look for mail that may begin looks at: entries, and destinations with something parked. */
+  queueLook: 200,
+  destinationsLooked: 50,
+  /** Failures in a row after which a destination gets one attempt at a time, and the longest between two of these. */
+  destinationFailures: 3,
+  probeMaxMs: 1_800_000,
+  /** How long after that an address that does not answer is tried again; twice as long each time. */
+  addressProbeMs: 30_000,
+  /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
+  destinationKeptMs: 7 * 86_400_000,
+  destinationsKnown: 10_000,
+  /** By how much a destination that asked for less at once gets more with each attempt that it answers. */
+  paceStep: 0.25,
+  /** Pods of which is remembered whose turn it was in them. */
+  podsInRotation: 10_000,
+  /** While new mail waits: how long a server may say nothing before its greeting, and after it; how often that is looked at. */
+  silentGreetingMs: 1_000,
+  silentAnswerMs: 10_000,
+  silenceLookMs: 250,
+  /** How long an attempt waits that a crash cut off for the second time or more. */
+  cutOffWaitMs: 60_000,
   /** How long a claimed queue entry is its holder's; longer than any attempt may take. */
   leaseMs: 3_600_000,
   /** How often the queue looks for work that another process put. */
   queuePollMs: 1_000,
   /** What a process may take to stop, before it is stopped (SIGTERM). */
   stopMs: 10_000,
+  /** How much of that is left to peers and clients in the middle of something, and to what is carried. */
+  stopPeersMs: 3_000,
+  stopCarriedMs: 6_000,
   /** Characters of the previous message that a quote takes along; the rest is left out and said so. */
   quoteLength: 100_000,
   /** Links of one message that are shown, those looked at for them, the longest, and how much of what each stands under. */

@@ -185,6 +185,9 @@ export interface Fault {
   readonly message: string
 }
 
+/** Each in a sentence of its own; of more it says how many there are. */
+const faultsInMessage = 3
+
 /**
  * Refuses a request for what it says, in `message` for people and in `details` for programs.
  * @param where the part and the pointer: `body/to/0`, `query/after`; empty where it is about the whole request
@@ -192,10 +195,13 @@ export interface Fault {
  * @param others further faults of the same part
  */
 export function invalidRequest(where: string, message: string, others: readonly Fault[] = []): Problem {
-  const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   const slash = where.indexOf('/')
-  const path = slash < 0 ? '' : where.slice(slash)
-  return new Problem('invalid_request', `${where} ${message}${more}.`.trimStart(), {
-    details: [{ path, message }, ...others],
-  })
+  const [part, path] = slash < 0 ? [where, ''] : [where.slice(0, slash), where.slice(slash)]
+  const details = [{ path, message }, ...others]
+  const told = details
+    .slice(0, faultsInMessage)
+    .map(fault => `${part}${fault.path} ${fault.message}.`.trimStart())
+  const more = details.length - told.length
+  if (more > 0) told.push(`${more} more ${more === 1 ? 'fault stands' : 'faults stand'} in details.`)
+  return new Problem('invalid_request', told.join(' '), { details })
 }

@@ -3,6 +3,7 @@ import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
 import { addDomainCommands } from './domain.ts'
 import { addEventCommands } from './event.ts'
+import { addFeedbackCommands } from './feedback.ts'
 import { addInboxCommands } from './inbox.ts'
 import { addKeyCommands } from './key.ts'
 import { addMemberCommands } from './member.ts'
@@ -49,6 +50,7 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     addMemberCommands,
     addWebhookCommands,
     addEventCommands,
+    addFeedbackCommands,
     addTlsCommands,
     addSecretsCommands,
     addConfigCommands,

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package-root.ts'
+import { firstMailboxName } from '../core/account/first-inbox.ts'
 import { createInbox } from '../core/account/inboxes.ts'
 import { createKey } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
@@ -18,7 +19,7 @@ const ctl = join(packageRoot(), 'bin', 'mailboxctl')
 
 /** Makes the first inbox and the first key, and tells what to paste. The key is shown this once. */
 export async function welcomeFirst(app: App, { smtp, baseUrl }: LocalEndpoints): Promise<string> {
-  const inbox = await createInbox(app, operator, { mailboxName: 'hello', displayName: 'Hello' })
+  const inbox = await createInbox(app, operator, { mailboxName: firstMailboxName, displayName: 'Hello' })
   const { token } = await createKey(app, operator, { account: true }, 'first key')
   return `
 mailboxd runs in local mode: loopback only, data in ${app.config.data_dir}.

@@ -1,9 +1,9 @@
 import type { ErrorObject } from 'ajv'
+import { nearestWord } from '../base/spelling.ts'
 import { allSettings, type Declaration, isGroup, settingPath, typeInWords } from './declaration.ts'
 import type { Fault } from './fault.ts'
 import { formats } from './format.ts'
 import { renamed } from './renamed.ts'
-import { nearestWord } from './spelling.ts'
 import { tomlLine } from './toml.ts'
 
 /** Says a fault that ajv found in the operator's words: what is there, what must be there. */

@@ -101,6 +101,14 @@ function keyPrefixFault(text: string): string | undefined {
 
 const ipFault = (text: string) => (isIP(text) ? undefined : 'must be an IP address, without a port')
 
+function originFault(text: string): string | undefined {
+  if (text === '*') return undefined
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol))
+    return 'must be "*" or an origin, such as "https://app.example.com"'
+  return url.origin === text ? undefined : `must be written "${url.origin}"`
+}
+
 /** Every form of text that a setting can ask for by `format`. */
 export const formats = {
   domain: { title: 'host name', fault: domainFault },
@@ -108,6 +116,7 @@ export const formats = {
   'base-url': { title: 'http or https address', fault: baseUrlFault },
   listener: { title: 'address:port', fault: endpointFault },
   server: { title: 'address:port', fault: serverFault },
+  origin: { title: 'origin, or "*"', fault: originFault },
   network: { title: 'network in CIDR form', fault: networkFault },
   ip: { title: 'IP address', fault: ipFault },
   socket: { title: 'path or address:port', fault: socketFault },

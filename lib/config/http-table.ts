@@ -10,6 +10,11 @@ export const httpTable = table('The door of the API.', {
     default: [],
     description: 'The networks of proxies whose X-Forwarded-For is believed, such as "127.0.0.1/32".',
   }),
+  cors_origins: list('origin', 0, {
+    default: ['*'],
+    description:
+      'The origins whose pages may ask in browsers, such as "https://app.example.com"; "*" is all of them. A page needs a key all the same: there are no cookies.',
+  }),
   requests_per_minute: number({
     default: 1000,
     minimum: 1,

@@ -131,11 +131,12 @@ export const settings = Type.Object(
         description: 'The port of the servers that mail is delivered to; other than 25 only in a laboratory.',
       }),
       concurrency: number({
-        default: 20,
+        default: 200,
         minimum: 1,
         maximum: 1000,
         unit: 'deliveries',
-        description: 'The most deliveries under way at one time.',
+        description:
+          'The most deliveries under way at one time. Half of them at the most are repeated ones, and half go to servers that do not answer, or have not yet.',
       }),
       concurrency_per_destination: number({
         default: 5,
@@ -143,6 +144,11 @@ export const settings = Type.Object(
         maximum: 1000,
         unit: 'deliveries',
         description: 'The most deliveries under way at one time to one destination.',
+      }),
+      allow_networks: list('network', 0, {
+        default: [],
+        description:
+          'Networks that mail servers of recipients may be in although they are not public, such as "10.0.0.0/8" for servers beside this one. An MX record that leads to any other loopback, private or reserved address, or to this machine, is not followed.',
       }),
       give_up_after: duration(['1m', '30d'], {
         default: '5d',

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { availableParallelism, networkInterfaces } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
@@ -9,15 +9,17 @@ import type { SecretBox } from '../base/secret-box.ts'
 import { openDisk } from '../blob/disk.ts'
 import { durationMs } from '../config/duration.ts'
 import type { Config } from '../config/load.ts'
-import { createAddressGuard } from '../courier/address-guard.ts'
+import { createAddressGuard, interfaceAddresses } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
 import { createWebhookCourier } from '../courier/webhook/courier.ts'
 import { createQueue } from '../queue/queue.ts'
+import { createTextReader } from '../reading/attachment/text-reader.ts'
 import { createMailReader } from '../reading/pool.ts'
 import { createRenderer } from '../rendering/renderer.ts'
 import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
+import { nodeName } from './app/node-name.ts'
 import { openSecrets } from './app/secrets.ts'
 import { createReaders } from './app/stream.ts'
 import { createEventStream } from './events/stream.ts'
@@ -48,8 +50,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
   const webhookGuard = createAddressGuard({
     clock,
     allowNetworks: webhook.allow_networks,
-    ownAddresses: () =>
-      Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(one => one.address)),
+    ownAddresses: interfaceAddresses,
     ownPorts: parts.ownPorts,
   })
   const store = await openStore(databasePath(config.data_dir), clock)
@@ -86,7 +87,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       clock,
       ids,
       random,
-      node: config.hostname,
+      node: await nodeName(config.data_dir),
       ...(webhook.retry.length > 0 && { waits: { webhook: webhook.retry.map(durationMs) } }),
     }),
     mailReader: createMailReader({
@@ -108,6 +109,13 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       heapBytes: config.reading.memory,
       idleMs: limits.readingIdleMs,
       log,
+    }),
+    textReader: createTextReader({
+      timeoutMs: durationMs(config.reading.timeout),
+      heapBytes: config.reading.memory,
+      waiting: limits.attachmentsWaiting,
+      waitMs: limits.attachmentWaitMs,
+      idleMs: limits.readingIdleMs,
     }),
     underWay: new Map(),
     get waiters() {

@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
@@ -19,11 +20,16 @@ export interface AddressGuardOptions {
 export interface AddressGuard {
   /**
    * Why no connection may go to the address and port: a sentence's end that follows "points at" and names no address, fit
-   * for whoever set the URL. Undefined when it may. What is no IP address may not.
+   * for whoever set the URL, or has the MX record. Undefined when it may. What is no IP address may not.
    */
   refusal(address: string, port: number): string | undefined
   /** Whether networks are allowed that are not public, so that names of such a network make sense. */
   readonly allowsNetworks: boolean
+}
+
+/** The addresses of this machine's interfaces now. */
+export function interfaceAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(one => one.address))
 }
 
 /** Public by the registries, yet a cloud's own service on every machine of it (Azure's metadata and DNS). */

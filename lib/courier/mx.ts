@@ -10,18 +10,26 @@ export interface DnsFailure {
   readonly text: string
 }
 /** The hosts to try, in the order to try them; or why there are none. */
-export type MxResult = { readonly hosts: readonly string[] } | { readonly failure: DnsFailure }
+export type MxResult =
+  | {
+      readonly hosts: readonly string[]
+      /** What all domains with the same servers have in common: the first by name of those that are preferred. */
+      readonly group: string
+    }
+  | { readonly failure: DnsFailure }
 export type AddressResult = { readonly addresses: readonly string[] } | { readonly failure: DnsFailure }
 
 /**
  * Where mail for `domain` goes (RFC 5321 §5.1): its MX hosts by preference, those of equal preference in random
- * order, at most `limits.mxHosts`; without any MX record the domain itself, when it has an address. An IDN may
- * come in either form. `random` gives numbers in [0, 1). Never throws for what DNS says.
+ * order, at most `limits.mxHosts`; without any MX record the domain itself, when it has an address. Where one of them is
+ * ours, it and all that are not preferred to it are left out: they would send the mail to us. An IDN may come in either
+ * form. `random` gives numbers in [0, 1). Never throws for what DNS says.
  */
 export async function findMxHosts(
   dns: Dns,
   domain: string,
   random: () => number = Math.random,
+  isOurs: (host: string) => boolean = () => false,
 ): Promise<MxResult> {
   const name = asDnsName(domain)
   if (name === undefined) return permanent('5.1.2', `${domain} is not a domain name that takes mail`)
@@ -34,24 +42,34 @@ export async function findMxHosts(
     if (code !== 'ENODATA') return transient('4.4.3', `DNS failed for the MX of ${name} (${code})`)
     records = []
   }
-  if (records.length === 0) return implicitMx(dns, name)
+  if (records.length === 0) return isOurs(name) ? { failure: loopsBack(name) } : implicitMx(dns, name)
   // RFC 7505 §3: "." alone; c-ares writes it as the empty name. Next to other records it means nothing.
   const usable = records.filter(({ exchange }) => exchange !== '' && exchange !== '.')
   if (usable.length === 0) return permanent('5.1.10', `${name} takes no mail (null MX)`)
-  const hosts = usable
+  const sorted = usable
     .map(({ exchange, priority }) => ({
       exchange: exchange.toLowerCase().replace(/\.$/, ''),
       priority,
       lot: random(),
     }))
     .sort((a, b) => a.priority - b.priority || a.lot - b.lot)
-    .map(({ exchange }) => exchange)
-  return { hosts: [...new Set(hosts)].slice(0, limits.mxHosts) }
+  const ours = sorted.find(({ exchange }) => isOurs(exchange))
+  const hosts = sorted.filter(({ priority }) => ours === undefined || priority < ours.priority)
+  if (hosts.length === 0) return { failure: loopsBack(name) }
+  const preferred = hosts.filter(({ priority }) => priority === hosts[0]!.priority)
+  const group = preferred.map(({ exchange }) => exchange).sort()[0]!
+  return { hosts: [...new Set(hosts.map(({ exchange }) => exchange))].slice(0, limits.mxHosts), group }
+}
+
+/** Why mail for a domain goes nowhere whose mail servers are this one, though it is no domain of ours. */
+function loopsBack(name: string): DnsFailure {
+  const text = `the mail servers of ${name} lead to this one, which does not take its mail`
+  return { result: 'permanent', enhanced: '5.4.6', text }
 }
 
 async function implicitMx(dns: Dns, name: string): Promise<MxResult> {
   const found = await findAddresses(dns, name, true)
-  if ('addresses' in found) return { hosts: [name] }
+  if ('addresses' in found) return { hosts: [name], group: name }
   if (found.failure.result === 'transient') return found
   return permanent('5.1.2', `${name} has neither an MX record nor an address`)
 }

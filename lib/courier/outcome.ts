@@ -18,4 +18,11 @@ export interface Outcome {
   /** The TLS version and cipher, where the session was encrypted: "TLSv1.3 TLS_AES_256_GCM_SHA384". */
   readonly tls?: string
   readonly durationMs: number
+  /**
+   * What it shows of the destination: that its servers answer, that they do and want less at once, or that they do not.
+   * Absent where it shows nothing.
+   */
+  readonly showing?: 'answers' | 'slows' | 'fails'
+  /** It was not the turn of the servers that the domain leads to: nothing was tried. */
+  readonly isUntried?: true
 }

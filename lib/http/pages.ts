@@ -1,6 +1,8 @@
 import { docsPages } from './docs.ts'
 import { forwardingPages } from './forwarding-page.ts'
+import { homePage } from './home.ts'
+import { llmsPage } from './llms.ts'
 import type { Page } from './page.ts'
 
 /** Everything that is served and is no operation. */
-export const pages: readonly Page[] = [...docsPages, ...forwardingPages]
+export const pages: readonly Page[] = [homePage, llmsPage, ...docsPages, ...forwardingPages]

@@ -1,7 +1,7 @@
 import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
-import { type Download, type Method, type Operation, Repeated } from '../api/operation.ts'
+import { type Download, type Method, type Operation, Redirect, Repeated } from '../api/operation.ts'
 import { Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
 import { isActiveToken } from '../core/account/keys.ts'
@@ -167,6 +167,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       header: name => context.get(name) || undefined,
       signal: () => signalOf(context, parts.stopping),
     })
+    if (given instanceof Redirect) return answerRedirect(context, given)
     const answer = given instanceof Repeated ? given.answer : given
     context.status = given instanceof Repeated ? 200 : success.status
     if ('download' in success) answerDownload(context, answer as Download)
@@ -191,6 +192,14 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       request.share?.leave()
     }
   }
+}
+
+function answerRedirect(context: Context, { url }: Redirect): void {
+  context.status = 302
+  context.set('Location', url)
+  // Its signature is for who asked.
+  context.set('Cache-Control', 'private, no-store')
+  context.body = ''
 }
 
 /** A request, who asks once that is known, and what its body takes. */

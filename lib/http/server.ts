@@ -10,6 +10,7 @@ import { httpTimes } from '../core/app/http-times.ts'
 import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
+import { allowOrigins } from './cors.ts'
 import { isMoreThanLinger, lingerAfter } from './linger.ts'
 import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
@@ -60,6 +61,7 @@ export function createHttpDoor(app: App): HttpDoor {
       'request answered',
     )
   })
+  koa.use(allowOrigins(http.cors_origins))
   koa.use(answerProblems(app.log))
   const perKey = createThrottle(app.clock, http.requests_per_minute)
   const perAddress = createThrottle(app.clock, failuresPerMinute)
@@ -136,7 +138,12 @@ export function createHttpDoor(app: App): HttpDoor {
         servers.map(
           server =>
             new Promise<void>(resolve => {
-              server.close(() => resolve())
+              // A client that does not end its request is not waited for.
+              const timer = setTimeout(() => server.closeAllConnections(), limits.stopPeersMs)
+              server.close(() => {
+                clearTimeout(timer)
+                resolve()
+              })
               server.closeIdleConnections()
             }),
         ),

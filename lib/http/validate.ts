@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import type { TObject } from 'typebox'
 import { type Fault, invalidRequest, type Problem } from '../base/problem.ts'
+import { nearestWord } from '../base/spelling.ts'
 
 /**
  * Gives the value when it has the declared form.
@@ -19,9 +20,11 @@ const options: Options = {
   code: { optimize: false },
 }
 const untilFirst = new Ajv(options)
-const untilLast = new Ajv({ ...options, allErrors: true })
-/** Faults that are told of one request, and how much of a name that came with it. */
+// Each fault with the schema that it is found by: what else might be there.
+const untilLast = new Ajv({ ...options, allErrors: true, verbose: true })
+/** Faults that are told of one request, those that they are chosen from, and how much of a name that came with it. */
 const faultsTold = 20
+const faultsRead = 100
 const nameLength = 100
 
 /** @param part where the value came from, the first word of what is said */
@@ -32,7 +35,7 @@ export function compileValidator(schema: TObject, part: 'body' | 'query' | 'mess
     const ajv = allFaults ? untilLast : untilFirst
     const check = compiled.get(ajv) ?? ajv.compile<Record<string, unknown>>(schema)
     compiled.set(ajv, check)
-    if (!check(value)) throw invalid(part, (check.errors ?? []).slice(0, faultsTold).map(faultOf))
+    if (!check(value)) throw invalid(part, faultsOf(check.errors ?? []))
     const fault = findUnstorable(value, '')
     if (fault) throw invalid(part, [fault])
     return value
@@ -44,12 +47,26 @@ function invalid(part: string, faults: readonly Fault[]): Problem {
   return invalidRequest(`${part}${first.path}`, first.message, others)
 }
 
+/** Each fault once. Where one of several forms was asked for, what is wrong with them, and not that null would do. */
+function faultsOf(errors: readonly ErrorObject[]): Fault[] {
+  const read = errors.slice(0, faultsRead)
+  const told = read.filter(
+    ({ keyword, params }) =>
+      keyword !== 'anyOf' && keyword !== 'oneOf' && !(keyword === 'type' && params['type'] === 'null'),
+  )
+  const faults = (told.length > 0 ? told : read).map(faultOf)
+  const each = new Map(faults.map(fault => [`${fault.path} ${fault.message}`, fault]))
+  return [...each.values()].slice(0, faultsTold)
+}
+
 function faultOf(error: ErrorObject): Fault {
   if (error.keyword === 'additionalProperties') {
     const { additionalProperty } = error.params as { additionalProperty: string }
+    const { properties = {} } = (error.parentSchema ?? {}) as { properties?: Record<string, unknown> }
+    const nearest = nearestWord(additionalProperty, Object.keys(properties))
     return {
       path: `${error.instancePath}/${pointerPart(additionalProperty.slice(0, nameLength))}`,
-      message: 'is not a property that is known here',
+      message: `is not a property that is known here${nearest === undefined ? '' : ` (did you mean ${nearest}?)`}`,
     }
   }
   if (error.keyword === 'required') {

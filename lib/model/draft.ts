@@ -55,6 +55,14 @@ const DraftAttachment = named('DraftAttachment', 'A file that goes with a draft.
   filename: Type.String({ description: 'What the file is called.', examples: ['report.txt'] }),
   contentType: Type.String({ description: 'Its media type.', examples: ['text/plain'] }),
   sizeBytes: Type.Integer({ minimum: 0, description: 'How large the file is.', examples: [18] }),
+  url: Type.String({
+    format: 'uri',
+    description:
+      'A download URL that is good for one hour; of a draft that was sent, for the attachment of the message.',
+    examples: [
+      'https://mail.example.com/v1/attachments/019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18/0/report.txt?expires=1795257000&signature=5d41402a',
+    ],
+  }),
 })
 
 export const DraftError = named('DraftError', 'Why a draft was not sent at its time.', {

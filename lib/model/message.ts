@@ -48,6 +48,13 @@ export const Link = named('Link', 'A web link in a message.', {
   text: Type.String({ description: 'The words that it stands under.', examples: ['The fish'] }),
 })
 
+const ExtractionMethod = oneOf(['pdf', 'office', 'csv', 'html', 'text', 'unsupported', 'error'], {
+  title: 'ExtractionMethod',
+  description:
+    'How the text of the attachment is had (GET /v1/attachments/{messageId}/{filename}/text). unsupported: not at all, as of an image. error: it was tried, and could not be read.',
+  examples: ['text'],
+})
+
 const Attachment = named('Attachment', 'A file that came or went with a message.', {
   filename: Type.String({ description: 'What the file is called.', examples: ['report.txt'] }),
   contentType: Type.String({
@@ -62,7 +69,25 @@ const Attachment = named('Attachment', 'A file that came or went with a message.
       'https://mail.example.com/v1/attachments/019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18/0/report.txt?expires=1795257000000&signature=5d41402a',
     ],
   }),
+  extractionMethod: ExtractionMethod,
+  parsedText: nullableText({
+    description: `The first ${limits.parsedTextLength} characters of its text, once that was asked for; null before.`,
+    examples: [null],
+  }),
 })
+
+export const AttachmentText = named('AttachmentText', 'What an attachment says.', {
+  messageId: Id,
+  inboxId: Id,
+  filename: Attachment.properties.filename,
+  contentType: Attachment.properties.contentType,
+  extractionMethod: ExtractionMethod,
+  text: nullableText({
+    description: `Its text, at most ${limits.attachmentTextLength} characters; null with unsupported and error.`,
+    examples: ['Seventy-two tons.'],
+  }),
+})
+export type AttachmentText = Type.Static<typeof AttachmentText>
 
 export const Message = named('Message', 'A message that came in or was sent.', {
   id: Id,
@@ -209,6 +234,10 @@ export const Delivery = named(
     nextAttemptAt: nullableText({
       format: 'date-time',
       description: 'When it is tried again; null: it is not.',
+    }),
+    outlook: Type.String({
+      description: 'What happens to it, and when next, in one sentence for a person.',
+      examples: ['Taken by mx.example.net at 2026-01-02T03:04:05.678Z.'],
     }),
     createdAt: Instant,
     updatedAt: Instant,

@@ -5,26 +5,25 @@ import type { WriteDb } from '../store/dialect/dialect.ts'
 import { notice } from '../store/dialect/notices.ts'
 import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
-import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
-
-/** What is done by way of the queue. */
-const kinds = ['delivery', 'draft', 'webhook'] as const
-export type Kind = (typeof kinds)[number]
+import { createFairTurns, type FairTurns } from './fair-turns.ts'
+import { attemptsMade, type Kind, kinds, type Leased, LeaseLost } from './leased.ts'
+import type { Allowance } from './pace.ts'
+import { noteShowing, type Showing } from './standing.ts'
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
 export interface Work {
   readonly kind: Kind
   readonly subjectId: string
   readonly destination: string
+  /** Whose places it takes, where places are shared. */
+  readonly podId?: string
+  readonly inboxId?: string
   /** When it is first to be done; at once unless said. */
   readonly dueAt?: string
   /** When it is given up, tried or not. */
   readonly expiresAt: string
 }
-
-/** An entry that this process holds the lease of. */
-export type Leased = QueueEntryRow
 
 /**
  * Knows when things are to be done, and never what. All changes run in the caller's write. A function that ends a lease
@@ -36,7 +35,19 @@ export interface Queue {
    * Leases what is due, at most `limit` and for no destination more than it has room for, the longest due first. What
    * a destination has no room for is parked until it has.
    */
-  claim(kind: Kind, options: { limit: number; room: (destination: string) => number }): Promise<Leased[]>
+  claim(
+    kind: Kind,
+    options: {
+      limit: number
+      room: (destination: string) => number
+      /** What this process is carrying already: its lease is renewed, should it look due. */
+      underWay?: ReadonlySet<string>
+    },
+  ): Promise<Leased[]>
+  /** The turns of deliveries, which claim by other rules: lib/queue/fair-turns.ts. */
+  fairTurns(options: { concurrency: number; allowanceOf: (destination: string) => Allowance }): FairTurns
+  /** Notes what an attempt has shown of its destination, and what was said. */
+  note(db: WriteDb, destination: string, showing: Showing, said: string): Promise<void>
   /** It is over, well or badly. */
   done(db: WriteDb, entry: Leased): Promise<void>
   /** What was put for this subject is not to be done any more; whoever holds its lease has lost it. */
@@ -47,6 +58,8 @@ export interface Queue {
   hold(db: WriteDb, subjectId: string): Promise<boolean>
   /** The same for one that was claimed and not tried: the lease ends, and no attempt is counted. */
   holdLeased(db: WriteDb, entry: Leased): Promise<void>
+  /** It was claimed and not tried: it is due as before, at this destination, and no attempt is counted. */
+  giveBack(db: WriteDb, entry: Leased, destination?: string): Promise<void>
   /** What was held is to be done again, and given up at `expiresAt`; gives when it is due. */
   release(db: WriteDb, subjectId: string, expiresAt: string): Promise<string | null>
   /** The attempt met a fault of our own; it is tried again by the schedule. */
@@ -55,11 +68,6 @@ export interface Queue {
   recover(): Promise<number>
   /** Calls `listener` after new work of this kind was committed in this process; gives the function that ends it. */
   onPut(kind: Kind, listener: () => void): () => void
-}
-
-/** The lease ran out and another holds it; nothing that this attempt found may be written. */
-export class LeaseLost extends Error {
-  override readonly name = 'LeaseLost'
 }
 
 export interface QueueParts {
@@ -78,13 +86,20 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
   /** The destinations of each kind that have something parked. */
   const parked = new Map<Kind, Set<string>>(kinds.map(kind => [kind, new Set()]))
 
-  const waitMs = ({ kind, attempts }: Leased) => nextAttemptAfterMs(attempts, random(), waits[kind as Kind])
+  const waitMs = (entry: Leased) =>
+    nextAttemptAfterMs(attemptsMade(entry), random(), waits[entry.kind as Kind])
 
   async function later(db: WriteDb, entry: Leased, afterMs = waitMs(entry)): Promise<string> {
     const dueAt = isoAfter(clock.now(), afterMs)
-    if (!(await entries.returnLeasedEntry(db, entry, { dueAt, attempts: entry.attempts })))
-      throw new LeaseLost()
+    if (!(await entries.returnLeasedEntry(db, entry, { ...entry, dueAt }))) throw new LeaseLost()
     return dueAt
+  }
+
+  async function giveBack(db: WriteDb, entry: Leased, destination = entry.destination): Promise<void> {
+    const attempts = entry.attempts - 1
+    const dueAt = attempts === 0 ? entry.createdAt : clock.now().toISOString()
+    const next = { ...entry, destination, attempts, dueAt }
+    if (!(await entries.returnLeasedEntry(db, entry, next))) throw new LeaseLost()
   }
 
   /** Looks through at most `wanted.limit` entries that are due, leases those that there is room for and parks the others. */
@@ -92,7 +107,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     db: WriteDb,
     wanted: entries.Wanted,
     freed: readonly string[],
-    room: (destination: string) => number,
+    { room, underWay }: { room: (destination: string) => number; underWay: ReadonlySet<string> },
     now: Date,
   ) {
     const leased: Leased[] = []
@@ -106,9 +121,14 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       if (moved < places) emptied.add(destination)
     }
     for (const entry of await entries.findDueEntries(db, store.dialect, wanted)) {
+      if (underWay.has(entry.id)) {
+        // The clock was moved on. What this process carries is its own as long as it carries it.
+        await entries.renewLease(db, entry, isoAfter(now, limits.leaseMs))
+        continue
+      }
       const count = taken.get(entry.destination) ?? 0
       if (count >= room(entry.destination)) {
-        await entries.parkEntry(db, entry.id)
+        await entries.setAsideEntry(db, entry.id, 'parked', entry.destination)
         filled.add(entry.destination)
         continue
       }
@@ -116,9 +136,11 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       // Counted and postponed before the network is touched: whatever kills this process now, the entry is not
       // due before its time, and never without the attempt having been counted.
       const attempts = entry.attempts + 1
+      // Whoever held it until now has not come to an end.
+      const cutOffs = entry.cutOffs + (entry.leasedBy === null ? 0 : 1)
       const leasedUntil = isoAfter(now, limits.leaseMs)
-      const lease = { attempts, leasedBy: node, leasedUntil, dueAt: leasedUntil }
-      await entries.leaseEntry(db, entry.id, lease)
+      const lease = { attempts, cutOffs, leasedBy: node, leasedUntil, dueAt: leasedUntil }
+      await entries.leaseEntry(db, { ...entry, ...lease })
       leased.push({ ...entry, ...lease })
     }
     return { leased, emptied, filled }
@@ -129,7 +151,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       const now = clock.now().toISOString()
       await entries.insertQueueEntries(
         db,
-        work.map(({ kind, subjectId, destination, dueAt = now, expiresAt }) => ({
+        work.map(({ kind, subjectId, destination, podId = '-', inboxId = '-', dueAt = now, expiresAt }) => ({
           id: ids.next(),
           kind,
           subjectId,
@@ -141,12 +163,15 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
           leasedBy: null,
           leasedUntil: null,
           createdAt: now,
+          podId,
+          inboxId,
+          cutOffs: 0,
         })),
       )
       for (const { kind } of work) notice(db, 'queue', kind)
     },
 
-    async claim(kind, { limit, room }) {
+    async claim(kind, { limit, room, underWay = new Set() }) {
       const ofKind = parked.get(kind)!
       for (;;) {
         const now = clock.now()
@@ -155,7 +180,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
         // Looked up on the reader first: a queue with nothing due costs no write.
         if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
         // No fsync: a lease that is lost with the power is one that nobody holds any more.
-        const look = await store.writeUnsynced(db => lookOnce(db, wanted, freed, room, now))
+        const look = await store.writeUnsynced(db => lookOnce(db, wanted, freed, { room, underWay }, now))
         for (const destination of look.emptied) ofKind.delete(destination)
         for (const destination of look.filled) ofKind.add(destination)
         // All that was found had to be parked; more may be due behind it.
@@ -171,11 +196,16 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
 
     later,
 
+    giveBack,
+
+    fairTurns: options => createFairTurns({ store, clock, node, ...options }),
+
+    note: (db, destination, showing, said) => noteShowing(db, { clock, random }, destination, showing, said),
+
     hold: entries.holdEntry,
 
     async holdLeased(db, entry) {
-      const next = { dueAt: clock.now().toISOString(), attempts: entry.attempts - 1 }
-      if (!(await entries.returnLeasedEntry(db, entry, next))) throw new LeaseLost()
+      await giveBack(db, entry)
       await entries.holdEntry(db, entry.subjectId)
     },
 
@@ -191,6 +221,8 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
 
     async recover() {
       for (const kind of kinds) {
+        // What is parked of deliveries is found by its destination.
+        if (kind === 'delivery') continue
         const unpark = () => store.write(db => entries.unparkSomeEntries(db, kind, limits.sweepRows))
         while ((await unpark()) > 0);
       }
@@ -198,10 +230,11 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
         const now = clock.now()
         const held = await entries.listLeasedEntries(db, node)
         for (const entry of held) {
-          // The first attempt that was cut off is repeated at once, before what was put later. One that is cut off
-          // again may be what kills the process, so from then on it waits its turn.
-          const dueAt = entry.attempts <= 1 ? entry.createdAt : isoAfter(now, waitMs(entry))
-          await entries.returnLeasedEntry(db, entry, { dueAt, attempts: entry.attempts })
+          const cutOffs = entry.cutOffs + 1
+          // What was cut off is repeated at once, before what was put later. One that is cut off again may be what kills
+          // the process, so from then on it waits a little.
+          const dueAt = cutOffs === 1 ? entry.createdAt : isoAfter(now, limits.cutOffWaitMs)
+          await entries.returnLeasedEntry(db, entry, { ...entry, dueAt, cutOffs })
         }
         return held.length
       })

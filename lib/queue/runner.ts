@@ -1,13 +1,12 @@
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
-import type { Kind, Leased, Queue } from './queue.ts'
+import type { Kind, Leased, Turns } from './leased.ts'
+import type { Queue } from './queue.ts'
 
 export interface RunnerParts {
   readonly queue: Queue
   readonly kind: Kind
-  /** How many entries are worked on at once: in all, and for one destination (which may change from one to the next). */
-  readonly concurrency: number
-  readonly concurrencyPerDestination: (destination: string) => number
+  readonly turns: Turns
   /** Does the work and ends the lease. What it throws is a bug; the entry is tried again by its schedule. */
   readonly perform: (entry: Leased) => Promise<void>
   readonly log: Log
@@ -19,11 +18,10 @@ export interface Runner {
   stop(): Promise<void>
 }
 
-/** Takes what is due and has it performed, within the bounds of concurrency. */
+/** Takes what may begin and has it performed. */
 export function createRunner(parts: RunnerParts): Runner {
-  const { queue, kind, concurrency, concurrencyPerDestination, perform, log } = parts
+  const { queue, kind, turns, perform, log } = parts
   const underWay = new Set<Promise<void>>()
-  const perDestination = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let claiming: Promise<void> | undefined
   let again = false
@@ -45,7 +43,7 @@ export function createRunner(parts: RunnerParts): Runner {
       while (again && !stopped) {
         again = false
         // Claims until nothing is due or every place is taken; an entry that ends wakes it again.
-        while (!stopped && underWay.size < concurrency && (await claimSome()) > 0);
+        while (!stopped && (await claimSome()) > 0);
       }
     } catch (error) {
       log.error({ err: error, kind }, 'queue can not be read')
@@ -54,21 +52,15 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   async function claimSome(): Promise<number> {
-    const room = (destination: string) =>
-      concurrencyPerDestination(destination) - (perDestination.get(destination) ?? 0)
-    const claimed = await queue.claim(kind, { limit: concurrency - underWay.size, room })
+    const claimed = await turns.claim()
     for (const entry of claimed) begin(entry)
     return claimed.length
   }
 
   function begin(entry: Leased): void {
-    const { destination } = entry
-    perDestination.set(destination, (perDestination.get(destination) ?? 0) + 1)
     const work = performGuarded(entry).finally(() => {
       underWay.delete(work)
-      const left = perDestination.get(destination)! - 1
-      if (left > 0) perDestination.set(destination, left)
-      else perDestination.delete(destination)
+      turns.end(entry)
       wake()
     })
     underWay.add(work)

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import { isMarkedAsUntransferable } from 'node:worker_threads'
 import { type Content, readContent } from '../blob/content.ts'
 import { openAttachment, openAttachments } from '../mail/message/read.ts'
 import { type Composed, type Composition, compose } from './composition.ts'
@@ -28,7 +29,10 @@ export async function perform(work: Work): Promise<Made[keyof Made]> {
 
 /** What is large of it goes over into the other thread, and is here no more; the rest is copied. */
 export function transferOf(value: unknown): ArrayBuffer[] {
-  return [...new Set(buffersIn(value))].filter(buffer => buffer.byteLength > Buffer.poolSize)
+  return [...new Set(buffersIn(value))].filter(
+    // The pool of small buffers stays, which is a little larger than it says it is.
+    buffer => buffer.byteLength > Buffer.poolSize && !isMarkedAsUntransferable(buffer),
+  )
 }
 
 function buffersIn(value: unknown): ArrayBuffer[] {

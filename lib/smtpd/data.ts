@@ -29,7 +29,7 @@ export async function acceptData(
         kind: 'smtp',
         remoteAddress: session.remoteAddress,
         helo: smtp.hostNameAppearsAs,
-        protocol: smtp.transmissionType,
+        protocol: protocolOf(smtp),
         tls: tlsOf(smtp),
         dnsList: await session.dnsList,
       },
@@ -38,6 +38,11 @@ export async function acceptData(
     // Whatever was kept was moved to its place; this removes the spool file of what was not.
     await intake.discard()
   }
+}
+
+/** As Received names it (RFC 3848; RFC 6531 §4.3 where the peer said SMTPUTF8). */
+function protocolOf({ transmissionType, envelope }: SMTPServerSession): string {
+  return envelope.smtpUtf8 ? transmissionType.replace(/^E?/, 'UTF8') : transmissionType
 }
 
 const refusals: Readonly<Record<LineFault, string>> = {

@@ -37,8 +37,6 @@ export interface SmtpDoor {
 /** Commands of smtp-server that this server has no use for. */
 const disabledCommands = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 const stopping = new Reply(421, '4.3.2', 'This server is stopping; try again soon')
-/** How much of the time to stop is left to messages under way. */
-const drainMs = limits.stopMs * 0.6
 
 /** The door that mail comes in by (RFC 5321): commands are checked here, what they mean is core's. */
 export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDoor {
@@ -152,7 +150,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       disabledCommands,
       disableReverseLookup: true,
       socketTimeout: options.idleTimeoutMs,
-      closeTimeout: drainMs,
+      closeTimeout: limits.stopPeersMs,
       logger: false,
       key: certificates.fallback.key,
       cert: certificates.fallback.cert,

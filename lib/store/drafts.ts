@@ -65,10 +65,9 @@ export async function listDraftAttachments(
     .execute()
 }
 
-/** The bytes of an attachment that are in the row; null where they are in a file, undefined where there is no such row. */
-export async function findDraftContent(db: Db, id: string): Promise<Buffer | null | undefined> {
-  const row = await db.selectFrom('draftAttachment').select('content').where('id', '=', id).executeTakeFirst()
-  return row?.content
+/** An attachment with its bytes, where they are in the row. */
+export async function findDraftAttachment(db: Db, id: string): Promise<DraftAttachmentRow | undefined> {
+  return db.selectFrom('draftAttachment').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
 export async function insertDraftAttachments(

@@ -88,6 +88,13 @@ export async function filterInboxAddresses(db: Db, addresses: readonly string[])
   return rows.map(row => row.address)
 }
 
+/** The addresses of these inboxes by their ids, also of those that are deleted. */
+export async function listInboxAddresses(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('inbox').select(['id', 'address']).where('id', 'in', ids).execute()
+  return new Map(rows.map(row => [row.id, row.address]))
+}
+
 /** Whether an inbox has or ever had this address (lower-case). */
 export async function isAddressUsed(db: Db, address: string): Promise<boolean> {
   const row = await db.selectFrom('inbox').select('id').where('address', '=', address).executeTakeFirst()

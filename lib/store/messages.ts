@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
+import { countMessage } from './daily-usage.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, insertRowOnce } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
@@ -25,6 +26,7 @@ export async function insertMessage(
   await insertRow(db, 'message', row)
   if (inbox) await indexMessage(db, { ...row, ...indexed, podId: inbox.podId })
   await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
+  if (inbox) await countMessage(db, inbox, row)
 }
 
 export function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {

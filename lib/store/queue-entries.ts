@@ -1,6 +1,6 @@
 import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptChange } from './dialect/kept.ts'
+import { keptChange, type Values } from './dialect/kept.ts'
 import type { QueueEntryRow } from './tables.ts'
 
 export async function insertQueueEntries(db: WriteDb, rows: readonly QueueEntryRow[]): Promise<void> {
@@ -40,25 +40,43 @@ export async function findDueEntries(db: Db, dialect: DialectName, wanted: Wante
   return (dialect === 'postgres' ? due.forUpdate().skipLocked() : due).execute()
 }
 
-export async function leaseEntry(
-  db: WriteDb,
-  id: string,
-  lease: Pick<QueueEntryRow, 'leasedBy' | 'leasedUntil' | 'dueAt' | 'attempts'>,
-): Promise<void> {
-  await leaseById(db, { ...lease, id })
+/** What a lease makes of an entry; it is due again when the lease ends. */
+export type LeaseTaken = Pick<
+  QueueEntryRow,
+  'id' | 'destination' | 'leasedBy' | 'leasedUntil' | 'dueAt' | 'attempts' | 'cutOffs'
+>
+export async function leaseEntry(db: WriteDb, taken: LeaseTaken): Promise<void> {
+  const { id, destination, leasedBy, leasedUntil, dueAt, attempts, cutOffs } = taken
+  await leaseById(db, { id, destination, leasedBy, leasedUntil, dueAt, attempts, cutOffs })
 }
-type LeaseOf = Pick<QueueEntryRow, 'id' | 'leasedBy' | 'leasedUntil' | 'dueAt' | 'attempts'>
-const leaseById = keptChange((db, { id, leasedBy, leasedUntil, dueAt, attempts }: LeaseOf) =>
-  db.updateTable('queueEntry').set({ leasedBy, leasedUntil, dueAt, attempts }).where('id', '=', id),
+const leaseById = keptChange(
+  (db, { id, destination, leasedBy, leasedUntil, dueAt, attempts, cutOffs }: LeaseTaken) =>
+    db
+      .updateTable('queueEntry')
+      .set({ destination, leasedBy, leasedUntil, dueAt, attempts, cutOffs, state: 'ready' })
+      .where('id', '=', id),
 )
 
-/** Takes an entry that is due out of the way, because its destination has as much under way as it may. */
-export async function parkEntry(db: WriteDb, id: string): Promise<void> {
-  await parkById(db, { id })
+/**
+ * Takes an entry that is due out of the way: parked, because its destination has as much under way as it may, or unproven,
+ * because all places of destinations that have not proven to answer are taken.
+ */
+export async function setAsideEntry(
+  db: WriteDb,
+  id: string,
+  state: 'parked' | 'unproven',
+  destination: string,
+): Promise<void> {
+  await setAsideById(db, { id, state, destination })
 }
-const parkById = keptChange((db, given: { id: string }) =>
-  db.updateTable('queueEntry').set({ state: 'parked' }).where('id', '=', given.id),
+const setAsideById = keptChange((db, { id, state, destination }: SetAside) =>
+  db.updateTable('queueEntry').set({ state, destination }).where('id', '=', id),
 )
+interface SetAside extends Record<string, string> {
+  readonly id: string
+  readonly state: string
+  readonly destination: string
+}
 
 /** The parked entries of a destination that have been due for longest, at most `limit`, can be claimed again; gives how many. */
 export async function unparkEntries(
@@ -144,29 +162,49 @@ const deleteLeased = keptChange((db, { id, leasedBy, attempts }: Lease) =>
     .where('attempts', '=', attempts),
 )
 
+/** How an entry goes on when its lease ends. */
+export type Returned = Pick<QueueEntryRow, 'destination' | 'dueAt' | 'attempts' | 'cutOffs'>
+
 /** The entry is to be tried again. Gives false, and does nothing, when the lease is another's by now. */
 export async function returnLeasedEntry(
   db: WriteDb,
   { id, leasedBy, attempts }: Lease,
-  next: Pick<QueueEntryRow, 'dueAt' | 'attempts'>,
+  { destination, dueAt, attempts: attemptsNow, cutOffs }: Returned,
 ): Promise<boolean> {
-  const changed = await returnLeased(db, {
-    id,
-    leasedBy,
-    attempts,
-    dueAt: next.dueAt,
-    attemptsNow: next.attempts,
-  })
-  return changed > 0
+  const given = { id, leasedBy, attempts, destination, dueAt, attemptsNow, cutOffs }
+  return (await returnLeased(db, given)) > 0
+}
+interface Returning extends Lease {
+  readonly destination: string
+  readonly dueAt: string
+  readonly attemptsNow: number
+  readonly cutOffs: number
 }
 const returnLeased = keptChange(
-  (db, { id, leasedBy, attempts, dueAt, attemptsNow }: Lease & { dueAt: string; attemptsNow: number }) =>
+  (db, { id, leasedBy, attempts, destination, dueAt, attemptsNow, cutOffs }: Returning & Values) =>
     db
       .updateTable('queueEntry')
-      .set({ dueAt, attempts: attemptsNow, leasedBy: null, leasedUntil: null })
+      .set({ destination, dueAt, attempts: attemptsNow, cutOffs, leasedBy: null, leasedUntil: null })
       .where('id', '=', id)
       .where('leasedBy', '=', leasedBy)
       .where('attempts', '=', attempts),
+)
+
+/** A lease goes on until then. */
+export async function renewLease(
+  db: WriteDb,
+  { id, leasedBy, attempts }: Lease,
+  until: string,
+): Promise<void> {
+  await renew(db, { id, leasedBy, attempts, until })
+}
+const renew = keptChange((db, { id, leasedBy, attempts, until }: Lease & { until: string } & Values) =>
+  db
+    .updateTable('queueEntry')
+    .set({ dueAt: until, leasedUntil: until })
+    .where('id', '=', id)
+    .where('leasedBy', '=', leasedBy)
+    .where('attempts', '=', attempts),
 )
 
 /** All leases of a holder; it has no more than it works on at once. */
@@ -193,6 +231,12 @@ export async function listQueuedDeliveries(db: Db, limit: number): Promise<Queue
     .orderBy('queueEntry.dueAt')
     .limit(limit)
     .execute()
+}
+
+/** The queue entries of subjects; most have one, and what has come to its end has none. */
+export async function listEntriesOf(db: Db, subjectIds: readonly string[]): Promise<QueueEntryRow[]> {
+  if (subjectIds.length === 0) return []
+  return db.selectFrom('queueEntry').selectAll().where('subjectId', 'in', subjectIds).execute()
 }
 
 /** How many deliveries are queued, and how many of them are leased or held. */

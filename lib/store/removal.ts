@@ -110,11 +110,13 @@ async function deleteUnusedReadings(db: WriteDb, ids: readonly string[]): Promis
   if (ids.length === 0) return
   const isUsed = (eb: ExpressionBuilder<Tables, 'reading'>) =>
     eb.exists(eb.selectFrom('message').select('message.id').whereRef('message.readingId', '=', 'reading.id'))
-  await db
-    .deleteFrom('reading')
+  const unused = db
+    .selectFrom('reading')
+    .select('id')
     .where('id', 'in', ids)
     .where(eb => eb.not(isUsed(eb)))
-    .execute()
+  await db.deleteFrom('attachmentText').where('readingId', 'in', unused).execute()
+  await db.deleteFrom('reading').where('id', 'in', unused).execute()
 }
 
 export async function deleteThreads(db: WriteDb, inboxId: string, limit: number): Promise<number> {

@@ -185,6 +185,17 @@ create table "reading" (
   "parseProblems" text not null
 );
 
+-- The text of an attachment of a reading (its `index` is its place in attachments), made when it was first asked for; it goes
+-- with the reading. extractionMethod: pdf, office, csv, html, text, or error, where `content` is null.
+create table "attachmentText" (
+  "readingId" text not null references "reading" ("id"),
+  "index" integer not null,
+  "extractionMethod" text not null,
+  "content" text,
+  "createdAt" text not null,
+  primary key ("readingId", "index")
+);
+
 -- One message in one inbox. `toAddr` inbound is the inbox, outbound the first recipient; `headerTo` is whom the sender
 -- wrote to, with ", " between them (outbound null where that is `toAddr` alone), and so is `replyTo`. JSON: references,
 -- cc, bcc (lists of text), addressNames (address to name), authentication ({spf, dkim, dmarc}). `readingId` is never
@@ -274,9 +285,12 @@ create table "attempt" (
 create index "attempt_delivery" on "attempt" ("deliveryId", "id");
 
 -- What is to be done and when: `subjectId` is the delivery (kind "delivery"), the draft or the webhookDelivery (kind
--- "webhook"), `destination` what concurrency is counted by. The claim counts the attempt and moves `dueAt` beyond the
--- lease before the network is touched, so a crash can't hammer a peer; only the holder of the lease may finish. state:
--- ready; held, because its inbox is suspended; or parked: due, and its destination has as much under way as it may; so a claim never looks past it.
+-- "webhook"), `destination` what concurrency is counted by: of a delivery the domain, and the group of its mail servers
+-- as soon as that is known. `podId` and `inboxId` are whose places a delivery takes ('-': nobody's). The claim counts the
+-- attempt and moves `dueAt` beyond the lease before the network is touched, so a crash can't hammer a peer; only the holder
+-- of the lease (`leasedBy` with `attempts`) may finish. `cutOffs`: how many of the attempts a crash ended. state: ready;
+-- unproven: it waits for one of the places of destinations that have not proven to answer; parked: its destination has as
+-- much under way as it may, so a claim never looks past it; held, because its inbox is suspended.
 create table "queueEntry" (
   "id" text primary key,
   "kind" text not null,
@@ -288,12 +302,36 @@ create table "queueEntry" (
   "attempts" integer not null,
   "leasedBy" text,
   "leasedUntil" text,
-  "createdAt" text not null
+  "createdAt" text not null,
+  "podId" text not null default '-',
+  "inboxId" text not null default '-',
+  "cutOffs" integer not null default 0
 );
 create index "queueEntry_due" on "queueEntry" ("kind", "state", "dueAt", "id");
 create index "queueEntry_parked" on "queueEntry" ("kind", "destination", "dueAt", "id") where "state" = 'parked';
 create index "queueEntry_subject" on "queueEntry" ("subjectId");
 create index "queueEntry_leased" on "queueEntry" ("leasedBy") where "leasedBy" is not null;
+-- First attempts, by whose they are; attempts that are repeated.
+create index "queueEntry_first" on "queueEntry" ("kind", "state", "podId", "inboxId", "dueAt", "id") where "attempts" = 0;
+create index "queueEntry_again" on "queueEntry" ("kind", "state", "dueAt", "id") where "attempts" > 0;
+create index "queueEntry_parkedFirst" on "queueEntry" ("kind", "destination", "podId", "inboxId", "dueAt", "id") where "state" = 'parked' and "attempts" = 0;
+create index "queueEntry_parkedExpiry" on "queueEntry" ("kind", "expiresAt", "id") where "state" = 'parked';
+
+-- The standing of a destination of mail (a domain, or a group of mail servers), while it fails or has parked entries. `failures`:
+-- in a row, `failingSince` the first of them, `lastFailure` what was seen at the last. isFailing: they are so many that it
+-- gets one attempt at a time, none before `probeAt`. `lookAt`: when it is looked whether its parked entries may begin; null without any.
+create table "destination" (
+  "name" text primary key,
+  "failures" integer not null,
+  "isFailing" integer not null,
+  "failingSince" text,
+  "lastFailure" text,
+  "probeAt" text,
+  "lookAt" text,
+  "updatedAt" text not null
+);
+create index "destination_lookAt" on "destination" ("isFailing", "lookAt") where "lookAt" is not null;
+create index "destination_updatedAt" on "destination" ("updatedAt");
 
 -- What happened, in order of id, written in the transaction of what it tells. `payload` is JSON.
 create table "event" (
@@ -437,8 +475,8 @@ create table "contact" (
   primary key ("inboxId", "address")
 );
 
--- What counts against a limit. `subject` is 'account', or the id of a pod or an inbox; kind: inboxes (made), messages (sent), cold
--- (recipients); `period` is a UTC day (2026-01-31) or month (2026-01).
+-- What counts against a limit. `subject` is 'account', or the id of a pod, an inbox or a key; kind: inboxes (made), messages
+-- (sent), cold (recipients), feedback (notes); `period` is a UTC day (2026-01-31) or month (2026-01).
 create table "usage" (
   "subject" text not null,
   "kind" text not null,

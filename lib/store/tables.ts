@@ -162,6 +162,14 @@ export interface ReadingRow {
   parseProblems: string
 }
 
+export interface AttachmentTextRow {
+  readingId: string
+  index: number
+  extractionMethod: string
+  content: string | null
+  createdAt: string
+}
+
 /** A message with what it says. */
 export type WholeMessage = MessageRow & Omit<ReadingRow, 'id'>
 
@@ -213,6 +221,20 @@ export interface QueueEntryRow {
   leasedBy: string | null
   leasedUntil: string | null
   createdAt: string
+  podId: string
+  inboxId: string
+  cutOffs: number
+}
+
+export interface DestinationRow {
+  name: string
+  failures: number
+  isFailing: number
+  failingSince: string | null
+  lastFailure: string | null
+  probeAt: string | null
+  lookAt: string | null
+  updatedAt: string
 }
 
 export interface EventRow {
@@ -410,10 +432,12 @@ export interface Tables {
   thread: ThreadRow
   message: MessageRow
   reading: ReadingRow
+  attachmentText: AttachmentTextRow
   unindexedBody: UnindexedBodyRow
   delivery: DeliveryRow
   attempt: AttemptRow
   queueEntry: QueueEntryRow
+  destination: DestinationRow
   event: EventRow
   webhookDelivery: WebhookDeliveryRow
   webhookAttempt: WebhookAttemptRow

@@ -141,6 +141,14 @@ const table: Record<string, Row> = {
     path: ({ message }) => `/v1/messages/${message}/deliveries`,
     expected: withinInbox(200),
   },
+  downloadAttachmentByName: {
+    path: ({ message }) => `/v1/attachments/${message}/a.txt`,
+    expected: withinInbox(200),
+  },
+  getAttachmentText: {
+    path: ({ message }) => `/v1/attachments/${message}/a.txt/text`,
+    expected: withinInbox(200),
+  },
   downloadAttachment: { path: ({ attachment }) => attachment, expected: withinInbox(200) },
   listThreads: { path: ({ inbox }) => `/v1/inboxes/${inbox}/threads`, expected: withinInbox(200) },
   getThread: { path: ({ thread }) => `/v1/threads/${thread}`, expected: withinInbox(200) },
@@ -253,6 +261,11 @@ const table: Record<string, Row> = {
   deleteMember: { path: () => '/v1/members/ann@example.org', expected: accountOnly(204) },
   getMe: { path: () => '/v1/me', expected: toAnyKey(200) },
   getUsage: { path: ({ inbox }) => `/v1/usage?inboxId=${inbox}`, expected: withinInbox(200) },
+  createFeedback: {
+    path: () => '/v1/feedback',
+    body: { type: 'bug', message: 'm' },
+    expected: toAnyKey(201),
+  },
   getHealth: { path: () => '/health', expected: open(200) },
   getOpenApi: { path: () => '/v1/openapi.json', expected: open(200) },
 }
@@ -369,6 +382,8 @@ t.test('what is not there looks the same as what is out of reach', async t => {
       [`/v1/messages/${subject.message}`, `/v1/messages/${nothing}`],
       [`/v1/messages/${subject.message}/raw`, `/v1/messages/${nothing}/raw`],
       [subject.attachment, `/v1/attachments/${nothing}/0/a.txt`],
+      [`/v1/attachments/${subject.message}/a.txt`, `/v1/attachments/${nothing}/a.txt`],
+      [`/v1/attachments/${subject.message}/a.txt/text`, `/v1/attachments/${nothing}/a.txt/text`],
       [`/v1/domains/${subject.domain}`, `/v1/domains/${nothing}`],
       [`/v1/events/${subject.event}/deliveries`, `/v1/events/${nothing}/deliveries`],
       ['/v1/inboxes?podId=theirs', '/v1/inboxes?podId=nobodys'],

@@ -27,7 +27,11 @@ t.test('the plan that limits nothing counts all the same', async t => {
   const inbox = (await server.api.post('/v1/inboxes', {})).body.id
   t.equal((await server.api.send(inbox, letter('a@x.example'))).status, 200)
   const { body } = await server.api.get(`/v1/usage?inboxId=${inbox}`)
-  t.match(body, { plan: 'pro', coldRecipients: { used: 1, limit: null }, messages: { used: 1, limit: null } })
+  t.match(body.limits, {
+    plan: 'pro',
+    coldRecipients: { used: 1, limit: null },
+    messages: { used: 1, limit: null },
+  })
 })
 
 t.test('cold outreach of a plan that limits it', async t => {
@@ -40,7 +44,7 @@ t.test('cold outreach of a plan that limits it', async t => {
   const inbox = (await api.post('/v1/inboxes', { mailboxName: 'ann' })).body.id
   const own = (await api.post('/v1/inboxes', { mailboxName: 'bea' })).body
   const used = async (of: ApiApp = server) =>
-    (await of.api.get(`/v1/usage?inboxId=${inbox}`)).body.coldRecipients
+    (await of.api.get(`/v1/usage?inboxId=${inbox}`)).body.limits.coldRecipients
   const refused = async (body: object, of: ApiApp = server) => {
     const answer = await of.api.send(inbox, body)
     const resetsAt = midnightAfter(clock.now())
@@ -132,7 +136,7 @@ t.test('plans', async t => {
   const pod = (await api.post('/v1/pods', {})).body.id
   const one = (await api.post('/v1/inboxes', { podId: pod })).body
   const two = (await api.post('/v1/inboxes', {})).body
-  t.match((await api.get('/v1/usage')).body, {
+  t.match((await api.get('/v1/usage')).body.limits, {
     plan: 'free',
     inboxes: { used: 2, limit: 2 },
     inboxCreations: { used: 2, limit: 100 },
@@ -155,21 +159,24 @@ t.test('plans', async t => {
   t.equal((await replyTo(one.address.replace('@', '+x@'), podApi, one.id)).status, 200)
 
   await api.delete(`/v1/inboxes/${two.id}`)
-  t.match((await api.get('/v1/usage')).body, { inboxes: { used: 1 }, messages: { used: 2 } })
+  t.match((await api.get('/v1/usage')).body.limits, { inboxes: { used: 1 }, messages: { used: 2 } })
   const paused = await api.post('/v1/inboxes', {})
   t.match(paused, { status: 402, body: { error: 'spend_cap_paused', limit: 2 } })
   server.clock.advance(days(31))
   t.equal((await api.post('/v1/inboxes', {})).status, 201, 'another month')
 
-  t.match((await podApi.get('/v1/usage')).body, {
+  t.match((await podApi.get('/v1/usage')).body.limits, {
     inboxes: null,
     inboxCreations: null,
     messages: null,
     coldRecipients: null,
   })
   const inboxApi = apiWith((await api.post(`/v1/inboxes/${one.id}/api-keys`, {})).body.token)
-  t.match((await inboxApi.get('/v1/usage')).body, { inboxes: null, coldRecipients: { used: 0, limit: 200 } })
-  t.strictSame((await api.get('/v1/me')).body, { plan: 'free', apiKeyScope: 'account' })
+  t.match((await inboxApi.get('/v1/usage')).body.limits, {
+    inboxes: null,
+    coldRecipients: { used: 0, limit: 200 },
+  })
+  t.match((await api.get('/v1/me')).body, { plan: 'free', apiKeyScope: 'account' })
   t.strictSame((await podApi.get('/v1/me')).body.apiKeyScope, { podId: pod, inboxId: null })
   t.strictSame((await inboxApi.get('/v1/me')).body.apiKeyScope, { podId: pod, inboxId: one.id })
   t.strictSame(server.faults, [])
@@ -192,7 +199,7 @@ t.test('creations a day, 50 at once and across a restart', async t => {
   t.ok(Math.abs(Number(last.headers.get('retry-after')) - left) < 2)
   server = await server.restart()
   t.equal((await server.api.post('/v1/inboxes', {})).status, 429)
-  const usage = (await server.api.get('/v1/usage')).body.inboxCreations
+  const usage = (await server.api.get('/v1/usage')).body.limits.inboxCreations
   t.strictSame(usage, { used: 100, limit: 100, resetsAt: resetsAt.toISOString() })
   clock.advance(Number(last.headers.get('retry-after')) * 1000)
   t.equal((await server.api.post('/v1/inboxes', {})).status, 201, 'exactly as long as Retry-After said')

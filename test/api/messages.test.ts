@@ -173,6 +173,14 @@ t.test('Idempotency-Key', async t => {
       t.strictSame([there.status, there.body.error], [409, 'idempotency_key_conflict'])
     }
     t.equal((await others.send(other.id, letter, key)).status, 200, 'an inbox key knows of no other inbox')
+
+    // The inbox of postmaster sends for account keys alone; what another key is told of that is not its answer.
+    const system = await makeSender(server, pod)
+    await server.app.store.write(db =>
+      db.updateTable('inbox').set({ isSystem: 1 }).where('id', '=', system.id).execute(),
+    )
+    t.equal((await podApi.send(system.id, letter, 'system')).body.error, 'forbidden')
+    t.equal((await api.send(system.id, letter, 'system')).status, 200)
   })
 
   await t.test("pods do not share keys, and no key opens another inbox's answer", async t => {

@@ -46,26 +46,25 @@ t.test('every operation, field, parameter, answer and code says what it is', asy
     if (typeof described.description !== 'string' || described.description.length < least) silent.push(what)
   }
   const meaningOf = (schema: Json): Json => {
-    if (schema['description'] !== undefined) return schema
-    const [orNull] = (schema['anyOf'] ?? []) as Json[]
-    const reference = schema['$ref'] ?? orNull?.['$ref']
+    if (schema.description !== undefined) return schema
+    const [orNull] = (schema.anyOf ?? []) as Json[]
+    const reference = schema.$ref ?? orNull?.$ref
     return typeof reference === 'string' ? schemas[reference.split('/').at(-1)!]! : schema
   }
   for (const item of [...Object.values(document.paths), ...Object.values(document.webhooks)]) {
     for (const one of Object.values(item)) {
-      const id = String(one['operationId'])
+      const id = String(one.operationId)
       tell(id, one, 20)
-      if (one['description'] === one['summary']) silent.push(`${id} says its summary again`)
-      for (const parameter of (one['parameters'] ?? []) as Json[])
-        tell(`${id} ${parameter['name']}`, parameter)
-      for (const [status, answer] of Object.entries(one['responses'] as Record<string, Json>)) {
+      if (one.description === one.summary) silent.push(`${id} says its summary again`)
+      for (const parameter of (one.parameters ?? []) as Json[]) tell(`${id} ${parameter.name}`, parameter)
+      for (const [status, answer] of Object.entries(one.responses as Record<string, Json>)) {
         tell(`${id} ${status}`, answer)
       }
     }
   }
   for (const [name, schema] of Object.entries(schemas)) {
     tell(name, schema)
-    for (const [field, property] of Object.entries((schema['properties'] ?? {}) as Record<string, Json>)) {
+    for (const [field, property] of Object.entries((schema.properties ?? {}) as Record<string, Json>)) {
       tell(`${name}.${field}`, meaningOf(property))
     }
   }

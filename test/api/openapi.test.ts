@@ -92,11 +92,13 @@ t.test('the OpenAPI document', async t => {
       for (const [status, response] of Object.entries(one.responses)) {
         t.match(status, /^[1-5]\d\d$/)
         t.match(response.description, /./)
-        t.equal(response.content === undefined, ['101', '204'].includes(status))
-        t.strictSame(
-          response.headers,
-          status === '429' ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : undefined,
-        )
+        t.equal(response.content === undefined, ['101', '204', '302'].includes(status))
+        if (status === '302') t.match(response.headers, { Location: { required: true } })
+        else
+          t.strictSame(
+            response.headers,
+            status === '429' ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : undefined,
+          )
       }
     }
   })
@@ -133,6 +135,7 @@ t.test('the OpenAPI document', async t => {
         one.method
       ] as Described
       const successes = one.repeated === undefined ? [one.success.status] : [one.success.status, 200]
+      if (one.redirect !== undefined) successes.push(302 as never)
       const statuses = [...successes, ...problemsOf(one).map(statusOf)]
       t.strictSame(Object.keys(responses).sort(), [...new Set(statuses.map(String))].sort(), one.id)
       for (const code of problemsOf(one)) {

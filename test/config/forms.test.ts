@@ -1,8 +1,8 @@
 import t from 'tap'
+import { editDistance, nearestWord } from '../../lib/base/spelling.ts'
 import { durationFault, durationMs } from '../../lib/config/duration.ts'
 import { defaultBaseUrl, endpointFault, formatEndpoint, parseEndpoint } from '../../lib/config/endpoint.ts'
 import { type FormatName, formats } from '../../lib/config/format.ts'
-import { editDistance, nearestWord } from '../../lib/config/spelling.ts'
 
 t.test('a duration is a whole number and one unit', async t => {
   const right: [string, number][] = [

@@ -59,6 +59,7 @@ t.test('a file with what is required alone has the defaults', async t => {
     http: {
       listen: ['127.0.0.1:8025'],
       trusted_proxies: [],
+      cors_origins: ['*'],
       requests_per_minute: 1000,
       max_connections: 5000,
       max_connections_per_address: 500,
@@ -70,8 +71,9 @@ t.test('a file with what is required alone has the defaults', async t => {
     delivery: {
       mode: 'mx',
       port: 25,
-      concurrency: 20,
+      concurrency: 200,
       concurrency_per_destination: 5,
+      allow_networks: [],
       give_up_after: '5d',
       ipv6: false,
     },

@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
+import { createAddressGuard } from '../../lib/courier/address-guard.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import {
   createSmtpCourier,
@@ -13,6 +14,14 @@ import { type Script, type ScriptedPeer, startPeer } from './smtp/scripted-peer.
 
 export const hosts = ['127.0.0.2', '127.0.0.3', '127.0.0.4'] as const
 export const raw = Buffer.from('From: a@here.example\r\nSubject: x\r\n\r\nline\r\n.dot\r\n')
+
+/** Lets mail go where the servers of tests are. */
+export const loopbackGuard = createAddressGuard({
+  clock: systemClock,
+  allowNetworks: ['127.0.0.0/8', '::1/128'],
+  ownAddresses: () => [],
+  ownPorts: () => [],
+})
 
 const timeouts = {
   connectMs: 5000,
@@ -66,6 +75,7 @@ export async function loopback(
     dns: createDns({ servers: [dns.server], timeoutMs: 500 }),
     clock: systemClock,
     hostname: 'here.example',
+    guard: loopbackGuard,
     port,
     ...options,
     timeouts: { ...timeouts, ...options.timeouts },

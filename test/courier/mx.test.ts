@@ -24,6 +24,7 @@ t.teardown(() => server.close())
 t.test('by preference, in lower case', async t => {
   t.same(await findMxHosts(dns, 'plain.example'), {
     hosts: ['first.example', 'second.example', 'third.example'],
+    group: 'first.example',
   })
   t.same(await findMxHosts(dns, 'Alias.Example.'), await findMxHosts(dns, 'plain.example'))
 })
@@ -36,22 +37,32 @@ t.test('equal preference is in the order of the lots', async t => {
   const one = await orderOf(0.1, 0.2, 0.3, 0.4)
   t.same(await orderOf(0.4, 0.3, 0.2, 0.1), one.toReversed())
   t.same(one.toSorted(), ['a.example', 'b.example', 'c.example', 'd.example'])
+  for (let n = 0; n < 5; n++) t.match(await findMxHosts(dns, 'equal.example'), { group: 'a.example' })
+})
+
+t.test('what leads to us is left out, with all that is not preferred to it (RFC 5321 §5.1)', async t => {
+  const without = (ours: string) => findMxHosts(dns, 'plain.example', Math.random, host => host === ours)
+  t.match(await without('second.example'), { hosts: ['first.example'] })
+  t.match(await without('third.example'), { hosts: ['first.example', 'second.example'] })
+  const loop = { failure: { result: 'permanent', enhanced: '5.4.6' } }
+  t.match(await without('first.example'), loop)
+  t.match(await findMxHosts(dns, 'host.example', Math.random, host => host === 'host.example'), loop)
 })
 
 t.test('not more than ten hosts, the best ones', async t => {
   const result = await findMxHosts(dns, 'many.example')
-  t.same(result, { hosts: Array.from({ length: 10 }, (_, index) => `mx${index}.example`) })
+  t.match(result, { hosts: Array.from({ length: 10 }, (_, index) => `mx${index}.example`) })
 })
 
 t.test('without MX the domain itself, when it has an address (RFC 5321 §5.1)', async t => {
-  t.same(await findMxHosts(dns, 'host.example'), { hosts: ['host.example'] })
-  t.same(await findMxHosts(dns, 'host6.example'), { hosts: ['host6.example'] })
+  t.same(await findMxHosts(dns, 'host.example'), { hosts: ['host.example'], group: 'host.example' })
+  t.same(await findMxHosts(dns, 'host6.example'), { hosts: ['host6.example'], group: 'host6.example' })
   t.match(await findMxHosts(dns, 'txt.example'), { failure: { result: 'permanent', enhanced: '5.1.2' } })
 })
 
 t.test('null MX is permanent, alone (RFC 7505)', async t => {
   t.match(await findMxHosts(dns, 'null.example'), { failure: { result: 'permanent', enhanced: '5.1.10' } })
-  t.same(await findMxHosts(dns, 'half-null.example'), { hosts: ['real.example'] })
+  t.same(await findMxHosts(dns, 'half-null.example'), { hosts: ['real.example'], group: 'real.example' })
 })
 
 t.test('no domain is permanent, no answer is transient', async t => {
@@ -69,7 +80,7 @@ t.test('no domain is permanent, no answer is transient', async t => {
 })
 
 t.test('IDN as A-labels, and what is no domain', async t => {
-  t.same(await findMxHosts(dns, 'Bücher.example'), { hosts: ['first.example'] })
+  t.match(await findMxHosts(dns, 'Bücher.example'), { hosts: ['first.example'] })
   const asked = server.queries.length
   const bad = [
     '',

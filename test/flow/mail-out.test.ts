@@ -221,6 +221,19 @@ t.test('what is wrong for now is tried again, what is wrong for good fails', asy
     ['a@down.example', 'waiting'],
     ['a@flapping.example', 'waiting'],
   ])
+  const waiting = data.find(line => line.recipient === 'a@down.example') as unknown as Record<string, string>
+  for (const id of [waiting.deliveryId!, waiting.messageId!]) {
+    const why = (await daemon.ctl('queue', 'why', id)) as { data: Record<string, unknown>[] }
+    t.match(why.data, [
+      {
+        recipient: 'a@down.example',
+        destination: 'mx.down.example',
+        outlook: /^Attempt 2 is due at 20.*Z; the last one ended with ".*ECONNREFUSED.*"/,
+        destinationFailures: 1,
+      },
+    ])
+  }
+  t.equal((await daemon.ctlResult('queue', 'why', 'nothing')).code, 1)
 })
 
 t.test('between two inboxes here, without a network', async t => {

@@ -21,7 +21,6 @@ t.test('what is no operation', async t => {
   const server = await startApi(t)
   const { api, apiWith } = server
   for (const path of [
-    '/',
     '/v1',
     '/v2/pods',
     '/v1/podss',
@@ -193,6 +192,19 @@ t.test('requests of a strange form', async t => {
       )
       t.match(bodyOf(answer), { error: 'invalid_request', message: /./ })
     }
+  })
+
+  await t.test('a body that can not be framed, and what comes after a whole request', async t => {
+    const post = ['POST /v1/pods HTTP/1.1', 'Host: x', key, 'Content-Type: application/json']
+    const broken = await talk(server, ...post, 'Transfer-Encoding: chunked', '', 'zz', '{}', '')
+    t.match(broken, /^HTTP\/1\.1 400 /)
+    t.equal(bodyOf(broken).error, 'invalid_request')
+    const after = await talk(server, 'GET /v1/pods HTTP/1.1', 'Host: x', key, '', 'nonsense', '', '')
+    t.notMatch(
+      after,
+      /^HTTP\/1\.1 400 /,
+      'a refusal of the second is never taken for the answer to the first',
+    )
   })
 
   await t.test('two requests in one packet', async t => {

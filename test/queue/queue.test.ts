@@ -1,8 +1,9 @@
 import t from 'tap'
 import { v7 } from 'uuid'
-import type { Clock } from '../../lib/base/clock.ts'
+import { type Clock, isoAfter } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
-import { createQueue, type Leased, LeaseLost, type Queue } from '../../lib/queue/queue.ts'
+import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
+import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
@@ -46,9 +47,12 @@ onEveryDatabase('what is put is claimed once, counted and postponed', async (t, 
   advance(1)
   const again = await queue.claim('delivery', anything)
   t.strictSame(
-    again.map(entry => entry.attempts),
-    [2, 2],
-    'the lease ran out: due again, and the lost attempt was counted',
+    again.map(entry => [entry.attempts, entry.cutOffs]),
+    [
+      [2, 1],
+      [2, 1],
+    ],
+    'the lease ran out: due again, and the lost attempt counts apart',
   )
 })
 
@@ -144,11 +148,12 @@ onEveryDatabase('a destination gets no more than it has room for', async (t, sto
 onEveryDatabase('what a process had parked is found by the next one', async (t, store) => {
   const { clock } = heldClock()
   const before = queueOf(store, clock)
-  await store.write(db => before.put(db, [work('a', 'big.example'), work('b', 'big.example')]))
-  t.equal((await before.claim('delivery', { limit: 4, room: () => 1 })).length, 1)
+  const call = (subjectId: string) => ({ ...work(subjectId, 'big.example'), kind: 'webhook' as const })
+  await store.write(db => before.put(db, [call('a'), call('b')]))
+  t.equal((await before.claim('webhook', { limit: 4, room: () => 1 })).length, 1)
   const after = queueOf(store, clock)
   t.equal(await after.recover(), 1)
-  const found = await after.claim('delivery', anything)
+  const found = await after.claim('webhook', anything)
   t.strictSame(found.map(entry => entry.subjectId).sort(), ['a', 'b'])
 })
 
@@ -161,8 +166,25 @@ onEveryDatabase('what a parked subject was for can be dropped', async (t, store)
   t.strictSame(await queue.claim('delivery', anything), [])
 })
 
+onEveryDatabase('what this process carries is its own when the clock jumps', async (t, store) => {
+  const { clock, advance } = heldClock()
+  const one = queueOf(store, clock)
+  await store.write(db => one.put(db, [work('a'), work('b')]))
+  const [mine] = await one.claim('delivery', { ...anything, limit: 1 })
+  advance(10 * limits.leaseMs)
+  const underWay = new Set([mine!.id])
+  const found = await one.claim('delivery', { ...anything, underWay })
+  t.strictSame(
+    found.map(entry => entry.subjectId),
+    ['b'],
+  )
+  const two = queueOf(store, clock, 'two')
+  t.strictSame(await two.claim('delivery', anything), [], 'nor does another take it')
+  await store.write(db => one.done(db, mine!))
+})
+
 onEveryDatabase('recover frees what this node held, the first time at once', async (t, store) => {
-  const { clock } = heldClock()
+  const { clock, advance } = heldClock()
   const one = queueOf(store, clock, 'one')
   const two = queueOf(store, clock, 'two')
   await store.write(db => one.put(db, [work('a'), work('b')]))
@@ -171,9 +193,17 @@ onEveryDatabase('recover frees what this node held, the first time at once', asy
   t.equal(await one.recover(), 1)
   const [again] = await one.claim('delivery', anything)
   t.equal(again?.subjectId, mine[0]?.subjectId)
-  t.equal(again?.attempts, 2)
+  t.match(again, { attempts: 2, cutOffs: 1 })
   t.equal(await one.recover(), 1)
-  t.strictSame(await one.claim('delivery', anything), [], 'cut off twice: it waits its turn')
+  t.strictSame(await one.claim('delivery', anything), [], 'cut off twice: it waits a little')
+  advance(limits.cutOffWaitMs)
+  const [third] = await one.claim('delivery', anything)
+  t.match(third, { subjectId: again?.subjectId, attempts: 3, cutOffs: 2 })
+  t.equal(
+    await store.write(db => one.later(db, third!)),
+    isoAfter(clock.now(), 60_000),
+    'the first that ended',
+  )
   await store.write(db => two.done(db, theirs[0]!))
 })
 
@@ -198,19 +228,16 @@ onEveryDatabase(
     )
     const [again] = [await findQueueEntryBySubject(store.read, 'a')]
     t.equal(again?.attempts, 2)
-    await queue.recover()
-    t.strictSame(
-      (await claim()).map(entry => entry.subjectId),
-      ['b'],
-    )
-    advance(8_999)
-    t.strictSame(await claim(), [])
-    advance(1)
-    const [third] = await claim()
-    t.match(third, { subjectId: 'a', attempts: 3 })
-    await queue.retry(third!)
-    const due = (await findQueueEntryBySubject(store.read, 'a'))?.dueAt
-    t.equal(Date.parse(due!) - clock.now().getTime(), 9_000, 'the last wait is repeated')
+    const [held] = [again]
+    await queue.retry(held!)
+    const dueIn = async () =>
+      Date.parse((await findQueueEntryBySubject(store.read, 'a'))!.dueAt) - clock.now().getTime()
+    t.equal(await dueIn(), 7_000)
+    for (let n = 0; n < 2; n++) {
+      advance(9_000)
+      await queue.retry((await claim())[0]!)
+      t.equal(await dueIn(), 9_000, 'the last wait is repeated')
+    }
   },
 )
 

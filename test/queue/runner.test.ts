@@ -2,8 +2,10 @@ import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import { createLog } from '../../lib/base/log.ts'
-import { createQueue, type Leased } from '../../lib/queue/queue.ts'
+import type { Leased } from '../../lib/queue/leased.ts'
+import { createQueue } from '../../lib/queue/queue.ts'
 import { createRunner } from '../../lib/queue/runner.ts'
+import { createTurnsInOrder } from '../../lib/queue/turns.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
 import { until } from '../support/until.ts'
@@ -20,8 +22,7 @@ async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurr
   const runner = createRunner({
     queue,
     kind: 'delivery',
-    concurrency,
-    concurrencyPerDestination: () => 2,
+    turns: createTurnsInOrder({ queue, kind: 'delivery', concurrency, concurrencyPerDestination: () => 2 }),
     perform,
     log: createLog('silent'),
   })

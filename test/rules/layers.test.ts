@@ -38,6 +38,7 @@ const rooms: Record<string, readonly string[]> = {
     'domain',
   ],
   courier: ['.', 'scanner', 'smtp', 'webhook'],
+  reading: ['.', 'attachment'],
   store: ['dialect', 'search', 'migrations', '.'],
   tls: ['.', 'acme'],
   core: [
@@ -72,7 +73,9 @@ const places: Record<string, readonly string[]> = {
   mailauth: ['lib/mail/authentication/'],
   tldts: ['lib/mail/domain/registrable.ts'],
   'html-to-text': ['lib/mail/text/html'],
-  htmlparser2: ['lib/mail/text/html'],
+  htmlparser2: ['lib/mail/text/html', 'lib/reading/attachment/markup.ts'],
+  unpdf: ['lib/reading/attachment/pdf.ts'],
+  yauzl: ['lib/reading/attachment/archive.ts'],
   '@koa/router': ['lib/http/router.ts'],
   koa: ['lib/http/'],
   'ipaddr.js': [

@@ -10,7 +10,7 @@ const forTests: Readonly<Record<string, string>> = {
     'what does not open is told by its kind in the tests, and by its words in the log',
   'lib/config/describe.ts#exampleConfig':
     'it makes config/mailboxd.example.toml, which a test holds to the schema',
-  'lib/config/spelling.ts#editDistance': 'npm test tells the names that are like an unknown one',
+  'lib/base/spelling.ts#editDistance': 'npm test tells the names that are like an unknown one',
   'lib/core/policy/decision.ts#isCovered': 'a part of the decision that has a table of cases of its own',
   'lib/courier/smtp/reply-rules.ts#readReplyRules': 'faults of the file of rules are tried with other files',
   'lib/mail/compose/quote.ts#quoteText': 'a part of a reply that has a table of cases of its own',

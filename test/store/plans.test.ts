@@ -1,5 +1,6 @@
 import { type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
 import t from 'tap'
+import { giveFeedback } from '../../lib/core/account/feedback.ts'
 import { changeInbox, createInbox, deleteInbox, listInboxes } from '../../lib/core/account/inboxes.ts'
 import { createKey, findCaller, listAllKeys, listKeys, revokeKey } from '../../lib/core/account/keys.ts'
 import { addMember, listMembers, removeMember } from '../../lib/core/account/members.ts'
@@ -17,11 +18,13 @@ import { confirmForwarding, expireForwardConfirmations } from '../../lib/core/fo
 import { receive } from '../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
-import { listInboxMessages, listMessageDeliveries } from '../../lib/core/mailbox/messages.ts'
+import { listMessageDeliveries } from '../../lib/core/mailbox/deliveries.ts'
+import { listInboxMessages } from '../../lib/core/mailbox/messages.ts'
 import { openRaw } from '../../lib/core/mailbox/raws.ts'
 import { changeThread, getThreadMessages, listThreads } from '../../lib/core/mailbox/threads.ts'
 import { releaseResumed } from '../../lib/core/outbound/hold.ts'
 import { send } from '../../lib/core/outbound/send.ts'
+import { getUsage } from '../../lib/core/quota/usage.ts'
 import { testInboxWebhook } from '../../lib/core/webhooks/call.ts'
 import { listEventDeliveries, redeliverEvent, redeliverFailed } from '../../lib/core/webhooks/log.ts'
 import {
@@ -33,6 +36,7 @@ import {
 import { createWebhooks } from '../../lib/core/webhooks/tell.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import { filterActiveApiKeys } from '../../lib/store/api-keys.ts'
+import { deleteDaysBefore } from '../../lib/store/daily-usage.ts'
 import { listDeliveries, wasTaken } from '../../lib/store/deliveries.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
 import { findDomainById } from '../../lib/store/domains.ts'
@@ -81,6 +85,13 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   const link = await mailedLink(app, 'other@example.org')
   await confirmForwarding(app, new URL(`http://x${link}`).searchParams.get('token')!)
   await removeMember(app, 'member@example.org')
+  await createInbox(app, operator, { clientId: 'mine' })
+  await listInboxes(app, operator, { address: ann.address }, page)
+  await getUsage(app, operator, {})
+  await getUsage(app, { keyId: 'k', podId: pod.id, inboxId: null }, { group_by: 'inbox' })
+  await getUsage(app, operator, { inboxId: ann.address })
+  await store.write(db => deleteDaysBefore(db, '2026-01-01', 10))
+  await giveFeedback(app, operator, { type: 'bug', message: 'm' })
   await listInboxes(app, operator, {}, page)
   await listInboxes(app, operator, { withSystem: true }, page)
   await listInboxes(app, operator, { pod: 'c' }, page)

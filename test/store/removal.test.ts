@@ -39,7 +39,7 @@ onEveryDatabase('messages go with what is theirs alone; counters follow', async 
       {
         ...{ id: 'q', kind: 'delivery', subjectId: 'd', destination: 'example.net', state: 'ready' },
         ...{ dueAt: at(2), expiresAt: at(3), attempts: 0, leasedBy: null, leasedUntil: null },
-        createdAt: at(2),
+        ...{ createdAt: at(2), podId: '-', inboxId: '-', cutOffs: 0 },
       },
     ])
     return { thread, first, second, third }

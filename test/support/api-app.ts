@@ -119,6 +119,7 @@ ${settings.toml ?? ''}`,
   let closed: Promise<void> | undefined
   const closeStore = () => {
     app.webhookCourier.close()
+    void app.textReader.stop()
     closed ??= app.store.close()
     return closed
   }

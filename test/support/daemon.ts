@@ -63,6 +63,7 @@ ${settings.smtp ?? ''}
 servers = ["${settings.dns ?? '127.0.0.1:9'}"]
 [delivery]
 port = ${settings.mxPort ?? 9}
+allow_networks = ["127.0.0.0/8"]
 [authentication]
 check = ${settings.dns !== undefined}
 `,

@@ -20,6 +20,7 @@ import { createSmtpDoor, type SmtpDoor, type SmtpDoorOptions } from '../../lib/s
 import { wholeMessages } from '../../lib/store/search/whole-messages.ts'
 import type { MessageRow, WholeMessage } from '../../lib/store/tables.ts'
 import { openCertificates } from '../../lib/tls/certificates.ts'
+import { loopbackGuard } from '../courier/loopback.ts'
 import type { SmtpDialog } from './smtp-dialog.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
@@ -95,6 +96,7 @@ ${settings.toml ?? ''}
     clock: systemClock,
     log,
     hostname: config.hostname,
+    guard: loopbackGuard,
     port: settings.mxPort ?? 9,
     sourceAddress: undefined,
     useIpv6: false,

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { recordEvent } from '../../lib/core/events/record.ts'
 import { createWebhooks, type Webhooks } from '../../lib/core/webhooks/tell.ts'
 import type { EventName } from '../../lib/model/event.ts'
-import type { Leased } from '../../lib/queue/queue.ts'
+import type { Leased } from '../../lib/queue/leased.ts'
 import { listWebhookAttempts, listWebhookDeliveries } from '../../lib/store/webhook-deliveries.ts'
 import { type ApiApp, type ApiSettings, startApi } from './api-app.ts'
 

@@ -20,7 +20,7 @@ import type { App } from '../app/app.ts'
 import { type Caller, reachesInbox, reachesPod, requireAccess } from '../app/caller.ts'
 import { findInboxByName, findPodByName, findReachableInbox, getInboxRow, noSuchInbox } from '../app/reach.ts'
 import { secretOf } from '../app/secrets.ts'
-import { findHolder, isOpenTo, isUsable } from '../domains/usable.ts'
+import { findHolder, isOpenTo, isUsable, unusableDomain } from '../domains/usable.ts'
 import { changeForwarding } from '../forwarding/settings.ts'
 import { forgetBounce } from '../outbound/suppressions.ts'
 import { takeInboxPlace } from '../quota/plan.ts'
@@ -118,7 +118,7 @@ export async function ensureInbox(
     }
     const holder = domain === undefined ? undefined : await findHolder(app, db, domain)
     const isOpen = holder && isUsable(app, holder) && isOpenTo(holder, { podId })
-    if (!isOpen) throw new Problem('invalid_domain')
+    if (!isOpen) throw await unusableDomain(db, domain, podId)
     await takeInboxPlace(app, db, caller)
     const address =
       name === undefined

@@ -11,6 +11,7 @@ import type { Scanner } from '../../courier/scanner/scanner.ts'
 import type { SmtpCourier } from '../../courier/smtp/courier.ts'
 import type { WebhookCourier } from '../../courier/webhook/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
+import type { TextReader } from '../../reading/attachment/text-reader.ts'
 import type { MailReader } from '../../reading/pool.ts'
 import type { Renderer } from '../../rendering/renderer.ts'
 import type { Store } from '../../store/open.ts'
@@ -40,6 +41,8 @@ export interface App {
   readonly queue: Queue
   /** Reads messages in threads, which start with the first. */
   readonly mailReader: MailReader
+  /** Reads the text of attachments in a thread, which starts with the first. */
+  readonly textReader: TextReader
   /** Makes what is large and goes out in a thread, which starts with the first. */
   readonly renderer: Renderer
   /** Requests under way by their Idempotency-Key, so that a repeat waits for the first instead of racing it. */

@@ -91,7 +91,12 @@ async function doOnce<Body>(
   try {
     return await work((db, body) => remember(db, 200, body))
   } catch (error) {
-    if (error instanceof Problem && rememberedRefusals.includes(statusOf(error.code))) {
+    // What a credential may not do is no answer to who has another.
+    const isRemembered =
+      error instanceof Problem &&
+      error.code !== 'forbidden' &&
+      rememberedRefusals.includes(statusOf(error.code))
+    if (isRemembered) {
       const { code, message, more } = error
       await app.store
         .write(db => remember(db, statusOf(code), { code, message, more }))

@@ -16,7 +16,8 @@ export function createUrlSigner(app: App, signingSecret: string): UrlSigner {
   return {
     attachmentUrl(messageId, index, filename) {
       const signature = urlSignature(signingSecret, messageId, index, expires)
-      const name = encodeURIComponent(filename)
+      // `/text` at the end asks for what the attachment says.
+      const name = filename === 'text' ? 'text_' : encodeURIComponent(filename)
       return `${base}/v1/attachments/${messageId}/${index}/${name}?expires=${expires}&signature=${signature}`
     },
     rawUrl: messageId => `${base}/v1/messages/${messageId}/raw`,

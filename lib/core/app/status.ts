@@ -1,4 +1,5 @@
 import { Problem } from '../../base/problem.ts'
+import { attemptsMade } from '../../queue/leased.ts'
 import { findAccount, noteHealth } from '../../store/account.ts'
 import { countQueueEntries, listQueuedDeliveries } from '../../store/queue-entries.ts'
 import type { App } from './app.ts'
@@ -47,7 +48,9 @@ export interface QueueLine {
   readonly messageId: string
   readonly recipient: string
   readonly state: 'waiting' | 'under way' | 'held'
+  /** Those that came to an end, and apart those that a crash cut off. */
   readonly attempts: number
+  readonly cutOffs: number
   readonly nextAttemptAt: string
   readonly givenUpAt: string
   readonly lastReply: string | null
@@ -61,7 +64,8 @@ export async function listQueue(app: App, limit: number): Promise<QueueLine[]> {
     messageId: row.messageId,
     recipient: row.recipient,
     state: row.state === 'held' ? 'held' : row.leasedBy === null ? 'waiting' : 'under way',
-    attempts: row.attempts,
+    attempts: attemptsMade(row),
+    cutOffs: row.cutOffs,
     nextAttemptAt: row.dueAt,
     givenUpAt: row.expiresAt,
     lastReply: row.replyText,

@@ -1,5 +1,6 @@
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
 import type { Cargo } from '../../courier/smtp/courier.ts'
+import { wireNeedsOf } from '../../mail/message/wire-needs.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { forwardContent } from '../forwarding/copy.ts'
@@ -16,8 +17,7 @@ export async function cargoOf(
   if (!content) return { refusal: 'not sent: the question is not asked any more' }
   if (delivery.purpose === 'forward') return forwardContent(app, delivery, message, content)
   const raw = content.kind === 'memory' ? content.bytes : () => openContent(content)
-  // All that we compose is ASCII.
-  return { sizeBytes: sizeOf(content), is8Bit: false, raw }
+  return { sizeBytes: sizeOf(content), ...(await wireNeedsOf(openContent(content))), raw }
 }
 
 /** The bytes of a message; undefined for a question of ours that is not asked any more. */

@@ -1,7 +1,8 @@
 import { Reply } from '../../base/reply.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { domainOf } from '../../mail/address/address.ts'
-import { type Leased, LeaseLost } from '../../queue/queue.ts'
+import type { FairPlace } from '../../queue/fair-turns.ts'
+import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { findDelivery } from '../../store/deliveries.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
@@ -15,8 +16,11 @@ import { holdInstead } from '../outbound/hold.ts'
 import { cargoOf, findContent } from './cargo.ts'
 import { type Ended, record } from './record.ts'
 
-/** Carries one delivery once and records how it went, in one write. */
-export async function deliver(app: Networked, entry: Leased): Promise<void> {
+/**
+ * Carries one delivery once and records how it went, in one write.
+ * @param place that it has in the queue's turns; a test may do without
+ */
+export async function deliver(app: Networked, entry: Leased, place?: FairPlace): Promise<void> {
   const delivery = await findDelivery(app.store.read, entry.subjectId)
   const message = delivery && (await findMessage(app.store.read, delivery.messageId))
   if (!delivery || !message) {
@@ -26,14 +30,21 @@ export async function deliver(app: Networked, entry: Leased): Promise<void> {
   }
   try {
     if (await holdInstead(app, entry, delivery, message)) return
-    let ended = await attempt(app, entry, delivery, message)
-    const write = () => app.store.write(db => record(app, db, entry, delivery, message, ended))
+    let ended = await attempt(app, entry, delivery, message, place)
+    if (ended.outcome.isUntried) {
+      await app.store.write(db => app.queue.giveBack(db, entry, place?.destination))
+      return
+    }
+    const destination = place?.destination ?? entry.destination
+    const write = () =>
+      app.store.write(db => record(app, db, { ...entry, destination }, delivery, message, ended))
     await write().catch(error => {
       // The inbox here was deleted since the attempt found it.
       if (!(error instanceof Reply)) throw error
       ended = { outcome: refusalOf(error, ended.outcome) }
       return write()
     })
+    if (ended.outcome.showing) place?.showed(ended.outcome.showing)
     tell(app, entry, delivery, message, ended)
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
@@ -53,7 +64,8 @@ function tell(
       deliveryId: delivery.id,
       messageId: message.id,
       recipient: delivery.recipient,
-      attempts: entry.attempts,
+      attempts: attemptsMade(entry),
+      cutOffs: entry.cutOffs,
       result: outcome.result,
       code: outcome.code,
       text: outcome.text,
@@ -70,6 +82,7 @@ async function attempt(
   entry: Leased,
   delivery: DeliveryRow,
   message: MessageRow,
+  place: FairPlace | undefined,
 ): Promise<Ended> {
   if (entry.expiresAt <= app.clock.now().toISOString()) {
     const said = delivery.replyText ? `; the last answer was: ${delivery.replyText}` : ''
@@ -84,7 +97,7 @@ async function attempt(
   if ('refusal' in cargo) return { outcome: { result: 'permanent', text: cargo.refusal, durationMs: 0 } }
   if (app.config.delivery.mode === 'capture') {
     const text = 'captured: this server keeps mail to other domains (delivery.mode = "capture")'
-    return { captured: true, outcome: { result: 'delivered', text, durationMs: 0 } }
+    return { captured: true, outcome: { result: 'delivered', text, durationMs: 0, showing: 'answers' } }
   }
   const outcome = await app.courier.carry(
     {
@@ -95,8 +108,10 @@ async function attempt(
       domain,
       sizeBytes: cargo.sizeBytes,
       is8Bit: cargo.is8Bit,
+      isUtf8: cargo.isUtf8,
     },
     cargo.raw,
+    place,
   )
   return { outcome }
 }
@@ -115,6 +130,7 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, message: Messa
     text: 'delivered to an inbox here',
     host: app.config.hostname,
     durationMs: 0,
+    showing: 'answers',
   }
   const ended = (given: Outcome) => ({ ...given, durationMs: app.clock.monotonicMs() - started })
   try {

@@ -1,12 +1,13 @@
 import type { Outcome } from '../../courier/outcome.ts'
 import type { EventName } from '../../model/event.ts'
-import { type Leased, LeaseLost } from '../../queue/queue.ts'
+import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { findDelivery, insertAttempt, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { noteForwardOutcome } from '../forwarding/outcome.ts'
+import { countForInbox } from '../outbound/counts.ts'
 import { holdAfterAttempt } from '../outbound/hold.ts'
 import { eventSubject, settle } from '../outbound/settle.ts'
 import { suppressBounced } from '../outbound/suppressions.ts'
@@ -47,6 +48,7 @@ export async function record(
     durationMs: Math.round(outcome.durationMs),
     createdAt: now,
   })
+  if (outcome.showing) await app.queue.note(db, entry.destination, outcome.showing, outcome.text)
   const isTransient = outcome.result === 'transient'
   const nextAttemptAt = isTransient ? await app.queue.later(db, entry) : null
   if (!isTransient) await app.queue.done(db, entry)
@@ -54,7 +56,7 @@ export async function record(
   await updateDelivery(db, delivery.id, {
     state,
     captured: captured ? 1 : 0,
-    attempts: entry.attempts,
+    attempts: attemptsMade(entry),
     replyCode: outcome.code ?? null,
     replyEnhanced: outcome.enhanced ?? null,
     replyText: outcome.text,
@@ -90,6 +92,8 @@ async function announce(
   outcome: Outcome,
 ) {
   const type = eventOf(delivery.state, outcome)
+  if (type === 'message.delivered') await countForInbox(db, message, app.clock.now(), { delivered: 1 })
+  if (type === 'message.bounced') await countForInbox(db, message, app.clock.now(), { bounced: 1 })
   if (type === 'message.deferred' && before === 'deferred') return
   const said = { status: outcome.enhanced ?? null, diagnostic: outcome.text }
   await recordEvent(app, db, type, await eventSubject(db, message), {

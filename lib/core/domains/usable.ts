@@ -51,6 +51,25 @@ export function isOpenTo({ podId }: DomainRow, inbox: { readonly podId: string }
   return podId === null || podId === inbox.podId
 }
 
+/** Why no inbox can have an address in this domain; of one that another pod added no more is said than of none. */
+export async function unusableDomain(db: Db, name: string | undefined, podId: string): Promise<Problem> {
+  if (name === undefined) return new Problem('invalid_domain')
+  const added = (await findDomainOfPod(db, name, podId)) ?? (await findDomainOfPod(db, name, null))
+  if (!added) return new Problem('invalid_domain')
+  if (added.status === 'under_review') {
+    return new Problem(
+      'invalid_domain',
+      `${name} is under review by the operator of this server; no inbox can be made in it until it is approved.`,
+    )
+  }
+  const what =
+    added.status === 'failed' ? 'is not verified: its DNS records are not right' : 'is not verified yet'
+  return new Problem(
+    'invalid_domain',
+    `${name} ${what}. GET /v1/domains/${added.id} lists the records to publish; it is verified as soon as they are found.`,
+  )
+}
+
 /**
  * Gives the domain in whose name mail of an inbox may leave. Receivers would not trust mail of a domain that is not
  * verified, and its bounces would not find us. An inbox whose pod has lost the domain to another does not write in its name.

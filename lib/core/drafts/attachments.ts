@@ -1,9 +1,16 @@
+import { inSlices } from '../../base/chunks.ts'
+import { isId } from '../../base/ids.ts'
+import { limits } from '../../base/limits.ts'
 import { openContent } from '../../blob/content.ts'
 import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
 import type { AttachmentUpload } from '../../model/send.ts'
-import { findDraftContent, listDraftAttachments } from '../../store/drafts.ts'
+import { findDraft, findDraftAttachment, listDraftAttachments } from '../../store/drafts.ts'
+import { findInbox } from '../../store/inboxes.ts'
 import type { DraftAttachmentRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
+import { type Caller, reachesInbox } from '../app/caller.ts'
+import { noSuchMessage } from '../app/reach.ts'
+import { type AttachmentUrl, type OpenedAttachment, requireSigned } from '../mailbox/attachments.ts'
 import { keepBytes } from '../mailbox/raws.ts'
 import { readAttachments } from '../outbound/request.ts'
 
@@ -31,7 +38,7 @@ export async function removeFiles(app: App, attachmentIds: readonly string[]): P
 export async function loadAttachments(app: App, draftId: string): Promise<OutgoingAttachment[] | undefined> {
   const attachments: OutgoingAttachment[] = []
   for (const { id, filename, contentType } of await listDraftAttachments(app.store.read, [draftId])) {
-    const content = (await findDraftContent(app.store.read, id)) ?? (await readFile(app, id))
+    const content = (await findDraftAttachment(app.store.read, id))?.content ?? (await readFile(app, id))
     if (!content) return undefined
     attachments.push({ filename, contentType, content })
   }
@@ -41,4 +48,27 @@ export async function loadAttachments(app: App, draftId: string): Promise<Outgoi
 async function readFile(app: App, id: string): Promise<Buffer | undefined> {
   const content = await app.disk.find(id)
   return content && Buffer.concat(await openContent(content).toArray())
+}
+
+/**
+ * An attachment of a draft that was not sent: for a caller who reaches the draft, or for whoever has an URL that was signed
+ * here and is still good. Undefined: no draft has an attachment of this id.
+ * @throws Problem `unauthorized`; `not_found` for a draft that the caller does not reach, as if nothing had this id
+ */
+export async function openDraftAttachment(
+  app: App,
+  caller: Caller | undefined,
+  url: AttachmentUrl,
+): Promise<OpenedAttachment | undefined> {
+  const isSigned = await requireSigned(app, caller, url)
+  const db = app.store.read
+  const id = isId(url.messageId) && url.index === 0 ? url.messageId.toLowerCase() : undefined
+  const row = id === undefined ? undefined : await findDraftAttachment(db, id)
+  const draft = row && (await findDraft(db, row.draftId))
+  const inbox = draft && (await findInbox(db, draft.inboxId))
+  if (!row || !draft || draft.status === 'sent' || !inbox) return undefined
+  if (!isSigned && !reachesInbox(caller!, inbox)) throw noSuchMessage()
+  const { filename, contentType, sizeBytes } = row
+  const content = row.content ?? (await readFile(app, row.id))
+  return content && { filename, contentType, sizeBytes, content: inSlices(content, limits.sliceBytes) }
 }

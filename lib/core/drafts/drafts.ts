@@ -14,12 +14,15 @@ import { findInbox } from '../../store/inboxes.ts'
 import type { DraftAttachmentRow, DraftRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, reachesInbox } from '../app/caller.ts'
-import { getInboxRow, getThreadRow } from '../app/reach.ts'
+import { getInboxRow, getThreadRow, signingSecret } from '../app/reach.ts'
+import { createUrlSigner } from '../app/signed.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
 import { readPeople, requireAddress } from '../outbound/addressees.ts'
 import { keepAttachments, removeFiles } from './attachments.ts'
 
-async function present(db: Db, rows: readonly DraftRow[]): Promise<Draft[]> {
+async function present(app: App, db: Db, rows: readonly DraftRow[]): Promise<Draft[]> {
+  if (rows.length === 0) return []
+  const urls = createUrlSigner(app, await signingSecret(app, db))
   const attachments = await drafts.listDraftAttachments(
     db,
     rows.map(row => row.id),
@@ -37,7 +40,16 @@ async function present(db: Db, rows: readonly DraftRow[]): Promise<Draft[]> {
     lastError: row.lastError === null ? null : (JSON.parse(row.lastError) as DraftError),
     attachments: attachments
       .filter(attachment => attachment.draftId === row.id)
-      .map(({ filename, contentType, sizeBytes }) => ({ filename, contentType, sizeBytes })),
+      .map(({ id, filename, contentType, sizeBytes }, index) => ({
+        filename,
+        contentType,
+        sizeBytes,
+        // The bytes of one that was sent are in the message.
+        url:
+          row.messageId === null
+            ? urls.attachmentUrl(id, 0, filename)
+            : urls.attachmentUrl(row.messageId, index, filename),
+      })),
   }))
 }
 
@@ -53,7 +65,7 @@ export async function getDraftRow(db: Db, caller: Caller, id: string): Promise<D
 
 export async function getDraft(app: App, caller: Caller, id: string): Promise<Draft> {
   const db = app.store.read
-  const [draft] = await present(db, [await getDraftRow(db, caller, id)])
+  const [draft] = await present(app, db, [await getDraftRow(db, caller, id)])
   return draft!
 }
 
@@ -67,7 +79,7 @@ export async function listDrafts(
   const db = app.store.read
   const inbox = await getInboxRow(db, caller, inboxId)
   const { rows, total } = await drafts.listDrafts(db, inbox.id, page)
-  return { rows: await present(db, rows), total }
+  return { rows: await present(app, db, rows), total }
 }
 
 /** @throws Problem `not_found`, `invalid_request`, `attachments_too_large`, `draft_limit_reached` */
@@ -176,7 +188,7 @@ async function writeKeeping(
   const kept = attachments.map(attachment => attachment.id)
   const written = app.store.write(async db => {
     const gone = await write(db, attachments)
-    const [draft] = await present(db, [(await drafts.findDraft(db, draftId))!])
+    const [draft] = await present(app, db, [(await drafts.findDraft(db, draftId))!])
     return { gone, draft: draft! }
   })
   const { gone, draft } = await written.catch(async error => {

@@ -1,7 +1,7 @@
 import { invalidRequest, nameOf, Problem } from '../../base/problem.ts'
 import type { DraftError } from '../../model/draft.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
-import { type Leased, LeaseLost } from '../../queue/queue.ts'
+import { type Leased, LeaseLost } from '../../queue/leased.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { emptyDraftAttachments, findDraft, updateDraft } from '../../store/drafts.ts'
 import { findInbox } from '../../store/inboxes.ts'

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
+import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { EventName } from '../../model/event.ts'
 import type { EventBody, EventMessage } from '../../model/event-body.ts'
 import { findInboxAddress } from '../../store/inboxes.ts'
@@ -94,7 +95,7 @@ async function readMessage(app: App, id: string): Promise<EventMessage | null> {
 async function messageOf(app: App, row: WholeMessage): Promise<EventMessage> {
   const isInbound = row.direction === 'inbound'
   const { replyText, otp, links } = extractionOf(row)
-  const headerTo = row.headerTo?.split(', ') ?? (isInbound ? [] : [row.toAddr])
+  const headerTo = row.headerTo === null ? (isInbound ? [] : [row.toAddr]) : listedAddresses(row.headerTo)
   return {
     id: row.id,
     rfc_message_id: row.rfcMessageId,

@@ -1,4 +1,3 @@
-import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { limits } from '../../base/limits.ts'
 import { type Content, readStart } from '../../blob/content.ts'
@@ -7,6 +6,7 @@ import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { isRewritten, rewriteSender } from '../../mail/address/srs.ts'
 import { readOwnResults } from '../../mail/authentication/results.ts'
 import { fieldValues, readHeader } from '../../mail/header/header.ts'
+import { wireNeedsOf } from '../../mail/message/wire-needs.ts'
 import { sealArc, sealedPart } from '../../mail/signature/arc-seal.ts'
 import { hashMessage } from '../../mail/signature/message.ts'
 import { listDeliveries } from '../../store/deliveries.ts'
@@ -89,7 +89,7 @@ async function writeCopy(app: App, db: WriteDb, inbox: InboxRow, message: Messag
   const mailFrom =
     message.mailFrom === '' ? null : await reversePath(app, db, inbox, id, message.mailFrom, now)
   const copy = { id, messageId: message.id, recipient: forwardTo, purpose: 'forward', mailFrom }
-  await putDeliveries(app, db, [copy], now)
+  await putDeliveries(app, db, inbox, [copy], now)
 }
 
 /** A reverse-path of this delivery alone: a bounce that comes to it tells which copy it is about. */
@@ -132,7 +132,7 @@ export async function forwardContent(
   const seal = Buffer.from(await sealCopy(app, inbox, message, copy))
   return {
     sizeBytes: seal.length + copy.sizeBytes,
-    is8Bit: await has8Bit(copy),
+    ...(await wireNeedsOf(copy.open())),
     raw: () => Readable.from(joined(seal, copy), { objectMode: false }),
   }
 }
@@ -140,13 +140,6 @@ export async function forwardContent(
 async function* joined(seal: Buffer, copy: Traced): AsyncGenerator<Buffer> {
   if (seal.length > 0) yield seal
   yield* copy.open() as AsyncIterable<Buffer>
-}
-
-async function has8Bit(copy: Traced): Promise<boolean> {
-  for await (const chunk of copy.open() as AsyncIterable<Buffer>) {
-    if (!isAscii(chunk)) return true
-  }
-  return false
 }
 
 /**

@@ -8,6 +8,7 @@ import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { noteForwardFailure } from '../forwarding/outcome.ts'
+import { countForInbox } from '../outbound/counts.ts'
 import { eventSubject, settle } from '../outbound/settle.ts'
 import { isHardBounce, suppressBounced, suppressComplained } from '../outbound/suppressions.ts'
 import type { Bounce, Returned } from './returned.ts'
@@ -46,6 +47,7 @@ async function recordBounce(
   await app.queue.drop(db, current.id)
   if (current.purpose === 'forward') return
   if (isAboutRecipient) await suppressBounced(app, db, current, outcome)
+  await countForInbox(db, message, app.clock.now(), { bounced: 1 })
   await recordEvent(app, db, 'message.bounced', await eventSubject(db, message), {
     deliveryId: current.id,
     recipient: current.recipient,

@@ -20,7 +20,7 @@ export function traceFields(of: {
   const from =
     peer.kind === 'local'
       ? 'by'
-      : `from ${peer.helo} ([${addressLiteral(peer.remoteAddress)}])${peer.tls ? ` (${peer.tls})` : ''}\r\n\tby`
+      : `from ${heloForm(peer.helo)} ([${addressLiteral(peer.remoteAddress)}])${peer.tls ? ` (${peer.tls})` : ''}\r\n\tby`
   const protocol = peer.kind === 'local' ? 'local' : peer.protocol
   // RFC 5322 §3.3: toUTCString says GMT, which only the obsolete syntax has.
   const stamp = date.toUTCString().replace('GMT', '+0000')
@@ -29,6 +29,16 @@ export function traceFields(of: {
     (results === null ? '' : `Authentication-Results: ${results}\r\n`) +
     `Received: ${from} ${hostname} (mailboxd) with ${protocol} id ${id}\r\n\tfor <${recipient.rcptTo}>; ${stamp}\r\n`
   )
+}
+
+/** The name that a peer gave itself: what no name or address literal has is written as xtext (RFC 3461 §4), so that it ends nothing. */
+function heloForm(helo: string): string {
+  return Buffer.from(helo)
+    .toString('latin1')
+    .replace(
+      /[^A-Za-z0-9._:[\]-]/g,
+      char => `+${char.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+    )
 }
 
 /** RFC 5321 §4.1.3, without its brackets. */

@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream'
 import { inSlices } from '../../base/chunks.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import type { Message } from '../../model/message.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import * as messages from '../../store/messages.ts'
 import type { WholeMessage } from '../../store/tables.ts'
@@ -19,7 +18,12 @@ export interface StoredAttachment {
   readonly sizeBytes: number
 }
 
-export function presentAttachments(row: WholeMessage, urls: UrlSigner): Message['attachments'] {
+/** An attachment and where its bytes are. */
+export interface LinkedAttachment extends StoredAttachment {
+  readonly url: string
+}
+
+export function linkAttachments(row: WholeMessage, urls: UrlSigner): LinkedAttachment[] {
   return readList<StoredAttachment>(row.attachments).map((attachment, index) => ({
     ...attachment,
     url: urls.attachmentUrl(row.id, index, attachment.filename),
@@ -27,9 +31,9 @@ export function presentAttachments(row: WholeMessage, urls: UrlSigner): Message[
 }
 
 /** The attachments of a message, with URLs that are good for an hour from now. */
-export async function listAttachments(app: App, row: WholeMessage): Promise<Message['attachments']> {
+export async function listAttachments(app: App, row: WholeMessage): Promise<LinkedAttachment[]> {
   if (row.attachments === '[]') return []
-  return presentAttachments(row, createUrlSigner(app, await signingSecret(app, app.store.read)))
+  return linkAttachments(row, createUrlSigner(app, await signingSecret(app, app.store.read)))
 }
 
 /** Most lists are empty, and a page has hundreds of them. */
@@ -42,6 +46,56 @@ export interface OpenedAttachment extends StoredAttachment {
   readonly content: Readable
 }
 
+/** What the URL of an attachment says; of a draft's, `messageId` is the id of the attachment itself. */
+export interface AttachmentUrl {
+  readonly messageId: string
+  readonly index: number
+  readonly expires: string | undefined
+  readonly signature: string | undefined
+}
+
+/** Whether an URL was signed here and is still good. @throws Problem `unauthorized` when it is not, and nobody asks */
+export async function requireSigned(
+  app: App,
+  caller: Caller | undefined,
+  url: AttachmentUrl,
+): Promise<boolean> {
+  const isSigned = isSignedUrl(app, await signingSecret(app, app.store.read), url)
+  if (isSigned || caller) return isSigned
+  throw new Problem(
+    'unauthorized',
+    'This URL is not signed, or its hour is over; fetch the message for a fresh one.',
+  )
+}
+
+/**
+ * Where the attachment of this name is, and an URL for it that is good for an hour. Of several of one name it is the first,
+ * or the one at `index`.
+ * @throws Problem `not_found`
+ */
+export async function findAttachmentByName(
+  app: App,
+  caller: Caller,
+  messageId: string,
+  { filename, index: asked }: NamedAttachment,
+): Promise<{ readonly row: WholeMessage; readonly index: number; readonly url: string }> {
+  const row = await getWholeMessage(app.store.read, caller, messageId)
+  const names = readList<StoredAttachment>(row.attachments).map(attachment => attachment.filename)
+  const index = asked ?? names.indexOf(filename)
+  if (names[index] !== filename) throw noSuchAttachment()
+  const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
+  return { row, index, url: urls.attachmentUrl(row.id, index, filename) }
+}
+
+export interface NamedAttachment {
+  readonly filename: string
+  readonly index?: number | undefined
+}
+
+function noSuchAttachment(): Problem {
+  return new Problem('not_found', 'The message has no such attachment.')
+}
+
 /**
  * The `index`-th attachment, read out of the raw: for a caller who reaches the message, or for whoever has an URL
  * that was signed here and is still good.
@@ -50,22 +104,16 @@ export interface OpenedAttachment extends StoredAttachment {
 export async function openMessageAttachment(
   app: App,
   caller: Caller | undefined,
-  url: { messageId: string; index: number; expires: string | undefined; signature: string | undefined },
+  url: AttachmentUrl,
 ): Promise<OpenedAttachment> {
   const db = app.store.read
-  const isSigned = isSignedUrl(app, await signingSecret(app, app.store.read), url)
-  if (!isSigned && !caller) {
-    throw new Problem(
-      'unauthorized',
-      'This URL is not signed, or its hour is over; fetch the message for a fresh one.',
-    )
-  }
+  const isSigned = await requireSigned(app, caller, url)
   const row = isSigned
     ? await messages.findWholeMessage(db, url.messageId)
     : await getWholeMessage(db, caller!, url.messageId)
   if (!row || !(await findInbox(db, row.inboxId))) throw noSuchMessage()
   const stored = (JSON.parse(row.attachments) as StoredAttachment[])[url.index]
   const content = stored && (await app.renderer.openAttachment(await rawOf(app, row), url.index, row.inboxId))
-  if (!stored || !content) throw new Problem('not_found', 'The message has no such attachment.')
+  if (!stored || !content) throw noSuchAttachment()
   return { ...stored, content: inSlices(content, limits.sliceBytes) }
 }

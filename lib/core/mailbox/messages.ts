@@ -1,24 +1,27 @@
 import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
-import type { Delivery, Direction, Message } from '../../model/message.ts'
+import type { Direction, Message } from '../../model/message.ts'
 import type { Listed, Page } from '../../model/page.ts'
-import { listDeliveries } from '../../store/deliveries.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
 import { type ListedMessageRow, takeTurnIfLarge } from '../../store/listed-messages.ts'
 import * as messages from '../../store/messages.ts'
 import { type SearchFilter, searchMessages } from '../../store/search/search.ts'
-import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getInboxRow, getMessageRow, getWholeMessage, signingSecret } from '../app/reach.ts'
+import { getInboxRow, getWholeMessage, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, type UrlSigner } from '../app/signed.ts'
-import { presentAttachments, readList } from './attachments.ts'
+import { attachmentsPresenter } from './attachment-text.ts'
+import { readList } from './attachments.ts'
 import { extractionOf } from './extraction.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
-function present(row: ListedMessageRow, urls: UrlSigner): Message {
+function present(
+  row: ListedMessageRow,
+  urls: UrlSigner,
+  attachmentsOf: (row: ListedMessageRow) => Message['attachments'],
+): Message {
   return {
     id: row.id,
     inboxId: row.inboxId,
@@ -43,7 +46,7 @@ function present(row: ListedMessageRow, urls: UrlSigner): Message {
     bodyText: row.bodyText,
     bodyHtml: row.bodyHtml,
     ...(row.isCut && { bodyTruncated: true as const }),
-    attachments: presentAttachments(row, urls),
+    attachments: attachmentsOf(row),
     rawUrl: row.rawId === null ? null : urls.rawUrl(row.id),
     status: row.status as Message['status'],
     category: row.category as Message['category'],
@@ -79,7 +82,8 @@ function readAuthentication(json: string): Message['authentication'] {
 export async function presentMessages(app: App, rows: readonly ListedMessageRow[]): Promise<Message[]> {
   if (rows.length === 0) return []
   const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
-  return rows.map(row => present(row, urls))
+  const attachmentsOf = await attachmentsPresenter(app, rows, urls)
+  return rows.map(row => present(row, urls, attachmentsOf))
 }
 
 export async function getMessage(app: App, caller: Caller, id: string): Promise<Message> {
@@ -138,20 +142,4 @@ export async function findMessages(
 async function countMessages(db: Db, caller: Caller, direction: Direction | undefined): Promise<number> {
   const { inbound, outbound } = await countInScope(db, caller)
   return (direction === 'outbound' ? 0 : inbound) + (direction === 'inbound' ? 0 : outbound)
-}
-
-/** One for each recipient, in the order of to, cc and bcc; of an inbound message, the copies that were forwarded. @throws Problem `not_found` */
-export async function listMessageDeliveries(app: App, caller: Caller, id: string): Promise<Delivery[]> {
-  const row = await getMessageRow(app.store.read, caller, id)
-  return (await listDeliveries(app.store.read, row.id)).map(presentDelivery)
-}
-
-function presentDelivery(row: DeliveryRow): Delivery {
-  const { messageId: _messageId, mailFrom: _mailFrom, captured, state, purpose, ...rest } = row
-  return {
-    ...rest,
-    state: state as Delivery['state'],
-    purpose: purpose as Delivery['purpose'],
-    captured: captured === 1,
-  }
 }

@@ -116,7 +116,7 @@ export async function writeOutgoing(
     // None for the null reverse-path.
     mailFrom: outgoing.mailFrom === '' ? null : newReversePath(outgoing.mailFrom),
   }))
-  await putDeliveries(app, db, deliveries, outgoing.date)
+  await putDeliveries(app, db, inbox, deliveries, outgoing.date)
   return thread.id
 }
 
@@ -141,10 +141,11 @@ async function startThread(app: App, db: WriteDb, outgoing: Outgoing, createdAt:
 /** A message on its way to one recipient; without a `mailFrom` of its own, under the message's. */
 export type NewDelivery = Pick<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'purpose' | 'mailFrom'>
 
-/** Writes deliveries and has the queue carry them, from `at` on until they are given up. */
+/** Writes deliveries of mail of an inbox and has the queue carry them, from `at` on until they are given up. */
 export async function putDeliveries(
   app: App,
   db: WriteDb,
+  inbox: Pick<InboxRow, 'id' | 'podId'>,
   deliveries: readonly NewDelivery[],
   at: Date,
 ): Promise<void> {
@@ -176,6 +177,8 @@ export async function putDeliveries(
       kind: 'delivery' as const,
       subjectId: id,
       destination: domainOf(recipient),
+      podId: inbox.podId,
+      inboxId: inbox.id,
       expiresAt,
     })),
   )

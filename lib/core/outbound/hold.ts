@@ -1,7 +1,7 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { durationMs } from '../../config/duration.ts'
-import type { Leased } from '../../queue/queue.ts'
+import type { Leased } from '../../queue/leased.ts'
 import { listPendingOfInbox, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox, findResumedInbox, updateInbox } from '../../store/inboxes.ts'

@@ -1,10 +1,13 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
-import type { Me, Usage } from '../../model/usage.ts'
+import type { Me, Usage, UsageLimits } from '../../model/usage.ts'
+import { deleteDaysBefore } from '../../store/daily-usage.ts'
+import type { InboxRow } from '../../store/tables.ts'
 import { deleteUsageBefore, findUsage } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getAccountRow, getInboxRow } from '../app/reach.ts'
+import { type HistoryAsked, readHistory } from './history.ts'
 import { nextDay, nextMonth, utcDay } from './period.ts'
 import { coldLimit, planOf, readAccountUsage } from './plan.ts'
 
@@ -16,17 +19,26 @@ export async function getMe(app: App, { podId, inboxId }: Caller): Promise<Me> {
 const limitOf = (count: number) => (count === 0 ? null : count)
 
 /**
- * What counts against which limit: the account's for an account key, and that of an inbox where one is named (an inbox
- * key's own without).
- * @throws Problem `not_found`
+ * What was sent and received within the caller's reach, or by the inbox that is named; and what counts against which limit.
+ * @throws Problem `not_found` for an inbox that the caller does not reach; as `readHistory`
  */
-export async function getUsage(app: App, caller: Caller, inboxId: string | undefined): Promise<Usage> {
+export async function getUsage(
+  app: App,
+  caller: Caller,
+  { inboxId, ...asked }: HistoryAsked & { readonly inboxId?: string | undefined },
+): Promise<Usage> {
+  const named = inboxId ?? caller.inboxId
+  const inbox = named === null ? null : await getInboxRow(app.store.read, caller, named)
+  const scope = { podId: caller.podId, inboxId: inbox?.id ?? null }
+  return { ...(await readHistory(app, scope, asked)), limits: await readLimits(app, caller, inbox) }
+}
+
+/** The account's for an account key, and that of an inbox where one is named (an inbox key's own without). */
+async function readLimits(app: App, caller: Caller, inbox: InboxRow | null): Promise<UsageLimits> {
   const now = app.clock.now()
   const db = app.store.read
   const plan = planOf(app)
   const account = caller.podId === null ? await readAccountUsage(app, db) : null
-  const named = inboxId ?? caller.inboxId
-  const inbox = named === null ? null : await getInboxRow(db, caller, named)
   const [day, month] = [nextDay(now).toISOString(), nextMonth(now).toISOString()]
   return {
     plan: app.config.plan,
@@ -54,9 +66,9 @@ export async function expireUsage(app: App): Promise<number> {
   const before = isoAfter(app.clock.now(), -limits.usageDays * 86_400_000).slice(0, 10)
   return app.store.write(async db => {
     let done = 0
-    for (const kind of ['inboxes', 'messages', 'cold']) {
+    for (const kind of ['inboxes', 'messages', 'cold', 'feedback']) {
       done += await deleteUsageBefore(db, kind, before, limits.sweepRows)
     }
-    return done
+    return done + (await deleteDaysBefore(db, before, limits.sweepRows))
   })
 }

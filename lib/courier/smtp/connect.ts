@@ -2,7 +2,14 @@ import { connect, isIPv6, type Socket } from 'node:net'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
-import { type Answer, abortError, type SmtpError, SmtpSession, type SmtpTimeouts } from './session.ts'
+import {
+  type Answer,
+  abortError,
+  type SmtpError,
+  SmtpSession,
+  type SmtpTimeouts,
+  type Watch,
+} from './session.ts'
 
 export interface SessionOptions {
   /** Our name, said with EHLO. */
@@ -23,20 +30,21 @@ export async function openSession(
   host: string,
   address: string,
   options: SessionOptions,
-  signal: AbortSignal,
+  watch: Watch,
 ): Promise<SmtpSession | Answer> {
-  const first = await begin(host, address, options, signal, true)
-  if (first instanceof SmtpSession || first.isTlsFailure !== true || signal.aborted) return first
-  return begin(host, address, options, signal, false)
+  const first = await begin(host, address, options, watch, true)
+  if (first instanceof SmtpSession || first.isTlsFailure !== true || watch.signal.aborted) return first
+  return begin(host, address, options, watch, false)
 }
 
 async function begin(
   host: string,
   address: string,
   options: SessionOptions,
-  signal: AbortSignal,
+  watch: Watch,
   mayEncrypt: boolean,
 ): Promise<SmtpSession | Answer> {
+  const { signal } = watch
   const socket = await openSocket(address, options, signal)
   if ('isLost' in socket) return socket
   const { timeouts } = options
@@ -64,6 +72,7 @@ async function begin(
     // Always listened to: an error of a session that nobody waits for must not end the process.
     connection.on('error', fail)
     connection.once('end', () => setImmediate(() => fail(new Error('the connection was closed'))))
+    socket.once('data', () => watch.heard())
     connection.connect(error => {
       if (error) return fail(error)
       signal.removeEventListener('abort', abort)

@@ -1,6 +1,6 @@
 import type { Outcome } from '../outcome.ts'
-import { judge } from './judgement.ts'
-import { readReply } from './remote-reply.ts'
+import { judge, type Stage } from './judgement.ts'
+import { type RemoteReply, readReply } from './remote-reply.ts'
 import type { ReplyRule } from './reply-rules.ts'
 import type { Answer } from './session.ts'
 
@@ -21,17 +21,36 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
   // A connection lost after the final dot may have been a delivery. Later may double the message, and that is
   // the better fault (RFC 5321 §4.5.3.2.6, RFC 1047); another host now would nearly surely double it.
   const isFinal = answer.sent === 'all'
-  if (isLost) return { ...unheard(stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
+  if (isLost) return { ...silent(stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
   const reply = answer.lines === undefined ? undefined : readReply(answer.lines)
-  if (reply === undefined)
-    return { ...unheard('4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
+  if (reply === undefined) return { ...silent('4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
   const judgement = judge(stage, reply, rules)
   const isTransient = judgement.result === 'transient'
   return {
-    outcome: { ...judgement, ...reply },
-    isFinal: !isTransient,
+    outcome: { ...judgement, ...reply, ...showingOf(stage, reply, judgement.category) },
+    // A host that takes no mail speaks for itself alone.
+    isFinal: !isTransient && stage !== 'connect',
     isDeferral: isTransient && reply.code < 500,
   }
+}
+
+/**
+ * A host that turns everybody away at the door does not answer. One that says 421, 4.7.x or "too many" later wants less
+ * (RFC 3463 X.7: policy); what it says to MAIL besides may be about who sends.
+ */
+function showingOf(
+  stage: Stage,
+  { code, enhanced }: RemoteReply,
+  category: string | undefined,
+): Pick<Outcome, 'showing'> {
+  if (stage === 'connect') return { showing: 'fails' }
+  if (code === 421 || enhanced?.startsWith('4.7.') || category === 'rate') return { showing: 'slows' }
+  return stage === 'mail' && code < 500 ? {} : { showing: 'answers' }
+}
+
+/** The host did not answer. */
+export function silent(enhanced: string, text: string): Ending {
+  return { outcome: { ...unheard(enhanced, text).outcome, showing: 'fails' }, isFinal: false }
 }
 
 /** Nothing was heard from the host, or nothing that is proof. */
@@ -47,7 +66,8 @@ export function refused(enhanced: string, text: string): Ending {
 /** Of the failures at two hosts, in the order tried, the one to report. */
 export function moreTelling(first: Ending | undefined, second: Ending): Ending {
   if (first === undefined) return second
-  // One host without an address is no proof while another may still answer.
-  if (first.outcome.result === 'permanent' && second.outcome.result === 'transient') return second
+  // What one host says of itself is no proof while another may still answer.
+  if (first.outcome.result !== second.outcome.result)
+    return first.outcome.result === 'transient' ? first : second
   return first.outcome.code === undefined && second.outcome.code !== undefined ? second : first
 }

@@ -15,6 +15,7 @@ export interface Demands {
   readonly rcptTo: string
   readonly sizeBytes: number
   readonly is8Bit?: boolean
+  readonly isUtf8?: boolean
 }
 
 /** Why a peer with these extensions can't take the message: found before MAIL, so nothing was sent for nothing. */
@@ -32,6 +33,9 @@ export function findObjection(
   // RFC 6531 §3.2: an address must not be changed, so what the host can't read can't be sent to it.
   if (/[^\x00-\x7f]/.test(demands.mailFrom + demands.rcptTo) && !extensions.has('SMTPUTF8'))
     return { enhanced: '5.6.7', text: 'the address is internationalised and the host does not know SMTPUTF8' }
+  // RFC 6531 §3.2, RFC 6532: nor may its header be.
+  if (demands.isUtf8 === true && !extensions.has('SMTPUTF8'))
+    return { enhanced: '5.6.7', text: 'the header has UTF-8 and the host does not know SMTPUTF8' }
   // RFC 6152 §3: re-encoding here would break the signature.
   if (demands.is8Bit === true && !extensions.has('8BITMIME'))
     return { enhanced: '5.6.3', text: 'the message has 8-bit content and the host does not take 8BITMIME' }

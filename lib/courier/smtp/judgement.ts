@@ -20,8 +20,12 @@ export function judge(stage: Stage, reply: RemoteReply, rules: readonly ReplyRul
   if (kind === 2 && stage === 'message') return { result: 'delivered' }
   // 2yz and 3yz elsewhere are out of step: the peer says yes to what was not asked.
   if (kind !== 5) return { ...about, result: 'transient' }
-  // Said before any recipient was named, so it is about us or about that host.
-  if (stage === 'connect') return { ...about, result: 'transient' }
+  // Said before any recipient was named, so it is about us or about that host. "No mail here" is about the host, for good
+  // (RFC 7504 §3; RFC 5321 §3.1, unless it is a policy against us): when all hosts say so, there is nobody to try.
+  if (stage === 'connect') {
+    const isHostOnly = reply.code === 521 || (reply.code === 554 && !reply.enhanced?.startsWith('5.7.'))
+    return { ...about, result: isHostOnly && rule === undefined ? 'permanent' : 'transient' }
+  }
   if (rule !== undefined && rule.result !== 'code') return { ...about, result: rule.result }
   // A policy against whoever connects; another host, or another day, may have another one.
   if (stage === 'mail' && reply.enhanced?.startsWith('5.7.')) return { ...about, result: 'transient' }

@@ -13,6 +13,16 @@ export type Raw = Buffer | (() => Readable)
 /** How long a peer may take for each step, in milliseconds (RFC 5321 §4.5.3.2). */
 export type SmtpTimeouts = { readonly [step in keyof typeof limits.smtpClientTimeouts]: number }
 
+/** Who watches an attempt. */
+export interface Watch {
+  /** Ends the attempt as it stands. */
+  readonly signal: AbortSignal
+  /** The other side said something. */
+  heard(): void
+  /** From now on the mail may have been taken: to break off could double it. */
+  commit(): void
+}
+
 /** How a step ended: with lines that the peer said, or with none because the connection failed. */
 export interface Answer {
   readonly stage: Stage
@@ -81,15 +91,17 @@ export class SmtpSession {
    * `raw` can't be read, and the session is closed then.
    */
   async send(
-    envelope: { mailFrom: string; rcptTo: string; sizeBytes: number; is8Bit: boolean },
+    envelope: { mailFrom: string; rcptTo: string; sizeBytes: number; is8Bit: boolean; isUtf8: boolean },
     raw: Raw,
-    signal: AbortSignal,
+    watch: Watch,
   ): Promise<Answer> {
     this.messages++
+    const { signal } = watch
     const progress: Progress = { sent: 'none', heard: '' }
-    const message = Readable.from(this.#read(raw, progress), { objectMode: false })
+    const message = Readable.from(this.#read(raw, progress, watch), { objectMode: false })
     const socket = this.#connection._socket
     const hear = (chunk: Buffer) => {
+      watch.heard()
       if (progress.heard.length < limits.smtpReplyBytes) progress.heard += chunk.toString()
     }
     if (socket) socket.on('data', hear)
@@ -109,6 +121,9 @@ export class SmtpSession {
         signal.removeEventListener('abort', onAbort)
       }
       if (signal.aborted) return onAbort()
+      // Nodemailer asks for SMTPUTF8 when an address needs it, and knows nothing of the header.
+      if (envelope.isUtf8 && !/[^\x00-\x7f]/.test(envelope.mailFrom + envelope.rcptTo))
+        addToNextCommand(this.#connection, ' SMTPUTF8')
       this.#connection.send(
         {
           from: envelope.mailFrom,
@@ -166,7 +181,7 @@ export class SmtpSession {
     this.#connection.close()
   }
 
-  async *#read(raw: Raw, progress: Progress): AsyncGenerator<Buffer> {
+  async *#read(raw: Raw, progress: Progress, watch: Watch): AsyncGenerator<Buffer> {
     progress.sent = 'part'
     this.#waitAtMost(this.#timeouts.dataBlockMs)
     try {
@@ -179,12 +194,23 @@ export class SmtpSession {
       throw error
     }
     progress.sent = 'all'
+    watch.commit()
     this.#waitAtMost(this.#timeouts.finalReplyMs)
   }
 
   #waitAtMost(ms: number): void {
     const socket = this.#connection._socket
     if (socket) socket.setTimeout(ms)
+  }
+}
+
+/** Adds a parameter to the next command that is sent. */
+function addToNextCommand(connection: SMTPConnection, parameter: string): void {
+  const commands = connection as unknown as { _sendCommand: (line: string) => void }
+  const { _sendCommand: send } = commands
+  commands._sendCommand = line => {
+    commands._sendCommand = send
+    send.call(connection, `${line}${parameter}`)
   }
 }
 

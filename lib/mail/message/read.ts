@@ -52,14 +52,23 @@ export function readMessage(raw: Buffer): ParsedMessage {
   }
 }
 
+/** An attachment with its bytes; its charset as its part says it, empty for none said. */
+export interface OpenedAttachment extends AttachmentDescription {
+  readonly charset: string
+  readonly content: Buffer
+}
+
 /** The bytes of one attachment, counted from 0 as readMessage lists them, with what it is; undefined for none. */
-export function openAttachment(
-  raw: Buffer,
-  index: number,
-): (AttachmentDescription & { readonly content: Buffer }) | undefined {
+export function openAttachment(raw: Buffer, index: number): OpenedAttachment | undefined {
   const { root } = readPartTree(raw, readHeader(raw))
   const part = attachmentsOf(root)[index]
-  return part && { ...describeAttachment(part, index + 1, raw), content: contentOf(part, raw) }
+  return (
+    part && {
+      ...describeAttachment(part, index + 1, raw),
+      charset: part.charset,
+      content: contentOf(part, raw),
+    }
+  )
 }
 
 /** The bytes of all attachments, as readMessage lists them: the parts are looked for once. */

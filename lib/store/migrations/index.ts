@@ -14,6 +14,8 @@ import { readings } from './0013-readings.ts'
 import { tenantsApart } from './0014-tenants-apart.ts'
 import { replies } from './0018-replies.ts'
 import { lookUps } from './0020-look-ups.ts'
+import { attachmentTexts } from './0021-attachment-texts.ts'
+import { fairQueue } from './0025-fair-queue.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -34,4 +36,6 @@ export const migrations: readonly Migration[] = [
   tenantsApart,
   replies,
   lookUps,
+  attachmentTexts,
+  fairQueue,
 ]

@@ -38,6 +38,12 @@ t.test('Return-Path and Received of mail from the network (RFC 5321 §4.4)', asy
   )
   t.match(trace({ mailFrom: '' }), /^Return-Path: <>\r\n/)
   t.match(
+    trace({ peer: { ...smtp, helo: 'x) by evil.example; (ü' } }),
+    'Received: from x+29+20by+20evil.example+3B+20+28+C3+BC ([192.0.2.1])',
+    'a name that is none can not say more than a name',
+  )
+  t.match(trace({ peer: { ...smtp, helo: '[IPv6:2001:db8::1]' } }), 'from [IPv6:2001:db8::1] (')
+  t.match(
     trace({}, 'mail.ours.example;\r\n\tspf=none'),
     '@theirs.example>\r\nAuthentication-Results: mail.ours.example;\r\n\tspf=none\r\nReceived: from ',
   )

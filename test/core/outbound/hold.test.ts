@@ -4,7 +4,7 @@ import { resumeInbox, suspendInbox } from '../../../lib/core/account/suspension.
 import { type Caller, operator } from '../../../lib/core/app/caller.ts'
 import { listQueue } from '../../../lib/core/app/status.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
-import { listMessageDeliveries } from '../../../lib/core/mailbox/messages.ts'
+import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { holdSome, releaseResumed } from '../../../lib/core/outbound/hold.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { createQueue } from '../../../lib/queue/queue.ts'

@@ -6,6 +6,7 @@ import { Webhook as SvixWebhook } from 'svix'
 import t, { type Test } from 'tap'
 import { EventBody } from '../../../lib/model/event-body.ts'
 import { createRunner } from '../../../lib/queue/runner.ts'
+import { createTurnsInOrder } from '../../../lib/queue/turns.ts'
 import { deleteEventsBefore } from '../../../lib/store/events.ts'
 import { insertMessageRow, insertThreadRow } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
@@ -275,8 +276,12 @@ t.test('a dead webhook delays no other', async t => {
   const runner = createRunner({
     queue: app.queue,
     kind: 'webhook',
-    concurrency: 4,
-    concurrencyPerDestination: webhooks.concurrencyOf,
+    turns: createTurnsInOrder({
+      queue: app.queue,
+      kind: 'webhook',
+      concurrency: 4,
+      concurrencyPerDestination: webhooks.concurrencyOf,
+    }),
     perform: webhooks.tell,
     log: app.log,
   })

@@ -2,6 +2,8 @@ import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
 import { setInterval } from 'node:timers/promises'
 import t from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
 import { type Script, type Step, startPeer } from './scripted-peer.ts'
 
@@ -87,6 +89,11 @@ const misbehaviours: readonly (readonly [string, Script, object])[] = [
   ['421 to DATA', { DATA: { say: '421 4.3.0 later', next: 'close' } }, { code: 421 }],
   ['silent at DATA', { DATA: { next: 'silence' } }, { enhanced: '4.4.2' }],
   ['closes at DATA', { DATA: { next: 'close' } }, { enhanced: '4.4.2' }],
+  [
+    '521 greeting that is a policy',
+    { greeting: '521 5.7.1 Service unavailable; listed by zen.spamhaus.org' },
+    { code: 521 },
+  ],
   ['450 to the message', { message: '450 4.2.0 later' }, { code: 450 }],
   ['421 to the message', { message: { say: '421 4.3.2 later', next: 'close' } }, { code: 421 }],
 ]
@@ -132,7 +139,6 @@ const proofs: readonly (readonly [string, Script, object])[] = [
   ],
   ['550 to the message and closed', { message: { say: '550 no', next: 'close' } }, { code: 550, text: 'no' }],
   ['550 right behind 354', { DATA: { say: '354 go\r\n550 no', next: 'close' } }, { code: 550, text: 'no' }],
-  ['size', { EHLO: `250-x\r\n250 SIZE ${raw.length - 1}` }, { enhanced: '5.3.4' }],
 ]
 
 t.test('proof ends the attempt at the first host', async t => {
@@ -321,4 +327,103 @@ t.test('source addresses; IPv6 on demand', { skip: !hasIpv6 && 'no IPv6 on the l
   t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '::1' }, 'after IPv4')
   t.equal(peers[0]?.lastFrom, '127.0.0.77')
   t.equal(six.lastFrom, '::1')
+})
+
+t.test('an MX record that leads to this machine or a private network is not followed', async t => {
+  const ownPorts: number[] = []
+  const guarding = (allowNetworks: string[]) =>
+    createAddressGuard({
+      clock: systemClock,
+      allowNetworks,
+      ownAddresses: () => [],
+      ownPorts: () => ownPorts,
+    })
+  const { courier, peers, dns } = await loopback(t, [{}, {}], { guard: guarding(['127.0.0.3/32']) })
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.3' })
+  t.equal(peers[0]?.connections, 0)
+  for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '0.0.0.0', '100.64.0.1']) {
+    dns.set('there.example', 'MX', [{ priority: 10, exchange: 'mx1.there.example' }])
+    dns.set('mx1.there.example', 'A', [address])
+    const outcome = await courier.carry(delivery(), raw)
+    t.match(outcome, { result: 'permanent', enhanced: '5.4.4', host: 'mx1.there.example' }, address)
+    t.match(outcome.text, /points at/)
+    t.notMatch(outcome.text, address, 'whoever set it learns no address')
+  }
+})
+
+t.test('mail for a domain whose servers have our name is not sent to ourselves', async t => {
+  const { courier, peers, dns } = await loopback(t, [{}], { ownNames: ['mx1.there.example'] })
+  t.match(await courier.carry(delivery(), raw), { result: 'permanent', enhanced: '5.4.6' })
+  dns.set('there.example', 'MX', [{ priority: 10, exchange: 'HERE.example.' }])
+  t.match(await courier.carry(delivery(), raw), { result: 'permanent', enhanced: '5.4.6' })
+  t.equal(peers[0]?.connections, 0)
+})
+
+t.test('an address that does not answer is left alone, whatever leads to it, but for a probe', async t => {
+  let nowMs = 0
+  const clock = { now: () => new Date(), monotonicMs: () => nowMs }
+  const { courier, peers, dns } = await loopback(t, [{ greeting: { next: 'close' } }], { clock })
+  for (let n = 0; n < 6; n++) {
+    dns.set(`many${n}.example`, 'MX', [{ priority: 1, exchange: `mx.many${n}.example` }])
+    dns.set(`mx.many${n}.example`, 'A', ['127.0.0.2'])
+    const outcome = await courier.carry(delivery({ domain: `many${n}.example` }), raw)
+    t.match(outcome, { result: 'transient', showing: 'fails' })
+    t.equal(/not tried/.test(outcome.text), n >= 3)
+  }
+  t.equal(peers[0]?.connections, 3)
+  nowMs += 30_000
+  await courier.carry(delivery(), raw)
+  t.match(await courier.carry(delivery(), raw), { text: /not tried/ })
+  t.equal(peers[0]?.connections, 4)
+})
+
+t.test('what one host lacks is asked of the next; proof is that all lack it', async t => {
+  const lacking: Script = { EHLO: '250-x\r\n250 SIZE 10' }
+  const wanted = [
+    [{}, '5.3.4'],
+    [{ sizeBytes: 5, is8Bit: true }, '5.6.3'],
+    [{ sizeBytes: 5, is8Bit: true, isUtf8: true }, '5.6.7'],
+    [{ sizeBytes: 5, rcptTo: 'jürgen@there.example' }, '5.6.7'],
+  ] as const
+  for (const [more, enhanced] of wanted) {
+    const { courier, peers } = await loopback(t, [lacking, {}])
+    t.match(await courier.carry(delivery(more), raw), { result: 'delivered', address: '127.0.0.3' })
+    t.notOk(peers[0]?.commands.some(line => line.startsWith('MAIL')))
+    const none = await loopback(t, [lacking, lacking])
+    t.match(await none.courier.carry(delivery(more), raw), { result: 'permanent', enhanced })
+    const down = await loopback(t, [lacking, { greeting: { next: 'close' } }])
+    t.match(await down.courier.carry(delivery(more), raw), { result: 'transient' }, 'the other may have it')
+    const before = await loopback(t, [{ greeting: { next: 'close' } }, lacking])
+    t.match(await before.courier.carry(delivery(more), raw), { result: 'transient' })
+  }
+})
+
+t.test('a header in UTF-8 is announced, once', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  const utf8 = { is8Bit: true, isUtf8: true }
+  t.match(await courier.carry(delivery(utf8), raw), { result: 'delivered' })
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
+  const mails = peers[0]!.commands.filter(line => line.startsWith('MAIL'))
+  t.match(mails[0], / BODY=8BITMIME .*SMTPUTF8$/)
+  t.notMatch(mails[1], /SMTPUTF8/)
+})
+
+t.test('a host that takes no mail ends itself; when all say so, the mail ends', async t => {
+  for (const greeting of ['521 no mail here', '554 no SMTP service here']) {
+    const { courier, peers } = await loopback(t, [{ greeting }, {}])
+    t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.3' })
+    t.equal(peers[0]?.connections, 1)
+    const all = await loopback(t, [{ greeting }, { greeting }])
+    t.match(await all.courier.carry(delivery(), raw), {
+      result: 'permanent',
+      code: Number(greeting.slice(0, 3)),
+    })
+    for (const scripts of [
+      [{ greeting }, { greeting: { next: 'close' } }],
+      [{ greeting: { next: 'close' } }, { greeting }],
+    ] satisfies Script[][]) {
+      const some = await loopback(t, scripts)
+      t.match(await some.courier.carry(delivery(), raw), { result: 'transient' })
+    }
+  }
 })

@@ -42,3 +42,13 @@ t.test('8BITMIME for 8-bit content (RFC 6152)', async t => {
   t.equal(findObjection({ ...plain, is8Bit: true }, new Map([['8BITMIME', '']])), undefined)
   t.equal(findObjection({ ...plain, is8Bit: false }, new Map()), undefined)
 })
+
+t.test('SMTPUTF8 for a header in UTF-8 (RFC 6532)', async t => {
+  const both = new Map([
+    ['8BITMIME', ''],
+    ['SMTPUTF8', ''],
+  ])
+  const demands = { ...plain, is8Bit: true, isUtf8: true }
+  t.equal(findObjection(demands, new Map([['8BITMIME', '']]))?.enhanced, '5.6.7')
+  t.equal(findObjection(demands, both), undefined)
+})

@@ -20,7 +20,7 @@ export function editDistance(a: string, b: string): number {
 export function nearestWord(typed: string, words: readonly string[]): string | undefined {
   if (typed.length > 40) return undefined
   const ranked = words
-    .map(word => ({ word, distance: editDistance(typed.toLowerCase(), word) }))
+    .map(word => ({ word, distance: editDistance(typed.toLowerCase(), word.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)
   const [best] = ranked
   return best && best.distance <= Math.max(1, Math.floor(best.word.length / 3)) ? best.word : undefined

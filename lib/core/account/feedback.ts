@@ -1,0 +1,69 @@
+import { limits } from '../../base/limits.ts'
+import { invalidRequest, Problem } from '../../base/problem.ts'
+import type { Feedback, FeedbackCreation } from '../../model/feedback.ts'
+import type { Listed, Page } from '../../model/page.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
+import * as feedback from '../../store/feedback.ts'
+import type { FeedbackRow } from '../../store/tables.ts'
+import { addUsage } from '../../store/usage.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { nextDay, secondsUntil, utcDay } from '../quota/period.ts'
+
+/**
+ * Keeps a note for the operator; the newest limits.feedbackKept are kept.
+ * @throws Problem `rate_limit_exceeded` when the key, or all keys of its pod, gave as much today as they may;
+ * `invalid_request` for a context that is too long
+ */
+export async function giveFeedback(app: App, caller: Caller, given: FeedbackCreation): Promise<Feedback> {
+  const context = given.context === undefined ? null : printable(JSON.stringify(given.context))
+  if (context !== null && context.length > limits.feedbackLength) {
+    throw invalidRequest('body/context', `must have at most ${limits.feedbackLength} characters as JSON`)
+  }
+  const row: FeedbackRow = {
+    id: app.ids.next(),
+    type: given.type,
+    message: printable(given.message),
+    context,
+    podId: caller.podId,
+    inboxId: caller.inboxId,
+    keyId: caller.keyId,
+    createdAt: app.clock.now().toISOString(),
+  }
+  await app.store.write(async db => {
+    await takeNote(app, db, caller.keyId, limits.feedbackPerKey)
+    await takeNote(app, db, caller.podId, limits.feedbackPerPod)
+    await feedback.insertFeedback(db, row)
+    await feedback.deleteOldFeedback(db, limits.feedbackKept)
+  })
+  return present(row)
+}
+
+async function takeNote(app: App, db: WriteDb, subject: string | null, most: number): Promise<void> {
+  if (subject === null) return
+  const now = app.clock.now()
+  const given = await addUsage(db, { subject, kind: 'feedback', period: utcDay(now), count: 1 })
+  if (given <= most) return
+  const message =
+    'As much feedback came by this key, or its pod, as is taken in a day (UTC). Thank you; go on tomorrow.'
+  throw new Problem('rate_limit_exceeded', message, { retryAfterSeconds: secondsUntil(nextDay(now), now) })
+}
+
+/** Newest first (for the operator). */
+export async function listFeedback(app: App, page: Page): Promise<Listed<Feedback>> {
+  const { rows, total } = await feedback.listFeedback(app.store.read, page)
+  return { rows: rows.map(present), total }
+}
+
+function present({ keyId: _keyId, context, ...row }: FeedbackRow): Feedback {
+  return {
+    ...row,
+    type: row.type as Feedback['type'],
+    context: context === null ? null : JSON.parse(context),
+  }
+}
+
+/** It is read on a terminal: what moves the cursor there, or hides text, is left out. */
+function printable(text: string): string {
+  return text.replace(/[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '').toWellFormed()
+}

@@ -1,0 +1,17 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createFile } from '../../base/durable-file.ts'
+import { randomBase36 } from '../../base/secret.ts'
+
+const nameLength = 16
+
+/**
+ * The name in which this node holds leases: that of its data directory, made at the first start and the same for good, so
+ * that it finds its own leases whatever the server is called.
+ */
+export async function nodeName(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'node')
+  if (!existsSync(path)) await createFile(path, `${randomBase36(nameLength)}\n`)
+  return (await readFile(path, 'utf8')).trim()
+}

@@ -1,0 +1,46 @@
+import type { DeliveryRow, DestinationRow, QueueEntryRow } from '../../store/tables.ts'
+
+/** What stands about a delivery, in rows. */
+export interface Standing {
+  readonly delivery: DeliveryRow
+  readonly entry: QueueEntryRow | undefined
+  readonly destination: DestinationRow | undefined
+  /** Now, as an instant of a row. */
+  readonly now: string
+}
+
+/** What happens to a delivery, and when next, in one sentence for a person. */
+export function outlookOf(standing: Standing): string {
+  const { delivery, entry } = standing
+  const said = delivery.replyText ? `: ${delivery.replyText.replace(/\.$/, '')}` : ''
+  if (delivery.captured === 1) return 'Kept on this machine; delivery.mode = "capture" lets nothing out.'
+  if (delivery.state === 'delivered')
+    return `Taken by ${delivery.remoteHost ?? 'its server'} at ${delivery.updatedAt}.`
+  if (delivery.state === 'failed') return `Failed for good at ${delivery.updatedAt}${said}.`
+  if (delivery.state === 'held') return 'Held because its inbox is suspended; it goes on when that ends.'
+  if (!entry) return 'It is not sent any more.'
+  return `${waitsFor(standing, entry)}${cutOff(entry)}${lastSaid(delivery)}; given up at ${entry.expiresAt}.`
+}
+
+function waitsFor({ delivery, destination, now }: Standing, entry: QueueEntryRow): string {
+  if (entry.leasedBy !== null) return `Attempt ${delivery.attempts + 1} is under way`
+  if (entry.state === 'parked' && destination?.isFailing === 1) {
+    // What was said at the last failure may speak of another inbox's mail, and is for the operator.
+    const { failures, failingSince, probeAt } = destination
+    return `Waits untried for ${entry.destination}, which has failed ${failures} times in a row since ${failingSince} and gets one attempt at a time, the next at ${probeAt}`
+  }
+  if (entry.state === 'parked') return `Waits for ${entry.destination}, which has as much under way as it may`
+  if (entry.state === 'unproven') return 'Waits for a place among servers that have not answered lately'
+  if (entry.dueAt <= now) return 'Is due now and waits for its turn'
+  return `Attempt ${delivery.attempts + 1} is due at ${entry.dueAt}`
+}
+
+function cutOff({ cutOffs }: QueueEntryRow): string {
+  if (cutOffs === 0) return ''
+  return `, after ${cutOffs} that a crash cut off`
+}
+
+function lastSaid({ attempts, replyText, remoteHost }: DeliveryRow): string {
+  if (attempts === 0 || replyText === null) return ''
+  return `; the last one ended with "${replyText}"${remoteHost === null ? '' : ` of ${remoteHost}`}`
+}

@@ -1,0 +1,187 @@
+import type { Clock } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+import { findDestination, listDestinationsToLookAt } from '../store/destinations.ts'
+import type { Db } from '../store/dialect/dialect.ts'
+import type { Store } from '../store/open.ts'
+import { hasFirstAttempt, listDueAgain, listParkedExpired } from '../store/queue-turns.ts'
+import { createLook, type Looked } from './fair-look.ts'
+import type { Leased, Turns } from './leased.ts'
+import { type Allowance, Pace } from './pace.ts'
+import { boundsOf, count, hasPlace, noneTaken, Patience, type Place, type Sort } from './places.ts'
+import { Rotation } from './rotation.ts'
+import { NamesKnown, type Showing } from './standing.ts'
+
+export interface FairTurns extends Turns {
+  /** The place of an entry that is under way. */
+  placeOf(entry: Leased): FairPlace
+}
+
+export interface FairPlace extends Place {
+  /** The destination that the attempt was made at. */
+  readonly destination: string
+  /** What the attempt has shown of it, once that is recorded. */
+  showed(showing: Showing): void
+}
+
+export interface FairTurnsParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly node: string
+  /** How many attempts are under way at once in all, and what one destination may get. */
+  readonly concurrency: number
+  readonly allowanceOf: (destination: string) => Allowance
+}
+
+/** One attempt under way. */
+interface Held {
+  sort: Sort
+  destination: string
+  readonly patience: Patience
+}
+
+const kind = 'delivery'
+const unprovenFirst: Sort = { isRetry: false, isProbe: false, isUnproven: true }
+const anyRetry: Sort = { isRetry: true, isProbe: false, isUnproven: false }
+const anyProbe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
+
+/**
+ * The turns of mail. New mail goes before what was tried already, in turns of pods and their inboxes; what fails or hangs
+ * holds a part of the places only (lib/queue/places.ts). What decides about a destination is a row (lib/queue/standing.ts).
+ * In memory are what this process has under way, the destinations that answered it, and the groups that domains turned out
+ * to be of: bounded, and when lost learnt anew.
+ */
+export function createFairTurns(parts: FairTurnsParts): FairTurns {
+  const { store, clock } = parts
+  const pace = new Pace(clock, parts.allowanceOf)
+  const bounds = boundsOf(parts.concurrency)
+  const taken = noneTaken()
+  const held = new Map<string, Held>()
+  const perDestination = new Map<string, number>()
+  const proven = new NamesKnown<true>(limits.destinationsKnown)
+  const groups = new NamesKnown<string>(limits.destinationsKnown)
+  /** Destinations with parked entries and no room, and those of them that have room again. */
+  const filled = new NamesKnown<true>(limits.destinationsKnown)
+  const freed = new Set<string>()
+  let pressing: NodeJS.Timeout | undefined
+  const mostAt = (name: string) => pace.most(name, perDestination.get(name) ?? 0)
+  const lookOnce = createLook({
+    node: parts.node,
+    concurrencyPerDestination: mostAt,
+    bounds,
+    isUnderWay: id => held.has(id),
+    isProven: name => proven.get(name) === true,
+    groupOf: destination => groups.get(destination) ?? destination,
+    rotations: { ready: new Rotation(), unproven: new Rotation(), parked: new Rotation() },
+  })
+
+  const room = (name: string) => mostAt(name) - (perDestination.get(name) ?? 0)
+
+  function move(name: string, by: 1 | -1): void {
+    const now = (perDestination.get(name) ?? 0) + by
+    if (now > 0) perDestination.set(name, now)
+    else perDestination.delete(name)
+  }
+
+  /** Asked on the reader, so that a queue in which nothing can begin costs no write. */
+  async function mayHaveWork(db: Db, now: string): Promise<boolean> {
+    const wanted = { kind, now, limit: 1 }
+    if (freed.size > 0 || (await hasFirstAttempt(db, kind, 'ready'))) return true
+    if (hasPlace(taken, bounds, unprovenFirst) && (await hasFirstAttempt(db, kind, 'unproven'))) return true
+    if ((await listDestinationsToLookAt(db, { now, isFailing: false }, 1)).length > 0) return true
+    const isProbeDue = async () =>
+      (await listDestinationsToLookAt(db, { now, isFailing: true }, 1)).length > 0
+    if (hasPlace(taken, bounds, anyProbe) && (await isProbeDue())) return true
+    if (!hasPlace(taken, bounds, anyRetry)) return false
+    if ((await listDueAgain(db, wanted, 'ready')).length > 0) return true
+    if ((await listParkedExpired(db, wanted)).length > 0) return true
+    const isUnprovenFree = hasPlace(taken, bounds, { ...unprovenFirst, isRetry: true })
+    return isUnprovenFree && (await listDueAgain(db, wanted, 'unproven')).length > 0
+  }
+
+  function begin({ begun, filled: full, looked }: Looked): void {
+    for (const name of looked) freed.delete(name)
+    for (const name of full) filled.note(name, true)
+    for (const { entry, sort } of begun) {
+      held.set(entry.id, { sort, destination: entry.destination, patience: new Patience(clock) })
+      count(taken, sort, 1)
+      move(entry.destination, 1)
+      pace.began(entry.destination)
+    }
+  }
+
+  /** While new mail waits, who says nothing for too long gives up the place; a probe does not, for it is to find out. */
+  function press(waiting: Looked['waiting']): void {
+    clearTimeout(pressing)
+    pressing = undefined
+    if (waiting === 'nothing') return
+    for (const { sort, patience } of held.values()) {
+      if (!sort.isProbe && (waiting === 'anything' || sort.isUnproven)) patience.endIfSilent()
+    }
+    pressing = setTimeout(() => press(waiting), limits.silenceLookMs).unref()
+  }
+
+  return {
+    async claim() {
+      for (;;) {
+        const now = clock.now()
+        if (taken.all >= bounds.total) {
+          press((await hasFirstAttempt(store.read, kind, 'ready')) ? 'anything' : 'nothing')
+          return []
+        }
+        if (!(await mayHaveWork(store.read, now.toISOString()))) {
+          press((await hasFirstAttempt(store.read, kind, 'unproven')) ? 'unproven' : 'nothing')
+          return []
+        }
+        // No fsync: a lease that is lost with the power is one that nobody holds any more.
+        const look = await store.writeUnsynced(db => lookOnce(db, now, { taken, perDestination, freed }))
+        begin(look)
+        press(look.waiting)
+        // All that was looked at had to be set aside; more may be due behind it.
+        if (look.begun.length > 0 || look.setAside === 0) return look.begun.map(({ entry }) => entry)
+      }
+    },
+
+    end({ id }) {
+      const { sort, destination } = held.get(id)!
+      held.delete(id)
+      count(taken, sort, -1)
+      move(destination, -1)
+      if (filled.get(destination) === undefined) return
+      filled.forget(destination)
+      freed.add(destination)
+    },
+
+    placeOf({ id, destination: domain }) {
+      const mine = held.get(id)!
+      const { patience } = mine
+      return {
+        signal: patience.signal,
+        heard: () => patience.heard(),
+        commit: () => patience.commit(),
+        get destination() {
+          return mine.destination
+        },
+        async isTurnOf(name) {
+          if (name === mine.destination) return true
+          groups.note(domain, name)
+          const row = await findDestination(store.read, name)
+          if (row?.isFailing === 1 || room(name) <= 0) return false
+          move(mine.destination, -1)
+          move(name, 1)
+          pace.began(name)
+          count(taken, mine.sort, -1)
+          mine.destination = name
+          mine.sort = { ...mine.sort, isUnproven: proven.get(name) === undefined }
+          count(taken, mine.sort, 1)
+          return true
+        },
+        showed(showing) {
+          if (showing === 'fails') proven.forget(mine.destination)
+          else proven.note(mine.destination, true)
+          if (showing === 'answers') pace.answered(mine.destination)
+          if (showing === 'slows') pace.slowDown(mine.destination)
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import type { Clock } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+import { NamesKnown } from './standing.ts'
+
+/** What one destination may get when nothing is wrong. */
+export interface Allowance {
+  /** Attempts at one time. */
+  readonly concurrency: number
+  /** Attempts a minute; 0: no bound. */
+  readonly perMinute: number
+}
+
+interface Pacing {
+  /** How many at one time it gets now: fewer once it asked for that. */
+  readonly concurrency: number
+  /** How many may begin, as of `atMs`. */
+  readonly tokens: number
+  readonly atMs: number
+}
+
+/**
+ * How fast each destination is served: as its allowance says, and slower once it said that this is too much. Each time it
+ * does, half as much at once, one at the least; each attempt that it answers brings a step back. In memory: at most
+ * `limits.destinationsKnown`, those that were served last; what is forgotten is served by its allowance, and says so again.
+ */
+export class Pace {
+  readonly #clock: Clock
+  readonly #allowanceOf: (name: string) => Allowance
+  readonly #pacings = new NamesKnown<Pacing>(limits.destinationsKnown)
+
+  constructor(clock: Clock, allowanceOf: (name: string) => Allowance) {
+    this.#clock = clock
+    this.#allowanceOf = allowanceOf
+  }
+
+  /** How many attempts may be under way at a destination now, where so many are. */
+  most(name: string, underWay: number): number {
+    const { concurrency, tokens } = this.#now(name)
+    return Math.min(Math.floor(concurrency), underWay + Math.floor(tokens))
+  }
+
+  began(name: string): void {
+    const now = this.#now(name)
+    this.#pacings.note(name, { ...now, tokens: now.tokens - 1 })
+  }
+
+  slowDown(name: string): void {
+    const now = this.#now(name)
+    this.#pacings.note(name, { ...now, concurrency: Math.max(1, now.concurrency / 2) })
+  }
+
+  answered(name: string): void {
+    const now = this.#now(name)
+    const { concurrency } = this.#allowanceOf(name)
+    if (now.concurrency >= concurrency) return
+    this.#pacings.note(name, {
+      ...now,
+      concurrency: Math.min(concurrency, now.concurrency + limits.paceStep),
+    })
+  }
+
+  #now(name: string): Pacing {
+    const { concurrency, perMinute } = this.#allowanceOf(name)
+    const atMs = this.#clock.monotonicMs()
+    const before = this.#pacings.get(name)
+    if (perMinute === 0)
+      return { concurrency: before?.concurrency ?? concurrency, tokens: Number.POSITIVE_INFINITY, atMs }
+    // Ten seconds' worth may begin at once; no bound is so tight that it would be less than one.
+    const most = Math.max(1, perMinute / 6)
+    if (!before) return { concurrency, tokens: most, atMs }
+    const tokens = Math.min(most, before.tokens + ((atMs - before.atMs) * perMinute) / 60_000)
+    return { concurrency: before.concurrency, tokens, atMs }
+  }
+}

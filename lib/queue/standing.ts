@@ -1,0 +1,86 @@
+import { type Clock, isoAfter } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+import { deleteDestination, findDestination, putDestination } from '../store/destinations.ts'
+import type { WriteDb } from '../store/dialect/dialect.ts'
+import type { DestinationRow } from '../store/tables.ts'
+import { nextAttemptAfterMs } from './backoff.ts'
+
+/** What an attempt has shown of its destination, beside what became of the mail: `slows` answers, and wants less at once. */
+export type Showing = 'answers' | 'slows' | 'fails'
+
+/**
+ * Notes what an attempt has shown of a destination, in the write that records it. After `limits.destinationFailures` in a
+ * row it gets one attempt at a time, by the schedule of mail and at least every `limits.probeMaxMs`; all else for it is
+ * parked until it answers. Rows, so that a restart, another process and mailboxctl know.
+ */
+export async function noteShowing(
+  db: WriteDb,
+  { clock, random }: { readonly clock: Clock; readonly random: () => number },
+  name: string,
+  showing: Showing,
+  said: string,
+): Promise<void> {
+  const before = await findDestination(db, name)
+  const now = clock.now()
+  const updatedAt = now.toISOString()
+  if (showing !== 'fails') {
+    if (!before) return
+    // What is parked may begin, as far as there is room.
+    if (before.lookAt === null) await deleteDestination(db, name)
+    else await putDestination(db, { ...answering(name, updatedAt), lookAt: updatedAt })
+    return
+  }
+  const failures = (before?.failures ?? 0) + 1
+  const isFailing = failures >= limits.destinationFailures
+  const waitMs = nextAttemptAfterMs(failures - limits.destinationFailures + 1, random())
+  const probeAt = isFailing ? isoAfter(now, Math.min(waitMs, limits.probeMaxMs)) : null
+  const isParked = before !== undefined && before.lookAt !== null
+  await putDestination(db, {
+    name,
+    failures,
+    isFailing: isFailing ? 1 : 0,
+    failingSince: before?.failingSince ?? updatedAt,
+    lastFailure: said,
+    probeAt,
+    lookAt: isParked ? (probeAt ?? before.lookAt) : null,
+    updatedAt,
+  })
+}
+
+/** The standing of a destination of which nothing bad is known. */
+export function answering(name: string, updatedAt: string): DestinationRow {
+  return {
+    name,
+    failures: 0,
+    isFailing: 0,
+    failingSince: null,
+    lastFailure: null,
+    probeAt: null,
+    lookAt: null,
+    updatedAt,
+  }
+}
+
+/** Remembers names, at most so many, those that were noted last. What is forgotten costs a place among the unproven. */
+export class NamesKnown<Value> {
+  readonly #values = new Map<string, Value>()
+  readonly #most: number
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  note(name: string, value: Value): void {
+    this.#values.delete(name)
+    this.#values.set(name, value)
+    if (this.#values.size > this.#most) this.#values.delete(this.#values.keys().next().value!)
+  }
+
+  forget(name: string): void {
+    this.#values.delete(name)
+  }
+
+  get(name: string): Value | undefined {
+    return this.#values.get(name)
+  }
+}

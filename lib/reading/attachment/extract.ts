@@ -1,0 +1,82 @@
+import { limits } from '../../base/limits.ts'
+import { decodeText } from '../../mail/header/charset.ts'
+import { htmlToText } from '../../mail/text/html.ts'
+import { storable } from './collected.ts'
+import { extractionMethodOf } from './method.ts'
+import { officeText } from './office.ts'
+import { pdfText } from './pdf.ts'
+
+/** The text of an attachment; null with `unsupported` and `error`, when none could be had. */
+export interface ExtractedText {
+  readonly extractionMethod: ReturnType<typeof extractionMethodOf> | 'error'
+  readonly text: string | null
+}
+
+/** An attachment with its bytes, as openAttachment gives it. */
+interface Attached {
+  readonly filename: string
+  readonly contentType: string
+  readonly charset: string
+  readonly content: Buffer
+}
+
+/**
+ * The text of an attachment, at the most limits.attachmentTextLength of it. It is done where it can be stopped
+ * (lib/reading/attachment/worker.ts), for it is all computing on what a stranger made.
+ */
+export async function extractText(attached: Attached): Promise<ExtractedText> {
+  const method = extractionMethodOf(attached)
+  try {
+    const text = await textOf(method, attached)
+    return { extractionMethod: method, text: text === null ? null : bounded(text) }
+  } catch {
+    return { extractionMethod: 'error', text: null }
+  }
+}
+
+async function textOf(
+  method: ReturnType<typeof extractionMethodOf>,
+  { content, charset }: Attached,
+): Promise<string | null> {
+  const length = limits.attachmentTextLength
+  switch (method) {
+    case 'pdf':
+      return pdfText(content, length)
+    case 'office':
+      return officeText(content, {
+        entries: limits.archiveEntries,
+        inflatedBytes: limits.archiveInflatedBytes,
+        length,
+      })
+    case 'html':
+      return htmlToText(decode(content, charset || saidCharset(content)))
+    case 'csv':
+    case 'text':
+      return decode(content, charset)
+    case 'unsupported':
+      return null
+  }
+}
+
+/** No more bytes than could be of the text that is kept. */
+function decode(content: Buffer, charset: string): string {
+  const start = content.subarray(0, limits.attachmentTextLength * 4)
+  const text = decodeText(start, markedCharset(start) ?? charset)
+  return text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
+}
+
+/** The charset that a byte order mark tells (Unicode §23.8), as Excel writes one. */
+function markedCharset(bytes: Buffer): string | undefined {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be'
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 'utf-8' : undefined
+}
+
+/** What HTML says of itself in its first 1,024 bytes, where the part says nothing. */
+function saidCharset(content: Buffer): string {
+  return /<meta\s[^<>]*charset=["']?([\w-]{1,40})/i.exec(content.toString('latin1', 0, 1024))?.[1] ?? ''
+}
+
+function bounded(text: string): string {
+  return storable(text.slice(0, limits.attachmentTextLength))
+}

@@ -1,0 +1,57 @@
+import t from 'tap'
+import { outlookOf } from '../../../lib/core/mailbox/outlook.ts'
+import type { DeliveryRow, DestinationRow, QueueEntryRow } from '../../../lib/store/tables.ts'
+
+const at = (minute: number) => `2026-01-02T03:0${minute}:00.000Z`
+const delivery: DeliveryRow = {
+  ...{ id: 'd', messageId: 'm', recipient: 'bob@there.example', state: 'deferred', captured: 0, attempts: 1 },
+  ...{ replyCode: 450, replyEnhanced: '4.2.0', replyText: 'later', remoteHost: 'mx.there.example' },
+  ...{ nextAttemptAt: at(5), createdAt: at(0), updatedAt: at(1), purpose: 'send', mailFrom: null },
+}
+const entry: QueueEntryRow = {
+  ...{ id: 'q', kind: 'delivery', subjectId: 'd', destination: 'mx.there.example', state: 'ready' },
+  ...{ dueAt: at(5), expiresAt: at(9), attempts: 1, leasedBy: null, leasedUntil: null, createdAt: at(0) },
+  ...{ podId: 'p', inboxId: 'i', cutOffs: 0 },
+}
+const failing: DestinationRow = {
+  ...{ name: 'mx.there.example', failures: 4, isFailing: 1, failingSince: at(0) },
+  ...{ lastFailure: 'of somebody else', probeAt: at(6), lookAt: at(6), updatedAt: at(1) },
+}
+
+t.test('what happens to a delivery, and when next', async t => {
+  const said = (
+    one: Partial<DeliveryRow>,
+    queued: Partial<QueueEntryRow> | undefined = undefined,
+    destination?: DestinationRow,
+  ) =>
+    outlookOf({
+      delivery: { ...delivery, ...one },
+      entry: queued && { ...entry, ...queued },
+      destination,
+      now: at(2),
+    })
+  const last = `; the last one ended with "later" of mx.there.example; given up at ${at(9)}.`
+  t.equal(said({ state: 'delivered' }), `Taken by mx.there.example at ${at(1)}.`)
+  t.match(said({ state: 'delivered', captured: 1 }), /^Kept on this machine/)
+  t.equal(said({ state: 'failed', replyText: 'no such user.' }), `Failed for good at ${at(1)}: no such user.`)
+  t.match(said({ state: 'held' }, { state: 'held' }), /^Held because its inbox is suspended/)
+  t.equal(said({ state: 'cancelled' }), 'It is not sent any more.')
+  t.equal(said({}, {}), `Attempt 2 is due at ${at(5)}${last}`)
+  t.equal(said({}, { dueAt: at(1) }), `Is due now and waits for its turn${last}`)
+  t.equal(said({}, { leasedBy: 'n' }), `Attempt 2 is under way${last}`)
+  t.equal(
+    said({ attempts: 0, replyText: null, state: 'queued' }, { cutOffs: 2, attempts: 2 }),
+    `Attempt 1 is due at ${at(5)}, after 2 that a crash cut off; given up at ${at(9)}.`,
+  )
+  const parked = said({}, { state: 'parked' }, failing)
+  t.equal(
+    parked,
+    `Waits untried for mx.there.example, which has failed 4 times in a row since ${at(0)} and gets one attempt at a time, the next at ${at(6)}${last}`,
+  )
+  t.notMatch(parked, /somebody else/, "what was said of another's mail is not told")
+  t.match(
+    said({}, { state: 'parked' }),
+    /^Waits for mx\.there\.example, which has as much under way as it may/,
+  )
+  t.match(said({}, { state: 'unproven' }), /^Waits for a place among servers/)
+})

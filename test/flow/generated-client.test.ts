@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { packageRoot } from '../../lib/base/package-root.ts'
+import { startApi } from '../support/api-app.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+const run = promisify(execFile)
+const modules = join(packageRoot(), '.ci/clients/node_modules')
+const skip = existsSync(modules) ? false : 'npm ci --prefix .ci/clients installs the generators'
+
+/** What our user writes with the client that @hey-api/openapi-ts makes; the types are part of what is tried. */
+const story = `
+import { client } from './client/client.gen'
+import { createInbox, getInbox, listInboxMessages, sendMessage } from './client'
+import type { ErrorBody, ErrorCode, Inbox, Message, MessageReceivedEvent, SendResult } from './client'
+
+client.setConfig({ baseUrl: process.env.API!, auth: () => process.env.KEY! })
+
+export async function main(): Promise<void> {
+  const made = await createInbox({ body: { mailboxName: 'generated', displayName: 'Made by a client' } })
+  const inbox: Inbox = made.data!
+  const sent = await sendMessage({
+    path: { id: inbox.address },
+    headers: { 'Idempotency-Key': 'first' },
+    body: { to: 'ann@example.net', subject: 'Hello', body: 'Are you there?' },
+  })
+  const result: SendResult = sent.data!
+  const list = await listInboxMessages({ path: { id: inbox.id }, query: { direction: 'outbound' } })
+  const messages: Message[] = list.data!.data
+  const missing = await getInbox({ path: { id: 'nobody' } })
+  const refusal: ErrorBody = missing.error!
+  const code: ErrorCode = refusal.error
+  const subjectOf = (event: MessageReceivedEvent) => event.message?.subject
+  console.log(JSON.stringify({ address: inbox.address, status: result.status, code, isFunction: typeof subjectOf,
+    subjects: messages.map(one => one.subject), isSame: messages[0]?.id === result.messageId }))
+}
+void main()
+`
+
+t.test('a client that is generated speaks of our nouns and works', { skip }, async t => {
+  const { baseUrl, token, faults } = await startApi(t)
+  const dir = temporaryDir(t)
+  await symlink(modules, join(dir, 'node_modules'))
+  const document = join(dir, 'openapi.json')
+  await writeFile(document, await (await fetch(`${baseUrl}/v1/openapi.json`)).text())
+  const node = (script: string, ...args: string[]) =>
+    run(process.execPath, [join(modules, script), ...args], { cwd: dir, maxBuffer: 16 * 1024 * 1024 })
+
+  await node('@hey-api/openapi-ts/bin/run.js', '-i', document, '-o', join(dir, 'client'), '--no-log-file')
+  await writeFile(join(dir, 'story.ts'), story)
+  await writeFile(
+    join(dir, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: {
+        strict: true,
+        noUncheckedIndexedAccess: true,
+        target: 'es2022',
+        lib: ['es2023', 'dom', 'dom.iterable'],
+        module: 'commonjs',
+        moduleResolution: 'node10',
+        types: ['node'],
+        typeRoots: [join(packageRoot(), 'node_modules/@types')],
+        skipLibCheck: true,
+        outDir: 'out',
+      },
+      files: ['story.ts'],
+    }),
+  )
+  await node('typescript/bin/tsc', '-p', '.')
+  const { stdout } = await run(process.execPath, [join(dir, 'out/story.js')], {
+    env: { ...process.env, API: baseUrl, KEY: token },
+  })
+  t.strictSame(JSON.parse(stdout), {
+    address: 'generated@ours.example',
+    status: 'pending',
+    code: 'not_found',
+    isFunction: 'function',
+    subjects: ['Hello'],
+    isSame: true,
+  })
+
+  await node('openapi-typescript/bin/cli.js', document, '-o', join(dir, 'types.ts'))
+  const types = await readFile(join(dir, 'types.ts'), 'utf8')
+  for (const noun of [
+    'Inbox',
+    'Message',
+    'Thread',
+    'Draft',
+    'Domain',
+    'Pod',
+    'ErrorBody',
+    'MessageReceivedEvent',
+  ]) {
+    t.match(types, `\n        ${noun}: {`, noun)
+  }
+  t.strictSame(faults, [])
+})

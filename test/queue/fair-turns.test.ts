@@ -1,0 +1,274 @@
+import t, { type Test } from 'tap'
+import { v7 } from 'uuid'
+import type { Clock } from '../../lib/base/clock.ts'
+import { limits } from '../../lib/base/limits.ts'
+import type { FairTurns } from '../../lib/queue/fair-turns.ts'
+import type { Leased } from '../../lib/queue/leased.ts'
+import { createQueue, type Queue } from '../../lib/queue/queue.ts'
+import type { Showing } from '../../lib/queue/standing.ts'
+import { findDestination } from '../../lib/store/destinations.ts'
+import type { Store } from '../../lib/store/open.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { findQueueEntryBySubject } from '../support/rows.ts'
+import { until } from '../support/until.ts'
+
+/** A queue on a clock that stands, and its turns of mail. */
+function setUp(store: Store, concurrency: number, each = 100, perMinute = 0) {
+  let nowMs = Date.parse('2026-01-01T00:00:00.000Z')
+  const clock: Clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
+  const node = v7()
+  const queue = createQueue({ store, clock, node, ids: { next: v7 }, random: () => 0.5 })
+  const turns = queue.fairTurns({ concurrency, allowanceOf: () => ({ concurrency: each, perMinute }) })
+  const put = (subjects: readonly string[], destination = 'there.example', from = 'pod/inbox') =>
+    store.write(db =>
+      queue.put(
+        db,
+        subjects.map(subjectId => ({
+          kind: 'delivery' as const,
+          subjectId,
+          destination: destination === '' ? `${subjectId}.example` : destination,
+          podId: from.split('/')[0]!,
+          inboxId: from.split('/')[1]!,
+          expiresAt: '2026-01-06T00:00:00.000Z',
+        })),
+      ),
+    )
+  const advance = (ms: number) => {
+    nowMs += ms
+  }
+  return { clock, queue, turns, put, advance }
+}
+
+const names = (entries: readonly Leased[]) => entries.map(entry => entry.subjectId)
+const numbered = (name: string, count: number) => Array.from({ length: count }, (_, n) => `${name}${n}`)
+
+/** The attempt ends: it has shown that the destination answers or fails, and is over or to be repeated. */
+async function end(
+  { queue, turns, store }: { queue: Queue; turns: FairTurns; store: Store },
+  entry: Leased,
+  showing: Showing,
+  isOver = showing === 'answers',
+): Promise<void> {
+  const place = turns.placeOf(entry)
+  await store.write(async db => {
+    await queue.note(db, place.destination, showing, 'as the test says')
+    if (isOver) await queue.done(db, entry)
+    else await queue.later(db, { ...entry, destination: place.destination })
+  })
+  place.showed(showing)
+  turns.end(entry)
+}
+
+/** Has a destination answer once. */
+async function prove(store: Store, { queue, turns, put }: ReturnType<typeof setUp>, destination: string) {
+  await put([`proof-of-${destination}`], destination)
+  const [entry] = await turns.claim()
+  await end({ queue, turns, store }, entry!, 'answers')
+}
+
+onEveryDatabase('pods take turns, and inboxes in them', async (t, store) => {
+  const { turns, put } = setUp(store, 12)
+  await put(numbered('a', 100), '', 'one/ann')
+  await put(numbered('b', 2), '', 'one/bea')
+  await put(numbered('c', 1), '', 'two/carl')
+  t.strictSame(names(await turns.claim()).slice(0, 5), ['a0', 'c0', 'b0', 'a1', 'b1'])
+})
+
+onEveryDatabase(
+  'new mail is not behind what is repeated, which gets half of the places',
+  async (t, store) => {
+    const mine = setUp(store, 8)
+    const { turns, put, advance } = mine
+    await prove(store, mine, 'there.example')
+    await put(numbered('old', 20))
+    for (let claimed = await turns.claim(); claimed.length > 0; claimed = await turns.claim())
+      for (const entry of claimed) await end({ ...mine, store }, entry, 'answers', false)
+    advance(3_600_000)
+    t.equal((await turns.claim()).length, 4, 'half of the places for what was tried before')
+    await put(['new'])
+    t.strictSame(names(await turns.claim()), ['new'])
+  },
+)
+
+onEveryDatabase(
+  'what has not answered yet gets half of the places; what has, goes past it',
+  async (t, store) => {
+    const mine = setUp(store, 8)
+    const { turns, put } = mine
+    await prove(store, mine, 'known.example')
+    await put(numbered('mute', 50), '')
+    const first = await turns.claim()
+    t.equal(first.length, 4)
+    await put(numbered('good', 4), 'known.example')
+    t.strictSame(names(await turns.claim()), ['good0', 'good1', 'good2', 'good3'])
+    await put(['other'], 'other.example', 'pod/else')
+    await end({ ...mine, store }, first[0]!, 'fails')
+    t.strictSame(names(await turns.claim()), ['other'], 'the other inbox is next among the unproven')
+  },
+)
+
+onEveryDatabase('a destination that fails is probed; all else for it waits untried', async (t, store) => {
+  const mine = setUp(store, 8)
+  const { turns, put, advance, clock } = mine
+  await put(numbered('x', 40), 'down.example')
+  for (const entry of await turns.claim()) await end({ ...mine, store }, entry, 'fails')
+  t.strictSame(await turns.claim(), [], 'after four failures none is tried')
+  const row = await findDestination(store.read, 'down.example')
+  t.match(row, { failures: 4, isFailing: 1, lastFailure: 'as the test says' })
+  t.match(await findQueueEntryBySubject(store.read, 'x39'), { state: 'parked', attempts: 0 })
+  advance(Date.parse(row!.probeAt!) - clock.now().getTime())
+  const [probe, ...more] = await turns.claim()
+  t.strictSame([probe?.subjectId, more.length], ['x4', 0])
+  advance(60_000)
+  t.strictSame(await turns.claim(), [], 'one at a time, also when what was tried is due again')
+  await end({ ...mine, store }, probe!, 'answers')
+  t.equal((await turns.claim()).length, 8, 'it answers: all may begin')
+  t.equal((await findDestination(store.read, 'down.example'))?.failures, 0)
+})
+
+onEveryDatabase('old mail to who answers is not behind old mail to who may hang', async (t, store) => {
+  const mine = setUp(store, 8)
+  const { turns, put, advance } = mine
+  await prove(store, mine, 'known.example')
+  await put(numbered('mute', 10), '')
+  await put(numbered('good', 10), 'known.example')
+  for (let claimed = await turns.claim(); claimed.length > 0; claimed = await turns.claim()) {
+    for (const entry of claimed) {
+      await store.write(db => mine.queue.later(db, entry))
+      turns.end(entry)
+    }
+  }
+  advance(3_600_000)
+  const again = names(await turns.claim())
+  t.strictSame([again.length, again.filter(name => name.startsWith('good')).length], [4, 2])
+})
+
+onEveryDatabase('probes hold a quarter of the places', async (t, store) => {
+  const mine = setUp(store, 8)
+  const { turns, put, advance } = mine
+  await put(numbered('x', 20), '')
+  for (let round = 0; round < 3; round++) {
+    for (let claimed = await turns.claim(); claimed.length > 0; claimed = await turns.claim())
+      for (const entry of claimed) await end({ ...mine, store }, entry, 'fails')
+    advance(3_600_000)
+  }
+  t.equal((await turns.claim()).length, 2)
+  await put(['new'], 'new.example')
+  t.strictSame(names(await turns.claim()), ['new'])
+})
+
+onEveryDatabase('what is parked is found by the next process, and ends in time', async (t, store) => {
+  const mine = setUp(store, 8)
+  await mine.put(numbered('x', 4), 'down.example')
+  for (const entry of await mine.turns.claim()) await end({ ...mine, store }, entry, 'fails')
+  await mine.put(['late'], 'down.example')
+  t.strictSame(await mine.turns.claim(), [])
+  const next = setUp(store, 8)
+  await next.queue.recover()
+  t.strictSame(await next.turns.claim(), [], 'it knows that the destination fails')
+  next.advance(limits.probeMaxMs)
+  t.strictSame(names(await next.turns.claim()), ['late'])
+  const third = setUp(store, 8)
+  await third.put(['later'], 'down.example')
+  t.strictSame(await third.turns.claim(), [])
+  third.advance(6 * 86_400_000)
+  t.ok(names(await third.turns.claim()).includes('later'), 'given up when its time is over')
+})
+
+onEveryDatabase('one destination gets as much as it may, and goes on when one ends', async (t, store) => {
+  const mine = setUp(store, 20, 3)
+  const { turns, put } = mine
+  await put(numbered('x', 10), 'big.example', 'one/ann')
+  await put(['y'], 'big.example', 'two/bea')
+  const first = await turns.claim()
+  t.strictSame(names(first), ['x0', 'y', 'x1'])
+  t.strictSame(await turns.claim(), [])
+  await end({ ...mine, store }, first[0]!, 'answers')
+  t.strictSame(names(await turns.claim()), ['x2'])
+})
+
+onEveryDatabase(
+  'who asks for less gets half as much at once, and step by step more again',
+  async (t, store) => {
+    const mine = setUp(store, 20, 4)
+    const { turns, put } = mine
+    await put(numbered('x', 30), 'big.example')
+    const first = await turns.claim()
+    t.equal(first.length, 4)
+    for (const entry of first.slice(0, 2)) await end({ ...mine, store }, entry, 'slows', true)
+    for (const entry of first.slice(2)) await end({ ...mine, store }, entry, 'answers')
+    const sizes = []
+    for (let round = 0; round < 8; round++) {
+      const some = await turns.claim()
+      sizes.push(some.length)
+      for (const entry of some) await end({ ...mine, store }, entry, 'answers')
+    }
+    t.strictSame(sizes, [1, 1, 2, 2, 3, 3, 4, 4])
+  },
+)
+
+onEveryDatabase('a destination gets no more a minute than it may', async (t, store) => {
+  const { turns, put, advance } = setUp(store, 100, 50, 60)
+  await put(numbered('x', 40), 'big.example')
+  t.equal((await turns.claim()).length, 10, "ten seconds' worth at once")
+  t.strictSame(await turns.claim(), [])
+  advance(5_000)
+  t.equal((await turns.claim()).length, 5)
+})
+
+onEveryDatabase('domains with the same servers share one standing', async (t, store) => {
+  const mine = setUp(store, 8, 2)
+  const { turns, put } = mine
+  await put(['a', 'b', 'c'], '')
+  const [a, b, c] = await turns.claim()
+  t.equal(await turns.placeOf(a!).isTurnOf('mx.host.example'), true)
+  t.equal(await turns.placeOf(b!).isTurnOf('mx.host.example'), true)
+  t.equal(await turns.placeOf(c!).isTurnOf('mx.host.example'), false, 'its two places are taken')
+  await store.write(db => mine.queue.giveBack(db, c!, 'mx.host.example'))
+  turns.end(c!)
+  t.match(await findQueueEntryBySubject(store.read, 'c'), { attempts: 0, destination: 'mx.host.example' })
+  t.strictSame(await turns.claim(), [])
+  await end({ ...mine, store }, a!, 'answers')
+  t.strictSame(names(await turns.claim()), ['c'])
+})
+
+async function silence(t: Test, store: Store) {
+  const mine = setUp(store, 4)
+  await mine.put(numbered('mute', 2), '')
+  const mute = await mine.turns.claim()
+  t.equal(mute.length, 2)
+  const [first, second] = mute.map(entry => mine.turns.placeOf(entry))
+  return { ...mine, first: first!, second: second! }
+}
+
+onEveryDatabase(
+  'who says nothing gives up the place when new mail waits, and not before',
+  async (t, store) => {
+    const { turns, put, advance, first, second } = await silence(t, store)
+    advance(limits.silentGreetingMs)
+    await turns.claim()
+    t.notOk(first.signal.aborted, 'nobody waits')
+    second.commit()
+    await put(['next'], 'next.example')
+    t.strictSame(await turns.claim(), [])
+    await until('the silent one ended', () => first.signal.aborted)
+    t.match(first.signal.reason, { message: /^nothing was said for 1 s, and other mail waited$/ })
+    t.notOk(second.signal.aborted, 'it may have the mail')
+  },
+)
+
+onEveryDatabase('what is carried is not claimed again when the clock jumps', async (t, store) => {
+  const mine = setUp(store, 4)
+  await mine.put(['a'])
+  const [a] = await mine.turns.claim()
+  mine.advance(10 * limits.leaseMs)
+  t.strictSame(await mine.turns.claim(), [])
+  const other = mine.queue.fairTurns({
+    concurrency: 4,
+    allowanceOf: () => ({ concurrency: 4, perMinute: 0 }),
+  })
+  t.strictSame(await other.claim(), [], 'nor by another')
+  await end({ ...mine, store }, a!, 'answers')
+})
+
+t.end()
