@@ -8,7 +8,7 @@ export interface ProcessFigures {
   readonly mainThreadCpuSeconds: number
   /** Largest sum, over the samples, of what the processes held (VmRSS); a page that they share counts in each. */
   readonly rssBytes: number
-  /** The same with shared pages counted once (Pss). */
+  /** What they hold at the end, shared pages counted once (Pss). */
   readonly pssBytes: number
   readonly processes: number
 }
@@ -22,13 +22,11 @@ export function watchProcesses(root: number): { stop(): ProcessFigures } {
   const before = cpuTicks(root)
   const mainBefore = mainThreadTicks(root)
   let rssBytes = 0
-  let pssBytes = 0
   let processes = 0
   const sample = () => {
     const tree = treeOf(root)
     processes = Math.max(processes, tree.length)
     rssBytes = Math.max(rssBytes, sum(tree.map(pid => kilobytes(`/proc/${pid}/status`, 'VmRSS') * 1024)))
-    pssBytes = Math.max(pssBytes, sum(tree.map(pid => kilobytes(`/proc/${pid}/smaps_rollup`, 'Pss') * 1024)))
   }
   sample()
   const sampling = setInterval(sample, sampleMs)
@@ -36,6 +34,8 @@ export function watchProcesses(root: number): { stop(): ProcessFigures } {
     stop() {
       clearInterval(sampling)
       sample()
+      // Once: for as long as it is read, the process waits for each page of memory that it takes.
+      const pssBytes = sum(treeOf(root).map(pid => kilobytes(`/proc/${pid}/smaps_rollup`, 'Pss') * 1024))
       // One process alone knows its own peak, between two samples as well.
       if (processes === 1) rssBytes = Math.max(rssBytes, kilobytes(`/proc/${root}/status`, 'VmHWM') * 1024)
       return {

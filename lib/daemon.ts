@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { type AddressInfo, isIPv6 } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from './base/clock.ts'
 import type { Ids } from './base/ids.ts'
@@ -162,6 +163,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       sessionTimeoutMs: durationMs(config.smtp.session_timeout),
       dataTimeoutMs: durationMs(config.smtp.data_timeout),
       maxMessages: limits.smtpMessages,
+      threads: config.smtp.threads || Math.min(availableParallelism(), limits.smtpThreadsMax),
+      threadTimeoutMs: limits.smtpThreadStillMs,
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)

@@ -294,6 +294,16 @@ export const limits = {
   /** Commands of an SMTP session until its first message and between two; its messages (421 above either). */
   smtpCommands: 1_200,
   smtpMessages: 1_000,
+  /** Threads that hold SMTP sessions, where the setting does not say how many: one for each core, up to this. */
+  smtpThreadsMax: 8,
+  /** Memory for objects of one such thread; the bytes of messages are not among them. */
+  smtpThreadHeapBytes: 512 * 1024 * 1024,
+  /** How long one of them may stand still before it is ended; one small message takes milliseconds. */
+  smtpThreadStillMs: 10_000,
+  /** When one that could not start is started again. */
+  smtpThreadRestartMs: 10_000,
+  /** Peers of whom it is remembered that a message of theirs ended such a thread; the first one makes room. */
+  smtpSuspects: 1_000,
   /** Messages that one scanner is given at once; the others wait their turn. What is read of its answer. */
   scansAtOnce: 8,
   scannerAnswerBytes: 1024 * 1024,

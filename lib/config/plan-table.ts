@@ -9,7 +9,7 @@ export function planTable(name: string, limits: PlanLimits) {
       minimum: 0,
       maximum: 1_000_000,
       unit: 'inboxes',
-      description: `The most inboxes (422 inbox_limit_reached above it; ${none}).`,
+      description: `The most inboxes (422 inbox_limit_reached above it; ${none}). The keys of one pod make at most half of them.`,
     }),
     messages_per_month: number({
       default: limits.messages,

@@ -81,6 +81,14 @@ export const settings = Type.Object(
         description:
           'The most recipients of one message (452 4.5.3 above it, and the sender sends the rest again). RFC 5321 asks for at least 100.',
       }),
+      threads: number({
+        default: 0,
+        minimum: 0,
+        maximum: 64,
+        unit: 'threads',
+        description:
+          'How many threads hold the SMTP sessions and read their small messages. 0: one for each core, at most 8. With 1, and where Node is too old to hand a connection over, the main thread holds them.',
+      }),
       max_connections: number({
         default: 500,
         minimum: 1,

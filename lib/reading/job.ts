@@ -12,12 +12,6 @@ export interface ThreadData {
   readonly places: SharedArrayBuffer
 }
 
-/** The number of the job that is being read (0: none), and a count that goes on as long as its event loop comes round. */
-export const places = { current: 0, heartbeat: 1, count: 2 } as const
-
-/** How often a thread that has work shows that its event loop comes round. */
-export const heartbeatMs = 100
-
 /** One message on its way to a reading thread. */
 export interface Job {
   /** From 1 on. */

@@ -20,6 +20,15 @@ export function readMail(bytes: Buffer, request: ReadingRequest): Read {
   return compose(readHeader(bytes), readMessage(bytes), request, true)
 }
 
+/** All of it, or what its header says where a fault of ours keeps the rest from being read. */
+export function readWhatCanBe(bytes: Buffer, request: ReadingRequest): Read {
+  try {
+    return readMail(bytes, request)
+  } catch (error) {
+    return readHeaderAlone(bytes, request, `it could not be read: ${String(error)}`)
+  }
+}
+
 /**
  * What its header says of a message whose reading failed; `problem` says why it did. Little work, whatever stands in it:
  * the header is within its bounds.

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../base/clock.ts'
 import { threadEntry } from '../base/thread-entry.ts'
-import { type Answer, type Job, places, type ThreadData } from './job.ts'
-import { createWatch } from './watch.ts'
+import { createThreadWatch, places } from '../base/thread-watch.ts'
+import type { Answer, Job, ThreadData } from './job.ts'
 
 /** What bounds one thread. */
 export interface ThreadBounds {
@@ -57,7 +57,7 @@ export function startThread(
   let why: string | undefined
   let isStopped = false
   let isReady = false
-  const watch = createWatch(place, bounds.timeoutMs, clock, () => {
+  const watch = createThreadWatch(place, bounds.timeoutMs, clock, () => {
     why ??= `it took longer than ${bounds.timeoutMs} ms`
     worker.terminate()
   })

@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../base/clock.ts'
+import { heartbeatMs, places } from '../base/thread-watch.ts'
 import { crossed, readContent } from '../blob/content.ts'
 import { createDns } from '../courier/dns.ts'
 import { createAuthenticator } from '../mail/authentication/authenticator.ts'
-import { type Answer, heartbeatMs, type Job, places, type ThreadData } from './job.ts'
-import { authenticate, type Read, readHeaderAlone, readMail } from './read-mail.ts'
+import type { Answer, Job, ThreadData } from './job.ts'
+import { authenticate, type Read, readHeaderAlone, readMail, readWhatCanBe } from './read-mail.ts'
 
 /**
  * A reading thread: reads the messages that it is given one after the other, while those that were read wait for DNS.
@@ -49,18 +50,12 @@ async function readInTurn(job: Job): Promise<InTurn> {
   const bytes = await readContent(crossed(job.request.content))
   Atomics.store(place, places.current, job.number)
   try {
-    return { job, bytes, read: readWhatCanBe(job, bytes) }
+    const { request, headerAlone } = job
+    const read =
+      headerAlone === undefined ? readWhatCanBe(bytes, request) : readHeaderAlone(bytes, request, headerAlone)
+    return { job, bytes, read }
   } finally {
     Atomics.store(place, places.current, 0)
-  }
-}
-
-function readWhatCanBe({ request, headerAlone }: Job, bytes: Buffer): Read {
-  if (headerAlone !== undefined) return readHeaderAlone(bytes, request, headerAlone)
-  try {
-    return readMail(bytes, request)
-  } catch (error) {
-    return readHeaderAlone(bytes, request, `it could not be read: ${String(error)}`)
   }
 }
 

@@ -1,18 +1,9 @@
-import type { Reply } from '../base/reply.ts'
 import { normaliseDomain } from '../mail/address/address.ts'
 import { watchCommandLines } from './command-lines.ts'
 import type { Connection } from './connection.ts'
-import { refusalOf } from './refusal.ts'
 import { boundSession } from './session-bounds.ts'
 
 const ownCode = /^[245]\.\d{1,3}\.\d{1,3} /
-
-/** How a connection begins. */
-interface Beginning {
-  /** Why it gets none, when it must not. */
-  readonly refusal: Reply | undefined
-  readonly greetingDelayMs: number
-}
 
 /**
  * The set in which smtp-server keeps its open connections. What joins it is given the habits that the library has no
@@ -20,16 +11,16 @@ interface Beginning {
  */
 export class Connections extends Set<Connection> {
   readonly #byId = new Map<string, Connection>()
-  readonly #begin: (connection: Connection) => Beginning
+  readonly #greetingDelayMs: (connection: Connection) => number
   readonly #maxMessages: number
 
   /**
-   * @param begin is asked of each connection when it has come
+   * @param greetingDelayMs how long a connection waits to be greeted
    * @param maxMessages of one connection
    */
-  constructor(begin: (connection: Connection) => Beginning, maxMessages: number) {
+  constructor(greetingDelayMs: (connection: Connection) => number, maxMessages: number) {
     super()
-    this.#begin = begin
+    this.#greetingDelayMs = greetingDelayMs
     this.#maxMessages = maxMessages
   }
 
@@ -40,7 +31,7 @@ export class Connections extends Set<Connection> {
     refuseExpn(connection)
     boundSession(connection, this.#maxMessages)
     watchCommandLines(connection)
-    greet(connection, this.#begin(connection))
+    greet(connection, this.#greetingDelayMs(connection))
     return super.add(connection)
   }
 
@@ -101,15 +92,13 @@ function refuseExpn(connection: Connection): void {
  * The library waits 100 ms before every greeting, which alone holds 20 clients that make a new connection for each
  * message to 200 messages a second (measured: 196, where Postfix takes 700). How long is waited is a setting instead.
  */
-function greet(connection: Connection, { refusal, greetingDelayMs }: Beginning): void {
-  const { connectionReady } = connection
-  connection.connectionReady = () => {}
-  if (refusal) {
-    setImmediate(() => {
-      connection._refuse(refusalOf(refusal), false)
-      // It is told, and not waited for: who comes too often would otherwise keep a socket each time.
-      connection._socket.destroySoon()
+function greet(connection: Connection, delayMs: number): void {
+  const ready = () => connection.connectionReady()
+  connection.init = () => {
+    connection._setListeners(() => {
+      if (delayMs > 0) setTimeout(ready, delayMs).unref()
+      // What has come by now was said too early; it is read between the two.
+      else setImmediate(() => setImmediate(ready))
     })
-  } else if (greetingDelayMs === 0) setImmediate(() => connectionReady.call(connection))
-  else setTimeout(() => connectionReady.call(connection), greetingDelayMs).unref()
+  }
 }

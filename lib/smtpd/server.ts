@@ -1,29 +1,21 @@
-import type { AddressInfo } from 'node:net'
-import { SMTPServer, type SMTPServerSession } from 'smtp-server'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import { createTally } from '../base/tally.ts'
 import type { Networked } from '../core/app/app.ts'
-import { requireKnownSender } from '../core/inbound/greylist.ts'
+import { createMainCalls } from '../core/inbound/main-calls.ts'
 import { createReceiver } from '../core/inbound/receiver.ts'
-import { isRolePath, type Recipient, resolveRecipient } from '../core/inbound/recipient.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
-import type { Connection } from './connection.ts'
-import { Connections } from './connections.ts'
-import { acceptData } from './data.ts'
-import { checkMail, checkRcpt } from './mail.ts'
-import { refusalOf, refuse } from './refusal.ts'
-import type { Session } from './session.ts'
+import { createSessions, type SessionBounds } from './sessions.ts'
 import { createShares } from './shares.ts'
+import { canHandOver, createThreads } from './threads.ts'
 
-export interface SmtpDoorOptions {
+export interface SmtpDoorOptions extends SessionBounds {
   readonly certificates: CertificateSet
-  /** How long a peer may say nothing between two commands (RFC 5321 §4.5.3.2.7 wants five minutes). */
-  readonly idleTimeoutMs: number
-  readonly sessionTimeoutMs: number
-  readonly dataTimeoutMs: number
-  /** How many messages one session may bring (421 above it). */
-  readonly maxMessages: number
+  /** How many threads hold the sessions; with 1 the main thread does. */
+  readonly threads: number
+  /** How long such a thread may stand still before it is ended. */
+  readonly threadTimeoutMs: number
 }
 
 export interface SmtpDoor {
@@ -34,236 +26,78 @@ export interface SmtpDoor {
   stop(): Promise<void>
 }
 
-/** Commands of smtp-server that this server has no use for. */
-const disabledCommands = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
-const stopping = new Reply(421, '4.3.2', 'This server is stopping; try again soon')
-
-/** The door that mail comes in by (RFC 5321): commands are checked here, what they mean is core's. */
+/**
+ * The door that mail comes in by (RFC 5321). Connections are accepted and counted here, in the main thread, so that none
+ * that waits is lost when a thread of sessions dies; then they are handed over to their session.
+ */
 export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDoor {
-  const { config } = app
-  const receiver = createReceiver(app)
-  const sessions = new Map<string, Session>()
-  const shares = createShares(config.smtp, app.clock)
+  const { config, clock, log } = app
+  const { certificates, threads, threadTimeoutMs, ...bounds } = options
+  const shares = createShares(config.smtp, clock)
   const places = new Map<string, () => void>()
-  const turnedAway = createTally(app.clock, limits.tallyMs, counts =>
-    app.log.warn({ counts }, 'SMTP connections were turned away'),
+  const turnedAway = createTally(clock, limits.tallyMs, counts =>
+    log.warn({ counts }, 'SMTP connections were turned away'),
   )
-  const servers: SMTPServer[] = []
-  let { certificates } = options
+  const listeners: Server[] = []
+  const takeMessage = async (address: string) => shares.takeMessage(address)
+  const ended = (id: string) => {
+    places.get(id)?.()
+    places.delete(id)
+  }
+  const own = createSessions({ ...bounds, receiver: createReceiver(app), certificates, takeMessage, ended })
+  const calls = { ...createMainCalls(app), takeMessage }
+  const timeoutMs = threadTimeoutMs
+  const sessions =
+    threads > 1 && canHandOver
+      ? createThreads({ app, count: threads, bounds, certificates, timeoutMs, calls, own, ended })
+      : own
 
-  type Answer = (error?: Error | null) => void
-
-  /** Runs a step of a transaction and tells the peer how it ended. */
-  function answer(
-    smtp: SMTPServerSession,
-    callback: Answer,
-    step: (session: Session) => Promise<void>,
-  ): void {
-    const session = sessions.get(smtp.id)
-    if (!session) {
-      callback(refusalOf(new Reply(421, '4.3.2', 'The session is over')))
+  function accept(socket: Socket, local: AddressInfo): void {
+    const { remoteAddress, remotePort = 0 } = socket
+    if (remoteAddress === undefined) {
+      // It has gone already.
+      socket.destroy()
       return
     }
-    step(session).then(
-      () => callback(),
-      error => callback(refuse(error, session.log)),
-    )
-  }
-
-  function begin(smtp: SMTPServerSession, connection: Connection | undefined): Session {
-    const session: Session = {
-      id: smtp.id,
-      remoteAddress: smtp.remoteAddress,
-      log: app.log.child({ sessionId: smtp.id, remoteAddress: smtp.remoteAddress }),
-      unknownRecipients: 0,
-      dnsList: undefined,
-      recipients: [],
-      isReceivingData: false,
-      deadline: setTimeout(
-        () => dismiss(session, new Reply(421, '4.4.2', 'The session took too long')),
-        options.sessionTimeoutMs,
-      ).unref(),
-      dismissal: undefined,
-      end(reply) {
-        connection?.send(reply.code, `${reply.enhanced} ${reply.text}`)
-        connection?.close()
-      },
-    }
-    sessions.set(smtp.id, session)
-    return session
-  }
-
-  /** Ends the session, but not in a message: its bytes have their own deadline, and its reply must still be said. */
-  function dismiss(session: Session, reply: Reply): void {
-    if (session.isReceivingData) session.dismissal = reply
-    else session.end(reply)
-  }
-
-  /** A place for a connection that has just come, or the reply that there is none. */
-  function takePlace({ id, remoteAddress }: Connection) {
     const place = shares.connect(remoteAddress)
-    if (place instanceof Reply) turnedAway.note(place.text)
-    else places.set(id, place.release)
-    return {
-      refusal: place instanceof Reply ? place : undefined,
-      greetingDelayMs: shares.isTrusted(remoteAddress) ? 0 : config.smtp.greeting_delay,
+    if (place instanceof Reply) {
+      turnedAway.note(place.text)
+      turnAway(socket, place)
+      return
     }
-  }
-
-  function askLists({ remoteAddress }: Session): Promise<string | undefined> {
-    return shares.isTrusted(remoteAddress) ? Promise.resolve(undefined) : app.dnsLists.find(remoteAddress)
-  }
-
-  /** @throws Reply 550 5.7.1 when a DNS list has the peer, except to those whom it may ask why */
-  async function requireUnlisted(session: Session, rcptTo: string): Promise<void> {
-    const zone = await session.dnsList
-    if (zone === undefined || config.dns_lists.action !== 'refuse' || isRolePath(rcptTo)) return
-    throw new Reply(550, '5.7.1', `Your address ${session.remoteAddress} is listed by ${zone}`)
-  }
-
-  /** @throws Reply as `resolveRecipient`; 421 when this is one guess too many */
-  async function findRecipient(session: Session, rcptTo: string): Promise<Recipient> {
-    try {
-      return await resolveRecipient(receiver, rcptTo)
-    } catch (error) {
-      const isUnknown = error instanceof Reply && error.enhanced === '5.1.1'
-      if (!isUnknown || ++session.unknownRecipients <= limits.smtpUnknownRecipients) throw error
-      throw new Reply(421, '4.7.0', 'Too many unknown recipients')
-    }
-  }
-
-  function createServer(): SMTPServer {
-    const connections = new Connections(takePlace, options.maxMessages)
-    const server: SMTPServer = new SMTPServer({
-      name: config.hostname,
-      banner: 'mailboxd',
-      heloResponse: '%s',
-      size: config.smtp.max_size,
-      rejectOversized: true,
-      maxRecipients: config.smtp.max_recipients,
-      maxClients: config.smtp.max_connections,
-      maxCommandLength: limits.smtpCommandBytes,
-      hideENHANCEDSTATUSCODES: false,
-      hideDSN: true,
-      hideREQUIRETLS: true,
-      authOptional: true,
-      disabledCommands,
-      disableReverseLookup: true,
-      socketTimeout: options.idleTimeoutMs,
-      closeTimeout: limits.stopPeersMs,
-      logger: false,
-      key: certificates.fallback.key,
-      cert: certificates.fallback.cert,
-      // Without a context the fallback is shown.
-      SNICallback: (servername, callback) => callback(null, certificates.contextFor(servername)),
-      minVersion: 'TLSv1.2',
-
-      onConnect(smtp, callback) {
-        begin(smtp, connections.find(smtp.id)).log.debug('session began')
-        callback()
-      },
-
-      onMailFrom(address, smtp, callback) {
-        answer(smtp, callback, async session => {
-          checkMail(address, smtp)
-          shares.takeMessage(session.remoteAddress)
-          session.dnsList ??= askLists(session)
-          session.recipients = []
-        })
-      },
-
-      onRcptTo(address, smtp, callback) {
-        answer(smtp, callback, async session => {
-          checkRcpt(address, smtp)
-          await requireUnlisted(session, address.address)
-          const recipient = await findRecipient(session, address.address)
-          if (!shares.isTrusted(session.remoteAddress)) {
-            const { mailFrom } = smtp.envelope
-            const sender = mailFrom === false ? '' : mailFrom.address
-            const { remoteAddress } = session
-            const stranger = { remoteAddress, mailFrom: sender, recipient }
-            await requireKnownSender(receiver, stranger, receiver.main.noteStranger)
-          }
-          // The library counts a path that is said again once, and so do we: a peer may say it for ever.
-          if (
-            !session.recipients.some(({ rcptTo }) => rcptTo.toLowerCase() === recipient.rcptTo.toLowerCase())
-          ) {
-            session.recipients.push(recipient)
-          }
-        })
-      },
-
-      onData(stream, smtp, callback) {
-        const reply: Answer = error => {
-          callback(error)
-          const session = sessions.get(smtp.id)
-          if (session?.dismissal) session.end(session.dismissal)
-        }
-        answer(smtp, reply, async session => {
-          session.isReceivingData = true
-          const deadline = setTimeout(
-            () => stream.destroy(new Reply(421, '4.4.2', 'The message took too long to arrive')),
-            options.dataTimeoutMs,
-          )
-          try {
-            await acceptData(receiver, session, smtp, stream)
-          } finally {
-            clearTimeout(deadline)
-            session.isReceivingData = false
-            session.recipients = []
-          }
-        })
-      },
-
-      onClose(smtp) {
-        places.get(smtp.id)?.()
-        places.delete(smtp.id)
-        const session = sessions.get(smtp.id)
-        if (!session) return
-        clearTimeout(session.deadline)
-        sessions.delete(smtp.id)
-        session.log.debug('session ended')
-      },
-    })
-    server.connections = connections
-    // Those that are told that there is no room have a socket, too, for a moment. Beyond this many none is taken at all.
-    server.server.maxConnections = config.smtp.max_connections * 2
-    // A peer that breaks off is no fault of ours; what it left unfinished was never promised.
-    server.on('error', error => app.log.debug({ err: error }, 'SMTP connection broke'))
-    return server
+    const id = app.ids.next()
+    places.set(id, place.release)
+    const isTrusted = shares.isTrusted(remoteAddress)
+    const { address: localAddress, port: localPort } = local
+    sessions.take({ id, remoteAddress, remotePort, localAddress, localPort, isTrusted }, socket)
   }
 
   return {
-    listen(host, port) {
-      const server = createServer()
-      servers.push(server)
-      return new Promise((resolve, reject) => {
-        server.server.once('error', reject)
-        server.listen({ host, port, ipv6Only: true }, () => {
-          server.server.off('error', reject)
-          resolve(server.server.address() as AddressInfo)
-        })
-      })
+    async listen(host, port) {
+      // What comes is read in the thread of its session.
+      const listener = createServer({ pauseOnConnect: true, noDelay: true })
+      listeners.push(listener)
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      listener.once('error', reject)
+      listener.listen({ host, port, ipv6Only: true }, resolve)
+      await promise
+      listener.off('error', reject)
+      listener.on('error', error => log.error({ err: error }, 'the SMTP door can not accept'))
+      const local = listener.address() as AddressInfo
+      listener.on('connection', socket => accept(socket, local))
+      return local
     },
-    reload(set) {
-      certificates = set
-      const { key, cert } = set.fallback
-      for (const server of servers) server.updateSecureContext({ key, cert })
-    },
+    reload: set => sessions.reload(set),
     async stop() {
-      await Promise.all(
-        servers.map(
-          server =>
-            new Promise<void>(resolve => {
-              server.close(() => resolve())
-              for (const connection of server.connections) {
-                const session = sessions.get(connection.id)
-                if (session) dismiss(session, stopping)
-                else connection.send(stopping.code, `${stopping.enhanced} ${stopping.text}`)
-              }
-            }),
-        ),
-      )
+      for (const listener of listeners) listener.close()
+      await sessions.stop()
     },
   }
+}
+
+/** It is told, and not waited for: who comes too often would otherwise keep a socket each time. */
+function turnAway(socket: Socket, { code, enhanced, text }: Reply): void {
+  socket.on('error', () => {})
+  socket.end(`${code} ${enhanced} ${text}\r\n`)
+  socket.destroySoon()
 }

@@ -7,6 +7,8 @@ import type { Recipient } from '../core/inbound/recipient.ts'
 export interface Session {
   readonly id: string
   readonly remoteAddress: string
+  /** Whether the operator trusts the address: it is neither counted nor kept waiting. */
+  readonly isTrusted: boolean
   readonly log: Log
   /** Recipients so far that are not here; a peer that only guesses is sent away. */
   unknownRecipients: number

@@ -6,6 +6,8 @@ import { createThrottle } from '../base/throttle.ts'
 
 /** What one peer, and the block of addresses that it is in, may have of the door; a rate of 0 is no limit. */
 export interface ShareLimits {
+  /** Of all peers together. */
+  readonly max_connections: number
   readonly max_connections_per_address: number
   readonly max_connections_per_block: number
   readonly connections_per_minute_per_address: number
@@ -30,6 +32,7 @@ export interface Shares {
 
 export function createShares(limits: ShareLimits, clock: Clock): Shares {
   const isTrusted = createNetworkSet(limits.trusted_networks)
+  const all = createAddressCount(limits.max_connections, () => '')
   const open = [
     createAddressCount(limits.max_connections_per_address, networkOf),
     createAddressCount(limits.max_connections_per_block, blockOf),
@@ -50,11 +53,14 @@ export function createShares(limits: ShareLimits, clock: Clock): Shares {
       if (!isTrusted(address) && !connections.take(address)) {
         return new Reply(421, '4.7.0', 'Too many connections from your address in a minute; try again later')
       }
-      const taken = open.filter(count => count.add(address))
+      if (!all.add(address)) {
+        return new Reply(421, '4.3.2', 'Too many connections just now; try again in a moment')
+      }
+      const taken = [all, ...open.filter(count => count.add(address))]
       const release = () => {
         for (const count of taken) count.remove(address)
       }
-      if (taken.length === open.length) return { release }
+      if (taken.length === open.length + 1) return { release }
       release()
       return new Reply(421, '4.7.0', 'Too many connections from your address')
     },

@@ -57,6 +57,12 @@ export async function openStore(location: string, clock: Clock): Promise<Store> 
   return store
 }
 
+/** Opens an up-to-date SQLite file for another thread than the one that writes, to read what is committed. */
+export function openReader(path: string): { readonly read: Db; close(): void } {
+  const { db, close } = openSqliteReader(path)
+  return { read: db, close }
+}
+
 function sqliteStore(path: string, clock: Clock): Store {
   const writer = openSqliteWriter(path)
   const reader = openSqliteReader(path)

@@ -3,6 +3,8 @@ import type { Pair } from './pair.ts'
 
 /** The certificates that a server shows at one time. */
 export interface CertificateSet {
+  /** What it is made of: plain data, which another thread makes a set of its own of. */
+  readonly pairs: readonly [Pair, ...Pair[]]
   /** For a peer that names no server, or one that no certificate is for. */
   readonly fallback: Pick<Pair, 'key' | 'cert'>
   /** For a peer that asks for this server (SNI, RFC 6066 §3); undefined: the fallback. */
@@ -20,6 +22,7 @@ export function createCertificateSet(pairs: readonly [Pair, ...Pair[]]): Certifi
     }
   }
   return {
+    pairs,
     fallback: pairs[0],
     contextFor(servername) {
       const name = servername.toLowerCase().replace(/\.$/, '')

@@ -27,6 +27,20 @@ t.test('one pod can not use up what all draw on', async t => {
     t.equal(await make(a.api), 201)
   })
 
+  await t.test('inboxes of the plan', async t => {
+    const server = await startApi(t, { top: 'plan = "free"', toml: '[plan_free]\ninboxes = 5' })
+    const [a, b] = [await tenant(server), await tenant(server)]
+    const make = async (api: typeof a.api, more = {}) => (await api.post('/v1/inboxes', more)).status
+    t.strictSame([await make(a.api), await make(a.api), await make(a.api)], [201, 201, 201])
+    t.match(await a.api.post('/v1/inboxes', {}), {
+      status: 422,
+      body: { error: 'inbox_limit_reached', limit: 3 },
+    })
+    t.equal(await make(b.api), 201)
+    t.equal(await make(server.api, { podId: a.pod }), 201, 'the account may take what is left')
+    t.equal(await make(b.api), 422, 'nothing is left')
+  })
+
   await t.test('questions of an hour', async t => {
     const server = await startApi(t, { toml: '[limits]\nforward_confirmations_per_hour = 4' })
     const [a, b] = [await tenant(server), await tenant(server)]

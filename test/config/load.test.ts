@@ -44,6 +44,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       listen: ['0.0.0.0:25', '[::]:25'],
       max_size: 26_214_400,
       max_recipients: 100,
+      threads: 0,
       max_connections: 500,
       max_connections_per_address: 50,
       max_connections_per_block: 100,

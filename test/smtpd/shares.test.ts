@@ -94,6 +94,7 @@ t.test('messages a minute, in one session or in many', async t => {
 })
 
 const unbounded = {
+  max_connections: 1000,
   max_connections_per_address: 1000,
   max_connections_per_block: 1000,
   connections_per_minute_per_address: 0,

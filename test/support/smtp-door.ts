@@ -122,6 +122,8 @@ ${settings.toml ?? ''}
     sessionTimeoutMs: settings.sessionTimeoutMs ?? 60_000,
     dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
     maxMessages: settings.maxMessages ?? limits.smtpMessages,
+    threads: settings.threads ?? 1,
+    threadTimeoutMs: settings.threadTimeoutMs ?? 10_000,
   })
   const { port } = await door.listen('127.0.0.1', 0)
   const sockets = new Map<string, Socket>()

@@ -1,4 +1,5 @@
 import { limits } from '../../base/limits.ts'
+import type { MailReader } from '../../reading/pool.ts'
 import { noteDeferral } from '../../store/authentication-deferrals.ts'
 import type { AuthenticationDeferralRow } from '../../store/tables.ts'
 import type { App, Networked, Reads } from '../app/app.ts'
@@ -10,7 +11,8 @@ import { askScanners } from './scan.ts'
 import { writeReception } from './write.ts'
 
 /** What the reception of mail works with, in the thread of a session: it reads the database, and asks `main` for the rest. */
-export interface Receiver extends Reads, Pick<App, 'ids' | 'disk' | 'mailReader'> {
+export interface Receiver extends Reads, Pick<App, 'ids' | 'disk'> {
+  readonly mailReader: Pick<MailReader, 'read'>
   readonly main: MainThread
 }
 
@@ -25,14 +27,16 @@ export interface MainThread {
   noteStranger(places: Places): Promise<number>
   noteDeferral(row: AuthenticationDeferralRow): Promise<string | undefined>
   askScanners(arrival: Arrival): ReturnType<typeof askScanners>
+  /** The DNS list that has the address. Never rejects. */
+  findDnsList(address: string): Promise<string | undefined>
 }
 
-/** Mail can be received without scanners. */
-type Receiving = App & Partial<Pick<Networked, 'scanner'>>
+/** Mail can be received where nobody is asked about it. */
+type Receiving = App & Partial<Pick<Networked, 'scanner' | 'dnsLists'>>
 
 /** The same where it is done. */
 function createMainThread(app: Receiving): MainThread {
-  const { store, scanner } = app
+  const { store, scanner, dnsLists } = app
   return {
     async write(reception) {
       const { rawId, becomes } = reception
@@ -51,6 +55,7 @@ function createMainThread(app: Receiving): MainThread {
         noteDeferral(db, row, { ofNetwork: limits.deferralsPerNetwork, inAll: limits.deferrals }),
       ),
     askScanners: arrival => (scanner ? askScanners(scanner, arrival) : Promise.resolve({})),
+    findDnsList: address => dnsLists?.find(address) ?? Promise.resolve(undefined),
   }
 }
 

@@ -5,6 +5,7 @@ import { baseAddress } from '../../mail/address/address.ts'
 import { findAccount } from '../../store/account.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInboxByAddress } from '../../store/inboxes.ts'
+import { findPod } from '../../store/pods.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import { addUsage, findUsage, sumUsage } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
@@ -56,6 +57,11 @@ export async function takeInboxPlace(app: App, db: WriteDb, caller: Caller): Pro
     const message = `The plan allows ${plan.inboxes} inboxes, and there are as many. Delete one, or change the plan.`
     throw new Problem('inbox_limit_reached', message, { limit: plan.inboxes })
   }
+  const share = podShare(plan.inboxes)
+  if (plan.inboxes > 0 && caller.podId !== null && (await inboxesOfPod(db, caller.podId)) >= share) {
+    const message = `The keys of one pod make at most ${share} inboxes of the plan's, and it has as many. Delete one, or ask for one with a key of the account.`
+    throw new Problem('inbox_limit_reached', message, { limit: share })
+  }
   const day = utcDay(now)
   const made = await addUsage(db, { subject: 'account', kind: 'inboxes', period: day, count: 1 })
   const limit = app.config.limits.inbox_creations_per_day
@@ -63,6 +69,10 @@ export async function takeInboxPlace(app: App, db: WriteDb, caller: Caller): Pro
   if (caller.podId === null) return
   const ofPod = await addUsage(db, { subject: caller.podId, kind: 'inboxes', period: day, count: 1 })
   requireWithin(ofPod, podShare(limit), now)
+}
+
+async function inboxesOfPod(db: Db, podId: string): Promise<number> {
+  return (await findPod(db, podId))?.inboxCount ?? 0
 }
 
 /** @throws Problem `inbox_creation_limit` */

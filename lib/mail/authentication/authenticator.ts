@@ -68,7 +68,7 @@ export interface Authenticator {
  * @param options.trustedSealers the domains, in A-labels, whose ARC sets are believed
  */
 export function createAuthenticator(options: {
-  dns: Dns
+  dns: Pick<Dns, 'resolve'>
   clock: Clock
   mta: string
   trustedSealers: readonly string[]

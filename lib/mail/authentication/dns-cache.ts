@@ -10,7 +10,7 @@ type Answer = { readonly records: readonly unknown[] } | { readonly none: string
  * asked already waits for that answer. Node tells no TTL, so answers are kept for fixed and short times; failures that
  * may be over at the next try are not kept.
  */
-export function createDnsCache({ dns, clock }: { dns: Dns; clock: Clock }): Lookup {
+export function createDnsCache({ dns, clock }: { dns: Pick<Dns, 'resolve'>; clock: Clock }): Lookup {
   const kept = new Map<string, { readonly answer: Answer; readonly until: number }>()
   const underWay = new Map<string, Promise<Answer>>()
 

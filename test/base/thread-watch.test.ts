@@ -1,6 +1,12 @@
 import t, { type Test } from 'tap'
-import { places } from '../../lib/reading/job.ts'
-import { createWatch } from '../../lib/reading/watch.ts'
+import {
+  createThreadMark,
+  createThreadWatch,
+  findCulprit,
+  markWork,
+  places,
+  placesIn,
+} from '../../lib/base/thread-watch.ts'
 import { until } from '../support/until.ts'
 
 /** A thread that does `work` before each look, of which ten make its time; gives how often it was called late. */
@@ -15,7 +21,7 @@ function watched(t: Test, work: (place: Int32Array) => void) {
       return seen.looks
     },
   }
-  const watch = createWatch(place, 10, clock, () => seen.late++)
+  const watch = createThreadWatch(place, 10, clock, () => seen.late++)
   t.teardown(() => watch.stop())
   watch.start()
   return seen
@@ -55,4 +61,20 @@ t.test('a thread is not late that goes from message to message, or has none', as
     await until('it was looked at often', () => seen.looks > 50)
     t.equal(seen.late, 0)
   }
+})
+
+t.test('it is seen from outside for whom a thread is at work', async t => {
+  const mark = createThreadMark()
+  const work = markWork(mark)
+  t.equal(findCulprit(mark), undefined)
+  const party = '2001:db8:1234:5678::/64'
+  t.equal(
+    work(party, () => findCulprit(mark)),
+    party,
+  )
+  t.equal(findCulprit(mark), undefined, 'and for nobody after it')
+  const shorter = work('192.0.2.1', () => findCulprit(mark))
+  t.equal(shorter, '192.0.2.1', 'nothing is left of a longer name')
+  t.throws(() => work(party, () => placesIn(mark).fill(0) && JSON.parse('')))
+  t.equal(findCulprit(mark), undefined, 'nor after a fault')
 })

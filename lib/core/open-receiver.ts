@@ -1,0 +1,37 @@
+import type { Clock } from '../base/clock.ts'
+import type { Ids } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
+import { openDisk } from '../blob/disk.ts'
+import type { Config } from '../config/load.ts'
+import { createAuthenticator } from '../mail/authentication/authenticator.ts'
+import { createNearReader } from '../reading/near.ts'
+import { openReader } from '../store/open.ts'
+import type { DistantMain } from './inbound/main-calls.ts'
+import type { Receiver } from './inbound/receiver.ts'
+import { databasePath } from './open.ts'
+
+export interface ReceiverParts {
+  readonly config: Config
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  readonly main: DistantMain
+  /** As in lib/reading/near.ts. */
+  readonly mark: SharedArrayBuffer
+  readonly suspects: ReadonlySet<string>
+}
+
+/** Opens what mail is received with in another thread than the main one, which has opened the data directory. */
+export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Receiver; close(): void }> {
+  const { config, clock, ids, log, main, mark, suspects } = parts
+  const { read, close } = openReader(databasePath(config.data_dir))
+  const authenticator = createAuthenticator({
+    dns: main,
+    clock,
+    mta: config.hostname,
+    trustedSealers: config.authentication.trusted_arc_sealers,
+  })
+  const mailReader = createNearReader({ authenticator, mark, suspects, far: main.read })
+  const disk = await openDisk(config.data_dir)
+  return { receiver: { config, clock, ids, log, store: { read }, disk, mailReader, main }, close }
+}

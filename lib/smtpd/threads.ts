@@ -1,0 +1,94 @@
+import { Socket } from 'node:net'
+import { limits } from '../base/limits.ts'
+import type { Networked } from '../core/app/app.ts'
+import type { CertificateSet } from '../tls/certificate-set.ts'
+import { type DoorCalls, type DoorThread, startDoorThread } from './door-thread.ts'
+import type { SessionBounds, Sessions } from './sessions.ts'
+
+/** Whether this Node can hand an accepted connection over to another thread (26.6 and newer, and late ones of 24). */
+export const canHandOver = Object.getOwnPropertySymbols(Socket.prototype).some(
+  ({ description }) => description === 'messaging_transfer_symbol',
+)
+
+export interface ThreadsParts {
+  readonly app: Pick<Networked, 'config' | 'clock' | 'log'>
+  readonly count: number
+  readonly bounds: SessionBounds
+  readonly certificates: CertificateSet
+  /** How long one of them may stand still. */
+  readonly timeoutMs: number
+  readonly calls: DoorCalls
+  /** Those in this thread: they take what comes while no other is ready. */
+  readonly own: Sessions
+  /** As in lib/smtpd/sessions.ts. */
+  ended(id: string): void
+}
+
+/**
+ * Sessions in threads, which start with the first connection; each goes to the one that has the fewest. One that dies is
+ * replaced, and whose message it was reading is suspect from then on: their small messages are read where only they can be
+ * harmed.
+ */
+export function createThreads(parts: ThreadsParts): Sessions {
+  const { app, bounds, calls, ended, own, timeoutMs } = parts
+  const threads = new Set<DoorThread>()
+  const ready = new Set<DoorThread>()
+  const suspects = new Set<string>()
+  let { certificates } = parts
+  let isStarted = false
+  let isStopped = false
+
+  function open(): void {
+    if (isStopped) return
+    const thread = startDoorThread({
+      config: app.config,
+      bounds,
+      pairs: certificates.pairs,
+      suspects: [...suspects],
+      app,
+      timeoutMs,
+      calls,
+      ended,
+      ready: () => void ready.add(thread),
+      died(culprit) {
+        threads.delete(thread)
+        if (culprit !== undefined) suspect(culprit)
+        // One that could not even start would fail again at once.
+        if (ready.delete(thread)) open()
+        else setTimeout(open, limits.smtpThreadRestartMs).unref()
+      },
+    })
+    threads.add(thread)
+  }
+
+  function suspect(party: string): void {
+    suspects.add(party)
+    if (suspects.size > limits.smtpSuspects) suspects.delete(suspects.values().next().value!)
+    for (const thread of threads) thread.suspect(party)
+  }
+
+  function findLeast(): Sessions {
+    let least: Sessions = own
+    for (const thread of ready) if (least === own || thread.size < least.size) least = thread
+    return least
+  }
+
+  return {
+    get size() {
+      return own.size + [...threads].reduce((sum, { size }) => sum + size, 0)
+    },
+    take(admitted, socket) {
+      if (!isStarted) for (let count = 0; count < parts.count; count++) open()
+      isStarted = true
+      findLeast().take(admitted, socket)
+    },
+    reload(set) {
+      certificates = set
+      for (const sessions of [own, ...threads]) sessions.reload(set)
+    },
+    async stop() {
+      isStopped = true
+      await Promise.all([own, ...threads].map(sessions => sessions.stop()))
+    },
+  }
+}

@@ -1,0 +1,42 @@
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { createAnswerer, createCaller } from '../../lib/base/calls.ts'
+import { Reply } from '../../lib/base/reply.ts'
+
+/** Two ends, all between them as it crosses from one thread to another. */
+function connect() {
+  const posts: number[] = []
+  const functions = {
+    async double(what: number): Promise<number> {
+      return what * 2
+    },
+    async refuse(what: string): Promise<never> {
+      throw new Reply(451, '4.7.1', 'Not now', what)
+    },
+    async fail(what: string): Promise<never> {
+      throw new TypeError(what)
+    },
+  }
+  const { call, settle } = createCaller<typeof functions>(calls => {
+    posts.push(calls.length)
+    answer(structuredClone(calls))
+  })
+  const answer = createAnswerer(functions, answers => settle(structuredClone(answers)))
+  return { call, posts }
+}
+
+t.test('calls of one turn of the event loop cross together', async t => {
+  const { call, posts } = connect()
+  t.strictSame(await Promise.all([1, 2, 3].map(number => call('double', number))), [2, 4, 6])
+  await setImmediate()
+  t.equal(await call('double', 4), 8)
+  t.strictSame(posts, [3, 1])
+})
+
+t.test('what refuses over there refuses here', async t => {
+  const { call } = connect()
+  const refused = await call('refuse', 'for the log').catch((error: unknown) => error)
+  t.ok(refused instanceof Reply)
+  t.match(refused, { code: 451, enhanced: '4.7.1', text: 'Not now', reason: 'for the log' })
+  await t.rejects(call('fail', 'a fault'), new TypeError('a fault'))
+})

@@ -1,0 +1,39 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createThreadMark } from '../../lib/base/thread-watch.ts'
+import { createNearReader } from '../../lib/reading/near.ts'
+import type { Reading, ReadingRequest } from '../../lib/reading/reading.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+const bytes = Buffer.from('From: bob@example.net\r\nSubject: hello\r\n\r\nHi\r\n')
+const request: ReadingRequest = {
+  content: { kind: 'memory', bytes },
+  mailFrom: 'bob@example.net',
+  peer: null,
+  mayReport: false,
+}
+
+t.test('small messages are read here, large ones and those of suspects elsewhere', async t => {
+  const path = join(temporaryDir(t), 'large')
+  writeFileSync(path, bytes)
+  const elsewhere: string[] = []
+  const suspects = new Set<string>()
+  const { read } = createNearReader({
+    authenticator: { authenticate: () => Promise.reject(new Error('nobody asked for it')) },
+    mark: createThreadMark(),
+    suspects,
+    async far(_request, party) {
+      elsewhere.push(party)
+      return {} as Reading
+    },
+  })
+  const { message, isWhole, authentication } = await read(request, 'a')
+  t.match({ message, isWhole }, { message: { subject: 'hello' }, isWhole: true })
+  t.equal(authentication, null)
+  await read({ ...request, content: { kind: 'file', path, sizeBytes: bytes.length } }, 'b')
+  suspects.add('c')
+  await read(request, 'c')
+  await read(request, 'd')
+  t.strictSame(elsewhere, ['b', 'c'])
+})
