@@ -58,8 +58,8 @@ export interface Queue {
   hold(db: WriteDb, subjectId: string): Promise<boolean>
   /** The same for one that was claimed and not tried: the lease ends, and no attempt is counted. */
   holdLeased(db: WriteDb, entry: Leased): Promise<void>
-  /** It was claimed and not tried: it is due as before, at this destination, and no attempt is counted. */
-  giveBack(db: WriteDb, entry: Leased, destination?: string): Promise<void>
+  /** It was claimed and not tried: it is due as before, and no attempt is counted. */
+  giveBack(db: WriteDb, entry: Leased): Promise<void>
   /** What was held is to be done again, and given up at `expiresAt`; gives when it is due. */
   release(db: WriteDb, subjectId: string, expiresAt: string): Promise<string | null>
   /** The attempt met a fault of our own; it is tried again by the schedule. */
@@ -95,10 +95,10 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     return dueAt
   }
 
-  async function giveBack(db: WriteDb, entry: Leased, destination = entry.destination): Promise<void> {
+  async function giveBack(db: WriteDb, entry: Leased): Promise<void> {
     const attempts = entry.attempts - 1
     const dueAt = attempts === 0 ? entry.createdAt : clock.now().toISOString()
-    const next = { ...entry, destination, attempts, dueAt }
+    const next = { ...entry, attempts, dueAt }
     if (!(await entries.returnLeasedEntry(db, entry, next))) throw new LeaseLost()
   }
 

@@ -84,8 +84,10 @@ t.test(
       ]),
       ['bob', 'carol', 'dave'].map(name => [`${name}@theirs.example`, 'delivered', 250, 'mx.theirs.example']),
     )
-    const attempted = daemon.log().filter(entry => entry.msg === 'delivery attempted')
-    t.equal(attempted.length, 3)
+    const attempted = await until('the attempts in the log', () => {
+      const entries = daemon.log().filter(entry => entry.msg === 'delivery attempted')
+      return entries.length === 3 ? entries : undefined
+    })
     t.match(attempted[0], { messageId: message.id, tls: /^TLSv1\.[23] /, host: 'mx.theirs.example' })
 
     const [raw] = await postfix.messages('bob@theirs.example')

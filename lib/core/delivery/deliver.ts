@@ -4,6 +4,7 @@ import { domainOf } from '../../mail/address/address.ts'
 import type { FairPlace } from '../../queue/fair-turns.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { findDelivery } from '../../store/deliveries.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
@@ -32,12 +33,18 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (await holdInstead(app, entry, delivery, message)) return
     let ended = await attempt(app, entry, delivery, message, place)
     if (ended.outcome.isUntried) {
-      await app.store.write(db => app.queue.giveBack(db, entry, place?.destination))
+      await app.store.write(async db => {
+        await noteFound(app, db, entry)
+        await app.queue.giveBack(db, entry)
+      })
       return
     }
     const destination = place?.destination ?? entry.destination
     const write = () =>
-      app.store.write(db => record(app, db, { ...entry, destination }, delivery, message, ended))
+      app.store.write(async db => {
+        if (destination !== entry.destination) await noteFound(app, db, entry)
+        await record(app, db, { ...entry, destination }, delivery, message, ended)
+      })
     await write().catch(error => {
       // The inbox here was deleted since the attempt found it.
       if (!(error instanceof Reply)) throw error
@@ -50,6 +57,11 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (!(error instanceof LeaseLost)) throw error
     app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
   }
+}
+
+/** The domain has led to servers: that it failed for its DNS is over, and what they do counts from now on. */
+async function noteFound(app: Networked, db: WriteDb, { destination }: Leased): Promise<void> {
+  await app.queue.note(db, destination, 'answers', '')
 }
 
 function tell(

@@ -36,16 +36,16 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
 
 /**
  * A host that turns everybody away at the door does not answer. One that says 421, 4.7.x or "too many" later wants less
- * (RFC 3463 X.7: policy); what it says to MAIL besides may be about who sends.
+ * (RFC 3463 X.7: policy).
  */
 function showingOf(
   stage: Stage,
   { code, enhanced }: RemoteReply,
   category: string | undefined,
-): Pick<Outcome, 'showing'> {
+): Required<Pick<Outcome, 'showing'>> {
   if (stage === 'connect') return { showing: 'fails' }
-  if (code === 421 || enhanced?.startsWith('4.7.') || category === 'rate') return { showing: 'slows' }
-  return stage === 'mail' && code < 500 ? {} : { showing: 'answers' }
+  const isTooMuch = code === 421 || enhanced?.startsWith('4.7.') === true || category === 'rate'
+  return { showing: isTooMuch ? 'slows' : 'answers' }
 }
 
 /** The host did not answer. */
