@@ -1,7 +1,3 @@
-import type { Connection } from './connection.ts'
-
-type Parser = Exclude<Connection['_parser'], false>
-
 const cr = 0x0d
 const lf = 0x0a
 const dot = 0x2e
@@ -69,34 +65,5 @@ export function createDataLines(): DataLines {
       }
       return { content: kept.subarray(0, length), rest: undefined }
     },
-  }
-}
-
-/**
- * Has the library's parser take messages so. It would hand over a chunk, and wait for a turn of the event loop, for
- * each line that begins with a dot: a minute for a message of nothing else.
- */
-export function takeDataLines(parser: Parser): void {
-  const lines = createDataLines()
-  parser._feedDataStream = (chunk, done) => {
-    const stream = parser._dataStream!
-    const { content, rest } = lines.take(chunk)
-    parser._countDataBytes(content.length)
-    if (rest) {
-      parser._endDataMode(content, rest, done)
-      return
-    }
-    if (content.length === 0 || !stream.writable || stream.write(content)) {
-      done()
-      return
-    }
-    // Destroyed, it never drains.
-    const more = () => {
-      stream.off('drain', more)
-      stream.off('close', more)
-      done()
-    }
-    stream.once('drain', more)
-    stream.once('close', more)
   }
 }
