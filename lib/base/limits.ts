@@ -428,6 +428,9 @@ export const limits = {
   answersWatchMs: 500,
   /** How long a connection over the limits may take to ask, and be told so. Above twice the limit none is told. */
   refusedConnectionMs: 2_000,
+  /** What is read on of a body that was answered already, so that its client comes to read the answer. Then it is cut off. */
+  lingerBytes: 64 * 1024 * 1024,
+  lingerMs: 30_000,
   /** How often the time limits of requests are looked at. */
   requestsWatchMs: 1_000,
   /** The bodies of the requests under way: of all together, and of those of one key. */

@@ -16,6 +16,8 @@ export interface Connections {
   refusalOf(socket: Socket): Problem | undefined
   /** How many are open. */
   count(): number
+  /** From now on, who was told all is not waited for long. */
+  stop(): void
 }
 
 export interface ConnectionLimits {
@@ -33,6 +35,8 @@ interface Watched {
   /** Bytes that went out, and when there were so many more that the reader counts as reading. */
   sent: number
   at: number
+  /** Since when nothing more is said on it: what still comes is read and thrown away (`linger`). */
+  endedAt: number | undefined
 }
 
 export function createConnections(clock: Clock, given: ConnectionLimits): Connections {
@@ -41,6 +45,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
   const perAddress: AddressCount = createAddressCount(given.maxPerAddress, networkOf)
   let timer: NodeJS.Timeout | undefined
   let places = 0
+  let lingerMs: number = limits.lingerMs
 
   function take(socket: Socket): Problem | undefined {
     const address = socket.remoteAddress ?? ''
@@ -69,6 +74,8 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
         watched.sent = sent
         watched.at = now
       } else if (!watched.isStream && now - watched.at >= given.writeTimeoutMs) socket.destroy()
+      if (socket.writableEnded) watched.endedAt ??= now
+      if (watched.endedAt !== undefined && now - watched.endedAt >= lingerMs) socket.destroy()
       pending += socket.writableLength
     }
     if (pending > limits.answersBytes) cutLargest(pending)
@@ -89,7 +96,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
 
   return {
     add(socket) {
-      open.set(socket, { socket, isStream: false, sent: 0, at: clock.monotonicMs() })
+      open.set(socket, { socket, isStream: false, sent: 0, at: clock.monotonicMs(), endedAt: undefined })
       timer ??= setInterval(watch, limits.answersWatchMs)
       socket.once('close', () => {
         open.delete(socket)
@@ -110,5 +117,8 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
     },
     refusalOf: socket => refused.get(socket),
     count: () => open.size,
+    stop() {
+      lingerMs = limits.refusedConnectionMs
+    },
   }
 }

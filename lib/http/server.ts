@@ -11,6 +11,7 @@ import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
 import { allowOrigins } from './cors.ts'
+import { isMoreThanLinger, lingerAfter } from './linger.ts'
 import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
 import { answerProblems } from './problems.ts'
@@ -47,8 +48,8 @@ export function createHttpDoor(app: App): HttpDoor {
     const isTold = app.log.isLevelEnabled('debug')
     const started = isTold ? app.clock.monotonicMs() : 0
     await next()
-    // Or the connection would be waited for until the client closes it.
-    if (stopping.signal.aborted) context.set('Connection', 'close')
+    // Or the connection would be waited for until the client closes it, or has sent what nobody wants.
+    if (stopping.signal.aborted || isMoreThanLinger(context.req)) context.set('Connection', 'close')
     if (!isTold) return
     app.log.debug(
       {
@@ -92,6 +93,7 @@ export function createHttpDoor(app: App): HttpDoor {
         return !connections.refusalOf(request.socket) && !hostFault(request) && webSockets.isAsked(request)
       }
       const answer = (request: IncomingMessage, response: ServerResponse) => {
+        lingerAfter(request)
         const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
         if (refusal) return answerOnSocket(request.socket, refusal)
         request.url = originForm(request.url ?? '')
@@ -130,6 +132,7 @@ export function createHttpDoor(app: App): HttpDoor {
     },
     async stop() {
       stopping.abort()
+      connections.stop()
       app.stream.stop()
       await Promise.all(
         servers.map(

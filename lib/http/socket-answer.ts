@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type Problem, statusOf } from '../base/problem.ts'
+import { linger } from './linger.ts'
 import { bodyOf, headersOf } from './problems.ts'
 
 /** Answers with a problem where there is no response to write to, in the form of every other error, and hangs up. */
@@ -14,5 +15,6 @@ export function answerOnSocket(socket: Duplex, problem: Problem): void {
     Connection: 'close',
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+  linger(socket)
 }

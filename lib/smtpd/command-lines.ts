@@ -1,6 +1,7 @@
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import type { Connection } from './connection.ts'
+import { createDataLines } from './data-lines.ts'
 import { createLineCheck } from './line-check.ts'
 import { refusalOf } from './refusal.ts'
 
@@ -29,6 +30,7 @@ export function watchCommandLines(connection: Connection): void {
 function watched(connection: Connection, parser: Parser): Parser {
   const write = parser._write
   const lines = lineWatch(connection, parser)
+  takeDataLines(parser)
   parser._write = (chunk, encoding, done) => {
     let at = 0
     let count = 0
@@ -99,5 +101,34 @@ function lineWatch(connection: Connection, parser: Parser) {
   function refused(reply: Reply): 'broken' {
     connection._refuse(refusalOf(reply), false)
     return 'broken'
+  }
+}
+
+/**
+ * Has the library's parser take messages so. It would hand over a chunk, and wait for a turn of the event loop, for
+ * each line that begins with a dot: a minute for a message of nothing else.
+ */
+function takeDataLines(parser: Parser): void {
+  const lines = createDataLines()
+  parser._feedDataStream = (chunk, done) => {
+    const stream = parser._dataStream!
+    const { content, rest } = lines.take(chunk)
+    parser._countDataBytes(content.length)
+    if (rest) {
+      parser._endDataMode(content, rest, done)
+      return
+    }
+    if (content.length === 0 || !stream.writable || stream.write(content)) {
+      done()
+      return
+    }
+    // Destroyed, it never drains.
+    const more = () => {
+      stream.off('drain', more)
+      stream.off('close', more)
+      done()
+    }
+    stream.once('drain', more)
+    stream.once('close', more)
   }
 }

@@ -23,11 +23,10 @@ export async function sendRaw(port: number, request: RawRequest): Promise<Answer
     '',
   ]
   const chunks: Buffer[] = []
-  await new Promise<void>(resolve => {
+  await new Promise<void>((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-    // A server that refuses may hang up while it is still being written to.
-    socket.on('error', () => {})
+    socket.on('error', reject)
     socket.on('close', () => resolve())
     socket.write(Buffer.concat([Buffer.from(head.join('\r\n'), 'latin1'), ...(body ? [body] : [])]))
   })
