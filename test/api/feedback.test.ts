@@ -24,6 +24,7 @@ t.test('POST /v1/feedback keeps a note for the operator', async t => {
   for (const wrong of [
     {},
     { type: 'praise', message: 'm' },
+    { type: 'bug', message: '\u202e ' },
     { type: 'bug', message: '' },
     { type: 'bug', message: 'x'.repeat(limits.feedbackLength + 1) },
     { type: 'bug', message: 'm', context: 'x'.repeat(limits.feedbackLength) },

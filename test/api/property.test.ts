@@ -78,6 +78,7 @@ const real: Readonly<Record<string, Place>> = {
   'members/{address}': { text: 'ann@example.com' },
   '{messageId}/{index}': { text: '0' },
   '{index}/{filename}': { text: 'a.txt' },
+  '{messageId}/{filename}': { text: 'a.txt' },
 }
 
 function rightParams(one: Operation): Place[] {
@@ -158,6 +159,7 @@ function rawOf(one: Operation, request: ArbitraryRequest, subject: Subject): Raw
 const answerHeaders = [
   ...['content-type', 'content-length', 'date', 'connection', 'transfer-encoding', 'vary', 'keep-alive'],
   ...['allow', 'retry-after', 'www-authenticate', 'etag', 'content-encoding'],
+  ...['access-control-allow-origin', 'access-control-expose-headers'],
   ...['content-disposition', 'cache-control', 'content-security-policy', 'x-content-type-options'],
 ]
 

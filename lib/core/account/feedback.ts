@@ -13,17 +13,19 @@ import { nextDay, secondsUntil, utcDay } from '../quota/period.ts'
 /**
  * Keeps a note for the operator; the newest limits.feedbackKept are kept.
  * @throws Problem `rate_limit_exceeded` when the key, or all keys of its pod, gave as much today as they may;
- * `invalid_request` for a context that is too long
+ * `invalid_request` for a message that nobody can see and a context that is too long
  */
 export async function giveFeedback(app: App, caller: Caller, given: FeedbackCreation): Promise<Feedback> {
   const context = given.context === undefined ? null : printable(JSON.stringify(given.context))
   if (context !== null && context.length > limits.feedbackLength) {
     throw invalidRequest('body/context', `must have at most ${limits.feedbackLength} characters as JSON`)
   }
+  const message = printable(given.message)
+  if (message.trim() === '') throw invalidRequest('body/message', 'must have a character that can be seen')
   const row: FeedbackRow = {
     id: app.ids.next(),
     type: given.type,
-    message: printable(given.message),
+    message,
     context,
     podId: caller.podId,
     inboxId: caller.inboxId,

@@ -1,0 +1,17 @@
+import t from 'tap'
+import { runCtl } from '../support/local-daemon.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+t.test('what is no command is said, with exit code 2', async t => {
+  const dir = temporaryDir(t)
+  const [unknown, unknownVerb, missing] = await Promise.all([
+    runCtl(dir, 'nothing'),
+    runCtl(dir, 'pod', 'nothing'),
+    runCtl(dir, 'pod', 'get'),
+  ])
+  for (const { code, stderr, stdout } of [unknown, unknownVerb, missing]) {
+    t.equal(code, 2)
+    t.not(stderr, '')
+    t.equal(stdout, '')
+  }
+})
