@@ -9,22 +9,33 @@ import { addToInbox, findInbox } from './inboxes.ts'
 import { type ListedMessageRow, listedBytes, listWithinBudget, takeListedTurn } from './listed-messages.ts'
 import { type Indexed, indexMessage } from './search/full-text.ts'
 import { wholeMessages } from './search/whole-messages.ts'
+import { createWordBudget, type WordBudget } from './search/word-budget.ts'
 import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
+import { insertUnindexedBody } from './unindexed-bodies.ts'
 
 /** Inserts what a message says, unless it is there already: it came to another inbox before. */
 export async function insertReading(db: WriteDb, row: ReadingRow): Promise<void> {
   await insertRowOnce(db, 'reading', row, ['id'])
 }
 
-/** Inserts a message, whose reading is there, and makes it findable. */
+/**
+ * Inserts a message, whose reading is there, and makes it findable: by all of its words, or by few of them, and the rest is
+ * noted as to be indexed.
+ * @param budget what the messages of one write share
+ */
 export async function insertMessage(
   db: WriteDb,
   row: MessageRow,
   indexed: Pick<Indexed, 'words' | 'hasAttachments'>,
+  budget: WordBudget = createWordBudget(),
 ): Promise<void> {
   const inbox = await findInbox(db, row.inboxId)
   await insertRow(db, 'message', row)
-  if (inbox) await indexMessage(db, { ...row, ...indexed, podId: inbox.podId })
+  if (inbox) {
+    const { words, isWhole } = budget.take(indexed.words)
+    await indexMessage(db, { ...row, ...indexed, words, podId: inbox.podId })
+    if (!isWhole) await insertUnindexedBody(db, row.id)
+  }
   await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
   if (inbox) await countMessage(db, inbox, row)
 }
