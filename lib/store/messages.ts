@@ -55,11 +55,6 @@ const wholeMessageById = keptRow((db, given: { id: string }) =>
   wholeMessages(db).where('message.id', '=', given.id),
 )
 
-/** Those of these that are there, in no order. */
-export async function listMessagesById(db: Db, ids: readonly string[]): Promise<WholeMessage[]> {
-  return wholeMessages(db).where('message.id', 'in', ids).execute()
-}
-
 /** Newest first; both directions, or one. Beyond `limits.listedBytes` they are cut. */
 export async function listInboxMessages(
   db: Db,

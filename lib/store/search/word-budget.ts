@@ -28,7 +28,7 @@ export function createWordBudget(): WordBudget {
 }
 
 /** How many words stand in what the index gets. */
-export function countWords(text: string): number {
+function countWords(text: string): number {
   if (text === '') return 0
   let count = 1
   for (let at = text.indexOf(' '); at !== -1; at = text.indexOf(' ', at + 1)) count++

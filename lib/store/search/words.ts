@@ -53,7 +53,8 @@ export interface SearchTexts {
  * these costs the index as much as many that it has already.
  */
 export function searchWords(message: SearchTexts): SearchWords {
-  return withBody(message, indexTokens(bodyOf(message)))
+  const { keep, ...words } = headerWords(message)
+  return { ...words, body: keep(indexTokens(bodyOf(message))).join(' ') }
 }
 
 /** The same, with a long body read in slices: `takeTurn` gives each the time when it may be. */
@@ -61,15 +62,19 @@ export async function searchWordsInTurns(
   message: SearchTexts,
   takeTurn: () => Promise<void>,
 ): Promise<SearchWords> {
+  const { keep, ...words } = headerWords(message)
   const text = bodyOf(message).slice(0, indexedTextLength)
-  const tokens: string[] = []
-  for (let start = 0; start < text.length && tokens.length < limits.messageWords; ) {
+  const body: string[] = []
+  for (let start = 0; start < text.length; ) {
     await takeTurn()
     const end = endOfSlice(text, start)
-    tokens.push(...indexTokens(text.slice(start, end)))
+    const tokens = indexTokens(text.slice(start, end))
+    const kept = keep(tokens)
+    body.push(...kept)
+    if (kept.length < tokens.length) break
     start = end
   }
-  return withBody(message, tokens)
+  return { ...words, body: body.join(' ') }
 }
 
 /** Where no word is cut in two, unless it is as long as many. */
@@ -86,19 +91,21 @@ function bodyOf({ text, filenames }: SearchTexts): string {
   return [text, ...filenames].join(' ')
 }
 
-function withBody(message: SearchTexts, body: readonly string[]): SearchWords {
+/** The words of all but the body, and what keeps of the body's those for which there is room. */
+function headerWords(message: SearchTexts) {
   const author = message.from.toLowerCase()
   const names = message.names ?? {}
   const others = Object.keys(names).filter(address => address !== author)
-  const kept = keepWithinBounds()
-  const from = kept(senderTokens(message.from, names))
-  const subject = kept(indexTokens(message.subject))
-  const to = kept(indexTokens([...message.to, ...others.map(address => names[address])].join(' ')))
-  return { from, to, subject, body: kept(body) }
+  const keep = keepWithinBounds()
+  const from = keep(senderTokens(message.from, names)).join(' ')
+  const subject = keep(indexTokens(message.subject)).join(' ')
+  const recipients = [...message.to, ...others.map(address => names[address])]
+  const to = keep(indexTokens(recipients.join(' '))).join(' ')
+  return { from, to, subject, keep }
 }
 
 /** Gives the beginning of what it is called with, until all of it together reaches a bound. */
-function keepWithinBounds(): (tokens: readonly string[]) => string {
+function keepWithinBounds(): (tokens: readonly string[]) => readonly string[] {
   const distinct = new Set<string>()
   let left: number = limits.messageWords
   return tokens => {
@@ -109,7 +116,7 @@ function keepWithinBounds(): (tokens: readonly string[]) => string {
       count++
     }
     left -= count
-    return tokens.slice(0, count).join(' ')
+    return tokens.slice(0, count)
   }
 }
 
