@@ -113,8 +113,10 @@ function typeOf(schema: TSchema): string {
   const name = nameOfSchema(schema)
   if (name !== undefined && properties) return name
   if (words) return words.map(String).join('|')
-  if (items) return `${typeOf(items)}[]${[type].flat().includes('null') ? '|null' : ''}`
-  return [type].flat().join('|')
+  return [type]
+    .flat()
+    .map(one => (one === 'array' && items ? `${typeOf(items)}[]` : one))
+    .join('|')
 }
 
 function codesByStatus(): string[] {

@@ -1,356 +1,386 @@
-/**
- * What the specification says of events, webhooks and streams, one assertion for each sentence, against a daemon and over
- * its doors alone. It is written from the specification and its decisions (sections 9 and 10), not from the code.
- */
 import { createHmac } from 'node:crypto'
-import { Webhook as StandardWebhook } from 'standardwebhooks'
-import { Webhook as SvixWebhook } from 'svix'
-import t, { type Test } from 'tap'
-import { type Api, apiOf } from '../support/api.ts'
-import { startDaemon, type TestDaemon } from '../support/daemon.ts'
-import { submit } from '../support/smtp-client.ts'
+import { Webhook } from 'standardwebhooks'
+import t from 'tap'
 import { openSocket } from '../support/socket-client.ts'
+import { startSpecified, unlike } from '../support/specified.ts'
 import { until } from '../support/until.ts'
-import { type Call, type Reply, startWebhookReceiver } from '../support/webhook-receiver.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
-const allowed = 'allow_http = true\nallow_networks = ["127.0.0.0/8"]'
+const receiver = await startWebhookReceiver(t)
+const it = await startSpecified(t, {
+  toml: '[webhook]\nallow_http = true\nallow_networks = ["127.0.0.0/8"]',
+})
+const { api } = it
+const base = it.daemon.baseUrl
+const agent = await it.inbox({ mailboxName: 'agent', webhookUrl: receiver.url })
+const quiet = await it.inbox({ mailboxName: 'quiet' })
+const agentKey = (await api.post(`/v1/inboxes/${agent.id}/api-keys`, { name: 'k' })).body
 
-async function start(t: Test, webhook = `${allowed}\nretry = ["2s", "10ms"]`) {
-  const daemon = await startDaemon(t, { toml: `[webhook]\n${webhook}` })
-  const { token } = await daemon.ctl('key', 'create')
-  return { daemon, token: String(token), api: apiOf(daemon.baseUrl, String(token)) }
-}
+const envelope = [
+  'event',
+  'event_id',
+  'occurred_at',
+  'delivered_at',
+  'attempt',
+  'inbox_id',
+  'inbox_address',
+  'thread_id',
+  'message',
+]
+const boundary = [
+  'MIME-Version: 1.0',
+  'Content-Type: multipart/mixed; boundary=b',
+  'From: Ann <ann@theirs.example>',
+  `To: Agent <${agent.address}>, bob@theirs.example`,
+  'Cc: carol@theirs.example',
+  'Subject: Your sign-in code',
+]
+const parts = [
+  '--b',
+  'Content-Type: multipart/alternative; boundary=c',
+  '',
+  '--c',
+  'Content-Type: text/plain',
+  '',
+  'Your code is 482913. See https://theirs.example/confirm',
+  '',
+  'On Friday, Agent wrote:',
+  '> What is it?',
+  '--c',
+  'Content-Type: text/html',
+  '',
+  '<p>Your code is <b>482913</b>. <a href="https://theirs.example/confirm">See</a></p>',
+  '--c--',
+  '--b',
+  'Content-Type: text/plain; name=note.txt',
+  'Content-Disposition: attachment; filename=note.txt',
+  '',
+  'A note',
+  '--b--',
+].join('\r\n')
 
-const boundary = (type: string, content: string) => `--b\r\nContent-Type: ${type}\r\n\r\n${content}\r\n`
-/** A reply with a quote, HTML with a link, a code and a file. */
-function mail(daemon: TestDaemon, to: string) {
-  const text = 'Your code is 482910.'
-  const html = '<a href="https://a.example/x">Go</a>'
-  const raw = [
-    'From: Bob <bob@example.net>\r\nTo: team@example.net\r\nCc: ',
-    `${to}\r\nMessage-ID: <m1@example.net>\r\nSubject: Your code\r\nMIME-Version: 1.0\r\n`,
-    'Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: multipart/alternative; boundary=c\r\n\r\n',
-    `--c\r\nContent-Type: text/plain\r\n\r\n${text}\r\n\r\nOn Mon, Nov 2, 2026 at 10:00 AM Ann <ann@example.com> wrote:\r\n> Old\r\n`,
-    `--c\r\nContent-Type: text/html\r\n\r\n${html}\r\n--c--\r\n`,
-    boundary('text/csv; name=a.csv\r\nContent-Disposition: attachment; filename=a.csv', 'a,b'),
-    '--b--\r\n',
-  ].join('')
-  return submit('127.0.0.1', daemon.smtpPort, { from: 'bob@example.net', to: [to], raw: Buffer.from(raw) })
-}
-
-const plain = ({ headers }: Call) =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
-/** An event without what differs each time that it is told. */
-function same(event: Record<string, unknown>) {
-  const { delivered_at, attempt, message, ...rest } = event as {
-    message: { attachments: { url: string }[] }
-  } & typeof event
-  const attachments = message?.attachments.map(({ url, ...file }) => ({ ...file, url: url.split('?')[0] }))
-  return { ...rest, message: message && { ...message, attachments } }
-}
-
-t.test('webhooks', async t => {
-  let reply: Reply | ((call: Call) => Reply) = { status: 200 }
-  const receiver = await startWebhookReceiver(t, call => (typeof reply === 'function' ? reply(call) : reply))
-  const { daemon, api } = await start(t)
-  const inbox = (await api.post('/v1/inboxes', { mailboxName: 'agent', webhookUrl: receiver.url })).body
-  const pod = (await api.post('/v1/pods', {})).body
-  const podApi = apiOf(daemon.baseUrl, (await api.post(`/v1/pods/${pod.id}/api-keys`, {})).body.token)
-  await mail(daemon, inbox.address)
+t.test('one shape of an event everywhere', async t => {
+  const socket = await openSocket(t, base, it.token)
+  t.match(
+    await socket.ask({ type: 'subscribe' }),
+    { type: 'subscribed', inbox_ids: [], event_types: [] },
+    "`subscribed`: an empty list for an account key's all; event types (empty: all)",
+  )
+  const arrived = await it.arrive(agent.id, {
+    from: 'ann@theirs.example',
+    to: agent.address,
+    headers: boundary,
+    text: parts,
+  })
   const call = await until('the call', () => receiver.calls[0])
-  const event = call.json
-  const secret = inbox.webhookSecret
-
-  await t.test('the secret', async t => {
-    const bytes = /^whsec_(.+)$/.exec(secret)?.[1] ?? ''
-    t.equal(Buffer.from(bytes, 'base64').length, 32, 'whsec_ and base64 of 32 bytes')
-    t.notOk('webhookSecret' in (await api.get(`/v1/inboxes/${inbox.id}`)).body, 'only when it was just made')
-  })
-  await t.test('both forms of headers on every call', async t => {
-    t.ok(new StandardWebhook(secret).verify(call.body, plain(call)), 'standardwebhooks takes it')
-    t.ok(new SvixWebhook(secret).verify(call.body, plain(call)), 'svix takes it')
-    t.throws(() => new SvixWebhook(secret).verify(`${call.body} `, plain(call)), 'and nothing else')
-    t.equal(call.headers['webhook-id'], event.event_id)
-    t.equal(call.headers['x-event-id'], event.event_id)
-    const signed = createHmac('sha256', secret).update(`${call.headers['x-timestamp']}.${call.body}`)
-    t.equal(call.headers['x-signature'], signed.digest('hex'), 'hex HMAC with the secret as it stands')
-    t.ok(
-      Math.abs(Number(call.headers['x-timestamp']) - Date.parse(event.delivered_at) / 1000) < 10,
-      'unix seconds',
-    )
-  })
-  await t.test('the body', async t => {
-    t.equal(call.body, JSON.stringify(event), 'compact JSON')
-    const envelope = [
-      'event',
-      'event_id',
-      'occurred_at',
-      'delivered_at',
-      'attempt',
-      'inbox_id',
-      'inbox_address',
-      'thread_id',
-    ]
-    for (const name of envelope) t.ok(name in event, name)
-    t.match(event, {
+  const { json } = call
+  t.strictSame(
+    envelope.filter(name => !(name in json)),
+    [],
+    'snake_case envelope: event, event_id, occurred_at, delivered_at, attempt, inbox_id, inbox_address, thread_id, message',
+  )
+  t.match(
+    json,
+    {
       event: 'message.received',
+      inbox_id: agent.id,
+      inbox_address: agent.address,
+      thread_id: arrived.threadId,
       attempt: 1,
-      inbox_id: inbox.id,
-      inbox_address: inbox.address,
-    })
-    const { message } = event
-    t.equal(message.rfc_message_id, '<m1@example.net>')
-    t.equal(message.direction, 'inbound')
-    t.equal(message.from, 'bob@example.net')
-    t.equal(message.to, inbox.address, "to is one string: the inbox's address")
-    t.strictSame(message.header_to, ['team@example.net'], 'header_to is a list')
-    t.strictSame(message.cc, [inbox.address])
-    t.equal(message.delivery_role, 'cc')
-    t.equal(message.subject, 'Your code')
-    t.match(message.body_text, /482910[\s\S]*> Old/)
-    t.match(message.body_html, /<a href/)
-    t.equal(message.reply_text, 'Your code is 482910.')
-    t.equal(message.otp, '482910')
-    t.match(message.links, [{ url: 'https://a.example/x', text: 'Go' }])
-    t.match(message.attachments, [{ filename: 'a.csv', contentType: 'text/csv', sizeBytes: 3, url: /^http/ }])
-    t.equal(await (await fetch(message.attachments[0].url)).text(), 'a,b', 'the URL needs no key')
-    t.match(message.received_at, /^\d{4}-.*\.\d{3}Z$/)
-    t.type(message.category, 'string')
-    t.type(message.auto_replyable, 'boolean')
-    t.equal(message.verdict, 'clean')
-  })
-  await t.test('one shape of an event everywhere', async t => {
-    const { body } = await api.get(`/v1/events?inboxId=${inbox.id}&type=message.received`)
-    t.strictSame(body.data.map(same), [same(event)])
-  })
-  await t.test('outbound, the recipients in one string', async t => {
-    const other = (await api.post('/v1/inboxes', {})).body
-    await api.send(inbox.id, { to: other.address, cc: ['b@example.net'], subject: 's', body: 'b' })
-    const told = await until('it', () => receiver.calls.find(one => one.json.event === 'message.delivered'))
-    t.equal(told.json.message.to, other.address)
-    t.match(told.json.message.sent_at, /Z$/)
-    t.notOk('received_at' in told.json.message)
-    t.match(told.json.data, { recipient: other.address }, 'data, in snake_case')
-    t.match(Object.keys(told.json.data).join(), /^[a-z_,]+$/)
-  })
-  await t.test('attempts', async t => {
-    const toldOf = (id: string) => receiver.calls.filter(one => one.json.event_id === id)
-    reply = ({ json }) => ({ status: json.attempt < 3 ? 500 : 299 })
-    const known = new Set(receiver.ids())
-    await mail(daemon, inbox.address)
-    const isNew = ({ json }: Call) => json.event === 'message.received' && !known.has(json.event_id)
-    const calls = await until('three', () => {
-      const made = receiver.calls.filter(isNew)
-      return made.length === 3 && made
-    })
-    t.strictSame(
-      calls.map(one => one.json.attempt),
-      [1, 2, 3],
-    )
-    const urls = calls.map(one => one.json.message.attachments[0].url)
-    const isFresh = calls.map(({ json }, n) => {
-      const expires = Number(new URL(urls[n]).searchParams.get('expires'))
-      return expires >= Date.parse(json.delivered_at) / 1000 + 3600
-    })
-    t.strictSame(isFresh, [true, true, true], 'signed URLs are made at each attempt')
-    for (const url of urls) t.equal((await fetch(url)).status, 200)
-    t.equal(new Set(calls.map(one => one.headers['webhook-id'])).size, 1)
-    const { event_id } = calls[0]!.json
-    const deliveries = () => api.get(`/v1/events/${event_id}/deliveries`).then(({ body }) => body.data)
-    t.match(
-      await until('the log', async () => {
-        const all = await deliveries()
-        return all[0].state === 'delivered' && all
-      }),
-      [{ state: 'delivered', attempts: 3, log: [{ status: 500 }, { status: 500 }, { status: 299 }] }],
-      'any 2xx takes it',
-    )
-
-    reply = { status: 302, headers: { location: `${receiver.url}/elsewhere` } }
-    t.equal((await api.post(`/v1/events/${event_id}/redeliver`)).status, 200)
-    await until('exhausted', async () => (await deliveries()).at(-1).state === 'failed')
-    t.equal((await deliveries()).at(-1).attempts, 3, 'a redirect is a failure')
-    t.notOk(
-      receiver.calls.some(one => one.path.endsWith('elsewhere')),
-      'and is not followed',
-    )
-
-    reply = { status: 410 }
-    await api.post(`/v1/events/${event_id}/redeliver`)
-    await until('gone', async () => (await deliveries()).at(-1).status === 410)
-    t.match((await deliveries()).at(-1), { state: 'failed', attempts: 1 }, '410 stops its retries')
-    reply = { status: 200 }
-    await api.post(`/v1/events/${event_id}/redeliver`)
-    await until('told', async () => (await deliveries()).at(-1).state === 'delivered')
-    t.equal(toldOf(event_id).length, 3 + 3 + 1 + 1, 'kept and replayable')
-  })
-  await t.test('a test, and another secret', async t => {
-    const bare = (await api.post('/v1/inboxes', {})).body
-    const post = (path: string, as: Api = api) => as.post(`/v1/inboxes/${path}`)
-    t.match(await post(`${inbox.id}/webhook/test`), { status: 200, body: { ok: true, message: String } })
-    t.match(await post(`${bare.id}/webhook/test`), { status: 400, body: { error: 'no_webhook_url' } })
-    reply = { status: 500 }
-    t.match(await post(`${inbox.id}/webhook/test`), { status: 502, body: { error: 'webhook_failed' } })
-    reply = { status: 200 }
-    const rotated = await post(`${inbox.id}/webhook/rotate-secret`)
-    t.match(rotated, { status: 200, body: { webhookSecret: /^whsec_/ } })
-    t.match(await post(`${bare.id}/webhook/rotate-secret`), {
-      status: 400,
-      body: { error: 'no_webhook_url' },
-    })
-    await post(`${inbox.id}/webhook/test`)
-    const last = receiver.calls.at(-1)!
-    t.equal(last.json.event, 'webhook.test')
-    t.ok(new SvixWebhook(rotated.body.webhookSecret).verify(last.body, plain(last)))
-    t.throws(() => new SvixWebhook(secret).verify(last.body, plain(last)), 'the former is worth nothing')
-    const mine = (await api.post('/v1/inboxes', { podId: pod.id })).body
-    t.equal((await post(`${mine.id}/webhook/rotate-secret`, podApi)).status, 403, 'an account key only')
-  })
-  await t.test("the account's webhook", async t => {
-    t.equal((await podApi.get('/v1/webhook')).status, 403, 'an account key only')
-    const set = await api.call('PUT', '/v1/webhook', { url: receiver.url })
-    t.match(set, { status: 200, body: { url: receiver.url, secret: /^whsec_/ } })
-    t.notOk((await api.get('/v1/webhook')).body.secret, 'the secret once')
-    t.match(await api.post('/v1/webhook/rotate-secret'), { status: 200, body: { secret: /^whsec_/ } })
-    t.equal((await api.delete('/v1/webhook')).status, 204)
-  })
-  t.equal(await daemon.end('SIGTERM'), 0)
-})
-
-t.test('where a webhook may lead to', async t => {
-  const { daemon, api } = await start(t, '')
-  for (const webhookUrl of [
-    'http://agent.example.net/',
-    'ftp://agent.example.net/',
-    'https://user:pass@agent.example.net/',
-    'https://127.0.0.1/',
-    'https://10.0.0.1/',
-    'https://169.254.169.254/',
-    'https://[::1]/',
-    'https://[::ffff:127.0.0.1]/',
-    'https://[64:ff9b::7f00:1]/',
-    'https://224.0.0.1/',
-    'x',
-  ]) {
-    const { status, body } = await api.post('/v1/inboxes', { webhookUrl })
-    t.match([status, body.error], [422, 'invalid_webhook_url'], webhookUrl)
-  }
-  t.equal(await daemon.end('SIGTERM'), 0)
-})
-
-t.test('the WebSocket', async t => {
-  const { daemon, api, token } = await start(t)
-  const pod = (await api.post('/v1/pods', {})).body
-  const podToken = (await api.post(`/v1/pods/${pod.id}/api-keys`, {})).body.token
-  const ann = (await api.post('/v1/inboxes', { podId: pod.id })).body
-  const bea = (await api.post('/v1/inboxes', {})).body
-  const inboxToken = (await api.post(`/v1/inboxes/${ann.id}/api-keys`, {})).body.token
-  const { baseUrl } = daemon
-
-  const account = await openSocket(t, baseUrl, token)
-  const ofPod = await openSocket(t, baseUrl, undefined, { query: `?token=${podToken}` })
-  const ofInbox = await openSocket(t, baseUrl, inboxToken)
-  t.strictSame(await account.ask({ type: 'ping' }), { type: 'pong' })
-  const subscribed = (inbox_ids: string[], event_types: string[] = []) => ({
-    ...{ type: 'subscribed', inbox_ids, event_types },
-  })
-  t.strictSame(
-    await account.ask({ type: 'subscribe' }),
-    subscribed([]),
-    "an empty list for an account key's all",
+    },
+    'what it tells of',
   )
+  const { message } = json
   t.strictSame(
-    await ofPod.ask({ type: 'subscribe', inbox_ids: [] }),
-    subscribed([ann.id]),
-    'all of its reach',
+    [
+      'id',
+      'rfc_message_id',
+      'direction',
+      'from',
+      'to',
+      'header_to',
+      'cc',
+      'delivery_role',
+      'subject',
+      'body_text',
+      'body_html',
+      'reply_text',
+      'otp',
+      'links',
+      'attachments',
+      'received_at',
+      'category',
+      'auto_replyable',
+      'verdict',
+    ].filter(name => !(name in message)),
+    [],
+    'message: all its fields',
   )
-  t.strictSame(await ofInbox.ask({ type: 'subscribe', event_types: [] }), subscribed([ann.id]))
-  await mail(daemon, ann.address)
-  await mail(daemon, bea.address)
-  await account.told(2)
-  await ofPod.told(1)
-  await ofInbox.told(1)
-  const late = (await api.post('/v1/inboxes', { podId: pod.id })).body
-  await mail(daemon, late.address)
-  await ofPod.told(2)
-  const addressesOf = (events: readonly { readonly [name: string]: unknown }[]) =>
-    events.map(one => one.inbox_address)
+  t.notOk('sent_at' in message, 'received_at (inbound) or sent_at (outbound)')
+  t.equal(message.to, agent.address, "`to` is one string: the inbox's address for inbound mail")
+  t.strictSame(message.header_to, [agent.address, 'bob@theirs.example'], '`header_to` has the list')
+  t.strictSame(message.cc, ['carol@theirs.example'], 'cc[]')
+  t.match(
+    message,
+    {
+      id: arrived.id,
+      direction: 'inbound',
+      delivery_role: 'to',
+      subject: 'Your sign-in code',
+      verdict: 'clean',
+    },
+    'the message',
+  )
+  t.match(message.from, /ann@theirs\.example/, 'from')
+  t.equal(message.otp, '482913', '`otp` is in it')
+  t.match(JSON.stringify(message.links), /https:\/\/theirs\.example\/confirm/, '`links` are in it')
+  t.match(message.body_html, /<b>482913<\/b>/, '`body_html` is in it')
+  t.match(message.reply_text, /Your code is 482913/, '`reply_text` is in it')
+  t.notMatch(message.reply_text, /What is it/, 'without what is quoted')
+  t.equal(message.auto_replyable, false, 'autoReplyable is false for one-time codes')
   t.strictSame(
-    addressesOf(ofPod.events),
-    [ann.address, late.address],
-    'a pod key: inboxes made later included',
+    unlike(message.attachments[0], ['filename', 'contentType', 'sizeBytes', 'url']),
+    [],
+    'attachments: [{filename, contentType, sizeBytes, url}]',
   )
-  t.strictSame(addressesOf(ofInbox.events), [ann.address], 'an inbox key: its inbox')
-  t.notOk('type' in account.events[0]!, 'events have event and no type')
-  const listed = (await api.get('/v1/events?type=message.received')).body.data
-  t.strictSame(account.events.map(same), listed.map(same), 'events are equal to those of webhooks and lists')
+  t.equal(
+    await (await fetch(message.attachments[0].url)).text(),
+    'A note',
+    'so that an agent needs no second request: the signed URL',
+  )
+  const [streamed] = await socket.told(1)
+  const told = (event: object) => ({
+    ...event,
+    delivered_at: 0,
+    attempt: 0,
+    message: { ...(event as typeof json).message, attachments: 0 },
+  })
+  t.strictSame(told(streamed!), told(json), 'event objects equal to the webhook body')
+  t.notOk('type' in streamed!, 'they have `event` and no `type`')
+  const { body: list } = await api.get(`/v1/events?inboxId=${agent.id}&type=message.received`)
+  t.strictSame(told(list.data[0]), told(json), '`GET /v1/events` gives the same object')
+  t.equal(list.data.length, 1, '`GET /v1/events?inboxId&type`')
+  t.equal(
+    (await api.get(`/v1/events?after=${list.data[0].event_id}&inboxId=${agent.id}`)).body.data.length,
+    0,
+    '`after`',
+  )
 
-  await t.test('what can not be had', async t => {
-    const client = await openSocket(t, baseUrl, podToken)
-    const foreign = account.events[1]!.event_id
-    const error = await client.ask({
-      ...{ type: 'subscribe', event_types: ['message.unheard', 'message.received'] },
-      ...{ inbox_ids: [bea.id, ann.id], last_event_id: foreign },
-    })
-    t.equal(error.type, 'error')
-    t.strictSame(
-      error.details.map((fault: { path: string }) => fault.path),
-      ['/inbox_ids/0', '/event_types/0', '/last_event_id'],
-      'unknown types are named, and a foreign last_event_id gives an error',
+  t.test('how a call is signed', async t => {
+    t.equal(call.body, JSON.stringify(json), 'Body: compact JSON')
+    t.ok(
+      new Webhook(agent.webhookSecret).verify(call.body, call.headers as Record<string, string>),
+      'Standard Webhooks 1.0',
     )
-    await until('it to be subscribed', () => client.said.length === 2)
-    t.strictSame(client.said[1], subscribed([ann.id], ['message.received']), 'the rest goes on')
-    await client.ask({ type: 'ping' })
-    t.equal(client.events.length, 0, 'from now')
-    t.match(await client.ask({ type: 'nothing' }), { type: 'error', message: String })
-    const none = await openSocket(t, baseUrl, podToken)
-    none.say({ type: 'subscribe', inbox_ids: [bea.id] })
-    t.equal((await none.closed).code, 4003, 'forbidden')
-  })
-  await t.test('last_event_id replays what came later, in order, all of it', async t => {
-    const client = await openSocket(t, baseUrl, token)
-    await client.ask({ type: 'subscribe', last_event_id: account.events[0]!.event_id })
-    await client.told(2)
-    t.strictSame(addressesOf(client.events), [bea.address, late.address])
-  })
-  await t.test('unsubscribed', async t => {
-    t.strictSame(await account.ask({ type: 'unsubscribe' }), { type: 'unsubscribed', inbox_ids: [] })
-    await account.ask({ type: 'subscribe', inbox_ids: [bea.id] })
-    t.strictSame(
-      await account.ask({ type: 'subscribe', inbox_ids: [ann.address] }),
-      subscribed([ann.id]),
-      'subscriptions add up, and an inbox may be named by its address',
-    )
-    t.strictSame(await account.ask({ type: 'unsubscribe', inbox_ids: [bea.id] }), {
-      ...{ type: 'unsubscribed', inbox_ids: [bea.id] },
-    })
-    const before = account.events.length
-    await mail(daemon, bea.address)
-    await mail(daemon, ann.address)
-    await account.told(before + 1)
-    t.strictSame(addressesOf(account.events.slice(before)), [ann.address])
-  })
-  await t.test('close codes', async t => {
+    t.equal(call.headers['webhook-id'], json.event_id, '`webhook-id`')
+    t.match(call.headers['webhook-timestamp'], /^\d{10}$/, '`webhook-timestamp`: unix seconds')
+    t.equal(call.headers['x-event-id'], json.event_id, '`X-Event-Id`')
     t.equal(
-      (await (await openSocket(t, baseUrl, 'mbx_wrong')).closed).code,
-      4001,
-      'a bad key is accepted and closed',
+      call.headers['x-signature'],
+      createHmac('sha256', agent.webhookSecret)
+        .update(`${call.headers['x-timestamp']}.${call.body}`)
+        .digest('hex'),
+      '`X-Signature`: hex HMAC-SHA256 of "timestamp.body" with the secret string as it stands',
     )
-    const many = await Promise.all(
-      Array.from({ length: 10 }, () => openSocket(t, baseUrl, inboxToken).catch(() => undefined)),
+    t.match(agent.webhookSecret, /^whsec_[A-Za-z0-9+/]{43}=$/, 'Secret: `whsec_` + base64 of 32 random bytes')
+    t.equal(
+      (await api.get(`/v1/inboxes/${agent.id}`)).body.webhookSecret,
+      undefined,
+      'never returned afterwards',
     )
-    const eleventh = await openSocket(t, baseUrl, inboxToken)
-    t.equal((await eleventh.closed).code, 4008, 'too many connections')
-    for (const one of many) one?.socket.terminate()
-    const flooding = await openSocket(t, baseUrl, token)
-    for (let n = 0; n < 31; n++) flooding.say({ type: 'ping' })
-    t.equal((await flooding.closed).code, 4029, 'too many messages')
-    await api.delete(
-      `/v1/pods/${pod.id}/api-keys/${(await api.get(`/v1/pods/${pod.id}/api-keys`)).body.data[0].id}`,
-    )
-    t.equal((await ofPod.closed).code, 4001, 'revocation closes open sockets at once')
-    const stopped = daemon.end('SIGTERM')
-    t.equal((await account.closed).code, 1001, 'stopping')
-    t.equal(await stopped, 0)
   })
+
+  const sent = await api.send(agent.id, {
+    to: [quiet.address, 'yan@theirs.example'],
+    subject: 'Out',
+    body: 'b',
+  })
+  const delivered = await until('it delivered', () =>
+    socket.events.find(event => event.event === 'message.delivered' && event.inbox_id === agent.id),
+  )
+  t.match(
+    delivered.message.to,
+    new RegExp(`^${quiet.address}, ?yan@theirs\\.example$`),
+    '`to`: the recipients comma-separated for outbound',
+  )
+  t.equal(delivered.message.id, sent.body.messageId, 'of the message that was sent')
+  t.ok('sent_at' in delivered.message && !('received_at' in delivered.message), 'sent_at (outbound)')
+  t.ok(
+    await until('its arrival', () => socket.events.find(event => event.inbox_id === quiet.id)),
+    'events go to every matching socket',
+  )
+
+  const later = await openSocket(t, base, it.token)
+  await later.ask({ type: 'subscribe', last_event_id: json.event_id })
+  const all = socket.events.slice(1).map(event => event.event_id)
+  await until('what came later', () => later.events.length >= all.length)
+  t.strictSame(
+    later.events.map(event => event.event_id),
+    all,
+    '`last_event_id` replays what came later, in order, all of it',
+  )
+})
+
+t.test('WebSocket', async t => {
+  const scoped = await openSocket(t, base, agentKey.token)
+  t.match(
+    await scoped.ask({ type: 'subscribe' }),
+    { type: 'subscribed', inbox_ids: [agent.id], event_types: [] },
+    '`subscribed` names the inboxes that it means now: for a scoped key all of its reach',
+  )
+  t.match(await scoped.ask({ type: 'ping' }), { type: 'pong' }, '{"type":"ping"} → {"type":"pong"}')
+  await scoped.ask({ type: 'unsubscribe' })
+  await scoped.ask({ type: 'subscribe', inbox_ids: [agent.id] })
+  t.match(
+    await scoped.ask({ type: 'unsubscribe', inbox_ids: [agent.id] }),
+    { type: 'unsubscribed', inbox_ids: [agent.id] },
+    '{"type":"unsubscribed","inbox_ids"}',
+  )
+  t.match(
+    await scoped.ask({ type: 'nonsense' }),
+    { type: 'error', message: String },
+    '{"type":"error","message"}',
+  )
+  t.match(await scoped.ask('{'), { type: 'error', message: String }, 'malformed JSON gets an error')
+
+  const account = await openSocket(t, base, undefined, { query: `?token=${it.token}` })
+  t.match(
+    await account.ask({ type: 'subscribe', inbox_ids: [quiet.id], event_types: ['message.received'] }),
+    { type: 'subscribed', inbox_ids: [quiet.id], event_types: ['message.received'] },
+    'Bearer header or `?token=`; the inboxes and the types',
+  )
+  await account.ask({ type: 'subscribe', inbox_ids: [agent.id], event_types: ['message.received'] })
+  await it.arrive(quiet.id, { to: quiet.address })
+  t.match(await account.told(1), [{ inbox_id: quiet.id }], 'subscriptions add up')
+  t.match(
+    await account.ask({ type: 'subscribe', inbox_ids: [], event_types: [] }),
+    { type: 'subscribed', event_types: [] },
+    '`inbox_ids: []` and `event_types: []` mean all',
+  )
+  const unknown = await openSocket(t, base, it.token)
+  unknown.say({ type: 'subscribe', event_types: ['message.received', 'message.nonsense'] })
+  await until('both', () => unknown.said.length === 2)
+  t.match(
+    unknown.said.find(one => one.type === 'error'),
+    { message: /message\.nonsense/ },
+    'unknown types are ignored and named in an `error`',
+  )
+  t.match(
+    unknown.said.find(one => one.type === 'subscribed'),
+    { event_types: ['message.received'] },
+    'and the rest is subscribed to',
+  )
+  const foreign = await openSocket(t, base, it.token)
+  foreign.say({ type: 'subscribe', last_event_id: '0193e2a4-0000-7000-8000-000000000000' })
+  await until('both', () => foreign.said.length >= 2)
+  t.ok(
+    foreign.said.some(one => one.type === 'error'),
+    'an unknown `last_event_id` gives an `error`',
+  )
+  t.ok(
+    foreign.said.some(one => one.type === 'subscribed'),
+    'and the subscription goes on from now',
+  )
+  await it.arrive(quiet.id, { to: quiet.address })
+  t.equal((await foreign.told(1)).length, 1, 'from now')
+
+  const bad = await openSocket(t, base, 'mbx_nonsense')
+  t.equal((await bad.closed).code, 4001, 'a bad key is accepted and closed with 4001 at once')
+  const none = await openSocket(t, base, undefined)
+  t.equal((await none.closed).code, 4001, 'so is none')
+  const revoked = await openSocket(t, base, agentKey.token)
+  await revoked.ask({ type: 'subscribe' })
+  await api.delete(`/v1/inboxes/${agent.id}/api-keys/${agentKey.id}`)
+  t.equal((await revoked.closed).code, 4001, 'revocation closes open sockets at once')
+  const talker = await openSocket(t, base, it.token)
+  for (let n = 0; n < 31; n++) talker.say({ type: 'ping' })
+  t.equal((await talker.closed).code, 4029, '30 client messages in 10 s a connection: 4029')
+  const sockets = []
+  for (let n = 0; n < 11; n++) sockets.push(await openSocket(t, base, it.token))
+  t.equal((await Promise.race(sockets.map(one => one.closed))).code, 4008, '10 connections: 4008 too many')
+  const pod = (await api.post('/v1/pods', {})).body
+  const podKey = (await api.post(`/v1/pods/${pod.id}/api-keys`, {})).body.token
+  const tenant = await openSocket(t, base, podKey)
+  t.match(await tenant.ask({ type: 'subscribe' }), { type: 'subscribed', inbox_ids: [] }, "a pod key's reach")
+  const made = await it.inbox({ podId: pod.id })
+  await it.arrive(quiet.id, { to: quiet.address })
+  await it.arrive(made.id, { to: made.address })
+  t.match(
+    await tenant.told(1),
+    [{ inbox_id: made.id }],
+    "a pod key sees its pod's, inboxes made later included, and no other",
+  )
+  const forbidden = await openSocket(t, base, podKey)
+  forbidden.say({ type: 'subscribe', inbox_ids: [quiet.id] })
+  const ended = await Promise.race([forbidden.closed, until('an error', () => forbidden.said[0])])
+  t.notMatch(ended, { type: 'subscribed', inbox_ids: [quiet.id] }, 'and subscribes to no other')
+})
+
+t.test('Webhooks', async t => {
+  const rotate = await api.post(`/v1/inboxes/${agent.id}/webhook/rotate-secret`)
+  t.match(
+    [rotate.status, rotate.body],
+    [200, { webhookSecret: /^whsec_/ }],
+    'rotate-secret → 200 {webhookSecret}',
+  )
+  t.not(rotate.body.webhookSecret, agent.webhookSecret, 'a new signing secret')
+  const test = await api.post(`/v1/inboxes/${agent.id}/webhook/test`)
+  t.match([test.status, test.body], [200, { ok: true, message: String }], 'webhook/test → 200 {ok, message}')
+  const call = receiver.calls.at(-1)!
+  t.equal(call.json.event, 'webhook.test', '`webhook.test`')
+  const headers = call.headers as Record<string, string>
+  t.ok(new Webhook(rotate.body.webhookSecret).verify(call.body, headers), 'with the new secret')
+  t.throws(
+    () => new Webhook(agent.webhookSecret).verify(call.body, headers),
+    'the previous secret is invalidated immediately',
+  )
+  for (const what of ['test', 'rotate-secret']) {
+    const refused = await api.post(`/v1/inboxes/${quiet.id}/webhook/${what}`)
+    t.match([refused.status, refused.body.error], [400, 'no_webhook_url'], `${what}: 400 no_webhook_url`)
+  }
+  t.equal((await api.get('/v1/webhook')).status, 200, 'GET /v1/webhook')
+  const put = await api.call('PUT', '/v1/webhook', { url: `${receiver.url}/account` })
+  t.match(
+    [put.status, put.body],
+    [200, { url: `${receiver.url}/account`, secret: /^whsec_/ }],
+    'PUT /v1/webhook: secret once',
+  )
+  t.notOk((await api.get('/v1/webhook')).body.secret, 'and not again')
+  await it.arrive(quiet.id, { to: quiet.address })
+  await until('the account webhook', () => receiver.calls.some(one => one.path.endsWith('/account')))
+  t.pass('the account-level webhook when the inbox has none')
+  await it.arrive(agent.id, { to: agent.address, headers: ['Subject: Own'] })
+  const own = await until('its own', () => receiver.calls.find(one => one.json.message?.subject === 'Own'))
+  t.notMatch(own.path, /account/, 'webhookUrl overrides the account-level webhook for this inbox')
+  const turned = await api.post('/v1/webhook/rotate-secret')
+  t.equal(turned.status, 200, 'POST /v1/webhook/rotate-secret')
+  t.equal((await api.delete('/v1/webhook')).status, 204, 'DELETE /v1/webhook')
+  for (const webhookUrl of [
+    'nonsense',
+    'ftp://a.example/',
+    'https://user:pass@a.example/',
+    `https://${'a'.repeat(64)}.example/`,
+  ]) {
+    const refused = await api.patch(`/v1/inboxes/${quiet.id}`, { webhookUrl })
+    t.match(
+      [refused.status, refused.body.error],
+      [422, 'invalid_webhook_url'],
+      `422 invalid_webhook_url: ${webhookUrl}`,
+    )
+  }
+  const { event_id: id } = receiver.calls[0]!.json
+  const deliveries = await api.get(`/v1/events/${id}/deliveries`)
+  t.equal(deliveries.status, 200, 'GET /v1/events/{id}/deliveries')
+  const before = receiver.calls.length
+  t.ok((await api.post(`/v1/events/${id}/redeliver`)).status < 300, 'POST /v1/events/{id}/redeliver')
+  const again = await until('it again', () =>
+    receiver.calls.slice(before).find(one => one.json.event_id === id),
+  )
+  t.equal(
+    await (await fetch(again.json.message.attachments[0].url)).text(),
+    'A note',
+    'signed URLs are made at each attempt',
+  )
+  const cleared = await api.patch(`/v1/inboxes/${agent.id}`, { webhookUrl: null })
+  t.equal(cleared.body.webhookUrl, null, 'webhookUrl null clears')
 })

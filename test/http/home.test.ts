@@ -50,6 +50,7 @@ t.test('/llms.txt has all of the API in what an agent reads at once', async t =>
   }
   t.match(text, /^- Message \{id: string, inboxId: string, .*attachments: Attachment\[\].*\}$/m)
   t.match(text, /^- 422: .*recipient_suppressed/m)
+  t.match(text, /Body \{to\?: string\|string\[\]\|null, body: string,/)
   t.match(text, baseUrl)
   t.notMatch(text, /undefined|\[object/)
   t.strictSame(faults, [])

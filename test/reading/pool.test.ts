@@ -88,7 +88,7 @@ t.test('it is authenticated in the thread, with the DNS of the configuration', a
 })
 
 t.test('a message that takes all memory costs its own reading, and nobody else anything', async t => {
-  const { reader, log } = open(t, { heapBytes: 32 * mebibyte })
+  const { reader, log } = open(t, { heapBytes: 14 * mebibyte })
   const others = () =>
     Promise.all(Array.from({ length: 20 }, (_, n) => reader.read(small(letter(`letter ${n}`)), 'q')))
   // As a small one it is in one thread with the others; as a large one it is not.

@@ -87,7 +87,7 @@ ${settings.toml ?? ''}
     ids: createIds(systemClock),
     log,
     random: Math.random,
-    baseUrl: () => '',
+    baseUrl: () => 'http://127.0.0.1',
     ownPorts: () => [],
   })
   const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 1000 })
