@@ -226,11 +226,16 @@ export const limits = {
   reportRecipients: 100,
   reportTextLength: 1000,
   /**
-   * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one peer
-   * half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.
+   * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one block
+   * of addresses half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.
    */
   readingSmallBytes: 2 * 1024 * 1024,
   readingLargeBytes: 96 * 1024 * 1024,
+  /**
+   * Bytes of text parts (of HTML no fewer than three a tag) up to which a message is read in the thread of its session: some
+   * 10 ms in the worst shape, for which all sessions of that thread wait.
+   */
+  nearTextBytes: 32 * 1024,
   /**
    * Words that one write of messages puts into the search index. A message for which there is no room is found by so many words of its
    * sender, its recipients and its subject each until the rest comes after it, a message at a time.
@@ -413,7 +418,9 @@ export const limits = {
   /** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */
   htmlDepth: 100,
   /** HTML elements that are kept as elements; of what comes after them only the text: each costs much more than its bytes. */
-  htmlElements: 20_000,
+  htmlElements: 5_000,
+  /** Elements and pieces of text (an entity is one) of HTML that are looked at; what comes after them is left out. */
+  htmlPieces: 50_000,
   /** Quotes and lists inside one another: each makes every line of its text longer. */
   htmlIndents: 20,
   /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */

@@ -51,7 +51,7 @@ function large(t: Test, bytes: Buffer): ReadingRequest {
 function greedy(subject: string): Buffer {
   const parts = Array.from(
     { length: 8 },
-    () => `--b\r\nContent-Type: text/html; charset=utf-8\r\n\r\n${'<p>é<b>'.repeat(500_000)}\r\n`,
+    () => `--b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n${'> é\r\ne\r\n'.repeat(400_000)}\r\n`,
   )
   return letter(subject, `${parts.join('')}--b--\r\n`, 'Content-Type: multipart/mixed; boundary=b\r\n')
 }
