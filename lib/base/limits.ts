@@ -226,15 +226,33 @@ export const limits = {
   reportRecipients: 100,
   reportTextLength: 1000,
   /**
-   * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one peer
-   * half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.
+   * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one block
+   * of addresses half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.
    */
   readingSmallBytes: 2 * 1024 * 1024,
   readingLargeBytes: 96 * 1024 * 1024,
-  /** Characters of bodies, as words, that one write puts into the search index; what is beyond comes after it. */
-  indexedLength: 32 * 1024,
-  /** How often it is looked for such. */
+  /**
+   * Bytes of text parts (of HTML no fewer than three a tag) up to which a message is read in the thread of its session: some
+   * 10 ms in the worst shape, for which all sessions of that thread wait.
+   */
+  nearTextBytes: 32 * 1024,
+  /**
+   * Words that one write of messages puts into the search index. A message for which there is no room is found by so many words of its
+   * sender, its recipients and its subject each until the rest comes after it, a message at a time.
+   */
+  indexedWords: 1_000,
+  indexedWordsOfHeader: 64,
+  /**
+   * The words of one message that it is found by, and the different ones among them: what stands after these (in the order of
+   * sender, subject, recipients, body) is not found. They are one step of the index, some milliseconds.
+   */
+  messageWords: 20_000,
+  messageDistinctWords: 4_000,
+  /** Characters of a long text whose words are read in one turn of the event loop, on their way into the index. */
+  wordsSliceLength: 16 * 1024,
+  /** How often it is looked for what is to be put into the index, and pages of it that one step merges. */
   indexPollMs: 1_000,
+  indexMergePages: 64,
   /** How long a message waits until it may be read (451 4.3.2 after that). */
   readingWaitMs: 60_000,
   /** After it, a reading thread for large messages that has nothing to do is ended, for what it grew to. */
@@ -400,7 +418,9 @@ export const limits = {
   /** HTML elements inside one another that are kept as elements; deeper ones leave only their text. */
   htmlDepth: 100,
   /** HTML elements that are kept as elements; of what comes after them only the text: each costs much more than its bytes. */
-  htmlElements: 20_000,
+  htmlElements: 5_000,
+  /** Elements and pieces of text (an entity is one) of HTML that are looked at; what comes after them is left out. */
+  htmlPieces: 50_000,
   /** Quotes and lists inside one another: each makes every line of its text longer. */
   htmlIndents: 20,
   /** Open elements at which the reading of HTML starts afresh: its parser is quadratic in them. */

@@ -15,9 +15,11 @@ export function networkOf(address: string): string {
 /**
  * The block of addresses that one stranger can easily have together: of IPv4 the /24, of IPv6 the /48, which is what one
  * site gets (RFC 6177 §2). Its share keeps ten addresses of one network from taking what is there for all.
+ * @param addressOrNetwork an address, or what `networkOf` makes of one; all else is a block of its own
  */
-export function blockOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address
+export function blockOf(addressOrNetwork: string): string {
+  const address = addressOrNetwork.replace(/::\/64$/, '::')
+  if (!ipaddr.isValid(address)) return addressOrNetwork
   const parsed = ipaddr.process(address)
   if (parsed instanceof ipaddr.IPv6) {
     const prefix = parsed.parts.slice(0, 3).map(part => part.toString(16))

@@ -1,3 +1,4 @@
+import { blockOf } from '../base/network.ts'
 import { crossing } from '../blob/content.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
 import type { ReadingThread } from './thread.ts'
@@ -22,7 +23,7 @@ export interface Task {
   timer: NodeJS.Timeout | undefined
 }
 
-/** Some threads, and what they may have at once: so many bytes, and of one party half as many. */
+/** Some threads, and what they may have at once: so many bytes, and of one block of addresses half as many. */
 export interface Lane {
   /** Gives the message to a thread, or has it wait for its turn; says whether a thread has it. */
   put(task: Task): boolean
@@ -58,6 +59,7 @@ export function createLane(
   const waiting = createTurns<Task>()
   const slots = new Set<Slot>()
   const placed = new Map<Task, Slot>()
+  /** By block. */
   const bytesOf = new Map<string, number>()
   let allBytes = 0
   let resting: NodeJS.Timeout | undefined
@@ -79,16 +81,17 @@ export function createLane(
   }
 
   function fits(task: Task): boolean {
-    const own = bytesOf.get(task.party) ?? 0
+    const own = bytesOf.get(blockOf(task.party)) ?? 0
     const hasRoom = allBytes === 0 || allBytes + task.sizeBytes <= budgetBytes
     return hasRoom && (own === 0 || own + task.sizeBytes <= budgetBytes / 2) && place(task) !== undefined
   }
 
   function account(task: Task, bytes: number): void {
     allBytes += bytes
-    const own = (bytesOf.get(task.party) ?? 0) + bytes
-    if (own > 0) bytesOf.set(task.party, own)
-    else bytesOf.delete(task.party)
+    const block = blockOf(task.party)
+    const own = (bytesOf.get(block) ?? 0) + bytes
+    if (own > 0) bytesOf.set(block, own)
+    else bytesOf.delete(block)
   }
 
   function dispatch(): void {

@@ -1,6 +1,8 @@
+import { limits } from '../base/limits.ts'
 import { markWork } from '../base/thread-watch.ts'
 import { readContent } from '../blob/content.ts'
 import type { Authenticator } from '../mail/authentication/authenticator.ts'
+import { textBytesOf } from '../mail/message/read.ts'
 import type { MailReader } from './pool.ts'
 import { authenticate, readWhatCanBe } from './read-mail.ts'
 
@@ -15,8 +17,9 @@ export interface NearReaderOptions {
 }
 
 /**
- * Reads small messages in the thread of their session: to read one takes no longer than it is long, and to bring it into
- * another thread and back costs as much again. Large ones are read by `far`.
+ * Reads messages with little text in the thread of their session, whatever is attached: to bring such a one into another
+ * thread and back costs as much again. Large ones, and small ones with much text, are read by `far`: there it is their
+ * peers that wait for them, and not all who are in this thread.
  */
 export function createNearReader(options: NearReaderOptions): Pick<MailReader, 'read'> {
   const { authenticator, suspects, far } = options
@@ -25,8 +28,14 @@ export function createNearReader(options: NearReaderOptions): Pick<MailReader, '
     async read(request, party) {
       if (request.content.kind === 'file' || suspects.has(party)) return far(request, party)
       const bytes = await readContent(request.content)
+      if (!isLittle(bytes)) return far(request, party)
       const read = work(party, () => readWhatCanBe(bytes, request))
       return { ...read, authentication: await authenticate(bytes, read, request, authenticator) }
     },
   }
+}
+
+/** What is attached is decoded and no more; text is what reading takes its time for. */
+function isLittle(bytes: Buffer): boolean {
+  return bytes.length <= limits.nearTextBytes || textBytesOf(bytes) <= limits.nearTextBytes
 }

@@ -90,8 +90,8 @@ t.test('multipart/form-data', async t => {
 
   await t.test('is validated as JSON is', async t => {
     for (const [entries, path] of [
-      [[['subject', 's']], '/to'],
-      [[...letter, ['to', 'x@example.net']], '/to'],
+      [[['subject', 's']], '/body'],
+      [[...letter, ['subject', 'twice']], '/subject'],
       [[...letter, ['autoSubmitted', 'yes']], '/autoSubmitted'],
       [[...letter, ['nothing', 'x']], '/nothing'],
       [[...letter, ['__proto__', 'x']], '/__proto__'],

@@ -486,17 +486,21 @@ t.test('bodies', async t => {
     })
     t.equal(bomb.status, 413, 'counted as what it unfolds to')
 
-    // What follows on the same connection is answered as ever.
-    for (const length of [
-      `Content-Length: 2000000\r\n\r\n${long(2_000_000)}`,
-      `Transfer-Encoding: chunked\r\n\r\n1e8480\r\n${long(2_000_000)}\r\n0\r\n\r\n`,
-    ]) {
+    // Where the end of the body is known, what follows on the same connection is answered as ever.
+    for (const [length, following] of [
+      [`Content-Length: 2000000\r\n\r\n${long(2_000_000)}`, /HTTP\/1\.1 200 OK[\s\S]*"ok"/],
+      [
+        `Transfer-Encoding: chunked\r\n\r\n1e8480\r\n${long(2_000_000)}\r\n0\r\n\r\n`,
+        /Connection: close[\s\S]*payload_too_large[^}]*\}\s*$/,
+      ],
+    ] as const) {
       const socket = connect(server.port, '127.0.0.1')
       const post = `POST /v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Type: application/json\r\n`
       socket.write(`${post}${length}`)
       socket.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
       const answers = await text(socket)
-      t.match(answers, /^HTTP\/1\.1 413 [\s\S]*HTTP\/1\.1 200 OK[\s\S]*"ok"/, 'the connection goes on')
+      t.match(answers, /^HTTP\/1\.1 413 /)
+      t.match(answers, following)
     }
     // Read in quadratic time it would take minutes, which the time limit of the file ends.
     const millions = `{${Array.from({ length: 500_000 }, (_, i) => `"n${i}":1`).join(',')}}`

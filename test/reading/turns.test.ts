@@ -36,3 +36,15 @@ t.test('who waited already is next; who is taken out is not', async t => {
   for (let i = 0; i < 4; i++) taken.push(turns.take(() => true))
   t.strictSame(taken, ['b0', 'a1', 'b2', undefined])
 })
+
+t.test('a hundred addresses of one block have the turn of one', async t => {
+  const turns = createTurns<string>()
+  for (let host = 1; host <= 100; host++) turns.add(`192.0.2.${host}`, 'stranger')
+  for (let site = 1; site <= 100; site++) turns.add(`2001:db8:1:${site}::/64`, 'stranger')
+  turns.add('198.51.100.1', 'honest')
+  turns.add('198.51.100.1', 'honest')
+  const taken: (string | undefined)[] = []
+  for (let i = 0; i < 6; i++) taken.push(turns.take(() => true))
+  t.strictSame(taken, ['stranger', 'stranger', 'honest', 'stranger', 'stranger', 'honest'])
+  t.ok(turns.remove('stranger'))
+})

@@ -52,6 +52,16 @@ export function readMessage(raw: Buffer): ParsedMessage {
   }
 }
 
+/** How many bytes of a message, as they came, are text of it and no attachments: what to read it takes its time for. */
+export function textBytesOf(raw: Buffer): number {
+  const { root } = readPartTree(raw, readHeader(raw))
+  const attached = new Set(attachmentsOf(root))
+  return leavesOf(root).reduce(
+    (bytes, part) => (attached.has(part) ? bytes : bytes + part.end - part.start),
+    0,
+  )
+}
+
 /** An attachment with its bytes; its charset as its part says it, empty for none said. */
 export interface OpenedAttachment extends AttachmentDescription {
   readonly charset: string

@@ -12,6 +12,10 @@ const dropped = words(
   'applet audio canvas datalist embed frameset iframe math noembed noframes object script select style svg template textarea title video',
 )
 const voids = words('br col hr img wbr')
+/** What follows them stands on a line, or in a cell, of its own. */
+const breaks = words(
+  'address article aside blockquote br caption center dd div dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 header hr li main menu nav ol p pre section summary table td th tr ul',
+)
 const indents = words('blockquote dl ol ul')
 const keptAttributes = words(
   'align alt bgcolor border cellpadding cellspacing cite color cols colspan datetime dir face height href lang reversed rowspan size span src start style title type valign value width',
@@ -26,7 +30,7 @@ const styleValue = /^(?!.*(?:url|expression|-\s*[\d.]))[\w\s#%.,'"()!+-]+$/is
 /**
  * What HTML of a stranger shows, as a fragment that can stand inside other HTML: what is inside its body, every
  * element closed, without scripts, styles, forms, frames, event handlers and links that are not web, mail or telephone.
- * Of a result longer than `maxLength` the rest is left out, and `cut` says so.
+ * Of a result longer than `maxLength`, and of more than limits.htmlPieces, the rest is left out, and `cut` says so.
  */
 export function htmlFragment(html: string, maxLength: number): { html: string; cut: boolean } {
   const parts: string[] = []
@@ -62,7 +66,7 @@ export function htmlFragment(html: string, maxLength: number): { html: string; c
     if (!voids.has(name)) put(`</${name}>`)
   }
 
-  walkHtml(html, {
+  const isWhole = walkHtml(html, {
     open(name, attributes) {
       const writes = mayWrite(name)
       if (writes) write(`<${name}${attributesOf(attributes)}>`)
@@ -70,7 +74,11 @@ export function htmlFragment(html: string, maxLength: number): { html: string; c
       const isWritten = writes && !cut
       open.push({ name, written: isWritten })
       if (dropped.has(name)) hidden++
-      if (!isWritten) return
+      if (!isWritten) {
+        // The words that it parts stay two.
+        if (hidden === 0 && elements >= limits.htmlElements && breaks.has(name)) write(' ')
+        return
+      }
       written++
       elements++
       if (indents.has(name)) indented++
@@ -88,7 +96,7 @@ export function htmlFragment(html: string, maxLength: number): { html: string; c
     done: () => cut,
   })
   for (const element of open.reverse()) close(element.name, element.written)
-  return { html: parts.join(''), cut }
+  return { html: parts.join(''), cut: cut || !isWhole }
 }
 
 function attributesOf(attributes: Readonly<Record<string, string>>): string {

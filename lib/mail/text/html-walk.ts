@@ -18,19 +18,26 @@ const valueless = new Set(
 
 /**
  * Reads HTML of any form as elements and text (entities decoded), each `open` with its `close`, void elements too.
- * Linear in the length of the text whatever it holds.
+ * Linear in the length of the text whatever it holds, and at most limits.htmlPieces elements and pieces of text.
+ * @returns false when there are more; what is open then gets its `close`
  */
-export function walkHtml(html: string, visitor: HtmlVisitor): void {
+export function walkHtml(html: string, visitor: HtmlVisitor): boolean {
+  const pieces = { left: limits.htmlPieces }
   let at = 0
   while (at < html.length) {
-    const walked = walkUntilDeep(at === 0 ? html : html.slice(at), visitor)
-    if (walked === undefined) return
+    const walked = walkUntilDeep(at === 0 ? html : html.slice(at), visitor, pieces)
+    if (walked === undefined) return true
+    if (pieces.left <= 0) return false
     at += walked
   }
+  return true
 }
 
-/** The number of characters read when too many elements were open (they are closed then); undefined at the end. */
-function walkUntilDeep(html: string, visitor: HtmlVisitor): number | undefined {
+/**
+ * The number of characters read when too many elements were open, or no more pieces are left (what is open is closed
+ * then); undefined at the end.
+ */
+function walkUntilDeep(html: string, visitor: HtmlVisitor, pieces: { left: number }): number | undefined {
   const open: string[] = []
   let plausible = true
   let stopped = false
@@ -45,7 +52,7 @@ function walkUntilDeep(html: string, visitor: HtmlVisitor): number | undefined {
     onopentag(name, attributes) {
       open.push(name)
       visitor.open(name, attributes, plausible)
-      if (visitor.done() || open.length >= limits.htmlOpenElements) stop()
+      if (visitor.done() || open.length >= limits.htmlOpenElements || --pieces.left <= 0) stop()
     },
     onclosetag(name) {
       if (stopped) return
@@ -55,7 +62,7 @@ function walkUntilDeep(html: string, visitor: HtmlVisitor): number | undefined {
     },
     ontext(text) {
       visitor.text(text)
-      if (visitor.done()) stop()
+      if (visitor.done() || --pieces.left <= 0) stop()
     },
   })
   function stop(): void {

@@ -10,6 +10,8 @@ const elements = new Set(
   ),
 )
 
+const romanMax = 3999
+
 const toText = compile({
   wordwrap: false,
   // The fragment is a body already.
@@ -19,10 +21,18 @@ const toText = compile({
       const { alt } = element.attribs ?? {}
       if (alt) builder.addInline(alt)
     },
+    numbered: (element, walk, builder, options) => {
+      const { attribs } = element
+      const last = Number(attribs.start || 1) + element.children.length
+      // Above it the library finds no Roman letters, and throws.
+      if (!(last <= romanMax)) delete attribs.type
+      builder.options.formatters.orderedList?.(element, walk, builder, options)
+    },
   },
   selectors: [
     { selector: 'a', options: { hideLinkHrefIfSameAsText: true, noAnchorUrl: true } },
     { selector: 'img', format: 'alt' },
+    { selector: 'ol', format: 'numbered' },
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map(selector => ({ selector, options: { uppercase: false } })),
     { selector: 'hr', options: { length: 40 } },
   ],

@@ -3,6 +3,7 @@ import { escapeHtml } from '../../../lib/base/escape-html.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { htmlToText, isHtml } from '../../../lib/mail/text/html.ts'
 import { htmlFragment } from '../../../lib/mail/text/html-fragment.ts'
+import { walkHtml } from '../../../lib/mail/text/html-walk.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
 t.test('what is HTML', async t => {
@@ -112,6 +113,79 @@ t.test('of very many elements the last ones leave only their text', async t => {
   t.notOk(cut)
   t.equal(html.match(/<b>/g)?.length, limits.htmlElements)
   t.ok(html.endsWith(`</b>${'x'.repeat(1000)}`))
+})
+
+t.test('no shape of a message of 256 kB makes more than a bounded number of pieces', async t => {
+  const shapes = [
+    ...[
+      '<ul><li>x',
+      '<ul><li>x</li></ul>',
+      '<ol type=i><li>x',
+      '<table><tr><td>x',
+      '<table><tr><td>',
+      '<h1>x</h1>',
+    ],
+    ...[
+      '<h1><h2><h3>x',
+      '<blockquote>x',
+      '<dl><dt>x<dd>y',
+      '<a href="http://a.b">x</a>',
+      '<a href=x>',
+      '<img alt=x>',
+    ],
+    ...[
+      '<pre>x\n',
+      '<pre>x</pre>',
+      '&amp;',
+      '&x',
+      '<p a=b c=d>',
+      '<',
+      '<b>',
+      '<b>x<i>y',
+      '<!-->',
+      '<!--x-->',
+      '<style>x</style>',
+    ],
+    ...[
+      '</p>',
+      '<br>',
+      '<hr>',
+      '<td>x',
+      '<p>',
+      '<p> ',
+      '<select><option>',
+      '<svg>',
+      '<script>x</script>',
+      '<title>x</title>',
+    ],
+  ].map(part => part.repeat(limits.blobInDatabaseBytes / part.length))
+  for (const html of [...shapes, `<p ${shapes[0]!.replaceAll('<', ' a')}>`, `<ul><li>${shapes[0]}`]) {
+    let pieces = 0
+    const count = () => {
+      pieces++
+    }
+    walkHtml(html, { open: count, close() {}, text: count, done: () => false })
+    t.ok(pieces <= limits.htmlPieces + limits.htmlOpenElements, html.slice(0, 20))
+    const elements = htmlFragment(html, limits.htmlLength).html.match(/<[a-z]/g) ?? []
+    t.ok(elements.length <= limits.htmlElements, html.slice(0, 20))
+  }
+})
+
+t.test('of very many pieces the last are left out, and that is said', async t => {
+  const paragraphs = '<p>word</p>'.repeat(limits.htmlPieces)
+  const { cut, html } = htmlFragment(paragraphs, limits.htmlLength)
+  t.ok(cut)
+  t.match(html, /<p>word<\/p> word word/)
+  t.ok(htmlToText(paragraphs).endsWith('\n[…]'))
+  t.notOk(htmlFragment('<p>word</p>'.repeat(1000), limits.htmlLength).cut)
+})
+
+t.test('lists are numbered in Roman letters as far as there are any', async t => {
+  t.match(htmlToText('<ol type=i start=3998><li>a</ol>'), / mmmcmxcviii\. a/)
+  for (const start of ['3999', '4000', '999999999', '1e300', 'x', '-5']) {
+    t.match(htmlToText(`<ol type=I start=${start}><li>a<li>b</ol>`), /a\n.*b/, start)
+  }
+  t.match(htmlToText(`<ol type=i>${'<li>a'.repeat(4500)}</ol>`), / 4500\. a/)
 })
 
 t.test('what escapes comes back as text', async t => {

@@ -107,7 +107,7 @@ t.test('after a failure the gaps grow, over a restart too', { skip: without('peb
   t.match(told(), [
     {
       msg: 'ACME: no certificate; it is tried again',
-      err: { type: 'AcmeFault', message: /^the CA says invalid: .*(connection|unauthorized|refused)/i },
+      error: /^the CA says invalid: .*(connection|unauthorized|refused)/i,
     },
   ])
   t.notOk(existsSync(issuedPaths(dataDir).certificate))
@@ -144,7 +144,7 @@ t.test('a CA that is not there is no more than a line in the log', { skip: witho
   await one.look()
   t.match(
     one.log.filter(entry => entry.level === 'error'),
-    [{ err: { message: /^no answer from https:\/\/localhost:\d+\/dir: / } }],
+    [{ error: /^no answer from https:\/\/localhost:\d+\/dir: / }],
   )
   const busy = start(t, pebble, { dataDir: temporaryDir(t), listen: [{ host: '192.0.2.1', port: 80 }] })
   await busy.look()
