@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import { limits } from '../base/limits.ts'
+import type { Pace } from '../base/turns.ts'
 import type { Db } from './dialect/dialect.ts'
 import { keptRow } from './dialect/kept.ts'
-import { takeListedTurn, takeTurnWithLarge } from './listed-messages.ts'
+import { takeTurnWithLarge } from './listed-messages.ts'
 
 /** What an event tells of a message, as far as it was read. */
 export interface ToldMessage {
@@ -29,15 +29,21 @@ const extractedTail = 16 * 1024
 
 /**
  * The message as far as an event with `room` bytes can tell it: of its JSON the texts have at least the bytes that they have
- * here, so HTML that has no room beside the rest is not read, nor more of a text than fits, nor a list that does not. Many large
- * ones are read in as many turns of the event loop, of all callers together.
+ * here, so HTML that has no room beside the rest is not read, nor more of a text than fits, nor a list that does not. Much is
+ * read at the pace of the event loop, of all callers together.
  */
-export async function findToldMessage(db: Db, id: string, room: number): Promise<ToldMessage | undefined> {
+export async function findToldMessage(
+  db: Db,
+  id: string,
+  room: number,
+  pace: Pace,
+): Promise<ToldMessage | undefined> {
   await takeTurnWithLarge()
   const sizes = await sizesById(db, { id })
   if (!sizes) return undefined
   const all = Object.values(sizes).reduce((sum, bytes) => sum + Number(bytes), 0)
-  if (all > limits.listedTurnBytes) await takeListedTurn()
+  // To sign the URL of an attachment takes longer than to read it.
+  await pace(all + 8 * Number(sizes.attachments))
   const cut = new Set<SizedColumn>()
   let left = all
   for (const column of ['bodyHtml', 'bodyText', 'extracted', 'attachments', 'headerTo', 'cc'] as const) {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
+import { createPace } from '../../lib/base/turns.ts'
 import { insertEvent } from '../../lib/store/events.ts'
 import type { WholeMessage } from '../../lib/store/tables.ts'
 import { findToldMessage } from '../../lib/store/told-messages.ts'
@@ -36,13 +37,13 @@ t.test('of a page of large messages no more is read than is told', async t => {
     const row = await app.store.write(async db => {
       return insertMessageRow(db, await insertThreadRow(db, inbox.id), { toAddr: inbox.address, ...changes })
     })
-    const told = await findToldMessage(app.store.read, row.id, room)
+    const told = await findToldMessage(app.store.read, row.id, room, createPace())
     t.ok(told!.cut.size > 0, `${name}: cut`)
     // A code behind many links is looked for; all else has the room of the event, each.
     const most =
       name === 'links' || name === 'all' ? changes.extracted!.length + 5 * room : 5 * room + 16 * 1024
     t.ok(told!.bytes <= most, `${name}: ${told!.bytes} bytes read`)
-    const whole = await findToldMessage(app.store.read, row.id, 10 * limits.eventBytes)
+    const whole = await findToldMessage(app.store.read, row.id, 10 * limits.eventBytes, createPace())
     t.equal(whole!.cut.size, 0, `${name}: whole where there is room`)
     t.equal(whole!.row.bodyText, row.bodyText)
     t.equal(whole!.row.bodyHtml, row.bodyHtml)

@@ -1,4 +1,5 @@
 import { limits } from '../../base/limits.ts'
+import { createPace } from '../../base/turns.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { EventName } from '../../model/event.ts'
 import type { EventBody, EventMessage } from '../../model/event-body.ts'
@@ -49,8 +50,9 @@ async function describeEvents(
   roomOf: (before: number) => number = () => limits.eventBytes,
 ): Promise<Described[]> {
   const db = app.store.read
+  const pace = createPace()
   const messageOf = remembering(async (id, room: number) => {
-    const told = await findToldMessage(db, id, room)
+    const told = await findToldMessage(db, id, room, pace)
     return told && { message: await messageWithin(app, told, room), bytes: told.bytes }
   })
   const addressOf = remembering(async id => (await findInboxAddress(db, id)) ?? null)
