@@ -236,10 +236,23 @@ export const limits = {
    * 10 ms in the worst shape, for which all sessions of that thread wait.
    */
   nearTextBytes: 32 * 1024,
-  /** Characters of bodies, as words, that one write puts into the search index; what is beyond comes after it. */
-  indexedLength: 32 * 1024,
-  /** How often it is looked for such. */
+  /**
+   * Words that one write of messages puts into the search index. A message for which there is no room is found by so many words of its
+   * sender, its recipients and its subject each until the rest comes after it, a message at a time.
+   */
+  indexedWords: 1_000,
+  indexedWordsOfHeader: 64,
+  /**
+   * The words of one message that it is found by, and the different ones among them: what stands after these (in the order of
+   * sender, subject, recipients, body) is not found. They are one step of the index, some milliseconds.
+   */
+  messageWords: 20_000,
+  messageDistinctWords: 4_000,
+  /** Characters of a long text whose words are read in one turn of the event loop, on their way into the index. */
+  wordsSliceLength: 16 * 1024,
+  /** How often it is looked for what is to be put into the index, and pages of it that one step merges. */
   indexPollMs: 1_000,
+  indexMergePages: 64,
   /** How long a message waits until it may be read (451 4.3.2 after that). */
   readingWaitMs: 60_000,
   /** After it, a reading thread for large messages that has nothing to do is ended, for what it grew to. */
@@ -433,6 +446,8 @@ export const limits = {
   answerBytesPerTimeout: 64 * 1024,
   answersBytes: 256 * 1024 * 1024,
   answersWatchMs: 500,
+  /** Requests that may wait on one connection until the answers before them have left; one more ends it. */
+  pipelinedRequests: 250,
   /** How long a connection over the limits may take to ask, and be told so. Above twice the limit none is told. */
   refusedConnectionMs: 2_000,
   /** What is read on of a body that was answered already, so that its client comes to read the answer. Then it is cut off. */

@@ -6,25 +6,42 @@ import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, insertRowOnce } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
-import { type ListedMessageRow, listedBytes, listWithinBudget, takeListedTurn } from './listed-messages.ts'
+import {
+  type ListedMessageRow,
+  listedBytes,
+  listWithinBudget,
+  takeListedTurn,
+  takeTurnWithLarge,
+} from './listed-messages.ts'
 import { type Indexed, indexMessage } from './search/full-text.ts'
 import { wholeMessages } from './search/whole-messages.ts'
+import { createWordBudget, type WordBudget } from './search/word-budget.ts'
 import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
+import { insertUnindexedBody } from './unindexed-bodies.ts'
 
 /** Inserts what a message says, unless it is there already: it came to another inbox before. */
 export async function insertReading(db: WriteDb, row: ReadingRow): Promise<void> {
   await insertRowOnce(db, 'reading', row, ['id'])
 }
 
-/** Inserts a message, whose reading is there, and makes it findable. */
+/**
+ * Inserts a message, whose reading is there, and makes it findable: by all of its words, or by few of them, and the rest is
+ * noted as to be indexed.
+ * @param budget what the messages of one write share
+ */
 export async function insertMessage(
   db: WriteDb,
   row: MessageRow,
   indexed: Pick<Indexed, 'words' | 'hasAttachments'>,
+  budget: WordBudget = createWordBudget(),
 ): Promise<void> {
   const inbox = await findInbox(db, row.inboxId)
   await insertRow(db, 'message', row)
-  if (inbox) await indexMessage(db, { ...row, ...indexed, podId: inbox.podId })
+  if (inbox) {
+    const { words, isWhole } = budget.take(indexed.words)
+    await indexMessage(db, { ...row, ...indexed, words, podId: inbox.podId })
+    if (!isWhole) await insertUnindexedBody(db, row.id)
+  }
   await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
   if (inbox) await countMessage(db, inbox, row)
 }
@@ -44,11 +61,6 @@ const wholeMessageById = keptRow((db, given: { id: string }) =>
   wholeMessages(db).where('message.id', '=', given.id),
 )
 
-/** Those of these that are there, in no order. */
-export async function listMessagesById(db: Db, ids: readonly string[]): Promise<WholeMessage[]> {
-  return wholeMessages(db).where('message.id', 'in', ids).execute()
-}
-
 /** Newest first; both directions, or one. Beyond `limits.listedBytes` they are cut. */
 export async function listInboxMessages(
   db: Db,
@@ -59,6 +71,7 @@ export async function listInboxMessages(
   const { direction } = filter
   const given = { inboxId: inbox.id, limit: page.limit, offset: page.offset }
   const ofDirection = direction && { ...given, direction }
+  await takeTurnWithLarge()
   const [size] = await (ofDirection ? bytesOfDirection(db, ofDirection) : bytesOfInbox(db, given))
   // A page of none has no size.
   const bytes = Number(size?.bytes ?? 0)

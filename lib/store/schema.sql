@@ -237,8 +237,8 @@ create index "message_pending" on "message" ("inboxId", "id") where "status" = '
 create index "message_raw" on "message" ("rawId");
 create index "message_reading" on "message" ("readingId");
 
--- The messages whose bodies are not in "messageSearch" yet: to index a long text for a hundred inboxes takes seconds, so
--- it is done after the write that brings it, one message a write.
+-- The messages whose words are not all in "messageSearch" yet: to index a long text takes long, and for a hundred inboxes
+-- seconds, so it is done after the write that brings it, one message a write.
 create table "unindexedBody" (
   "messageId" text primary key references "message" ("id")
 );
@@ -585,7 +585,8 @@ create index "authenticationDeferral_firstAt" on "authenticationDeferral" ("firs
 -- them ourselves, so that the same is found on every database and in every language; and marks, words that no text
 -- can have, for what they belong to and are: all, inbox<id>, pod<id>, category<name>, direction<name>, attachment.
 -- SQLite: FTS5, which splits at spaces alone what is beyond ASCII. The rowid is the millisecond of createdAt × 2048 and
--- a count, so that newest first is its order and a time is a range of it.
+-- a count, so that newest first is its order and a time is a range of it. Its segments are merged in small steps by us, not
+-- in the write that happens to fill one up.
 -- only on sqlite
 create virtual table "messageSearch" using fts5(
   "messageId" unindexed,
@@ -600,6 +601,8 @@ create virtual table "messageSearch" using fts5(
   contentless_unindexed=1,
   tokenize='ascii'
 );
+insert into "messageSearch" ("messageSearch", "rank") values ('automerge', 0);
+insert into "messageSearch" ("messageSearch", "rank") values ('crisismerge', 1000);
 -- end only
 -- PostgreSQL: from, to, subject and body are the weights A to D; marks begin with `=`.
 -- only on postgres

@@ -12,9 +12,10 @@ import { notice } from '../../store/dialect/notices.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { findThreadIdByMessageId, insertMessage, insertReading } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
+import { createWordBudget, type WordBudget } from '../../store/search/word-budget.ts'
+import { indexTokens, type SearchWords } from '../../store/search/words.ts'
 import type { InboxRow, MessageRow, ReadingRow, ThreadRow } from '../../store/tables.ts'
 import { addMessageToThread, findThread, insertThread } from '../../store/threads.ts'
-import { insertUnindexedBody } from '../../store/unindexed-bodies.ts'
 import type { App } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { forwardReceived } from '../forwarding/copy.ts'
@@ -23,7 +24,6 @@ import type { Accepted, Reception } from './arrival.ts'
 import { recordReturned } from './bounces.ts'
 import type { Recipient } from './recipient.ts'
 import { traceFields } from './trace.ts'
-import { createWordBudget, type WordBudget } from './word-budget.ts'
 
 /** What one message is written from. */
 type Read = Accepted & Pick<Reception, 'rawId' | 'returned'>
@@ -52,13 +52,13 @@ async function writeMessages(app: App, db: WriteDb, read: Read): Promise<string[
   }
   await insertReading(db, readingRow(read))
   const ids: string[] = []
-  const words = createWordBudget(read.reading.words)
+  const budget = createWordBudget()
   // Several forward-paths may lead to one inbox (user, user+tag): it gets one message.
   const reached = new Map(recipients.map(recipient => [recipient.inboxId, recipient]))
   for (const recipient of reached.values()) {
     const inbox = await findInbox(db, recipient.inboxId)
     // None: deleted between RCPT and now.
-    if (inbox) ids.push(await writeMessage(app, db, { ...read, words }, recipient, inbox, createdAt))
+    if (inbox) ids.push(await writeMessage(app, db, { ...read, budget }, recipient, inbox, createdAt))
   }
   if (ids.length === 0) throw new Reply(550, '5.1.1', 'There is no such mailbox here')
   return ids
@@ -67,7 +67,7 @@ async function writeMessages(app: App, db: WriteDb, read: Read): Promise<string[
 async function writeMessage(
   app: App,
   db: WriteDb,
-  read: Read & { readonly words: WordBudget },
+  read: Read & { readonly budget: WordBudget },
   recipient: Recipient,
   inbox: InboxRow,
   now: Date,
@@ -118,9 +118,8 @@ async function writeMessage(
     createdAt,
     readingId: rawId,
   }
-  const { words, isWhole } = read.words.next(row)
-  await insertMessage(db, row, { words, hasAttachments: parsed.attachments.length > 0 })
-  if (!isWhole) await insertUnindexedBody(db, id)
+  const indexed = { words: wordsOf(read.reading.words, row), hasAttachments: parsed.attachments.length > 0 }
+  await insertMessage(db, row, indexed, read.budget)
   await addMessageToThread(db, thread, { createdAt, isRead: false })
   // A sender is an acquaintance from now on; but a message that may be forged proves nothing about who it names.
   const from = judged.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
@@ -132,6 +131,12 @@ async function writeMessage(
   const endpoint = await recordEvent(app, db, 'message.received', subject)
   await forwardReceived(app, db, inbox, row, recipient, endpoint)
   return id
+}
+
+/** Who is named nowhere in the header was written to all the same. */
+function wordsOf(words: SearchWords, { headerTo, toAddr }: MessageRow): SearchWords {
+  if (headerTo !== null) return words
+  return { ...words, to: `${indexTokens(toAddr).join(' ')} ${words.to}`.trimEnd() }
 }
 
 function readingRow({ rawId, reading: { message, extracted } }: Read): ReadingRow {

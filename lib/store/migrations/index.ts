@@ -16,6 +16,7 @@ import { replies } from './0018-replies.ts'
 import { lookUps } from './0020-look-ups.ts'
 import { attachmentTexts } from './0021-attachment-texts.ts'
 import { fairQueue } from './0025-fair-queue.ts'
+import { indexMerges } from './0027-index-merges.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -38,4 +39,5 @@ export const migrations: readonly Migration[] = [
   lookUps,
   attachmentTexts,
   fairQueue,
+  indexMerges,
 ]

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { limits } from '../../base/limits.ts'
 import { type Db, dialectOf, type WriteDb } from '../dialect/dialect.ts'
 import { keptChange, keptRow } from '../dialect/kept.ts'
 import type { SearchWords } from './words.ts'
@@ -82,6 +83,26 @@ export async function unindexMessages(db: Db, ids: readonly string[]): Promise<v
       db,
     )
   }
+}
+
+/**
+ * Merges `limits.indexMergePages` pages of the index, so that a search has few segments to look into. FTS5 does this in whatever
+ * write fills a segment up, as much as there is, unless it is told not to (migration 27).
+ * @returns whether there was anything to merge
+ */
+export async function mergeIndex(db: WriteDb): Promise<boolean> {
+  if (dialectOf(db) === 'postgres') return false
+  const before = await changes(db)
+  await sql`insert into "messageSearch" ("messageSearch", "rank")
+    values ('merge', cast(${limits.indexMergePages} as integer))`.execute(db)
+  // The command itself counts as one (FTS5, section "The 'merge' Command").
+  return (await changes(db)) - before >= 2
+}
+
+/** Rows that the connection has changed since it was opened. */
+async function changes(db: Db): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select total_changes() as "count"`.execute(db)
+  return rows[0]!.count
 }
 
 /** The number after the last that is taken from `first` on. */

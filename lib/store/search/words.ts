@@ -1,6 +1,7 @@
-/** Characters and tokens of one text, and the longest token, that the index keeps; what is beyond is not found. */
-const textLength = 256 * 1024
-const tokensKept = 20_000
+import { limits } from '../../base/limits.ts'
+
+/** Characters of one text, and the longest token, that the index keeps; what is beyond is not found. */
+export const indexedTextLength = 256 * 1024
 const tokenLength = 64
 /** Terms of one query that are looked for; the rest is left out. */
 const termsKept = 32
@@ -36,24 +37,86 @@ export function senderTokens(from: string, names: Readonly<Record<string, string
   return indexTokens(`${from} ${names[from.toLowerCase()] ?? ''}`)
 }
 
-/** @param message `names` are display names by lower-case address; those that are not the author's are found under `to` */
-export function searchWords(message: {
+/** What a message is found by. */
+export interface SearchTexts {
   readonly from: string
   readonly to: readonly string[]
+  /** Display names by lower-case address; those that are not the author's are found under `to`. */
   readonly names: Readonly<Record<string, string>> | null
   readonly subject: string
   readonly text: string
   readonly filenames: readonly string[]
-}): SearchWords {
+}
+
+/**
+ * The words of a message: `limits.messageWords` at the most, and of different ones `limits.messageDistinctWords`, for each of
+ * these costs the index as much as many that it has already.
+ */
+export function searchWords(message: SearchTexts): SearchWords {
+  const { keep, ...words } = headerWords(message)
+  return { ...words, body: keep(indexTokens(bodyOf(message))).join(' ') }
+}
+
+/** The same, with a long body read in slices: `takeTurn` gives each the time when it may be. */
+export async function searchWordsInTurns(
+  message: SearchTexts,
+  takeTurn: () => Promise<void>,
+): Promise<SearchWords> {
+  const { keep, ...words } = headerWords(message)
+  const text = bodyOf(message).slice(0, indexedTextLength)
+  const body: string[] = []
+  for (let start = 0; start < text.length; ) {
+    await takeTurn()
+    const end = endOfSlice(text, start)
+    const tokens = indexTokens(text.slice(start, end))
+    const kept = keep(tokens)
+    body.push(...kept)
+    if (kept.length < tokens.length) break
+    start = end
+  }
+  return { ...words, body: body.join(' ') }
+}
+
+/** Where no word is cut in two, unless it is as long as many. */
+function endOfSlice(text: string, start: number): number {
+  const end = start + limits.wordsSliceLength
+  if (end >= text.length) return text.length
+  for (let at = end; at > end - 1024; at--) {
+    if (/[^\p{L}\p{N}\p{M}\p{Cs}]/u.test(text[at]!)) return at
+  }
+  return end
+}
+
+function bodyOf({ text, filenames }: SearchTexts): string {
+  return [text, ...filenames].join(' ')
+}
+
+/** The words of all but the body, and what keeps of the body's those for which there is room. */
+function headerWords(message: SearchTexts) {
   const author = message.from.toLowerCase()
   const names = message.names ?? {}
   const others = Object.keys(names).filter(address => address !== author)
-  const words = (texts: readonly (string | undefined)[]) => indexTokens(texts.join(' ')).join(' ')
-  return {
-    from: senderTokens(message.from, names).join(' '),
-    to: words([...message.to, ...others.map(address => names[address])]),
-    subject: words([message.subject]),
-    body: words([message.text, ...message.filenames]),
+  const keep = keepWithinBounds()
+  const from = keep(senderTokens(message.from, names)).join(' ')
+  const subject = keep(indexTokens(message.subject)).join(' ')
+  const recipients = [...message.to, ...others.map(address => names[address])]
+  const to = keep(indexTokens(recipients.join(' '))).join(' ')
+  return { from, to, subject, keep }
+}
+
+/** Gives the beginning of what it is called with, until all of it together reaches a bound. */
+function keepWithinBounds(): (tokens: readonly string[]) => readonly string[] {
+  const distinct = new Set<string>()
+  let left: number = limits.messageWords
+  return tokens => {
+    let count = 0
+    for (const token of tokens) {
+      if (count === left || (distinct.size === limits.messageDistinctWords && !distinct.has(token))) break
+      distinct.add(token)
+      count++
+    }
+    left -= count
+    return tokens.slice(0, count)
   }
 }
 
@@ -64,10 +127,10 @@ export function searchWords(message: {
  */
 export function indexTokens(text: string): string[] {
   const tokens: string[] = []
-  const words = folded(text.slice(0, textLength))
-  if (isAscii(words)) return (words.match(/[a-z0-9]+/g) ?? []).slice(0, tokensKept).map(shortened)
+  const words = folded(text.slice(0, indexedTextLength))
+  if (isAscii(words)) return (words.match(/[a-z0-9]+/g) ?? []).slice(0, limits.messageWords).map(shortened)
   for (const [word, run] of words.matchAll(runs)) {
-    if (tokens.length >= tokensKept) break
+    if (tokens.length >= limits.messageWords) break
     if (run === undefined) tokens.push(shortened(word))
     else for (const pair of pairsOf(run)) tokens.push(pair)
   }

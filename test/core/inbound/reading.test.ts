@@ -22,7 +22,7 @@ t.test(
     const names = Array.from({ length: 5 }, (_, n) => `box${n}`)
     const inboxes: string[] = []
     for (const name of names) inboxes.push(await door.inbox(name))
-    const words = Array.from({ length: 4000 }, (_, n) => `word${n}`).join(' ')
+    const words = Array.from({ length: 3000 }, (_, n) => `word${n}`).join(' ')
     const content = `From: bob@theirs.example\nSubject: to many\n\n${words.replaceAll(/(.{60}\S*) /g, '$1\n')}\n`
     t.match(
       await receive(
@@ -46,15 +46,15 @@ t.test(
       return totals
     }
     t.strictSame(await found('to many theirs'), [1, 1, 1, 1, 1], 'by what is short they are found at once')
-    t.equal(await find(inboxes[0]!, 'word3999'), 1)
+    t.strictSame(await found('word2999'), [0, 0, 0, 0, 0])
     const unindexed = async () =>
       (await app.store.read.selectFrom('unindexedBody').select('messageId').execute()).length
-    t.ok((await unindexed()) > 0, 'there was no room for all bodies in the write')
+    t.equal(await unindexed(), 5, 'there was no room for the bodies in the write')
     await deleteMessage(app, operator, messages[4]!.id)
     const indexing = startIndexing(app)
     t.teardown(() => indexing.stop())
     await until('all bodies to be indexed', async () => (await unindexed()) === 0)
-    t.strictSame(await found('word3999'), [1, 1, 1, 1, 0])
+    t.strictSame(await found('word2999'), [1, 1, 1, 1, 0])
     t.strictSame(await found('many'), [1, 1, 1, 1, 0], 'once each')
 
     for (const [left, { id }] of messages.slice(0, 4).entries()) {

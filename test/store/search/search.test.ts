@@ -4,10 +4,10 @@ import { limits } from '../../../lib/base/limits.ts'
 import type { Scope } from '../../../lib/base/scope.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
 import { deleteInbox } from '../../../lib/store/inboxes.ts'
-import { listMessagesById } from '../../../lib/store/messages.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import { deleteMessages } from '../../../lib/store/removal.ts'
 import { type SearchFilter, searchMessages, searchThreads } from '../../../lib/store/search/search.ts'
+import { wholeMessages } from '../../../lib/store/search/whole-messages.ts'
 import { indexTokens, readTerms } from '../../../lib/store/search/words.ts'
 import type { MessageRow, WholeMessage } from '../../../lib/store/tables.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
@@ -31,7 +31,8 @@ async function found(store: Store, filter: SearchFilter, scope = account): Promi
 
 async function subjectsOf(store: Store, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return []
-  const rows = new Map((await listMessagesById(store.read, ids)).map(row => [row.id, row.subject]))
+  const messages = await wholeMessages(store.read).where('message.id', 'in', ids).execute()
+  const rows = new Map(messages.map(row => [row.id, row.subject]))
   return ids.map(id => rows.get(id)!)
 }
 
