@@ -14,6 +14,7 @@ import { allowOrigins } from './cors.ts'
 import { isMoreThanLinger, lingerAfter } from './linger.ts'
 import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
+import { oneAtATime } from './pipeline.ts'
 import { answerProblems } from './problems.ts'
 import { useRoutes } from './router.ts'
 import { answerOnSocket } from './socket-answer.ts'
@@ -92,13 +93,13 @@ export function createHttpDoor(app: App): HttpDoor {
         request.url = originForm(request.url ?? '')
         return !connections.refusalOf(request.socket) && !hostFault(request) && webSockets.isAsked(request)
       }
-      const answer = (request: IncomingMessage, response: ServerResponse) => {
+      const answer = oneAtATime((request: IncomingMessage, response: ServerResponse) => {
         lingerAfter(request)
         const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
         if (refusal) return answerOnSocket(request.socket, refusal)
         request.url = originForm(request.url ?? '')
         return handle(request, response)
-      }
+      })
       const server = createServer(
         {
           headersTimeout: times.headerMs,

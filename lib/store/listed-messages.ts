@@ -18,11 +18,30 @@ export const listedBytes = sql<number>`octet_length("reading"."bodyText") + octe
   + coalesce(octet_length("message"."addressNames"), 0) + coalesce(octet_length("message"."headerTo"), 0)
   + octet_length("message"."cc") + octet_length("message"."bcc") + octet_length("message"."subject")`
 
+const takeTurn = takeTurns()
+let waiting = 0
+
 /** The turn of a page that is large: what is read and shown of it holds the event loop, and many are asked for at once. */
-export const takeListedTurn = takeTurns()
+export async function takeListedTurn(): Promise<void> {
+  waiting++
+  try {
+    await takeTurn()
+  } finally {
+    waiting--
+  }
+}
+
+/**
+ * Resolves when the sizes of a page may be asked: at once, unless a large one waits for its turn. The database steps over
+ * long texts to come to the sizes behind them, and of many such pages each is to take a turn of its own for that, too.
+ */
+export async function takeTurnWithLarge(): Promise<void> {
+  if (waiting > 0) await takeListedTurn()
+}
 
 /** Resolves when the message may be read and shown: at once, unless it is large. */
 export async function takeTurnIfLarge(db: Db, id: string): Promise<void> {
+  await takeTurnWithLarge()
   const row = await db
     .selectFrom('message')
     .innerJoin('reading', 'reading.id', 'message.readingId')
@@ -40,6 +59,7 @@ type Ids = SelectQueryBuilder<Tables, 'message', { id: string }> | readonly stri
  * so many in one turn of the event loop.
  */
 export async function listWithinBudget(db: Db, ids: Ids): Promise<ListedMessageRow[]> {
+  await takeTurnWithLarge()
   const sizes = await db
     .selectFrom('message')
     .innerJoin('reading', 'reading.id', 'message.readingId')

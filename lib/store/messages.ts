@@ -6,7 +6,13 @@ import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, insertRowOnce } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
-import { type ListedMessageRow, listedBytes, listWithinBudget, takeListedTurn } from './listed-messages.ts'
+import {
+  type ListedMessageRow,
+  listedBytes,
+  listWithinBudget,
+  takeListedTurn,
+  takeTurnWithLarge,
+} from './listed-messages.ts'
 import { type Indexed, indexMessage } from './search/full-text.ts'
 import { wholeMessages } from './search/whole-messages.ts'
 import { createWordBudget, type WordBudget } from './search/word-budget.ts'
@@ -65,6 +71,7 @@ export async function listInboxMessages(
   const { direction } = filter
   const given = { inboxId: inbox.id, limit: page.limit, offset: page.offset }
   const ofDirection = direction && { ...given, direction }
+  await takeTurnWithLarge()
   const [size] = await (ofDirection ? bytesOfDirection(db, ofDirection) : bytesOfInbox(db, given))
   // A page of none has no size.
   const bytes = Number(size?.bytes ?? 0)

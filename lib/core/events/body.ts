@@ -1,14 +1,13 @@
-import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { EventName } from '../../model/event.ts'
 import type { EventBody, EventMessage } from '../../model/event-body.ts'
 import { findInboxAddress } from '../../store/inboxes.ts'
-import { findWholeMessage } from '../../store/messages.ts'
-import type { EventRow, WholeMessage } from '../../store/tables.ts'
+import type { EventRow } from '../../store/tables.ts'
+import { findToldMessage, type ToldMessage } from '../../store/told-messages.ts'
 import type { App } from '../app/app.ts'
 import { listAttachments, readList } from '../mailbox/attachments.ts'
-import { extractionOf } from '../mailbox/extraction.ts'
+import { extractionOf, extractionWithin } from '../mailbox/extraction.ts'
 import { type Described, withinBounds } from './bounds.ts'
 
 /**
@@ -27,7 +26,7 @@ export async function eventBodies(app: App, events: readonly EventRow[]): Promis
 
 /**
  * The events for one page of a list, which has at most `limits.listedBytes`: each is whole as long as there is room for it
- * beside the least of those after it, and else cut.
+ * beside the least of those after it, and else cut. What was read for one and then not told counts like what was told.
  */
 export async function describeListed(app: App, events: readonly EventRow[]): Promise<EventBody[]> {
   let left = limits.listedBytes - events.length * limits.listedEventBytes
@@ -41,7 +40,7 @@ export async function describeListed(app: App, events: readonly EventRow[]): Pro
 /**
  * Every event that anybody is told is made here, from its row and from the message as it is now: rows that an older
  * version wrote are told as all others are.
- * @param roomOf how many bytes the next one may have, given those of the one before; 0 at first
+ * @param roomOf how many bytes the next one may have, given those told or read of the one before; 0 at first
  */
 async function describeEvents(
   app: App,
@@ -50,11 +49,17 @@ async function describeEvents(
   roomOf: (before: number) => number = () => limits.eventBytes,
 ): Promise<Described[]> {
   const db = app.store.read
-  const messageOf = remembering(id => readMessage(app, id))
+  const messageOf = remembering(async (id, room: number) => {
+    const told = await findToldMessage(db, id, room)
+    return told && { message: await messageWithin(app, told, room), bytes: told.bytes }
+  })
   const addressOf = remembering(async id => (await findInboxAddress(db, id)) ?? null)
   const deliveredAt = app.clock.now().toISOString()
   const described: Described[] = []
+  let before = 0
   for (const event of events) {
+    const room = roomOf(before)
+    const told = event.messageId === null ? undefined : await messageOf(event.messageId, room)
     const body: EventBody = {
       event: event.type as EventName,
       event_id: event.id,
@@ -65,36 +70,52 @@ async function describeEvents(
       inbox_id: event.inboxId,
       inbox_address: event.inboxId === null ? null : await addressOf(event.inboxId),
       thread_id: event.threadId,
-      message: event.messageId === null ? null : await messageOf(event.messageId),
+      message: told?.message ?? null,
       data: snakeCased(JSON.parse(event.payload) as Record<string, unknown>),
     }
-    described.push(withinBounds(body, roomOf(described.at(-1)?.bytes ?? 0)))
+    const one = withinBounds(body, room)
+    before = Math.max(one.bytes, told?.bytes ?? 0)
+    described.push(one)
   }
   return described
 }
 
 /** Several events are often of one inbox, and of one message. */
-function remembering<Value>(read: (id: string) => Promise<Value>): (id: string) => Promise<Value> {
+function remembering<Value, More extends unknown[]>(
+  read: (id: string, ...more: More) => Promise<Value>,
+): (id: string, ...more: More) => Promise<Value> {
   const known = new Map<string, Promise<Value>>()
-  return id => {
-    const value = known.get(id) ?? read(id)
+  return (id, ...more) => {
+    const value = known.get(id) ?? read(id, ...more)
     known.set(id, value)
     return value
   }
 }
 
-/** One at a time, for a message can be large, and no more of it is kept than is told. */
-async function readMessage(app: App, id: string): Promise<EventMessage | null> {
-  const row = await findWholeMessage(app.store.read, id)
-  if (!row) return null
-  if (row.bodyText.length + row.bodyHtml.length > limits.listedTurnBytes) await setImmediate()
-  return messageOf(app, row)
-}
+/** Bytes of JSON that the URL of an attachment takes at the least. */
+const urlBytes = 150
 
 /** From the row itself: the API's form of a message has more than an event tells, and takes longer to make. */
-async function messageOf(app: App, row: WholeMessage): Promise<EventMessage> {
+async function messageWithin(app: App, { row, cut }: ToldMessage, room: number): Promise<EventMessage> {
   const isInbound = row.direction === 'inbound'
-  const { replyText, otp, links } = extractionOf(row)
+  const extraction = cut.has('extracted') ? extractionWithin(row) : extractionOf(row)
+  const { replyText, otp, links } = extraction
+  const attached = readList(row.attachments).length
+  const areSigned = attached * urlBytes <= room
+  const isTextCut = cut.has('bodyText') && row.bodyText.length >= room
+  const truncated_fields = (
+    [
+      ['body_html', cut.has('bodyHtml')],
+      ['body_text', isTextCut],
+      [
+        'reply_text',
+        'isReplyCut' in extraction ? (extraction.isReplyCut ?? isTextCut) : isTextCut && isInbound,
+      ],
+      ['attachments', cut.has('attachments') || !areSigned],
+      ['cc', cut.has('cc')],
+      ['header_to', cut.has('headerTo')],
+    ] as const
+  ).flatMap(([name, isCut]) => (isCut ? [name] : []))
   const headerTo = row.headerTo === null ? (isInbound ? [] : [row.toAddr]) : listedAddresses(row.headerTo)
   return {
     id: row.id,
@@ -111,11 +132,13 @@ async function messageOf(app: App, row: WholeMessage): Promise<EventMessage> {
     reply_text: replyText,
     otp,
     links: [...links],
-    attachments: await listAttachments(app, row),
+    // To sign a thousand URLs takes longer than all else.
+    attachments: areSigned ? await listAttachments(app, row) : [],
     ...(isInbound ? { received_at: row.createdAt } : { sent_at: row.createdAt }),
     category: row.category as EventMessage['category'],
     auto_replyable: row.autoReplyable === 1,
     verdict: row.verdict as EventMessage['verdict'],
+    ...(truncated_fields.length > 0 && { truncated: true as const, truncated_fields }),
   }
 }
 

@@ -23,7 +23,10 @@ export interface LinkedAttachment extends StoredAttachment {
   readonly url: string
 }
 
-export function linkAttachments(row: WholeMessage, urls: UrlSigner): LinkedAttachment[] {
+/** What the attachments of a message are read from. */
+type Attached = Pick<WholeMessage, 'id' | 'attachments'>
+
+export function linkAttachments(row: Attached, urls: UrlSigner): LinkedAttachment[] {
   return readList<StoredAttachment>(row.attachments).map((attachment, index) => ({
     ...attachment,
     url: urls.attachmentUrl(row.id, index, attachment.filename),
@@ -31,7 +34,7 @@ export function linkAttachments(row: WholeMessage, urls: UrlSigner): LinkedAttac
 }
 
 /** The attachments of a message, with URLs that are good for an hour from now. */
-export async function listAttachments(app: App, row: WholeMessage): Promise<LinkedAttachment[]> {
+export async function listAttachments(app: App, row: Attached): Promise<LinkedAttachment[]> {
   if (row.attachments === '[]') return []
   return linkAttachments(row, createUrlSigner(app, await signingSecret(app, app.store.read)))
 }
