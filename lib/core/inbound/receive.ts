@@ -70,6 +70,7 @@ export async function prepareReception(
     {
       authentication,
       policy: found.policy,
+      isDenied: found.isDenied,
       isExcused: found.isExcused,
       // That it came to a reverse-path of ours proves a notification, and bounces name nobody rightly.
       isAuthorSure: returned.isNotification || found.judged !== undefined,
@@ -148,7 +149,7 @@ function read(app: Receiver, { content, mailFrom, peer, recipients }: Arrival): 
 /** What is known of who sent a message; without a header where nothing was checked. */
 type Found = Pick<
   AuthenticatedMessage,
-  'judged' | 'spf' | 'dkim' | 'dmarc' | 'policy' | 'aligned' | 'isExcused' | 'isUnknown'
+  'judged' | 'spf' | 'dkim' | 'dmarc' | 'policy' | 'aligned' | 'isDenied' | 'isExcused' | 'isUnknown'
 > & { readonly header: string | null }
 
 function findAuthentication(
@@ -159,7 +160,14 @@ function findAuthentication(
 ): Found {
   if (authentication) return authentication
   const judged = 'mailbox' in author ? author.mailbox : undefined
-  const unchecked = { judged, policy: undefined, isExcused: false, isUnknown: false, header: null } as const
+  const unchecked = {
+    judged,
+    policy: undefined,
+    isDenied: false,
+    isExcused: false,
+    isUnknown: false,
+    header: null,
+  } as const
   // Mail from one of our own inboxes, which no network has touched.
   if (peer.kind === 'local') {
     return { ...unchecked, spf: 'pass', dkim: 'pass', dmarc: 'pass', aligned: true }

@@ -24,6 +24,8 @@ export interface Proof {
   readonly authentication: Authentication
   /** What the domain in From asks for when a message is not from it. */
   readonly policy: DmarcPolicy
+  /** Whether that domain says by SPF, having no DMARC policy, that it is not from it, and nothing says otherwise. */
+  readonly isDenied: boolean
   /** Whether a trusted ARC sealer says that it was from it before it was passed on. */
   readonly isExcused: boolean
   /** Whether it is sure whom From names. */
@@ -37,7 +39,7 @@ export interface Proof {
 /**
  * What is thought of an inbound message. A pure function of what is known about it, with a named reason. A virus weighs
  * most. Where From can be read in two ways, somebody wants one of them to be believed. A DMARC failure means that the domain
- * in From says itself that the message is not from it. What could not be read is believed of an author who is proven, and of
+ * in From says itself that the message is not from it; where it has no policy of DMARC, its SPF says so with `-all`. What could not be read is believed of an author who is proven, and of
  * nobody else; no machine answers it.
  * @param heedsDmarc whether such a failure counts (authentication.dmarc_reject is not "off")
  */
@@ -63,12 +65,13 @@ function whyUnwanted({ spamAction, dnsList }: Opinions): string | undefined {
 }
 
 function whyUnproven(
-  { authentication: { dmarc }, policy, isExcused, isAuthorSure }: Proof,
+  { authentication: { dmarc }, policy, isDenied, isExcused, isAuthorSure }: Proof,
   heedsDmarc: boolean,
 ): string | undefined {
   if (!isAuthorSure) return 'unproven-author'
   if (!heedsDmarc || isExcused) return undefined
   if (dmarc === 'fail') return 'dmarc-fail'
+  if (isDenied) return 'spf-fail'
   // What a domain wants kept away unless it is proven is not let in because a name server below it is down.
   if (dmarc === 'temperror' && (policy === 'reject' || policy === 'quarantine')) return 'dmarc-unknown'
   return undefined

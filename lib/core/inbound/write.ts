@@ -81,6 +81,8 @@ async function writeMessage(
   const thread = own ?? (await findOrMakeThread(app, db, inbox, parsed, createdAt))
   const to = parsed.to.map(mailbox => mailbox.address)
   const cc = parsed.cc.map(mailbox => mailbox.address)
+  // Nobody knows who asks for replies there: they go to the author, who is proven. The raw has the field.
+  const replyTo = read.reading.authentication?.isReplyToDoubtful ? [] : parsed.replyTo
   const row: MessageRow = {
     id,
     inboxId: inbox.id,
@@ -104,7 +106,7 @@ async function writeMessage(
     toAddr: inbox.address,
     headerTo: addressesOf(parsed.to),
     deliveryRole: roleOf(recipient, to, cc),
-    replyTo: addressesOf(parsed.replyTo.slice(0, limits.replyToAddresses)),
+    replyTo: addressesOf(replyTo.slice(0, limits.replyToAddresses)),
     cc: JSON.stringify(cc),
     bcc: '[]',
     addressNames: parsed.addressNames === null ? null : JSON.stringify(parsed.addressNames),

@@ -44,6 +44,13 @@ export interface AuthenticatedMessage {
   readonly arc: 'none' | 'pass' | 'fail'
   /** Whether the From domain is proven: DMARC passes or, where the domain has no policy, an aligned SPF or DKIM does. */
   readonly aligned: boolean
+  /** Whether its own domain says by SPF (`-all`) that it is not from it, has no DMARC policy, and no aligned signature says otherwise. */
+  readonly isDenied: boolean
+  /**
+   * Whether aligned DKIM alone proves the From domain, and does not sign Reply-To: whoever has a message of that domain
+   * may have added one (RFC 6376 §8.15).
+   */
+  readonly isReplyToDoubtful: boolean
   /** Whether a valid ARC chain of a trusted sealer says that it was proven when it came there. It is not proven for that. */
   readonly isExcused: boolean
   /** Whether DNS did not say what decides: the same message may be judged otherwise later. */
@@ -87,7 +94,7 @@ export function createAuthenticator(options: {
       const spfDomain = (mailFrom === '' ? helo : domainOf(mailFrom)).toLowerCase()
       // RFC 7208 §4.3; its type knows of strings alone, and of MX mailauth takes the objects of node:dns.
       const spfOptions = { ip: remoteAddress, helo, sender: mailFrom, mta, strict: true }
-      const [spfResult, { signatures, arc }] = await Promise.all([
+      const [spfResult, { signatures, signsReplyTo, arc }] = await Promise.all([
         within(mailauth.spf({ ...spfOptions, resolver: lookup as DNSResolver })),
         checkSignatures(raw, lookup, clock.now(), isAligned),
       ])
@@ -103,10 +110,11 @@ export function createAuthenticator(options: {
               result: 'temperror' as const,
               policy: undefined,
             })
-      const isProven =
-        (spf === 'pass' && isAligned(spfDomain)) ||
-        signatures.some(each => each.result === 'pass' && each.isAligned)
-      const isTrusted = dmarc === 'fail' && trustedSealers.includes(arc.sealer)
+      const isSent = spf === 'pass' && isAligned(spfDomain)
+      const isSigned = signatures.some(each => each.result === 'pass' && each.isAligned)
+      const isProven = isSent || isSigned
+      const isDenied = dmarc === 'none' && !isProven && spf === 'fail' && isAligned(spfDomain)
+      const isTrusted = (dmarc === 'fail' || isDenied) && trustedSealers.includes(arc.sealer)
       return {
         judged,
         spf,
@@ -114,6 +122,8 @@ export function createAuthenticator(options: {
         dmarc,
         policy,
         arc: arc.result,
+        isDenied,
+        isReplyToDoubtful: isSigned && !isSent && !signsReplyTo,
         aligned: dmarc === 'pass' || (dmarc === 'none' && isProven),
         isExcused: isTrusted && arc.result === 'pass' && saysProven(arc.found, fromDomain ?? '', isAligned),
         isUnknown: dmarc === 'temperror' || (isTrusted && arc.isUnknown),
@@ -140,16 +150,17 @@ async function checkSignatures(
   lookup: ReturnType<typeof createDnsCache>,
   now: Date,
   isAligned: (domain: string) => boolean,
-): Promise<{ signatures: CheckedSignature[]; arc: ArcResult }> {
+): Promise<{ signatures: CheckedSignature[]; signsReplyTo: boolean; arc: ArcResult }> {
   const message = await hashMessage(raw, fields => {
     const chain = readArcChain(fields)
     const newest = chain === 'fail' ? undefined : chain.at(-1)?.messageSignature
     const signatures = readDkimSignatures(fields).flatMap(each => ('fault' in each ? [] : [each]))
     return newest ? [newest, ...signatures] : signatures
   })
+  const read = readDkimSignatures(message.fields)
   const [signatures, arc] = await Promise.all([
     Promise.all(
-      readDkimSignatures(message.fields).map(async signature => {
+      read.map(async signature => {
         const { domain, selector } = signature
         const checked = await within(checkDkim(signature, { ...message, now }, lookup))
         const result = checked?.result ?? 'temperror'
@@ -158,7 +169,15 @@ async function checkSignatures(
     ),
     within(checkArc(readArcChain(message.fields), message, lookup)),
   ])
-  return { signatures, arc: arc ?? { result: 'fail', sealer: '', found: '', isUnknown: true } }
+  // Of several the last is signed, and read (lib/mail/header/fields.ts).
+  const signsReplyTo = read.some(
+    (each, index) =>
+      'names' in each &&
+      each.names.includes('reply-to') &&
+      signatures[index]?.result === 'pass' &&
+      signatures[index].isAligned,
+  )
+  return { signatures, signsReplyTo, arc: arc ?? { result: 'fail', sealer: '', found: '', isUnknown: true } }
 }
 
 /** Gives undefined for what fails, or is not there after limits.authenticationMs. */

@@ -46,6 +46,7 @@ function createList(firstFault: string | undefined) {
       const { address, fault } = addressOf(angle)
       if (fault !== undefined) doubt(fault)
       const phrase = textOf(words)
+      if (hidesAddress(words, comments)) doubt('a quote or comment that begins in an encoded word')
       if (words.some(isUnclearInName) && !isSame(phrase, address)) {
         doubt('a name with characters that stand only in quotes')
       }
@@ -140,6 +141,16 @@ function follows(tokens: readonly AddressToken[], index: number): boolean {
 
 function writtenOf({ kind, text }: AddressToken): string {
   return kind === 'quoted' ? `"${text.replace(/["\\]/g, '\\$&')}"` : text
+}
+
+/**
+ * Whether quotes or a comment around an address may be the text of encoded words to another reader, so that it finds that
+ * address: `=?utf-8?Q?"?= <a@b> =?utf-8?Q?"?= <c@d>`.
+ */
+function hidesAddress(words: readonly AddressToken[], comments: readonly string[]): boolean {
+  const quoted = words.filter(word => word.kind === 'quoted').map(word => word.text)
+  if (![...quoted, ...comments].some(text => /[<@]/.test(text))) return false
+  return words.some(({ text }) => text.replace(/=\?[^?\s]+\?[bq]\?[^?\s]*\?=/gi, '').includes('=?'))
 }
 
 /** Whether a name is the address itself: many programs write that without quotes, and it names nobody else. */

@@ -24,7 +24,7 @@ export function readAuthor(header: Header): Author {
   const list = readAddressList(field.value)
   const [mailbox, ...others] = mailboxes(list)
   const fault =
-    headerFault(header, fields.length) ??
+    headerFault(header, field, fields.length) ??
     fieldFault(field) ??
     (list.hasGroup ? 'a group in From' : list.fault && `From has ${list.fault}`) ??
     (others.length > 0 ? 'several mailboxes in From' : undefined)
@@ -38,8 +38,10 @@ export function shownAuthor(author: Author): Mailbox | null {
   return 'mailbox' in author ? author.mailbox : (author.shown ?? null)
 }
 
-function headerFault({ fault }: Header, count: number): string | undefined {
+function headerFault({ fault, strayAt }: Header, from: HeaderField, count: number): string | undefined {
   if (count > 1) return 'several From fields'
+  // To other readers the header ends there, and From is text.
+  if (strayAt !== undefined && strayAt < from.start) return 'a line before From that is no field'
   return fault === undefined ? undefined : `a header that was not read to its end: ${fault}`
 }
 

@@ -22,6 +22,7 @@ export interface MessageFields {
   readonly sender: Mailbox | null
   readonly to: readonly Mailbox[]
   readonly cc: readonly Mailbox[]
+  /** As it stands there; whether it is followed is decided where the message is written. */
   readonly replyTo: readonly Mailbox[]
   /** Display names on From, To and Cc by lower-case address. */
   readonly addressNames: Readonly<Record<string, string>> | null

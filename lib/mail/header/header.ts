@@ -9,6 +9,8 @@ export interface Header {
   readonly bodyOffset: number
   /** Why there are more fields than these, in words for the log. */
   readonly fault?: string
+  /** Where the first line stands that is no field and belongs to none as the standard has it, though fields follow it. */
+  readonly strayAt?: number
 }
 
 export interface HeaderField {
@@ -47,6 +49,7 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
   let open: HeaderLine | undefined
   let end = 0
   let lines = 0
+  let stray: { strayAt?: number } = {}
   const close = () => {
     if (open) fields.push(fieldOf(bytes, open, end))
     open = undefined
@@ -57,9 +60,10 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
     if (fault !== undefined) {
       // A field that is not whole says something else.
       if (line.kind === 'field') close()
-      return { fields, bodyOffset: afterEmptyLine(bytes, line.start), fault }
+      return { fields, bodyOffset: afterEmptyLine(bytes, line.start), fault, ...stray }
     }
     const following = line.kind === 'blank' || line.kind === 'other' ? lineAt(bytes, line.next) : undefined
+    if (line.kind === 'other' && !isEnvelope(bytes, line)) stray = { strayAt: line.start, ...stray }
     const isUnfolded = line.kind === 'other' && open !== undefined && endsInSemicolon(bytes, end)
     if (isUnfolded) {
       end = line.next
@@ -68,7 +72,7 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
     }
     if (endsHeader(bytes, line, following, fields.length > 0 || open !== undefined)) {
       close()
-      return { fields, bodyOffset: line.kind === 'blank' ? line.next : line.start }
+      return { fields, bodyOffset: line.kind === 'blank' ? line.next : line.start, ...stray }
     }
     if (line.kind === 'field' || line.kind === 'other') close()
     if (line.kind === 'field') open = line
@@ -76,7 +80,7 @@ export function readHeader(raw: Uint8Array, bounds: HeaderBounds = messageBounds
     line = following ?? lineAt(bytes, line.next)
   }
   close()
-  return { fields, bodyOffset: line ? line.next : bytes.length }
+  return { fields, bodyOffset: line ? line.next : bytes.length, ...stray }
 }
 
 /** The values of all fields of that name (in lower case), in order. */
@@ -124,9 +128,15 @@ function endsHeader(
 ): boolean {
   if (line.kind === 'blank') return following === undefined || following.kind === 'other'
   if (line.kind !== 'other') return false
-  if (line.start === 0 && /^>?From /.test(bytes.toString('latin1', 0, 6))) return false
+  if (line.start === 0 && (isEnvelope(bytes, line) || bytes.toString('latin1', 0, 6) === '>From '))
+    return false
   if (following === undefined || following.kind === 'other') return true
   return following.kind === 'empty' && !hasFields
+}
+
+/** A line of an mbox, which every reader passes over. */
+function isEnvelope(bytes: Buffer, { start }: HeaderLine): boolean {
+  return start === 0 && bytes.toString('latin1', 0, 5) === 'From '
 }
 
 function endsInSemicolon(bytes: Buffer, end: number): boolean {

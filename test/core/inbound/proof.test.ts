@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { dkimSign } from 'mailauth'
 import t, { type Test } from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
@@ -6,6 +7,7 @@ import { prepareReception } from '../../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
 import { writeReception } from '../../../lib/core/inbound/write.ts'
 import { openRaw } from '../../../lib/core/mailbox/raws.ts'
+import { correspondentsOf } from '../../../lib/core/outbound/correspondents.ts'
 import { replacePolicy } from '../../../lib/core/policy/rules.ts'
 import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
 import { sealArc, sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
@@ -38,6 +40,8 @@ const zone: DnsZone = {
   'careful.example': { TXT: ['v=spf1 -all'] },
   '_dmarc.careful.example': { TXT: ['v=DMARC1; p=quarantine'] },
   'macro.trusted.example': { TXT: ['v=spf1 exists:%{l}.users.trusted.example -all'] },
+  'strict.example': { TXT: ['v=spf1 -all'] },
+  's._domainkey.strict.example': record,
   'list.example': ours,
   's._domainkey.list.example': record,
 }
@@ -231,6 +235,51 @@ t.test('nobody passes an allowlist as somebody else', async t => {
   t.strictSame(await messages(), [])
   t.match(await mail(real), /^250 /)
   t.match(await newest(), { fromAddr: 'boss@trusted.example', authentication: { dmarc: 'pass' } })
+})
+
+t.test(
+  'a Reply-To that a stranger added to a signed message is not followed, and stands in the raw',
+  async t => {
+    const { mail, allow, newest, app } = await setUp(t)
+    await allow('trusted.example')
+    const genuine = letter(forged)
+    const signing = { signingDomain: 'trusted.example', selector: 's', privateKey: key.privateKeyPem }
+    const { signatures } = await dkimSign(genuine, {
+      canonicalization: 'relaxed/relaxed',
+      ...signing,
+      signatureData: [{ ...signing, headerList: 'from:subject' }],
+    })
+    t.match(await mail(`Reply-To: x@evil.example\r\n${signatures}${genuine}`), /^250 /)
+    const message = await newest()
+    t.match(message, {
+      fromAddr: 'boss@trusted.example',
+      authentication: { dmarc: 'pass' },
+      verdict: 'clean',
+    })
+    t.notOk(message.replyTo)
+    t.strictSame(correspondentsOf(message as never, 'ann@ours.example').main, [
+      { address: 'boss@trusted.example', name: 'Boss' },
+    ])
+    const raw = await app.store.read
+      .selectFrom('raw')
+      .selectAll()
+      .where('id', '=', message.rawId)
+      .executeTakeFirstOrThrow()
+    t.match(String(raw.content), 'Reply-To: x@evil.example')
+  },
+)
+
+t.test('what the SPF of its own domain denies is spam, where that has no DMARC policy', async t => {
+  const { mail, newest } = await setUp(t)
+  t.match(await mail(letter('ann@strict.example'), 'ann@strict.example'), /^250 /)
+  t.match(await newest(), {
+    verdict: 'spam',
+    category: 'spam',
+    authentication: { spf: 'fail', dmarc: 'none' },
+  })
+  const signed = await signDkim(Buffer.from(letter('ann@strict.example')), signerOf('strict.example'))
+  t.match(await mail(signed, 'ann@strict.example'), /^250 /)
+  t.match(await newest(), { verdict: 'clean', authentication: { spf: 'fail', dkim: 'pass', dmarc: 'none' } })
 })
 
 /** A message from evil.example, handed in without a socket. */

@@ -8,6 +8,7 @@ const spam = (reason: string) => ({ verdict: 'spam', category: 'spam', autoReply
 const proof = (authentication: Partial<Authentication>, more: Partial<Proof> = {}): Proof => ({
   authentication: { spf: 'pass', dkim: 'pass', dmarc: 'pass', ...authentication },
   policy: undefined,
+  isDenied: false,
   isExcused: false,
   isAuthorSure: true,
   isAligned: false,
@@ -21,6 +22,13 @@ t.test('a DMARC failure is spam and gets no automatic answer, whatever else is k
       t.strictSame(judge(classified, proof({ dmarc: 'fail' }, { policy }), {}, true), spam('dmarc-fail'))
     }
   }
+})
+
+t.test('nor is clean what the SPF of its own domain denies, where that has no policy', async t => {
+  const denied = { spf: 'fail', dkim: 'none', dmarc: 'none' } as const
+  t.strictSame(judge(personal, proof(denied, { isDenied: true }), {}, true), spam('spf-fail'))
+  t.match(judge(personal, proof(denied, { isDenied: true, isExcused: true }), {}, true), { verdict: 'clean' })
+  t.match(judge(personal, proof(denied, { isDenied: true }), {}, false), { verdict: 'clean' })
 })
 
 t.test('not where a trusted sealer excuses it, or where the operator says so', async t => {

@@ -56,6 +56,8 @@ t.test('a message that is what it says', async t => {
     dmarc: 'pass',
     policy: 'reject',
     arc: 'none',
+    isDenied: false,
+    isReplyToDoubtful: false,
     isExcused: false,
     isUnknown: false,
     signatures: [{ domain: 'example.com', selector: 's1', result: 'pass', isAligned: true }],
@@ -70,6 +72,53 @@ t.test('a message that is what it says', async t => {
     { spf: 'pass', dkim: 'pass', dmarc: 'pass', aligned: true },
     'a stream',
   )
+})
+
+t.test('who is denied by the SPF of the domain in From', async t => {
+  const letter = (domain: string) => Buffer.from(`From: ann@${domain}\r\n\r\nhi\r\n`)
+  const isDenied = async (raw: Buffer, mailFrom: string, remoteAddress = '192.0.2.7') =>
+    (await authenticator().authenticate({ raw, ...session, mailFrom, remoteAddress })).isDenied
+  t.ok(await isDenied(letter('other.example'), 'ann@other.example'))
+  t.notOk(await isDenied(letter('other.example'), 'ann@other.example', '192.0.2.1'), 'its own server')
+  t.notOk(await isDenied(letter('other.example'), 'x@bounce.example.com'), 'it is another that denies')
+  t.notOk(await isDenied(letter('nothing.example'), 'ann@nothing.example'), 'without a record')
+  t.notOk(await isDenied(letter('example.com'), 'x@bounce.example.com'), 'its DMARC decides')
+})
+
+t.test('Reply-To that somebody added to a signed message is doubtful', async t => {
+  const asks = 'Reply-To: x@other.example\r\n'
+  const signs = async (raw: Buffer, headerList: string) => {
+    const signing = { signingDomain: 'example.com', selector: 's1', privateKey: key.privateKeyPem }
+    const { signatures, errors } = await dkimSign(raw, {
+      canonicalization: 'relaxed/relaxed',
+      ...signing,
+      signatureData: [{ ...signing, headerList }],
+    })
+    t.strictSame(errors, [])
+    return Buffer.concat([Buffer.from(signatures), raw])
+  }
+  const withReply = Buffer.from(asks + plain)
+  const look = async (raw: Buffer, more: Partial<TestMessage> = {}) => {
+    const { dmarc, isReplyToDoubtful } = await authenticator().authenticate({ raw, ...session, ...more })
+    return `${dmarc} ${isReplyToDoubtful}`
+  }
+  const other = { mailFrom: 'x@other.example' }
+  const few = await signs(plain, 'from:subject')
+  t.equal(await look(Buffer.concat([Buffer.from(asks), few]), other), 'pass true', 'added')
+  t.equal(await look(Buffer.concat([Buffer.from(asks), few])), 'pass false', 'from its own server')
+  t.equal(await look(await signs(withReply, 'from:reply-to'), other), 'pass false', 'signed')
+  const twice = Buffer.concat([
+    Buffer.from('Reply-To: a@evil.example\r\n'),
+    await signs(withReply, 'from:reply-to'),
+  ])
+  t.equal(await look(twice, other), 'pass false', 'the signed one is the last, and is read')
+  t.match(
+    await look(Buffer.concat([Buffer.from(asks), signed]), other),
+    /^fail/,
+    'that there is none was signed',
+  )
+  const foreign = Buffer.concat([Buffer.from(asks), plain])
+  t.match(await look(foreign, other), /^fail false/, 'nothing proves it')
 })
 
 t.test('each alone is enough, none is not', async t => {
