@@ -399,6 +399,8 @@ export const limits = {
   cutOffWaitMs: 60_000,
   /** How long a claimed queue entry is its holder's; longer than any attempt may take. */
   leaseMs: 3_600_000,
+  /** How long a runner of the queue rests after a look, so that what comes and ends meanwhile is looked at together. */
+  queueRestMs: 5,
   /** How often the queue looks for work that another process put. */
   queuePollMs: 1_000,
   /** What a process may take to stop, before it is stopped (SIGTERM). */

@@ -1,3 +1,4 @@
+import { setTimeout as rest } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Kind, Leased, Turns } from './leased.ts'
@@ -44,6 +45,8 @@ export function createRunner(parts: RunnerParts): Runner {
         again = false
         // Claims until nothing is due or every place is taken; an entry that ends wakes it again.
         while (!stopped && (await claimSome()) > 0);
+        // What comes and ends meanwhile is looked at together: a look costs as much for one entry as for many.
+        await rest(limits.queueRestMs)
       }
     } catch (error) {
       log.error({ err: error, kind }, 'queue can not be read')

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { type QuotedMessage, quoteHtml, quoteText, withQuote } from '../../../lib/mail/compose/quote.ts'
-import { isHtml } from '../../../lib/mail/text/html.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
 const previous: QuotedMessage = {
@@ -71,6 +70,6 @@ t.test('hostile messages do not take long', async t => {
   for (const part of ['<div>', '</body>', '<', '</body ', '\n', ' ', '>', '<blockquote>', '</html >']) {
     const text = part.repeat(manyTimes)
     const { html } = withQuote({ text, html: text }, { ...previous, text, html: text })
-    t.ok(html && isHtml(html))
+    t.match(html, /<blockquote/)
   }
 })
