@@ -186,8 +186,10 @@ t.test('who falls out of the window goes on from the table', async t => {
   slow.socket.pause()
   // More than the window holds, and more than the system keeps for a connection.
   const text = 'x'.repeat(400_000)
-  const count = Math.ceil((limits.streamWindowBytes * 1.5) / text.length)
-  for (let i = 0; i < count; i += 4) await writer.write(inbox, 'message.received', 4, text)
+  const batch = 4
+  const batches = Math.ceil((limits.streamWindowBytes * 1.5) / text.length / batch)
+  const count = batches * batch
+  for (let i = 0; i < batches; i++) await writer.write(inbox, 'message.received', batch, text)
   await fast.told(count)
   slow.socket.resume()
   await slow.told(count)
