@@ -357,6 +357,25 @@ export const limits = {
   smtpIdleSessions: 100,
   smtpIdleSessionsPerAddress: 20,
   smtpMessagesPerSession: 100,
+  /** Records of one answer of DNS that are read, and certificates of one chain. */
+  dnsRecords: 64,
+  tlsChain: 10,
+  /** Where STARTTLS failed: how long it is not tried again unless a policy demands it. */
+  tlsBrokenMs: 3_600_000,
+  /** TLS sessions that can be taken up again: how many, how long, bytes of one. */
+  tlsSessions: 1_000,
+  tlsSessionMs: 3_600_000,
+  tlsSessionBytes: 16 * 1024,
+  /**
+   * MTA-STS (RFC 8461): bytes of a policy, names in it, what fetching one may take; how soon what could not be fetched is
+   * asked for again, and after how long what was is.
+   */
+  stsPolicyBytes: 64 * 1024,
+  stsPolicyMx: 100,
+  stsFetchMs: 60_000,
+  stsConnectMs: 10_000,
+  stsRetryMs: 300_000,
+  stsRefreshMs: 86_400_000,
   /** The text of a webhook's URL. */
   webhookUrlLength: 2048,
   /** One webhook call from DNS to the end of the answer, and the connecting to one address of it (TCP and TLS). */

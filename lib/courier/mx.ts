@@ -3,6 +3,9 @@ import { domainToASCII } from 'node:url'
 import type { Dns } from '../base/dns.ts'
 import { limits } from '../base/limits.ts'
 
+/** What is asked of DNS to find where mail goes. */
+type MxDns = Pick<Dns, 'resolveMx' | 'resolve4' | 'resolve6'>
+
 /** Why a domain or host can't be reached, in the form that an outcome takes. */
 export interface DnsFailure {
   readonly result: 'transient' | 'permanent'
@@ -26,7 +29,7 @@ export type AddressResult = { readonly addresses: readonly string[] } | { readon
  * form. `random` gives numbers in [0, 1). Never throws for what DNS says.
  */
 export async function findMxHosts(
-  dns: Dns,
+  dns: MxDns,
   domain: string,
   random: () => number = Math.random,
   isOurs: (host: string) => boolean = () => false,
@@ -67,7 +70,7 @@ function loopsBack(name: string): DnsFailure {
   return { result: 'permanent', enhanced: '5.4.6', text }
 }
 
-async function implicitMx(dns: Dns, name: string): Promise<MxResult> {
+async function implicitMx(dns: MxDns, name: string): Promise<MxResult> {
   const found = await findAddresses(dns, name, true)
   if ('addresses' in found) return { hosts: [name], group: name }
   if (found.failure.result === 'transient') return found
@@ -78,7 +81,7 @@ async function implicitMx(dns: Dns, name: string): Promise<MxResult> {
  * The addresses of an MX host: IPv4 first, then IPv6 when `useIpv6`; at most `limits.mxAddresses`, with both
  * families among them when the host has both. No address at all, said by DNS, is permanent.
  */
-export async function findAddresses(dns: Dns, host: string, useIpv6: boolean): Promise<AddressResult> {
+export async function findAddresses(dns: MxDns, host: string, useIpv6: boolean): Promise<AddressResult> {
   if (isIP(host))
     return permanent('5.4.4', `the MX record names the address ${host} where it must name a host`)
   const [ipv4, ipv6] = await Promise.all([

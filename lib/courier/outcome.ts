@@ -1,3 +1,5 @@
+import type { TlsResult } from './tls-result.ts'
+
 /**
  * How one attempt to carry something ended. A courier never throws for what the other side did.
  * Doubt means later: `permanent` needs proof, all else that is not `delivered` is `transient`.
@@ -23,6 +25,8 @@ export interface Outcome {
    * Absent where it shows nothing.
    */
   readonly showing?: 'answers' | 'slows' | 'fails'
+  /** How TLS with the hosts that were tried went, and with the domain's policy, each to be counted once. */
+  readonly tlsResults?: readonly TlsResult[]
   /** It was not the turn of the servers that the domain leads to: nothing was tried. */
   readonly isUntried?: true
 }

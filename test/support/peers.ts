@@ -24,6 +24,8 @@ const peers = {
   postgres: { package: 'postgresql', paths: ['/usr/lib/postgresql/*/bin/postgres'], root: false },
   clamd: { package: 'clamav-daemon', paths: ['/usr/sbin/clamd'], root: true },
   rspamd: { package: 'rspamd', paths: ['/usr/bin/rspamd'], root: true },
+  unbound: { package: 'unbound', paths: ['/usr/sbin/unbound'], root: false },
+  'ldns-signzone': { package: 'ldnsutils', paths: ['/usr/bin/ldns-signzone'], root: false },
   chromium: { package: 'chromium', paths: ['/usr/bin/chromium'], root: false },
   pebble: { package: 'pebble', paths: ['/usr/bin/pebble'], root: false },
   python3: { package: 'python3', paths: ['/usr/bin/python3'], root: false },

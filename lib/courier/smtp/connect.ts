@@ -1,7 +1,12 @@
-import { connect, isIPv6, type Socket } from 'node:net'
+import { connect, isIP, isIPv6, type Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
+import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
+import { certificateFault, demandKey, tlsFault } from '../tls-policy/demand.ts'
+import type { HostTls } from '../tls-policy/host-tls.ts'
+import type { TlsFault } from '../tls-result.ts'
 import {
   type Answer,
   abortError,
@@ -10,8 +15,12 @@ import {
   type SmtpTimeouts,
   type Watch,
 } from './session.ts'
+import type { TlsMemory } from './tls-memory.ts'
 
 export interface SessionOptions {
+  readonly clock: Clock
+  /** What is remembered of TLS. */
+  readonly memory: TlsMemory
   /** Our name, said with EHLO. */
   readonly hostname: string
   readonly port: number
@@ -22,19 +31,47 @@ export interface SessionOptions {
     | undefined
 }
 
+/** How a session began, or did not. */
+export interface Opening {
+  /** The session; or what the host answered instead; or why the connection is not what is demanded. */
+  readonly begun: SmtpSession | Answer | TlsFault
+  /** How TLS went, where it came to that. */
+  readonly tls?: TlsFault | 'success'
+}
+
+/** Whether a session must not begin as it would. */
+export function isTlsFault(begun: Opening['begun']): begun is TlsFault {
+  return 'type' in begun
+}
+
 /**
- * Connects and greets, encrypted when the host offers STARTTLS. Opportunistic (RFC 7435): no certificate is
- * verified, and where encryption fails the same host is asked once more in plaintext.
+ * Connects and greets, encrypted as the policy of the host demands. Where nothing is demanded, no certificate is verified,
+ * and where encryption fails the same host is asked once more in plaintext (RFC 7435); that is remembered for a while.
  */
 export async function openSession(
   host: string,
   address: string,
   options: SessionOptions,
   watch: Watch,
-): Promise<SmtpSession | Answer> {
-  const first = await begin(host, address, options, watch, true)
-  if (first instanceof SmtpSession || first.isTlsFailure !== true || watch.signal.aborted) return first
-  return begin(host, address, options, watch, false)
+  tls: HostTls,
+): Promise<Opening> {
+  const { memory } = options
+  const isFree = tls.demand.kind === 'opportunistic'
+  const broken = isFree ? memory.brokenBy(address) : undefined
+  if (broken !== undefined)
+    return { begun: (await begin(host, address, options, watch, tls, false)).begun, tls: broken }
+  const first = await begin(host, address, options, watch, tls, true)
+  const { begun } = first
+  if (begun instanceof SmtpSession || isTlsFault(begun) || begun.isTlsFailure !== true) return first
+  const fault: TlsFault =
+    begun.lines === undefined
+      ? { type: 'validation-failure', text: `TLS with it failed: ${begun.text}` }
+      : notOffered
+  if (!isFree) return { begun: fault, tls: fault }
+  if (watch.signal.aborted) return { begun }
+  const second = await begin(host, address, options, watch, tls, false)
+  if (second.begun instanceof SmtpSession) memory.noteBroken(address, fault)
+  return { begun: second.begun, tls: fault }
 }
 
 async function begin(
@@ -42,18 +79,30 @@ async function begin(
   address: string,
   options: SessionOptions,
   watch: Watch,
+  tls: HostTls,
   mayEncrypt: boolean,
-): Promise<SmtpSession | Answer> {
+): Promise<Opening> {
   const { signal } = watch
   const socket = await openSocket(address, options, signal)
-  if ('isLost' in socket) return socket
-  const { timeouts } = options
+  if ('isLost' in socket) return { begun: socket }
+  const { timeouts, memory } = options
+  const lane = demandKey(tls.demand, host)
+  const ticket = `${lane} ${host} ${address}`
+  const session = memory.session(ticket)
   const connection = new SMTPConnection({
     connection: socket,
     host,
     name: options.hostname,
     ignoreTLS: !mayEncrypt,
-    tls: { servername: host, rejectUnauthorized: false, minVersion: 'TLSv1.2' },
+    requireTLS: tls.demand.kind !== 'opportunistic',
+    tls: {
+      // RFC 6066 §3: a server name is no address.
+      servername: isIP(host) ? '' : host,
+      // What the certificate must be is judged below, so that its fault has a name.
+      rejectUnauthorized: false,
+      secureContext: memory.context,
+      ...(session === undefined ? {} : { session }),
+    },
     greetingTimeout: timeouts.greetingMs,
     // Nodemailer's limit for all from here to the end of the handshake.
     connectionTimeout: timeouts.greetingMs + timeouts.commandMs,
@@ -63,7 +112,7 @@ async function begin(
   })
   return new Promise(resolve => {
     const fail = (error: SmtpError) => {
-      resolve(connectFailure(error, connection))
+      resolve({ begun: connectFailure(error, connection) })
       connection.close()
     }
     const abort = () => fail(abortError(signal))
@@ -76,11 +125,30 @@ async function begin(
     connection.connect(error => {
       if (error) return fail(error)
       signal.removeEventListener('abort', abort)
-      resolve(new SmtpSession(host, address, connection, timeouts))
+      const encrypted = connection._socket
+      if (!(encrypted instanceof TLSSocket)) {
+        const begun = new SmtpSession(host, address, lane, connection, timeouts)
+        return resolve({ begun, ...(mayEncrypt && { tls: notOffered }) })
+      }
+      const fault = tlsFault(encrypted, tls.demand, options.clock.now())
+      if (fault !== undefined) {
+        resolve({ begun: fault, tls: fault })
+        return connection.close()
+      }
+      const keep = (made: Buffer | undefined) => made && memory.keep(ticket, made)
+      keep(encrypted.getSession())
+      encrypted.on('session', keep)
+      const tested = tls.isTesting ? certificateFault(encrypted) : undefined
+      resolve({
+        begun: new SmtpSession(host, address, lane, connection, timeouts),
+        tls: tested ?? 'success',
+      })
     })
     if (signal.aborted) abort()
   })
 }
+
+const notOffered: TlsFault = { type: 'starttls-not-supported', text: 'it does not offer STARTTLS' }
 
 function openSocket(address: string, options: SessionOptions, signal: AbortSignal): Promise<Socket | Answer> {
   const localAddress = isIPv6(address) ? options.sourceAddress?.ipv6 : options.sourceAddress?.ipv4

@@ -6,13 +6,20 @@ import type { AddressGuard } from '../address-guard.ts'
 import { findAddresses, findMxHosts, toAscii } from '../mx.ts'
 import type { Outcome } from '../outcome.ts'
 import { loadProviders, type Providers } from '../providers.ts'
+import { type AuthenticatedDns, createAuthenticatedDns } from '../tls-policy/authenticated-dns.ts'
+import { demandKey } from '../tls-policy/demand.ts'
+import { type DomainTls, type HostTls, hostTls, opportunistic } from '../tls-policy/host-tls.ts'
+import type { SecureDns } from '../tls-policy/secure-dns.ts'
+import type { StsPolicies } from '../tls-policy/sts-policies.ts'
+import type { TlsFault, TlsResult } from '../tls-result.ts'
 import { AddressStanding } from './address-standing.ts'
-import { openSession, type SessionOptions } from './connect.ts'
+import { isTlsFault, openSession, type SessionOptions } from './connect.ts'
 import { type Ending, endingOf, moreTelling, refused, silent, unheard } from './ending.ts'
 import { findObjection } from './extensions.ts'
 import { SessionPool } from './pool.ts'
 import { loadReplyRules, type ReplyRule } from './reply-rules.ts'
 import { type Answer, abortError, type Raw, SmtpSession, type SmtpTimeouts, type Watch } from './session.ts'
+import { TlsMemory } from './tls-memory.ts'
 
 /** One message to one recipient. */
 export interface SmtpDelivery {
@@ -29,6 +36,8 @@ export interface SmtpDelivery {
   readonly is8Bit?: boolean
   /** Whether its header section has UTF-8 (RFC 6532). */
   readonly isUtf8?: boolean
+  /** It tells of faults of TLS, and is to arrive in spite of them (RFC 8460 §3): no policy is asked for, nothing counted. */
+  readonly isTlsReport?: boolean
 }
 
 export interface SmtpCourierOptions {
@@ -55,6 +64,12 @@ export interface SmtpCourierOptions {
   /** Numbers in [0, 1), for the order of MX hosts of equal preference. */
   readonly random?: (() => number) | undefined
   readonly rules?: readonly ReplyRule[] | undefined
+  /** A resolver on this machine that validates: with it, DANE (RFC 7672). */
+  readonly secureDns?: SecureDns | undefined
+  /** With these, MTA-STS (RFC 8461). */
+  readonly stsPolicies?: StsPolicies | undefined
+  /** Certificates in PEM to believe in, instead of the system's. */
+  readonly ca?: string | undefined
   /** Large providers, whose domains share what they may get. */
   readonly providers?: Providers | undefined
 }
@@ -83,7 +98,9 @@ export interface SmtpCourier {
 export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const { dns, clock, log, hostname, guard, port, sourceAddress, useIpv6 = false, random } = options
   const timeouts: SmtpTimeouts = { ...limits.smtpClientTimeouts, ...options.timeouts }
-  const sessionOptions: SessionOptions = { hostname, port, timeouts, sourceAddress }
+  const { secureDns, stsPolicies, ca } = options
+  const memory = new TlsMemory(clock, ca)
+  const sessionOptions: SessionOptions = { clock, memory, hostname, port, timeouts, sourceAddress }
   const providers = options.providers ?? loadProviders()
   const rules = options.rules ?? loadReplyRules()
   const ours = new Set([hostname.toLowerCase(), ...(options.ownNames ?? [])])
@@ -99,7 +116,8 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     const timer = setTimeout(() => deadline.abort(late), timeouts.totalMs)
     try {
       const signal = AbortSignal.any([deadline.signal, stopping.signal, progress.signal])
-      const { outcome } = await carryToDomain(delivery, raw, {
+      const tlsResults: TlsResult[] = []
+      const { outcome } = await carryToDomain(delivery, raw, tlsResults, {
         signal,
         heard: () => progress.heard(),
         commit: () => progress.commit(),
@@ -108,18 +126,26 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
       const shown = showing === undefined || stopping.signal.aborted ? {} : { showing }
-      return { ...rest, ...shown, durationMs: Math.round(clock.monotonicMs() - beganMs) }
+      const counted = tlsResults.length > 0 && !delivery.isTlsReport ? { tlsResults } : {}
+      return { ...rest, ...shown, ...counted, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
     }
   }
 
-  async function carryToDomain(delivery: SmtpDelivery, raw: Raw, progress: Progress): Promise<Ending> {
+  async function carryToDomain(
+    delivery: SmtpDelivery,
+    raw: Raw,
+    tlsResults: TlsResult[],
+    progress: Progress,
+  ): Promise<Ending> {
     const { signal } = progress
     // Quoted local parts may hold these, but they would end the path early in the hands of many a server.
     if (/[\x00-\x1f\x7f<>]/.test(delivery.rcptTo)) return refused('5.1.3', 'the address can not be sent to')
     if (/[\x00-\x1f\x7f<>]/.test(delivery.mailFrom)) return refused('5.1.7', 'the reverse-path is malformed')
-    const mx = await findMxHosts(dns, delivery.domain, random, host => ours.has(host))
+    const seen = secureDns && createAuthenticatedDns(secureDns)
+    const lookups = seen ?? dns
+    const mx = await findMxHosts(lookups, delivery.domain, random, host => ours.has(host))
     if ('failure' in mx) {
       const isFailing = mx.failure.result === 'transient'
       return { outcome: { ...mx.failure, ...(isFailing && { showing: 'fails' }) }, isFinal: true }
@@ -128,13 +154,26 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
       return { outcome: { ...outcome, isUntried: true }, isFinal: true }
     }
+    const given = await domainTls(delivery, seen, signal)
+    if (given === undefined) return unheard('4.4.7', abortError(signal).message)
+    const { domain, sts } = given
+    const note = (host: string, policyType: TlsResult['policyType'], type: TlsResult['type']) =>
+      tlsResults.push({ policyDomain: domain, policyType, type, host })
+    if (sts.fault) note('', 'sts', sts.fault.type)
     let best: Ending | undefined
     let deferrals = 0
     for (const host of mx.hosts) {
       if (signal.aborted) break
-      const found = await findAddresses(dns, host, useIpv6)
+      const found = await findAddresses(lookups, host, useIpv6)
       if ('failure' in found)
         best = moreTelling(best, { outcome: { ...found.failure, host }, isFinal: false })
+      const tls =
+        'failure' in found || delivery.isTlsReport === true ? opportunistic : await hostTls(host, given)
+      if ('type' in tls) {
+        note(host, tls.type === 'dnssec-invalid' ? 'tlsa' : 'sts', tls.type)
+        best = moreTelling(best, forbidden(host, tls))
+        continue
+      }
       for (const address of 'addresses' in found ? found.addresses : []) {
         if (signal.aborted) break
         const reason = guard.refusal(address, port)
@@ -146,7 +185,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
           best = moreTelling(best, silent('4.4.1', `not tried: ${address} has not answered for a while`))
           continue
         }
-        const ending = await carryTo(host, address, delivery, raw, progress)
+        const ending = await carryTo({ host, address, tls, noteTls: note }, delivery, raw, progress)
         if (!stopping.signal.aborted) standing.note(address, ending.outcome.showing !== 'fails')
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
@@ -158,22 +197,34 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     return best ?? unheard('4.4.7', abortError(signal).message)
   }
 
-  async function carryTo(
-    host: string,
-    address: string,
+  /** What the domain demands of TLS; undefined when the attempt was given up before that was known. */
+  async function domainTls(
     delivery: SmtpDelivery,
-    raw: Raw,
-    watch: Watch,
-  ): Promise<Ending> {
+    seen: AuthenticatedDns | undefined,
+    signal: AbortSignal,
+  ): Promise<DomainTls | undefined> {
+    const domain = toAscii(delivery.domain).toLowerCase().replace(/\.$/, '')
+    const secure = seen && secureDns && { dns: secureDns, seen }
+    if (stsPolicies === undefined || delivery.isTlsReport === true) return { domain, port, secure, sts: {} }
+    // What is being fetched is fetched on for the next attempt; without it this one must not go on.
+    const sts = await unlessAborted(stsPolicies.of(domain), signal)
+    return sts && { domain, port, secure, sts }
+  }
+
+  async function carryTo(to: Stop, delivery: SmtpDelivery, raw: Raw, watch: Watch): Promise<Ending> {
+    const { host, address, tls } = to
     const at = (ending: Ending): Ending => ({ ...ending, outcome: { ...ending.outcome, host, address } })
-    const waiting = pool.take(address)
+    const waiting = pool.take(address, demandKey(tls.demand, host))
     if (waiting !== undefined) {
       const ending = await carryBy(waiting, delivery, raw, watch)
       if (ending.isStale !== true) return at(ending)
     }
-    const session = await openSession(host, address, sessionOptions, watch)
-    if (session instanceof SmtpSession) return at(await carryBy(session, delivery, raw, watch))
-    return at(endingOf(session, rules))
+    const opening = await openSession(host, address, sessionOptions, watch, tls)
+    if (opening.tls !== undefined)
+      to.noteTls(host, tls.policyType, opening.tls === 'success' ? 'success' : opening.tls.type)
+    const { begun } = opening
+    if (begun instanceof SmtpSession) return at(await carryBy(begun, delivery, raw, watch))
+    return at(isTlsFault(begun) ? forbidden(host, begun) : endingOf(begun, rules))
   }
 
   /** One transaction in a session, which is given back or ended after it. */
@@ -228,6 +279,32 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       await pool.close()
     },
   }
+}
+
+/** A host of a domain on the way. */
+interface Stop {
+  readonly host: string
+  readonly address: string
+  readonly tls: HostTls
+  noteTls(host: string, policyType: TlsResult['policyType'], type: TlsResult['type']): void
+}
+
+/** What the policy of the domain forbids is for now: it may be the host's fault, or somebody's between us. */
+function forbidden(host: string, { type, text }: TlsFault): Ending {
+  const enhanced =
+    type === 'starttls-not-supported' ? '4.7.10' : type === 'dnssec-invalid' ? '4.4.3' : '4.7.5'
+  const said = `not sent to ${host}, as the policy of its domain demands: ${text}`
+  return { outcome: { result: 'transient', enhanced, text: said, host, showing: 'answers' }, isFinal: false }
+}
+
+/** Undefined when the signal comes first. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const abort = () => resolve(undefined)
+    signal.addEventListener('abort', abort, { once: true })
+    work.finally(() => signal.removeEventListener('abort', abort)).then(resolve, reject)
+    if (signal.aborted) abort()
+  })
 }
 
 /** Where mail may not go is no proof while another host may still take it; alone it is. */

@@ -11,11 +11,14 @@ export class SessionPool {
     this.#idleMs = idleMs
   }
 
-  /** A session with the address, the one that waited least; it is the caller's now. */
-  take(address: string): SmtpSession | undefined {
+  /**
+   * A session with the address, the one that waited least; it is the caller's now.
+   * @param lane of the same lane alone: what was demanded of the one holds for the other
+   */
+  take(address: string, lane: string): SmtpSession | undefined {
     let found: SmtpSession | undefined
     for (const session of this.#idle.keys())
-      if (session.address === address && session.isOpen) found = session
+      if (session.address === address && session.lane === lane && session.isOpen) found = session
     if (found !== undefined) this.#forget(found)
     return found
   }

@@ -51,6 +51,8 @@ const chunkBytes = 64 * 1024
 export class SmtpSession {
   readonly host: string
   readonly address: string
+  /** What was demanded of it (demandKey): only deliveries that demand the same share it. */
+  readonly lane: string
   /** "TLSv1.3 TLS_AES_256_GCM_SHA384"; undefined in plaintext. */
   readonly tls: string | undefined
   readonly extensions: ReadonlyMap<string, string>
@@ -60,8 +62,15 @@ export class SmtpSession {
   readonly #timeouts: SmtpTimeouts
   readonly #closeListeners = new Set<() => void>()
 
-  constructor(host: string, address: string, connection: SMTPConnection, timeouts: SmtpTimeouts) {
+  constructor(
+    host: string,
+    address: string,
+    lane: string,
+    connection: SMTPConnection,
+    timeouts: SmtpTimeouts,
+  ) {
     this.host = host
+    this.lane = lane
     this.address = address
     this.#connection = connection
     this.#timeouts = timeouts

@@ -5,7 +5,7 @@ import { limits } from '../../base/limits.ts'
 import { packageVersion } from '../../base/package-root.ts'
 import { readRetryAfter } from '../../base/retry-after.ts'
 import type { AddressGuard } from '../address-guard.ts'
-import { openTarget } from './connect.ts'
+import { openTarget } from '../guarded-connect.ts'
 import { type Open, WebhookPool } from './pool.ts'
 import { readWebhookUrl, type WebhookTarget } from './url.ts'
 
@@ -123,7 +123,11 @@ export function createWebhookCourier(options: WebhookCourierOptions): WebhookCou
       const { WebhookConnection } = await import('./connection.ts')
       // Made once: each would read all the root certificates.
       secureContext ??= createSecureContext(options.ca === undefined ? {} : { ca: options.ca })
-      const opened = await openTarget(target, { dns, guard, secureContext, connectMs }, signal)
+      const opened = await openTarget(
+        target,
+        { dns, guard, secureContext, connectMs, refusalEnd: 'where webhooks are not sent' },
+        signal,
+      )
       if ('error' in opened) return opened
       const { socket, address } = opened
       const openedMs = clock.monotonicMs()

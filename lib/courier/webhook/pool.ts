@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import type { NotOpened } from './connect.ts'
+import type { NotOpened } from '../guarded-connect.ts'
 import type { WebhookConnection } from './connection.ts'
 
 /** The connections to one origin, and the calls that wait for one. */

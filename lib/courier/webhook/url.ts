@@ -25,11 +25,6 @@ const localhostForm =
 /** Names that only a private network gives an address (RFC 6762 §3 and appendix G, RFC 8375, ICANN's .internal). */
 const privateForm = /(?:^|\.)(?:local|localdomain|internal|intranet|private|corp|home|lan|home\.arpa)$/
 
-/** Whether the name (lower case, no final dot) is this machine for certain: `localhost` and what is under it. */
-export function isLocalhost(name: string): boolean {
-  return name === 'localhost' || name.endsWith('.localhost')
-}
-
 /**
  * What is wrong with `text` as a webhook's URL and what to do about it, in a sentence; undefined when nothing is. It asks
  * no DNS: an address that is written in the URL is judged here, the addresses of a name when they are connected to.

@@ -1,10 +1,17 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { type SecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls'
-import type { Dns } from '../../base/dns.ts'
-import { oneLine } from '../../base/one-line.ts'
-import type { AddressGuard } from '../address-guard.ts'
-import { findAddresses } from '../mx.ts'
-import { isLocalhost, type WebhookTarget } from './url.ts'
+import type { Dns } from '../base/dns.ts'
+import { oneLine } from '../base/one-line.ts'
+import type { AddressGuard } from './address-guard.ts'
+import { findAddresses } from './mx.ts'
+
+/** Where a connection is to lead. */
+export interface Target {
+  readonly isTls: boolean
+  /** A name without its final dot, or an address without brackets. */
+  readonly host: string
+  readonly port: number
+}
 
 export interface ConnectOptions {
   readonly dns: Dns
@@ -12,6 +19,8 @@ export interface ConnectOptions {
   readonly secureContext: SecureContext
   /** What TCP and TLS to one address may take. */
   readonly connectMs: number
+  /** How the sentence ends that says where the host points: "where webhooks are not sent". */
+  readonly refusalEnd: string
 }
 
 /** An open connection to an address that was checked. */
@@ -32,7 +41,7 @@ export interface NotOpened {
  * TLS begins, with the certificate verified for the target's name. Addresses that are refused are left out.
  */
 export async function openTarget(
-  target: WebhookTarget,
+  target: Target,
   options: ConnectOptions,
   signal: AbortSignal,
 ): Promise<Opened | NotOpened> {
@@ -53,10 +62,15 @@ export async function openTarget(
       failed = { error: describe(error), address }
     }
   }
-  return failed ?? { error: `the host points at ${refused}, where webhooks are not sent` }
+  return failed ?? { error: `the host points at ${refused}, ${options.refusalEnd}` }
 }
 
 type Found = { readonly addresses: readonly string[] } | { readonly error: string }
+
+/** Whether the name (lower case, no final dot) is this machine for certain: `localhost` and what is under it. */
+export function isLocalhost(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost')
+}
 
 async function addressesOf(host: string, dns: Dns): Promise<Found> {
   if (isIP(host)) return { addresses: [host] }
@@ -78,7 +92,7 @@ function unlessAborted(answer: Promise<Found>, signal: AbortSignal): Promise<Fou
 
 /** Throws what kept the connection from being. */
 function openAddress(
-  { host, port, isTls }: WebhookTarget,
+  { host, port, isTls }: Target,
   address: string,
   { guard, secureContext, connectMs }: ConnectOptions,
   signal: AbortSignal,

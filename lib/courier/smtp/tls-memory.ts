@@ -1,0 +1,63 @@
+import { createSecureContext, type SecureContext } from 'node:tls'
+import type { Clock } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import type { TlsFault } from '../tls-result.ts'
+
+/**
+ * What was seen of TLS with addresses, bounded and for a while: where STARTTLS is broken, and sessions of TLS that can be
+ * taken up again (RFC 8446 §2.2).
+ */
+export class TlsMemory {
+  readonly #clock: Clock
+  readonly #broken = new Map<string, { fault: TlsFault; untilMs: number }>()
+  readonly #sessions = new Map<string, { session: Buffer; untilMs: number }>()
+
+  readonly #ca: string | undefined
+  #context: SecureContext | undefined
+
+  /** @param ca certificates in PEM to believe in, instead of the system's */
+  constructor(clock: Clock, ca?: string) {
+    this.#clock = clock
+    this.#ca = ca
+  }
+
+  /** Made once: each would read all the root certificates. */
+  get context(): SecureContext {
+    this.#context ??= createSecureContext({
+      minVersion: 'TLSv1.2',
+      ...(this.#ca === undefined ? {} : { ca: this.#ca }),
+    })
+    return this.#context
+  }
+
+  /** Why STARTTLS failed there lately, so that it is not tried where nothing demands it. */
+  brokenBy(address: string): TlsFault | undefined {
+    const found = this.#broken.get(address)
+    if (found && this.#clock.monotonicMs() < found.untilMs) return found.fault
+    this.#broken.delete(address)
+    return undefined
+  }
+
+  noteBroken(address: string, fault: TlsFault): void {
+    const untilMs = this.#clock.monotonicMs() + limits.tlsBrokenMs
+    put(this.#broken, address, { fault, untilMs }, limits.destinationsKnown)
+  }
+
+  /** @param key of demand, host and address: what was proven in it is taken up, too */
+  session(key: string): Buffer | undefined {
+    const found = this.#sessions.get(key)
+    return found && this.#clock.monotonicMs() < found.untilMs ? found.session : undefined
+  }
+
+  keep(key: string, session: Buffer): void {
+    if (session.length > limits.tlsSessionBytes) return
+    const untilMs = this.#clock.monotonicMs() + limits.tlsSessionMs
+    put(this.#sessions, key, { session, untilMs }, limits.tlsSessions)
+  }
+}
+
+function put<T>(map: Map<string, T>, key: string, value: T, most: number): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > most) map.delete(map.keys().next().value!)
+}

@@ -1,0 +1,232 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { limits } from '../../../lib/base/limits.ts'
+import { createAddressGuard } from '../../../lib/courier/address-guard.ts'
+import { createDns } from '../../../lib/courier/dns.ts'
+import { httpsGet } from '../../../lib/courier/https-get.ts'
+import { createStsPolicies, type StoredStsPolicy } from '../../../lib/courier/tls-policy/sts-policies.ts'
+import { writeIssuedCertificate } from '../../support/certificate.ts'
+import { until } from '../../support/until.ts'
+import { delivery, loopback, loopbackGuard, raw } from '../loopback.ts'
+
+const mx = await writeIssuedCertificate(`${t.testdir({ mx: {}, web: {} })}/mx`, 'mx1.there.example')
+const web = await writeIssuedCertificate(`${t.testdirName}/web`, 'mta-sts.there.example')
+const ca = mx.root + web.root
+
+/** A clock that can be put on. */
+function movedClock() {
+  let byMs = 0
+  const now = () => new Date(systemClock.now().getTime() + byMs)
+  return {
+    clock: { ...systemClock, now, monotonicMs: () => systemClock.monotonicMs() + byMs },
+    pass: (ms: number) => {
+      byMs += ms
+    },
+  }
+}
+
+/** A domain with an MX whose certificate is good, a web server for its policy, and a courier that asks for it. */
+async function domain(t: Test, policy: string, mxCertificate = mx) {
+  const { clock, pass } = movedClock()
+  const given = await loopback(t, [undefined])
+  const { dns, port } = given
+  dns.set('_mta-sts.there.example', 'TXT', ['v=STSv1; id=1;'])
+  dns.set('mta-sts.there.example', 'A', ['127.0.0.1'])
+  const site = { policy, status: 200, type: 'text/plain', asked: 0 }
+  const server = createServer(
+    { cert: web.leaf + web.intermediate, key: readFileSync(web.key) },
+    (request, answer) => {
+      site.asked++
+      t.equal(request.url, '/.well-known/mta-sts.txt')
+      answer.writeHead(site.status, { 'content-type': site.type, location: 'https://elsewhere.example/' })
+      answer.end(site.policy)
+    },
+  )
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const mta = new SMTPServer({
+    cert: mxCertificate.leaf + mxCertificate.intermediate,
+    key: readFileSync(mxCertificate.key),
+    authOptional: true,
+    logger: false,
+  })
+  mta.on('error', () => {})
+  mta.listen(port, '127.0.0.2')
+  await once(mta.server, 'listening')
+  t.teardown(async () => {
+    server.close()
+    server.closeAllConnections()
+    await new Promise<void>(resolve => mta.close(resolve))
+  })
+  const stored = new Map<string, StoredStsPolicy>()
+  const resolver = createDns({ servers: [dns.server], timeoutMs: 500 })
+  let guard = loopbackGuard
+  const stsPolicies = createStsPolicies({
+    dns: resolver,
+    clock,
+    store: {
+      find: async name => stored.get(name),
+      put: async one => void stored.set(one.domain, one),
+    },
+    get: (host, path) =>
+      httpsGet(host, path, {
+        dns: resolver,
+        guard,
+        ca,
+        port: (server.address() as AddressInfo).port,
+        connectMs: 5000,
+        timeoutMs: 5000,
+        maxBytes: limits.stsPolicyBytes,
+      }),
+  })
+  const { courier } = await loopback(t, [], {
+    dns: resolver,
+    port,
+    stsPolicies,
+    ca,
+    clock,
+    timeouts: { connectMs: 5000 },
+  })
+  return {
+    dns,
+    site,
+    stored,
+    pass,
+    carry: () => courier.carry(delivery(), raw),
+    useGuard: (other: typeof loopbackGuard) => {
+      guard = other
+    },
+  }
+}
+
+const enforce = 'version: STSv1\r\nmode: enforce\r\nmx: mx1.there.example\r\nmax_age: 864000\r\n'
+const success = [{ policyDomain: 'there.example', policyType: 'sts', type: 'success' }]
+
+t.test('enforce: a certificate that is believed, for the name', async t => {
+  const { site, stored, carry, dns, pass } = await domain(t, enforce)
+  t.match(await carry(), { result: 'delivered', tls: /^TLSv1\.3/, tlsResults: success })
+  t.match(stored.get('there.example'), { mode: 'enforce', policyId: '1', maxAgeSeconds: 864_000 })
+  t.match(await carry(), { result: 'delivered' })
+  t.equal(site.asked, 1, 'a policy is kept')
+  // Who takes the record away, and the web server down, gets no more than before.
+  dns.set('_mta-sts.there.example', 'TXT', [])
+  dns.set('mta-sts.there.example', 'A', [])
+  pass(863_000_000)
+  dns.set('there.example', 'MX', [{ priority: 10, exchange: 'mx2.there.example' }])
+  dns.set('mx2.there.example', 'A', ['127.0.0.2'])
+  t.match(await carry(), {
+    result: 'transient',
+    enhanced: '4.7.5',
+    text: 'not sent to mx2.there.example, as the policy of its domain demands: the MTA-STS policy of there.example does not name it',
+    tlsResults: [{ type: 'validation-failure', host: 'mx2.there.example' }],
+  })
+  pass(2_000_000)
+  t.match(
+    await carry(),
+    { result: 'delivered', tlsResults: [{ policyType: 'no-policy-found' }] },
+    'its age is over',
+  )
+})
+
+t.test('enforce: what is not proven is not sent to', async t => {
+  const wrong = await writeIssuedCertificate(t.testdir(), 'somebody-else.example')
+  for (const [certificate, type] of [
+    [{ ...wrong, root: mx.root }, 'certificate-not-trusted'],
+    [web, 'certificate-host-mismatch'],
+  ] as const) {
+    const { carry } = await domain(t, enforce, certificate)
+    t.match(await carry(), {
+      result: 'transient',
+      enhanced: '4.7.5',
+      tlsResults: [{ policyType: 'sts', type }],
+    })
+    t.match(await carry(), { result: 'transient' }, 'nor the second time, with what TLS kept')
+  }
+})
+
+t.test('testing: sent all the same, and counted', async t => {
+  const { carry } = await domain(t, enforce.replace('enforce', 'testing'), web)
+  t.match(await carry(), {
+    result: 'delivered',
+    tls: /^TLSv1/,
+    tlsResults: [{ policyType: 'sts', type: 'certificate-host-mismatch' }],
+  })
+})
+
+t.test('a policy that can not be had', async t => {
+  const { carry, site, dns, pass, useGuard, stored } = await domain(t, enforce, web)
+  const faults: [string, () => void, string][] = [
+    ['gone', () => (site.status = 404), 'sts-policy-fetch-error'],
+    ['redirect', () => (site.status = 302), 'sts-policy-fetch-error'],
+    ['html', () => Object.assign(site, { status: 200, type: 'text/html' }), 'sts-policy-invalid'],
+    [
+      'large',
+      () => Object.assign(site, { type: 'text/plain', policy: '#'.repeat(70_000) }),
+      'sts-policy-fetch-error',
+    ],
+    ['none', () => (site.policy = 'hello'), 'sts-policy-invalid'],
+    ['elsewhere', () => dns.set('mta-sts.there.example', 'A', ['10.0.0.1']), 'sts-policy-fetch-error'],
+  ]
+  for (const [name, change, type] of faults) {
+    change()
+    if (name === 'elsewhere')
+      useGuard(
+        createAddressGuard({
+          clock: systemClock,
+          allowNetworks: [],
+          ownAddresses: () => [],
+          ownPorts: () => [],
+        }),
+      )
+    const before = site.asked
+    const outcome = await carry()
+    t.match(outcome, { result: 'delivered', tlsResults: [{ policyType: 'sts', type, host: '' }] }, name)
+    await carry()
+    t.ok(site.asked <= before + 1, 'it is not asked for again at once')
+    pass(limits.stsRetryMs)
+  }
+  t.equal(stored.size, 0)
+})
+
+t.test('another id has it fetched again; where that fails, the one before holds', async t => {
+  const { carry, site, dns } = await domain(t, enforce.replace('enforce', 'none'), web)
+  t.match(await carry(), { result: 'delivered' })
+  site.policy = enforce
+  t.match(await carry(), { result: 'delivered' }, 'nobody asks while the id is the same')
+  dns.set('_mta-sts.there.example', 'TXT', ['v=STSv1; id=2'])
+  t.match(await carry(), { result: 'transient', enhanced: '4.7.5' })
+  dns.set('_mta-sts.there.example', 'TXT', ['v=STSv1; id=3'])
+  site.status = 500
+  t.match(await carry(), { result: 'transient', tlsResults: [{ type: 'sts-policy-fetch-error' }, {}] })
+  dns.set('_mta-sts.there.example', 'TXT', ['v=STSv1; id=4', 'v=STSv1; id=5'])
+  t.match(await carry(), { result: 'transient' }, 'two records are none')
+})
+
+t.test('a session of TLS is taken up again, and what was proven in it', async t => {
+  const reused: boolean[] = []
+  const { courier, port } = await loopback(t, [undefined], { idleMs: 0 })
+  const mta = new SMTPServer({
+    cert: mx.leaf,
+    key: readFileSync(mx.key),
+    authOptional: true,
+    logger: false,
+    onSecure(socket, _session, done) {
+      reused.push(socket.isSessionReused())
+      done()
+    },
+  })
+  mta.on('error', () => {})
+  mta.listen(port, '127.0.0.2')
+  await once(mta.server, 'listening')
+  t.teardown(() => new Promise<void>(resolve => mta.close(resolve)))
+  for (let count = 0; count < 2; count++) {
+    t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
+    await until('the session is over', () => mta.connections.size === 0)
+  }
+  t.same(reused, [false, true])
+})
