@@ -11,6 +11,7 @@ import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './
 import type { Config } from './config/load.ts'
 import type { App, Networked } from './core/app/app.ts'
 import { deliver } from './core/delivery/deliver.ts'
+import { createKeptStsPolicies } from './core/delivery/sts-policies.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
 import { removeStrayFiles } from './core/mailbox/raws.ts'
@@ -20,6 +21,7 @@ import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
+import { createSecureDns } from './courier/tls-policy/secure-dns.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
@@ -76,6 +78,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const courier = createSmtpCourier({
       providers,
       dns,
+      secureDns:
+        config.dns.validating_server === undefined
+          ? undefined
+          : createSecureDns({ server: config.dns.validating_server, timeoutMs: limits.dnsTimeoutMs }),
+      stsPolicies: createKeptStsPolicies(opened, guard),
       guard,
       clock,
       log,

@@ -14,6 +14,8 @@ import { expireUsage } from './core/quota/usage.ts'
 import { deleteDestinationsBefore } from './store/destinations.ts'
 import { deleteEventsBefore } from './store/events.ts'
 import { deleteIdempotencyBefore } from './store/idempotency.ts'
+import { deleteStsPoliciesBefore } from './store/sts-policies.ts'
+import { deleteTlsResultsBefore } from './store/tls-results.ts'
 
 interface Sweep {
   readonly name: string
@@ -64,6 +66,23 @@ export const sweeps: readonly Sweep[] = [
     run: app =>
       app.store.write(db =>
         deleteDestinationsBefore(db, ago(app, limits.destinationKeptMs), limits.sweepRows),
+      ),
+  },
+  {
+    name: 'MTA-STS policies that are over',
+    schedule: '57 * * * *',
+    run: app => app.store.write(db => deleteStsPoliciesBefore(db, ago(app, 0), limits.sweepRows)),
+  },
+  {
+    name: 'results of TLS older than 30 days',
+    schedule: '47 4 * * *',
+    run: app =>
+      app.store.write(db =>
+        deleteTlsResultsBefore(
+          db,
+          ago(app, limits.tlsResultDays * 86_400_000).slice(0, 10),
+          limits.sweepRows,
+        ),
       ),
   },
   { name: 'audit of sender rules older than 90 days', schedule: '27 * * * *', run: expirePolicyAudit },

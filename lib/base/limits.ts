@@ -376,6 +376,10 @@ export const limits = {
   stsConnectMs: 10_000,
   stsRetryMs: 300_000,
   stsRefreshMs: 86_400_000,
+  /** TLS reports (RFC 8460): rows of one day and domain, how long they are kept; addresses that one report goes to. */
+  tlsResultRows: 100,
+  tlsResultDays: 30,
+  tlsReportAddresses: 5,
   /** The text of a webhook's URL. */
   webhookUrlLength: 2048,
   /** One webhook call from DNS to the end of the answer, and the connecting to one address of it (TCP and TLS). */

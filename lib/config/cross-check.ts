@@ -45,6 +45,17 @@ const rules: readonly Rule[] = [
     ],
   },
   {
+    reads: ['dns.validating_server'],
+    faults: ({ dns: { validating_server = '' } }) => [
+      validating_server !== '' &&
+        !/^(?:127\.|\[::1\])/.test(validating_server) && {
+          path: 'dns.validating_server',
+          message:
+            'must be at a loopback address, such as "127.0.0.1:53": what it says of signatures is believed, and on the way from elsewhere anybody could change it',
+        },
+    ],
+  },
+  {
     reads: ['delivery.source_address', 'delivery.ipv6'],
     faults: ({ delivery: { source_address, ipv6 } }) => [
       source_address !== undefined &&

@@ -123,6 +123,13 @@ export const settings = Type.Object(
         default: [],
         description: 'The DNS servers to ask, such as "127.0.0.1:53". Empty: the system\'s.',
       }),
+      validating_server: Type.Optional(
+        text('server', {
+          examples: ['127.0.0.1:53'],
+          description:
+            'A DNS resolver on this machine that validates DNSSEC, such as Unbound. With it, mail is sent by DANE (RFC 7672): a domain whose records are signed says in them which certificates its servers have, and mail to it goes to no other. Its word is taken, so it must be at a loopback address.',
+        }),
+      ),
     }),
     delivery: table('How mail goes out.', {
       mode: Type.Enum(['mx', 'capture'], {

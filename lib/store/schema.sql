@@ -581,6 +581,33 @@ create table "authenticationDeferral" (
 create index "authenticationDeferral_network" on "authenticationDeferral" ("network");
 create index "authenticationDeferral_firstAt" on "authenticationDeferral" ("firstAt");
 
+-- The MTA-STS policies (RFC 8461) of domains that mail goes to, as they were fetched: each holds until expiresAt. mx is JSON.
+create table "stsPolicy" (
+  "domain" text primary key,
+  "policyId" text not null,
+  "mode" text not null,
+  "mx" text not null,
+  "maxAgeSeconds" integer not null,
+  "fetchedAt" text not null,
+  "expiresAt" text not null
+);
+create index "stsPolicy_expiresAt" on "stsPolicy" ("expiresAt");
+
+-- How often TLS with the mail servers of a domain went how on a day (UTC), for its report (RFC 8460): policyType is tlsa, sts or
+-- no-policy-found, `type` success or the name of a fault, `host` empty where it is none of a host. Of one day and domain there
+-- are limits.tlsResultRows. reportedAt is when it was told to the domain.
+create table "tlsResult" (
+  "day" text not null,
+  "domain" text not null,
+  "policyType" text not null,
+  "type" text not null,
+  "host" text not null,
+  "count" integer not null,
+  "reportedAt" text,
+  primary key ("day", "domain", "policyType", "type", "host")
+);
+create index "tlsResult_unreported" on "tlsResult" ("day", "domain") where "reportedAt" is null;
+
 -- What messages are found by, written and deleted with them (lib/store/search-index.ts): their words, as we read
 -- them ourselves, so that the same is found on every database and in every language; and marks, words that no text
 -- can have, for what they belong to and are: all, inbox<id>, pod<id>, category<name>, direction<name>, attachment.

@@ -418,6 +418,26 @@ export interface AuthenticationDeferralRow {
   firstAt: string
 }
 
+export interface StsPolicyRow {
+  domain: string
+  policyId: string
+  mode: string
+  mx: string
+  maxAgeSeconds: number
+  fetchedAt: string
+  expiresAt: string
+}
+
+export interface TlsResultRow {
+  day: string
+  domain: string
+  policyType: string
+  type: string
+  host: string
+  count: number
+  reportedAt: string | null
+}
+
 export interface Tables {
   migration: MigrationRow
   secretKey: SecretKeyRow
@@ -455,4 +475,6 @@ export interface Tables {
   draftAttachment: DraftAttachmentRow
   greylistEntry: GreylistEntryRow
   authenticationDeferral: AuthenticationDeferralRow
+  stsPolicy: StsPolicyRow
+  tlsResult: TlsResultRow
 }

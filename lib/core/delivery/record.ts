@@ -4,6 +4,7 @@ import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { findDelivery, insertAttempt, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import { countTlsResults } from '../../store/tls-results.ts'
 import type { Networked } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { noteForwardOutcome } from '../forwarding/outcome.ts'
@@ -48,6 +49,7 @@ export async function record(
     durationMs: Math.round(outcome.durationMs),
     createdAt: now,
   })
+  await countTlsResults(db, outcome.tlsResults ?? [], now)
   if (outcome.showing) await app.queue.note(db, entry.destination, outcome.showing, outcome.text)
   const isTransient = outcome.result === 'transient'
   const nextAttemptAt = isTransient ? await app.queue.later(db, entry) : null

@@ -100,6 +100,17 @@ t.test('STARTTLS that is only advertised', async t => {
   }
 })
 
+t.test('STARTTLS that failed is not tried again for a while', async t => {
+  const script = { EHLO: offer, STARTTLS: '454 4.7.0 TLS not available' }
+  const { courier, peers } = await loopback(t, [script], { idleMs: 0 })
+  for (let count = 0; count < 3; count++)
+    t.match(await courier.carry(delivery(), raw), {
+      result: 'delivered',
+      tlsResults: [{ policyType: 'no-policy-found', type: 'starttls-not-supported' }],
+    })
+  t.equal(peers[0]?.commands.filter(line => line === 'STARTTLS').length, 1)
+})
+
 t.test('421 to STARTTLS is no reason for plaintext', async t => {
   const { courier, peers } = await loopback(t, [
     { EHLO: offer, STARTTLS: { say: '421 4.7.0 later', next: 'close' } },

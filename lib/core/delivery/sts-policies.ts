@@ -1,0 +1,47 @@
+import { isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import type { AddressGuard } from '../../courier/address-guard.ts'
+import { httpsGet } from '../../courier/https-get.ts'
+import { createStsPolicies, type StsPolicies } from '../../courier/tls-policy/sts-policies.ts'
+import { findStsPolicy, putStsPolicy } from '../../store/sts-policies.ts'
+import type { App } from '../app/app.ts'
+
+/** The MTA-STS policies of other domains, kept as rows. @param guard which addresses mail may go to, and their policies come from */
+export function createKeptStsPolicies(app: App, guard: AddressGuard): StsPolicies {
+  const { dns, clock, log, store } = app
+  return createStsPolicies({
+    dns,
+    clock,
+    log,
+    store: {
+      async find(domain) {
+        const row = await findStsPolicy(store.read, domain)
+        if (!row) return undefined
+        const { policyId, maxAgeSeconds, fetchedAt } = row
+        const mode = row.mode as 'enforce' | 'testing' | 'none'
+        return {
+          domain,
+          policyId,
+          mode,
+          mx: JSON.parse(row.mx),
+          maxAgeSeconds,
+          fetchedAt: new Date(fetchedAt),
+        }
+      },
+      async put({ fetchedAt, mx, ...policy }) {
+        const expiresAt = isoAfter(fetchedAt, policy.maxAgeSeconds * 1000)
+        const row = { ...policy, mx: JSON.stringify(mx), fetchedAt: fetchedAt.toISOString(), expiresAt }
+        await store.write(db => putStsPolicy(db, row))
+      },
+    },
+    get: (host, path) =>
+      httpsGet(host, path, {
+        dns,
+        guard,
+        port: 443,
+        connectMs: limits.stsConnectMs,
+        timeoutMs: limits.stsFetchMs,
+        maxBytes: limits.stsPolicyBytes,
+      }),
+  })
+}
