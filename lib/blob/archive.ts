@@ -8,7 +8,7 @@ import tar from 'tar-stream'
 import { BackupFault } from '../base/backup-fault.ts'
 
 /** The last file of every archive: what it says of the others is what `sha256sum -c` reads. Without it an archive is not whole. */
-export const sumsName = 'SHA256SUMS'
+const sumsName = 'SHA256SUMS'
 
 /** Writes a tar archive, compressed by zstd, file by file. */
 export interface ArchiveWriter {
