@@ -3,6 +3,7 @@ import { limits } from './base/limits.ts'
 import { durationMs } from './config/duration.ts'
 import { purgeDeletedInboxes } from './core/account/purge.ts'
 import type { App } from './core/app/app.ts'
+import { sendTlsReports } from './core/delivery/tls-reports.ts'
 import { checkDueDomains } from './core/domains/checks.ts'
 import { expireForwardConfirmations } from './core/forwarding/question.ts'
 import { expireDeferrals } from './core/inbound/deferral.ts'
@@ -73,6 +74,7 @@ export const sweeps: readonly Sweep[] = [
     schedule: '57 * * * *',
     run: app => app.store.write(db => deleteStsPoliciesBefore(db, ago(app, 0), limits.sweepRows)),
   },
+  { name: 'days of TLS that are to be reported', schedule: '23 * * * *', run: sendTlsReports },
   {
     name: 'results of TLS older than 30 days',
     schedule: '47 4 * * *',

@@ -378,10 +378,11 @@ export const limits = {
   stsConnectMs: 10_000,
   stsRetryMs: 300_000,
   stsRefreshMs: 86_400_000,
-  /** TLS reports (RFC 8460): rows of one day and domain, how long they are kept; addresses that one report goes to. */
+  /** TLS reports (RFC 8460): rows of one day and domain, how long they are kept; addresses that one report goes to, and reports that are made at once. */
   tlsResultRows: 100,
   tlsResultDays: 30,
   tlsReportAddresses: 5,
+  tlsReportsAtOnce: 20,
   /** The text of a webhook's URL. */
   webhookUrlLength: 2048,
   /** One webhook call from DNS to the end of the answer, and the connecting to one address of it (TCP and TLS). */

@@ -175,12 +175,32 @@ export const settings = Type.Object(
           description: 'The address of this machine that mail is sent from. Without it, the system chooses.',
         }),
       ),
+      tls_reports: flag({
+        default: false,
+        description:
+          'Whether domains that ask for it (_smtp._tls, RFC 8460) are told once a day, in a mail of postmaster, how often TLS with their mail servers worked and why not.',
+      }),
       ipv6: flag({
         default: false,
         description:
           "Whether mail is delivered over IPv6 too. Turn it on when this machine's IPv6 address has a PTR record: large providers refuse mail from one that has none.",
       }),
     }),
+    mta_sts: table(
+      'The MTA-STS policy of domains here (RFC 8461): by it others send their mail only encrypted, and only to this server. It is served at https://mta-sts.<domain>/.well-known/mta-sts.txt by the HTTP door, for whose certificate the proxy before it cares.',
+      {
+        mode: Type.Enum(['off', 'testing', 'enforce'], {
+          default: 'off',
+          description:
+            'With "testing" others report what would have failed, with "enforce" they do not send it. The records for it are listed with those of each domain. This server must prove its hostname by a certificate that others believe.',
+        }),
+        max_age: duration(['1d', '365d'], {
+          default: '7d',
+          description:
+            'How long others keep the policy. To end it, set the mode to "testing" for so long first.',
+        }),
+      },
+    ),
     webhook: table('How webhooks are called.', {
       retry: list('duration', 0, {
         default: ['5s', '30s', '1m', '2m', '5m', '15m', '30m', '1h'],

@@ -199,9 +199,10 @@ export const Delivery = named(
   {
     id: Id,
     recipient: Type.String({ description: 'Whom it is for.', examples: ['bob@example.net'] }),
-    purpose: oneOf(['send', 'forward'], {
+    purpose: oneOf(['send', 'forward', 'report'], {
       examples: ['send'],
-      description: 'forward: a copy of an inbound message to the address that forwardTo of the inbox names.',
+      description:
+        'forward: a copy of an inbound message to the address that forwardTo of the inbox names. report: what this server tells another by itself, such as a TLS report.',
     }),
     state: oneOf(['queued', 'deferred', 'delivered', 'failed', 'held', 'cancelled'], {
       description:

@@ -22,7 +22,11 @@ export interface SignedZone {
  * names below `unsigned.name` are asked of its server, and are not authenticated.
  * @returns "address:port"
  */
-export async function startUnbound(t: Test, zones: readonly SignedZone[], unsigned: { readonly name: string; readonly server: string }): Promise<string> {
+export async function startUnbound(
+  t: Test,
+  zones: readonly SignedZone[],
+  unsigned: { readonly name: string; readonly server: string },
+): Promise<string> {
   const dir = temporaryDir(t)
   const signed = await Promise.all(zones.map(zone => sign(dir, zone)))
   const port = await freePort('127.0.0.1')

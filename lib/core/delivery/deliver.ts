@@ -121,6 +121,7 @@ async function attempt(
       sizeBytes: cargo.sizeBytes,
       is8Bit: cargo.is8Bit,
       isUtf8: cargo.isUtf8,
+      isTlsReport: delivery.purpose === 'report',
     },
     cargo.raw,
     place,

@@ -41,6 +41,8 @@ export interface Outgoing {
   /** The reverse-path. */
   readonly mailFrom: string
   readonly category: 'personal' | 'automated'
+  /** What its deliveries are for, unless it is sent because somebody asked: `report` arrives in spite of faults of TLS. */
+  readonly purpose?: 'report'
   readonly addressees: Addressees
   readonly body: Body
   readonly rfcMessageId: string
@@ -112,7 +114,7 @@ export async function writeOutgoing(
     id: app.ids.next(),
     messageId: id,
     recipient,
-    purpose: 'send',
+    purpose: outgoing.purpose ?? 'send',
     // None for the null reverse-path.
     mailFrom: outgoing.mailFrom === '' ? null : newReversePath(outgoing.mailFrom),
   }))

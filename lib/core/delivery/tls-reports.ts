@@ -1,0 +1,124 @@
+import { isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import { formatMessageId } from '../../mail/compose/compose.ts'
+import { signDkim } from '../../mail/compose/dkim.ts'
+import {
+  readReportAddresses,
+  type TlsReport,
+  type TlsReportPolicy,
+  tlsReportMail,
+  tlsReportNames,
+  tlsReportText,
+} from '../../mail/report/tls-report.ts'
+import { findInboxByAddress } from '../../store/inboxes.ts'
+import { insertRaw } from '../../store/raws.ts'
+import type { TlsResultRow } from '../../store/tables.ts'
+import { listTlsResults, listUnreported, setTlsResultsReported } from '../../store/tls-results.ts'
+import type { App } from '../app/app.ts'
+import { systemAddress } from '../domains/usable.ts'
+import { keepBytes } from '../mailbox/raws.ts'
+import { signerOf, writeOutgoing } from '../outbound/composing.ts'
+import { storedAttachment } from '../outbound/request.ts'
+
+/**
+ * Tells the domains that ask for it how TLS with them went on days that are over (RFC 8460), in mails of postmaster; gives how
+ * many days of domains are done with. One about which DNS says nothing waits for a day.
+ */
+export async function sendTlsReports(app: App): Promise<number> {
+  if (!app.config.delivery.tls_reports || app.config.delivery.mode === 'capture') return 0
+  const today = app.clock.now().toISOString().slice(0, 10)
+  let done = 0
+  for (const one of await listUnreported(app.store.read, today, limits.tlsReportsAtOnce)) {
+    const addresses = await findAddresses(app, one.domain)
+    const isLate = one.day < isoAfter(app.clock.now(), -2 * 86_400_000).slice(0, 10)
+    if (addresses === undefined && !isLate) continue
+    await report(app, one, addresses ?? [])
+    done++
+  }
+  return done
+}
+
+/** Whom reports go to; undefined: DNS does not say. */
+async function findAddresses(app: App, domain: string): Promise<string[] | undefined> {
+  try {
+    const texts = await app.dns.resolveTxt(`_smtp._tls.${domain}`)
+    return readReportAddresses(
+      texts.map(strings => strings.join('')),
+      limits.tlsReportAddresses,
+    )
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME' ? [] : undefined
+  }
+}
+
+/** Notes the day as reported and puts the mail into the queue in one write, so that of two processes one reports. */
+async function report(app: App, one: { day: string; domain: string }, to: readonly string[]): Promise<void> {
+  const at = app.clock.now()
+  const rows = await listTlsResults(app.store.read, one.day, one.domain)
+  const mail = to.length === 0 ? undefined : await compose(app, { ...one, rows, to, date: at })
+  const isOurs = await app.store.write(async db => {
+    if (!(await setTlsResultsReported(db, one, at.toISOString()))) return false
+    await mail?.(db)
+    return true
+  })
+  if (mail && isOurs) app.log.info({ ...one, to }, 'TLS report queued')
+}
+
+async function compose(
+  app: App,
+  of: { day: string; domain: string; rows: readonly TlsResultRow[]; to: readonly string[]; date: Date },
+) {
+  const { day, domain, to, date } = of
+  const from = systemAddress(app)
+  const inbox = await findInboxByAddress(app.store.read, from)
+  if (!inbox) throw new Error(`there is no inbox ${from}`)
+  const id = app.ids.next()
+  const rfcMessageId = formatMessageId(id, app.config.account_domain)
+  const made: TlsReport = {
+    id,
+    domain,
+    day,
+    submitter: app.config.hostname,
+    contact: from,
+    policies: policiesOf(of.rows),
+  }
+  const unsigned = tlsReportMail(made, { from, to, date, messageId: rfcMessageId })
+  const raw = await signDkim(unsigned, await signerOf(app, from, date))
+  const rawId = app.ids.next()
+  const content = await keepBytes(app, rawId, [raw])
+  const { file, subject } = tlsReportNames(made)
+  const people = to.map(address => ({ address, name: '' }))
+  return async (db: Parameters<typeof insertRaw>[0]) => {
+    await insertRaw(db, { id: rawId, sizeBytes: raw.length, content, createdAt: date.toISOString() })
+    const outgoing = {
+      id,
+      date,
+      inbox,
+      fromAddr: from,
+      // Nobody is to be told that a report did not arrive.
+      mailFrom: '',
+      category: 'automated' as const,
+      purpose: 'report' as const,
+      addressees: { to: people, cc: [], bcc: [], replyTo: null, all: to },
+      body: { text: tlsReportText(made), html: null },
+      rfcMessageId,
+      attachments: [storedAttachment(file, 'application/tlsrpt+gzip', raw.length, 0)],
+      subject,
+      inReplyTo: null,
+      references: [],
+      thread: undefined,
+    }
+    await writeOutgoing(app, db, outgoing, rawId)
+  }
+}
+
+function policiesOf(rows: readonly TlsResultRow[]): TlsReportPolicy[] {
+  const types = [...new Set(rows.map(row => row.policyType))]
+  return types.map(policyType => {
+    const same = rows.filter(row => row.policyType === policyType)
+    const failed = same.filter(row => row.type !== 'success')
+    const successes = same.filter(row => row.type === 'success').reduce((sum, row) => sum + row.count, 0)
+    return { policyType, successes, failures: failed.map(({ type, host, count }) => ({ type, host, count })) }
+  })
+}

@@ -1,0 +1,89 @@
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { deliver } from '../../../lib/core/delivery/deliver.ts'
+import { sendTlsReports } from '../../../lib/core/delivery/tls-reports.ts'
+import { countTlsResults, listTlsResults, listUnreported } from '../../../lib/store/tls-results.ts'
+import { startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { startDns } from '../../support/dns.ts'
+import { freePort } from '../../support/ports.ts'
+import { openDoor } from '../../support/smtp-door.ts'
+
+t.test(
+  'a day is reported once to who asks for it, in spite of TLS, and the report is not counted',
+  async t => {
+    const mxPort = await freePort('127.0.0.9')
+    const dns = await startDns({
+      'theirs.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] },
+      'mx.theirs.example': { A: ['127.0.0.9'] },
+      '_smtp._tls.theirs.example': {
+        TXT: ['v=TLSRPTv1; rua=https://x.example/r,mailto:tls@theirs.example'],
+      },
+      '_smtp._tls.two.example': {
+        TXT: ['v=TLSRPTv1; rua=mailto:a@two.example', 'v=TLSRPTv1; rua=mailto:b@two.example'],
+      },
+    })
+    t.teardown(() => dns.close())
+    const EHLO = '250-peer\r\n250 STARTTLS'
+    const peer = await startPeer('127.0.0.9', mxPort, { EHLO, STARTTLS: '454 4.7.0 no TLS here' })
+    t.teardown(() => peer.close())
+    const toml = '[delivery]\nmode = "mx"\ntls_reports = true'
+    const { app } = await openDoor(t, { dns: dns.server, mxPort, toml })
+    const now = app.clock.now()
+    const yesterday = new Date(now.getTime() - 86_400_000).toISOString()
+    const day = yesterday.slice(0, 10)
+    const today = now.toISOString().slice(0, 10)
+    const good = {
+      policyDomain: 'theirs.example',
+      policyType: 'sts',
+      type: 'success',
+      host: 'mx.theirs.example',
+    }
+    const bad = { ...good, type: 'certificate-expired' }
+    await app.store.write(async db => {
+      await countTlsResults(
+        db,
+        [good, good, bad, { ...bad, type: 'sts-policy-invalid', host: '' }],
+        yesterday,
+      )
+      await countTlsResults(db, [{ ...good, policyDomain: 'two.example' }], yesterday)
+      await countTlsResults(db, [{ ...good, policyDomain: 'silent.example' }], yesterday)
+      await countTlsResults(db, [good], now.toISOString())
+    })
+    dns.fail('_smtp._tls.silent.example', 'SERVFAIL')
+    t.equal(await sendTlsReports(app), 2)
+    t.same(
+      await listUnreported(app.store.read, today, 10),
+      [{ day, domain: 'silent.example' }],
+      'asked again later',
+    )
+    t.equal(await sendTlsReports(app), 0)
+
+    const entries = await app.queue.claim('delivery', { limit: 10, room: () => 10 })
+    t.equal(entries.length, 1)
+    await deliver(app, entries[0]!)
+    const [mail = ''] = peer.messages
+    t.ok(peer.commands.some(line => line.startsWith('MAIL FROM:<>')))
+    t.match(mail, /^DKIM-Signature: /)
+    t.match(mail, /^TLS-Report-Domain: theirs\.example\r$/m)
+    t.match(mail, /^Content-Type: multipart\/report; report-type="tlsrpt";\r$/m)
+    const [, base64 = ''] = /filename="[^"]+\.json\.gz"\r\n\r\n([\s\S]+?)\r\n--/.exec(mail) ?? []
+    t.match(JSON.parse(gunzipSync(Buffer.from(base64, 'base64')).toString()), {
+      'date-range': { 'start-datetime': `${day}T00:00:00Z`, 'end-datetime': `${day}T23:59:59Z` },
+      policies: [
+        {
+          policy: { 'policy-type': 'sts', 'policy-domain': 'theirs.example' },
+          summary: { 'total-successful-session-count': 2, 'total-failure-session-count': 2 },
+          'failure-details': [
+            {
+              'result-type': 'certificate-expired',
+              'receiving-mx-hostname': 'mx.theirs.example',
+              'failed-session-count': 1,
+            },
+            { 'result-type': 'sts-policy-invalid', 'failed-session-count': 1 },
+          ],
+        },
+      ],
+    })
+    t.match(await listTlsResults(app.store.read, today, 'theirs.example'), [{ type: 'success', count: 1 }])
+  },
+)
