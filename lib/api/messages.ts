@@ -3,7 +3,11 @@ import { limits } from '../base/limits.ts'
 import type { App } from '../core/app/app.ts'
 import { openDraftAttachment } from '../core/drafts/attachments.ts'
 import { getAttachmentText } from '../core/mailbox/attachment-text.ts'
-import { findAttachmentByName, openMessageAttachment } from '../core/mailbox/attachments.ts'
+import {
+  findAttachmentByName,
+  type OpenedAttachment,
+  openMessageAttachment,
+} from '../core/mailbox/attachments.ts'
 import { listMessageDeliveries } from '../core/mailbox/deliveries.ts'
 import { getMessage, listInboxMessages, listMessages } from '../core/mailbox/messages.ts'
 import { openRaw } from '../core/mailbox/raws.ts'
@@ -35,6 +39,11 @@ const sendingOperation = {
   formBytes: sendFormBytes,
   success: { status: 200, schema: SendResult },
 } as const
+
+/** The row has the size that was decoded when the message came; what is streamed now says its own length. */
+function downloadOf(attachment: OpenedAttachment): Download {
+  return { ...attachment, sizeBytes: undefined, heldBytes: attachment.sizeBytes }
+}
 
 function keyOf(app: App, header: (name: string) => string | undefined): string | undefined {
   return idempotencyKey(header('idempotency-key'), app.config.idempotency.required)
@@ -109,6 +118,7 @@ export const messageOperations: readonly Operation[] = [
     access: 'inbox',
     query: messagesQuery,
     success: { status: 200, schema: pageOf(Message) },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: async ({ app, caller, params, query }) =>
       listAnswer(
@@ -177,6 +187,7 @@ export const messageOperations: readonly Operation[] = [
     access: 'inbox',
     query: messagesQuery,
     success: { status: 200, schema: pageOf(Message) },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: async ({ app, caller, query }) =>
       listAnswer(
@@ -198,6 +209,7 @@ export const messageOperations: readonly Operation[] = [
       'With its whole text, what is new in it (`replyText`), a one-time code (`otp`), the links, and whether it is safe to answer (`autoReplyable`, `verdict`, `authentication`). Its `status` says how sending it went.',
     access: 'inbox',
     success: { status: 200, schema: Message },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: ({ app, caller, params }) => getMessage(app, caller, params.id!),
   }),
@@ -258,6 +270,7 @@ export const messageOperations: readonly Operation[] = [
     success: { status: 200, download: '*/*', example: 'Seventy-two tons.' },
     redirect:
       'To an URL that is good for one hour without a key: where Accept names application/json and not */*.',
+    answerBytes: limits.attachmentsBytes,
     problems: [],
     handle: async ({ app, caller, params, query, header }): Promise<Download | Redirect> => {
       const named = { filename: params.filename!, index: query.index }
@@ -265,7 +278,7 @@ export const messageOperations: readonly Operation[] = [
       const accept = header('accept') ?? '*/*'
       if (/\bapplication\/json\b/i.test(accept) && !accept.includes('*/*')) return new Redirect(url)
       const unsigned = { messageId: row.id, index, expires: undefined, signature: undefined }
-      return { ...(await openMessageAttachment(app, caller, unsigned)), sizeBytes: undefined }
+      return downloadOf(await openMessageAttachment(app, caller, unsigned))
     },
   }),
   // Before what has an index and a name: an URL of ours never ends in this name.
@@ -280,6 +293,7 @@ export const messageOperations: readonly Operation[] = [
     access: 'inbox',
     query: shape({ index: attachmentIndex }),
     success: { status: 200, schema: AttachmentText },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: ({ app, caller, params, query }) =>
       getAttachmentText(app, caller, params.messageId!, { filename: params.filename!, index: query.index }),
@@ -299,6 +313,7 @@ export const messageOperations: readonly Operation[] = [
       signature: Type.Optional(Type.String({ description: 'Of a signed URL.' })),
     }),
     success: { status: 200, download: '*/*', example: 'Seventy-two tons.' },
+    answerBytes: limits.attachmentsBytes,
     problems: ['unauthorized'],
     handle: async ({ app, caller, params, query }): Promise<Download> => {
       const url = {
@@ -309,8 +324,7 @@ export const messageOperations: readonly Operation[] = [
       }
       const attachment =
         (await openDraftAttachment(app, caller, url)) ?? (await openMessageAttachment(app, caller, url))
-      // The row has the size that was decoded when the message came; what is streamed now says its own length.
-      return { ...attachment, sizeBytes: undefined }
+      return downloadOf(attachment)
     },
   }),
 ]
