@@ -80,10 +80,10 @@ export const messageOperations: readonly Operation[] = [
     tag: 'Messages',
     summary: 'Pass a message on.',
     description:
-      'It begins a thread of its own, for whom it goes to is no part of the conversation that it comes from. Its text stands below the body, with its attachments; with `asAttachment` the message itself is attached, byte for byte. The subject is that of the message with `Fwd:` unless one is given.',
+      'It begins a thread of its own, for whom it goes to is no part of the conversation that it comes from. Its text stands below the body, with its attachments; with `asAttachment` the message itself is attached, byte for byte. The subject is that of the message with `Fwd:` unless one is given. What a scanner found a virus in is passed on only with `includeMalicious`.',
     ...sendingOperation,
     body: ForwardRequest,
-    problems: [...sendProblems, 'not_found'],
+    problems: [...sendProblems, 'not_found', 'malicious_message'],
     handle: ({ app, caller, params, body, header }) =>
       forwardMessage(app, caller, params.id!, body, keyOf(app, header)),
   }),
