@@ -391,7 +391,11 @@ t.test('a message is answered and passed on by name', async t => {
     t.equal(other.body.error, 'idempotency_key_conflict', 'it is another request')
     t.strictSame((await post(`/v1/messages/${ill.id}/forward`, { to }, key)).body, refused.body)
     const spam = await came({ verdict: 'spam', category: 'spam' })
-    t.equal((await post(`/v1/messages/${spam.id}/forward`, { to })).status, 200, 'spam is the agent's to judge')
+    t.equal(
+      (await post(`/v1/messages/${spam.id}/forward`, { to })).status,
+      200,
+      'what is spam the agent judges',
+    )
   })
 
   await t.test('forward as text', async t => {
