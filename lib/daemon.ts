@@ -19,9 +19,9 @@ import { openApp } from './core/open.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
+import { createSecureDns } from './courier/encryption/secure-dns.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
-import { createSecureDns } from './courier/tls-policy/secure-dns.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
@@ -172,6 +172,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       maxMessages: limits.smtpMessages,
       threads: config.smtp.threads || Math.min(availableParallelism(), limits.smtpThreadsMax),
       threadTimeoutMs: limits.smtpThreadStillMs,
+      threadIdleMs: limits.smtpThreadIdleMs,
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)
@@ -182,7 +183,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
     const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
     ports.push(...smtp.map(one => one.port))
-    app.mailReader.start()
     void dnsLists.test()
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.

@@ -5,6 +5,7 @@ import { purgeDeletedInboxes } from './core/account/purge.ts'
 import type { App } from './core/app/app.ts'
 import { sendTlsReports } from './core/delivery/tls-reports.ts'
 import { checkDueDomains } from './core/domains/checks.ts'
+import { expireKeys, rotateDueKeys } from './core/domains/keys.ts'
 import { expireForwardConfirmations } from './core/forwarding/question.ts'
 import { expireDeferrals } from './core/inbound/deferral.ts'
 import { expireGreylist } from './core/inbound/greylist.ts'
@@ -52,6 +53,8 @@ export const sweeps: readonly Sweep[] = [
     run: purgeDeletedInboxes,
   },
   { name: 'domains due for a check', schedule: '* * * * *', run: checkDueDomains },
+  { name: 'domains whose DKIM keys are due to change', schedule: '33 * * * *', run: rotateDueKeys },
+  { name: 'DKIM keys of before', schedule: '43 * * * *', run: expireKeys },
   { name: 'held deliveries of inboxes that were resumed', schedule: '*/5 * * * *', run: releaseResumed },
   { name: 'suppressions that are over', schedule: '*/10 * * * *', run: expireSuppressions },
   {

@@ -8,6 +8,7 @@ import {
   getDomainByName,
   holdDomain,
   listDomains,
+  rotateDomainKeys,
   zoneFile,
 } from '../core/domains/domains.ts'
 import type { Domain, RecordPurpose } from '../model/domain.ts'
@@ -81,6 +82,18 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
       )
       say(checked, unanswered)
       if (checked.status !== 'verified') throw new CheckFailed()
+    })
+
+  domain
+    .command('rotate-key')
+    .description(
+      'make new DKIM keys for a domain: publish their records; each signs as soon as it is found in DNS, and the one before stays published for seven days',
+    )
+    .argument('[domain]')
+    .action(async (name?: string) => {
+      const rotated = await ctl.withApp(app => rotateDomainKeys(app, name ?? app.config.account_domain))
+      const records = rotated.records.filter(({ purpose }) => purpose === 'dkim-next')
+      ctl.output().say({ data: records }, () => `publish these records:\n\n${zoneFile(records).trimEnd()}`)
     })
 
   domain

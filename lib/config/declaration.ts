@@ -33,7 +33,8 @@ export interface Table {
 
 export interface Group extends Declaration {
   readonly properties: Readonly<Record<string, Declaration>>
-  readonly required: readonly string[]
+  /** Absent where no setting of it has to be there. */
+  readonly required?: readonly string[]
 }
 
 /** Whether it is a table, and not a setting. */
@@ -42,7 +43,7 @@ export const isGroup = (declaration: Declaration): declaration is Group => 'prop
 function settingsOf(table: string, group: Group): Setting[] {
   return Object.entries(group.properties).flatMap(([name, declaration]) => {
     if (isGroup(declaration)) return settingsOf(name, declaration)
-    const isRequired = group.required.includes(name) && declaration.default === undefined
+    const isRequired = group.required?.includes(name) === true && declaration.default === undefined
     const { description: meaning = '' } = declaration
     return [{ name, table, path: settingPath(table, name), declaration, meaning, isRequired }]
   })

@@ -1,6 +1,8 @@
 import Type from 'typebox'
 import type { LogLevel } from '../base/log.ts'
 import { acmeTable, tlsTable } from './certificate-tables.ts'
+import { deliveryTable } from './delivery-table.ts'
+import { dkimTable, mtaStsTable } from './domain-tables.ts'
 import { httpTable } from './http-table.ts'
 import { planTable } from './plan-table.ts'
 import { readingTable } from './reading-table.ts'
@@ -131,76 +133,9 @@ export const settings = Type.Object(
         }),
       ),
     }),
-    delivery: table('How mail goes out.', {
-      mode: Type.Enum(['mx', 'capture'], {
-        default: 'mx',
-        local: 'capture',
-        description:
-          'With "mx", mail goes to the servers of the recipient\'s domain. With "capture", mail to domains that are not ours is kept and shown, and never leaves this machine.',
-      }),
-      port: number({
-        default: 25,
-        minimum: 1,
-        maximum: 65_535,
-        unit: 'port',
-        description: 'The port of the servers that mail is delivered to; other than 25 only in a laboratory.',
-      }),
-      concurrency: number({
-        default: 200,
-        minimum: 1,
-        maximum: 1000,
-        unit: 'deliveries',
-        description:
-          'The most deliveries under way at one time. Half of them at the most are repeated ones, and half go to servers that do not answer, or have not yet.',
-      }),
-      concurrency_per_destination: number({
-        default: 5,
-        minimum: 1,
-        maximum: 1000,
-        unit: 'deliveries',
-        description: 'The most deliveries under way at one time to one destination.',
-      }),
-      allow_networks: list('network', 0, {
-        default: [],
-        description:
-          'Networks that mail servers of recipients may be in although they are not public, such as "10.0.0.0/8" for servers beside this one. An MX record that leads to any other loopback, private or reserved address, or to this machine, is not followed.',
-      }),
-      give_up_after: duration(['1m', '30d'], {
-        default: '5d',
-        description: 'How long a delivery is tried before it fails for good.',
-      }),
-      source_address: Type.Optional(
-        text('ip', {
-          examples: ['192.0.2.1'],
-          description: 'The address of this machine that mail is sent from. Without it, the system chooses.',
-        }),
-      ),
-      tls_reports: flag({
-        default: false,
-        description:
-          'Whether domains that ask for it (_smtp._tls, RFC 8460) are told once a day, in a mail of postmaster, how often TLS with their mail servers worked and why not.',
-      }),
-      ipv6: flag({
-        default: false,
-        description:
-          "Whether mail is delivered over IPv6 too. Turn it on when this machine's IPv6 address has a PTR record: large providers refuse mail from one that has none.",
-      }),
-    }),
-    mta_sts: table(
-      'The MTA-STS policy of domains here (RFC 8461): by it others send their mail only encrypted, and only to this server. It is served at https://mta-sts.<domain>/.well-known/mta-sts.txt by the HTTP door, for whose certificate the proxy before it cares.',
-      {
-        mode: Type.Enum(['off', 'testing', 'enforce'], {
-          default: 'off',
-          description:
-            'With "testing" others report what would have failed, with "enforce" they do not send it. The records for it are listed with those of each domain. This server must prove its hostname by a certificate that others believe.',
-        }),
-        max_age: duration(['1d', '365d'], {
-          default: '7d',
-          description:
-            'How long others keep the policy. To end it, set the mode to "testing" for so long first.',
-        }),
-      },
-    ),
+    delivery: deliveryTable,
+    dkim: dkimTable,
+    mta_sts: mtaStsTable,
     webhook: table('How webhooks are called.', {
       retry: list('duration', 0, {
         default: ['5s', '30s', '1m', '2m', '5m', '15m', '30m', '1h'],

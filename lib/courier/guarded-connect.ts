@@ -68,7 +68,7 @@ export async function openTarget(
 type Found = { readonly addresses: readonly string[] } | { readonly error: string }
 
 /** Whether the name (lower case, no final dot) is this machine for certain: `localhost` and what is under it. */
-export function isLocalhost(name: string): boolean {
+function isLocalhost(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost')
 }
 

@@ -15,6 +15,8 @@ export interface Page {
 export interface PageRequest {
   readonly app: App
   readonly query: URLSearchParams
+  /** The name that was asked, in lower case and without a port. */
+  readonly host: string
 }
 
 export interface PageAnswer {

@@ -115,7 +115,8 @@ function pageHandler({ app, perVisitor, clientAddress }: RouterParts, page: Page
       context.set('Retry-After', String(wait))
       return answerPage(context, page.tooMany(app))
     }
-    answerPage(context, await page.handle({ app, query: new URLSearchParams(context.querystring) }))
+    const host = context.hostname.toLowerCase()
+    answerPage(context, await page.handle({ app, host, query: new URLSearchParams(context.querystring) }))
   }
 }
 

@@ -8,7 +8,18 @@ export const DomainStatus = oneOf(['pending', 'verifying', 'verified', 'failed',
 })
 export type DomainStatus = Type.Static<typeof DomainStatus>
 
-export const recordPurposes = ['spf', 'dkim', 'dmarc', 'mx', 'return-path'] as const
+export const recordPurposes = [
+  'spf',
+  'dkim',
+  'dmarc',
+  'mx',
+  'return-path',
+  'mta-sts',
+  'mta-sts-host',
+  'dkim-ed25519',
+  'dkim-next',
+  'dkim-previous',
+] as const
 export type RecordPurpose = (typeof recordPurposes)[number]
 
 const recordStatuses = ['missing', 'invalid', 'valid'] as const
@@ -31,7 +42,7 @@ export const DomainRecord = named(
     }),
     purpose: oneOf(recordPurposes, {
       description:
-        "What it is for. All but dmarc are needed; dmarc is not asked to replace a policy that is there. The owner's own SPF stays as it is: ours stands at a name of its own. An MX at a domain takes over all of its mail.",
+        "What it is for. mx, dkim, spf and return-path are needed. dkim-ed25519: a second key, which signs, too, when its record is found; dkim-next: a key that takes the place of one of now when its record is found; dkim-previous: one that signed until then, to be left in DNS as long as it is listed. mta-sts and mta-sts-host are listed where the server has such a policy. dmarc is not asked to replace a policy that is there. The owner's own SPF stays as it is: ours stands at a name of its own. An MX at a domain takes over all of its mail.",
       examples: ['dmarc'],
     }),
     status: oneOf(recordStatuses, {

@@ -135,6 +135,7 @@ export async function updateDomain(
 }
 
 export async function deleteDomain(db: WriteDb, id: string): Promise<void> {
+  await db.deleteFrom('domainKey').where('domainId', '=', id).execute()
   await db.deleteFrom('domain').where('id', '=', id).execute()
 }
 

@@ -58,7 +58,8 @@ create index "pod_list" on "pod" ("isDefault", "id");
 -- missing, invalid or valid), found (purpose to what stands in DNS instead), warnings. `losses` counts checks in a row that
 -- found a verified domain without its records. `checkingSince` is when the gaps between checks began to grow, `nextCheckAt`
 -- null: not checked by itself. Several pods may have added one name, each once. Whose row has a `verifiedAt` has the
--- name, alone, until another is verified after this one has failed. `problem` domain_taken: another has it.
+-- name, alone, until another is verified after this one has failed. `problem` domain_taken: another has it. Its RSA key signs
+-- since dkimSince.
 create table "domain" (
   "id" text primary key,
   "domain" text not null,
@@ -78,12 +79,33 @@ create table "domain" (
   "checkingUntil" text,
   "nextCheckAt" text,
   "problem" text,
-  "found" text not null default '{}'
+  "found" text not null default '{}',
+  "dkimSince" text not null default ''
 );
 create unique index "domain_domain" on "domain" ("domain", coalesce("podId", ''));
 create unique index "domain_claim" on "domain" ("domain") where "verifiedAt" is not null;
 create index "domain_podList" on "domain" ("podId", "id");
+create index "domain_dkimSince" on "domain" ("dkimSince");
 create index "domain_check" on "domain" ("nextCheckAt") where "nextCheckAt" is not null;
+
+-- The DKIM keys of a domain beside the RSA key in its row (lib/core/domains/keys.ts). state next: its record is awaited; used: it
+-- signs, too (Ed25519); previous: it signed until another took its place, its private key is gone, and at endsAt the row goes.
+-- recordStatus and found are as of the last check.
+create table "domainKey" (
+  "id" text primary key,
+  "domainId" text not null,
+  "selector" text not null,
+  "algorithm" text not null,
+  "privateKey" text,
+  "publicKey" text not null,
+  "state" text not null,
+  "recordStatus" text not null,
+  "found" text not null,
+  "createdAt" text not null,
+  "endsAt" text
+);
+create unique index "domainKey_selector" on "domainKey" ("domainId", "selector");
+create index "domainKey_endsAt" on "domainKey" ("endsAt") where "endsAt" is not null;
 
 -- How many inboxes of a pod use a domain; moves in the same write as they do. Without a row: none do.
 create table "domainUse" (

@@ -9,6 +9,7 @@ export const secretColumns = [
   { table: 'account', column: 'signingSecret' },
   { table: 'account', column: 'webhookSecret' },
   { table: 'domain', column: 'dkimPrivateKey' },
+  { table: 'domainKey', column: 'privateKey' },
   { table: 'inbox', column: 'webhookSecret' },
 ] as const
 

@@ -60,6 +60,21 @@ export interface DomainRow {
   nextCheckAt: string | null
   problem: string | null
   found: string
+  dkimSince: string
+}
+
+export interface DomainKeyRow {
+  id: string
+  domainId: string
+  selector: string
+  algorithm: string
+  privateKey: Sealed | null
+  publicKey: string
+  state: string
+  recordStatus: string
+  found: string
+  createdAt: string
+  endsAt: string | null
 }
 
 export interface DomainUseRow {
@@ -445,6 +460,7 @@ export interface Tables {
   member: MemberRow
   pod: PodRow
   domain: DomainRow
+  domainKey: DomainKeyRow
   domainUse: DomainUseRow
   inbox: InboxRow
   apiKey: ApiKeyRow

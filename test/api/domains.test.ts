@@ -57,6 +57,7 @@ t.test('a domain is added, published, verified and used', async t => {
       ['MX', 'bounce.xn--bcher-kva.example', 10, 'return-path', 'missing'],
       ['TXT', 'bounce.xn--bcher-kva.example', null, 'spf', 'missing'],
       ['TXT', '_dmarc.xn--bcher-kva.example', null, 'dmarc', 'missing'],
+      ['TXT', 'mailboxd-ed25519._domainkey.xn--bcher-kva.example', null, 'dkim-ed25519', 'missing'],
     ],
   )
   const use = { mailboxName: 'sales', domain: 'bücher.example' }

@@ -79,6 +79,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       tls_reports: false,
       ipv6: false,
     },
+    dkim: {},
     mta_sts: { mode: 'off', max_age: '7d' },
     tls: { certificate: [] },
     acme: { terms_agreed: false, names: [], listen: ['0.0.0.0:80', '[::]:80'] },

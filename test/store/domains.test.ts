@@ -18,6 +18,7 @@ async function insert(db: WriteDb, domain: string, changes: Partial<DomainRow> =
     selector: 's',
     dkimPrivateKey: sealedText('k'),
     dkimPublicKey: 'p',
+    dkimSince: at,
     createdAt: at,
     status: 'pending',
     recordStatuses: '{}',

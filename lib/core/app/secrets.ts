@@ -28,6 +28,7 @@ export const secretOf = {
   accountSigning: (id: string): SecretPlace => ({ table: 'account', column: 'signingSecret', id }),
   accountWebhook: (id: string): SecretPlace => ({ table: 'account', column: 'webhookSecret', id }),
   inboxWebhook: (id: string): SecretPlace => ({ table: 'inbox', column: 'webhookSecret', id }),
+  domainKey: (id: string): SecretPlace => ({ table: 'domainKey', column: 'privateKey', id }),
   domainDkim: (id: string): SecretPlace => ({ table: 'domain', column: 'dkimPrivateKey', id }),
 }
 

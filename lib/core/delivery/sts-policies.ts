@@ -1,8 +1,8 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
+import { createStsPolicies, type StsPolicies } from '../../courier/encryption/sts-policies.ts'
 import { httpsGet } from '../../courier/https-get.ts'
-import { createStsPolicies, type StsPolicies } from '../../courier/tls-policy/sts-policies.ts'
 import { findStsPolicy, putStsPolicy } from '../../store/sts-policies.ts'
 import type { App } from '../app/app.ts'
 

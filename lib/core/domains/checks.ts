@@ -2,13 +2,17 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { checkDomain } from '../../mail/domain/check.ts'
+import type { DomainNames } from '../../mail/domain/records.ts'
 import { type RecordPurpose, recordPurposes } from '../../model/domain.ts'
+import { listDomainKeys } from '../../store/domain-keys.ts'
 import { findDomainById, listDueDomains, updateDomain } from '../../store/domains.ts'
-import type { DomainRow } from '../../store/tables.ts'
+import type { DomainKeyRow, DomainRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { isTaken, takeClaim } from './claim.ts'
+import { ensureEd25519, settleKeys, shownKey } from './keys.ts'
 import { changesAfterCheck } from './outcome.ts'
+import { ownStsId } from './own-sts.ts'
 
 /** How much longer than its check a domain is shown as being checked, should the process end within it. */
 const markMs = limits.domainCheckMs + 2_000
@@ -38,7 +42,9 @@ export async function runDomainCheck(
     await updateDomain(db, id, marks)
     return found
   })
-  const findings = await checkDomain(namesOf(app, row), {
+  await ensureEd25519(app, id)
+  const keys = await listDomainKeys(app.store.read, id)
+  const { keys: foundKeys, ...findings } = await checkDomain(namesOf(app, row, keys), {
     dns: app.dns,
     clock: app.clock,
     sources: sourcesOf(app),
@@ -46,13 +52,14 @@ export async function runDomainCheck(
   const { before, after } = await app.store.write(async db => {
     const before = await requireCheckable(await findDomainById(db, id))
     const now = app.clock.now()
-    const changes = changesAfterCheck(before, findings, {
+    const settled = await settleKeys(app, db, before, foundKeys)
+    const changes = changesAfterCheck({ ...before, ...settled }, findings, {
       startedAt,
       now,
       hostname: app.config.hostname,
       isTaken: await isTaken(db, before),
     })
-    const after = { ...before, ...changes }
+    const after = { ...before, ...settled, ...changes }
     if (after.status === 'verified' && before.status !== 'verified') {
       for (const other of await takeClaim(db, before, now.toISOString())) await announce(app, db, other)
     }
@@ -64,7 +71,10 @@ export async function runDomainCheck(
     const { domain, status } = after
     app.log[status === 'failed' ? 'warn' : 'info']({ domain, status, ...findings }, 'domain status changed')
   }
-  const unanswered = recordPurposes.filter(purpose => findings.records[purpose] === undefined)
+  const asked = Object.entries(findings.records)
+  const unanswered = recordPurposes.filter(purpose =>
+    asked.some(([name, finding]) => name === purpose && finding === undefined),
+  )
   return { row: after, unanswered }
 }
 
@@ -86,9 +96,11 @@ async function requireCheckable(row: DomainRow | undefined): Promise<DomainRow> 
 }
 
 /** What the records of a domain are made of. */
-export function namesOf(app: App, row: DomainRow) {
+export function namesOf(app: App, row: DomainRow, keys: readonly DomainKeyRow[]): DomainNames {
   const { domain, selector, dkimPublicKey } = row
-  return { domain, hostname: app.config.hostname, selector, publicKeyBase64: dkimPublicKey }
+  const { hostname } = app.config
+  const stsId = ownStsId(app)
+  return { domain, hostname, selector, publicKeyBase64: dkimPublicKey, keys: keys.map(shownKey), stsId }
 }
 
 function sourcesOf({ config: { delivery } }: App) {

@@ -4,68 +4,20 @@ import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { generateDkimKey } from '../../mail/compose/dkim.ts'
-import { domainRecords } from '../../mail/domain/records.ts'
-import type {
-  Domain,
-  DomainChange,
-  DomainCreation,
-  DomainStatus,
-  RecordPurpose,
-  RecordStatus,
-} from '../../model/domain.ts'
+import type { Domain, DomainChange, DomainCreation, RecordPurpose } from '../../model/domain.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import { listKeysOfDomains } from '../../store/domain-keys.ts'
 import * as domains from '../../store/domains.ts'
 import type { DomainRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { findPodByName } from '../app/reach.ts'
 import { sealInWrite, secretOf } from '../app/secrets.ts'
-import { namesOf, runDomainCheck } from './checks.ts'
-import { isComplete, readFound, readStatuses, readWarnings } from './outcome.ts'
+import { runDomainCheck } from './checks.ts'
+import { ensureEd25519, rotateKeys } from './keys.ts'
+import { present, shown } from './present.ts'
 import { findHolder, isAccountDomain, requireRegistrable, selector } from './usable.ts'
-
-function present(app: App, row: DomainRow): Domain {
-  const { id, domain, podId, verifiedAt, createdAt, updatedAt } = row
-  const statuses = readStatuses(row)
-  const found = readFound(row)
-  const records = domainRecords(namesOf(app, row)).map(record => {
-    const status = statuses[record.purpose] ?? 'missing'
-    return {
-      ...record,
-      status,
-      found: found[record.purpose] ?? [],
-      problem: problemOf(record.purpose, status),
-    }
-  })
-  const status = statusOf(app, row)
-  const problem = row.problem as Domain['problem']
-  const warnings = readWarnings(row)
-  return { id, domain, podId, status, problem, records, warnings, verifiedAt, createdAt, updatedAt }
-}
-
-/** What to do about a record that was found but is wrong. */
-const remedies: Record<RecordPurpose, string> = {
-  mx: 'Its mail goes elsewhere: add this MX, and remove the others if all mail is to come here.',
-  dkim: 'Another key stands there: replace it by this one.',
-  'return-path': 'Bounces go elsewhere: let this be the only MX of the name.',
-  spf: "It does not pass for this server's addresses: replace it, or see that the server's name leads to them.",
-  dmarc: 'It is no DMARC policy, or one of several: leave one.',
-}
-
-function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null {
-  if (status === 'valid') return null
-  if (status === 'invalid') return remedies[purpose]
-  return purpose === 'dmarc' ? 'Publish this record (not needed, but good to have).' : 'Publish this record.'
-}
-
-function statusOf(app: App, row: DomainRow): DomainStatus {
-  const isChecked = row.checkingUntil !== null && row.checkingUntil > app.clock.now().toISOString()
-  const isOpen = row.status === 'pending' || row.status === 'failed'
-  // After a first check without its records it sends on, and the next check decides.
-  const isInDoubt = row.status === 'verified' && !isComplete(row)
-  return (isChecked && isOpen) || isInDoubt ? 'verifying' : (row.status as DomainStatus)
-}
 
 /** Makes the row of the account's own domain, unless it is there. `domain` is lower-case, A-label. */
 export async function ensureDomain(app: App, domain: string): Promise<void> {
@@ -113,6 +65,7 @@ async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promi
     nextCheckAt: isoAfter(new Date(createdAt), limits.domainCheckFirstMs),
     problem: null,
     found: '{}',
+    dkimSince: createdAt,
     ...more,
   }
   return { row, privateKeyPem: key.privateKeyPem }
@@ -129,11 +82,13 @@ export async function createDomain(app: App, caller: Caller, request: DomainCrea
   // Looked up before too, since a key costs a tenth of a second of a core.
   await requireRoom(app, app.store.read, domain, await podForDomain(app.store.read, caller, request.podId))
   const made = await newRow(app, domain, {})
-  return app.store.write(async db => {
+  const row = await app.store.write(async db => {
     const podId = await podForDomain(db, caller, request.podId)
     await requireRoom(app, db, domain, podId)
-    return present(app, await insertNew(app, db, { ...made, row: { ...made.row, podId } }))
+    return insertNew(app, db, { ...made, row: { ...made.row, podId } })
   })
+  await ensureEd25519(app, row.id)
+  return shown(app, app.store.read, row)
 }
 
 /** Whether a pod (null: the account) may have another domain, of this name. */
@@ -180,22 +135,44 @@ export async function listDomains(
     { podId: caller.podId, name, except },
     page,
   )
-  return { rows: rows.map(row => present(app, row)), total }
+  const ids = rows.map(({ id }) => id)
+  const keys = await listKeysOfDomains(app.store.read, ids)
+  return {
+    rows: rows.map(row =>
+      present(
+        app,
+        row,
+        keys.filter(key => key.domainId === row.id),
+      ),
+    ),
+    total,
+  }
 }
 
 export async function getDomain(app: App, caller: Caller, id: string): Promise<Domain> {
-  return present(app, await getRow(app, app.store.read, caller, id))
+  const db = app.store.read
+  return shown(app, db, await getRow(app, db, caller, id))
 }
 
 /** A domain by its name or its id (for the operator). @throws Problem `not_found` */
 export async function getDomainByName(app: App, nameOrId: string): Promise<Domain> {
-  return present(app, await getRowByName(app, nameOrId))
+  return shown(app, app.store.read, await getRowByName(app, nameOrId))
+}
+
+/**
+ * Makes new DKIM keys for a domain, to be published (for the operator).
+ * @throws Problem `not_found`; `invalid_request` while there are such keys already
+ */
+export async function rotateDomainKeys(app: App, nameOrId: string): Promise<Domain> {
+  const row = await getRowByName(app, nameOrId)
+  await rotateKeys(app, row)
+  return shown(app, app.store.read, row)
 }
 
 /** Asks DNS now. @throws Problem `not_found`, `domain_under_review` */
 export async function verifyDomain(app: App, caller: Caller, id: string): Promise<Domain> {
   const { id: known } = await getRow(app, app.store.read, caller, id)
-  return present(app, (await runDomainCheck(app, known, true)).row)
+  return shown(app, app.store.read, (await runDomainCheck(app, known, true)).row)
 }
 
 /**
@@ -207,7 +184,7 @@ export async function checkDomainByName(
   nameOrId: string,
 ): Promise<{ domain: Domain; unanswered: RecordPurpose[] }> {
   const { row, unanswered } = await runDomainCheck(app, (await getRowByName(app, nameOrId)).id, true)
-  return { domain: present(app, row), unanswered }
+  return { domain: await shown(app, app.store.read, row), unanswered }
 }
 
 /**
@@ -223,16 +200,16 @@ export async function changeDomain(
 ): Promise<Domain> {
   return app.store.write(async db => {
     const row = await getChangeableRow(app, db, caller, id)
-    if (change.podId === undefined) return present(app, row)
+    if (change.podId === undefined) return shown(app, db, row)
     const podId = await podForDomain(db, caller, change.podId)
-    if (podId === row.podId) return present(app, row)
+    if (podId === row.podId) return shown(app, db, row)
     if (podId !== null && hasInboxes(row) && (await domains.isDomainUsed(db, row.domain, podId))) {
       throw new Problem('domain_in_use')
     }
     if (await domains.findDomainOfPod(db, row.domain, podId)) throw new Problem('domain_exists')
     const changes = { podId, updatedAt: app.clock.now().toISOString() }
     await domains.updateDomain(db, row.id, changes)
-    return present(app, { ...row, ...changes })
+    return shown(app, db, { ...row, ...changes })
   })
 }
 

@@ -36,7 +36,7 @@ export function readWarnings(row: DomainRow): DomainWarning[] {
  */
 export function changesAfterCheck(
   row: DomainRow,
-  { records, found, competingHosts }: DomainFindings,
+  { records, found, competingHosts }: Omit<DomainFindings, 'keys'>,
   { startedAt, now, hostname, isTaken }: { startedAt: string; now: Date; hostname: string; isTaken: boolean },
 ): Partial<DomainRow> {
   const at = now.toISOString()

@@ -109,11 +109,11 @@ export async function findInboxIn(db: Db, domain: DomainRow, address: string): P
   return inbox && isOpenTo(domain, inbox) ? inbox : undefined
 }
 
-/** The selector of our DKIM keys. */
+/** The selector of the first RSA key of a domain. */
 export const selector = 'mailboxd'
 
 /** RFC 1035 §3.1, less what stands before the domain in the longest of its names. */
-const longestDomain = 253 - `${selector}._domainkey.`.length
+const longestDomain = 253 - `${selector}-202601020304e._domainkey.`.length
 
 /** A domain that can be added, lower-case in A-labels. @param hostname the server's own @throws Problem `unregistrable_domain` */
 export function requireRegistrable(text: string, hostname: string): string {

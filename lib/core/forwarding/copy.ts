@@ -18,7 +18,7 @@ import type { DeliveryRow, InboxRow, MessageRow } from '../../store/tables.ts'
 import type { Endpoint } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
 import { signingSecret } from '../app/reach.ts'
-import { secretOf } from '../app/secrets.ts'
+import { dkimSigner } from '../domains/keys.ts'
 import { findHolder, isDeliveredHere, isOpenTo, isUsable } from '../domains/usable.ts'
 import { type Traced, traceContent } from '../mailbox/traced.ts'
 import { putDeliveries } from '../outbound/composing.ts'
@@ -151,12 +151,7 @@ async function sealCopy(app: App, inbox: InboxRow, { trace }: MessageRow, copy: 
   const domain = await findHolder(app, app.store.read, domainOf(inbox.address))
   if (!found || !domain || !isUsable(app, domain) || !isOpenTo(domain, inbox)) return ''
   const message = await hashMessage(copy.open(), () => [sealedPart])
-  return sealArc(message, found, {
-    domain: domain.domain,
-    selector: domain.selector,
-    privateKeyPem: app.secrets.open(secretOf.domainDkim(domain.id), domain.dkimPrivateKey),
-    signedAt: app.clock.now(),
-  })
+  return sealArc(message, found, await dkimSigner(app, domain, app.clock.now()))
 }
 
 /** As Gmail and Postfix write it. Return-Path is for the last host alone to add (RFC 5321 §4.4). */

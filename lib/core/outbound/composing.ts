@@ -13,22 +13,17 @@ import { wordsOfRow } from '../../store/search/row-words.ts'
 import type { DeliveryRow, InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
 import { addMessageToThread, insertThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
-import { secretOf } from '../app/secrets.ts'
+import { dkimSigner } from '../domains/keys.ts'
 import { findHolder } from '../domains/usable.ts'
 import type { StoredAttachment } from '../mailbox/attachments.ts'
 import type { Addressees } from './addressees.ts'
 
-/** Who signs what is sent from this address: the key of its domain. */
+/** Who signs what is sent from this address: the keys of its domain. */
 export async function signerOf(app: App, fromAddr: string, signedAt: Date): Promise<DkimSigner> {
   const domain = await findHolder(app, app.store.read, domainOf(fromAddr))
   // Never unsigned: what can't be signed is a fault of ours, and the request can be repeated.
   if (!domain) throw new Error(`no domain row for ${fromAddr}`)
-  return {
-    domain: domain.domain,
-    selector: domain.selector,
-    privateKeyPem: app.secrets.open(secretOf.domainDkim(domain.id), domain.dkimPrivateKey),
-    signedAt,
-  }
+  return dkimSigner(app, domain, signedAt)
 }
 
 /** All that the rows of one outgoing message are made of. */

@@ -4,8 +4,8 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
-import { certificateFault, demandKey, tlsFault } from '../tls-policy/demand.ts'
-import type { HostTls } from '../tls-policy/host-tls.ts'
+import { certificateFault, demandKey, tlsFault } from '../encryption/demand.ts'
+import type { HostTls } from '../encryption/host-tls.ts'
 import type { TlsFault } from '../tls-result.ts'
 import {
   type Answer,

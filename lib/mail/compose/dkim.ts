@@ -1,4 +1,4 @@
-import { createPrivateKey, generateKeyPair, type KeyObject, sign } from 'node:crypto'
+import { createPrivateKey, generateKeyPair, hash, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { limits } from '../../base/limits.ts'
 import {
@@ -34,16 +34,34 @@ const signed = ['Auto-Submitted', 'List-Unsubscribe', 'List-Unsubscribe-Post']
 const generate = promisify(generateKeyPair)
 const keys = new Map<string, KeyObject>()
 
+/** RSA-2048 with SHA-256 (RFC 8301), or Ed25519 (RFC 8463). */
+export type DkimAlgorithm = 'rsa' | 'ed25519'
+
 export interface DkimSigner {
   /** The domain that signs (`d=`), in A-labels. */
   readonly domain: string
   readonly selector: string
   readonly privateKeyPem: string
   readonly signedAt: Date
+  /** Further keys of the domain, each of which makes a signature of its own. */
+  readonly also?: readonly { readonly selector: string; readonly privateKeyPem: string }[]
 }
 
-/** A new RSA-2048 key: the private one as PKCS #8 PEM, the public one as its record carries it. */
-export async function generateDkimKey(): Promise<{ privateKeyPem: string; publicKeyBase64: string }> {
+/** A new key: the private one as PKCS #8 PEM, the public one as its record carries it. */
+export async function generateDkimKey(
+  algorithm: DkimAlgorithm = 'rsa',
+): Promise<{ privateKeyPem: string; publicKeyBase64: string }> {
+  if (algorithm === 'ed25519') {
+    const made = await generate('ed25519', {
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      publicKeyEncoding: { type: 'spki', format: 'der' },
+    })
+    // RFC 8463 §4: the 32 bytes alone, which stand last.
+    return {
+      privateKeyPem: made.privateKey,
+      publicKeyBase64: made.publicKey.subarray(-32).toString('base64'),
+    }
+  }
   const { privateKey, publicKey } = await generate('rsa', {
     modulusLength: 2048,
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
@@ -53,12 +71,12 @@ export async function generateDkimKey(): Promise<{ privateKeyPem: string; public
 }
 
 /** The text of the TXT record at `<selector>._domainkey.<domain>` (RFC 6376 §3.6.1). */
-export function dkimRecord(publicKeyBase64: string): string {
-  return `v=DKIM1; k=rsa; p=${publicKeyBase64}`
+export function dkimRecord(publicKeyBase64: string, algorithm: DkimAlgorithm = 'rsa'): string {
+  return `v=DKIM1; k=${algorithm}; p=${publicKeyBase64}`
 }
 
 /**
- * `raw` with a DKIM-Signature field before it (RFC 6376): rsa-sha256, relaxed/relaxed, oversigned. `raw` must be
+ * `raw` with a DKIM-Signature field for each key before it (RFC 6376): rsa-sha256 or ed25519-sha256, relaxed/relaxed, oversigned. `raw` must be
  * as it will cross the wire, with CRLF only; throws on a bare CR or LF, on a message without a From field, and on a
  * domain, selector or key that is none.
  */
@@ -67,23 +85,30 @@ export async function signDkim(raw: Buffer, signer: DkimSigner): Promise<Buffer>
 }
 
 /**
- * The field alone, with its line end: what stands before `raw` then. Parameters and throws as of `signDkim`.
+ * The fields alone, each with its line end: what stands before `raw` then. Parameters and throws as of `signDkim`.
  * @param bodyHash of `raw` (relaxedBodyHash)
  */
 export async function dkimField(raw: Buffer, bodyHash: string, signer: DkimSigner): Promise<Buffer> {
-  for (const name of [signer.domain, signer.selector]) {
-    if (!/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(name)) throw new Error(`not a DNS name to sign with: ${name}`)
-  }
   const fields = fieldsOf(raw)
   const names = selectFields(fields)
-  const unsigned = signatureField(signer, names, bodyHash)
-  const value = await signText(signedText({ names, headerForm: 'relaxed', unsigned }, fields), signer)
-  return Buffer.from(`${unsigned}${value}\r\n`, 'latin1')
+  const made: string[] = []
+  for (const key of [signer, ...(signer.also ?? [])]) {
+    const one = { ...signer, ...key }
+    for (const name of [one.domain, one.selector]) {
+      if (!/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(name))
+        throw new Error(`not a DNS name to sign with: ${name}`)
+    }
+    const unsigned = signatureField(one, names, bodyHash)
+    made.push(
+      `${unsigned}${await signText(signedText({ names, headerForm: 'relaxed', unsigned }, fields), one)}\r\n`,
+    )
+  }
+  return Buffer.from(made.join(''), 'latin1')
 }
 
 /** The signature of a text (one character a byte) in base64, folded. */
 export async function signText(text: string, { privateKeyPem }: DkimSigner): Promise<string> {
-  const signature = await rsaSha256(Buffer.from(text, 'latin1'), privateKey(privateKeyPem))
+  const signature = await signatureOf(Buffer.from(text, 'latin1'), privateKey(privateKeyPem))
   return signature.toString('base64').replace(/.{72}(?=.)/g, '$&\r\n\t')
 }
 
@@ -141,7 +166,7 @@ export function selectFields(fields: readonly string[], more: readonly string[] 
 function signatureField(signer: DkimSigner, names: readonly string[], bodyHash: string): string {
   const seconds = Math.floor(signer.signedAt.getTime() / 1000)
   return [
-    'DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed;',
+    `DKIM-Signature: v=1; a=${algorithmOf(signer.privateKeyPem)}-sha256; c=relaxed/relaxed;`,
     `\td=${signer.domain}; s=${signer.selector}; t=${seconds};`,
     `\th=${foldNames(names)};`,
     `\tbh=${bodyHash};`,
@@ -160,11 +185,17 @@ export function foldNames(names: readonly string[]): string {
   return lines.join('\r\n\t').slice(0, -1)
 }
 
-function rsaSha256(text: Buffer, key: KeyObject): Promise<Buffer> {
+/** With a callback the signature is made off the event loop. Ed25519 signs the hash (RFC 8463 §3). */
+function signatureOf(text: Buffer, key: KeyObject): Promise<Buffer> {
+  const isEd25519 = key.asymmetricKeyType === 'ed25519'
+  const [digest, data] = isEd25519 ? [null, hash('sha256', text, 'buffer')] : ['sha256', text]
   return new Promise((resolve, reject) => {
-    // With a callback the signature is made off the event loop.
-    sign('sha256', text, key, (error, signature) => (error ? reject(error) : resolve(signature)))
+    sign(digest, data, key, (error, signature) => (error ? reject(error) : resolve(signature)))
   })
+}
+
+function algorithmOf(privateKeyPem: string): DkimAlgorithm {
+  return privateKey(privateKeyPem).asymmetricKeyType === 'ed25519' ? 'ed25519' : 'rsa'
 }
 
 /** The parsed key; parsing takes a third of the time of a signature, and a server signs with few keys. */
@@ -172,7 +203,8 @@ function privateKey(pem: string): KeyObject {
   const known = keys.get(pem)
   if (known) return known
   const key = createPrivateKey(pem)
-  if (key.asymmetricKeyType !== 'rsa') throw new Error('the DKIM key is not an RSA key')
+  if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'ed25519')
+    throw new Error('the DKIM key is neither an RSA nor an Ed25519 key')
   if (keys.size >= limits.dkimKeysParsed) keys.delete(keys.keys().next().value!)
   keys.set(pem, key)
   return key

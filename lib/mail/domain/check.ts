@@ -16,7 +16,8 @@ import {
   type RecordFinding,
   type RecordFindings,
 } from './judgement.ts'
-import type { DomainNames } from './records.ts'
+import { readStsId } from './mta-sts.ts'
+import { type DomainNames, keyName } from './records.ts'
 
 /** Where our mail comes from: what DNS has for the server's name, or the address that is set for a family. */
 export interface Sources {
@@ -26,12 +27,20 @@ export interface Sources {
   readonly useIpv6: boolean
 }
 
+/** What stands where the record of a further key is to stand. */
+export interface KeyFinding {
+  readonly status: RecordFinding
+  readonly found: readonly string[]
+}
+
 export interface DomainFindings {
   readonly records: RecordFindings
   /** What stands where each record is to stand, as text; absent: not known. */
   readonly found: Partial<Record<Purpose, string[]>>
   /** Other hosts that get mail of the domain before us or as often; undefined: not known. */
   readonly competingHosts: readonly string[] | undefined
+  /** Of further keys, by their selectors. */
+  readonly keys: ReadonlyMap<string, KeyFinding>
 }
 
 /**
@@ -39,7 +48,7 @@ export interface DomainFindings {
  * limits.domainCheckMs and never fails: what DNS does not answer is undefined, which is not the same as missing.
  */
 export async function checkDomain(
-  { domain, hostname, selector, publicKeyBase64 }: DomainNames,
+  { domain, hostname, selector, publicKeyBase64, keys = [], stsId }: DomainNames,
   { dns, clock, sources }: { dns: Dns; clock: Clock; sources: Sources },
 ): Promise<DomainFindings> {
   // A memory for this check alone: who asks for a check has just changed something.
@@ -50,21 +59,28 @@ export async function checkDomain(
   try {
     const bounce = bounceDomain(domain)
     const mx = within(findMx(lookup, domain))
-    const [hosts, dkim, returnPath, spf, spfTexts, dmarc, dmarcTexts] = await Promise.all([
-      mx,
-      within(findTexts(lookup, `${selector}._domainkey.${domain}`)),
-      within(findMx(lookup, bounce)),
-      within(findSpf(lookup, bounce, hostname, sources)),
-      within(findTexts(lookup, bounce)),
-      within(findDmarc(lookup, domain)),
-      within(findTexts(lookup, `_dmarc.${domain}`)),
-    ])
+    const stsName = `mta-sts.${domain}`
+    const [hosts, dkim, returnPath, spf, spfTexts, dmarc, dmarcTexts, sts, stsHost, keyTexts] =
+      await Promise.all([
+        mx,
+        within(findTexts(lookup, `${selector}._domainkey.${domain}`)),
+        within(findMx(lookup, bounce)),
+        within(findSpf(lookup, bounce, hostname, sources)),
+        within(findTexts(lookup, bounce)),
+        within(findDmarc(lookup, domain)),
+        within(findTexts(lookup, `_dmarc.${domain}`)),
+        stsId === undefined ? undefined : within(findTexts(lookup, `_${stsName}`)),
+        stsId === undefined ? undefined : within(find(lookup, stsName, 'CNAME').then(all => all.map(String))),
+        Promise.all(keys.map(key => within(findTexts(lookup, keyName(domain, key))))),
+      ])
     const found = {
       ...(hosts && { mx: hosts.map(textOf) }),
       ...(dkim && { dkim }),
       ...(returnPath && { 'return-path': returnPath.map(textOf) }),
       ...(spfTexts && { spf: spfTexts }),
       ...(dmarcTexts && { dmarc: dmarcTexts }),
+      ...(sts && { 'mta-sts': sts }),
+      ...(stsHost && { 'mta-sts-host': stsHost }),
     }
     return {
       found: Object.fromEntries(Object.entries(found).map(([purpose, texts]) => [purpose, bounded(texts)])),
@@ -74,12 +90,32 @@ export async function checkDomain(
         'return-path': returnPath && judgeReturnPath(hostname, returnPath),
         spf,
         dmarc,
+        ...(stsId !== undefined && {
+          'mta-sts': sts && judgeSts(stsId, sts),
+          'mta-sts-host': stsHost && judgeAlias(hostname, stsHost),
+        }),
       },
+      keys: new Map(
+        keys.map(({ selector: name, publicKeyBase64: key, algorithm }, index) => {
+          const texts = keyTexts[index]
+          return [name, { status: texts && judgeDkim(key, texts, algorithm), found: bounded(texts ?? []) }]
+        }),
+      ),
       competingHosts: hosts && competingHosts(hostname, hosts),
     }
   } finally {
     clearTimeout(timer)
   }
+}
+
+function judgeSts(id: string, texts: readonly string[]): RecordFinding {
+  if (texts.length === 0) return 'missing'
+  return readStsId(texts) === id ? 'valid' : 'invalid'
+}
+
+function judgeAlias(hostname: string, targets: readonly string[]): RecordFinding {
+  if (targets.length === 0) return 'missing'
+  return targets.every(target => target.toLowerCase().replace(/\.$/, '') === hostname) ? 'valid' : 'invalid'
 }
 
 function textOf({ priority, exchange }: Mx): string {

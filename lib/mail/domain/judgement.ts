@@ -1,3 +1,4 @@
+import type { DkimAlgorithm } from '../compose/dkim.ts'
 import type { DomainRecord } from './records.ts'
 
 /** What a record is as of a check; undefined: DNS gave no answer, so nothing is known of it. */
@@ -8,8 +9,9 @@ export interface Mx {
   readonly priority: number
 }
 
-export type Purpose = DomainRecord['purpose']
-export type RecordFindings = Readonly<Record<Purpose, RecordFinding>>
+/** What is found by its purpose alone; further keys are found one by one. */
+export type Purpose = Exclude<DomainRecord['purpose'], `dkim-${string}`>
+export type RecordFindings = Readonly<Partial<Record<Purpose, RecordFinding>>>
 
 /** Hosts are compared as DNS does: whatever the case, with or without the final dot. */
 function hostOf(exchange: string): string {
@@ -42,14 +44,22 @@ export function judgeReturnPath(hostname: string, mx: readonly Mx[]): RecordFind
   return finding === 'valid' && competingHosts(hostname, mx).length > 0 ? 'invalid' : finding
 }
 
-/** Valid when every key that a verifier could pick is ours, and may sign mail with RSA and SHA-256 (RFC 6376 §3.6.1). */
-export function judgeDkim(publicKeyBase64: string, texts: readonly string[]): RecordFinding {
+/** Valid when every key that a verifier could pick is ours, and may sign mail by the algorithm and SHA-256 (RFC 6376 §3.6.1). */
+export function judgeDkim(
+  publicKeyBase64: string,
+  texts: readonly string[],
+  algorithm: DkimAlgorithm = 'rsa',
+): RecordFinding {
   const keys = texts.map(readTags).filter(tags => tags.has('p') || tags.get('v') === 'DKIM1')
   if (keys.length === 0) return texts.length === 0 ? 'missing' : 'invalid'
-  return keys.every(tags => isKey(tags, publicKeyBase64)) ? 'valid' : 'invalid'
+  return keys.every(tags => isKey(tags, publicKeyBase64, algorithm)) ? 'valid' : 'invalid'
 }
 
-function isKey(tags: ReadonlyMap<string, string>, publicKeyBase64: string): boolean {
+function isKey(
+  tags: ReadonlyMap<string, string>,
+  publicKeyBase64: string,
+  algorithm: DkimAlgorithm,
+): boolean {
   const allows = (tag: string, ...words: string[]) => {
     const value = tags.get(tag)
     return value === undefined || value.split(':').some(word => words.includes(word.trim().toLowerCase()))
@@ -57,7 +67,7 @@ function isKey(tags: ReadonlyMap<string, string>, publicKeyBase64: string): bool
   return (
     tags.get('p')?.replace(/\s+/g, '') === publicKeyBase64 &&
     (tags.get('v') ?? 'DKIM1') === 'DKIM1' &&
-    allows('k', 'rsa') &&
+    (tags.get('k')?.toLowerCase() ?? 'rsa') === algorithm &&
     allows('h', 'sha256') &&
     allows('s', '*', 'email')
   )

@@ -1,14 +1,32 @@
 import { bounceDomain } from '../address/bounce-domain.ts'
-import { dkimRecord } from '../compose/dkim.ts'
+import { type DkimAlgorithm, dkimRecord } from '../compose/dkim.ts'
 
 /** A DNS record that a domain needs, as it is to be published. Names and hosts have no trailing dot. */
 export interface DomainRecord {
-  readonly type: 'MX' | 'TXT'
+  readonly type: 'MX' | 'TXT' | 'CNAME'
   readonly name: string
   /** The host of an MX; the whole text of a TXT, in one piece and without quotes. */
   readonly value: string
   readonly priority: number | null
-  readonly purpose: 'mx' | 'dkim' | 'return-path' | 'spf' | 'dmarc'
+  readonly purpose:
+    | 'mx'
+    | 'dkim'
+    | 'return-path'
+    | 'spf'
+    | 'dmarc'
+    | 'mta-sts'
+    | 'mta-sts-host'
+    | 'dkim-ed25519'
+    | 'dkim-next'
+    | 'dkim-previous'
+}
+
+/** A DKIM key beside the one of purpose `dkim`. */
+export interface DomainKey {
+  readonly selector: string
+  readonly algorithm: DkimAlgorithm
+  readonly publicKeyBase64: string
+  readonly role: 'ed25519' | 'next' | 'previous'
 }
 
 type ZoneRecord = Pick<DomainRecord, 'name' | 'value' | 'priority'> & { readonly type: string }
@@ -21,13 +39,23 @@ export interface DomainNames {
   /** DKIM: where under `_domainkey` the key stands, and the public key as `generateDkimKey` gives it. */
   readonly selector: string
   readonly publicKeyBase64: string
+  readonly keys?: readonly DomainKey[] | undefined
+  /** The id of our MTA-STS policy for the domain, where it has one. */
+  readonly stsId?: string | undefined
+}
+
+/** Where the record of a key stands. */
+export function keyName(domain: string, { selector }: Pick<DomainKey, 'selector'>): string {
+  return `${selector}._domainkey.${domain}`
 }
 
 /**
  * The records that let `hostname` take and send the mail of a domain: MX, DKIM key, MX and SPF (RFC 7208) of the
- * reverse-path domain, and a DMARC policy that asks for nothing, for a domain that has none.
+ * reverse-path domain, and a DMARC policy that asks for nothing, for a domain that has none; then those of MTA-STS (RFC 8461
+ * §3.1) and of further keys.
  */
-export function domainRecords({ domain, hostname, selector, publicKeyBase64 }: DomainNames): DomainRecord[] {
+export function domainRecords(names: DomainNames): DomainRecord[] {
+  const { domain, hostname, selector, publicKeyBase64, keys = [], stsId } = names
   const bounce = bounceDomain(domain)
   return [
     mx(domain, hostname, 'mx'),
@@ -35,6 +63,18 @@ export function domainRecords({ domain, hostname, selector, publicKeyBase64 }: D
     mx(bounce, hostname, 'return-path'),
     txt(bounce, `v=spf1 a:${hostname} -all`, 'spf'),
     txt(`_dmarc.${domain}`, 'v=DMARC1; p=none', 'dmarc'),
+    ...(stsId === undefined ? [] : stsRecords(domain, hostname, stsId)),
+    ...keys.map(key =>
+      txt(keyName(domain, key), dkimRecord(key.publicKeyBase64, key.algorithm), `dkim-${key.role}`),
+    ),
+  ]
+}
+
+function stsRecords(domain: string, hostname: string, id: string): DomainRecord[] {
+  const name = `mta-sts.${domain}`
+  return [
+    txt(`_mta-sts.${domain}`, `v=STSv1; id=${id}`, 'mta-sts'),
+    { type: 'CNAME', name, value: hostname, priority: null, purpose: 'mta-sts-host' },
   ]
 }
 
@@ -44,6 +84,7 @@ export function zoneFile(records: readonly ZoneRecord[]): string {
 }
 
 function data({ type, value, priority }: ZoneRecord): string {
+  if (type === 'CNAME') return `${value}.`
   return type === 'MX' ? `${priority} ${value}.` : characterStrings(value)
 }
 

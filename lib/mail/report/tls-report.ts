@@ -40,7 +40,7 @@ export function readReportAddresses(texts: readonly string[], most: number): str
 }
 
 /** The report as JSON (RFC 8460 §4.4). */
-export function tlsReportJson({ id, domain, day, submitter, contact, policies }: TlsReport): string {
+function tlsReportJson({ id, domain, day, submitter, contact, policies }: TlsReport): string {
   return JSON.stringify({
     'organization-name': submitter,
     'date-range': { 'start-datetime': `${day}T00:00:00Z`, 'end-datetime': `${day}T23:59:59Z` },

@@ -18,6 +18,7 @@ import { attachmentTexts } from './0021-attachment-texts.ts'
 import { fairQueue } from './0025-fair-queue.ts'
 import { indexMerges } from './0027-index-merges.ts'
 import { tlsPolicies } from './0038-tls-policies.ts'
+import { domainKeys } from './0039-domain-keys.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -42,4 +43,5 @@ export const migrations: readonly Migration[] = [
   fairQueue,
   indexMerges,
   tlsPolicies,
+  domainKeys,
 ]

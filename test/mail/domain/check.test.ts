@@ -32,7 +32,7 @@ async function check(
   try {
     const findings = await checkDomain(names, { dns, clock: systemClock, sources: { ...sources, ...from } })
     // What was found instead is what test/api/domain-claims.test.ts looks at.
-    const { found: _found, ...judged } = findings
+    const { found: _found, keys: _keys, ...judged } = findings
     return judged
   } finally {
     await server.close()

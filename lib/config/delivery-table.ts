@@ -1,0 +1,59 @@
+import Type from 'typebox'
+import { duration, flag, list, number, table, text } from './setting.ts'
+
+/** How mail goes out. */
+export const deliveryTable = table('How mail goes out.', {
+  mode: Type.Enum(['mx', 'capture'], {
+    default: 'mx',
+    local: 'capture',
+    description:
+      'With "mx", mail goes to the servers of the recipient\'s domain. With "capture", mail to domains that are not ours is kept and shown, and never leaves this machine.',
+  }),
+  port: number({
+    default: 25,
+    minimum: 1,
+    maximum: 65_535,
+    unit: 'port',
+    description: 'The port of the servers that mail is delivered to; other than 25 only in a laboratory.',
+  }),
+  concurrency: number({
+    default: 200,
+    minimum: 1,
+    maximum: 1000,
+    unit: 'deliveries',
+    description:
+      'The most deliveries under way at one time. Half of them at the most are repeated ones, and half go to servers that do not answer, or have not yet.',
+  }),
+  concurrency_per_destination: number({
+    default: 5,
+    minimum: 1,
+    maximum: 1000,
+    unit: 'deliveries',
+    description: 'The most deliveries under way at one time to one destination.',
+  }),
+  allow_networks: list('network', 0, {
+    default: [],
+    description:
+      'Networks that mail servers of recipients may be in although they are not public, such as "10.0.0.0/8" for servers beside this one. An MX record that leads to any other loopback, private or reserved address, or to this machine, is not followed.',
+  }),
+  give_up_after: duration(['1m', '30d'], {
+    default: '5d',
+    description: 'How long a delivery is tried before it fails for good.',
+  }),
+  source_address: Type.Optional(
+    text('ip', {
+      examples: ['192.0.2.1'],
+      description: 'The address of this machine that mail is sent from. Without it, the system chooses.',
+    }),
+  ),
+  tls_reports: flag({
+    default: false,
+    description:
+      'Whether domains that ask for it (_smtp._tls, RFC 8460) are told once a day, in a mail of postmaster, how often TLS with their mail servers worked and why not.',
+  }),
+  ipv6: flag({
+    default: false,
+    description:
+      "Whether mail is delivered over IPv6 too. Turn it on when this machine's IPv6 address has a PTR record: large providers refuse mail from one that has none.",
+  }),
+})

@@ -1,0 +1,66 @@
+import { domainRecords, keyName } from '../../mail/domain/records.ts'
+import type { Domain, DomainStatus, RecordPurpose, RecordStatus } from '../../model/domain.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { listDomainKeys } from '../../store/domain-keys.ts'
+import type { DomainKeyRow, DomainRow } from '../../store/tables.ts'
+import type { App } from '../app/app.ts'
+import { namesOf } from './checks.ts'
+import { isComplete, readFound, readStatuses, readWarnings } from './outcome.ts'
+
+/** A domain as the API shows it, with the keys of its own. */
+export function present(app: App, row: DomainRow, keys: readonly DomainKeyRow[]): Domain {
+  const { id, domain, podId, verifiedAt, createdAt, updatedAt } = row
+  const statuses = readStatuses(row)
+  const found = readFound(row)
+  const records = domainRecords(namesOf(app, row, keys)).map(record => {
+    const key = keys.find(one => record.purpose !== 'dkim' && keyName(domain, one) === record.name)
+    const status = (key?.recordStatus as RecordStatus | undefined) ?? statuses[record.purpose] ?? 'missing'
+    return {
+      ...record,
+      status,
+      found: key ? (JSON.parse(key.found) as string[]) : (found[record.purpose] ?? []),
+      problem: problemOf(record.purpose, status),
+    }
+  })
+  const status = statusOf(app, row)
+  const problem = row.problem as Domain['problem']
+  const warnings = readWarnings(row)
+  return { id, domain, podId, status, problem, records, warnings, verifiedAt, createdAt, updatedAt }
+}
+
+/** What to do about a record that was found but is wrong. */
+const remedies: Record<RecordPurpose, string> = {
+  mx: 'Its mail goes elsewhere: add this MX, and remove the others if all mail is to come here.',
+  dkim: 'Another key stands there: replace it by this one.',
+  'return-path': 'Bounces go elsewhere: let this be the only MX of the name.',
+  spf: "It does not pass for this server's addresses: replace it, or see that the server's name leads to them.",
+  dmarc: 'It is no DMARC policy, or one of several: leave one.',
+  'mta-sts': 'Another id stands there, or several: replace them by this one.',
+  'mta-sts-host': "The name leads elsewhere: let it lead to this server's proxy.",
+  'dkim-ed25519': 'Another key stands there: replace it by this one.',
+  'dkim-next': 'Another key stands there: replace it by this one.',
+  'dkim-previous': 'Another key stands there: mail that is on its way was signed by this one.',
+}
+
+/** The domain with its keys as they are now. */
+export async function shown(app: App, db: Db, row: DomainRow): Promise<Domain> {
+  return present(app, row, await listDomainKeys(db, row.id))
+}
+
+function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null {
+  if (status === 'valid') return null
+  if (status === 'invalid') return remedies[purpose]
+  if (purpose === 'dkim-previous')
+    return 'It signed until lately: leave its record as long as it is listed here.'
+  if (purpose === 'dkim-next') return 'Publish this record; the key is used as soon as it is found.'
+  const isNeeded = ['mx', 'dkim', 'spf', 'return-path'].includes(purpose)
+  return isNeeded ? 'Publish this record.' : 'Publish this record (not needed, but good to have).'
+}
+
+function statusOf(app: App, row: DomainRow): DomainStatus {
+  const isChecked = row.checkingUntil !== null && row.checkingUntil > app.clock.now().toISOString()
+  const isOpen = row.status === 'pending' || row.status === 'failed'
+  // After a first check without its records it sends on, and the next check decides.
+  const isInDoubt = row.status === 'verified' && !isComplete(row)
+  return (isChecked && isOpen) || isInDoubt ? 'verifying' : (row.status as DomainStatus)
+}
