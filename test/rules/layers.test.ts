@@ -65,7 +65,11 @@ const filesInARoom = 16
 /** Where each package is met, and nowhere else. */
 const places: Record<string, readonly string[]> = {
   kysely: ['lib/store/'],
-  'better-sqlite3': ['lib/store/dialect/sqlite.ts', 'lib/store/dialect/lock.ts'],
+  'better-sqlite3': [
+    'lib/store/dialect/sqlite.ts',
+    'lib/store/dialect/lock.ts',
+    'lib/store/dialect/checkpointer.ts',
+  ],
   pg: ['lib/store/dialect/postgres.ts'],
   'smtp-server': ['lib/smtpd/'],
   selfsigned: ['lib/tls/self-signed.ts'],
