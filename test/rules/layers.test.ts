@@ -55,6 +55,7 @@ const rooms: Record<string, readonly string[]> = {
     'webhooks',
     'drafts',
     'account',
+    'backup',
     '.',
   ],
 }
@@ -69,7 +70,10 @@ const places: Record<string, readonly string[]> = {
     'lib/store/dialect/sqlite.ts',
     'lib/store/dialect/lock.ts',
     'lib/store/dialect/checkpointer.ts',
+    'lib/store/dialect/snapshot-worker.ts',
+    'lib/store/dialect/integrity.ts',
   ],
+  'tar-stream': ['lib/blob/archive.ts'],
   pg: ['lib/store/dialect/postgres.ts'],
   'smtp-server': ['lib/smtpd/'],
   selfsigned: ['lib/tls/self-signed.ts'],
