@@ -83,6 +83,7 @@ function describe(one: Operation, components: Components): Json {
       ...redirectOf(one),
       ...errorResponses(one),
     },
+    ...conversationOf(one, components),
   }
 }
 
@@ -190,6 +191,14 @@ function parametersOf(one: Operation, components: Components): Json {
   }))
   const parameters = [...inPath, ...inQuery, ...token, ...inHeader]
   return parameters.length > 0 ? { parameters } : {}
+}
+
+/** What is said over a WebSocket. OpenAPI has no place for it: the schemas stand with the others, and this leads to them. */
+function conversationOf({ success }: Operation, components: Components): Json {
+  if (success.status !== 101) return {}
+  const { takes, gives } = success
+  const said = (schema: TSchema) => ({ schema: components.use(schema), example: exampleOf(schema) })
+  return { 'x-websocket': { takes: said(takes), gives: said(gives) } }
 }
 
 function redirectOf({ redirect }: Operation): Json {
