@@ -31,9 +31,12 @@ export const eventStreamOperations: readonly Operation[] = [
     takesQueryToken: true,
     query: shape({
       inboxId: Type.Optional(
-        Type.String({ description: 'Those of this inbox alone, by its id or address.' }),
+        Type.String({
+          description:
+            'Events of this inbox alone, by its id or address; left out: of all that the key reaches.',
+        }),
       ),
-      type: Type.Optional(oneOf(eventNames, { description: 'Those of this kind alone.' })),
+      type: Type.Optional(oneOf(eventNames, { description: 'Events of this kind alone; left out: all.' })),
       after: Type.Optional(
         Type.String({
           description: 'The id of the last event that is known: what came later comes first, all of it.',

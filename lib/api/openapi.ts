@@ -92,8 +92,8 @@ const signatureHeaders = [
   ['webhook-id', 'The id of the event, the same whenever it is told.'],
   ['webhook-timestamp', 'When this call was made, in Unix seconds.'],
   ['webhook-signature', '"v1," and the base64 HMAC-SHA256 of "id.timestamp.body" (Standard Webhooks).'],
-  ['x-event-id', 'The id of the event.'],
-  ['x-timestamp', 'When this call was made, in Unix seconds.'],
+  ['x-event-id', 'As webhook-id, for verifiers that want it under this name.'],
+  ['x-timestamp', 'As webhook-timestamp, for the same.'],
   ['x-signature', 'The hex HMAC-SHA256 of "timestamp.body" with the secret as it stands.'],
 ].map(([name, description]) => ({
   name,
