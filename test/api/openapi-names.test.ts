@@ -68,8 +68,8 @@ t.test(
     const tell = (what: string, described: { readonly description?: unknown }, least: number) => {
       const { description } = described
       if (typeof description !== 'string' || description.length < least) {
-      silent.push(`${what} says nothing`)
-    } else if (isRepetition(description, what)) silent.push(`${what} says its name again: ${description}`)
+        silent.push(`${what} says nothing`)
+      } else if (isRepetition(description, what)) silent.push(`${what} says its name again: ${description}`)
       else if (!/[.?…:`)]$/.test(description)) silent.push(`${what} is no sentence: ${description}`)
     }
     const meaningOf = (schema: Json): Json => {
@@ -104,10 +104,11 @@ t.test(
   },
 )
 
-t.test('what is silent, or says its name again, is found', async t => 
+t.test('what is silent, or says its name again, is found', async t => {
   t.ok(isRepetition("The message's id.", 'messageId'))
   t.ok(isRepetition('Display name of the inbox.', 'Inbox.displayName'))
-  t.notOk(isRepetition('The name in From.', 'Inbox.displayName')))
+  t.notOk(isRepetition('The name in From.', 'Inbox.displayName'))
+})
 
 /** What a client in Python has already; typing is imported by nearly all. */
 const pythonNames = `import builtins, typing, datetime, enum
