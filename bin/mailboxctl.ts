@@ -3,4 +3,4 @@ import { enableCompileCache } from 'node:module'
 enableCompileCache()
 const { runMailboxctl } = await import('../lib/cli/program.ts')
 const { packageVersion } = await import('../lib/base/package-root.ts')
-process.exitCode = await runMailboxctl(process.argv.slice(2), packageVersion())
+process.exitCode = await runMailboxctl(process.argv.slice(2), packageVersion(), process.env)

@@ -121,6 +121,8 @@ export const limits = {
   webhookDeliveriesPerEvent: 20,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
+  /** Free room that a backup leaves beside the copy of the database that it makes. */
+  backupRoomBytes: 64 * 1024 * 1024,
   /** The newest messages that match a search: how many are counted and paged through. */
   searchMatches: 100_000,
   /** The same in a search for threads, where the thread of each match must be looked up. */

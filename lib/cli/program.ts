@@ -1,4 +1,6 @@
 import { Command } from 'commander'
+import { ConfigFault } from '../config/fault.ts'
+import { addBackupCommands } from './backup.ts'
 import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
 import { addDomainCommands } from './domain.ts'
@@ -7,7 +9,7 @@ import { addFeedbackCommands } from './feedback.ts'
 import { addInboxCommands } from './inbox.ts'
 import { addKeyCommands } from './key.ts'
 import { addMemberCommands } from './member.ts'
-import { withApp } from './open.ts'
+import { type Installation, withApp } from './open.ts'
 import { createOutput, tellFailure } from './output.ts'
 import { addPodCommands } from './pod.ts'
 import { addPolicyCommands } from './policy.ts'
@@ -18,8 +20,15 @@ import { addSuppressionCommands } from './suppression.ts'
 import { addTlsCommands } from './tls.ts'
 import { addWebhookCommands } from './webhook.ts'
 
-/** Runs mailboxctl; gives the exit code. */
-export async function runMailboxctl(argv: readonly string[], version: string): Promise<number> {
+/**
+ * Runs mailboxctl; gives the exit code.
+ * @param environment MAILBOXD_CONFIG of it names the installation where no option does
+ */
+export async function runMailboxctl(
+  argv: readonly string[],
+  version: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
   const program = new Command('mailboxctl')
@@ -27,16 +36,18 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     .version(version)
     .option(
       '--config <file>',
-      'the configuration file (default: that of /etc/mailboxd, else local mode here)',
+      'the configuration file (default: $MAILBOXD_CONFIG, that of /etc/mailboxd, or local mode in this directory)',
     )
+    .option('--data <directory>', 'the data directory of local mode, in the place of a configuration file')
     .option('--json', 'answer in JSON')
     .showHelpAfterError('(mailboxctl --help lists the commands)')
     .exitOverride()
   const isJson = () => program.opts<{ json?: boolean }>().json === true
   const ctl: Ctl = {
-    configPath: () => program.opts<{ config?: string }>().config,
+    installation: () => installationOf(program.opts(), environment),
+    isJson,
     output: () => createOutput(isJson()),
-    withApp: work => withApp(ctl.configPath(), work),
+    withApp: work => withApp(ctl.installation(), work),
   }
   for (const add of [
     addStatusCommand,
@@ -53,6 +64,7 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     addFeedbackCommands,
     addTlsCommands,
     addSecretsCommands,
+    addBackupCommands,
     addConfigCommands,
   ]) {
     add(program, ctl)
@@ -65,6 +77,23 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     if (isCommanderExit(error)) return error.exitCode === 0 ? 0 : 2
     return tellFailure(error, isJson())
   }
+}
+
+function installationOf(
+  { config, data }: Installation,
+  { MAILBOXD_CONFIG: named }: Readonly<Record<string, string | undefined>>,
+): Installation {
+  if (config !== undefined && data !== undefined) {
+    throw new ConfigFault('mailboxctl', [
+      {
+        path: '',
+        message: '--config names a server and --data an installation of local mode: give one of them',
+      },
+    ])
+  }
+  if (config !== undefined) return { config }
+  if (data !== undefined) return { data }
+  return named === undefined || named === '' ? {} : { config: named }
 }
 
 function isCommanderExit(error: unknown): error is { exitCode: number } {

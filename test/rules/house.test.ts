@@ -9,7 +9,7 @@ const sources = readSources()
 const onePlace: [what: RegExp, places: readonly string[]][] = [
   [/\bDate\.now\(|\bnew Date\(\)/, ['lib/base/clock.ts']],
   [/\bperformance\.now\(/, ['lib/base/clock.ts']],
-  [/\bprocess\.env\b/, []],
+  [/\bprocess\.env\b/, ['bin/mailboxctl.ts']],
   [/['"]node:dns/, ['lib/courier/dns.ts', 'lib/base/dns.ts']],
   [/\bMath\.random\b/, ['lib/serve.ts', 'lib/cli/open.ts', 'lib/courier/']],
 ]
