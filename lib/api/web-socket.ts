@@ -52,7 +52,7 @@ export const WsSubscribe = named(
 )
 export type WsSubscribe = Type.Static<typeof WsSubscribe>
 
-export const WsUnsubscribe = named(
+const WsUnsubscribe = named(
   'WsUnsubscribe',
   'Asks for no more events of some inboxes, or of all; answered with `WsUnsubscribed`.',
   {
@@ -62,51 +62,47 @@ export const WsUnsubscribe = named(
     ),
   },
 )
-export type WsUnsubscribe = Type.Static<typeof WsUnsubscribe>
+type WsUnsubscribe = Type.Static<typeof WsUnsubscribe>
 
-export const WsPing = named('WsPing', 'Asks whether the connection lives; answered with `WsPong`.', {
+const WsPing = named('WsPing', 'Asks whether the connection lives; answered with `WsPong`.', {
   type: Type.Literal('ping', { description: 'Says that only an answer is wanted.' }),
 })
-export type WsPing = Type.Static<typeof WsPing>
+type WsPing = Type.Static<typeof WsPing>
 
-export const WsSubscribed = named(
-  'WsSubscribed',
-  'The answer to `WsSubscribe`: its events come from here on.',
-  {
-    type: Type.Literal('subscribed', { description: 'Says that a subscription holds.' }),
-    inbox_ids: Type.Array(Type.String(), {
-      description: `The ids of the inboxes that this subscription means now; empty: all of the account. Of a key of a pod with more than ${limits.streamInboxesNamed} inboxes the first of them.`,
-      examples: [['019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18']],
+const WsSubscribed = named('WsSubscribed', 'The answer to `WsSubscribe`: its events come from here on.', {
+  type: Type.Literal('subscribed', { description: 'Says that a subscription holds.' }),
+  inbox_ids: Type.Array(Type.String(), {
+    description: `The ids of the inboxes that this subscription means now; empty: all of the account. Of a key of a pod with more than ${limits.streamInboxesNamed} inboxes the first of them.`,
+    examples: [['019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18']],
+  }),
+  truncated: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'There only when the subscription means more inboxes than `inbox_ids` has room for; it takes the events of all of them.',
     }),
-    truncated: Type.Optional(
-      Type.Literal(true, {
-        description:
-          'There only when the subscription means more inboxes than `inbox_ids` has room for; it takes the events of all of them.',
-      }),
-    ),
-    event_types: Type.Array(Type.String(), {
-      description: 'The kinds of events that it takes; empty: all.',
-      examples: [['message.received']],
-    }),
-  },
-)
-export type WsSubscribed = Type.Static<typeof WsSubscribed>
+  ),
+  event_types: Type.Array(Type.String(), {
+    description: 'The kinds of events that it takes; empty: all.',
+    examples: [['message.received']],
+  }),
+})
+type WsSubscribed = Type.Static<typeof WsSubscribed>
 
-export const WsUnsubscribed = named('WsUnsubscribed', 'The answer to `WsUnsubscribe`.', {
+const WsUnsubscribed = named('WsUnsubscribed', 'The answer to `WsUnsubscribe`.', {
   type: Type.Literal('unsubscribed', { description: 'Says that subscriptions ended.' }),
   inbox_ids: Type.Array(Type.String(), {
     description: 'The inboxes as they were named; empty: none is subscribed to any more.',
     examples: [[]],
   }),
 })
-export type WsUnsubscribed = Type.Static<typeof WsUnsubscribed>
+type WsUnsubscribed = Type.Static<typeof WsUnsubscribed>
 
-export const WsPong = named('WsPong', 'The answer to `WsPing`.', {
+const WsPong = named('WsPong', 'The answer to `WsPing`.', {
   type: Type.Literal('pong', { description: 'Says that the connection lives.' }),
 })
-export type WsPong = Type.Static<typeof WsPong>
+type WsPong = Type.Static<typeof WsPong>
 
-export const WsError = named(
+const WsError = named(
   'WsError',
   'Tells what of a message was not understood or can not be had. The connection goes on; do not send the same again.',
   {
@@ -120,7 +116,7 @@ export const WsError = named(
     ),
   },
 )
-export type WsError = Type.Static<typeof WsError>
+type WsError = Type.Static<typeof WsError>
 
 /** Everything that a client may say, by `type`; another `type` is a fault. */
 export const webSocketRequests = { subscribe: WsSubscribe, unsubscribe: WsUnsubscribe, ping: WsPing }

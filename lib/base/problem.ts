@@ -20,7 +20,7 @@ export const problems = {
   ],
   invalid_domain: [
     400,
-    "No inbox can be made in this domain: it is neither the account's nor a verified one that the pod may use. GET /v1/domains lists those that there are.",
+    'No inbox can be made in this domain: it is none of this server that its pod may use. GET /v1/domains lists those that there are.',
   ],
   invalid_pod: [
     400,
