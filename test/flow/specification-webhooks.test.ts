@@ -171,7 +171,10 @@ t.test('what is too large', async t => {
 t.test('a webhook that gives no answer', async t => {
   const silent = createServer(() => {})
   await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => (silent.closeAllConnections(), silent.close()))
+  t.teardown(() => {
+    silent.closeAllConnections()
+    silent.close()
+  })
   const { port } = silent.address() as { port: number }
   const inbox = await it.inbox({ webhookUrl: `http://127.0.0.1:${port}/` })
   t.match(
