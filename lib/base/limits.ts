@@ -225,11 +225,14 @@ export const limits = {
   partHeaderBytes: 16 * 1024,
   /** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
   textPartsBytes: 4 * 1024 * 1024,
-  /** Of reports (bounces, complaints): the parts that are read, bytes of each, recipients, and characters of what was said of one. */
+  /** Of reports (bounces, complaints): the parts that are read, bytes of each, paragraphs, recipients, and characters of what was said of one. */
   reportParts: 10,
   reportPartBytes: 64 * 1024,
+  reportParagraphs: 100,
   reportRecipients: 100,
   reportTextLength: 1000,
+  /** How long a recipient is not written to whose mailbox was full when a mail was given up. */
+  fullMailboxSuppressedMs: 7 * 24 * 3_600_000,
   /**
    * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one block
    * of addresses half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.
@@ -258,19 +261,6 @@ export const limits = {
   /** How often it is looked for what is to be put into the index, and pages of it that one step merges. */
   indexPollMs: 1_000,
   indexMergePages: 64,
-  /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
-  lockWaitMs: 10_000,
-  /**
-   * The write-ahead log of the database: how often it is moved into its file and the room on the disk looked at, the bytes of it after
-   * which writers wait a moment so that it begins anew, after how long a silence its file is emptied, and how long it may
-   * be longer until the operator is told.
-   */
-  storageLookMs: 500,
-  logBytes: 64 * 1024 * 1024,
-  logIdleMs: 5_000,
-  logHeldMs: 10_000,
-  /** How long those may take to be told no who wait for a disk that has failed. */
-  diskFailedMs: 1_000,
   /** How long a message waits until it may be read (451 4.3.2 after that). */
   readingWaitMs: 60_000,
   /** After it, a reading thread that has nothing to do is ended, for what it grew to. */
