@@ -18,8 +18,6 @@ export interface DoorThreadData {
   readonly mark: SharedArrayBuffer
   /** Whose small messages are read elsewhere (lib/reading/near.ts). */
   readonly suspects: readonly string[]
-  /** Whether there is room for mail (lib/core/app/storage.ts). */
-  readonly storage: SharedArrayBuffer
 }
 
 /** What goes to the thread. */
@@ -41,8 +39,8 @@ export type FromDoor =
 /** All that a thread of sessions has done by the main thread. */
 export type DoorCalls = MainCalls & { takeMessage(address: string): Promise<void> }
 
-export interface DoorThreadParts extends Omit<DoorThreadData, 'mark' | 'storage'> {
-  readonly app: Pick<Networked, 'clock' | 'log' | 'storage'>
+export interface DoorThreadParts extends Omit<DoorThreadData, 'mark'> {
+  readonly app: Pick<Networked, 'clock' | 'log'>
   /** How long it may be at one message, or its event loop stand still. */
   readonly timeoutMs: number
   readonly calls: DoorCalls
@@ -70,8 +68,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   const { config, bounds, pairs, suspects, app, calls } = parts
   const mark = createThreadMark()
   const connections = new Set<string>()
-  const storage = app.storage.shared
-  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects, storage }
+  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects }
   const worker = new Worker(threadEntry('smtpd/worker'), {
     name: 'smtp',
     workerData,

@@ -178,7 +178,6 @@ export function createSessions(parts: SessionsParts): Sessions {
     onMailFrom(address, smtp, callback) {
       answer(smtp, callback, async session => {
         checkMail(address, smtp)
-        receiver.requireRoom()
         if (!session.isTrusted) await parts.takeMessage(session.remoteAddress)
         session.dnsList ??= askLists(session)
         session.recipients = []
