@@ -121,6 +121,9 @@ export const limits = {
   webhookDeliveriesPerEvent: 20,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
+  /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
+  verifyFindings: 100,
+  verifyLookMs: 1_000,
   /** Free room that a backup leaves beside the copy of the database that it makes. */
   backupRoomBytes: 64 * 1024 * 1024,
   /** The newest messages that match a search: how many are counted and paged through. */
@@ -222,11 +225,14 @@ export const limits = {
   partHeaderBytes: 16 * 1024,
   /** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
   textPartsBytes: 4 * 1024 * 1024,
-  /** Of reports (bounces, complaints): the parts that are read, bytes of each, recipients, and characters of what was said of one. */
+  /** Of reports (bounces, complaints): the parts that are read, bytes of each, paragraphs, recipients, and characters of what was said of one. */
   reportParts: 10,
   reportPartBytes: 64 * 1024,
+  reportParagraphs: 100,
   reportRecipients: 100,
   reportTextLength: 1000,
+  /** How long a recipient is not written to whose mailbox was full when a mail was given up. */
+  fullMailboxSuppressedMs: 7 * 24 * 3_600_000,
   /**
    * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one block
    * of addresses half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.
@@ -257,7 +263,7 @@ export const limits = {
   indexMergePages: 64,
   /** How long a message waits until it may be read (451 4.3.2 after that). */
   readingWaitMs: 60_000,
-  /** After it, a reading thread for large messages that has nothing to do is ended, for what it grew to. */
+  /** After it, a reading thread that has nothing to do is ended, for what it grew to. */
   readingIdleMs: 30_000,
   /** What goes out and is made of no more bytes than these is made without a thread: to cross costs more. */
   renderedHereBytes: 16 * 1024,
@@ -320,6 +326,8 @@ export const limits = {
   smtpThreadHeapBytes: 512 * 1024 * 1024,
   /** How long one of them may stand still before it is ended; one small message takes milliseconds. */
   smtpThreadStillMs: 10_000,
+  /** After it, threads that have no connection are ended: 20 MB each, and 100 ms for the next to come. */
+  smtpThreadIdleMs: 300_000,
   /** When one that could not start is started again. */
   smtpThreadRestartMs: 10_000,
   /** Peers of whom it is remembered that a message of theirs ended such a thread; the first one makes room. */

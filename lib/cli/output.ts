@@ -1,5 +1,6 @@
 import { BackupFault } from '../base/backup-fault.ts'
 import { nameOf, Problem } from '../base/problem.ts'
+import { SchemaFault } from '../base/schema-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
 
@@ -69,7 +70,7 @@ export function tellFailure(error: unknown, isJson: boolean): number {
     process.stderr.write(isJson ? `${JSON.stringify({ faults: error.faults })}\n` : `${error.message}\n`)
     return configFaultExitCode
   }
-  if (error instanceof BackupFault) {
+  if (error instanceof BackupFault || error instanceof SchemaFault) {
     process.stderr.write(isJson ? `${JSON.stringify({ error: error.message })}\n` : `${error.message}\n`)
     return 1
   }

@@ -18,6 +18,7 @@ import { addSecretsCommands } from './secrets.ts'
 import { addStatusCommand } from './status.ts'
 import { addSuppressionCommands } from './suppression.ts'
 import { addTlsCommands } from './tls.ts'
+import { addVerifyCommand } from './verify.ts'
 import { addWebhookCommands } from './webhook.ts'
 
 /**
@@ -64,6 +65,7 @@ export async function runMailboxctl(
     addFeedbackCommands,
     addTlsCommands,
     addSecretsCommands,
+    addVerifyCommand,
     addBackupCommands,
     addConfigCommands,
   ]) {

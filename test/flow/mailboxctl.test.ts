@@ -54,6 +54,7 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     ['queue list'],
     ['webhook show'],
     ['event list'],
+    ['verify'],
     ['feedback list'],
     ['tls list'],
     ['config check'],

@@ -1,12 +1,10 @@
 import { createWriteStream, type Dirent } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
-import { limits } from '../../base/limits.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
-import { type KeptFile, listKeptFiles } from '../../store/kept-files.ts'
 import { openReader } from '../../store/open.ts'
 import type { Progress } from './backup.ts'
 import {
@@ -18,6 +16,7 @@ import {
   rawOfName,
   smallFiles,
 } from './contents.ts'
+import { findMissingFiles } from './verify.ts'
 
 export interface RestoreReport extends BackupHead {
   readonly filesRestored: number
@@ -109,7 +108,8 @@ async function restore(
     }
   }
   told('checking', 0, 1)
-  const [damage] = findDamage(arriving)
+  const { broken, orphans } = findDamage(arriving)
+  const [damage] = [...broken, ...orphans]
   if (damage !== undefined) throw new BackupFault(`the database in the backup is damaged: ${damage}`)
   const missing = await missingOf(dataDir, arriving)
   await syncFolders(dataDir)
@@ -144,22 +144,10 @@ async function writeDurably({ content }: ArchivedFile, path: string): Promise<vo
   await pipeline(content, createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }))
 }
 
-/** The files that rows point to and that are not there, or not as long as their rows say. */
 async function missingOf(dataDir: string, database: string): Promise<string[]> {
   const { read, close } = openReader(database)
   try {
-    const missing: string[] = []
-    let page: KeptFile[]
-    let after = ''
-    do {
-      page = await listKeptFiles(read, after, limits.sweepRows)
-      for (const { id, sizeBytes } of page) {
-        const found = await stat(join(dataDir, rawName(id))).catch(() => undefined)
-        if (found?.size !== sizeBytes) missing.push(id)
-      }
-      after = page.at(-1)?.id ?? after
-    } while (page.length > 0)
-    return missing
+    return (await findMissingFiles(dataDir, read)).map(({ id }) => id)
   } finally {
     close()
   }
