@@ -19,6 +19,7 @@ import { fairQueue } from './0025-fair-queue.ts'
 import { indexMerges } from './0027-index-merges.ts'
 import { tlsPolicies } from './0038-tls-policies.ts'
 import { domainKeys } from './0039-domain-keys.ts'
+import { replyClassesKept } from './0041-reply-classes.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -44,4 +45,5 @@ export const migrations: readonly Migration[] = [
   indexMerges,
   tlsPolicies,
   domainKeys,
+  replyClassesKept,
 ]
