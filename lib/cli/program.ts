@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
 import { addDomainCommands } from './domain.ts'
@@ -22,6 +23,19 @@ import { addWebhookCommands } from './webhook.ts'
 export async function runMailboxctl(argv: readonly string[], version: string): Promise<number> {
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
+  const program = declareMailboxctl(version).exitOverride()
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    // commander has said what is wrong (or printed the help that was asked for).
+    if (isCommanderExit(error)) return error.exitCode === 0 ? 0 : 2
+    return tellFailure(error, isJson(program))
+  }
+}
+
+/** All commands of mailboxctl. Manual and completion are readings of this. */
+export function declareMailboxctl(version: string): Command {
   const program = new Command('mailboxctl')
     .description('The admin of mailboxd. It works on the same database, whether the daemon runs or not.')
     .version(version)
@@ -31,11 +45,9 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     )
     .option('--json', 'answer in JSON')
     .showHelpAfterError('(mailboxctl --help lists the commands)')
-    .exitOverride()
-  const isJson = () => program.opts<{ json?: boolean }>().json === true
   const ctl: Ctl = {
     configPath: () => program.opts<{ config?: string }>().config,
-    output: () => createOutput(isJson()),
+    output: () => createOutput(isJson(program)),
     withApp: work => withApp(ctl.configPath(), work),
   }
   for (const add of [
@@ -54,18 +66,14 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
     addTlsCommands,
     addSecretsCommands,
     addConfigCommands,
+    addCompletionCommand,
   ]) {
     add(program, ctl)
   }
-  try {
-    await program.parseAsync(argv, { from: 'user' })
-    return 0
-  } catch (error) {
-    // commander has said what is wrong (or printed the help that was asked for).
-    if (isCommanderExit(error)) return error.exitCode === 0 ? 0 : 2
-    return tellFailure(error, isJson())
-  }
+  return program
 }
+
+const isJson = (program: Command) => program.opts<{ json?: boolean }>().json === true
 
 function isCommanderExit(error: unknown): error is { exitCode: number } {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('commander.')
