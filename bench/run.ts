@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- [--json] [SUBJECT…]]`: measures mailboxd beside Postfix and smtp-server alone, on this machine in one run, the
- * load generator on the same cores. Needs root for Postfix. All subjects unless told.
+ * load generator on the same cores. Needs root for Postfix. All subjects unless told; `sends` is mailboxd's sending alone.
  */
 import { cpus } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -17,7 +17,7 @@ import { startSmtpServerSubject } from './subject/smtp-server.ts'
 import type { Subject } from './subject/subject.ts'
 import { table } from './table.ts'
 
-const subjects = ['smtp-server', 'postfix', 'mailboxd']
+const subjects = ['smtp-server', 'postfix', 'mailboxd', 'sends']
 const inboundMessages = 5000
 const outboundMessages = 2000
 const settleMs = 2000
@@ -53,8 +53,9 @@ async function measure(wanted: readonly string[]): Promise<Figures> {
   let own: Pick<Figures, 'outbound' | 'idle'> = {}
   if (may('mailboxd', without('smtp-source', 'smtp-sink') || withoutMailboxd())) {
     await measured('mailboxd', async () => startMailboxdSubject(await freePort('127.0.0.2')))
-    own = await measureOwn()
   }
+  const isSending = wanted.includes('mailboxd') ? 'mailboxd' : 'sends'
+  if (may(isSending, without('smtp-source', 'smtp-sink') || withoutMailboxd())) own = await measureOwn()
   return {
     machine: `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`,
     inbound,

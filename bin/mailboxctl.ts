@@ -6,4 +6,4 @@ const { runMailboxctl } = await import('../lib/cli/program.ts')
 const { packageVersion } = await import('../lib/base/package-root.ts')
 // Now, for root becomes another user, who may not write there.
 flushCompileCache()
-process.exitCode = await runMailboxctl(process.argv.slice(2), packageVersion())
+process.exitCode = await runMailboxctl(process.argv.slice(2), packageVersion(), process.env)

@@ -2,6 +2,7 @@ import { systemClock } from './base/clock.ts'
 import { createIds } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
+import { SchemaFault } from './base/schema-fault.ts'
 import { readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
 import { welcomeBack, welcomeFirst } from './cli/welcome.ts'
@@ -11,7 +12,6 @@ import { type Config, loadConfig, localConfig } from './config/load.ts'
 import { SecretKeyFault } from './core/app/secret-key.ts'
 import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
-import { NewerSchema } from './store/migrations/migrate.ts'
 import { type ServiceManager, serviceManagerOf } from './systemd.ts'
 import { CertificateFault } from './tls/pair.ts'
 
@@ -89,7 +89,7 @@ function tellStartFailure(error: unknown, log: Log): number {
     process.stderr.write(`${error.message}\n`)
     return configFaultExitCode
   }
-  if (error instanceof DataDirectoryBusy || error instanceof NewerSchema || isListenFault(error)) {
+  if (error instanceof DataDirectoryBusy || error instanceof SchemaFault || isListenFault(error)) {
     process.stderr.write(`mailboxd can not start: ${error.message}\n`)
     return 1
   }

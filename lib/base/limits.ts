@@ -121,6 +121,11 @@ export const limits = {
   webhookDeliveriesPerEvent: 20,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
+  /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
+  verifyFindings: 100,
+  verifyLookMs: 1_000,
+  /** Free room that a backup leaves beside the copy of the database that it makes. */
+  backupRoomBytes: 64 * 1024 * 1024,
   /** The newest messages that match a search: how many are counted and paged through. */
   searchMatches: 100_000,
   /** The same in a search for threads, where the thread of each match must be looked up. */
@@ -450,6 +455,15 @@ export const limits = {
   answerBytesPerTimeout: 64 * 1024,
   answersBytes: 256 * 1024 * 1024,
   answersWatchMs: 500,
+  /**
+   * What a large answer is taken to need before it is made, and what the large answers take that are being made or are not read yet, of one key (or of one address, without a key) and
+   * of one pod; all together take `answersBytes`. Who has no room waits for it in his turn: so long for his own, and as
+   * long again for that of all, for which the oldest answer is cut off.
+   */
+  largeAnswerBytes: 4 * 1024 * 1024,
+  answersBytesPerKey: 64 * 1024 * 1024,
+  answersBytesPerPod: 128 * 1024 * 1024,
+  answerRoomMs: 10_000,
   /** Requests that may wait on one connection until the answers before them have left; one more ends it. */
   pipelinedRequests: 250,
   /** How long a connection over the limits may take to ask, and be told so. Above twice the limit none is told. */

@@ -23,8 +23,8 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
       if (file !== undefined) {
         command.error(`error: name the file with --config: mailboxctl config check --config ${file}`)
       }
-      const source = configSource(ctl.configPath())
-      const config = await findConfig(ctl.configPath())
+      const source = configSource(ctl.installation())
+      const config = await findConfig(ctl.installation())
       // Files that root may read and the daemon may not are a fault.
       const isDaemonUser = becomeDaemonUser(config.data_dir)
       const { faults, warnings } = await checkCertificates(config)
@@ -45,7 +45,7 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
     .command('print')
     .description('print every setting as it is in force')
     .action(async () => {
-      const found = await findConfig(ctl.configPath())
+      const found = await findConfig(ctl.installation())
       ctl.output().say(found, () => printConfig(found).trimEnd())
     })
 

@@ -13,27 +13,40 @@ const daemonUser = 'mailboxd'
 
 export const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
 
-/** The configuration of `--config`; without it that of the system, or else of local mode in this directory. */
-export async function findConfig(path: string | undefined): Promise<Config> {
-  if (path !== undefined) return loadConfig(path)
+/** Which installation is meant: by `--config` or MAILBOXD_CONFIG, by `--data`, or neither. */
+export interface Installation {
+  readonly config?: string
+  /** The data directory of local mode. */
+  readonly data?: string
+}
+
+/** The configuration that is named; without any that of the system, or else of local mode in this directory. */
+export async function findConfig({ config, data }: Installation): Promise<Config> {
+  if (config !== undefined) return loadConfig(config)
+  if (data !== undefined) return localConfig({ dataDir: data })
   return existsSync(systemConfigPath) ? loadConfig(systemConfigPath) : localConfig()
 }
 
 /** What the configuration is called in what is said of it. */
-export function configSource(path: string | undefined): string {
-  return path ?? (existsSync(systemConfigPath) ? systemConfigPath : 'local mode')
+export function configSource({ config, data }: Installation): string {
+  if (config !== undefined) return config
+  return data === undefined && existsSync(systemConfigPath) ? systemConfigPath : 'local mode'
+}
+
+/** @throws ConfigFault where there is no data: an installation is made by the daemon alone, for its own user */
+export function requireInstallation(installation: Installation, config: Config): void {
+  if (existsSync(databasePath(config.data_dir))) return
+  const message = `there is no installation in ${config.data_dir}: start mailboxd, which makes it, or name the one that you mean with --config (a server), MAILBOXD_CONFIG, or --data (local mode)`
+  throw new ConfigFault(configSource(installation), [{ path: 'data_dir', message }])
 }
 
 /**
  * Opens the database that the daemon uses, whether it runs or not, does `work`, and closes it.
- * @throws ConfigFault where there is none: an installation is made by the daemon alone, for its own user
+ * @throws ConfigFault where there is none
  */
-export async function withApp<T>(configPath: string | undefined, work: (app: App) => Promise<T>): Promise<T> {
-  const config = await findConfig(configPath)
-  if (!existsSync(databasePath(config.data_dir))) {
-    const message = `there is no installation in ${config.data_dir}: start mailboxd, which makes it, or name its configuration with --config`
-    throw new ConfigFault(configSource(configPath), [{ path: 'data_dir', message }])
-  }
+export async function withApp<T>(installation: Installation, work: (app: App) => Promise<T>): Promise<T> {
+  const config = await findConfig(installation)
+  requireInstallation(installation, config)
   becomeOwner(config.data_dir)
   const { app } = await openApp({
     config,

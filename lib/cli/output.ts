@@ -1,4 +1,6 @@
+import { BackupFault } from '../base/backup-fault.ts'
 import { nameOf, Problem } from '../base/problem.ts'
+import { SchemaFault } from '../base/schema-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
 
@@ -67,6 +69,10 @@ export function tellFailure(error: unknown, isJson: boolean): number {
   if (error instanceof ConfigFault) {
     process.stderr.write(isJson ? `${JSON.stringify({ faults: error.faults })}\n` : `${error.message}\n`)
     return configFaultExitCode
+  }
+  if (error instanceof BackupFault || error instanceof SchemaFault) {
+    process.stderr.write(isJson ? `${JSON.stringify({ error: error.message })}\n` : `${error.message}\n`)
+    return 1
   }
   if (error instanceof SecretKeyFault) {
     process.stderr.write(`${error.message}\n`)

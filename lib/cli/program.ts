@@ -1,4 +1,6 @@
 import { Command } from 'commander'
+import { ConfigFault } from '../config/fault.ts'
+import { addBackupCommands } from './backup.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
@@ -8,7 +10,7 @@ import { addFeedbackCommands } from './feedback.ts'
 import { addInboxCommands } from './inbox.ts'
 import { addKeyCommands } from './key.ts'
 import { addMemberCommands } from './member.ts'
-import { withApp } from './open.ts'
+import { type Installation, withApp } from './open.ts'
 import { createOutput, tellFailure } from './output.ts'
 import { addPodCommands } from './pod.ts'
 import { addPolicyCommands } from './policy.ts'
@@ -17,13 +19,21 @@ import { addSecretsCommands } from './secrets.ts'
 import { addStatusCommand } from './status.ts'
 import { addSuppressionCommands } from './suppression.ts'
 import { addTlsCommands } from './tls.ts'
+import { addVerifyCommand } from './verify.ts'
 import { addWebhookCommands } from './webhook.ts'
 
-/** Runs mailboxctl; gives the exit code. */
-export async function runMailboxctl(argv: readonly string[], version: string): Promise<number> {
+/**
+ * Runs mailboxctl; gives the exit code.
+ * @param environment MAILBOXD_CONFIG of it names the installation where no option does
+ */
+export async function runMailboxctl(
+  argv: readonly string[],
+  version: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
-  const program = declareMailboxctl(version).exitOverride()
+  const program = declareMailboxctl(version, environment)
   try {
     await program.parseAsync(argv, { from: 'user' })
     return 0
@@ -35,20 +45,26 @@ export async function runMailboxctl(argv: readonly string[], version: string): P
 }
 
 /** All commands of mailboxctl. Manual and completion are readings of this. */
-export function declareMailboxctl(version: string): Command {
+export function declareMailboxctl(
+  version: string,
+  environment: Readonly<Record<string, string | undefined>> = {},
+): Command {
   const program = new Command('mailboxctl')
     .description('The admin of mailboxd. It works on the same database, whether the daemon runs or not.')
     .version(version)
     .option(
       '--config <file>',
-      'the configuration file (default: that of /etc/mailboxd, else local mode here)',
+      'the configuration file (default: $MAILBOXD_CONFIG, that of /etc/mailboxd, or local mode in this directory)',
     )
+    .option('--data <directory>', 'the data directory of local mode, in the place of a configuration file')
     .option('--json', 'answer in JSON')
     .showHelpAfterError('(mailboxctl --help lists the commands)')
+    .exitOverride()
   const ctl: Ctl = {
-    configPath: () => program.opts<{ config?: string }>().config,
+    installation: () => installationOf(program.opts(), environment),
+    isJson: () => isJson(program),
     output: () => createOutput(isJson(program)),
-    withApp: work => withApp(ctl.configPath(), work),
+    withApp: work => withApp(ctl.installation(), work),
   }
   for (const add of [
     addStatusCommand,
@@ -65,6 +81,8 @@ export function declareMailboxctl(version: string): Command {
     addFeedbackCommands,
     addTlsCommands,
     addSecretsCommands,
+    addVerifyCommand,
+    addBackupCommands,
     addConfigCommands,
     addCompletionCommand,
   ]) {
@@ -74,6 +92,23 @@ export function declareMailboxctl(version: string): Command {
 }
 
 const isJson = (program: Command) => program.opts<{ json?: boolean }>().json === true
+
+function installationOf(
+  { config, data }: Installation,
+  { MAILBOXD_CONFIG: named }: Readonly<Record<string, string | undefined>>,
+): Installation {
+  if (config !== undefined && data !== undefined) {
+    throw new ConfigFault('mailboxctl', [
+      {
+        path: '',
+        message: '--config names a server and --data an installation of local mode: give one of them',
+      },
+    ])
+  }
+  if (config !== undefined) return { config }
+  if (data !== undefined) return { data }
+  return named === undefined || named === '' ? {} : { config: named }
+}
 
 function isCommanderExit(error: unknown): error is { exitCode: number } {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('commander.')

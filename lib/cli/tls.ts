@@ -14,7 +14,7 @@ export function addTlsCommands(program: Command, ctl: Ctl): void {
     .command('list')
     .description('list the certificates that the files hold, the one for peers that ask for no name first')
     .action(async () => {
-      const { data_dir, tls, acme } = await findConfig(ctl.configPath())
+      const { data_dir, tls, acme } = await findConfig(ctl.installation())
       becomeOwner(data_dir)
       const issued = acme.directory === undefined ? undefined : issuedPaths(data_dir)
       const rows = await listCertificates(

@@ -7,15 +7,16 @@ import {
   putDestination,
 } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
-import { leaseEntry, renewLease, setAsideEntry } from '../store/queue-entries.ts'
+import { type SetAside, setAsideEntries } from '../store/queue-entries.ts'
 import {
-  hasFirstAttempt,
   listDueAgain,
   listParked,
   listParkedExpired,
   type Turned,
+  type Waiting,
 } from '../store/queue-turns.ts'
 import type { DestinationRow, QueueEntryRow } from '../store/tables.ts'
+import { type Beginning, type Holder, holdOn, lease } from './lease.ts'
 import type { Leased } from './leased.ts'
 import { type Bounds, count, hasPlace, type Sort, type Taken } from './places.ts'
 import type { Rotation } from './rotation.ts'
@@ -33,12 +34,14 @@ export interface LookParts {
   readonly rotations: Readonly<Record<Turned['state'], Rotation>>
 }
 
-/** What is under way when a look begins. */
+/** What is under way when a look begins, and what waits. */
 export interface Underway {
   readonly taken: Readonly<Taken>
   readonly perDestination: ReadonlyMap<string, number>
   /** Destinations that were full and are not any more. */
   readonly freed: ReadonlySet<string>
+  /** As it was found before the write: what came meanwhile is looked at next. */
+  readonly waiting: Waiting
 }
 
 /** What one look has done, in a write that may yet be undone. */
@@ -60,39 +63,54 @@ const probe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
 /** One look for mail that may begin: bounded, in one write. */
 export function createLook(parts: LookParts) {
   return async (db: WriteDb, now: Date, underWay: Underway): Promise<Looked> => {
+    const { waiting, freed } = underWay
     const look = new Look(parts, db, now, underWay)
-    await look.takeExpired()
-    await look.takeParked([...underWay.freed])
-    await look.takeFirst('ready')
+    if (waiting.expired) await look.takeExpired()
+    if (freed.size > 0 || waiting.toLookAt) await look.takeParked([...freed])
+    if (waiting.toProbe) await look.takeProbes()
+    if (waiting.ready) await look.takeFirst('ready')
     await look.takeFirst('unproven')
-    await look.takeAgain('unproven')
-    await look.takeAgain('ready')
+    if (waiting.unprovenAgain) await look.takeAgain('unproven')
+    if (waiting.readyAgain) await look.takeAgain('ready')
     return look.result()
   }
 }
 
+/**
+ * What it decides about entries is written for many at once, by `#settle`, before it is asked again what waits: as many
+ * statements as destinations and not as entries.
+ */
 class Look {
   readonly #parts: LookParts
   readonly #db: WriteDb
-  readonly #now: Date
+  readonly #holder: Holder
   readonly #nowText: string
   readonly #taken: Taken
   readonly #per: Map<string, number>
+  readonly #standings = new Map<string, DestinationRow | undefined>()
+  readonly #beginning: (Beginning & { readonly sort: Sort })[] = []
+  readonly #aside: {
+    readonly id: string
+    readonly state: SetAside['state']
+    readonly destination: string
+  }[] = []
   readonly #begun: { entry: Leased; sort: Sort }[] = []
   readonly #filled = new Set<string>()
   readonly #looked: string[] = []
-  #left = 0
   #setAside = 0
+  /** Whether first attempts of each state are left. */
+  readonly #isLeft: { ready: boolean; unproven: boolean }
   /** Whether first attempts wait for a place of the unproven: then who comes new gets in line with them. */
   #hasLine = false
 
-  constructor(parts: LookParts, db: WriteDb, now: Date, { taken, perDestination }: Underway) {
+  constructor(parts: LookParts, db: WriteDb, now: Date, { taken, perDestination, waiting }: Underway) {
     this.#parts = parts
     this.#db = db
-    this.#now = now
+    this.#holder = { node: parts.node, now }
     this.#nowText = now.toISOString()
     this.#taken = { ...taken }
     this.#per = new Map(perDestination)
+    this.#isLeft = { ready: waiting.ready, unproven: waiting.unproven }
   }
 
   /** What was parked until its time was over: it is tried no more, only ended. */
@@ -101,71 +119,86 @@ class Look {
     const limit = this.#parts.bounds.half - this.#taken.retries
     if (limit <= 0) return
     for (const entry of await listParkedExpired(this.#db, { kind, now: this.#nowText, limit })) {
-      if (!this.#has(sort)) return
-      await this.#begin(entry, entry.destination, sort)
+      if (!this.#has(sort)) break
+      this.#begin(entry, entry.destination, sort)
     }
+    await this.#settle()
   }
 
-  /** What was parked at destinations that have room again, or whose next probe is due. */
+  /** What was parked at destinations that have room again. */
   async takeParked(freed: readonly string[]): Promise<void> {
-    const now = this.#nowText
     for (const name of freed.slice(0, limits.destinationsLooked)) {
       this.#looked.push(name)
-      const row = await findDestination(this.#db, name)
+      const row = await this.#standingOf(name)
       if (row && row.lookAt !== null && row.isFailing === 0) await this.#unpark(row)
     }
-    const due = { now, isFailing: false }
+    const due = { now: this.#nowText, isFailing: false }
     for (const row of await listDestinationsToLookAt(this.#db, due, limits.destinationsLooked))
       await this.#unpark(row)
+  }
+
+  /** One of what is parked at each destination whose next probe is due. */
+  async takeProbes(): Promise<void> {
     const places = this.#parts.bounds.quarter - this.#taken.probes
     if (places <= 0) return
-    for (const row of await listDestinationsToLookAt(this.#db, { now, isFailing: true }, places)) {
-      if (!this.#has(probe)) return
-      const entry = await this.#nextParked(row.name)
+    for (const row of await listDestinationsToLookAt(
+      this.#db,
+      { now: this.#nowText, isFailing: true },
+      places,
+    )) {
+      if (!this.#has(probe)) break
+      const [entry] = await this.#listParked(row.name, 1)
       if (entry) await this.#probe(entry, row)
-      else await putDestination(this.#db, { ...row, lookAt: null })
+      else await this.#put({ ...row, lookAt: null })
     }
+    await this.#settle()
   }
 
   /** First attempts, in turns. */
   async takeFirst(state: 'ready' | 'unproven'): Promise<void> {
-    const isFull = () => !this.#has({ isRetry: false, isProbe: false, isUnproven: state === 'unproven' })
-    this.#left = limits.queueLook
-    this.#hasLine = state === 'ready' && (await hasFirstAttempt(this.#db, kind, 'unproven'))
-    while (this.#left > 0 && !isFull()) {
-      const entry = await this.#parts.rotations[state].next(this.#db, { kind, state, destination: '' })
-      if (!entry) return
-      await this.#consider(entry, false)
+    const sort = { isRetry: false, isProbe: false, isUnproven: state === 'unproven' }
+    let left = limits.queueLook
+    this.#hasLine = state === 'ready' && this.#isLeft.unproven
+    while (this.#isLeft[state] && left > 0 && this.#has(sort)) {
+      const places = Math.min(left, this.#places())
+      const of = { kind, state, destination: '' }
+      const gathered = await this.#parts.rotations[state].gather(this.#db, of, places)
+      for (let isSome = true; isSome && left > 0 && this.#has(sort); left--) {
+        const entry = gathered.next()
+        isSome = entry !== undefined
+        if (entry) await this.#consider(entry, false)
+        else this.#isLeft[state] = !gathered.isAll
+      }
+      await this.#settle()
     }
   }
 
   /** What was tried before and is due. */
   async takeAgain(state: 'ready' | 'unproven'): Promise<void> {
     const sort = { isRetry: true, isProbe: false, isUnproven: state === 'unproven' }
-    if (!this.#has(sort)) return
-    this.#left = limits.queueLook
+    let left = limits.queueLook
     this.#hasLine = false
-    const wanted = { kind, now: this.#nowText, limit: this.#left }
-    for (const entry of await listDueAgain(this.#db, wanted, state)) {
-      if (!this.#has(sort)) return
-      await this.#consider(entry, true)
+    while (left > 0 && this.#has(sort)) {
+      const wanted = { kind, now: this.#nowText, limit: Math.min(left, 2 * this.#places()) }
+      const entries = await listDueAgain(this.#db, wanted, state)
+      for (const entry of entries) {
+        if (!this.#has(sort)) break
+        left--
+        await this.#consider(entry, true)
+      }
+      await this.#settle()
+      if (entries.length < wanted.limit) return
     }
   }
 
-  async result(): Promise<Looked> {
+  result(): Looked {
     const isFull = this.#taken.all >= this.#parts.bounds.total
-    const waiting =
-      isFull && (await hasFirstAttempt(this.#db, kind, 'ready'))
-        ? 'anything'
-        : (await hasFirstAttempt(this.#db, kind, 'unproven'))
-          ? 'unproven'
-          : 'nothing'
     return {
       begun: this.#begun,
       setAside: this.#setAside,
       filled: this.#filled,
       looked: this.#looked,
-      waiting,
+      waiting: isFull && this.#isLeft.ready ? 'anything' : this.#isLeft.unproven ? 'unproven' : 'nothing',
     }
   }
 
@@ -173,20 +206,29 @@ class Look {
     return hasPlace(this.#taken, this.#parts.bounds, sort)
   }
 
+  #places(): number {
+    return this.#parts.bounds.total - this.#taken.all
+  }
+
   #room(name: string): number {
     return this.#parts.concurrencyPerDestination(name) - (this.#per.get(name) ?? 0)
   }
 
+  async #standingOf(name: string): Promise<DestinationRow | undefined> {
+    if (!this.#standings.has(name)) this.#standings.set(name, await findDestination(this.#db, name))
+    return this.#standings.get(name)
+  }
+
+  async #put(row: DestinationRow): Promise<void> {
+    this.#standings.set(row.name, row)
+    await putDestination(this.#db, row)
+  }
+
   /** One that is due: it begins, or it is put out of the way of the next look. */
   async #consider(entry: QueueEntryRow, isRetry: boolean): Promise<void> {
-    this.#left--
-    if (this.#parts.isUnderWay(entry.id)) {
-      // The clock was moved on. What this process carries is its own as long as it carries it.
-      await renewLease(this.#db, entry, isoAfter(this.#now, limits.leaseMs))
-      return
-    }
+    if (this.#parts.isUnderWay(entry.id)) return holdOn(this.#db, entry, this.#holder)
     const name = this.#parts.groupOf(entry.destination)
-    const row = await findDestination(this.#db, name)
+    const row = await this.#standingOf(name)
     if (row?.isFailing === 1) {
       const isDue = row.probeAt !== null && row.probeAt <= this.#nowText && !this.#per.has(name)
       if (isDue && this.#has(probe)) return this.#probe(entry, row)
@@ -195,70 +237,90 @@ class Look {
     if (this.#room(name) <= 0) return this.#park(entry, row ?? answering(name, this.#nowText))
     const sort = { isRetry, isProbe: false, isUnproven: !this.#parts.isProven(name) }
     if (this.#has(sort) && !(sort.isUnproven && this.#hasLine)) return this.#begin(entry, name, sort)
-    await setAsideEntry(this.#db, entry.id, 'unproven', name)
-    this.#setAside++
     this.#hasLine ||= !isRetry
+    this.#waitUnproven(entry, name)
   }
 
-  async #begin(entry: QueueEntryRow, destination: string, sort: Sort): Promise<void> {
-    const leasedUntil = isoAfter(this.#now, limits.leaseMs)
-    const lease = {
-      destination,
-      leasedBy: this.#parts.node,
-      leasedUntil,
-      // Counted and postponed before the network is touched: whatever kills this process now, the entry is not due
-      // before its time, and never without the attempt having been counted.
-      dueAt: leasedUntil,
-      attempts: entry.attempts + 1,
-      // Whoever held it until now has not come to an end.
-      cutOffs: entry.cutOffs + (entry.leasedBy === null ? 0 : 1),
-    }
-    await leaseEntry(this.#db, { id: entry.id, ...lease })
+  #begin(entry: QueueEntryRow, destination: string, sort: Sort): void {
     count(this.#taken, sort, 1)
     this.#per.set(destination, (this.#per.get(destination) ?? 0) + 1)
-    this.#begun.push({ entry: { ...entry, ...lease, state: 'ready' }, sort })
+    this.#beginning.push({ entry, destination, sort })
   }
 
   /** The one attempt that a failing destination gets. Its next is due when this one is surely over, unless that is noted before. */
   async #probe(entry: QueueEntryRow, row: DestinationRow): Promise<void> {
-    const probeAt = isoAfter(this.#now, limits.probeMaxMs)
+    const probeAt = isoAfter(this.#holder.now, limits.probeMaxMs)
     const lookAt = row.lookAt === null ? null : probeAt
-    await putDestination(this.#db, { ...row, probeAt, lookAt })
-    await this.#begin(entry, row.name, probe)
+    await this.#put({ ...row, probeAt, lookAt })
+    this.#begin(entry, row.name, probe)
   }
 
-  async #park(entry: QueueEntryRow, row: DestinationRow): Promise<void> {
-    await setAsideEntry(this.#db, entry.id, 'parked', row.name)
-    this.#setAside++
+  async #park({ id }: QueueEntryRow, row: DestinationRow): Promise<void> {
+    this.#aside.push({ id, state: 'parked', destination: row.name })
     this.#filled.add(row.name)
     if (row.lookAt !== null) return
-    const lookAt = row.probeAt ?? isoAfter(this.#now, limits.queuePollMs)
-    await putDestination(this.#db, { ...row, lookAt })
+    const lookAt = row.probeAt ?? isoAfter(this.#holder.now, limits.queuePollMs)
+    await this.#put({ ...row, lookAt })
   }
 
-  async #nextParked(destination: string): Promise<QueueEntryRow | undefined> {
+  #waitUnproven({ id, attempts }: QueueEntryRow, destination: string): void {
+    this.#aside.push({ id, state: 'unproven', destination })
+    if (attempts === 0) this.#isLeft.unproven = true
+  }
+
+  /** Some of what is parked at a destination: first attempts in turns, then what is due longest. */
+  async #listParked(destination: string, most: number): Promise<QueueEntryRow[]> {
     const of = { kind, state: 'parked', destination } as const
-    return (await this.#parts.rotations.parked.next(this.#db, of)) ?? (await listParked(this.#db, of, 1))[0]
+    const gathered = await this.#parts.rotations.parked.gather(this.#db, of, most)
+    const entries: QueueEntryRow[] = []
+    for (let next = gathered.next(); next; next = entries.length < most ? gathered.next() : undefined)
+      entries.push(next)
+    return entries.length > 0 ? entries : listParked(this.#db, of, most)
   }
 
   async #unpark(row: DestinationRow): Promise<void> {
-    for (let room = this.#room(row.name); room > 0; room--) {
-      const entry = await this.#nextParked(row.name)
-      if (!entry) {
-        if (row.failures === 0) await deleteDestination(this.#db, row.name)
-        else await putDestination(this.#db, { ...row, lookAt: null })
-        return
-      }
-      const isRetry = entry.attempts > 0
-      const sort = { isRetry, isProbe: false, isUnproven: !this.#parts.isProven(row.name) }
-      if (this.#has(sort)) await this.#begin(entry, row.name, sort)
-      else if (sort.isUnproven) {
-        await setAsideEntry(this.#db, entry.id, 'unproven', row.name)
-        this.#setAside++
-      } else break
+    if (!(await this.#fill(row.name))) {
+      this.#standings.set(row.name, undefined)
+      if (row.failures === 0) await deleteDestination(this.#db, row.name)
+      else await this.#put({ ...row, lookAt: null })
+      return
     }
     // There is no room for more now. An attempt that ends says so before this time, unless it is another process's.
     this.#filled.add(row.name)
-    await putDestination(this.#db, { ...row, lookAt: isoAfter(this.#now, limits.queuePollMs) })
+    if (row.lookAt !== null && row.lookAt > this.#nowText) return
+    await this.#put({ ...row, lookAt: isoAfter(this.#holder.now, limits.queuePollMs) })
+  }
+
+  /** Begins what is parked at a destination, as far as it has room; gives whether there may be more. */
+  async #fill(name: string): Promise<boolean> {
+    for (;;) {
+      const room = Math.min(this.#room(name), this.#places())
+      if (room <= 0) return true
+      const entries = await this.#listParked(name, room)
+      if (entries.length === 0) return false
+      let isOver = false
+      for (const entry of entries) {
+        const sort = { isRetry: entry.attempts > 0, isProbe: false, isUnproven: !this.#parts.isProven(name) }
+        if (this.#has(sort)) this.#begin(entry, name, sort)
+        else if (sort.isUnproven) this.#waitUnproven(entry, name)
+        else isOver = true
+      }
+      await this.#settle()
+      if (isOver) return true
+    }
+  }
+
+  /** Writes what was decided. */
+  async #settle(): Promise<void> {
+    const aside = this.#aside.splice(0)
+    this.#setAside += aside.length
+    for (const [destination, there] of Map.groupBy(aside, one => one.destination))
+      for (const [state, some] of Map.groupBy(there, one => one.state)) {
+        const ids = some.map(({ id }) => id)
+        await setAsideEntries(this.#db, ids, { state, destination })
+      }
+    const beginning = this.#beginning.splice(0)
+    const leased = await lease(this.#db, beginning, this.#holder)
+    for (const [index, entry] of leased.entries()) this.#begun.push({ entry, sort: beginning[index]!.sort })
   }
 }

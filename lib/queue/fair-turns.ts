@@ -1,9 +1,8 @@
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import { findDestination, listDestinationsToLookAt } from '../store/destinations.ts'
-import type { Db } from '../store/dialect/dialect.ts'
+import { findDestination } from '../store/destinations.ts'
 import type { Store } from '../store/open.ts'
-import { hasFirstAttempt, listDueAgain, listParkedExpired } from '../store/queue-turns.ts'
+import { findWaiting, hasFirstAttempt, type Waiting } from '../store/queue-turns.ts'
 import { createLook, type Looked } from './fair-look.ts'
 import type { Leased, Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
@@ -82,20 +81,14 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     else perDestination.delete(name)
   }
 
-  /** Asked on the reader, so that a queue in which nothing can begin costs no write. */
-  async function mayHaveWork(db: Db, now: string): Promise<boolean> {
-    const wanted = { kind, now, limit: 1 }
-    if (freed.size > 0 || (await hasFirstAttempt(db, kind, 'ready'))) return true
-    if (hasPlace(taken, bounds, unprovenFirst) && (await hasFirstAttempt(db, kind, 'unproven'))) return true
-    if ((await listDestinationsToLookAt(db, { now, isFailing: false }, 1)).length > 0) return true
-    const isProbeDue = async () =>
-      (await listDestinationsToLookAt(db, { now, isFailing: true }, 1)).length > 0
-    if (hasPlace(taken, bounds, anyProbe) && (await isProbeDue())) return true
+  /** Whether something of what waits could begin, or be set aside: a look that can do nothing costs a write. */
+  function isWorthALook(waiting: Waiting): boolean {
+    if (freed.size > 0 || waiting.ready || waiting.toLookAt) return true
+    if (waiting.unproven && hasPlace(taken, bounds, unprovenFirst)) return true
+    if (waiting.toProbe && hasPlace(taken, bounds, anyProbe)) return true
     if (!hasPlace(taken, bounds, anyRetry)) return false
-    if ((await listDueAgain(db, wanted, 'ready')).length > 0) return true
-    if ((await listParkedExpired(db, wanted)).length > 0) return true
-    const isUnprovenFree = hasPlace(taken, bounds, { ...unprovenFirst, isRetry: true })
-    return isUnprovenFree && (await listDueAgain(db, wanted, 'unproven')).length > 0
+    if (waiting.readyAgain || waiting.expired) return true
+    return waiting.unprovenAgain && hasPlace(taken, bounds, { ...unprovenFirst, isRetry: true })
   }
 
   function begin({ begun, filled: full, looked }: Looked): void {
@@ -128,12 +121,15 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           press((await hasFirstAttempt(store.read, kind, 'ready')) ? 'anything' : 'nothing')
           return []
         }
-        if (!(await mayHaveWork(store.read, now.toISOString()))) {
-          press((await hasFirstAttempt(store.read, kind, 'unproven')) ? 'unproven' : 'nothing')
+        const waiting = await findWaiting(store.read, kind, now.toISOString())
+        if (!isWorthALook(waiting)) {
+          press(waiting.unproven ? 'unproven' : 'nothing')
           return []
         }
         // No fsync: a lease that is lost with the power is one that nobody holds any more.
-        const look = await store.writeUnsynced(db => lookOnce(db, now, { taken, perDestination, freed }))
+        const look = await store.writeUnsynced(db =>
+          lookOnce(db, now, { taken, perDestination, freed, waiting }),
+        )
         begin(look)
         press(look.waiting)
         // All that was looked at had to be set aside; more may be due behind it.

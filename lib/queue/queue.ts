@@ -7,6 +7,7 @@ import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
+import { type Beginning, holdOn, lease } from './lease.ts'
 import { attemptsMade, type Kind, kinds, type Leased, LeaseLost } from './leased.ts'
 import type { Allowance } from './pace.ts'
 import { noteShowing, type Showing } from './standing.ts'
@@ -110,9 +111,10 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     { room, underWay }: { room: (destination: string) => number; underWay: ReadonlySet<string> },
     now: Date,
   ) {
-    const leased: Leased[] = []
+    const beginning: Beginning[] = []
+    const by = { node, now }
     const emptied = new Set<string>()
-    const filled = new Set<string>()
+    const filled = new Map<string, string[]>()
     const taken = new Map<string, number>()
     // What was parked comes first, because it has been due for longer.
     for (const destination of freed) {
@@ -121,28 +123,24 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       if (moved < places) emptied.add(destination)
     }
     for (const entry of await entries.findDueEntries(db, store.dialect, wanted)) {
-      if (underWay.has(entry.id)) {
-        // The clock was moved on. What this process carries is its own as long as it carries it.
-        await entries.renewLease(db, entry, isoAfter(now, limits.leaseMs))
+      const { id, destination } = entry
+      if (underWay.has(id)) {
+        await holdOn(db, entry, by)
         continue
       }
-      const count = taken.get(entry.destination) ?? 0
-      if (count >= room(entry.destination)) {
-        await entries.setAsideEntry(db, entry.id, 'parked', entry.destination)
-        filled.add(entry.destination)
+      const count = taken.get(destination) ?? 0
+      if (count >= room(destination)) {
+        const ids = filled.get(destination)
+        if (ids) ids.push(id)
+        else filled.set(destination, [id])
         continue
       }
-      taken.set(entry.destination, count + 1)
-      // Counted and postponed before the network is touched: whatever kills this process now, the entry is not
-      // due before its time, and never without the attempt having been counted.
-      const attempts = entry.attempts + 1
-      // Whoever held it until now has not come to an end.
-      const cutOffs = entry.cutOffs + (entry.leasedBy === null ? 0 : 1)
-      const leasedUntil = isoAfter(now, limits.leaseMs)
-      const lease = { attempts, cutOffs, leasedBy: node, leasedUntil, dueAt: leasedUntil }
-      await entries.leaseEntry(db, { ...entry, ...lease })
-      leased.push({ ...entry, ...lease })
+      taken.set(destination, count + 1)
+      beginning.push({ entry, destination })
     }
+    for (const [destination, ids] of filled)
+      await entries.setAsideEntries(db, ids, { state: 'parked', destination })
+    const leased = await lease(db, beginning, by)
     return { leased, emptied, filled }
   }
 
@@ -182,7 +180,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
         // No fsync: a lease that is lost with the power is one that nobody holds any more.
         const look = await store.writeUnsynced(db => lookOnce(db, wanted, freed, { room, underWay }, now))
         for (const destination of look.emptied) ofKind.delete(destination)
-        for (const destination of look.filled) ofKind.add(destination)
+        for (const destination of look.filled.keys()) ofKind.add(destination)
         // All that was found had to be parked; more may be due behind it.
         if (look.leased.length > 0 || look.filled.size === 0) return look.leased
       }

@@ -1,8 +1,25 @@
 import { limits } from '../base/limits.ts'
 import type { Db } from '../store/dialect/dialect.ts'
-import { findEntryInTurn, findInboxInTurn, findPodInTurn, type Turned } from '../store/queue-turns.ts'
+import {
+  findInboxInTurn,
+  findPodInTurn,
+  listInTurn,
+  listOfInboxInTurn,
+  type Turned,
+} from '../store/queue-turns.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
 import { NamesKnown } from './standing.ts'
+
+/** Some first attempts that wait. */
+export interface Gathered {
+  /** Gives the next in turn, and moves the rotation on. */
+  next(): QueueEntryRow | undefined
+  /** Whether these are all that wait. */
+  readonly isAll: boolean
+}
+
+/** Of each pod the inboxes, and of each inbox what waits, the longest first. */
+type ByPod = Map<string, Map<string, QueueEntryRow[]>>
 
 /**
  * Whose turn it is among first attempts: one pod after the other, and in each one inbox after the other, so that who sends much
@@ -12,15 +29,91 @@ export class Rotation {
   #pod = ''
   readonly #inboxes = new NamesKnown<string>(limits.podsInRotation)
 
-  /** The next in turn. It must be taken or set aside before the one after it is asked for. */
-  async next(db: Db, of: Turned): Promise<QueueEntryRow | undefined> {
-    const podId = (await findPodInTurn(db, of, this.#pod)) ?? (await findPodInTurn(db, of, ''))
+  /**
+   * Gathers at most some `count` that are next in turn, or all where few wait. What `next` gives must be taken or set aside
+   * before it is gathered again.
+   */
+  async gather(db: Db, of: Turned, count: number): Promise<Gathered> {
+    // Where few wait one statement tells it; where many do, their number must not matter.
+    const few = 2 * count + 8
+    const rows = await listInTurn(db, of, few)
+    const isAll = rows.length < few
+    const byPod = isAll ? grouped(rows) : await this.#seek(db, of, count)
+    return { isAll, next: () => this.#next(byPod) }
+  }
+
+  #next(byPod: ByPod): QueueEntryRow | undefined {
+    const podId = after(byPod.keys(), this.#pod)
     if (podId === undefined) return undefined
-    const last = this.#inboxes.get(podId) ?? ''
-    const inboxId = (await findInboxInTurn(db, of, podId, last)) ?? (await findInboxInTurn(db, of, podId, ''))
-    if (inboxId === undefined) return undefined
+    const inboxes = byPod.get(podId)!
+    const inboxId = after(inboxes.keys(), this.#inboxes.get(podId) ?? '')!
+    const entries = inboxes.get(inboxId)!
+    const entry = entries.shift()
+    if (entries.length === 0) inboxes.delete(inboxId)
+    if (inboxes.size === 0) byPod.delete(podId)
     this.#pod = podId
     this.#inboxes.note(podId, inboxId)
-    return findEntryInTurn(db, of, podId, inboxId)
+    return entry
   }
+
+  /** The pods that are next, of each the inboxes that are, and of these as much as their share is. */
+  async #seek(db: Db, of: Turned, count: number): Promise<ByPod> {
+    const byPod: ByPod = new Map()
+    const pods = await around(this.#pod, count, after => findPodInTurn(db, of, after))
+    const ofPod = Math.ceil(count / pods.length)
+    for (const podId of pods) {
+      const last = this.#inboxes.get(podId) ?? ''
+      const inboxes = await around(last, ofPod, after => findInboxInTurn(db, of, podId, after))
+      const ofInbox = Math.ceil(ofPod / inboxes.length)
+      const entries = new Map<string, QueueEntryRow[]>()
+      for (const inboxId of inboxes)
+        entries.set(inboxId, await listOfInboxInTurn(db, of, { podId, inboxId }, ofInbox))
+      byPod.set(podId, entries)
+    }
+    return byPod
+  }
+}
+
+/** At most `count` names after `last`, in the order in which they come round. */
+async function around(
+  last: string,
+  count: number,
+  find: (after: string) => Promise<string | undefined>,
+): Promise<string[]> {
+  const names: string[] = []
+  let [from, isRound] = [last, false]
+  while (names.length < count) {
+    const name = await find(from)
+    const isPast = name === undefined || (isRound && name > last)
+    if (isPast && isRound) break
+    if (name === undefined) [from, isRound] = ['', true]
+    else {
+      names.push(name)
+      from = name
+    }
+  }
+  return names
+}
+
+/** The first name after `last` in the order of names, or the first of all. */
+function after(names: Iterable<string>, last: string): string | undefined {
+  let first: string | undefined
+  let next: string | undefined
+  for (const name of names) {
+    if (first === undefined || name < first) first = name
+    if (name > last && (next === undefined || name < next)) next = name
+  }
+  return next ?? first
+}
+
+function grouped(rows: readonly QueueEntryRow[]): ByPod {
+  const byPod: ByPod = new Map()
+  for (const row of rows) {
+    const inboxes = byPod.get(row.podId) ?? new Map<string, QueueEntryRow[]>()
+    byPod.set(row.podId, inboxes)
+    const entries = inboxes.get(row.inboxId)
+    if (entries) entries.push(row)
+    else inboxes.set(row.inboxId, [row])
+  }
+  return byPod
 }

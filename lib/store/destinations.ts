@@ -1,6 +1,6 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
-import { keptChange, keptRow, keptRows } from './dialect/kept.ts'
+import { keptChange, keptRow, keptRows, keptRowsOf } from './dialect/kept.ts'
 import type { DestinationRow } from './tables.ts'
 
 export async function findDestination(db: Db, name: string): Promise<DestinationRow | undefined> {
@@ -11,9 +11,11 @@ const byName = keptRow((db, { name }: { name: string }) =>
 )
 
 export async function listDestinations(db: Db, names: readonly string[]): Promise<DestinationRow[]> {
-  if (names.length === 0) return []
-  return db.selectFrom('destination').selectAll().where('name', 'in', names).execute()
+  return byNames(db, {}, names)
 }
+const byNames = keptRowsOf((db, _given, names) =>
+  db.selectFrom('destination').selectAll().where('name', 'in', names),
+)
 
 /** Writes the standing of a destination, whether it had one or not. */
 export async function putDestination(db: WriteDb, row: DestinationRow): Promise<void> {

@@ -44,7 +44,7 @@ export interface Store {
 /**
  * Opens the database and brings its schema up to date.
  * @param location a postgres:// URL, or the path of the SQLite file (made when missing)
- * @throws NewerSchema when a newer mailboxd made it
+ * @throws SchemaFault when a newer mailboxd made it
  */
 export async function openStore(location: string, clock: Clock): Promise<Store> {
   const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location, clock)

@@ -1,6 +1,7 @@
+import { sql } from 'kysely'
 import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptChange, type Values } from './dialect/kept.ts'
+import { keptChange, keptChangeOf, type Values } from './dialect/kept.ts'
 import type { QueueEntryRow } from './tables.ts'
 
 export async function insertQueueEntries(db: WriteDb, rows: readonly QueueEntryRow[]): Promise<void> {
@@ -40,43 +41,52 @@ export async function findDueEntries(db: Db, dialect: DialectName, wanted: Wante
   return (dialect === 'postgres' ? due.forUpdate().skipLocked() : due).execute()
 }
 
-/** What a lease makes of an entry; it is due again when the lease ends. */
-export type LeaseTaken = Pick<
-  QueueEntryRow,
-  'id' | 'destination' | 'leasedBy' | 'leasedUntil' | 'dueAt' | 'attempts' | 'cutOffs'
->
-export async function leaseEntry(db: WriteDb, taken: LeaseTaken): Promise<void> {
-  const { id, destination, leasedBy, leasedUntil, dueAt, attempts, cutOffs } = taken
-  await leaseById(db, { id, destination, leasedBy, leasedUntil, dueAt, attempts, cutOffs })
+/** What a lease makes of entries: they are due again when it ends. */
+export interface LeaseTaken extends Values {
+  readonly destination: string
+  readonly leasedBy: string
+  readonly leasedUntil: string
 }
-const leaseById = keptChange(
-  (db, { id, destination, leasedBy, leasedUntil, dueAt, attempts, cutOffs }: LeaseTaken) =>
-    db
-      .updateTable('queueEntry')
-      .set({ destination, leasedBy, leasedUntil, dueAt, attempts, cutOffs, state: 'ready' })
-      .where('id', '=', id),
+
+/** Leases entries for an attempt at one destination. Each has one attempt more, and one cut off more where it was leased before. */
+export async function leaseEntries(db: WriteDb, ids: readonly string[], taken: LeaseTaken): Promise<void> {
+  await leaseByIds(db, taken, ids)
+}
+const leaseByIds = keptChangeOf((db, { destination, leasedBy, leasedUntil }: LeaseTaken, ids) =>
+  db
+    .updateTable('queueEntry')
+    .set(eb => ({
+      destination,
+      leasedBy,
+      leasedUntil,
+      dueAt: leasedUntil,
+      attempts: eb('attempts', '+', 1),
+      cutOffs: eb(
+        'cutOffs',
+        '+',
+        eb.case().when('leasedBy', 'is', null).then(sql.lit(0)).else(sql.lit(1)).end(),
+      ),
+      state: 'ready',
+    }))
+    .where('id', 'in', ids),
 )
 
-/**
- * Takes an entry that is due out of the way: parked, because its destination has as much under way as it may, or unproven,
- * because all places of destinations that have not proven to answer are taken.
- */
-export async function setAsideEntry(
-  db: WriteDb,
-  id: string,
-  state: 'parked' | 'unproven',
-  destination: string,
-): Promise<void> {
-  await setAsideById(db, { id, state, destination })
-}
-const setAsideById = keptChange((db, { id, state, destination }: SetAside) =>
-  db.updateTable('queueEntry').set({ state, destination }).where('id', '=', id),
-)
-interface SetAside extends Record<string, string> {
-  readonly id: string
-  readonly state: string
+/** Why an entry that is due is out of the way, and where it waits. */
+export interface SetAside extends Values {
+  readonly state: 'parked' | 'unproven'
   readonly destination: string
 }
+
+/**
+ * Takes entries that are due out of the way: parked, because their destination has as much under way as it may, or unproven,
+ * because all places of destinations that have not proven to answer are taken.
+ */
+export async function setAsideEntries(db: WriteDb, ids: readonly string[], aside: SetAside): Promise<void> {
+  await setAsideByIds(db, aside, ids)
+}
+const setAsideByIds = keptChangeOf((db, { state, destination }: SetAside, ids) =>
+  db.updateTable('queueEntry').set({ state, destination }).where('id', 'in', ids),
+)
 
 /** The parked entries of a destination that have been due for longest, at most `limit`, can be claimed again; gives how many. */
 export async function unparkEntries(

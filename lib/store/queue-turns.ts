@@ -1,6 +1,6 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
 import type { Db } from './dialect/dialect.ts'
-import { keptRow, keptRows } from './dialect/kept.ts'
+import { keptRow, keptRows, type Values } from './dialect/kept.ts'
 import type { Wanted } from './queue-entries.ts'
 import type { QueueEntryRow, Tables } from './tables.ts'
 
@@ -11,14 +11,15 @@ export interface Turned {
   readonly destination: string
 }
 
-interface Given extends Turned, Record<string, string> {
+interface Given extends Turned, Values {
   readonly podId: string
   readonly inboxId: string
+  readonly limit: number
 }
 
 type Entries = SelectQueryBuilder<Tables, 'queueEntry', object>
 
-/** Each of the three finds one row by a seek in an index, however many wait. */
+/** Each of them reads the index from where it begins, and no more rows than it gives, however many wait. */
 function readsOf(narrowed: (entries: Entries, given: Given) => Entries) {
   const entries = (db: Db, given: Given) =>
     narrowed(
@@ -38,14 +39,23 @@ function readsOf(narrowed: (entries: Entries, given: Given) => Entries) {
         .orderBy('inboxId')
         .limit(1),
     ),
-    entry: keptRow((db, given: Given) =>
+    ofInbox: keptRows((db, given: Given) =>
       entries(db, given)
         .selectAll()
         .where('podId', '=', given.podId)
         .where('inboxId', '=', given.inboxId)
         .orderBy('dueAt')
         .orderBy('id')
-        .limit(1),
+        .limit(given.limit),
+    ),
+    ofAll: keptRows((db, given: Given) =>
+      entries(db, given)
+        .selectAll()
+        .orderBy('podId')
+        .orderBy('inboxId')
+        .orderBy('dueAt')
+        .orderBy('id')
+        .limit(given.limit),
     ),
   }
 }
@@ -55,10 +65,13 @@ const parked = readsOf((entries, { destination }) =>
   entries.where('state', '=', sql.lit('parked')).where('destination', '=', destination),
 )
 const readsFor = ({ state }: Turned) => (state === 'parked' ? parked : waiting)
+const given = ({ kind, state, destination }: Turned): Given => {
+  return { kind, state, destination, podId: '', inboxId: '', limit: 1 }
+}
 
 /** The first pod after `podId` that has a first attempt waiting. */
 export async function findPodInTurn(db: Db, of: Turned, podId: string): Promise<string | undefined> {
-  return (await readsFor(of).pod(db, { ...of, podId, inboxId: '' }))?.podId
+  return (await readsFor(of).pod(db, { ...given(of), podId }))?.podId
 }
 
 /** The first inbox of the pod after `inboxId` that has one. */
@@ -68,17 +81,22 @@ export async function findInboxInTurn(
   podId: string,
   inboxId: string,
 ): Promise<string | undefined> {
-  return (await readsFor(of).inbox(db, { ...of, podId, inboxId }))?.inboxId
+  return (await readsFor(of).inbox(db, { ...given(of), podId, inboxId }))?.inboxId
 }
 
-/** The one of an inbox that has waited longest. */
-export async function findEntryInTurn(
+/** Those of an inbox that have waited longest. */
+export async function listOfInboxInTurn(
   db: Db,
   of: Turned,
-  podId: string,
-  inboxId: string,
-): Promise<QueueEntryRow | undefined> {
-  return readsFor(of).entry(db, { ...of, podId, inboxId })
+  { podId, inboxId }: { readonly podId: string; readonly inboxId: string },
+  limit: number,
+): Promise<QueueEntryRow[]> {
+  return readsFor(of).ofInbox(db, { ...given(of), podId, inboxId, limit })
+}
+
+/** By pods and inboxes, those of each that have waited longest first: at most `limit`, so that all are there when fewer come. */
+export async function listInTurn(db: Db, of: Turned, limit: number): Promise<QueueEntryRow[]> {
+  return readsFor(of).ofAll(db, { ...given(of), limit })
 }
 
 /** Entries of a kind that were tried before and are due, the longest due first. */
@@ -103,6 +121,58 @@ const dueAgain = keptRows(
       .orderBy('id')
       .limit(limit),
 )
+
+/** Which entries and destinations a look would find something of. */
+export interface Waiting {
+  /** First attempts. */
+  readonly ready: boolean
+  readonly unproven: boolean
+  /** Repeated ones that are due. */
+  readonly readyAgain: boolean
+  readonly unprovenAgain: boolean
+  /** Destinations with something parked that are to be looked at, and those of them that fail and are to be probed. */
+  readonly toLookAt: boolean
+  readonly toProbe: boolean
+  /** What is parked and to be given up. */
+  readonly expired: boolean
+}
+
+/** One statement that seeks once for each of them. */
+export async function findWaiting(db: Db, kind: string, now: string): Promise<Waiting> {
+  const row = (await anyWaiting(db, { kind, now }))!
+  const is = (name: keyof Waiting) => Boolean(row[name])
+  return {
+    ready: is('ready'),
+    unproven: is('unproven'),
+    readyAgain: is('readyAgain'),
+    unprovenAgain: is('unprovenAgain'),
+    toLookAt: is('toLookAt'),
+    toProbe: is('toProbe'),
+    expired: is('expired'),
+  }
+}
+type Found = { readonly [name in keyof Waiting]: number | boolean }
+const anyWaiting = keptRow((db, { kind, now }: { kind: string; now: string }) => {
+  const entries = (state: string) =>
+    db.selectFrom('queueEntry').select('id').where('kind', '=', kind).where('state', '=', sql.lit(state))
+  const first = (state: string) => entries(state).where('attempts', '=', sql.lit(0)).limit(1)
+  const again = (state: string) =>
+    entries(state).where('attempts', '>', sql.lit(0)).where('dueAt', '<=', now).limit(1)
+  const destinations = (isFailing: number) =>
+    db
+      .selectFrom('destination')
+      .select('name')
+      .where('isFailing', '=', sql.lit(isFailing))
+      .where('lookAt', '<=', now)
+      .limit(1)
+  return {
+    compile: () =>
+      sql<Found>`select exists ${first('ready')} as "ready", exists ${first('unproven')} as "unproven",
+        exists ${again('ready')} as "readyAgain", exists ${again('unproven')} as "unprovenAgain",
+        exists ${destinations(0)} as "toLookAt", exists ${destinations(1)} as "toProbe",
+        exists ${entries('parked').where('expiresAt', '<=', now).limit(1)} as "expired"`.compile(db),
+  }
+})
 
 /** Whether an entry of a kind waits that was never tried. */
 export async function hasFirstAttempt(db: Db, kind: string, state: 'ready' | 'unproven'): Promise<boolean> {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { startPeer } from '../courier/smtp/scripted-peer.ts'
+import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startDns } from '../support/dns.ts'
 import { startExim } from '../support/exim.ts'
@@ -76,5 +77,6 @@ for (const [peer, address, start] of relays) {
       status: 422,
       body: { error: 'recipient_suppressed', type: 'bounce' },
     })
+    t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
   })
 }

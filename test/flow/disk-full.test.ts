@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { runProgram } from '../support/program.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
@@ -46,4 +47,5 @@ t.test('a full disk: nothing is promised, all is told, and it goes on when there
   t.equal(await create(), 201)
   t.equal(await messages(), 2)
   t.equal(await daemon.end('SIGTERM'), 0)
+  t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
 })

@@ -3,6 +3,7 @@ import { createDns } from '../../lib/courier/dns.ts'
 import { generateDkimKey, signDkim } from '../../lib/mail/compose/dkim.ts'
 import { testAuthenticator } from '../support/authenticator.ts'
 import { linkIn } from '../support/confirmation.ts'
+import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startDns } from '../support/dns.ts'
 import { createInbox } from '../support/mailbox.ts'
@@ -123,6 +124,7 @@ t.test(
     t.equal((await agent.api.get('/v1/suppressions')).body.total, 0, 'it is set again')
 
     const log = JSON.stringify(daemon.log())
+    t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
     t.match(log, 'forwarding disabled')
     t.notOk(log.includes(new URL(link).searchParams.get('token')!), 'the log does not tell the token')
     t.equal(daemon.log().filter(entry => Number(entry.level) >= 50).length, 0)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { without } from '../support/peers.ts'
@@ -146,6 +147,7 @@ and one that is a dot
   t.equal(new Set(raws).size, 1, 'one raw for all')
   t.ok(raws[0]!.endsWith(raw.slice(raw.indexOf('From:'))), 'the bytes are those that were sent, dots and all')
   t.match(raws[0]!, /^Received: /, 'Postfix put its Received before them')
+  t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
 })
 
 t.test('a message of 20 MB comes out byte for byte, and so does its attachment', async t => {
@@ -197,6 +199,7 @@ Content-Transfer-Encoding: base64
     ).status,
     401,
   )
+  t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
 })
 
 t.test('old charsets are read right', async t => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { openAttachment } from '../../lib/mail/message/read.ts'
+import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon, type TestDaemon } from '../support/daemon.ts'
 import { startDns, type TestDns } from '../support/dns.ts'
 import { createInbox } from '../support/mailbox.ts'
@@ -275,4 +276,5 @@ t.test('between two inboxes here, without a network', async t => {
   t.equal(reply.status, 200)
   const [answer] = await ann.received()
   t.equal(answer!.threadId, sent.body.threadId)
+  t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
 })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startDns } from '../support/dns.ts'
 import { createInbox } from '../support/mailbox.ts'
@@ -92,5 +93,6 @@ t.test(
     t.equal(header(forDora!, 'Subject'), 'Fwd: The fish')
     const original = (await agent.api.get(`/v1/messages/${blind.id}/raw`)).bytes
     t.ok(forDora!.includes(original), 'byte for byte')
+    t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
   },
 )

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
+import { settledContradictions } from '../support/consistency.ts'
 import { childrenOf } from '../support/contained.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startDns } from '../support/dns.ts'
@@ -123,4 +124,5 @@ t.test('SIGTERM: beside stalled clients, what was carried is written down and no
   const again = await daemon.restart()
   t.strictSame((await again.ctl('queue', 'list')).data, [])
   t.equal(taken.length, 1)
+  t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
 })

@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { apiOf } from '../support/api.ts'
+import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { submit } from '../support/smtp-client.ts'
 import { until } from '../support/until.ts'
@@ -57,6 +58,7 @@ t.test('mail that comes and mail that goes is told, in order, and told again', a
   await until('it again', () => calls.length === before + 1)
   t.equal(calls.at(-1)!.json.event_id, told[3])
   t.equal(await daemon.end('SIGTERM'), 0)
+  t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
 })
 
 t.test('a stop ends calls under way, and they are made at the next start', async t => {

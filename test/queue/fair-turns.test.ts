@@ -1,15 +1,16 @@
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
-import type { Clock } from '../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import type { FairTurns } from '../../lib/queue/fair-turns.ts'
 import type { Leased } from '../../lib/queue/leased.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Showing } from '../../lib/queue/standing.ts'
 import { findDestination } from '../../lib/store/destinations.ts'
-import type { Store } from '../../lib/store/open.ts'
+import { openStore, type Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
+import { statementsOf } from '../support/statements.ts'
 import { until } from '../support/until.ts'
 
 /** A queue on a clock that stands, and its turns of mail. */
@@ -274,3 +275,36 @@ onEveryDatabase('what is carried is not claimed again when the clock jumps', asy
 })
 
 t.end()
+
+t.test('a look takes as few statements for many entries as for one', async t => {
+  const store = await openStore(`${t.testdir({})}/looks.sqlite`, systemClock)
+  t.teardown(() => store.close())
+  const mine = setUp(store, 200, 100)
+  const { turns, put } = mine
+  await prove(store, mine, 'there.example')
+  const counted = async () => {
+    let claimed: Leased[] = []
+    const ran = await statementsOf(async () => {
+      claimed = await turns.claim()
+    })
+    const asked = ran.filter(text => !/^(begin|commit|savepoint|release)/.test(text))
+    return { claimed, count: asked.length }
+  }
+  await put(['one'])
+  const one = await counted()
+  t.equal(one.claimed.length, 1)
+  await end({ ...mine, store }, one.claimed[0]!, 'answers')
+  await put(numbered('a', 150), 'there.example', 'one/ann')
+  await put(numbered('b', 50), 'there.example', 'one/bea')
+  const many = await counted()
+  t.equal(many.claimed.length, 100)
+  // What has no room is parked, in one statement, and its destination noted.
+  t.ok(
+    many.count <= one.count + 2,
+    `${many.count} for 100 that begin and 100 that wait, ${one.count} for one`,
+  )
+  for (const entry of many.claimed.slice(0, 50)) await end({ ...mine, store }, entry, 'answers')
+  const next = await counted()
+  t.equal(next.claimed.length, 50)
+  t.ok(next.count <= one.count + 2, `${next.count} for 50 that were parked`)
+})

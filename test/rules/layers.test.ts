@@ -55,6 +55,7 @@ const rooms: Record<string, readonly string[]> = {
     'webhooks',
     'drafts',
     'account',
+    'backup',
     '.',
   ],
 }
@@ -65,7 +66,13 @@ const filesInARoom = 16
 /** Where each package is met, and nowhere else. */
 const places: Record<string, readonly string[]> = {
   kysely: ['lib/store/'],
-  'better-sqlite3': ['lib/store/dialect/sqlite.ts', 'lib/store/dialect/lock.ts'],
+  'better-sqlite3': [
+    'lib/store/dialect/sqlite.ts',
+    'lib/store/dialect/lock.ts',
+    'lib/store/dialect/snapshot-worker.ts',
+    'lib/store/dialect/integrity.ts',
+  ],
+  'tar-stream': ['lib/blob/archive.ts'],
   pg: ['lib/store/dialect/postgres.ts'],
   'smtp-server': ['lib/smtpd/'],
   selfsigned: ['lib/tls/self-signed.ts'],

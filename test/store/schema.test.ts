@@ -4,9 +4,10 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
+import { SchemaFault } from '../../lib/base/schema-fault.ts'
 import { ddlFor } from '../../lib/store/dialect/dialect.ts'
 import { migrations } from '../../lib/store/migrations/index.ts'
-import { migrate, NewerSchema } from '../../lib/store/migrations/migrate.ts'
+import { migrate } from '../../lib/store/migrations/migrate.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { newPostgresDatabase, onEveryDatabase } from '../support/databases.ts'
 import { without } from '../support/peers.ts'
@@ -76,7 +77,7 @@ onEveryDatabase('a breaking migration of a newer program is refused, another is 
   await store.write(db => db.insertInto('migration').values(breaking).execute())
   await t.rejects(
     store.write(db => migrate(db, store.dialect, 'x')),
-    NewerSchema,
+    SchemaFault,
   )
 })
 

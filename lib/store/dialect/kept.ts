@@ -110,3 +110,61 @@ export function keptReturning<Given extends Values, Row>(
   const keptOn = composedOnce(build)
   return async (db, given) => (await rowsOf<Row>(db, keptOn(db), given))[0]
 }
+
+/** Gives a list at each call, and the statement is composed once for each length; see `padded`. */
+type Listed<Handle extends Db, Given extends Values, Result> = (
+  db: Handle,
+  given: Given,
+  list: readonly string[],
+) => Promise<Result>
+
+/**
+ * A query with a list of values (`in (…)`), which must not mind that a value stands in it twice; nothing for an empty one.
+ * @param build composes it with the names of the values, and of those in the list
+ */
+export function keptRowsOf<Given extends Values, Row>(
+  build: (db: Db, given: Given, list: readonly string[]) => Compilable<Row>,
+): Listed<Db, Given, Row[]> {
+  const of = composedForLength(build, (one: (db: Db, given: Values) => Compilable<Row>) => keptRows(one))
+  return async (db, given, list) => (list.length === 0 ? [] : of(db, given, list))
+}
+
+/** The same for a change; gives how many rows it changed. */
+export function keptChangeOf<Given extends Values>(
+  build: (db: WriteDb, given: Given, list: readonly string[]) => Compilable<unknown>,
+): Listed<WriteDb, Given, number> {
+  const of = composedForLength(build, (one: (db: WriteDb, given: Values) => Compilable<unknown>) =>
+    keptChange(one),
+  )
+  return async (db, given, list) => (list.length === 0 ? 0 : of(db, given, list))
+}
+
+function composedForLength<Handle extends Db, Given extends Values, Query, Result>(
+  build: (db: Handle, given: Given, list: readonly string[]) => Query,
+  keep: (one: (db: Handle, given: Values) => Query) => (db: Handle, given: Values) => Promise<Result>,
+): Listed<Handle, Given, Result> {
+  const kept = new Map<number, (db: Handle, given: Values) => Promise<Result>>()
+  return (db, given, list) => {
+    const values = padded(list)
+    let known = kept.get(values.length)
+    if (!known) {
+      known = keep((on, names) =>
+        build(
+          on,
+          names as Given,
+          values.map((_, index) => names[`of${index}`] as string),
+        ),
+      )
+      kept.set(values.length, known)
+    }
+    const all: Record<string, Value> = { ...given }
+    for (const [index, value] of values.entries()) all[`of${index}`] = value
+    return known(db, all)
+  }
+}
+
+/** The list, its last value repeated until their number is a power of two: lists of all lengths make few statements. */
+function padded(list: readonly string[]): string[] {
+  const length = 2 ** Math.ceil(Math.log2(list.length))
+  return Array.from({ length }, (_, index) => list[Math.min(index, list.length - 1)]!)
+}

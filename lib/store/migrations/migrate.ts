@@ -1,10 +1,31 @@
 import { type Kysely, sql } from 'kysely'
+import { SchemaFault } from '../../base/schema-fault.ts'
 import { type Db, type DialectName, ddlFor, type WriteDb } from '../dialect/dialect.ts'
+import type { MigrationRow } from '../tables.ts'
 import { migrations } from './index.ts'
 
-/** The database was made by a newer mailboxd in a way that this one does not understand. */
-export class NewerSchema extends Error {
-  override readonly name = 'NewerSchema'
+/** @throws SchemaFault where the database is of another version than this program */
+export async function requireCurrentSchema(db: Db): Promise<void> {
+  const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
+  refuseNewer(present)
+  const [missing] = migrations.filter(step => !present.some(row => row.number === step.number))
+  if (missing) {
+    throw new SchemaFault(
+      `the database is of an older mailboxd (migration ${missing.number}, ${missing.name}, is to come): start mailboxd, which brings it up to date`,
+    )
+  }
+}
+
+/** @throws SchemaFault */
+function refuseNewer(present: readonly MigrationRow[]): void {
+  const newer = present.find(
+    row => row.breaking === 1 && !migrations.some(known => known.number === row.number),
+  )
+  if (newer) {
+    throw new SchemaFault(
+      `the database has migration ${newer.number} (${newer.name}) of a newer mailboxd; install that version or restore a backup`,
+    )
+  }
 }
 
 /**
@@ -23,14 +44,7 @@ export async function migrate(db: WriteDb, dialect: DialectName, appliedAt: stri
 );`,
   )
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
-  const newer = present.find(
-    row => row.breaking === 1 && !migrations.some(known => known.number === row.number),
-  )
-  if (newer) {
-    throw new NewerSchema(
-      `the database has migration ${newer.number} (${newer.name}) of a newer mailboxd; install that version or restore a backup`,
-    )
-  }
+  refuseNewer(present)
   const applied: number[] = []
   for (const step of migrations) {
     if (present.some(row => row.number === step.number)) continue

@@ -1,0 +1,144 @@
+import { createHash, type Hash } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { Readable, Transform, type Writable } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
+import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
+import tar from 'tar-stream'
+import { BackupFault } from '../base/backup-fault.ts'
+
+/** The last file of every archive: what it says of the others is what `sha256sum -c` reads. Without it an archive is not whole. */
+const sumsName = 'SHA256SUMS'
+
+/** Writes a tar archive, compressed by zstd, file by file. */
+export interface ArchiveWriter {
+  addText(name: string, text: string): Promise<void>
+  /** @throws when the file is not there, or changes its size meanwhile */
+  addFile(name: string, path: string, sizeBytes: number): Promise<void>
+  /** Writes the checksums and the end; resolves when all of it was given to the target. */
+  finish(): Promise<void>
+}
+
+/** @param target is ended by `finish` unless it is the standard output */
+export function writeArchive(target: Writable, madeAt: Date): ArchiveWriter {
+  const pack = tar.pack()
+  const compress = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
+  const written = pipeline(pack, compress, target, { end: target !== process.stdout })
+  // Whoever adds hears of it by `failed`; nobody may be there to hear it now.
+  written.catch(() => {})
+  const failed = written.then(() => {
+    throw new Error('the archive was ended before its end')
+  })
+  failed.catch(() => {})
+  const sums: string[] = []
+
+  async function add(name: string, sizeBytes: number, content: Readable): Promise<void> {
+    const hash = createHash('sha256')
+    const hashed = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        hash.update(chunk)
+        done(null, chunk)
+      },
+    })
+    const entry = pack.entry({ name, size: sizeBytes, mode: 0o600, mtime: madeAt })
+    await Promise.race([pipeline(content, hashed, entry), failed])
+    sums.push(`${hash.digest('hex')}  ${name}\n`)
+  }
+
+  return {
+    async addText(name, text) {
+      await add(name, Buffer.byteLength(text), Readable.from(pieces(text)))
+    },
+    async addFile(name, path, sizeBytes) {
+      const content = createReadStream(path, { highWaterMark: 256 * 1024 })
+      // A file that is not there is told before its entry is begun.
+      await once(content, 'open')
+      await add(name, sizeBytes, content)
+    },
+    async finish() {
+      const text = sums.join('')
+      const entry = pack.entry({ name: sumsName, size: Buffer.byteLength(text), mode: 0o600, mtime: madeAt })
+      await Promise.race([pipeline(Readable.from(pieces(text)), entry), failed])
+      pack.finalize()
+      await written
+    },
+  }
+}
+
+/** One file of an archive. */
+export interface ArchivedFile {
+  readonly name: string
+  readonly sizeBytes: number
+  /** Has to be read to its end, or destroyed, before the next file is asked for. */
+  readonly content: Readable
+}
+
+/**
+ * Reads an archive file by file. After the last one it compares the checksums of all that were read.
+ * @throws BackupFault when it is damaged or not whole
+ */
+export async function* readArchive(source: Readable): AsyncGenerator<ArchivedFile> {
+  const extract = tar.extract()
+  const fed = pipeline(source, createZstdDecompress(), extract)
+  fed.catch(() => {})
+  const sums = new Map<string, string>()
+  let said: string | undefined
+  try {
+    for await (const entry of extract) {
+      const { name, size = 0, type } = entry.header
+      if (type !== 'file') throw new BackupFault(`the archive holds ${name}, which is no file`)
+      if (name === sumsName) {
+        said = await textOf(entry, size)
+        continue
+      }
+      const hash = createHash('sha256')
+      const content = Readable.from(hashed(entry, hash), { objectMode: false })
+      const read = finished(content)
+      read.catch(() => {})
+      yield { name, sizeBytes: size, content }
+      await read
+      sums.set(name, hash.digest('hex'))
+    }
+    await fed
+  } catch (error) {
+    throw unreadable(error)
+  }
+  if (said === undefined) throw new BackupFault(`the archive is not whole: it has no ${sumsName}`)
+  const expected = [...sums].map(([name, sum]) => `${sum}  ${name}\n`).join('')
+  if (said !== expected)
+    throw new BackupFault('the archive is damaged: its checksums are not those of its files')
+}
+
+async function* hashed(chunks: AsyncIterable<unknown>, hash: Hash): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of chunks) {
+      hash.update(chunk as Buffer)
+      yield chunk as Buffer
+    }
+  } catch (error) {
+    throw unreadable(error)
+  }
+}
+
+function unreadable(error: unknown): BackupFault {
+  if (error instanceof BackupFault) return error
+  const why = error instanceof Error ? error.message : String(error)
+  return new BackupFault(`the archive can not be read: ${why}`, { cause: error })
+}
+
+/** All of a small file of an archive. @throws BackupFault when it is not small */
+export async function textOf(
+  content: AsyncIterable<unknown>,
+  sizeBytes: number,
+  most = 512 * 1024 * 1024,
+): Promise<string> {
+  if (sizeBytes > most) throw new BackupFault(`a list in the archive is larger than ${most} bytes`)
+  const chunks: Buffer[] = []
+  for await (const chunk of content) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** What has no bytes is no chunk either. */
+function pieces(text: string): Buffer[] {
+  return text.length > 0 ? [Buffer.from(text)] : []
+}

@@ -1,0 +1,156 @@
+import { existsSync } from 'node:fs'
+import { type FileHandle, open, rm } from 'node:fs/promises'
+import { setPriority } from 'node:os'
+import { Writable } from 'node:stream'
+import type { Command } from 'commander'
+import { BackupFault } from '../base/backup-fault.ts'
+import { systemClock } from '../base/clock.ts'
+import { createIds } from '../base/ids.ts'
+import { packageVersion } from '../base/package-root.ts'
+import { ConfigFault } from '../config/fault.ts'
+import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
+import { openBackup } from '../core/backup/contents.ts'
+import { restoreBackup } from '../core/backup/restore.ts'
+import type { Ctl } from './ctl.ts'
+import { becomeOwner, configSource, findConfig, requireInstallation } from './open.ts'
+import { CheckFailed, fieldsOf } from './output.ts'
+import { createProgress } from './progress.ts'
+
+/** Processes that have a higher number get the processor after the others: the daemon goes first. */
+const politePriority = 10
+
+interface BackupOptions {
+  readonly base?: string
+  readonly key: boolean
+}
+
+export function addBackupCommands(program: Command, ctl: Ctl): void {
+  program
+    .command('backup')
+    .description(
+      'write a backup of database, messages and keys, while mailboxd runs or not (tar, compressed by zstd, with checksums)',
+    )
+    .argument('<file>', 'a file that is not there yet, or - for the standard output')
+    .option(
+      '--base <file>',
+      'leave out the files of messages that are in this earlier backup, or in what it builds on',
+    )
+    .option(
+      '--without-key',
+      'leave secrets.key out: it is to be kept elsewhere, and restored beside the backup',
+    )
+    .action(async (file: string, { base, withoutKey }: { base?: string; withoutKey?: true }) => {
+      await backUp(ctl, file, { key: withoutKey !== true, ...(base !== undefined && { base }) })
+    })
+
+  program
+    .command('restore')
+    .description('restore a backup into the data directory, which must be empty; all of it is verified')
+    .argument('<file...>', 'the backup, and those that it builds on, in any order; - is the standard input')
+    .action((files: string[]) => restore(ctl, files))
+}
+
+async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOptions): Promise<void> {
+  const config = await findConfig(ctl.installation())
+  requireInstallation(ctl.installation(), config)
+  const isPiped = file === '-'
+  if (isPiped && process.stdout.isTTY) {
+    throw new BackupFault('a backup is not written to a terminal: name a file')
+  }
+  // As whoever calls, root it may be; what is read is read as the daemon's user.
+  const target = isPiped ? undefined : await opened(file, 'wx')
+  const baseHandle = basePath === undefined ? undefined : await opened(basePath, 'r')
+  becomeOwner(config.data_dir)
+  setPriority(politePriority)
+  const progress = createProgress(!ctl.isJson())
+  let report: BackupReport
+  try {
+    const base = baseHandle && (await openBackup(baseHandle.createReadStream()))
+    await base?.rest.return(undefined)
+    report = await makeBackup({
+      dataDir: config.data_dir,
+      output: target ? writerOf(target) : process.stdout,
+      program: packageVersion(),
+      clock: systemClock,
+      ids: createIds(systemClock),
+      withKey: key,
+      told: progress.told,
+      ...(base && { base }),
+    })
+    await target?.sync()
+  } catch (error) {
+    if (target) await discard(target, file)
+    throw error
+  } finally {
+    progress.end()
+    await target?.close()
+  }
+  const text = () => fieldsOf({ ...report, missing: report.missing.length })
+  if (isPiped) process.stderr.write(`${text()}\n`)
+  else ctl.output().say(report, text)
+  if (report.missing.length > 0) {
+    process.stderr.write(
+      'the backup is whole, but files that rows point to were missing before: mailboxctl verify names them\n',
+    )
+    throw new CheckFailed()
+  }
+}
+
+/** @throws BackupFault when it is not there, or there already */
+async function opened(path: string, flag: 'wx' | 'r'): Promise<FileHandle> {
+  try {
+    return await open(path, flag, 0o600)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error
+    const why =
+      error.code === 'EEXIST' ? 'is there already, and nothing is written over it' : 'can not be opened'
+    throw new BackupFault(`${path} ${why} (${error.code})`, { cause: error })
+  }
+}
+
+/** The file stays open at the end of the stream: it is to be synced, or emptied. */
+function writerOf(file: FileHandle): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      file.writeFile(chunk).then(() => done(), done)
+    },
+  })
+}
+
+/** Nobody is to take half of a backup for one. */
+async function discard(target: FileHandle, path: string): Promise<void> {
+  await target.truncate(0)
+  // Where root has become another user, it may not.
+  await rm(path, { force: true }).catch(() => {})
+}
+
+async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
+  const config = await findConfig(ctl.installation())
+  const dataDir = config.data_dir
+  if (process.getuid?.() === 0 && !existsSync(dataDir)) {
+    const message = `${dataDir} is not there: make it for the user that mailboxd runs as, for example by install -d -m 700 -o mailboxd -g mailboxd ${dataDir}`
+    throw new ConfigFault(configSource(ctl.installation()), [{ path: 'data_dir', message }])
+  }
+  const handles = await Promise.all(files.map(file => (file === '-' ? undefined : opened(file, 'r'))))
+  becomeOwner(dataDir)
+  const progress = createProgress(!ctl.isJson())
+  try {
+    const backups = await Promise.all(
+      handles.map(handle => openBackup(handle ? handle.createReadStream() : process.stdin)),
+    )
+    const report = await restoreBackup(dataDir, backups, progress.told)
+    progress.end()
+    const key = report.hasKey
+      ? ''
+      : `\nsecrets.key is not in it: put it into ${dataDir} before mailboxd starts`
+    ctl
+      .output()
+      .say(
+        { ...report, dataDir },
+        () => `${fieldsOf({ ...report, missing: report.missing.length, dataDir })}${key}`,
+      )
+    if (report.missing.length > 0) throw new CheckFailed()
+  } finally {
+    progress.end()
+  }
+}

@@ -1,0 +1,33 @@
+import type { Command } from 'commander'
+import { systemClock } from '../base/clock.ts'
+import { durationMs } from '../config/duration.ts'
+import { verify } from '../core/backup/verify.ts'
+import type { Ctl } from './ctl.ts'
+import { becomeOwner, findConfig, requireInstallation } from './open.ts'
+import { CheckFailed } from './output.ts'
+import { createProgress } from './progress.ts'
+
+export function addVerifyCommand(program: Command, ctl: Ctl): void {
+  program
+    .command('verify')
+    .description(
+      'look whether all that was promised holds: queue, events, counters, files, integrity; exit 1 if not',
+    )
+    .action(async () => {
+      const config = await findConfig(ctl.installation())
+      requireInstallation(ctl.installation(), config)
+      becomeOwner(config.data_dir)
+      const progress = createProgress(!ctl.isJson())
+      const findings = await verify({
+        dataDir: config.data_dir,
+        clock: systemClock,
+        eventsKeptMs: durationMs(config.events.keep_for),
+        told: progress.told,
+      }).finally(progress.end)
+      const lines = findings.map(one => `${one.check}: ${one.subject} ${one.found} (${one.promise})`)
+      ctl
+        .output()
+        .say({ ok: findings.length === 0, findings }, () => lines.join('\n') || 'all that was promised holds')
+      if (findings.length > 0) throw new CheckFailed()
+    })
+}

@@ -1,0 +1,88 @@
+import type { Readable } from 'node:stream'
+import { BackupFault } from '../../base/backup-fault.ts'
+import { type ArchivedFile, readArchive, textOf } from '../../blob/archive.ts'
+
+/** The first file of a backup: what it is. */
+export interface BackupHead {
+  readonly format: 'mailboxd backup'
+  readonly version: 1
+  readonly id: string
+  /** When the database was as it is in the backup. */
+  readonly createdAt: string
+  readonly program: string
+  /** Large raws that the database points to; and of them those that are in this archive and not in those that it builds on. */
+  readonly files: number
+  readonly filesHere: number
+  /** The backup that has the files that are not here; null: all are here. */
+  readonly base: { readonly id: string; readonly createdAt: string } | null
+  /** Whether secrets.key is in it. */
+  readonly hasKey: boolean
+}
+
+/** What stands where in a backup, and below the data directory. */
+export const names = { head: 'backup.json', files: 'files.txt', database: 'mailboxd.sqlite' } as const
+
+/** Small files of the data directory that are in a backup where they are there; the first two only with its key. */
+export const keyFiles = ['secrets.key', 'secrets.key.next']
+export const smallFiles = [
+  'node',
+  'self-signed.pem',
+  'acme/account-key.pem',
+  'acme/certificate.pem',
+  'acme/standing.json',
+]
+
+const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** What the file of a raw is called in a backup, as below the data directory. */
+export const rawName = (id: string) => `raw/${id.slice(-2)}/${id}`
+
+/** The raw whose file has this name; undefined when it is none. */
+export function rawOfName(name: string): string | undefined {
+  const id = name.slice(name.lastIndexOf('/') + 1)
+  return idForm.test(id) && name === rawName(id) ? id : undefined
+}
+
+export interface OpenedBackup {
+  readonly head: BackupHead
+  /** The large raws that its database points to, by id. */
+  readonly files: ReadonlySet<string>
+  /** What comes after these two. */
+  readonly rest: AsyncGenerator<ArchivedFile>
+}
+
+/**
+ * Begins to read a backup: what it is and which files belong to it stand at its beginning.
+ * @throws BackupFault
+ */
+export async function openBackup(source: Readable): Promise<OpenedBackup> {
+  const rest = readArchive(source)
+  const head = await headOf(await nextText(rest, names.head))
+  const files = (await nextText(rest, names.files)).split('\n').filter(line => line !== '')
+  const wrong = files.find(id => !idForm.test(id))
+  if (wrong !== undefined) throw new BackupFault(`the archive names a file that can be none: ${wrong}`)
+  return { head, files: new Set(files), rest }
+}
+
+async function nextText(archive: AsyncGenerator<ArchivedFile>, name: string): Promise<string> {
+  const { value } = await archive.next()
+  if (value?.name !== name)
+    throw new BackupFault(`this is no backup of mailboxd: it does not begin with ${name}`)
+  return textOf(value.content, value.sizeBytes)
+}
+
+async function headOf(text: string): Promise<BackupHead> {
+  let head: BackupHead
+  try {
+    head = JSON.parse(text)
+  } catch (error) {
+    throw new BackupFault(`${names.head} of the backup can not be read`, { cause: error })
+  }
+  if (head?.format !== 'mailboxd backup') throw new BackupFault('this is no backup of mailboxd')
+  if (head.version !== 1) {
+    throw new BackupFault(
+      `the backup is of form ${head.version}, which this mailboxd does not know: install a newer one`,
+    )
+  }
+  return head
+}

@@ -1,0 +1,168 @@
+import { createWriteStream, type Dirent } from 'node:fs'
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { BackupFault } from '../../base/backup-fault.ts'
+import type { ArchivedFile } from '../../blob/archive.ts'
+import { findDamage } from '../../store/dialect/integrity.ts'
+import { openReader } from '../../store/open.ts'
+import type { Progress } from './backup.ts'
+import {
+  type BackupHead,
+  keyFiles,
+  names,
+  type OpenedBackup,
+  rawName,
+  rawOfName,
+  smallFiles,
+} from './contents.ts'
+import { findMissingFiles } from './verify.ts'
+
+export interface RestoreReport extends BackupHead {
+  readonly filesRestored: number
+  /** Files that rows point to and that no archive has: they were missing when the backup was made. */
+  readonly missing: readonly string[]
+}
+
+/**
+ * Puts the newest of these backups into a data directory that is empty, with the files of those that it builds on. What is
+ * damaged or not whole leaves the directory as it was. The database comes to its place last, when all was compared with the
+ * checksums, the database with itself, and each row with its file.
+ * @throws BackupFault when the directory is not empty, or a backup is missing or damaged
+ */
+export async function restoreBackup(
+  dataDir: string,
+  backups: readonly OpenedBackup[],
+  told: Progress,
+): Promise<RestoreReport> {
+  const chain = chainOf(backups)
+  await requireEmpty(dataDir)
+  try {
+    return await restore(dataDir, chain, told)
+  } catch (error) {
+    for (const { name } of await contentsOf(dataDir)) {
+      await rm(join(dataDir, name), { recursive: true, force: true })
+    }
+    throw error
+  }
+}
+
+/** The newest first, and after each the one that it builds on. */
+function chainOf(backups: readonly OpenedBackup[]): OpenedBackup[] {
+  const others = new Map(backups.map(one => [one.head.id, one]))
+  const newest = backups.toSorted((one, other) => (one.head.createdAt < other.head.createdAt ? 1 : -1))[0]!
+  const chain: OpenedBackup[] = []
+  let next: OpenedBackup | undefined = newest
+  while (next) {
+    chain.push(next)
+    others.delete(next.head.id)
+    const { base }: BackupHead = next.head
+    if (!base) break
+    next = others.get(base.id)
+    if (!next) {
+      throw new BackupFault(
+        `the backup of ${chain.at(-1)!.head.createdAt} builds on that of ${base.createdAt} (${base.id}), which was not given: name all of them`,
+      )
+    }
+  }
+  const [unneeded] = others.values()
+  if (unneeded) {
+    throw new BackupFault(
+      `the backup of ${newest.head.createdAt} does not build on that of ${unneeded.head.createdAt}: leave it out`,
+    )
+  }
+  return chain
+}
+
+async function requireEmpty(dataDir: string): Promise<void> {
+  const [found] = await contentsOf(dataDir)
+  if (found) {
+    throw new BackupFault(
+      `${dataDir} is not empty (${found.name}): a backup is restored into an empty directory, so move what is there away first`,
+    )
+  }
+}
+
+async function contentsOf(dataDir: string): Promise<Dirent[]> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  // What a file system has at its root.
+  return (await readdir(dataDir, { withFileTypes: true })).filter(({ name }) => name !== 'lost+found')
+}
+
+async function restore(
+  dataDir: string,
+  chain: readonly OpenedBackup[],
+  told: Progress,
+): Promise<RestoreReport> {
+  const [newest] = chain
+  const { head, files } = newest!
+  const restored = new Set<string>()
+  const arriving = join(dataDir, `${names.database}.restoring`)
+  for (const backup of chain) {
+    const isNewest = backup === newest
+    for await (const file of backup.rest) {
+      const to = placeOf(file, { dataDir, arriving, isNewest, files, restored })
+      if (to === undefined) file.content.resume()
+      else await writeDurably(file, to)
+      told('files', restored.size, files.size)
+    }
+  }
+  told('checking', 0, 1)
+  const { broken, orphans } = findDamage(arriving)
+  const [damage] = [...broken, ...orphans]
+  if (damage !== undefined) throw new BackupFault(`the database in the backup is damaged: ${damage}`)
+  const missing = await missingOf(dataDir, arriving)
+  await syncFolders(dataDir)
+  await rename(arriving, join(dataDir, names.database))
+  await syncFolder(dataDir)
+  told('checking', 1, 1)
+  return { ...head, filesRestored: restored.size, missing }
+}
+
+interface Places {
+  readonly dataDir: string
+  readonly arriving: string
+  readonly isNewest: boolean
+  readonly files: ReadonlySet<string>
+  readonly restored: Set<string>
+}
+
+/** Where a file of an archive goes; undefined when it is of no use any more. @throws BackupFault when it is none of ours */
+function placeOf({ name }: ArchivedFile, places: Places): string | undefined {
+  const { dataDir, arriving, isNewest, files, restored } = places
+  if (name === names.database) return isNewest ? arriving : undefined
+  if (keyFiles.includes(name) || smallFiles.includes(name)) return isNewest ? join(dataDir, name) : undefined
+  const id = rawOfName(name)
+  if (id === undefined) throw new BackupFault(`the backup holds a file that is none of mailboxd: ${name}`)
+  if (!files.has(id) || restored.has(id)) return undefined
+  restored.add(id)
+  return join(dataDir, rawName(id))
+}
+
+async function writeDurably({ content }: ArchivedFile, path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await pipeline(content, createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }))
+}
+
+async function missingOf(dataDir: string, database: string): Promise<string[]> {
+  const { read, close } = openReader(database)
+  try {
+    return (await findMissingFiles(dataDir, read)).map(({ id }) => id)
+  } finally {
+    close()
+  }
+}
+
+async function syncFolders(root: string): Promise<void> {
+  const all = await readdir(root, { recursive: true, withFileTypes: true })
+  for (const one of all) if (one.isDirectory()) await syncFolder(join(one.parentPath, one.name))
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}

@@ -1,0 +1,136 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Clock, isoAfter } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { findDamage } from '../../store/dialect/integrity.ts'
+import { findBroken, invariants } from '../../store/invariants.ts'
+import { isFileKept, type KeptFile, listKeptFiles } from '../../store/kept-files.ts'
+import { requireCurrentSchema } from '../../store/migrations/migrate.ts'
+import { openReader } from '../../store/open.ts'
+import { names, rawName, rawOfName } from './contents.ts'
+
+/** Something that contradicts what was promised. */
+export interface Finding {
+  /** What was looked at: an invariant, `integrity` of the database or `files`. */
+  readonly check: string
+  readonly promise: string
+  /** The id of what breaks it. */
+  readonly subject: string
+  readonly found: string
+}
+
+interface VerifyParts {
+  readonly dataDir: string
+  readonly clock: Clock
+  /** How long events are kept. */
+  readonly eventsKeptMs: number
+  readonly told?: (step: string, done: number, of: number) => void
+}
+
+/**
+ * Everything in a data directory that contradicts itself or what was promised; nothing when all is right. It only reads, and
+ * sees the rows of one check as they are at one moment, so a daemon may run meanwhile. Of each check at most
+ * `limits.verifyFindings` are told.
+ * @throws SchemaFault where the database is not of this version
+ */
+export async function verify(parts: VerifyParts): Promise<Finding[]> {
+  const { dataDir, clock, told = () => {} } = parts
+  const database = join(dataDir, names.database)
+  const checks = invariants.length + 2
+  const { broken, orphans } = findDamage(database)
+  const damage = [...broken, ...orphans].map(found => ({
+    check: 'integrity',
+    promise: 'the database is whole',
+    subject: names.database,
+    found,
+  }))
+  // What is broken can't be asked.
+  if (broken.length > 0) return damage
+  told('verify', 1, checks)
+  const { read, close } = openReader(database)
+  try {
+    await requireCurrentSchema(read)
+    // An hour is for the sweep, which may be late.
+    const since = isoAfter(clock.now(), -(parts.eventsKeptMs - 3_600_000))
+    const findings: Finding[] = [...damage]
+    for (const [index, invariant] of invariants.entries()) {
+      const { name: check, promise } = invariant
+      const rows = await findBroken(read, invariant, since, limits.verifyFindings)
+      findings.push(...rows.map(one => ({ check, promise, ...one })))
+      told('verify', index + 2, checks)
+    }
+    return [...findings, ...(await findFileFaults(dataDir, read))]
+  } finally {
+    close()
+  }
+}
+
+/** Rows without their file, and files without a row. */
+async function findFileFaults(dataDir: string, read: Db): Promise<Finding[]> {
+  const stray = await findStrayFiles(dataDir, read)
+  const missing = await findMissingFiles(dataDir, read)
+  return [
+    ...missing.map(({ id, found }) => ({
+      check: 'files',
+      promise: 'every row that points to a file has it, with all of its bytes',
+      subject: id,
+      found,
+    })),
+    ...stray.map(subject => ({
+      check: 'files',
+      promise: 'every file is of a row',
+      subject,
+      found: 'is of no row',
+    })),
+  ].slice(0, limits.verifyFindings)
+}
+
+/** The files that rows point to and that are not there, or not as long as their rows say; what is deleted meanwhile is not among them. */
+export async function findMissingFiles(
+  dataDir: string,
+  read: Db,
+): Promise<{ readonly id: string; readonly found: string }[]> {
+  const missing: { id: string; found: string }[] = []
+  let page: KeptFile[]
+  let after = ''
+  do {
+    page = await listKeptFiles(read, after, limits.sweepRows)
+    for (const { id, sizeBytes } of page) {
+      const file = await stat(join(dataDir, rawName(id))).catch(() => undefined)
+      if (file?.size === sizeBytes || !(await isFileKept(read, id))) continue
+      const found = file ? `has ${file.size} bytes in place of ${sizeBytes}` : 'has no file'
+      missing.push({ id, found })
+    }
+    after = page.at(-1)?.id ?? after
+  } while (page.length > 0)
+  return missing
+}
+
+/** Files below raw that no row points to. One comes before its row and goes after it, so a daemon may have some under way: who is still there later is stray. */
+async function findStrayFiles(dataDir: string, read: Db): Promise<string[]> {
+  let suspects = await filesBelow(dataDir)
+  for (let look = 0; ; look++) {
+    const stray: string[] = []
+    for (const name of suspects) {
+      const id = rawOfName(name)
+      const isOurs = id !== undefined && (await isFileKept(read, id))
+      if (!isOurs && (await stat(join(dataDir, name)).catch(() => undefined))) stray.push(name)
+    }
+    if (stray.length === 0 || look === looks) return stray
+    suspects = stray
+    await pause(limits.verifyLookMs)
+  }
+}
+
+const looks = 3
+
+async function filesBelow(dataDir: string): Promise<string[]> {
+  const root = join(dataDir, 'raw')
+  const folders = await readdir(root).catch(() => [])
+  const names = await Promise.all(
+    folders.map(async folder => (await readdir(join(root, folder))).map(name => `raw/${folder}/${name}`)),
+  )
+  return names.flat()
+}

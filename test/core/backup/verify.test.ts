@@ -1,0 +1,133 @@
+import {
+  closeSync,
+  copyFileSync,
+  cpSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import t from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { verify } from '../../../lib/core/backup/verify.ts'
+import { invariants } from '../../../lib/store/invariants.ts'
+import { startDaemon } from '../../support/daemon.ts'
+import { createInbox } from '../../support/mailbox.ts'
+import { openDialog } from '../../support/smtp-dialog.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
+
+/** What breaks each promise: the check that tells it, and the change. */
+const harms: readonly [check: string, sql: string][] = [
+  ['delivery', `delete from "queueEntry" where "kind" = 'delivery'`],
+  ['delivery', `update "delivery" set "state" = 'delivered'`],
+  [
+    'event',
+    `insert into "webhookDelivery" select 'w', "id", null, 'queued', 0, 'https://x.example', null, null, null, "createdAt", "createdAt" from "event" limit 1`,
+  ],
+  ['draft', `delete from "queueEntry" where "kind" = 'draft'`],
+  ['draft', `update "draft" set "status" = 'open'`],
+  ['queue', `update "queueEntry" set "subjectId" = 'nobody' where "kind" = 'draft'`],
+  [
+    'queue',
+    `insert into "queueEntry" select 'again', "kind", "subjectId", "destination", "state", "dueAt", "expiresAt", "attempts", "leasedBy", "leasedUntil", "createdAt", "podId", "inboxId", "cutOffs" from "queueEntry" limit 1`,
+  ],
+  ['status', `delete from "delivery"`],
+  ['received', `delete from "event" where "type" = 'message.received'`],
+  ['inbound', `update "inbox" set "inboundCount" = "inboundCount" + 1`],
+  ['outbound', `update "inbox" set "outboundCount" = "outboundCount" - 1`],
+  ['threads', `update "inbox" set "threadCount" = 7`],
+  ['unread', `update "thread" set "isRead" = 1 - "isRead"`],
+  ['thread', `update "thread" set "messageCount" = 9`],
+  [
+    'thread',
+    `insert into "thread" select 'empty', "inboxId", "subject", 1, 0, "lastMessageAt", "createdAt" from "thread" limit 1`,
+  ],
+  ['pods', `update "pod" set "inboxCount" = 5`],
+  ['pods', `update "account" set "podCount" = 2`],
+  ['pods', `update "pod" set "isDefault" = 0`],
+  ['domains', `update "domainUse" set "inboxCount" = 9`],
+  ['usage', `update "dailyUsage" set "inbound" = 0`],
+  ['usage', `delete from "dailyUsage"`],
+  ['raw', `update "message" set "rawId" = null where "direction" = 'inbound'`],
+  ['raw', `update "raw" set "content" = substr("content", 2) where "content" is not null`],
+  ['reading', `insert into "reading" values ('unused', '', '', '[]', null, '[]')`],
+  ['reading', `update "message" set "readingId" = null`],
+  ['search', `delete from "messageSearch"`],
+  [
+    'purged',
+    `update "inbox" set "deletedAt" = "createdAt", "purgedAt" = "createdAt" where "inboundCount" > 0`,
+  ],
+  ['integrity', `delete from "reading"`],
+]
+
+t.test('verify tells each promise that is broken, and nothing where none is', async t => {
+  const daemon = await startDaemon(t)
+  const ann = await createInbox(daemon, 'ann')
+  const dialog = await openDialog(daemon.smtpPort)
+  await dialog.reply()
+  await dialog.say('EHLO client.example')
+  for (const text of ['Small.', 'x'.repeat(900).concat('\r\n').repeat(400)]) {
+    await dialog.envelope('bob@example.net', ann.address)
+    t.match(await dialog.data(`Subject: Hello\r\n\r\n${text}`), { code: 250 })
+  }
+  dialog.vanish()
+  const letter = { to: 'bob@example.net', subject: 'Hi', body: 'Hi Bob' }
+  t.match(await ann.api.send(ann.id, letter), { status: 200 })
+  const sendAt = new Date(systemClock.now().getTime() + 86_400_000).toISOString()
+  t.equal((await ann.api.post(`/v1/inboxes/${ann.id}/drafts`, { ...letter, sendAt })).status, 201)
+  t.match(await daemon.ctl('verify'), { ok: true, findings: [] }, 'while it runs')
+  t.equal(await daemon.end('SIGTERM'), 0)
+
+  const dir = temporaryDir(t)
+  const look = () => verify({ dataDir: dir, clock: systemClock, eventsKeptMs: 7 * 86_400_000 })
+  const fresh = () => {
+    rmSync(dir, { recursive: true, force: true })
+    cpSync(daemon.dataDir, dir, { recursive: true })
+  }
+  fresh()
+  t.strictSame(await look(), [], 'a daemon that ended')
+  const database = join(dir, 'mailboxd.sqlite')
+  const checked = new Set<string>()
+  for (const [check, sql] of harms) {
+    copyFileSync(join(daemon.dataDir, 'mailboxd.sqlite'), database)
+    const connection = new Database(database)
+    connection.pragma('foreign_keys = off')
+    t.ok(connection.prepare(sql).run().changes > 0, `${sql} changes something`)
+    connection.close()
+    const findings = await look()
+    t.ok(
+      findings.some(one => one.check === check),
+      `${check}: ${sql} is told (${findings.map(one => `${one.check}: ${one.subject} ${one.found}`)})`,
+    )
+    checked.add(check)
+  }
+  const untried = invariants.map(({ name }) => name).filter(name => !checked.has(name))
+  t.strictSame(untried, [], 'each invariant was broken')
+
+  const raw = () => {
+    const [file] = readdirSync(join(dir, 'raw'), { recursive: true, withFileTypes: true }).filter(one =>
+      one.isFile(),
+    )
+    return join(file!.parentPath, file!.name)
+  }
+  for (const [what, harm] of [
+    ['a file that is gone', () => rmSync(raw())],
+    ['a file that is shorter', () => truncateSync(raw(), 10)],
+    ['a file of no row', () => writeFileSync(`${raw().slice(0, -1)}x`, '')],
+  ] as const) {
+    fresh()
+    harm()
+    t.match(await look(), [{ check: 'files' }], what)
+  }
+  fresh()
+  const middle = 4096 * 20
+  const bytes = Buffer.alloc(4096, 0xa5)
+  const file = openSync(database, 'r+')
+  writeSync(file, bytes, 0, bytes.length, middle)
+  closeSync(file)
+  t.match(await look(), [{ check: 'integrity' }], 'a page that is damaged')
+})

@@ -1,0 +1,135 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openReader } from '../../lib/store/open.ts'
+import { apiOf } from '../support/api.ts'
+import { builtProgram } from '../support/built.ts'
+import { findContradictions } from '../support/consistency.ts'
+import { startDaemon } from '../support/daemon.ts'
+import { runProgram } from '../support/program.ts'
+import { openDialog } from '../support/smtp-dialog.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+import { until } from '../support/until.ts'
+
+const largeText = `${'x'.repeat(998)}\r\n`.repeat(300)
+const ctl = (...args: string[]) => runProgram(process.execPath, [builtProgram('mailboxctl'), ...args])
+
+/** The bytes of each raw of a data directory by their Message-ID. */
+async function rawsOf(dataDir: string): Promise<Map<string, Buffer>> {
+  const { read, close } = openReader(join(dataDir, 'mailboxd.sqlite'))
+  try {
+    const rows = await read.selectFrom('raw').selectAll().execute()
+    return new Map(
+      rows.map(({ id, content }) => {
+        const bytes = content ?? readFileSync(join(dataDir, 'raw', id.slice(-2), id))
+        return [/^Message-ID: (.*)\r$/m.exec(bytes.toString('latin1'))?.[1] ?? id, bytes]
+      }),
+    )
+  } finally {
+    close()
+  }
+}
+
+t.test(
+  'a backup under load, another that builds on it, and both restored: every message is there',
+  async t => {
+    const daemon = await startDaemon(t)
+    const { token } = await daemon.ctl('key', 'create')
+    const api = apiOf(daemon.baseUrl, String(token))
+    const inbox = (await api.post('/v1/inboxes', { mailboxName: 'ann' })).body
+    const sent = new Map<string, string>()
+    const deleted = new Set<string>()
+    let isOver = false
+
+    /** Sends mail, every third message a file, until it is over; every fifth is deleted by the API at once. */
+    const load = async (name: string) => {
+      const dialog = await openDialog(daemon.smtpPort)
+      await dialog.reply()
+      await dialog.say('EHLO client.example')
+      for (let index = 0; !isOver; index++) {
+        const messageId = `<${name}-${index}@client.example>`
+        const text = index % 3 === 0 ? largeText : `Number ${index}.\r\n`
+        const content = `Message-ID: ${messageId}\r\nSubject: ${name} ${index}\r\n\r\n${text}end`
+        await dialog.envelope('bob@example.net', inbox.address)
+        if ((await dialog.data(content)).code === 250) sent.set(messageId, `${content}\r\n`)
+        if (index % 5 === 3) {
+          const newest = (await api.get(`/v1/inboxes/${inbox.id}/messages?limit=3`)).body.data
+          for (const message of newest) {
+            deleted.add(message.rfcMessageId)
+            await api.delete(`/v1/messages/${message.id}`)
+          }
+        }
+      }
+      dialog.vanish()
+    }
+    const loads = ['a', 'b', 'c'].map(load)
+    const dir = temporaryDir(t)
+    const first = join(dir, 'first.tar.zst')
+    const second = join(dir, 'second.tar.zst')
+    await until('some mail', () => sent.size > 12)
+
+    const promised = [...sent.keys()]
+    const full = await daemon.ctl('backup', first)
+    t.match(full, { base: null, hasKey: true, missing: [] })
+    const between = sent.size
+    await until('more mail', () => sent.size > between + 8)
+    const promisedLater = [...sent.keys()]
+    const increment = await daemon.ctl('backup', second, '--base', first)
+    t.match(increment, { base: { id: full.id }, missing: [] })
+    t.ok(Number(increment.filesHere) < Number(increment.files), 'files of the first are not in the second')
+    isOver = true
+    await Promise.all(loads)
+    t.match(await daemon.ctlResult('backup', first), { code: 1, stderr: /is there already/ })
+
+    const places = [join(dir, 'one'), join(dir, 'two')] as const
+    for (const place of places) mkdirSync(place, { mode: 0o700 })
+    const restored = [
+      await ctl('--data', places[0], '--json', 'restore', first),
+      await ctl('--data', places[1], '--json', 'restore', second, first),
+    ]
+    for (const [at, { code, stderr }] of restored.entries()) t.equal(code, 0, `restored ${at}: ${stderr}`)
+    for (const [place, told] of [
+      [places[0], promised],
+      [places[1], promisedLater],
+    ] as const) {
+      const raws = await rawsOf(place)
+      t.strictSame(
+        told.filter(id => !raws.has(id) && !deleted.has(id)),
+        [],
+        `all of ${told.length} that were promised before are there, but for what was deleted`,
+      )
+      const wrong = [...raws].filter(([id, bytes]) => bytes.toString('latin1') !== sent.get(id))
+      t.strictSame(wrong, [], `each of ${raws.size} byte for byte as it was sent`)
+      const { code, stdout } = await ctl('--data', place, '--json', 'status')
+      t.equal(code, 0, 'it opens, with its key')
+      t.equal(JSON.parse(stdout).inboxes, 1)
+      t.strictSame(await findContradictions(place), [], 'nothing contradicts itself')
+    }
+  },
+)
+
+t.test('what can not be restored leaves the place as it was, and says why', async t => {
+  const daemon = await startDaemon(t)
+  const dir = temporaryDir(t)
+  const whole = join(dir, 'whole.tar.zst')
+  const later = join(dir, 'later.tar.zst')
+  await daemon.ctl('backup', whole)
+  await daemon.ctl('backup', later, '--base', whole)
+  t.match(await daemon.ctlResult('backup', join(dir, 'keyless.tar.zst'), '--without-key'), {
+    code: 0,
+    stdout: /"hasKey": false/,
+  })
+  const place = join(dir, 'place')
+  mkdirSync(place, { mode: 0o700 })
+  const refuse = async (what: string, reason: RegExp, ...files: string[]) => {
+    t.match(await ctl('--data', place, 'restore', ...files), { code: 1, stderr: reason }, what)
+    t.notOk(existsSync(join(place, 'mailboxd.sqlite')), `${what}: nothing is there`)
+    t.notOk(existsSync(join(place, 'secrets.key')))
+  }
+  await refuse('the base is missing', /builds on that of .* name all of them/, later)
+
+  const keyless = await ctl('--data', place, 'restore', join(dir, 'keyless.tar.zst'))
+  t.match(keyless, { code: 0, stdout: /secrets\.key is not in it/ })
+  t.match(await ctl('--data', place, 'restore', whole), { code: 1, stderr: /is not empty/ })
+  t.match(await ctl('--data', place, 'status'), { code: 78, stderr: /secrets\.key is missing/ })
+})
