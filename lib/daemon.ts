@@ -168,6 +168,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       maxMessages: limits.smtpMessages,
       threads: config.smtp.threads || Math.min(availableParallelism(), limits.smtpThreadsMax),
       threadTimeoutMs: limits.smtpThreadStillMs,
+      threadIdleMs: limits.smtpThreadIdleMs,
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)
@@ -188,7 +189,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       descriptors: parts.sockets.smtp,
     })
     ports.push(...smtp.map(one => one.port))
-    app.mailReader.start()
     void dnsLists.test()
     log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.

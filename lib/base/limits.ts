@@ -260,7 +260,7 @@ export const limits = {
   indexMergePages: 64,
   /** How long a message waits until it may be read (451 4.3.2 after that). */
   readingWaitMs: 60_000,
-  /** After it, a reading thread for large messages that has nothing to do is ended, for what it grew to. */
+  /** After it, a reading thread that has nothing to do is ended, for what it grew to. */
   readingIdleMs: 30_000,
   /** What goes out and is made of no more bytes than these is made without a thread: to cross costs more. */
   renderedHereBytes: 16 * 1024,
@@ -323,6 +323,8 @@ export const limits = {
   smtpThreadHeapBytes: 512 * 1024 * 1024,
   /** How long one of them may stand still before it is ended; one small message takes milliseconds. */
   smtpThreadStillMs: 10_000,
+  /** After it, threads that have no connection are ended: 20 MB each, and 100 ms for the next to come. */
+  smtpThreadIdleMs: 300_000,
   /** When one that could not start is started again. */
   smtpThreadRestartMs: 10_000,
   /** Peers of whom it is remembered that a message of theirs ended such a thread; the first one makes room. */
