@@ -34,6 +34,7 @@ const peers = {
   },
   dpkg: { package: 'dpkg', paths: ['/usr/bin/dpkg'], root: true },
   sysusers: { package: 'systemd', paths: ['/usr/bin/systemd-sysusers', '/bin/systemd-sysusers'], root: true },
+  gcc: { package: 'gcc', paths: ['/usr/bin/gcc'], root: false },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const
 
