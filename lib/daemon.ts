@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises'
-import { isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from './base/clock.ts'
@@ -12,6 +11,7 @@ import type { Config } from './config/load.ts'
 import type { App, Networked } from './core/app/app.ts'
 import { startStorageWatch } from './core/app/storage-watch.ts'
 import { deliver } from './core/delivery/deliver.ts'
+import { routesOf } from './core/delivery/routes.ts'
 import { createKeptStsPolicies } from './core/delivery/sts-policies.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
@@ -23,6 +23,7 @@ import { createAddressGuard, interfaceAddresses } from './courier/address-guard.
 import { createSecureDns } from './courier/encryption/secure-dns.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
+import { sourceOf } from './courier/smtp/routes.ts'
 import { openDoor } from './doors.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
@@ -96,7 +97,10 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       log,
       hostname: config.hostname,
       port: config.delivery.port,
-      sourceAddress: sourceAddress(config.delivery.source_address),
+      ownNames: config.acme.names,
+      ownAddresses: config.delivery.public_addresses,
+      routes: routesOf(config),
+      sourceAddress: sourceOf(config.delivery.source_address),
       useIpv6: config.delivery.ipv6,
       random: parts.random,
     })
@@ -276,9 +280,4 @@ function startCleaning(app: App, ids: readonly string[]): () => Promise<void> {
     abort.abort()
     return cleaning
   }
-}
-
-function sourceAddress(address: string | undefined) {
-  if (address === undefined) return undefined
-  return isIPv6(address) ? { ipv6: address } : { ipv4: address }
 }

@@ -56,6 +56,30 @@ const rules: readonly Rule[] = [
     ],
   },
   {
+    reads: ['delivery.route'],
+    faults: ({ delivery: { route } }) =>
+      route.flatMap(({ host, user, password_file, tls, source_address, fallback }, index) => {
+        const fault = (name: string, message: string) => ({
+          path: `delivery.route.${index}.${name}`,
+          message,
+        })
+        return [
+          host === undefined &&
+            (user !== undefined || source_address === undefined || fallback) &&
+            fault('host', 'is missing: a route has a smarthost, or a source_address alone'),
+          user !== undefined &&
+            password_file === undefined &&
+            fault('password_file', 'is missing: name the file with the password of user'),
+          user !== undefined &&
+            tls === 'plain' &&
+            fault(
+              'tls',
+              'must be "starttls" or "implicit" where there is a user: a password is not sent in clear',
+            ),
+        ]
+      }),
+  },
+  {
     reads: ['delivery.source_address', 'delivery.ipv6'],
     faults: ({ delivery: { source_address, ipv6 } }) => [
       source_address !== undefined &&

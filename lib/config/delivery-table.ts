@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { duration, flag, list, number, table, text } from './setting.ts'
+import { duration, flag, list, number, table, tableList, text } from './setting.ts'
 
 /** How mail goes out. */
 export const deliveryTable = table('How mail goes out.', {
@@ -40,6 +40,12 @@ export const deliveryTable = table('How mail goes out.', {
     default: '5d',
     description: 'How long a delivery is tried before it fails for good.',
   }),
+  public_addresses: list('ip', 0, {
+    default: [],
+    examples: ['198.51.100.7'],
+    description:
+      'The addresses that this server has for others where those of its interfaces are not them (behind NAT): mail is never sent there, as it would come back.',
+  }),
   source_address: Type.Optional(
     text('ip', {
       examples: ['192.0.2.1'],
@@ -56,4 +62,69 @@ export const deliveryTable = table('How mail goes out.', {
     description:
       "Whether mail is delivered over IPv6 too. Turn it on when this machine's IPv6 address has a PTR record: large providers refuse mail from one that has none.",
   }),
+  route: tableList(
+    {
+      examples: [
+        {
+          domains: ['*'],
+          host: 'smtp.example.net',
+          port: 587,
+          tls: 'starttls',
+          user: 'mailboxd',
+          password_file: '/run/credentials/mailboxd.service/smarthost',
+        },
+      ],
+      description:
+        'Other ways for mail to some domains, such as a smarthost where port 25 is closed. One table for each; the first one with the domain of the recipient counts, and mail to all others goes to the mail servers of its domain.',
+    },
+    {
+      domains: list('domain-pattern', 1, {
+        default: ['*'],
+        description: 'Domains, "*.example.org" for all below one, "*" for every one.',
+      }),
+      host: Type.Optional(
+        text('domain', {
+          examples: ['smtp.example.net'],
+          description:
+            'The smarthost. It must prove this name by a certificate, unless tls is "plain". Without it, the mail servers of the recipient\'s domain.',
+        }),
+      ),
+      port: number({
+        default: 587,
+        minimum: 1,
+        maximum: 65_535,
+        unit: 'port',
+        description: 'The port of the smarthost: 587 for "starttls", 465 for "implicit".',
+      }),
+      tls: Type.Enum(['starttls', 'implicit', 'plain'], {
+        default: 'starttls',
+        description:
+          '"starttls" and "implicit" send nothing that is not encrypted. With "plain", for a server beside this one, it is encrypted where that works, and there is no user.',
+      }),
+      user: Type.Optional(
+        text('user', {
+          examples: ['mailboxd'],
+          description: 'Who mailboxd is at the smarthost.',
+        }),
+      ),
+      password_file: Type.Optional(
+        text('path', {
+          examples: ['/run/credentials/mailboxd.service/smarthost'],
+          description:
+            'The file with the password in its first line; a credential of systemd is one, at such a path.',
+        }),
+      ),
+      source_address: Type.Optional(
+        text('ip', {
+          examples: ['192.0.2.1'],
+          description: 'The address of this machine that this mail is sent from.',
+        }),
+      ),
+      fallback: flag({
+        default: false,
+        description:
+          "Whether the mail servers of the recipient's domain are tried when the smarthost does not answer.",
+      }),
+    },
+  ),
 })

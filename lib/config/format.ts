@@ -25,6 +25,17 @@ function domainFault(text: string): string | undefined {
   return 'must be a host name: letters, digits and hyphens, in parts with dots between, such as "mail.example.com"'
 }
 
+const userFault = (text: string) =>
+  /^[^\x00-\x1f\x7f]{1,255}$/.test(text)
+    ? undefined
+    : 'must have 1 to 255 characters, none of them a control character'
+
+function domainPatternFault(text: string): string | undefined {
+  if (text === '*') return undefined
+  const fault = domainFault(text.replace(/^\*\./, ''))
+  return fault && `${fault}, or "*.example.com" for all names below one, or "*"`
+}
+
 function pathFault(text: string): string | undefined {
   if (text.includes('\0')) return 'must not contain a NUL character'
   if (isAbsolute(text)) return undefined
@@ -112,6 +123,8 @@ function originFault(text: string): string | undefined {
 /** Every form of text that a setting can ask for by `format`. */
 export const formats = {
   domain: { title: 'host name', fault: domainFault },
+  user: { title: 'name of a user', fault: userFault },
+  'domain-pattern': { title: 'domain, or "*"', fault: domainPatternFault },
   path: { title: 'absolute path', fault: pathFault },
   'base-url': { title: 'http or https address', fault: baseUrlFault },
   listener: { title: 'address:port', fault: endpointFault },

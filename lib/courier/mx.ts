@@ -18,6 +18,8 @@ export type MxResult =
       readonly hosts: readonly string[]
       /** What all domains with the same servers have in common: the first by name of those that are preferred. */
       readonly group: string
+      /** The preference of each host: the smaller, the sooner. */
+      readonly preferences: ReadonlyMap<string, number>
     }
   | { readonly failure: DnsFailure }
 export type AddressResult = { readonly addresses: readonly string[] } | { readonly failure: DnsFailure }
@@ -45,7 +47,7 @@ export async function findMxHosts(
     if (code !== 'ENODATA') return transient('4.4.3', `DNS failed for the MX of ${name} (${code})`)
     records = []
   }
-  if (records.length === 0) return isOurs(name) ? { failure: loopsBack(name) } : implicitMx(dns, name)
+  if (records.length === 0) return isOurs(name) ? loopsBack(name) : implicitMx(dns, name)
   // RFC 7505 §3: "." alone; c-ares writes it as the empty name. Next to other records it means nothing.
   const usable = records.filter(({ exchange }) => exchange !== '' && exchange !== '.')
   if (usable.length === 0) return permanent('5.1.10', `${name} takes no mail (null MX)`)
@@ -58,21 +60,27 @@ export async function findMxHosts(
     .sort((a, b) => a.priority - b.priority || a.lot - b.lot)
   const ours = sorted.find(({ exchange }) => isOurs(exchange))
   const hosts = sorted.filter(({ priority }) => ours === undefined || priority < ours.priority)
-  if (hosts.length === 0) return { failure: loopsBack(name) }
+  if (hosts.length === 0) return loopsBack(name)
   const preferred = hosts.filter(({ priority }) => priority === hosts[0]!.priority)
   const group = preferred.map(({ exchange }) => exchange).sort()[0]!
-  return { hosts: [...new Set(hosts.map(({ exchange }) => exchange))].slice(0, limits.mxHosts), group }
+  // Of a host that stands there twice, the smaller one.
+  const preferences = new Map(hosts.toReversed().map(({ exchange, priority }) => [exchange, priority]))
+  return {
+    hosts: [...new Set(hosts.map(({ exchange }) => exchange))].slice(0, limits.mxHosts),
+    group,
+    preferences,
+  }
 }
 
 /** Why mail for a domain goes nowhere whose mail servers are this one, though it is no domain of ours. */
-function loopsBack(name: string): DnsFailure {
+export function loopsBack(name: string): { readonly failure: DnsFailure } {
   const text = `the mail servers of ${name} lead to this one, which does not take its mail`
-  return { result: 'permanent', enhanced: '5.4.6', text }
+  return permanent('5.4.6', text)
 }
 
 async function implicitMx(dns: MxDns, name: string): Promise<MxResult> {
   const found = await findAddresses(dns, name, true)
-  if ('addresses' in found) return { hosts: [name], group: name }
+  if ('addresses' in found) return { hosts: [name], group: name, preferences: new Map([[name, 0]]) }
   if (found.failure.result === 'transient') return found
   return permanent('5.1.2', `${name} has neither an MX record nor an address`)
 }

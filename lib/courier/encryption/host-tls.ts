@@ -4,7 +4,7 @@ import type { AuthenticatedDns } from './authenticated-dns.ts'
 import { findTlsa } from './dane.ts'
 import type { TlsDemand } from './demand.ts'
 import type { SecureDns } from './secure-dns.ts'
-import type { StsFinding } from './sts-policies.ts'
+import type { StsFinding, StsPolicies } from './sts-policies.ts'
 
 /** What a session with one host of a domain must be. */
 export interface HostTls {
@@ -22,6 +22,36 @@ export interface DomainTls {
   /** The resolver that authenticates, and what it authenticated for this attempt. */
   readonly secure?: { readonly dns: SecureDns; readonly seen: AuthenticatedDns } | undefined
   readonly sts: StsFinding
+}
+
+/** What a domain demands of TLS; undefined when the attempt was given up before that was known. */
+export async function findDomainTls(
+  {
+    domain,
+    port,
+    secureDns,
+    seen,
+  }: Pick<DomainTls, 'domain' | 'port'> & {
+    secureDns: SecureDns | undefined
+    seen: AuthenticatedDns | undefined
+  },
+  stsPolicies: StsPolicies | undefined,
+  signal: AbortSignal,
+): Promise<DomainTls | undefined> {
+  const secure = seen && secureDns && { dns: secureDns, seen }
+  // What is being fetched is fetched on for the next attempt; without it this one must not go on.
+  const sts = stsPolicies === undefined ? {} : await unlessAborted(stsPolicies.of(domain), signal)
+  return sts && { domain, port, secure, sts }
+}
+
+/** Undefined when the signal comes first. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const abort = () => resolve(undefined)
+    signal.addEventListener('abort', abort, { once: true })
+    work.finally(() => signal.removeEventListener('abort', abort)).then(resolve, reject)
+    if (signal.aborted) abort()
+  })
 }
 
 /** Nothing is asked for: encrypted where that works. */

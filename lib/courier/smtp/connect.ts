@@ -7,6 +7,7 @@ import { oneLine } from '../../base/one-line.ts'
 import { certificateFault, demandKey, tlsFault } from '../encryption/demand.ts'
 import type { HostTls } from '../encryption/host-tls.ts'
 import type { TlsFault } from '../tls-result.ts'
+import type { Smarthost, SourceAddress } from './routes.ts'
 import {
   type Answer,
   abortError,
@@ -24,11 +25,15 @@ export interface SessionOptions {
   /** Our name, said with EHLO. */
   readonly hostname: string
   readonly port: number
+  /** TLS from the first byte (RFC 8314 §3.3). */
+  readonly isImplicit?: boolean | undefined
+  /** Who we are there, said when the connection is what is demanded. */
+  readonly login?: Smarthost['login']
+  /** Sessions of one are not used for another. */
+  readonly route?: string | undefined
   readonly timeouts: SmtpTimeouts
   /** The local address to connect from, of each family. */
-  readonly sourceAddress?:
-    | { readonly ipv4?: string | undefined; readonly ipv6?: string | undefined }
-    | undefined
+  readonly sourceAddress?: SourceAddress | undefined
 }
 
 /** How a session began, or did not. */
@@ -74,6 +79,12 @@ export async function openSession(
   return { begun: second.begun, tls: fault }
 }
 
+/** What sessions must have in common to be used one for the other. */
+export function laneOf(host: string, { route }: SessionOptions, { demand }: HostTls): string {
+  const key = demandKey(demand, host)
+  return route === undefined ? key : `${route} ${key}`
+}
+
 async function begin(
   host: string,
   address: string,
@@ -83,10 +94,18 @@ async function begin(
   mayEncrypt: boolean,
 ): Promise<Opening> {
   const { signal } = watch
+  const { user } = options.login ?? {}
+  let pass = ''
+  try {
+    pass = (await options.login?.password()) ?? ''
+  } catch (error) {
+    const text = `the password of ${user} can not be read: ${error instanceof Error ? error.message : error}`
+    return { begun: { stage: 'connect', text, isLost: true, sent: 'none' } }
+  }
   const socket = await openSocket(address, options, signal)
   if ('isLost' in socket) return { begun: socket }
   const { timeouts, memory } = options
-  const lane = demandKey(tls.demand, host)
+  const lane = laneOf(host, options, tls)
   const ticket = `${lane} ${host} ${address}`
   const session = memory.session(ticket)
   const connection = new SMTPConnection({
@@ -94,7 +113,8 @@ async function begin(
     host,
     name: options.hostname,
     ignoreTLS: !mayEncrypt,
-    requireTLS: tls.demand.kind !== 'opportunistic',
+    secure: options.isImplicit === true,
+    requireTLS: tls.demand.kind !== 'opportunistic' && options.isImplicit !== true,
     tls: {
       // RFC 6066 §3: a server name is no address.
       servername: isIP(host) ? '' : host,
@@ -139,10 +159,13 @@ async function begin(
       keep(encrypted.getSession())
       encrypted.on('session', keep)
       const tested = tls.isTesting ? certificateFault(encrypted) : undefined
-      resolve({
-        begun: new SmtpSession(host, address, lane, connection, timeouts),
-        tls: tested ?? 'success',
-      })
+      // Before the login, whose reply would be taken for that to EHLO.
+      const begun = new SmtpSession(host, address, lane, connection, timeouts)
+      const done = () => resolve({ begun, tls: tested ?? 'success' })
+      if (user === undefined) return done()
+      connection.login({ user, pass, credentials: { user, pass } }, refused =>
+        refused ? fail(refused) : done(),
+      )
     })
     if (signal.aborted) abort()
   })

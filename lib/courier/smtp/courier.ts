@@ -1,24 +1,24 @@
+import { isIPv6 } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { loadReplyRules, type ReplyRule } from '../../mail/report/reply-rules.ts'
 import type { AddressGuard } from '../address-guard.ts'
-import { type AuthenticatedDns, createAuthenticatedDns } from '../encryption/authenticated-dns.ts'
-import { demandKey } from '../encryption/demand.ts'
-import { type DomainTls, type HostTls, hostTls, opportunistic } from '../encryption/host-tls.ts'
+import { createAuthenticatedDns } from '../encryption/authenticated-dns.ts'
+import { findDomainTls, type HostTls, hostTls, opportunistic } from '../encryption/host-tls.ts'
 import type { SecureDns } from '../encryption/secure-dns.ts'
 import type { StsPolicies } from '../encryption/sts-policies.ts'
-import { findAddresses, findMxHosts, toAscii } from '../mx.ts'
+import { findAddresses, findMxHosts, loopsBack, toAscii } from '../mx.ts'
 import type { Outcome } from '../outcome.ts'
 import { loadProviders, type Providers } from '../providers.ts'
-import type { TlsFault, TlsResult } from '../tls-result.ts'
+import type { TlsResult } from '../tls-result.ts'
 import { AddressStanding } from './address-standing.ts'
-import { isTlsFault, openSession, type SessionOptions } from './connect.ts'
-import { type Ending, endingOf, moreTelling, refused, silent, unheard } from './ending.ts'
-import { findObjection } from './extensions.ts'
-import { SessionPool } from './pool.ts'
-import { type Answer, abortError, type Raw, SmtpSession, type SmtpTimeouts, type Watch } from './session.ts'
+import { createCarrier, forbidden } from './carrier.ts'
+import type { SessionOptions } from './connect.ts'
+import { type Ending, moreTelling, refused, silent, unheard } from './ending.ts'
+import { findRoute, type Route, type Smarthost, type SourceAddress } from './routes.ts'
+import { abortError, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
 import { TlsMemory } from './tls-memory.ts'
 
 /** One message to one recipient. */
@@ -55,9 +55,10 @@ export interface SmtpCourierOptions {
   /** Connect to IPv6 addresses too; without a PTR record of its own an IPv6 address is refused by many. */
   readonly useIpv6?: boolean | undefined
   /** The local address to connect from, of each family. */
-  readonly sourceAddress?:
-    | { readonly ipv4?: string | undefined; readonly ipv6?: string | undefined }
-    | undefined
+  readonly sourceAddress?: SourceAddress | undefined
+  /** Addresses that are this server for others: mail that leads there is ours to keep or to lose (RFC 5321 §5.1). */
+  readonly ownAddresses?: readonly string[] | undefined
+  readonly routes?: readonly Route[] | undefined
   readonly timeouts?: Partial<SmtpTimeouts> | undefined
   /** How long a connection waits for the next message. */
   readonly idleMs?: number | undefined
@@ -103,10 +104,13 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const sessionOptions: SessionOptions = { clock, memory, hostname, port, timeouts, sourceAddress }
   const providers = options.providers ?? loadProviders()
   const rules = options.rules ?? loadReplyRules()
+  const { routes = [] } = options
+  const ownAddresses = new Set(options.ownAddresses)
+  /** Until when the system is believed to have no way for IPv6. */
+  let noIpv6UntilMs = Number.NEGATIVE_INFINITY
   const ours = new Set([hostname.toLowerCase(), ...(options.ownNames ?? [])])
-  const pool = new SessionPool(options.idleMs)
+  const carrier = createCarrier(sessionOptions, { rules, idleMs: options.idleMs })
   const standing = new AddressStanding(clock)
-  const busy = new Set<SmtpSession>()
   const stopping = new AbortController()
 
   async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Outcome> {
@@ -143,6 +147,65 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     // Quoted local parts may hold these, but they would end the path early in the hands of many a server.
     if (/[\x00-\x1f\x7f<>]/.test(delivery.rcptTo)) return refused('5.1.3', 'the address can not be sent to')
     if (/[\x00-\x1f\x7f<>]/.test(delivery.mailFrom)) return refused('5.1.7', 'the reverse-path is malformed')
+    const route = findRoute(routes, toAscii(delivery.domain).toLowerCase())
+    if (route?.smarthost === undefined) return carryToMx(delivery, raw, tlsResults, progress, route)
+    const ending = await carryToSmarthost(delivery, raw, progress, route, route.smarthost)
+    const isSilent = !ending.isFinal && ending.outcome.showing === 'fails'
+    if (!route.fallsBack || !isSilent || signal.aborted) return ending
+    const direct = await carryToMx(delivery, raw, tlsResults, progress, undefined)
+    return direct.isFinal ? direct : moreTelling(ending, direct)
+  }
+
+  async function carryToSmarthost(
+    delivery: SmtpDelivery,
+    raw: Raw,
+    progress: Progress,
+    { sourceAddress: source }: Route,
+    { host, port: at, tls, login }: Smarthost,
+  ): Promise<Ending> {
+    if (!(await progress.isTurnOf(host))) return untried()
+    const found = await findAddresses(dns, host, useIpv6)
+    if ('failure' in found) {
+      // The operator named it: that it has no address is nothing about the recipient.
+      const { text } = found.failure
+      return {
+        outcome: { result: 'transient', enhanced: '4.4.3', text, host, showing: 'fails' },
+        isFinal: false,
+      }
+    }
+    const by = {
+      port: at,
+      isImplicit: tls === 'implicit',
+      login,
+      route: `${host}:${at} ${login?.user ?? ''}`,
+      ...(source === undefined ? {} : { sourceAddress: source }),
+    }
+    const demanded = tls === 'plain' ? opportunistic : proven
+    let best: Ending | undefined
+    for (const address of found.addresses) {
+      if (progress.signal.aborted) break
+      const ending = await carrier.carryTo(
+        { host, address, tls: demanded, by, noteTls() {} },
+        delivery,
+        raw,
+        progress,
+      )
+      log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'smarthost tried')
+      best = moreTelling(best, ending)
+      // Whatever it answers is the answer: it speaks for all its addresses.
+      if (ending.isFinal || ending.outcome.showing !== 'fails') break
+    }
+    return best ?? unheard('4.4.7', abortError(progress.signal).message)
+  }
+
+  async function carryToMx(
+    delivery: SmtpDelivery,
+    raw: Raw,
+    tlsResults: TlsResult[],
+    progress: Progress,
+    route: Route | undefined,
+  ): Promise<Ending> {
+    const { signal } = progress
     const seen = secureDns && createAuthenticatedDns(secureDns)
     const lookups = seen ?? dns
     const mx = await findMxHosts(lookups, delivery.domain, random, host => ours.has(host))
@@ -150,21 +213,31 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       const isFailing = mx.failure.result === 'transient'
       return { outcome: { ...mx.failure, ...(isFailing && { showing: 'fails' }) }, isFinal: true }
     }
-    if (!(await progress.isTurnOf(providers.ofHost(mx.group)?.name ?? mx.group))) {
-      const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
-      return { outcome: { ...outcome, isUntried: true }, isFinal: true }
-    }
-    const given = await domainTls(delivery, seen, signal)
+    if (!(await progress.isTurnOf(providers.ofHost(mx.group)?.name ?? mx.group))) return untried()
+    const given = await findDomainTls(
+      { domain: toAscii(delivery.domain).toLowerCase().replace(/\.$/, ''), port, secureDns, seen },
+      delivery.isTlsReport === true ? undefined : stsPolicies,
+      signal,
+    )
     if (given === undefined) return unheard('4.4.7', abortError(signal).message)
     const { domain, sts } = given
     const note = (host: string, policyType: TlsResult['policyType'], type: TlsResult['type']) =>
       tlsResults.push({ policyDomain: domain, policyType, type, host })
     if (sts.fault) note('', 'sts', sts.fault.type)
+    const source = route?.sourceAddress
+    const by = source && { sourceAddress: source, route: Object.values(source).join() }
     let best: Ending | undefined
     let deferrals = 0
+    let isOursFrom = Number.POSITIVE_INFINITY
     for (const host of mx.hosts) {
       if (signal.aborted) break
-      const found = await findAddresses(lookups, host, useIpv6)
+      if ((mx.preferences.get(host) ?? 0) >= isOursFrom) continue
+      const found = await findAddresses(lookups, host, useIpv6 && clock.monotonicMs() >= noIpv6UntilMs)
+      if ('addresses' in found && found.addresses.some(address => ownAddresses.has(address))) {
+        isOursFrom = mx.preferences.get(host) ?? 0
+        best = moreTelling(best, { outcome: { ...loopsBack(domain).failure, host }, isFinal: false })
+        continue
+      }
       if ('failure' in found)
         best = moreTelling(best, { outcome: { ...found.failure, host }, isFinal: false })
       const tls =
@@ -185,8 +258,16 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
           best = moreTelling(best, silent('4.4.1', `not tried: ${address} has not answered for a while`))
           continue
         }
-        const ending = await carryTo({ host, address, tls, noteTls: note }, delivery, raw, progress)
-        if (!stopping.signal.aborted) standing.note(address, ending.outcome.showing !== 'fails')
+        const ending = await carrier.carryTo(
+          { host, address, tls, by, noteTls: note },
+          delivery,
+          raw,
+          progress,
+        )
+        if (isIPv6(address) && noWay.test(ending.outcome.text)) {
+          // That says nothing of the other side.
+          noIpv6UntilMs = clock.monotonicMs() + limits.ipv6BrokenMs
+        } else if (!stopping.signal.aborted) standing.note(address, ending.outcome.showing !== 'fails')
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)
@@ -197,126 +278,30 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     return best ?? unheard('4.4.7', abortError(signal).message)
   }
 
-  /** What the domain demands of TLS; undefined when the attempt was given up before that was known. */
-  async function domainTls(
-    delivery: SmtpDelivery,
-    seen: AuthenticatedDns | undefined,
-    signal: AbortSignal,
-  ): Promise<DomainTls | undefined> {
-    const domain = toAscii(delivery.domain).toLowerCase().replace(/\.$/, '')
-    const secure = seen && secureDns && { dns: secureDns, seen }
-    if (stsPolicies === undefined || delivery.isTlsReport === true) return { domain, port, secure, sts: {} }
-    // What is being fetched is fetched on for the next attempt; without it this one must not go on.
-    const sts = await unlessAborted(stsPolicies.of(domain), signal)
-    return sts && { domain, port, secure, sts }
-  }
-
-  async function carryTo(to: Stop, delivery: SmtpDelivery, raw: Raw, watch: Watch): Promise<Ending> {
-    const { host, address, tls } = to
-    const at = (ending: Ending): Ending => ({ ...ending, outcome: { ...ending.outcome, host, address } })
-    const waiting = pool.take(address, demandKey(tls.demand, host))
-    if (waiting !== undefined) {
-      const ending = await carryBy(waiting, delivery, raw, watch)
-      if (ending.isStale !== true) return at(ending)
-    }
-    const opening = await openSession(host, address, sessionOptions, watch, tls)
-    if (opening.tls !== undefined)
-      to.noteTls(host, tls.policyType, opening.tls === 'success' ? 'success' : opening.tls.type)
-    const { begun } = opening
-    if (begun instanceof SmtpSession) return at(await carryBy(begun, delivery, raw, watch))
-    return at(isTlsFault(begun) ? forbidden(host, begun) : endingOf(begun, rules))
-  }
-
-  /** One transaction in a session, which is given back or ended after it. */
-  async function carryBy(
-    session: SmtpSession,
-    delivery: SmtpDelivery,
-    raw: Raw,
-    watch: Watch,
-  ): Promise<Ending> {
-    const mailFrom = onTheWire(delivery.mailFrom)
-    const rcptTo = onTheWire(delivery.rcptTo)
-    const { sizeBytes, is8Bit = false, isUtf8 = false } = delivery
-    const encrypted = session.tls === undefined ? {} : { tls: session.tls }
-    const objection = findObjection({ ...delivery, mailFrom, rcptTo }, session.extensions)
-    if (objection !== undefined) {
-      pool.give(session)
-      const { outcome } = refused(objection.enhanced, objection.text)
-      // Another host may have what this one lacks.
-      return { outcome: { ...outcome, ...encrypted, showing: 'answers' }, isFinal: false }
-    }
-    const isReused = session.messages > 0
-    busy.add(session)
-    let answer: Answer
-    try {
-      answer = await session.send({ mailFrom, rcptTo, sizeBytes, is8Bit, isUtf8 }, raw, watch)
-    } finally {
-      busy.delete(session)
-    }
-    const { outcome, ...ending } = endingOf(answer, rules)
-    const isGone = answer.isLost || outcome.code === 421
-    const isStale = isReused && isGone && answer.sent === 'none' && !watch.signal.aborted
-    if (outcome.result === 'delivered') pool.give(session)
-    else if (isGone || outcome.code === undefined || answer.sent !== 'none') session.close()
-    else void giveBack(session)
-    return { ...ending, isStale, outcome: { ...outcome, ...encrypted } }
-  }
-
-  /** After a refusal the transaction is undone, so that the next one does not inherit it. */
-  async function giveBack(session: SmtpSession): Promise<void> {
-    busy.add(session)
-    const isReset = await session.reset()
-    busy.delete(session)
-    if (isReset && !stopping.signal.aborted) pool.give(session)
-    else session.close()
-  }
-
   return {
     carry,
     async close() {
       stopping.abort(new Error('the server is stopping'))
-      for (const session of busy) session.close()
-      await pool.close()
+      await carrier.close()
     },
   }
 }
 
-/** A host of a domain on the way. */
-interface Stop {
-  readonly host: string
-  readonly address: string
-  readonly tls: HostTls
-  noteTls(host: string, policyType: TlsResult['policyType'], type: TlsResult['type']): void
-}
+/** A certificate that is believed, for the name. */
+const proven: HostTls = { ...opportunistic, demand: { kind: 'certificate' } }
 
-/** What the policy of the domain forbids is for now: it may be the host's fault, or somebody's between us. */
-function forbidden(host: string, { type, text }: TlsFault): Ending {
-  const enhanced =
-    type === 'starttls-not-supported' ? '4.7.10' : type === 'dnssec-invalid' ? '4.4.3' : '4.7.5'
-  const said = `not sent to ${host}, as the policy of its domain demands: ${text}`
-  return { outcome: { result: 'transient', enhanced, text: said, host, showing: 'answers' }, isFinal: false }
-}
+/** What the system says when it has no IPv6 at all, or no way out for it. */
+const noWay = /\b(?:ENETUNREACH|EADDRNOTAVAIL|EAFNOSUPPORT)\b/
 
-/** Undefined when the signal comes first. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const abort = () => resolve(undefined)
-    signal.addEventListener('abort', abort, { once: true })
-    work.finally(() => signal.removeEventListener('abort', abort)).then(resolve, reject)
-    if (signal.aborted) abort()
-  })
+function untried(): Ending {
+  const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
+  return { outcome: { ...outcome, isUntried: true }, isFinal: true }
 }
 
 /** Where mail may not go is no proof while another host may still take it; alone it is. */
 function guarded(host: string, reason: string): Ending {
   const text = `the mail server ${host} points at ${reason}`
   return { outcome: { result: 'permanent', enhanced: '5.4.4', text, host }, isFinal: false }
-}
-
-/** The address with its domain as A-labels; the local part is the recipient's own (RFC 6531 §3.2). */
-function onTheWire(address: string): string {
-  const at = address.lastIndexOf('@')
-  return at < 0 ? address : address.slice(0, at + 1) + toAscii(address.slice(at + 1))
 }
 
 /** The bytes that an attempt carries. */

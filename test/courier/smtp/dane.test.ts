@@ -1,11 +1,15 @@
 import { hash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import { createSecureDns } from '../../../lib/courier/encryption/secure-dns.ts'
 import { writeIssuedCertificate } from '../../support/certificate.ts'
+import { startExim } from '../../support/exim.ts'
+import { startOpenSmtpd } from '../../support/opensmtpd.ts'
 import { without } from '../../support/peers.ts'
+import { startPostfix } from '../../support/postfix.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
 import { startUnbound } from '../../support/unbound.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
 import { type Script, startPeer } from './scripted-peer.ts'
@@ -122,6 +126,58 @@ t.test('DANE, with Unbound and a signed zone', { skip }, async t => {
     'a report arrives all the same',
   )
 })
+
+t.test(
+  'DANE with Postfix, Exim and OpenSMTPD',
+  { skip: skip || without('postfix', 'exim', 'opensmtpd') },
+  async t => {
+    const { dns, port } = await loopback(t, [undefined, undefined, undefined])
+    const starts = { postfix: startPostfix, exim: startExim, opensmtpd: startOpenSmtpd }
+    const names = Object.keys(starts) as (keyof typeof starts)[]
+    const records: string[] = []
+    for (const [index, name] of names.entries()) {
+      const dir = temporaryDir(t)
+      const address = `127.0.0.${index + 2}`
+      const hostname = `${name}.dane.example`
+      const server = await starts[name]({
+        dir,
+        hostname,
+        address,
+        port,
+        ...(name === 'opensmtpd' && { brokenStartTls: true }),
+        mailboxes: [`b@to-${name}.dane.example`, `b@not-${name}.dane.example`],
+      })
+      t.teardown(() => server.stop())
+      const [path = ''] = globSync(`${dir}/**/cert.pem`)
+      records.push(`${name} A ${address}`, `wrong-${name} A ${address}`)
+      records.push(`to-${name} MX 10 ${name}`, `not-${name} MX 10 wrong-${name}`)
+      records.push(`_${port}._tcp.${name} TLSA ${tlsa(3, 1, readFileSync(path, 'utf8'))}`)
+      records.push(`_${port}._tcp.wrong-${name} TLSA ${tlsa(3, 1, root)}`)
+    }
+    const unsigned = { name: 'there.example', server: dns.server }
+    const server = await startUnbound(t, [{ name: 'dane.example', records }], unsigned)
+    const secureDns = createSecureDns({ server, timeoutMs: 5000 })
+    const { courier } = await loopback(t, [], { secureDns, port, idleMs: 0 })
+    for (const name of names) {
+      const to = (domain: string) => delivery({ rcptTo: `b@${domain}`, domain })
+      const tlsResults = [{ policyType: 'tlsa', type: 'success' }]
+      if (name === 'opensmtpd') {
+        // Its handshake fails, and in plaintext it would take the mail.
+        const outcome = await courier.carry(to(`to-${name}.dane.example`), raw)
+        t.match(outcome, { result: 'transient', tlsResults: [{ type: 'validation-failure' }] })
+        continue
+      }
+      for (let count = 0; count < 2; count++)
+        t.match(
+          await courier.carry(to(`to-${name}.dane.example`), raw),
+          { result: 'delivered', tlsResults },
+          name,
+        )
+      const refused = await courier.carry(to(`not-${name}.dane.example`), raw)
+      t.match(refused, { result: 'transient', enhanced: '4.7.5', text: /no TLSA record matches/ }, name)
+    }
+  },
+)
 
 t.test('where records demand it, never plaintext', { skip }, async t => {
   const scripts: Readonly<Record<string, Script>> = {

@@ -1,0 +1,162 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { SMTPServer } from 'smtp-server'
+import t, { type Test } from 'tap'
+import { findRoute, type Route, type Smarthost } from '../../../lib/courier/smtp/routes.ts'
+import { writeIssuedCertificate } from '../../support/certificate.ts'
+import { freePort } from '../../support/ports.ts'
+import { delivery, loopback, raw } from '../loopback.ts'
+import { startPeer } from './scripted-peer.ts'
+
+const certificate = await writeIssuedCertificate(t.testdir(), 'smarthost.example')
+const login = { user: 'me', password: async () => 'secret' }
+
+t.test('the first route that is for the domain', async t => {
+  const routes = ['a.example', '*.a.example', '*'].map(name => ({ domains: [name], fallsBack: false }))
+  for (const [domain, index] of [
+    ['a.example', 0],
+    ['b.a.example', 1],
+    ['c.b.a.example', 1],
+    ['ba.example', 2],
+  ] as const)
+    t.equal(findRoute(routes, domain), routes[index], domain)
+  t.equal(findRoute(routes.slice(0, 2), 'b.example'), undefined)
+})
+
+/** A smarthost at 127.0.0.4, and a courier that sends all mail there. */
+async function setUp(
+  t: Test,
+  smarthost: Partial<Smarthost> = {},
+  more: Partial<Route> = {},
+  isSecure = false,
+) {
+  const received: { user: string | undefined; isSecure: boolean; source: string }[] = []
+  const port = await freePort('127.0.0.4')
+  const server = new SMTPServer({
+    cert: certificate.leaf + certificate.intermediate,
+    key: readFileSync(certificate.key),
+    secure: isSecure,
+    logger: false,
+    onAuth: ({ username, password }, _session, done) =>
+      password === 'secret' ? done(null, { user: username! }) : done(new Error('no such user')),
+    onData(stream, session, done) {
+      stream.resume()
+      stream.on('end', () => {
+        received.push({ user: session.user, isSecure: session.secure, source: session.remoteAddress })
+        done()
+      })
+    },
+  })
+  server.on('error', () => {})
+  server.listen(port, '127.0.0.4')
+  await once(server.server, 'listening')
+  t.teardown(() => new Promise<void>(resolve => server.close(resolve)))
+  const route: Route = {
+    domains: ['*'],
+    smarthost: { host: 'smarthost.example', port, tls: 'starttls', login, ...smarthost },
+    fallsBack: false,
+    ...more,
+  }
+  const given = await loopback(t, [{}], { routes: [route], ca: certificate.root })
+  given.dns.set('smarthost.example', 'A', ['127.0.0.4'])
+  return { ...given, received, server }
+}
+
+t.test('with STARTTLS and with TLS from the first byte, as a user', async t => {
+  for (const tls of ['starttls', 'implicit'] as const) {
+    const { courier, received, peers } = await setUp(t, { tls }, {}, tls === 'implicit')
+    for (let count = 0; count < 2; count++)
+      t.match(await courier.carry(delivery(), raw), {
+        result: 'delivered',
+        host: 'smarthost.example',
+        tls: /^TLSv1\.3/,
+        tlsResults: undefined,
+      })
+    t.match(received, [{ user: 'me', isSecure: true }, { user: 'me' }], tls)
+    t.equal(peers[0]?.connections, 0)
+  }
+})
+
+t.test('to a smarthost that is not proven, or does not encrypt, no password is said', async t => {
+  const wrong = await setUp(t, { host: 'other.example' })
+  wrong.dns.set('other.example', 'A', ['127.0.0.4'])
+  t.match(await wrong.courier.carry(delivery(), raw), {
+    result: 'transient',
+    enhanced: '4.7.5',
+    text: 'not sent to other.example, as the route to it demands: its certificate is for another name',
+  })
+  t.same(wrong.received, [])
+  const port = await freePort('127.0.0.4')
+  const plain = await startPeer('127.0.0.4', port, { EHLO: '250-peer\r\n250 AUTH PLAIN LOGIN' })
+  t.teardown(() => plain.close())
+  const smarthost = { host: 'plain.example', port, tls: 'starttls', login } as const
+  const { courier, dns } = await loopback(t, [], {
+    routes: [{ domains: ['*'], smarthost, fallsBack: false }],
+  })
+  dns.set('plain.example', 'A', ['127.0.0.4'])
+  t.match(await courier.carry(delivery(), raw), { result: 'transient', enhanced: '4.7.10' })
+  t.notOk(plain.commands.some(line => line.startsWith('AUTH')))
+})
+
+t.test('a user whom it refuses, and a password that can not be read, are for later', async t => {
+  const refused = await setUp(t, { login: { user: 'me', password: async () => 'wrong' } })
+  t.match(await refused.courier.carry(delivery(), raw), { result: 'transient', code: 535, showing: 'fails' })
+  const password = async () => {
+    throw new Error('ENOENT')
+  }
+  const unread = await setUp(t, { login: { user: 'me', password } })
+  t.match(await unread.courier.carry(delivery(), raw), {
+    result: 'transient',
+    text: 'the password of me can not be read: ENOENT',
+  })
+})
+
+t.test('the mail servers of the domain where it does not answer, if the route says so', async t => {
+  const { courier, dns, peers } = await setUp(t, {}, { fallsBack: true })
+  dns.set('smarthost.example', 'A', ['127.0.0.3'])
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', host: 'mx1.there.example' })
+  const without = await setUp(t)
+  without.dns.set('smarthost.example', 'A', ['127.0.0.3'])
+  t.match(await without.courier.carry(delivery(), raw), { result: 'transient', host: 'smarthost.example' })
+  t.equal(without.peers[0]?.connections, 0)
+  t.equal(peers[0]?.connections, 1)
+})
+
+t.test('a route with a source address, and other mail without it', async t => {
+  const routes: Route[] = [
+    { domains: ['there.example'], fallsBack: false, sourceAddress: { ipv4: '127.0.0.9' } },
+  ]
+  const { courier, peers, dns } = await loopback(t, [{}], { routes })
+  dns.set('elsewhere.example', 'MX', [{ priority: 1, exchange: 'mx1.there.example' }])
+  await courier.carry(delivery(), raw)
+  t.equal(peers[0]?.lastFrom, '127.0.0.9')
+  await courier.carry(delivery({ domain: 'elsewhere.example' }), raw)
+  t.not(peers[0]?.lastFrom, '127.0.0.9', 'in a session of its own')
+})
+
+t.test('an address that is ours for others is dropped, with all hosts behind it', async t => {
+  const { courier, peers } = await loopback(t, [{}, {}, {}], { ownAddresses: ['127.0.0.3'] })
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.2' })
+  await peers[0]?.close()
+  t.match(await courier.carry(delivery(), raw), { result: 'transient', address: '127.0.0.2' })
+  t.same([peers[1]?.connections, peers[2]?.connections], [0, 0])
+  const alone = await loopback(t, [{}], { ownAddresses: ['127.0.0.2'] })
+  t.match(await alone.courier.carry(delivery(), raw), { result: 'permanent', enhanced: '5.4.6' })
+})
+
+t.test(
+  'IPv6 that this machine has no way for is left out for a while, and nobody is blamed for it',
+  async t => {
+    const { courier, dns, peers } = await loopback(t, [undefined, {}], {
+      useIpv6: true,
+      guard: { refusal: () => undefined },
+      sourceAddress: { ipv6: '2001:db8::1' },
+    })
+    dns.set('mx1.there.example', 'A', [])
+    dns.set('mx1.there.example', 'AAAA', ['2001:db8::2'])
+    t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.3' })
+    dns.set('there.example', 'MX', [{ priority: 1, exchange: 'mx1.there.example' }])
+    t.match(await courier.carry(delivery(), raw), { result: 'transient', enhanced: '4.4.4' })
+    t.equal(peers[0]?.messages.length, 1)
+  },
+)
