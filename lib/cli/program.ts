@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { ConfigFault } from '../config/fault.ts'
 import { addBackupCommands } from './backup.ts'
+import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
 import { addDomainCommands } from './domain.ts'
@@ -32,6 +33,22 @@ export async function runMailboxctl(
 ): Promise<number> {
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
+  const program = declareMailboxctl(version, environment)
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    // commander has said what is wrong (or printed the help that was asked for).
+    if (isCommanderExit(error)) return error.exitCode === 0 ? 0 : 2
+    return tellFailure(error, isJson(program))
+  }
+}
+
+/** All commands of mailboxctl. Manual and completion are readings of this. */
+export function declareMailboxctl(
+  version: string,
+  environment: Readonly<Record<string, string | undefined>> = {},
+): Command {
   const program = new Command('mailboxctl')
     .description('The admin of mailboxd. It works on the same database, whether the daemon runs or not.')
     .version(version)
@@ -43,11 +60,10 @@ export async function runMailboxctl(
     .option('--json', 'answer in JSON')
     .showHelpAfterError('(mailboxctl --help lists the commands)')
     .exitOverride()
-  const isJson = () => program.opts<{ json?: boolean }>().json === true
   const ctl: Ctl = {
     installation: () => installationOf(program.opts(), environment),
-    isJson,
-    output: () => createOutput(isJson()),
+    isJson: () => isJson(program),
+    output: () => createOutput(isJson(program)),
     withApp: work => withApp(ctl.installation(), work),
   }
   for (const add of [
@@ -68,18 +84,14 @@ export async function runMailboxctl(
     addVerifyCommand,
     addBackupCommands,
     addConfigCommands,
+    addCompletionCommand,
   ]) {
     add(program, ctl)
   }
-  try {
-    await program.parseAsync(argv, { from: 'user' })
-    return 0
-  } catch (error) {
-    // commander has said what is wrong (or printed the help that was asked for).
-    if (isCommanderExit(error)) return error.exitCode === 0 ? 0 : 2
-    return tellFailure(error, isJson())
-  }
+  return program
 }
+
+const isJson = (program: Command) => program.opts<{ json?: boolean }>().json === true
 
 function installationOf(
   { config, data }: Installation,
