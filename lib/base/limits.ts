@@ -121,6 +121,8 @@ export const limits = {
   webhookDeliveriesPerEvent: 20,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
+  /** How often mailboxctl looks for new events. */
+  followMs: 500,
   /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
   verifyFindings: 100,
   verifyLookMs: 1_000,

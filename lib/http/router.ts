@@ -2,6 +2,7 @@ import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import { type Download, type Method, type Operation, Redirect, Repeated } from '../api/operation.ts'
+import { compileValidator } from '../api/validate.ts'
 import { Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
 import { isActiveToken } from '../core/account/keys.ts'
@@ -17,7 +18,6 @@ import { answerJson, answerKeptJson, answerSharedJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
 import { takeOrRefuse } from './throttle.ts'
-import { compileValidator } from './validate.ts'
 
 export interface RouterParts {
   readonly app: App

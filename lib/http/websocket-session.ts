@@ -1,12 +1,12 @@
 import type { RawData, WebSocket } from 'ws'
 import { webSocketMessages } from '../api/event-stream.ts'
+import { compileValidator } from '../api/validate.ts'
 import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import type { EventReader } from '../core/app/stream.ts'
 import { listMeantInboxes, readInboxIds, readSubscription } from '../core/events/subscription.ts'
-import { compileValidator } from './validate.ts'
 import { closeWebSocket, createWebSocketSink, cutLater } from './websocket-sink.ts'
 
 const validators = {
