@@ -86,6 +86,8 @@ const { metafile } = await build({
   external,
   plugins: [namesOfCommonJs, builtinWhenUsed],
   banner: { js: commonJs },
+  minifyWhitespace: true,
+  minifySyntax: true,
   legalComments: 'linked',
   logLevel: 'warning',
   metafile: true,

@@ -166,6 +166,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       maxMessages: limits.smtpMessages,
       threads: config.smtp.threads || Math.min(availableParallelism(), limits.smtpThreadsMax),
       threadTimeoutMs: limits.smtpThreadStillMs,
+      threadIdleMs: limits.smtpThreadIdleMs,
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app)
@@ -176,7 +177,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
     const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
     ports.push(...smtp.map(one => one.port))
-    app.mailReader.start()
     void dnsLists.test()
     const running = {
       version: packageVersion(),

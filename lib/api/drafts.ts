@@ -1,3 +1,4 @@
+import { limits } from '../base/limits.ts'
 import { changeDraft, createDraft, deleteDraft, getDraft, listDrafts } from '../core/drafts/drafts.ts'
 import { sendDraft } from '../core/drafts/send.ts'
 import { Draft, DraftChange, DraftCreation } from '../model/draft.ts'
@@ -36,6 +37,7 @@ export const draftOperations: readonly Operation[] = [
     access: 'inbox',
     query: shape(pageQuery),
     success: { status: 200, schema: pageOf(Draft) },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: async ({ app, caller, params, query }) =>
       listAnswer(await listDrafts(app, caller, params.id!, pageOfQuery(query))),
@@ -49,6 +51,7 @@ export const draftOperations: readonly Operation[] = [
     description: '`lastError` says why it could not be sent at its time, if that is so.',
     access: 'inbox',
     success: { status: 200, schema: Draft },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: ({ app, caller, params }) => getDraft(app, caller, params.id!),
   }),

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { limits } from '../base/limits.ts'
 import { listEvents } from '../core/events/list.ts'
 import { listEventDeliveries, redeliverEvent } from '../core/webhooks/log.ts'
 import { EventBody } from '../model/event-body.ts'
@@ -29,6 +30,7 @@ export const eventOperations: readonly Operation[] = [
       limit: pageQuery.limit,
     }),
     success: { status: 200, schema: listOf(EventBody, 'Oldest first.') },
+    answerBytes: limits.largeAnswerBytes,
     problems: ['not_found'],
     handle: async ({ app, caller, query }) => {
       const { limit } = pageOfQuery(query.limit === undefined ? {} : { limit: query.limit })

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { App } from '../core/app/app.ts'
+import { attachmentOperations } from './attachments.ts'
 import { deletionOperations } from './deletion.ts'
 import { domainOperations } from './domains.ts'
 import { draftOperations } from './drafts.ts'
@@ -25,6 +26,7 @@ const declared = [
   ...podOperations,
   ...inboxOperations,
   ...messageOperations,
+  ...attachmentOperations,
   ...threadOperations,
   ...deletionOperations,
   ...draftOperations,

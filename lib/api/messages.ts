@@ -1,31 +1,20 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import type { App } from '../core/app/app.ts'
-import { openDraftAttachment } from '../core/drafts/attachments.ts'
-import { getAttachmentText } from '../core/mailbox/attachment-text.ts'
-import { findAttachmentByName, openMessageAttachment } from '../core/mailbox/attachments.ts'
 import { listMessageDeliveries } from '../core/mailbox/deliveries.ts'
 import { getMessage, listInboxMessages, listMessages } from '../core/mailbox/messages.ts'
 import { openRaw } from '../core/mailbox/raws.ts'
 import { waitForMessages } from '../core/mailbox/wait.ts'
 import { forwardMessage, replyToMessage, send } from '../core/outbound/send.ts'
-import { AttachmentText, Delivery, Direction, Message } from '../model/message.ts'
+import { Delivery, Direction, Message } from '../model/message.ts'
 import { ForwardRequest, ReplyAllRequest, ReplyRequest, SendRequest, SendResult } from '../model/send.ts'
 import { listOf, pageOf, shape } from '../model/shape.ts'
-import { type Download, type Operation, openOperation, operation, Redirect } from './operation.ts'
+import { type Download, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 import { filterOfQuery, searchQuery } from './search.ts'
 import { idempotencyKey, sendBytes, sendFormBytes, sendHeaders, sendProblems } from './sending.ts'
 
 const messagesQuery = shape({ ...pageQuery, direction: Type.Optional(Direction), ...searchQuery })
-
-const attachmentIndex = Type.Optional(
-  Type.Integer({
-    minimum: 0,
-    description:
-      'Which attachment of the message it is, where several have the name; the first of the message is 0.',
-  }),
-)
 
 /** What all that send have in common. */
 const sendingOperation = {
@@ -91,10 +80,10 @@ export const messageOperations: readonly Operation[] = [
     tag: 'Messages',
     summary: 'Pass a message on.',
     description:
-      'It begins a thread of its own, for whom it goes to is no part of the conversation that it comes from. Its text stands below the body, with its attachments; with `asAttachment` the message itself is attached, byte for byte. The subject is that of the message with `Fwd:` unless one is given.',
+      'It begins a thread of its own, for whom it goes to is no part of the conversation that it comes from. Its text stands below the body, with its attachments; with `asAttachment` the message itself is attached, byte for byte. The subject is that of the message with `Fwd:` unless one is given. What a scanner found a virus in is passed on only with `includeMalicious`.',
     ...sendingOperation,
     body: ForwardRequest,
-    problems: [...sendProblems, 'not_found'],
+    problems: [...sendProblems, 'not_found', 'malicious_message'],
     handle: ({ app, caller, params, body, header }) =>
       forwardMessage(app, caller, params.id!, body, keyOf(app, header)),
   }),
@@ -109,6 +98,7 @@ export const messageOperations: readonly Operation[] = [
     access: 'inbox',
     query: messagesQuery,
     success: { status: 200, schema: pageOf(Message) },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: async ({ app, caller, params, query }) =>
       listAnswer(
@@ -177,6 +167,7 @@ export const messageOperations: readonly Operation[] = [
     access: 'inbox',
     query: messagesQuery,
     success: { status: 200, schema: pageOf(Message) },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: async ({ app, caller, query }) =>
       listAnswer(
@@ -198,6 +189,7 @@ export const messageOperations: readonly Operation[] = [
       'With its whole text, what is new in it (`replyText`), a one-time code (`otp`), the links, and whether it is safe to answer (`autoReplyable`, `verdict`, `authentication`). Its `status` says how sending it went.',
     access: 'inbox',
     success: { status: 200, schema: Message },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: ({ app, caller, params }) => getMessage(app, caller, params.id!),
   }),
@@ -244,73 +236,5 @@ export const messageOperations: readonly Operation[] = [
     handle: async ({ app, caller, params }) => ({
       data: await listMessageDeliveries(app, caller, params.id!),
     }),
-  }),
-  operation({
-    id: 'downloadAttachmentByName',
-    method: 'get',
-    path: '/v1/attachments/{messageId}/{filename}',
-    tag: 'Messages',
-    summary: "An attachment's bytes by its name.",
-    description:
-      'The first of that name, unless index says which; and the bytes, unless Accept asks for JSON: then a redirect to an URL that needs no key.',
-    access: 'inbox',
-    query: shape({ index: attachmentIndex }),
-    success: { status: 200, download: '*/*', example: 'Seventy-two tons.' },
-    redirect:
-      'To an URL that is good for one hour without a key: where Accept names application/json and not */*.',
-    problems: [],
-    handle: async ({ app, caller, params, query, header }): Promise<Download | Redirect> => {
-      const named = { filename: params.filename!, index: query.index }
-      const { row, index, url } = await findAttachmentByName(app, caller, params.messageId!, named)
-      const accept = header('accept') ?? '*/*'
-      if (/\bapplication\/json\b/i.test(accept) && !accept.includes('*/*')) return new Redirect(url)
-      const unsigned = { messageId: row.id, index, expires: undefined, signature: undefined }
-      return { ...(await openMessageAttachment(app, caller, unsigned)), sizeBytes: undefined }
-    },
-  }),
-  // Before what has an index and a name: an URL of ours never ends in this name.
-  operation({
-    id: 'getAttachmentText',
-    method: 'get',
-    path: '/v1/attachments/{messageId}/{filename}/text',
-    tag: 'Messages',
-    summary: 'What an attachment says, as plain text.',
-    description:
-      'Of a PDF, a DOCX, XLSX or PPTX, of HTML, CSV and text: read when it is first asked for, within bounds of time and memory, and kept; the message shows its beginning from then on (parsedText). The first of that name, unless index says which.',
-    access: 'inbox',
-    query: shape({ index: attachmentIndex }),
-    success: { status: 200, schema: AttachmentText },
-    problems: [],
-    handle: ({ app, caller, params, query }) =>
-      getAttachmentText(app, caller, params.messageId!, { filename: params.filename!, index: query.index }),
-  }),
-  openOperation({
-    id: 'downloadAttachment',
-    method: 'get',
-    path: '/v1/attachments/{messageId}/{index}/{filename}',
-    tag: 'Messages',
-    summary:
-      "An attachment's bytes, by a signed URL of the last hour or with a key that reaches the message.",
-    description:
-      'The `url` of an attachment leads here and needs no key for an hour. With a key the address is good at any time. What is served is for saving, never shown in a browser as a page of this server.',
-    access: 'anyone',
-    query: shape({
-      expires: Type.Optional(Type.String({ description: 'Of a signed URL: until when it is good.' })),
-      signature: Type.Optional(Type.String({ description: 'Of a signed URL.' })),
-    }),
-    success: { status: 200, download: '*/*', example: 'Seventy-two tons.' },
-    problems: ['unauthorized'],
-    handle: async ({ app, caller, params, query }): Promise<Download> => {
-      const url = {
-        messageId: params.messageId!,
-        index: /^\d{1,4}$/.test(params.index!) ? Number(params.index) : -1,
-        expires: query.expires,
-        signature: query.signature,
-      }
-      const attachment =
-        (await openDraftAttachment(app, caller, url)) ?? (await openMessageAttachment(app, caller, url))
-      // The row has the size that was decoded when the message came; what is streamed now says its own length.
-      return { ...attachment, sizeBytes: undefined }
-    },
   }),
 ]

@@ -29,6 +29,8 @@ export interface Download {
   /** The name of the file that the answer is saved as. */
   readonly filename: string
   readonly content: Readable
+  /** What of it is in memory until it is read, where that is much. */
+  readonly heldBytes?: number
 }
 
 /** Which keys may call: `anyone` needs none (a key that is given all the same is passed on). */
@@ -90,6 +92,8 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   readonly isAnswerShared?: true
   /** Whether the answer stays the same object: it is compressed once, and clients may keep it. */
   readonly isAnswerKept?: true
+  /** What an answer may take of the memory until it is read, where that is much: then it waits until there is room. */
+  readonly answerBytes?: number
   /** The codes that this operation can give, besides those that follow from the declaration (see `problemsOf`). */
   readonly problems: readonly ProblemCode[]
 }

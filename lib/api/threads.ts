@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { limits } from '../base/limits.ts'
 import {
   changeThread,
   getThread,
@@ -91,6 +92,7 @@ export const threadOperations: readonly Operation[] = [
       'The whole conversation, as an agent needs it before it answers. Long texts are cut when there are many (`bodyTruncated`).',
     access: 'inbox',
     success: { status: 200, schema: ThreadMessages },
+    answerBytes: limits.largeAnswerBytes,
     problems: [],
     handle: ({ app, caller, params }) => getThreadMessages(app, caller, params.id!),
   }),

@@ -262,7 +262,7 @@ export const limits = {
   indexMergePages: 64,
   /** How long a message waits until it may be read (451 4.3.2 after that). */
   readingWaitMs: 60_000,
-  /** After it, a reading thread for large messages that has nothing to do is ended, for what it grew to. */
+  /** After it, a reading thread that has nothing to do is ended, for what it grew to. */
   readingIdleMs: 30_000,
   /** What goes out and is made of no more bytes than these is made without a thread: to cross costs more. */
   renderedHereBytes: 16 * 1024,
@@ -325,6 +325,8 @@ export const limits = {
   smtpThreadHeapBytes: 512 * 1024 * 1024,
   /** How long one of them may stand still before it is ended; one small message takes milliseconds. */
   smtpThreadStillMs: 10_000,
+  /** After it, threads that have no connection are ended: 20 MB each, and 100 ms for the next to come. */
+  smtpThreadIdleMs: 300_000,
   /** When one that could not start is started again. */
   smtpThreadRestartMs: 10_000,
   /** Peers of whom it is remembered that a message of theirs ended such a thread; the first one makes room. */
@@ -455,6 +457,15 @@ export const limits = {
   answerBytesPerTimeout: 64 * 1024,
   answersBytes: 256 * 1024 * 1024,
   answersWatchMs: 500,
+  /**
+   * What a large answer is taken to need before it is made, and what the large answers take that are being made or are not read yet, of one key (or of one address, without a key) and
+   * of one pod; all together take `answersBytes`. Who has no room waits for it in his turn: so long for his own, and as
+   * long again for that of all, for which the oldest answer is cut off.
+   */
+  largeAnswerBytes: 4 * 1024 * 1024,
+  answersBytesPerKey: 64 * 1024 * 1024,
+  answersBytesPerPod: 128 * 1024 * 1024,
+  answerRoomMs: 10_000,
   /** Requests that may wait on one connection until the answers before them have left; one more ends it. */
   pipelinedRequests: 250,
   /** How long a connection over the limits may take to ask, and be told so. Above twice the limit none is told. */

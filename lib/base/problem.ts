@@ -97,6 +97,10 @@ export const problems = {
     422,
     `This inbox has ${limits.draftsPerInbox} drafts that were not sent. Send or delete some first.`,
   ],
+  malicious_message: [
+    422,
+    'A scanner found a virus in this message, so it is not passed on. With includeMalicious it is.',
+  ],
   recipient_suppressed: [
     422,
     'This recipient is on the suppression list: mail to it came back, or it asked for none. Nothing was sent.',

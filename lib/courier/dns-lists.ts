@@ -57,7 +57,10 @@ export function createDnsLists({ dns, clock, log, zones, timeoutMs }: DnsListsOp
       ask(zone, reversedProbe(unlisted)),
     ])
     const isTrusted = hasListed === true && hasUnlisted === false
-    if (!isTrusted) {
+    // Most lists have no IPv6 at all, and say that of everything: nothing that somebody should see to.
+    const isOfOtherFamily = family === 'ipv6' && hasListed === false && hasUnlisted === false
+    if (isOfOtherFamily) log.debug({ zone }, 'a DNS list has no IPv6; not asked of it')
+    else if (!isTrusted) {
       log.warn({ zone, family, hasListed, hasUnlisted }, 'a DNS list fails the test of RFC 5782; not asked')
     }
     return isTrusted

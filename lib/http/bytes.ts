@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
+import { createPace } from '../base/turns.ts'
 import type { BodyShare } from './body-room.ts'
 
 /** What unfolds a body that comes with such a Content-Encoding (RFC 9110 §8.4.1). */
@@ -10,20 +12,43 @@ const unfolders = new Map([
   ['deflate', createInflate],
   ['br', createBrotliDecompress],
 ])
+/** The first block that a body is read into, which most have room in, and the largest after it. */
 const firstBytes = 64 * 1024
+const blockBytes = limits.sliceBytes
 
 /**
  * Reads the body of a request, unfolded, of at most `bytes`.
  * @throws Problem `payload_too_large`, `unsupported_media_type`, `invalid_request`; as `BodyShare.take`
  */
-export function readBytes(request: IncomingMessage, bytes: number, share: BodyShare): Promise<Buffer> {
+export async function readBytes(request: IncomingMessage, bytes: number, share: BodyShare): Promise<Buffer> {
+  const { blocks, size } = await readBlocks(request, bytes, share)
+  if (blocks.length === 1) return blocks[0]!.subarray(0, size)
+  const pace = createPace()
+  const body = Buffer.allocUnsafe(size)
+  for (let at = 0; at < size; ) {
+    const block = blocks.shift()!
+    await pace(block.length)
+    at += block.copy(body, at)
+  }
+  return body
+}
+
+/** The body in blocks that are full but the last: a list of chunks would hold an object for each of millions of a byte. */
+interface Blocks {
+  readonly blocks: Buffer[]
+  readonly size: number
+}
+
+function readBlocks(request: IncomingMessage, bytes: number, share: BodyShare): Promise<Blocks> {
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'
   const unfold = unfolders.get(encoding)?.()
   if (!unfold && encoding !== 'identity') throw new Problem('unsupported_media_type')
   if (Number(request.headers['content-length'] ?? 0) > bytes) throw new Problem('payload_too_large')
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  // One that grows: a list would hold an object for each of millions of chunks of a byte.
-  let body = Buffer.allocUnsafe(Math.min(bytes, firstBytes))
+  const { promise, resolve, reject } = Promise.withResolvers<Blocks>()
+  let block = Buffer.allocUnsafe(Math.min(bytes, firstBytes))
+  const blocks = [block]
+  let filled = 0
+  let room = block.length
   let size = 0
   const source = unfold ? request.pipe(unfold) : request
   const refuse = (problem: unknown) => {
@@ -38,23 +63,29 @@ export function readBytes(request: IncomingMessage, bytes: number, share: BodySh
   }
   const add = (chunk: Buffer) => {
     if (size + chunk.length > bytes) return refuse(new Problem('payload_too_large'))
-    if (size + chunk.length > body.length) {
-      const length = Math.min(bytes, Math.max(size + chunk.length, body.length * 2))
-      try {
-        share.take(length)
-      } catch (error) {
-        return refuse(error)
+    for (let at = 0; at < chunk.length; ) {
+      if (filled === block.length) {
+        const length = Math.min(room, blockBytes)
+        try {
+          share.take(room + length)
+        } catch (error) {
+          return refuse(error)
+        }
+        block = Buffer.allocUnsafe(length)
+        blocks.push(block)
+        room += length
+        filled = 0
       }
-      const larger = Buffer.allocUnsafe(length)
-      body.copy(larger, 0, 0, size)
-      body = larger
+      const copied = chunk.copy(block, filled, at)
+      filled += copied
+      at += copied
     }
-    size += chunk.copy(body, size)
+    size += chunk.length
   }
   // What zlib says of a body that is not compressed as it claims, and the system of one that breaks off.
   const broken = () => refuse(invalidRequest('body', 'can not be read to its end'))
   source.on('data', add)
-  source.on('end', () => resolve(body.subarray(0, size)))
+  source.on('end', () => resolve({ blocks, size }))
   source.on('error', broken)
   request.on('error', broken)
   request.on('close', () => {

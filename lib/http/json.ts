@@ -1,25 +1,41 @@
 import type { Context } from 'koa'
+import { limits } from '../base/limits.ts'
+import { createPace } from '../base/turns.ts'
+import { jsonBytes, jsonLength } from './json-text.ts'
 import { answerKept, type KeptBody, keepBody } from './kept-body.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
-/** Answers with JSON; its line ends, so that a terminal shows the prompt below it. */
+/** JSON of a small value, at once; its line ends, so that a terminal shows the prompt below it. */
 export function answerJson(context: Context, value: unknown): void {
   answerText(context, textOf(value))
 }
 
+/** The same with a value that may be large: its bytes, made at the pace of all long computations. */
+export async function answerLargeJson(context: Context, value: unknown): Promise<number> {
+  const body = await bodyOf(value)
+  answerText(context, body)
+  return body.length
+}
+
 /** What was made of answers that several callers get. */
-const shared = new WeakMap<object, Buffer>()
+const shared = new WeakMap<object, Promise<Buffer | string>>()
 
 /** The same with a value that others are answered with, too: its bytes are made once and held once. */
-export function answerSharedJson(context: Context, value: object): void {
-  let bytes = shared.get(value)
-  if (!bytes) {
-    bytes = Buffer.from(textOf(value))
-    shared.set(value, bytes)
-  }
-  answerText(context, bytes)
+export async function answerSharedJson(context: Context, value: object): Promise<number> {
+  const known = shared.get(value)
+  const body = known ?? bodyOf(value)
+  if (!known) shared.set(value, body)
+  answerText(context, await body)
+  return known ? 0 : (await body).length
 }
+
+async function bodyOf(value: unknown): Promise<Buffer | string> {
+  const isSmall = jsonLength(value, limits.unpacedBytes) <= limits.unpacedBytes
+  return isSmall ? textOf(value) : Buffer.concat([await jsonBytes(value, createPace()), newline])
+}
+
+const newline = Buffer.from('\n')
 
 /** What was made of answers that stay the same. */
 const kept = new WeakMap<object, Promise<KeptBody>>()

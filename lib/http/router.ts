@@ -3,18 +3,20 @@ import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import { type Download, type Method, type Operation, Redirect, Repeated } from '../api/operation.ts'
 import { compileValidator } from '../api/validate.ts'
+import { limits } from '../base/limits.ts'
 import { Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
 import { isActiveToken } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { type Caller, requireAccess } from '../core/app/caller.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
+import { type AnswerRoom, type AnswerShare, answerOwners } from './answer-room.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
 import { bodyReader } from './body.ts'
 import type { BodyRoom, BodyShare } from './body-room.ts'
 import { answerDownload } from './download.ts'
 import { answerFeed } from './feed.ts'
-import { answerJson, answerKeptJson, answerSharedJson } from './json.ts'
+import { answerKeptJson, answerLargeJson, answerSharedJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
 import { takeOrRefuse } from './throttle.ts'
@@ -31,6 +33,8 @@ export interface RouterParts {
   readonly perVisitor: Throttle
   /** The memory for the bodies of all requests under way. */
   readonly bodies: BodyRoom
+  /** The memory for large answers until they are read. */
+  readonly answers: AnswerRoom
   /** Whom a request that names no caller is counted as. */
   readonly clientAddress: (context: Context) => string
   /** Aborted when the server stops. */
@@ -148,12 +152,25 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     return body
   }
 
+  /** Room for the answer until it was read, or its connection is over. */
+  async function enterAnswers({ context, caller }: Asking, bytes: number): Promise<AnswerShare> {
+    const share = await parts.answers.enter(bytes, {
+      shares: answerOwners(caller, parts.clientAddress(context)),
+      signal: signalOf(context, parts.stopping),
+      cut: () => context.res.destroy(),
+    })
+    if (context.res.closed) share.leave()
+    else context.res.once('close', share.leave)
+    return share
+  }
+
   async function handle(request: Asking): Promise<void> {
     const { context } = request
     const token = tokenOf(context)
     const caller = await authenticate(token)
     request.caller = caller
     const body = await bodyOf(request, token)
+    const room = one.answerBytes === undefined ? undefined : await enterAnswers(request, one.answerBytes)
     const given = await one.handle({
       app,
       // An operation that needs a key is not reached without one; the others take undefined.
@@ -170,12 +187,20 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     if (given instanceof Redirect) return answerRedirect(context, given)
     const answer = given instanceof Repeated ? given.answer : given
     context.status = given instanceof Repeated ? 200 : success.status
-    if ('download' in success) answerDownload(context, answer as Download)
-    else if ('feed' in success) await answerFeed(context, success.feed, answer as EventFeed)
+    if ('download' in success) {
+      room?.become((answer as Download).heldBytes ?? 0)
+      answerDownload(context, answer as Download)
+    } else if ('feed' in success) await answerFeed(context, success.feed, answer as EventFeed)
     else if (success.status === 204) context.body = null
     else if (one.isAnswerKept) await answerKeptJson(context, answer as object)
-    else if (one.isAnswerShared) answerSharedJson(context, answer as object)
-    else answerJson(context, answer)
+    else if (one.isAnswerShared) {
+      // Nothing is held for who waits; one that was answered by now holds what nobody was given before.
+      const bytes = await answerSharedJson(context, answer as object)
+      if (bytes > limits.unpacedBytes) await enterAnswers(request, bytes)
+    } else {
+      const bytes = await answerLargeJson(context, answer)
+      room?.become(bytes)
+    }
   }
 
   return async context => {

@@ -7,6 +7,7 @@ import { createNetworkSet, networkOf } from '../base/network.ts'
 import { createThrottle } from '../base/throttle.ts'
 import type { App } from '../core/app/app.ts'
 import { httpTimes } from '../core/app/http-times.ts'
+import { createAnswerRoom } from './answer-room.ts'
 import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
@@ -74,6 +75,7 @@ export function createHttpDoor(app: App): HttpDoor {
     perAddress,
     perVisitor: createThrottle(app.clock, limits.confirmPageRequestsPerMinute),
     bodies: createBodyRoom(),
+    answers: createAnswerRoom({ mostBytes: limits.answersBytes, waitMs: limits.answerRoomMs }),
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })

@@ -97,6 +97,12 @@ export const Draft = named(
       examples: ['Hello Bob,\n\nhow much is the fish?'],
     }),
     bodyHtml: nullableText({ description: 'Only when the HTML says something else than `body`.' }),
+    bodyTruncated: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'Only in a list, of a draft for which it has no room: `body` is cut, `bodyHtml` left out. The draft itself (GET /v1/drafts/{id}) has all.',
+      }),
+    ),
     replyTo: nullableText({ description: 'Where answers go, when not to the inbox.' }),
     replyAll: Type.Unsafe<boolean | null>({
       type: ['boolean', 'null'],

@@ -136,6 +136,13 @@ export const ForwardRequest = named(
           'true: the message is attached as it came, byte for byte (message/rfc822). false: its text stands below the body, with its attachments.',
       }),
     ),
+    includeMalicious: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Whether a message in which a scanner found a virus (verdict "malicious") is passed on, too, such as to who looks into it.',
+      }),
+    ),
   },
 )
 export type ForwardRequest = Type.Static<typeof ForwardRequest>

@@ -33,8 +33,6 @@ export interface Lane {
   release(task: Task): void
   /** Takes out what waits; says whether it did. */
   remove(task: Task): boolean
-  /** Starts a thread, when there is none. */
-  start(): void
   stop(): Promise<void>
 }
 
@@ -54,7 +52,7 @@ export function createLane(
   count: number,
   budgetBytes: number,
   startThread: (ended: () => void) => ReadingThread,
-  idleMs?: number,
+  idleMs: number,
 ): Lane {
   const waiting = createTurns<Task>()
   const slots = new Set<Slot>()
@@ -105,7 +103,7 @@ export function createLane(
       slot.thread.put({ number, request: { ...request, content: crossing(request.content) }, headerAlone })
     }
     clearTimeout(resting)
-    if (idleMs !== undefined && placed.size === 0 && slots.size > 0) resting = setTimeout(end, idleMs).unref()
+    if (placed.size === 0 && slots.size > 0) resting = setTimeout(end, idleMs).unref()
   }
 
   async function end(): Promise<void> {
@@ -133,9 +131,6 @@ export function createLane(
       dispatch()
     },
     remove: task => waiting.remove(task),
-    start() {
-      if (slots.size === 0) open()
-    },
     async stop() {
       clearTimeout(resting)
       await end()

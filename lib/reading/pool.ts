@@ -17,8 +17,6 @@ export interface MailReader {
    * @throws Reply 451 4.3.2 when too much is being read for too long; what reading the file of its bytes throws
    */
   read(request: ReadingRequest, party: string): Promise<Reading>
-  /** Starts in the background what the first message needs. */
-  start(): void
   /** Ends the threads; what they are reading comes to nothing. */
   stop(): Promise<void>
 }
@@ -31,7 +29,7 @@ export interface ReaderOptions extends ThreadBounds, Omit<ThreadData, 'places'> 
   readonly largeBytes: number
   /** How long a message waits until it may be read. */
   readonly waitMs: number
-  /** After this without work, the threads for large messages end, for what they grew to. */
+  /** After this without work threads end, for what they grew to. */
   readonly idleMs: number
   readonly clock: Clock
   readonly log: Log
@@ -56,9 +54,9 @@ export function createMailReader(options: ReaderOptions): MailReader {
       died(death)
     })
   const largeThreads = Math.floor(options.threads / 2)
-  const small = createLane(options.threads - largeThreads, options.smallBytes, start)
-  const large =
-    largeThreads === 0 ? small : createLane(largeThreads, options.largeBytes, start, options.idleMs)
+  const { smallBytes, largeBytes, idleMs } = options
+  const small = createLane(options.threads - largeThreads, smallBytes, start, idleMs)
+  const large = largeThreads === 0 ? small : createLane(largeThreads, largeBytes, start, idleMs)
 
   function laneOf(task: Task): Lane {
     return task.isAlone || task.request.content.kind === 'file' ? large : small
@@ -132,7 +130,6 @@ export function createMailReader(options: ReaderOptions): MailReader {
       }
       return promise
     },
-    start: () => small.start(),
     async stop() {
       isStopped = true
       await Promise.all([small.stop(), large.stop()])

@@ -60,6 +60,9 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
       else task?.resolve(withBuffers(answer.made))
       next()
     })
+    started.on('messageerror', error =>
+      fail(started, `what was made of it could not be taken over: ${error.message}`),
+    )
     started.on('error', (error: Error) => fail(started, `it broke its thread: ${error.message}`))
     started.on('exit', () => fail(started, 'its thread ended'))
     return started
@@ -85,19 +88,31 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
   }
 
   function next(): void {
-    if (current) return
-    current = waiting.take(() => true)
-    if (!current) {
-      worker?.unref()
-      timer = setTimeout(end, idleMs).unref()
-      return
+    while (!current) {
+      const task = waiting.take(() => true)
+      clearTimeout(timer)
+      if (!task) {
+        worker?.unref()
+        timer = setTimeout(end, idleMs).unref()
+        return
+      }
+      give(task)
     }
-    clearTimeout(timer)
+  }
+
+  function give(task: Task): void {
     worker ??= start()
     const taken = worker
+    try {
+      taken.postMessage(task.work, transferOf(task.work))
+    } catch (error) {
+      // It can not cross (DataCloneError: its bytes went over with another work). The thread knows nothing of it.
+      task.reject(error)
+      return
+    }
+    current = task
     taken.ref()
     timer = setTimeout(() => fail(taken, `it took longer than ${timeoutMs} ms`), timeoutMs)
-    taken.postMessage(current.work, transferOf(current.work))
   }
 
   async function end(): Promise<void> {

@@ -16,6 +16,8 @@ export interface SmtpDoorOptions extends SessionBounds {
   readonly threads: number
   /** How long such a thread may stand still before it is ended. */
   readonly threadTimeoutMs: number
+  /** After this without a connection the threads end. */
+  readonly threadIdleMs: number
 }
 
 export interface SmtpDoor {
@@ -32,7 +34,7 @@ export interface SmtpDoor {
  */
 export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDoor {
   const { config, clock, log } = app
-  const { certificates, threads, threadTimeoutMs, ...bounds } = options
+  const { certificates, threads, threadTimeoutMs, threadIdleMs, ...bounds } = options
   const shares = createShares(config.smtp, clock)
   const places = new Map<string, () => void>()
   const turnedAway = createTally(clock, limits.tallyMs, counts =>
@@ -46,10 +48,10 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   }
   const own = createSessions({ ...bounds, receiver: createReceiver(app), certificates, takeMessage, ended })
   const calls = { ...createMainCalls(app), takeMessage }
-  const timeoutMs = threadTimeoutMs
+  const times = { timeoutMs: threadTimeoutMs, idleMs: threadIdleMs }
   const sessions =
     threads > 1 && canHandOver
-      ? createThreads({ app, count: threads, bounds, certificates, timeoutMs, calls, own, ended })
+      ? createThreads({ app, count: threads, bounds, certificates, ...times, calls, own, ended })
       : own
 
   function accept(socket: Socket, local: AddressInfo): void {

@@ -17,6 +17,8 @@ export interface ThreadsParts {
   readonly certificates: CertificateSet
   /** How long one of them may stand still. */
   readonly timeoutMs: number
+  /** After this without a connection they end, for what they grew to. */
+  readonly idleMs: number
   readonly calls: DoorCalls
   /** Those in this thread: they take what comes while no other is ready. */
   readonly own: Sessions
@@ -25,9 +27,9 @@ export interface ThreadsParts {
 }
 
 /**
- * Sessions in threads, which start with the first connection; each goes to the one that has the fewest. One that dies is
- * replaced, and whose message it was reading is suspect from then on: their small messages are read where only they can be
- * harmed.
+ * Sessions in threads, which start with the first connection and end when there has been none for long; each goes to the one
+ * that has the fewest. One that dies is replaced, and whose message it was reading is suspect from then on: their small
+ * messages are read where only they can be harmed.
  */
 export function createThreads(parts: ThreadsParts): Sessions {
   const { app, bounds, calls, ended, own, timeoutMs } = parts
@@ -37,9 +39,12 @@ export function createThreads(parts: ThreadsParts): Sessions {
   let { certificates } = parts
   let isStarted = false
   let isStopped = false
+  /** Since it was looked last. */
+  let wasUsed = false
+  let looking: NodeJS.Timeout | undefined
 
   function open(): void {
-    if (isStopped) return
+    if (isStopped || !isStarted || threads.size >= parts.count) return
     const thread = startDoorThread({
       config: app.config,
       bounds,
@@ -49,7 +54,9 @@ export function createThreads(parts: ThreadsParts): Sessions {
       timeoutMs,
       calls,
       ended,
-      ready: () => void ready.add(thread),
+      ready() {
+        if (threads.has(thread)) ready.add(thread)
+      },
       died(culprit) {
         threads.delete(thread)
         if (culprit !== undefined) suspect(culprit)
@@ -59,6 +66,25 @@ export function createThreads(parts: ThreadsParts): Sessions {
       },
     })
     threads.add(thread)
+  }
+
+  const held = () => [...threads].reduce((sum, { size }) => sum + size, 0)
+
+  function start(): void {
+    isStarted = true
+    for (let count = 0; count < parts.count; count++) open()
+    looking = setInterval(endUnused, parts.idleMs).unref()
+  }
+
+  function endUnused(): void {
+    const isUsed = wasUsed || own.size + held() > 0
+    wasUsed = false
+    if (isUsed) return
+    clearInterval(looking)
+    isStarted = false
+    for (const thread of threads) void thread.stop()
+    threads.clear()
+    ready.clear()
   }
 
   function suspect(party: string): void {
@@ -75,11 +101,11 @@ export function createThreads(parts: ThreadsParts): Sessions {
 
   return {
     get size() {
-      return own.size + [...threads].reduce((sum, { size }) => sum + size, 0)
+      return own.size + held()
     },
     take(admitted, socket) {
-      if (!isStarted) for (let count = 0; count < parts.count; count++) open()
-      isStarted = true
+      if (!isStarted) start()
+      wasUsed = true
       findLeast().take(admitted, socket)
     },
     reload(set) {
@@ -88,6 +114,7 @@ export function createThreads(parts: ThreadsParts): Sessions {
     },
     async stop() {
       isStopped = true
+      clearInterval(looking)
       await Promise.all([own, ...threads].map(sessions => sessions.stop()))
     },
   }

@@ -1,6 +1,9 @@
+import { sql } from 'kysely'
+import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
+import { takeListedTurn, takeTurnWithLarge } from './listed-messages.ts'
 import type { DraftAttachmentRow, DraftRow } from './tables.ts'
 
 export async function insertDraft(db: WriteDb, row: DraftRow): Promise<void> {
@@ -11,13 +14,77 @@ export async function findDraft(db: Db, id: string): Promise<DraftRow | undefine
   return db.selectFrom('draft').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** Newest first. */
-export async function listDrafts(db: Db, inboxId: string, page: Page): Promise<Listed<DraftRow>> {
+/** A row as lists show it. `isCut`: its text is cut and its HTML left out, for the answer would be too large. */
+export interface ListedDraftRow extends DraftRow {
+  readonly isCut?: true
+}
+
+/** Newest first; those beyond `limits.listedBytes` are cut, and no more is read of them than is shown. */
+export async function listDrafts(db: Db, inboxId: string, page: Page): Promise<Listed<ListedDraftRow>> {
   const own = db.selectFrom('draft').where('inboxId', '=', inboxId)
-  const ids = own.select('id').orderBy('id', 'desc').limit(page.limit).offset(page.offset)
-  const rows = await db.selectFrom('draft').selectAll().where('id', 'in', ids).orderBy('id', 'desc').execute()
   const { count } = await own.select(eb => eb.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
-  return { rows, total: Number(count) }
+  await takeTurnWithLarge()
+  const sizes = await own
+    .select(['id', draftBytes.as('bytes')])
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute()
+  if (sizes.reduce((sum, { bytes }) => sum + Number(bytes), 0) > limits.listedTurnBytes)
+    await takeListedTurn()
+  let left: number = limits.listedBytes
+  const whole: string[] = []
+  const cut: string[] = []
+  for (const { id, bytes } of sizes) {
+    const isCut = Number(bytes) > left
+    if (!isCut) left -= Number(bytes)
+    const those = isCut ? cut : whole
+    those.push(id)
+  }
+  const rows = new Map(
+    [...(await listWhole(db, whole)), ...(await listCut(db, cut))].map(row => [row.id, row]),
+  )
+  return { rows: sizes.flatMap(({ id }) => rows.get(id) ?? []), total: Number(count) }
+}
+
+/** Both databases know the length of a text without reading it. */
+const draftBytes = sql<number>`coalesce(octet_length("body"), 0) + coalesce(octet_length("bodyHtml"), 0)
+  + octet_length("to") + octet_length("cc") + octet_length("bcc")`
+
+async function listWhole(db: Db, ids: readonly string[]): Promise<ListedDraftRow[]> {
+  return ids.length === 0 ? [] : db.selectFrom('draft').selectAll().where('id', 'in', ids).execute()
+}
+
+async function listCut(db: Db, ids: readonly string[]): Promise<ListedDraftRow[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('draft')
+    .select([
+      'id',
+      'inboxId',
+      'threadId',
+      'to',
+      'cc',
+      'bcc',
+      'subject',
+      sql<string | null>`substr("body", 1, ${sql.lit(limits.listedTextLength)})`.as('body'),
+      // Half a document of HTML is none.
+      sql<null>`null`.as('bodyHtml'),
+      'replyTo',
+      'replyAll',
+      'includeQuote',
+      'autoSubmitted',
+      'sendAt',
+      'status',
+      'messageId',
+      'lastError',
+      'revision',
+      'createdAt',
+      'updatedAt',
+    ])
+    .where('id', 'in', ids)
+    .execute()
+  return rows.map(row => ({ ...row, isCut: true }))
 }
 
 /** How many drafts of an inbox have not been sent. */

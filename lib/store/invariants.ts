@@ -165,10 +165,12 @@ export const invariants: readonly Invariant[] = [
   },
   {
     name: 'raw',
-    promise: 'every message has its bytes, all of them, and no bytes are kept without a message',
+    // A question whether somebody agrees to forwarding is made anew for each attempt, and is not kept.
+    promise: 'every message that came has its bytes, all of them, and no bytes are kept without a message',
     sql: `
   select message."id" as "subject", 'has no raw' as "found" from "message" message
-  where message."rawId" is null or not exists (select 1 from "raw" where "raw"."id" = message."rawId")
+  where (message."rawId" is null and message."direction" = 'inbound')
+    or (message."rawId" is not null and not exists (select 1 from "raw" where "raw"."id" = message."rawId"))
   union all
   select "id", 'is of no message' from "raw" where not exists (select 1 from "message" where "message"."rawId" = "raw"."id")
   union all

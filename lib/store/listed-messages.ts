@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { type SelectQueryBuilder, sql } from 'kysely'
 import { limits } from '../base/limits.ts'
 import { takeTurns } from '../base/turns.ts'
@@ -88,7 +87,7 @@ export async function listWithinBudget(db: Db, ids: Ids): Promise<ListedMessageR
     }
   }
   for (const some of inSlices(cut)) {
-    await setImmediate()
+    await takeListedTurn()
     for (const row of await listCut(db, some)) rows.set(row.id, row)
   }
   return sizes.flatMap(({ id }) => rows.get(id) ?? [])

@@ -232,3 +232,25 @@ t.test('a deleted inbox takes its drafts along', async t => {
   t.equal(files(), 0)
   t.strictSame(server.faults, [])
 })
+
+t.test('a list of long drafts is bounded, and says which it cut', async t => {
+  const { api, inbox, create } = await setUp(t)
+  const long = { body: 'b'.repeat(90_000), bodyHtml: `<p>${'h'.repeat(490_000)}` }
+  const ids: string[] = []
+  for (let count = 0; count < 6; count++) ids.push((await create({ ...letter, ...long })).id)
+  const { data, total } = (await api.get(`/v1/inboxes/${inbox}/drafts`)).body
+  t.equal(total, 6)
+  t.strictSame(
+    data.map((one: { id: string }) => one.id),
+    ids.toReversed(),
+  )
+  const whole = data.filter((one: object) => !('bodyTruncated' in one))
+  t.equal(whole.length, Math.floor(limits.listedBytes / 580_003))
+  for (const one of whole) t.match(one, long)
+  for (const one of data.slice(whole.length)) {
+    const cut = { bodyTruncated: true, body: 'b'.repeat(limits.listedTextLength), bodyHtml: null }
+    t.match(one, { ...cut, subject: letter.subject, to: ['bob@example.net'] })
+    t.equal(one.body.length, limits.listedTextLength)
+  }
+  t.match((await api.get(`/v1/drafts/${ids[0]}`)).body, long, 'the draft itself has all')
+})

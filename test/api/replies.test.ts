@@ -376,6 +376,28 @@ t.test('a message is answered and passed on by name', async t => {
     t.equal((await api.post(`${path}/reply`, { body: 'b' })).body.error, 'missing_idempotency_key')
   })
 
+  await t.test('what a scanner found a virus in is passed on by an explicit word alone', async t => {
+    const ill = await came({ verdict: 'malicious', category: 'malicious', bodyText: 'X5O' })
+    const to = 'e@example.net'
+    for (const more of [{}, { asAttachment: true }, { includeMalicious: false }]) {
+      const { status, body } = await post(`/v1/messages/${ill.id}/forward`, { to, ...more })
+      t.match({ status, error: body.error }, { status: 422, error: 'malicious_message' })
+    }
+    const passed = await post(`/v1/messages/${ill.id}/forward`, { to, includeMalicious: true })
+    t.match((await header(passed.body.messageId)).bodyText, /X5O/)
+    const key = randomUUID()
+    const refused = await post(`/v1/messages/${ill.id}/forward`, { to }, key)
+    const other = await post(`/v1/messages/${ill.id}/forward`, { to, includeMalicious: true }, key)
+    t.equal(other.body.error, 'idempotency_key_conflict', 'it is another request')
+    t.strictSame((await post(`/v1/messages/${ill.id}/forward`, { to }, key)).body, refused.body)
+    const spam = await came({ verdict: 'spam', category: 'spam' })
+    t.equal(
+      (await post(`/v1/messages/${spam.id}/forward`, { to })).status,
+      200,
+      'what is spam the agent judges',
+    )
+  })
+
   await t.test('forward as text', async t => {
     const { status, body } = await post(`${path}/forward`, {
       to: 'Dora <dora@example.net>',

@@ -21,7 +21,7 @@ async function open(t: Test, zone: DnsZone, zones: readonly string[], timeoutMs 
   const lists = createDnsLists({
     dns: createDns({ servers: [dns.server], timeoutMs: 5_000 }),
     clock: { ...systemClock, monotonicMs: () => nowMs },
-    log: createLog('warn', { write: line => void log.push(JSON.parse(line)) }),
+    log: createLog('debug', { write: line => void log.push(JSON.parse(line)) }),
     zones,
     timeoutMs,
   })
@@ -63,16 +63,22 @@ t.test('a list that fails its test is not believed', async t => {
 })
 
 t.test('all are tested before anybody is looked for, and the log says which fail', async t => {
-  const { dns, lists, log } = await open(t, { ...sound('a.example'), '2.0.0.127.b.example': listed }, [
-    'a.example',
-    'b.example',
-    'c.example',
-  ])
+  const { dns, lists, log } = await open(
+    t,
+    {
+      ...sound('a.example'),
+      '2.0.0.127.b.example': listed,
+      [`${reversedAddress('::FFFF:7F00:1', 'as it is')!.labels}.d.example`]: listed,
+    },
+    ['a.example', 'b.example', 'c.example', 'd.example'],
+  )
   await lists.test()
-  t.strictSame(log.map(({ zone, family }) => `${zone} ${family}`).sort(), [
-    'b.example ipv6',
-    'c.example ipv4',
-    'c.example ipv6',
+  t.strictSame(log.map(({ level, zone, family = '' }) => `${level} ${zone} ${family}`).sort(), [
+    'debug b.example ',
+    'debug c.example ',
+    'warn c.example ipv4',
+    'warn d.example ipv4',
+    'warn d.example ipv6',
   ])
   const asked = dns.queries.length
   await lists.find('192.0.2.1')

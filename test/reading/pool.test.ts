@@ -163,17 +163,20 @@ t.test('bytes that can not be had are a fault of ours, and no problem of the mes
 const tasks = '/proc/self/task'
 
 t.test(
-  'a thread for large messages that has nothing to do ends, and comes again',
+  'a thread that has nothing to do ends, and comes again',
   { skip: existsSync(tasks) ? false : 'this system does not show its threads' },
   async t => {
     const { reader } = open(t, { idleMs: 1 })
-    await reader.read(small(letter('warm')), 'p')
-    const before = readdirSync(tasks).length
-    const reading = reader.read(large(t, letter('one')), 'p')
-    await until('another thread', () => readdirSync(tasks).length > before)
-    await reading
-    await until('its thread to end', () => readdirSync(tasks).length <= before)
-    t.match(await reader.read(large(t, letter('two')), 'p'), { message: { subject: 'two' } })
+    const ofSize = { small, large: (raw: Buffer) => large(t, raw) }
+    for (const [size, message] of Object.entries(ofSize)) {
+      const before = readdirSync(tasks).length
+      const reading = reader.read(message(letter('one')), 'p')
+      await until(`a thread for a ${size} one`, () => readdirSync(tasks).length > before)
+      await reading
+      await until('its end', () => readdirSync(tasks).length <= before)
+      t.match(await reader.read(message(letter('two')), 'p'), { message: { subject: 'two' } })
+      await until('the end of the next', () => readdirSync(tasks).length <= before)
+    }
   },
 )
 
@@ -194,7 +197,7 @@ t.test('many messages that take long together are not late, for none of them is'
   const { reader, log } = open(t, { threads: 1, timeoutMs: 1000 })
   const body = '<h1>a</h1>'.repeat(5000)
   const html = letter('slow', body, 'Content-Type: text/html\r\n')
-  const readings = await Promise.all(Array.from({ length: 120 }, () => reader.read(small(html), 'p')))
+  const readings = await Promise.all(Array.from({ length: 60 }, () => reader.read(small(html), 'p')))
   t.ok(readings.every(reading => reading.isWhole))
   t.strictSame(log, [], 'no thread ended')
 })

@@ -131,6 +131,21 @@ t.test('what takes too much memory is refused, and what comes after it is made',
   t.ok((await next).raw.length > large)
 })
 
+t.test('what can not cross into the thread is refused alone', async t => {
+  const { renderer } = rendererOf(t)
+  const text = 'x'.repeat(limits.renderedHereBytes + 1)
+  const content = Buffer.alloc(large)
+  const first = renderer.compose(composition({ text }, content), 'a')
+  // Its bytes went over with the first; it comes to its turn when that is answered.
+  const queued = renderer.compose(composition({ text }, content), 'a')
+  const after = renderer.compose(composition({}, Buffer.alloc(large)), 'a')
+  await t.rejects(queued, { name: 'DataCloneError' })
+  t.ok((await first).raw.length > large)
+  t.ok((await after).raw.length > large)
+  await t.rejects(renderer.compose(composition({ text }, content), 'a'), { name: 'DataCloneError' })
+  t.ok((await renderer.compose(composition({}, Buffer.alloc(large)), 'a')).raw.length > large, 'at rest, too')
+})
+
 t.test('parties take turns', async t => {
   const { renderer } = rendererOf(t)
   const order: string[] = []

@@ -63,3 +63,24 @@ t.test('to stop sends idle sessions away from all threads and ends messages unde
   await stopping
   t.equal((await messages()).length, 1)
 })
+
+t.test('threads without a connection end, and come again with the next', async t => {
+  const { port, inbox, messages, workers, log } = await openThreadedDoor(t, { threadIdleMs: 1 })
+  await inbox('ann')
+  await until('their end', () => workers.every(({ threadId }) => threadId === -1))
+  const had = workers.length
+  const [early, late] = [await greetedDialog(port), await greetedDialog(port)]
+  await until('others', () => workers.length >= had + 2)
+  for (const dialog of [early, late]) {
+    await dialog.envelope('bob@example.net', 'ann@ours.example')
+    t.equal((await dialog.data('Subject: x\r\n\r\nhello')).code, 250, 'nobody was cut off')
+    await dialog.say('QUIT')
+    await dialog.closed()
+  }
+  t.equal((await messages()).length, 2)
+  t.strictSame(
+    log.filter(({ level }) => level === 'error'),
+    [],
+    'that is no fault',
+  )
+})

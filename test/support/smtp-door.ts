@@ -124,6 +124,7 @@ ${settings.toml ?? ''}
     maxMessages: settings.maxMessages ?? limits.smtpMessages,
     threads: settings.threads ?? 1,
     threadTimeoutMs: settings.threadTimeoutMs ?? 10_000,
+    threadIdleMs: settings.threadIdleMs ?? 60_000,
   })
   const { port } = await door.listen('127.0.0.1', 0)
   const sockets = new Map<string, Socket>()

@@ -127,7 +127,7 @@ export async function ensureInbox(
     await forgetBounce(db, address)
     const displayName = request.displayName ?? null
     const row = await insertInbox(app, db, { podId, address, displayName, clientId, creationHash })
-    const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
+    const { columns, secret } = await webhookChange(app, db, secretOf.inboxWebhook(row.id), row, url)
     if (url) await inboxes.updateInbox(db, row.id, columns)
     const forwarding = await changeForwarding(app, db, caller, { ...row, ...columns }, request)
     const inbox = { ...present(forwarding, caller), ...(secret !== undefined && { webhookSecret: secret }) }
@@ -234,7 +234,7 @@ export async function changeInbox(
   const url = readWebhookUrl(app, caller, change.webhookUrl)
   const changed = await app.store.write(async db => {
     const row = await changeForwarding(app, db, caller, await getInboxRow(db, caller, idOrAddress), change)
-    const { columns, secret } = webhookChange(app, secretOf.inboxWebhook(row.id), row, url)
+    const { columns, secret } = await webhookChange(app, db, secretOf.inboxWebhook(row.id), row, url)
     const changes: Partial<InboxRow> = { ...columns }
     if (change.displayName !== undefined) {
       changes.displayName = change.displayName === null ? null : singleLine(change.displayName)

@@ -4,7 +4,7 @@ import { findAccount, insertAccount } from '../../store/account.ts'
 import { isAddressUsed } from '../../store/inboxes.ts'
 import { findDefaultPod, insertPod } from '../../store/pods.ts'
 import type { App } from '../app/app.ts'
-import { secretOf } from '../app/secrets.ts'
+import { sealInWrite, secretOf } from '../app/secrets.ts'
 import { ensureDomain } from '../domains/domains.ts'
 import { systemAddress } from '../domains/usable.ts'
 import { insertInbox } from './inboxes.ts'
@@ -24,7 +24,7 @@ export async function ensureInstallation(app: App): Promise<{ isNew: boolean }> 
       const id = app.ids.next()
       await insertAccount(db, {
         id,
-        signingSecret: app.secrets.seal(secretOf.accountSigning(id), randomBase62(43)),
+        signingSecret: await sealInWrite(db, app.secrets, secretOf.accountSigning(id), randomBase62(43)),
         podCount: 0,
         inboxCount: 0,
         createdAt,

@@ -7,6 +7,7 @@ import { listSecrets, replaceSecretKey, secretColumns, updateSecret } from '../.
 import type { App } from './app.ts'
 import { daemonLockPath } from './running.ts'
 import { installNextKey, makeNextKey } from './secret-key.ts'
+import { requireKeyInForce } from './secrets.ts'
 
 /**
  * Seals all secrets under a new key, while no daemon runs: it would go on with the old one.
@@ -14,7 +15,7 @@ import { installNextKey, makeNextKey } from './secret-key.ts'
  * The new key is on the disk first, beside the old one; then one write seals all anew and says under which key; then the
  * new key takes the place of the old one. Cut off before the write, the old one is in force; behind it, the next start finds
  * by the row that the one to come is, and puts it in place (`openSecrets`). No moment has a database without its key.
- * @throws Problem `unavailable` when a daemon runs
+ * @throws Problem `unavailable` when a daemon runs, or another process did the same meanwhile
  */
 export async function rotateSecrets(app: App): Promise<{ readonly keyId: string; readonly count: number }> {
   const { data_dir: dataDir } = app.config
@@ -23,6 +24,7 @@ export async function rotateSecrets(app: App): Promise<{ readonly keyId: string;
     const key = await makeNextKey(dataDir)
     const box = createSecretBox(key)
     const count = await app.store.write(async db => {
+      await requireKeyInForce(db, app.secrets)
       const now = app.clock.now().toISOString()
       await replaceSecretKey(db, { id: box.keyId, createdAt: now, sealedAt: now })
       return sealAnew(app, db, box.seal)

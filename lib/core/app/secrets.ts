@@ -1,8 +1,16 @@
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
-import { createSecretBox, isSealed, type SecretBox, type SecretPlace } from '../../base/secret-box.ts'
+import { Problem } from '../../base/problem.ts'
+import {
+  createSecretBox,
+  isSealed,
+  type Sealed,
+  type SecretBox,
+  type SecretPlace,
+} from '../../base/secret-box.ts'
 import { findAccount } from '../../store/account.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { Store } from '../../store/open.ts'
 import type { SecretColumn } from '../../store/secrets.ts'
 import * as rows from '../../store/secrets.ts'
@@ -21,6 +29,31 @@ export const secretOf = {
   accountWebhook: (id: string): SecretPlace => ({ table: 'account', column: 'webhookSecret', id }),
   inboxWebhook: (id: string): SecretPlace => ({ table: 'inbox', column: 'webhookSecret', id }),
   domainDkim: (id: string): SecretPlace => ({ table: 'domain', column: 'dkimPrivateKey', id }),
+}
+
+/**
+ * Seals a secret in the write that stores it. Another process may have put all secrets under a new key since this one
+ * took its own (`mailboxctl secrets rotate`); what this one sealed nobody could open any more.
+ * @throws Problem `unavailable` when the key is in force no more
+ */
+export async function sealInWrite(
+  db: WriteDb,
+  box: SecretBox,
+  place: SecretPlace,
+  secret: string,
+): Promise<Sealed> {
+  await requireKeyInForce(db, box)
+  return box.seal(place, secret)
+}
+
+/** @throws Problem `unavailable` when the secrets of the database are under another key by now */
+export async function requireKeyInForce(db: WriteDb, box: SecretBox): Promise<void> {
+  const inForce = await rows.findSecretKey(db)
+  if (inForce?.id === box.keyId) return
+  throw new Problem(
+    'unavailable',
+    'The secrets were put under a new key meanwhile; nothing was changed. Do it again.',
+  )
 }
 
 interface SecretsParts {
@@ -92,6 +125,7 @@ async function sealColumn(store: Store, box: SecretBox, column: SecretColumn): P
   let after = ''
   for (let isMore = true; isMore; ) {
     const done = await store.write(async db => {
+      await requireKeyInForce(db, box)
       const page = await rows.listSecrets(db, column, after, limits.sweepRows)
       const plain = page.filter(({ text }) => !isSealed(text))
       for (const { id, text } of plain) {

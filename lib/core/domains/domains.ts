@@ -14,13 +14,13 @@ import type {
   RecordStatus,
 } from '../../model/domain.ts'
 import type { Listed, Page } from '../../model/page.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as domains from '../../store/domains.ts'
 import type { DomainRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { findPodByName } from '../app/reach.ts'
-import { secretOf } from '../app/secrets.ts'
+import { sealInWrite, secretOf } from '../app/secrets.ts'
 import { namesOf, runDomainCheck } from './checks.ts'
 import { isComplete, readFound, readStatuses, readWarnings } from './outcome.ts'
 import { findHolder, isAccountDomain, requireRegistrable, selector } from './usable.ts'
@@ -71,22 +71,34 @@ function statusOf(app: App, row: DomainRow): DomainStatus {
 export async function ensureDomain(app: App, domain: string): Promise<void> {
   if (await domains.findDomainOfPod(app.store.read, domain, null)) return
   // It works without a check. Once the operator has asked for the first one, the others come by themselves.
-  const row = await newRow(app, domain, { nextCheckAt: null })
+  const made = await newRow(app, domain, { nextCheckAt: null })
   await app.store.write(async db => {
-    if (!(await domains.findDomainOfPod(db, domain, null))) await domains.insertDomain(db, row)
+    if (!(await domains.findDomainOfPod(db, domain, null))) await insertNew(app, db, made)
   })
 }
 
-async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promise<DomainRow> {
+/** A row to be, and its key, which is sealed in the write. */
+interface NewDomain {
+  readonly row: Omit<DomainRow, 'dkimPrivateKey'>
+  readonly privateKeyPem: string
+}
+
+async function insertNew(app: App, db: WriteDb, { row, privateKeyPem }: NewDomain): Promise<DomainRow> {
+  const dkimPrivateKey = await sealInWrite(db, app.secrets, secretOf.domainDkim(row.id), privateKeyPem)
+  const whole = { ...row, dkimPrivateKey }
+  await domains.insertDomain(db, whole)
+  return whole
+}
+
+async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promise<NewDomain> {
   const key = await generateDkimKey()
   const id = app.ids.next()
   const createdAt = app.clock.now().toISOString()
-  return {
+  const row = {
     id,
     domain,
     podId: null,
     selector,
-    dkimPrivateKey: app.secrets.seal(secretOf.domainDkim(id), key.privateKeyPem),
     dkimPublicKey: key.publicKeyBase64,
     createdAt,
     status: 'pending',
@@ -103,6 +115,7 @@ async function newRow(app: App, domain: string, more: Partial<DomainRow>): Promi
     found: '{}',
     ...more,
   }
+  return { row, privateKeyPem: key.privateKeyPem }
 }
 
 /**
@@ -115,12 +128,11 @@ export async function createDomain(app: App, caller: Caller, request: DomainCrea
   const domain = requireRegistrable(request.domain, app.config.hostname)
   // Looked up before too, since a key costs a tenth of a second of a core.
   await requireRoom(app, app.store.read, domain, await podForDomain(app.store.read, caller, request.podId))
-  const row = await newRow(app, domain, {})
+  const made = await newRow(app, domain, {})
   return app.store.write(async db => {
     const podId = await podForDomain(db, caller, request.podId)
     await requireRoom(app, db, domain, podId)
-    await domains.insertDomain(db, { ...row, podId })
-    return present(app, { ...row, podId })
+    return present(app, await insertNew(app, db, { ...made, row: { ...made.row, podId } }))
   })
 }
 

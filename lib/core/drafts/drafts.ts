@@ -20,7 +20,7 @@ import { dropFilesOf } from '../mailbox/raws.ts'
 import { readPeople, requireAddress } from '../outbound/addressees.ts'
 import { keepAttachments, removeFiles } from './attachments.ts'
 
-async function present(app: App, db: Db, rows: readonly DraftRow[]): Promise<Draft[]> {
+async function present(app: App, db: Db, rows: readonly drafts.ListedDraftRow[]): Promise<Draft[]> {
   if (rows.length === 0) return []
   const urls = createUrlSigner(app, await signingSecret(app, db))
   const attachments = await drafts.listDraftAttachments(
@@ -28,8 +28,9 @@ async function present(app: App, db: Db, rows: readonly DraftRow[]): Promise<Dra
     rows.map(row => row.id),
   )
   const flag = (value: number | null) => (value === null ? null : value === 1)
-  return rows.map(({ revision: _revision, ...row }) => ({
+  return rows.map(({ revision: _revision, isCut, ...row }) => ({
     ...row,
+    ...(isCut && { bodyTruncated: true as const }),
     to: JSON.parse(row.to) as string[],
     cc: JSON.parse(row.cc) as string[],
     bcc: JSON.parse(row.bcc) as string[],

@@ -17,6 +17,8 @@ export interface Forwarding {
   readonly messageId: string
   /** Whether as the message that it is (message/rfc822), and not as text with its attachments. */
   readonly asAttachment: boolean
+  /** Whether it may be one that a scanner found a virus in. */
+  readonly includeMalicious?: boolean
 }
 
 /** What is passed on, ready to be composed. */
@@ -27,9 +29,10 @@ export interface Forwarded {
   readonly below: ForwardedMessage | null
 }
 
-/** @throws Problem `not_found` for a message that is not there, or its bytes; `attachments_too_large` */
+/** @throws Problem `not_found` for a message that is not there, or its bytes; `malicious_message`; `attachments_too_large` */
 export async function openForwarded(app: App, caller: Caller, forwarding: Forwarding): Promise<Forwarded> {
   const message = await getWholeMessage(app.store.read, caller, forwarding.messageId)
+  if (message.verdict === 'malicious' && !forwarding.includeMalicious) throw new Problem('malicious_message')
   const subject = forwardSubject(message.subject).slice(0, limits.subjectLength)
   if (forwarding.asAttachment) {
     const content = await readContent(await rawOf(app, message))

@@ -65,18 +65,19 @@ export async function replyToMessage(
 
 /**
  * Passes a message on, in a thread of its own: whom it goes to is no part of the conversation that it comes from.
- * @throws Problem as `send`
+ * @throws Problem `malicious_message`; as `send`
  */
 export async function forwardMessage(
   app: App,
   caller: Caller,
   messageId: string,
-  { asAttachment = false, body = '', ...rest }: ForwardRequest,
+  { asAttachment = false, includeMalicious = false, body = '', ...rest }: ForwardRequest,
   key: string | undefined,
 ): Promise<SendResult> {
   const { id, inboxId } = await getMessageRow(app.store.read, caller, messageId)
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
-  const forwards = { messageId: id, asAttachment }
+  // Left out where it says nothing, as in requests of before there was the word.
+  const forwards = { messageId: id, asAttachment, ...(includeMalicious && { includeMalicious }) }
   const comparable = { forwards, body, request: await comparableRequest(rest) }
   return sendOnce(app, caller, inbox, { request: { ...rest, body }, forwards }, key, comparable)
 }

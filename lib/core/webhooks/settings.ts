@@ -4,12 +4,13 @@ import { newWebhookSecret } from '../../courier/webhook/signature.ts'
 import { webhookUrlFault } from '../../courier/webhook/url.ts'
 import type { AccountWebhook, WebhookSecret } from '../../model/webhook.ts'
 import { updateAccount } from '../../store/account.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { updateInbox } from '../../store/inboxes.ts'
 import type { AccountRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, requireAccess } from '../app/caller.ts'
 import { getAccountRow, getInboxRow } from '../app/reach.ts'
-import { secretOf } from '../app/secrets.ts'
+import { sealInWrite, secretOf } from '../app/secrets.ts'
 
 /** The columns of a webhook, in the row of an inbox or of the account. */
 type WebhookColumns = Pick<AccountRow, 'webhookUrl' | 'webhookSecret'>
@@ -38,16 +39,18 @@ function requireWebhookUrl(app: App, text: string): string {
 /**
  * What is to be set. The secret is made with the first URL and stays, whatever URL there is later: a receiver that knows
  * it can be moved, or taken away and set again.
+ * @throws Problem as `sealInWrite`
  */
-export function webhookChange(
+export async function webhookChange(
   app: App,
+  db: WriteDb,
   place: SecretPlace,
   row: Pick<AccountRow, 'webhookSecret'>,
   url: string | null | undefined,
-): WebhookChange {
+): Promise<WebhookChange> {
   if (url === undefined) return { columns: {} }
   if (url === null || row.webhookSecret !== null) return { columns: { webhookUrl: url } }
-  const { sealed, secret } = newSecret(app, place)
+  const { sealed, secret } = await newSecret(app, db, place)
   return { columns: { webhookUrl: url, webhookSecret: sealed }, secret }
 }
 
@@ -57,9 +60,13 @@ export interface WebhookChange {
   readonly secret?: string
 }
 
-function newSecret(app: App, place: SecretPlace): { readonly secret: string; readonly sealed: Sealed } {
+async function newSecret(
+  app: App,
+  db: WriteDb,
+  place: SecretPlace,
+): Promise<{ readonly secret: string; readonly sealed: Sealed }> {
   const secret = newWebhookSecret()
-  return { secret, sealed: app.secrets.seal(place, secret) }
+  return { secret, sealed: await sealInWrite(db, app.secrets, place, secret) }
 }
 
 /** The webhook that is called for what happens where no inbox has one of its own. */
@@ -72,7 +79,7 @@ export async function setAccountWebhook(app: App, text: string): Promise<Account
   const url = requireWebhookUrl(app, text)
   return app.store.write(async db => {
     const row = await getAccountRow(db)
-    const { columns, secret } = webhookChange(app, secretOf.accountWebhook(row.id), row, url)
+    const { columns, secret } = await webhookChange(app, db, secretOf.accountWebhook(row.id), row, url)
     await updateAccount(db, { webhookUrl: url, webhookSecret: row.webhookSecret, ...columns })
     return { url, ...(secret !== undefined && { secret }) }
   })
@@ -88,7 +95,7 @@ export async function rotateAccountSecret(app: App): Promise<AccountWebhook> {
   return app.store.write(async db => {
     const { id, webhookUrl } = await getAccountRow(db)
     if (webhookUrl === null) throw new Problem('no_webhook_url')
-    const { secret, sealed } = newSecret(app, secretOf.accountWebhook(id))
+    const { secret, sealed } = await newSecret(app, db, secretOf.accountWebhook(id))
     await updateAccount(db, { webhookUrl, webhookSecret: sealed })
     return { url: webhookUrl, secret }
   })
@@ -99,7 +106,7 @@ export async function rotateInboxSecret(app: App, caller: Caller, id: string): P
   return app.store.write(async db => {
     const row = await getInboxRow(db, caller, id)
     if (row.webhookUrl === null) throw new Problem('no_webhook_url')
-    const { secret, sealed } = newSecret(app, secretOf.inboxWebhook(row.id))
+    const { secret, sealed } = await newSecret(app, db, secretOf.inboxWebhook(row.id))
     await updateInbox(db, row.id, { webhookSecret: sealed })
     return { webhookSecret: secret }
   })

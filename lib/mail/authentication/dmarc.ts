@@ -37,7 +37,7 @@ export async function checkDmarc(
 }
 
 async function evaluate(lookup: Lookup, fromDomain: string, passing: Identities): Promise<DmarcResult> {
-  const { dmarc } = await import('mailauth')
+  const { dmarc } = await import('mailauth/lib/dmarc/index.js')
   const checked = await dmarc({
     headerFrom: `postmaster@${fromDomain}`,
     fromFields: 1,

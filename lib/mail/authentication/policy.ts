@@ -7,7 +7,7 @@ export async function evaluateSpf(
   lookup: Lookup,
   { domain, address, helo }: { domain: string; address: string; helo: string },
 ): Promise<AuthenticationResult> {
-  const { spf } = await import('mailauth')
+  const { spf } = await import('mailauth/lib/spf/index.js')
   const resolver = lookup as DNSResolver
   const sender = `postmaster@${domain}`
   const { status } = await spf({ ip: address, helo, sender, mta: helo, resolver, strict: true })
@@ -16,7 +16,7 @@ export async function evaluateSpf(
 
 /** Whether a DMARC policy holds for the domain: its own or an inherited one (RFC 9989 §4.10.1); undefined: DNS does not say. */
 export async function hasDmarcPolicy(lookup: Lookup, domain: string): Promise<boolean | undefined> {
-  const { dmarc } = await import('mailauth')
+  const { dmarc } = await import('mailauth/lib/dmarc/index.js')
   const checked = await dmarc({ headerFrom: `postmaster@${domain}`, resolver: lookup as DNSResolver })
   const result = checked && resultOf(checked.status)
   if (result === 'temperror') return undefined

@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { createLog } from '../../../lib/base/log.ts'
 import { rotateSecrets } from '../../../lib/core/app/rotation.ts'
@@ -99,4 +102,52 @@ t.test('cut off behind the write: the next start puts the new key in place', asy
   rmSync(path)
   t.strictSame(await opened(), before)
   t.equal(key(), next)
+})
+
+/** Another program on the same data, which has taken its key by now; what it said of each secret that it was told to store. */
+async function openBeside(t: Test, config: object): Promise<{ store: () => Promise<string[]> }> {
+  const script = join(import.meta.dirname, '../../support/second-process.ts')
+  const child = spawn(process.execPath, [script, JSON.stringify(config)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const lines = createInterface(child.stdout)
+  await once(lines, 'line')
+  return {
+    async store() {
+      const said: string[] = []
+      lines.on('line', line => said.push(line))
+      child.stdin.end('now\n')
+      await once(lines, 'close')
+      return said
+    },
+  }
+}
+
+t.test('a program that began before it stores nothing under the old key', async t => {
+  const { app, opened, before } = await setUp(t)
+  const stale = await openBeside(t, app.config)
+  await rotateSecrets(app)
+  t.strictSame(await stale.store(), [
+    // It has its secret, and only the URL is set.
+    'a webhook of the account: done',
+    'another secret of it: unavailable',
+    'a webhook of an inbox: unavailable',
+    'a domain: unavailable',
+    'another key: unavailable',
+  ])
+  t.strictSame(await opened(), before)
+})
+
+t.test('one that began after it stores as ever', async t => {
+  const { app, opened, before } = await setUp(t)
+  await rotateSecrets(app)
+  const fresh = await openBeside(t, app.config)
+  t.strictSame(
+    (await fresh.store()).map(line => line.split(': ')[1]),
+    ['done', 'done', 'done', 'done', 'done'],
+  )
+  const [signing, dkim, own, accounts] = await opened()
+  t.strictSame([signing, dkim, own], before.slice(0, 3))
+  t.not(accounts, before[3])
 })
