@@ -11,6 +11,7 @@ import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './
 import type { Config } from './config/load.ts'
 import type { App, Networked } from './core/app/app.ts'
 import { daemonLockPath, noteRunning } from './core/app/running.ts'
+import { startStorageWatch } from './core/app/storage-watch.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
@@ -50,6 +51,8 @@ export interface Daemon {
   reload(): Promise<void>
   /** Takes nothing new, ends what is under way or gives it back to the queue, and closes everything. */
   stop(): Promise<void>
+  /** Resolves when the disk has failed to keep what was written: only a restart shows what it holds. */
+  readonly failed: Promise<Error>
 }
 
 /** Opens everything, in order: data, then the ways out, then the doors. `stop` closes it in reverse. */
@@ -66,6 +69,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       { ...parts, baseUrl: () => baseUrl, ownPorts: () => ports },
       closing,
     )
+    const storage = startStorageWatch(opened)
+    closing.push(() => storage.stop())
     const { dns } = opened
     const guard = createAddressGuard({
       clock,
@@ -220,6 +225,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       smtp,
       http,
       reload: () => certificates.reload(),
+      failed: app.store.failed,
       async stop() {
         log.info('stopping')
         // Nobody needs it to stop: where the disk is full there is no room for it.

@@ -61,7 +61,8 @@ async function run(parts: DaemonParts, isLocal: boolean, toStop: Promise<void>):
       daemon.isNew ? await welcomeFirst(daemon.app, endpoints) : welcomeBack(daemon.app, endpoints),
     )
   }
-  await toStop
+  const failure = await Promise.race([toStop, daemon.failed])
+  if (failure) return giveUp(failure, parts.log)
   try {
     await daemon.stop()
     return 0
@@ -69,6 +70,20 @@ async function run(parts: DaemonParts, isLocal: boolean, toStop: Promise<void>):
     parts.log.error({ err: error }, 'stopping failed')
     return 1
   }
+}
+
+/**
+ * Nobody knows any more what the disk holds of what was written last; who starts anew reads it. Nothing is closed, for that would take
+ * over into the database what is doubtful.
+ */
+async function giveUp(failure: Error, log: Log): Promise<number> {
+  log.fatal(
+    { err: failure },
+    'the disk failed to keep what was written; exiting, to read it again at the next start',
+  )
+  // Who waits is told no meanwhile.
+  await new Promise(resolve => setTimeout(resolve, limits.diskFailedMs))
+  return 1
 }
 
 /** What an operator can mend is said in a sentence; all else with its stack. */

@@ -5,6 +5,11 @@ import { type Operation, openOperation } from './operation.ts'
 
 const Health = named('Health', 'The server can do its work.', {
   status: Type.Literal('ok', { description: 'Always `ok`; what is not well is a 503.' }),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'What the operator should look at, in sentences; left out when there is nothing.',
+    }),
+  ),
 })
 
 export const serverOperations: readonly Operation[] = [
@@ -14,14 +19,14 @@ export const serverOperations: readonly Operation[] = [
     path: '/health',
     tag: 'Server',
     summary:
-      'Whether the server can do its work: 503 when its database can not be written or it is stopping.',
+      'Whether the server can do its work: 503 when its database can not be written, its disk is nearly full or it is stopping.',
     description: 'For a load balancer or a monitor.',
     access: 'anyone',
     success: { status: 200, schema: Health },
     problems: [],
     handle: async ({ app }) => {
-      await requireHealth(app)
-      return { status: 'ok' }
+      const warnings = await requireHealth(app)
+      return { status: 'ok', ...(warnings.length > 0 && { warnings }) }
     },
   }),
 ]

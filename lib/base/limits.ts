@@ -260,6 +260,19 @@ export const limits = {
   /** How often it is looked for what is to be put into the index, and pages of it that one step merges. */
   indexPollMs: 1_000,
   indexMergePages: 64,
+  /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
+  lockWaitMs: 10_000,
+  /**
+   * The write-ahead log of the database: how often it is moved into its file and the room on the disk looked at, the bytes of it after
+   * which writers wait a moment so that it begins anew, after how long a silence its file is emptied, and how long it may
+   * be longer until the operator is told.
+   */
+  storageLookMs: 500,
+  logBytes: 64 * 1024 * 1024,
+  logIdleMs: 5_000,
+  logHeldMs: 10_000,
+  /** How long those may take to be told no who wait for a disk that has failed. */
+  diskFailedMs: 1_000,
   /** How long a message waits until it may be read (451 4.3.2 after that). */
   readingWaitMs: 60_000,
   /** After it, a reading thread that has nothing to do is ended, for what it grew to. */

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { LogLevel } from '../base/log.ts'
 import { acmeTable, tlsTable } from './certificate-tables.ts'
 import { httpTable } from './http-table.ts'
+import { limitsTable } from './limits-table.ts'
 import { planTable } from './plan-table.ts'
 import { readingTable } from './reading-table.ts'
 import { dnsListsTable, greylistTable, scannerTable } from './screening.ts'
@@ -34,6 +35,14 @@ export const settings = Type.Object(
       default: '/var/lib/mailboxd',
       local: './mailboxd-data',
       description: 'The directory of the database, large messages and keys. Back up this one directory.',
+    }),
+    min_free: number({
+      default: 100 * 1024 * 1024,
+      minimum: 0,
+      maximum: 2 ** 40,
+      unit: 'bytes',
+      description:
+        'What must be free on the disk of data_dir. Below it mail is deferred (452 4.3.1), and the API stores nothing new (503).',
     }),
     base_url: Type.Optional(
       text('base-url', {
@@ -250,37 +259,7 @@ export const settings = Type.Object(
           'What the tokens of new keys begin with, for clients that insist on a prefix of theirs. Keys that are there already stay good.',
       }),
     }),
-    limits: table('What is rationed whatever the plan is.', {
-      inbox_creations_per_day: number({
-        default: 100,
-        local: 0,
-        minimum: 0,
-        maximum: 1_000_000,
-        unit: 'inboxes',
-        description:
-          'The most inboxes that are made through the API in a day, UTC (429 inbox_creation_limit above it; 0: no limit). The keys of one pod make at most half of them.',
-      }),
-      forward_confirmations_per_hour: number({
-        default: 10,
-        minimum: 1,
-        maximum: 10_000,
-        unit: 'mails an hour',
-        description:
-          'The most mails an hour that ask an address whether it wants forwarded copies (429 forward_verification_limit above it). At most half of them are for the keys of one pod.',
-      }),
-      unverified_domains_per_pod: number({
-        default: 20,
-        minimum: 1,
-        maximum: 10_000,
-        unit: 'domains',
-        description:
-          'The most domains of a pod that are not verified (422 domain_limit_reached above it): each has a key, and is looked for in DNS again and again.',
-      }),
-      inbox_is_new_for: duration(['1h', '3650d'], {
-        default: '30d',
-        description: 'How long cold_recipients_at_first of the plan is in force for an inbox.',
-      }),
-    }),
+    limits: limitsTable,
     plan_free: planTable('free', {
       inboxes: 3,
       messages: 0,

@@ -6,6 +6,7 @@ import type { Config } from '../config/load.ts'
 import { createAuthenticator } from '../mail/authentication/authenticator.ts'
 import { createNearReader } from '../reading/near.ts'
 import { openReader } from '../store/open.ts'
+import { requireRoomForMail } from './app/storage.ts'
 import type { DistantMain } from './inbound/main-calls.ts'
 import type { Receiver } from './inbound/receiver.ts'
 import { databasePath } from './open.ts'
@@ -19,11 +20,13 @@ export interface ReceiverParts {
   /** As in lib/reading/near.ts. */
   readonly mark: SharedArrayBuffer
   readonly suspects: ReadonlySet<string>
+  /** As in lib/core/app/storage.ts. */
+  readonly storage: SharedArrayBuffer
 }
 
 /** Opens what mail is received with in another thread than the main one, which has opened the data directory. */
 export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Receiver; close(): void }> {
-  const { config, clock, ids, log, main, mark, suspects } = parts
+  const { config, clock, ids, log, main, mark, suspects, storage } = parts
   const { read, close } = openReader(databasePath(config.data_dir))
   const authenticator = createAuthenticator({
     dns: main,
@@ -33,5 +36,7 @@ export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Re
   })
   const mailReader = createNearReader({ authenticator, mark, suspects, far: main.read })
   const disk = await openDisk(config.data_dir)
-  return { receiver: { config, clock, ids, log, store: { read }, disk, mailReader, main }, close }
+  const requireRoom = () => requireRoomForMail(storage)
+  const receiver: Receiver = { config, clock, ids, log, store: { read }, disk, mailReader, requireRoom, main }
+  return { receiver, close }
 }

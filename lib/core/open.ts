@@ -21,6 +21,7 @@ import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
 import { nodeName } from './app/node-name.ts'
 import { openSecrets } from './app/secrets.ts'
+import { createStorage } from './app/storage.ts'
 import { createReaders } from './app/stream.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
@@ -80,6 +81,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       maxConnectionsPerOrigin: webhook.concurrency,
     }),
     store,
+    storage: createStorage(),
     secrets,
     disk: await openDisk(config.data_dir),
     queue: createQueue({

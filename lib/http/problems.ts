@@ -1,6 +1,8 @@
 import type { Context, Middleware } from 'koa'
 import type { Log } from '../base/log.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
+import { isDiskFull, StorageLocked } from '../base/storage-fault.ts'
+import { noRoomForRequests } from '../core/app/storage.ts'
 import { answerJson } from './json.ts'
 
 /** Answers whatever is thrown further in: a Problem as it is; all else is a bug, logged here once, and a 500. */
@@ -10,10 +12,22 @@ export function answerProblems(log: Log): Middleware {
       await next()
     } catch (error) {
       if (error instanceof Problem) return answerProblem(context, error)
+      const passing = passingProblem(error)
+      if (passing) {
+        log.error({ err: error, method: context.method, path: context.path }, 'request could not be written')
+        return answerProblem(context, passing)
+      }
       log.error({ err: error, method: context.method, path: context.path }, 'request met a fault')
       answerProblem(context, new Problem('internal_error'))
     }
   }
+}
+
+/** Of what will be well again without a restart: a full disk, another program that holds the database. */
+function passingProblem(error: unknown): Problem | undefined {
+  if (isDiskFull(error)) return noRoomForRequests()
+  if (!(error instanceof StorageLocked)) return undefined
+  return new Problem('unavailable', 'Another program keeps the database locked. Try again shortly.')
 }
 
 function answerProblem(context: Context, problem: Problem): void {

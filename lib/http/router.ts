@@ -9,6 +9,7 @@ import type { Throttle } from '../base/throttle.ts'
 import { isActiveToken } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { type Caller, requireAccess } from '../core/app/caller.ts'
+import { requireRoom } from '../core/app/storage.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
 import { type AnswerRoom, type AnswerShare, answerOwners } from './answer-room.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
@@ -169,6 +170,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     const token = tokenOf(context)
     const caller = await authenticate(token)
     request.caller = caller
+    if (one.method !== 'get' && one.method !== 'delete') requireRoom(app.storage.shared)
     const body = await bodyOf(request, token)
     const room = one.answerBytes === undefined ? undefined : await enterAnswers(request, one.answerBytes)
     const given = await one.handle({

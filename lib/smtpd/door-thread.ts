@@ -18,6 +18,8 @@ export interface DoorThreadData {
   readonly mark: SharedArrayBuffer
   /** Whose small messages are read elsewhere (lib/reading/near.ts). */
   readonly suspects: readonly string[]
+  /** Whether there is room for mail (lib/core/app/storage.ts). */
+  readonly storage: SharedArrayBuffer
 }
 
 /** What goes to the thread. */
@@ -39,8 +41,8 @@ export type FromDoor =
 /** All that a thread of sessions has done by the main thread. */
 export type DoorCalls = MainCalls & { takeMessage(address: string): Promise<void> }
 
-export interface DoorThreadParts extends Omit<DoorThreadData, 'mark'> {
-  readonly app: Pick<Networked, 'clock' | 'log'>
+export interface DoorThreadParts extends Omit<DoorThreadData, 'mark' | 'storage'> {
+  readonly app: Pick<Networked, 'clock' | 'log' | 'storage'>
   /** How long it may be at one message, or its event loop stand still. */
   readonly timeoutMs: number
   readonly calls: DoorCalls
@@ -68,7 +70,8 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   const { config, bounds, pairs, suspects, app, calls } = parts
   const mark = createThreadMark()
   const connections = new Set<string>()
-  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects }
+  const storage = app.storage.shared
+  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects, storage }
   const worker = new Worker(threadEntry('smtpd/worker'), {
     name: 'smtp',
     workerData,

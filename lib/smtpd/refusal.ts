@@ -1,5 +1,7 @@
 import type { Log } from '../base/log.ts'
 import { Reply } from '../base/reply.ts'
+import { isDiskFull } from '../base/storage-fault.ts'
+import { noRoomForMail } from '../core/app/storage.ts'
 
 /** A reply in the form that smtp-server wants: an error with the three digits beside it. */
 export interface Refusal extends Error {
@@ -16,6 +18,10 @@ export function refusalOf(reply: Reply): Refusal {
  * and the peer may try again.
  */
 export function refuse(error: unknown, log: Log): Refusal {
+  if (isDiskFull(error)) {
+    log.error({ err: error }, 'no room for the spool file of a message')
+    return refusalOf(noRoomForMail())
+  }
   if (error instanceof Reply) {
     log.info({ reply: error.message, reason: error.reason }, 'refused')
     return refusalOf(error)

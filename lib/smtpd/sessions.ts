@@ -178,6 +178,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     onMailFrom(address, smtp, callback) {
       answer(smtp, callback, async session => {
         checkMail(address, smtp)
+        receiver.requireRoom()
         if (!session.isTrusted) await parts.takeMessage(session.remoteAddress)
         session.dnsList ??= askLists(session)
         session.recipients = []

@@ -15,7 +15,7 @@ import { createSessions } from './sessions.ts'
  * A thread of SMTP sessions: it takes connections that the main thread has accepted, reads the database, and has the main
  * thread do the rest.
  */
-const { config, bounds, pairs, mark, suspects: known } = workerData as DoorThreadData
+const { config, bounds, pairs, mark, suspects: known, storage } = workerData as DoorThreadData
 const port = parentPort!
 const post = (message: FromDoor) => port.postMessage(message)
 const { call, settle } = createCaller<DoorCalls>((calls, transfer) => {
@@ -31,6 +31,7 @@ const { receiver, close } = await openReceiver({
   main: callMain(call),
   mark,
   suspects,
+  storage,
 })
 const { messages_per_minute_per_address, messages_per_minute_per_block } = config.smtp
 const isCounted = messages_per_minute_per_address + messages_per_minute_per_block > 0

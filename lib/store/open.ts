@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
+import type { LogState } from './dialect/checkpointer.ts'
+import { type Checkpoints, startCheckpoints } from './dialect/checkpoints.ts'
 import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
-import { type CommitTarget, createGroupCommit } from './dialect/group-commit.ts'
+import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect/group-commit.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
 import { openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
@@ -37,8 +39,24 @@ export interface Store {
    * as to copy the database, and nothing else is done meanwhile.
    */
   forgetOverwrittenSecrets(): Promise<void>
+  /**
+   * Has what was written moved from the write-ahead log into the file in a thread, from now on until it is stopped, and not by
+   * the writes; and the log kept short.
+   * @param told called with how the log stands whenever something was done about it
+   */
+  keepLog(bounds: LogBounds, told: (state: LogState) => void): Checkpoints
+  /** Resolves when the disk has failed to keep what was committed: from then on no write succeeds, until a restart. */
+  readonly failed: Promise<DiskFailed>
   /** Waits for the writes under way, then closes. */
   close(): Promise<void>
+}
+
+export interface LogBounds {
+  readonly lookMs: number
+  /** What the log may come to, and what its file keeps when it begins anew. */
+  readonly logBytes: number
+  /** How long nothing must have been written until its file is emptied. */
+  readonly idleMs: number
 }
 
 /**
@@ -76,7 +94,8 @@ function sqliteStore(path: string, clock: Clock): Store {
       if (statement === 'commit') reader.refresh()
     },
   }
-  const group = createGroupCommit(target, clock, listeners.tell)
+  const failed = Promise.withResolvers<DiskFailed>()
+  const group = createGroupCommit(target, clock, { committed: listeners.tell, failed: failed.resolve })
   return {
     dialect: 'sqlite',
     read: reader.db,
@@ -84,6 +103,15 @@ function sqliteStore(path: string, clock: Clock): Store {
     write: group.write,
     writeUnsynced: group.writeUnsynced,
     onCommit: listeners.on,
+    failed: failed.promise,
+    keepLog({ lookMs, logBytes, idleMs }, told) {
+      writer.leaveCheckpoints(logBytes)
+      const bounds = { logBytes, idleLooks: Math.ceil(idleMs / lookMs) }
+      return startCheckpoints({ path, bounds, lookMs }, state => {
+        if (state.lost !== null) group.fail(new Error(state.lost))
+        told(state)
+      })
+    },
     async forgetOverwrittenSecrets() {
       await group.idle()
       reader.refresh()
@@ -107,6 +135,9 @@ function postgresStore(url: string): Store {
     version: () => undefined,
     writeUnsynced: work => pool.write(work, listeners.tell),
     onCommit: listeners.on,
+    // Both are the server's own business.
+    failed: new Promise(() => {}),
+    keepLog: () => ({ stop: async () => {} }),
     async forgetOverwrittenSecrets() {
       await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
     },

@@ -38,6 +38,7 @@ t.test('a file with what is required alone has the defaults', async t => {
     hostname: 'mail.example.com',
     account_domain: 'example.com',
     data_dir: '/var/lib/mailboxd',
+    min_free: 100 * 1024 * 1024,
     plan: 'pro',
     log: { level: 'info' },
     smtp: {

@@ -69,6 +69,7 @@ const places: Record<string, readonly string[]> = {
   'better-sqlite3': [
     'lib/store/dialect/sqlite.ts',
     'lib/store/dialect/lock.ts',
+    'lib/store/dialect/checkpointer.ts',
     'lib/store/dialect/snapshot-worker.ts',
     'lib/store/dialect/integrity.ts',
   ],

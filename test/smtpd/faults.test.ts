@@ -24,7 +24,7 @@ const text = (bytes: number) => `${'x'.repeat(998)}\r\n`.repeat(Math.ceil(bytes 
 const disk = await smallDisk(t, 8)
 const skip = disk === undefined && 'may not mount a small disk here'
 
-t.test('the disk is full: 451, nothing kept, and all is well when there is room', { skip }, async t => {
+t.test('the disk is full: 452, nothing kept, and all is well when there is room', { skip }, async t => {
   const door = await openDoor(t, { dataDir: join(disk!, 'data') })
   await door.inbox('ann')
   const send = async (name: string, bytes: number) => {
@@ -36,7 +36,7 @@ t.test('the disk is full: 451, nothing kept, and all is well when there is room'
   }
   t.match((await send('first', 1000)).text, /^250 /)
 
-  t.match((await send('no room in the spool', 12_000_000)).text, /^451 4\.3\.0 /)
+  t.match((await send('no room in the spool', 12_000_000)).text, /^452 4\.3\.1 /)
   t.equal(filesIn(join(door.dataDir, 'spool')), 0)
   t.equal((await door.messages()).length, 1)
   t.match((await send('second', 300_000)).text, /^250 /, 'there is room again')
@@ -49,7 +49,7 @@ t.test('the disk is full: 451, nothing kept, and all is well when there is room'
     if (reply.code === 250) accepted++
     else refused = [...refused, reply.text]
   }
-  for (const said of refused) t.match(said, /^451 4\.3\.0 /)
+  for (const said of refused) t.match(said, /^452 4\.3\.1 /)
   t.equal(refused.length, 3, 'the disk got full')
   t.equal((await door.messages()).length, accepted, 'what was accepted is there, what was not is not')
   t.equal(filesIn(join(door.dataDir, 'spool')), 0)

@@ -18,6 +18,8 @@ export interface DaemonSettings {
   /** More TOML, after the tables above it: `[smtp]` is not among them. */
   readonly toml?: string
   readonly smtp?: string
+  /** More of the environment of the daemon. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** A real daemon in a process of its own, on free ports, with its data in a directory that goes with the test. */
@@ -68,13 +70,20 @@ allow_networks = ["127.0.0.0/8"]
 check = ${settings.dns !== undefined}
 `,
   )
-  return run(t, dir, configPath, dataDir)
+  return run(t, dir, configPath, dataDir, settings.env)
 }
 
-async function run(t: Test, dir: string, configPath: string, dataDir: string): Promise<TestDaemon> {
+async function run(
+  t: Test,
+  dir: string,
+  configPath: string,
+  dataDir: string,
+  env: DaemonSettings['env'],
+): Promise<TestDaemon> {
   const child = spawn(process.execPath, [builtProgram('mailboxd'), '--config', configPath], {
     cwd: dir,
     stdio: ['ignore', 'inherit', 'pipe'],
+    env: { ...process.env, ...env },
   })
   const entries: Record<string, unknown>[] = []
   let rest = ''
@@ -111,6 +120,6 @@ async function run(t: Test, dir: string, configPath: string, dataDir: string): P
     },
     ctlResult,
     end,
-    restart: () => run(t, dir, configPath, dataDir),
+    restart: () => run(t, dir, configPath, dataDir, env),
   }
 }

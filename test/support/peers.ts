@@ -27,6 +27,7 @@ const peers = {
   chromium: { package: 'chromium', paths: ['/usr/bin/chromium'], root: false },
   pebble: { package: 'pebble', paths: ['/usr/bin/pebble'], root: false },
   python3: { package: 'python3', paths: ['/usr/bin/python3'], root: false },
+  gcc: { package: 'gcc', paths: ['/usr/bin/gcc'], root: false },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const
 

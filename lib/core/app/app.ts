@@ -15,6 +15,7 @@ import type { TextReader } from '../../reading/attachment/text-reader.ts'
 import type { MailReader } from '../../reading/pool.ts'
 import type { Renderer } from '../../rendering/renderer.ts'
 import type { Store } from '../../store/open.ts'
+import type { Storage } from './storage.ts'
 import type { EventStream, Readers } from './stream.ts'
 import type { Waiters } from './waiters.ts'
 
@@ -35,6 +36,8 @@ export interface App {
   /** Which addresses webhooks may lead to. */
   readonly webhookGuard: AddressGuard
   readonly store: Store
+  /** Whether there is room for more, and what is wrong with the disk. */
+  readonly storage: Storage
   /** Opens and seals the secrets that stand in rows. */
   readonly secrets: SecretBox
   readonly disk: Disk

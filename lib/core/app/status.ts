@@ -13,15 +13,18 @@ import { readRunning } from './running.ts'
 /**
  * Writes a value that nobody reads and waits for its fsync, which fails when the disk is full or the database broken. Those
  * who ask at the same time share one fsync, so asking often costs little.
+ * @returns what is not as it should be, in sentences for the operator
  * @throws Problem `unavailable`
  */
-export async function requireHealth(app: App): Promise<void> {
+export async function requireHealth(app: App): Promise<readonly string[]> {
   try {
     await app.store.write(db => noteHealth(db, app.clock.now().toISOString()))
   } catch (error) {
     app.log.error({ err: error }, 'the database can not be written')
     throw new Problem('unavailable')
   }
+  if (app.storage.fault !== undefined) throw new Problem('unavailable', app.storage.fault)
+  return app.storage.warnings
 }
 
 export interface Status {

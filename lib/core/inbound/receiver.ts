@@ -1,8 +1,11 @@
 import { limits } from '../../base/limits.ts'
+import { isDiskFull } from '../../base/storage-fault.ts'
 import type { MailReader } from '../../reading/pool.ts'
 import { noteDeferral } from '../../store/authentication-deferrals.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { AuthenticationDeferralRow } from '../../store/tables.ts'
 import type { App, Networked, Reads } from '../app/app.ts'
+import { noRoomForMail, requireRoomForMail } from '../app/storage.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
 import { type Refused, recordRefused } from './admission.ts'
 import type { Arrival, Reception } from './arrival.ts'
@@ -13,6 +16,8 @@ import { writeReception } from './write.ts'
 /** What the reception of mail works with, in the thread of a session: it reads the database, and asks `main` for the rest. */
 export interface Receiver extends Reads, Pick<App, 'ids' | 'disk'> {
   readonly mailReader: Pick<MailReader, 'read'>
+  /** @throws Reply 452 4.3.1 */
+  requireRoom(): void
   readonly main: MainThread
 }
 
@@ -36,12 +41,21 @@ type Receiving = App & Partial<Pick<Networked, 'scanner' | 'dnsLists'>>
 
 /** The same where it is done. */
 function createMainThread(app: Receiving): MainThread {
-  const { store, scanner, dnsLists } = app
+  const { store: opened, storage, scanner, dnsLists } = app
+  const store = {
+    write: <T>(work: (db: WriteDb) => Promise<T>) =>
+      opened.write(work).catch(error => {
+        if (!isDiskFull(error)) throw error
+        app.log.error({ err: error }, 'no room in the database')
+        throw noRoomForMail(String(error))
+      }),
+  }
   return {
     async write(reception) {
       const { rawId, becomes } = reception
       const isFile = 'arrival' in becomes && becomes.arrival.content.kind === 'file'
       try {
+        requireRoomForMail(storage.shared)
         return await store.write(db => writeReception(app, db, reception))
       } catch (error) {
         if (isFile) await dropFilesOf(app, error, [rawId])
@@ -62,5 +76,6 @@ function createMainThread(app: Receiving): MainThread {
 /** For mail that is received in the main thread itself. */
 export function createReceiver(app: Receiving): Receiver {
   const { config, clock, ids, log, store, disk, mailReader } = app
-  return { config, clock, ids, log, store, disk, mailReader, main: createMainThread(app) }
+  const requireRoom = () => requireRoomForMail(app.storage.shared)
+  return { config, clock, ids, log, store, disk, mailReader, requireRoom, main: createMainThread(app) }
 }

@@ -1,4 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import { StorageLocked } from '../../base/storage-fault.ts'
 import type { WriteDb } from './dialect.ts'
 import { addNotices, gatherNotices, type Notices } from './notices.ts'
 
@@ -6,12 +9,18 @@ import { addNotices, gatherNotices, type Notices } from './notices.ts'
 const writesPerTransaction = 64
 /** Work after which a transaction takes no further write, for all of it holds the event loop; the rest goes into the next. */
 const workMs = 20
+/** How long it rests until it asks again for the lock that another process has: twice as long each time, up to the second. */
+const lockRestMs = [1, 16] as const
 
 /** What a group commit works on. */
 export interface CommitTarget {
   readonly db: WriteDb
   /** Runs one statement that gives no rows, at once: begin, savepoint, commit. */
   exec(statement: string): void
+  /** Whether another connection is writing just now, which is why a transaction did not begin. */
+  isLocked(error: unknown): boolean
+  /** Whether it failed because the disk did not keep what was written. */
+  isDiskFault(error: unknown): boolean
   /** Resolves when everything that was committed before the call is on the disk. */
   sync(): Promise<void>
 }
@@ -20,6 +29,8 @@ interface Waiting {
   readonly work: (db: WriteDb) => Promise<unknown>
   /** Whether its promise is kept only when the disk has it. */
   readonly isSynced: boolean
+  /** When it was asked for. */
+  readonly sinceMs: number
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -29,17 +40,26 @@ export class DiskFailed extends Error {
   override readonly name = 'DiskFailed'
 }
 
+/** Who is told what becomes of transactions. */
+export interface CommitListeners {
+  /** Called after each fsync, with what the writes gave notice of. */
+  committed(notices: Notices): void
+  /** Called once. */
+  failed(error: DiskFailed): void
+}
+
 /**
  * All writes that are waiting go into one SQLite transaction, each in its own savepoint; one that throws rolls back
  * alone. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for
  * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before; nothing is built
  * on what an earlier transaction wrote before that was synced. Between two transactions the event loop comes round.
- * @param committed called after each fsync, with what the writes gave notice of
+ *
+ * While another process writes, what is waiting goes on waiting, each up to `limits.lockWaitMs`, and all else goes on.
  */
 export function createGroupCommit(
   target: CommitTarget,
   clock: Pick<Clock, 'monotonicMs'>,
-  committed: (notices: Notices) => void = () => {},
+  { committed, failed }: CommitListeners,
 ) {
   const waiting: Waiting[] = []
   let draining: Promise<void> | undefined
@@ -66,11 +86,7 @@ export function createGroupCommit(
         return
       }
       await target.sync().catch(error => {
-        // After a failed fsync the kernel may have dropped the pages, and a second one would lie.
-        failure = new DiskFailed('the disk failed to keep what was written; restart when it is mended', {
-          cause: error,
-        })
-        throw failure
+        throw fail(error)
       })
     } catch (error) {
       for (const { reject } of batch) reject(error)
@@ -78,6 +94,36 @@ export function createGroupCommit(
     }
     committed(notices)
     for (const one of settle) one()
+  }
+
+  /** After a failed fsync the kernel may have dropped the pages, and a second one would lie. */
+  function fail(cause: unknown): DiskFailed {
+    if (failure) return failure
+    failure = new DiskFailed('the disk failed to keep what was written', { cause })
+    failed(failure)
+    return failure
+  }
+
+  /** Begins a transaction as soon as nobody else is writing; gives whether there is anything left to be written then. */
+  async function begin(): Promise<boolean> {
+    for (let restMs: number = lockRestMs[0]; ; restMs = Math.min(restMs * 2, lockRestMs[1])) {
+      try {
+        target.exec('begin immediate')
+        return true
+      } catch (error) {
+        if (!target.isLocked(error)) throw error
+        refuseLate(error)
+      }
+      if (waiting.length === 0) return false
+      await pause(restMs)
+    }
+  }
+
+  /** Those that have waited too long for the lock. */
+  function refuseLate(cause: unknown): void {
+    const now = clock.monotonicMs()
+    const isLate = (one: Waiting | undefined) => one !== undefined && now - one.sinceMs >= limits.lockWaitMs
+    while (isLate(waiting[0])) waiting.shift()!.reject(new StorageLocked({ cause }))
   }
 
   /**
@@ -90,13 +136,13 @@ export function createGroupCommit(
       batch.push(...waiting.splice(0))
       throw failure
     }
-    const end = clock.monotonicMs() + workMs
     try {
-      target.exec('begin immediate')
+      if (!(await begin())) return settle
     } catch (error) {
       batch.push(...waiting.splice(0, writesPerTransaction))
       throw error
     }
+    const end = clock.monotonicMs() + workMs
     try {
       do {
         const one = waiting.shift()!
@@ -110,9 +156,7 @@ export function createGroupCommit(
           addNotices(notices, own)
           settle.push(() => resolve(value))
         } catch (error) {
-          // Some faults (disk full, I/O) make SQLite roll back the whole transaction; then this throws too
-          // and the whole batch fails, which is the truth.
-          target.exec('rollback to one')
+          undo(error)
           settle.push(() => reject(error))
         }
         target.exec('release one')
@@ -120,14 +164,32 @@ export function createGroupCommit(
       target.exec('commit')
     } catch (error) {
       rollBack(target)
-      throw error
+      throw target.isDiskFault(error) ? fail(error) : error
     }
     return settle
   }
 
+  /**
+   * Takes back what one write did before it failed. Some faults (disk full, I/O) make SQLite roll back the whole
+   * transaction; then there is nothing to go back to, and the whole batch fails with what that write met.
+   */
+  function undo(error: unknown): void {
+    try {
+      target.exec('rollback to one')
+    } catch {
+      throw error
+    }
+  }
+
   function put<T>(work: (db: WriteDb) => Promise<T>, isSynced: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      waiting.push({ work, isSynced, resolve: value => resolve(value as T), reject })
+      waiting.push({
+        work,
+        isSynced,
+        sinceMs: clock.monotonicMs(),
+        resolve: value => resolve(value as T),
+        reject,
+      })
       draining ??= drain()
     })
   }
@@ -136,6 +198,8 @@ export function createGroupCommit(
     write: <T>(work: (db: WriteDb) => Promise<T>) => put(work, true),
     /** A transaction of nothing but these is not synced; one that has others in it is, and these wait with them. */
     writeUnsynced: <T>(work: (db: WriteDb) => Promise<T>) => put(work, false),
+    /** Writes nothing more: the disk has failed, as somebody else has seen. */
+    fail: (cause: unknown) => void fail(cause),
     /** Resolves when nothing is waiting or under way. */
     async idle(): Promise<void> {
       while (draining) await draining

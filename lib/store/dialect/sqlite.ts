@@ -17,6 +17,8 @@ export interface SqliteReader {
 
 export interface SqliteWriter extends CommitTarget {
   close(): void
+  /** From now on somebody else moves the log into the file; of the log's file so much is kept when it begins anew. */
+  leaveCheckpoints(logBytes: number): void
   /** Writes the whole file anew, so that nothing stays in it that was overwritten or deleted, and empties the log. */
   rewrite(): void
 }
@@ -28,9 +30,9 @@ export interface SqliteFollower extends SqliteReader {
   refresh(): void
 }
 
-/** How long a statement waits for another process (mailboxctl) that is writing. */
+/** How long a statement stands still at the start for another process that is writing, and while the file is written anew. */
 const busyTimeoutMs = 5_000
-/** Pages of the log after which SQLite moves them into the file, on the event loop: seldom enough, and 16 MB at most. */
+/** Pages of the log after which SQLite moves them into the file itself, until a thread does that (`./checkpoints.ts`). */
 const checkpointPages = 4000
 /**
  * Compiled statements kept for each connection; the first one that was kept makes room for a new one. Most of the product's
@@ -91,15 +93,28 @@ export function openSqliteWriter(path: string): SqliteWriter {
   // SQLite makes the log when it first reads, and it stays the same file as long as this connection is open.
   used.prepare('select 1 from sqlite_master').all()
   const log = openSync(`${path}-wal`, 'r')
+  // To wait for a lock would hold up the event loop: who writes asks again.
+  connection.pragma('busy_timeout = 0')
   return {
     db: used.db,
     exec: statement => {
       used.prepare(statement).run()
     },
+    isLocked: error => codeOf(error).startsWith('SQLITE_BUSY'),
+    isDiskFault: error => codeOf(error).endsWith('_FSYNC'),
     sync: () => syncFile(log),
+    leaveCheckpoints(logBytes) {
+      connection.pragma('wal_autocheckpoint = 0')
+      connection.pragma(`journal_size_limit = ${logBytes}`)
+    },
     rewrite() {
-      connection.exec('vacuum')
-      connection.pragma('wal_checkpoint(truncate)')
+      connection.pragma(`busy_timeout = ${busyTimeoutMs}`)
+      try {
+        connection.exec('vacuum')
+        connection.pragma('wal_checkpoint(truncate)')
+      } finally {
+        connection.pragma('busy_timeout = 0')
+      }
     },
     close() {
       closeSync(log)
@@ -109,6 +124,11 @@ export function openSqliteWriter(path: string): SqliteWriter {
 }
 
 const syncFile = promisify(fdatasync)
+
+/** `SQLITE_…`, also the extended ones; empty for what SQLite did not say. */
+function codeOf(error: unknown): string {
+  return error instanceof Database.SqliteError ? error.code : ''
+}
 
 /** @param used called before each statement */
 function useConnection(connection: Connection, used: () => void = () => {}) {

@@ -1,8 +1,12 @@
+import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
+import { StorageLocked } from '../../../lib/base/storage-fault.ts'
 import { type CommitTarget, createGroupCommit, DiskFailed } from '../../../lib/store/dialect/group-commit.ts'
 import { createListeners, notice } from '../../../lib/store/dialect/notices.ts'
 import { openSqliteReader, openSqliteWriter } from '../../../lib/store/dialect/sqlite.ts'
 import { migrate } from '../../../lib/store/migrations/migrate.ts'
+import { turnsDuring } from '../../support/event-loop.ts'
 import { insertInstallation, insertPodRow } from '../../support/rows.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 import { until } from '../../support/until.ts'
@@ -32,12 +36,18 @@ function setUp(t: Test) {
       if (statement === 'begin immediate') transactions.begun++
       writer.exec(statement)
     },
+    isLocked: writer.isLocked,
+    isDiskFault: writer.isDiskFault,
     sync: () => new Promise<void>((resolve, reject) => syncs.push({ resolve, reject })),
   }
-  const group = createGroupCommit(target, clock, notices => {
-    for (const [topic, about] of notices) told.push([topic, ...about])
+  const failures: DiskFailed[] = []
+  const group = createGroupCommit(target, clock, {
+    committed(notices) {
+      for (const [topic, about] of notices) told.push([topic, ...about])
+    },
+    failed: error => failures.push(error),
   })
-  return { group, syncs, transactions, reader, clock, failing, told }
+  return { path, failures, group, syncs, transactions, reader, clock, failing, told }
 }
 
 t.test('no promise resolves before the fsync, and what comes meanwhile shares the next one', async t => {
@@ -182,14 +192,47 @@ t.test('a transaction takes 64 writes at the most', async t => {
   )
 })
 
+t.test('while another connection writes, what is asked for waits, and the event loop goes round', async t => {
+  const { group, syncs, path, clock, reader, transactions } = setUp(t)
+  const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+  await until('the first fsync asked for', () => syncs.length === 1)
+  syncs[0]!.resolve()
+  await migrated
+  const other = new Database(path)
+  t.teardown(() => other.close())
+  other.exec('begin immediate')
+  const answered: string[] = []
+  const early = group.write(insertInstallation)
+  early.then(
+    () => answered.push('early'),
+    error => answered.push(String(error.name)),
+  )
+  const tried = transactions.begun
+  const { turns } = await turnsDuring(() => until('it has asked again', () => transactions.begun > tried + 3))
+  t.ok(turns > 3, 'without standing still')
+  t.strictSame(await reader.db.selectFrom('pod').select('id').execute(), [])
+  t.strictSame(answered, [], 'neither done nor refused')
+  clock.ms += limits.lockWaitMs - 1
+  const late = group.write(insertInstallation)
+  clock.ms += 1
+  await t.rejects(early, StorageLocked, 'nobody waits for ever')
+  t.strictSame(answered, ['StorageLocked'], 'and who came later waits on')
+  other.exec('commit')
+  await until('the fsync asked for', () => syncs.length === 2)
+  syncs[1]!.resolve()
+  await late
+  await group.idle()
+})
+
 t.test('when the fsync fails nobody is told yes, and nothing more is written', async t => {
-  const { group, syncs } = setUp(t)
+  const { group, syncs, failures } = setUp(t)
   const write = group.write(db => migrate(db, 'sqlite', 'x'))
   await until('the fsync asked for', () => syncs.length === 1)
   syncs[0]!.reject(new Error('EIO'))
   await t.rejects(write, DiskFailed)
   await t.rejects(group.write(insertInstallation), DiskFailed)
   t.equal(syncs.length, 1)
+  t.equal(failures.length, 1, 'and it is told, once')
 })
 
 t.test('a transaction ends after 20 ms of work, and the event loop comes round before the next', async t => {

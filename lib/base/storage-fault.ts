@@ -1,0 +1,16 @@
+/** Another process (mailboxctl, a backup) has written to the database for longer than a write waits for its turn. */
+export class StorageLocked extends Error {
+  override readonly name = 'StorageLocked'
+
+  constructor(options: ErrorOptions) {
+    super('another program keeps the database locked', options)
+  }
+}
+
+/** No room on the disk, or no more for this user, as the system and SQLite say it; the last one while SQLite makes room in shared memory. */
+const fullCodes = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']
+
+/** Whether it failed because the disk is full, which makes room heal without a restart. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && fullCodes.includes(String(error.code))
+}

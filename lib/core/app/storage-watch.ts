@@ -1,0 +1,110 @@
+import { statfs } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { limits } from '../../base/limits.ts'
+import type { LogState } from '../../store/dialect/checkpointer.ts'
+import type { App } from './app.ts'
+import { setRoom } from './storage.ts'
+
+/** What may be wrong, in the sentences of /health and of the log. A fault means that the server can not do its work. */
+const kinds = {
+  room: {
+    isFault: true,
+    sentence: 'The disk is nearly full, so nothing new is stored.',
+    begin: 'the disk is nearly full: no mail is taken in (452 4.3.1), and nothing new over the API (503)',
+    end: 'there is room on the disk again',
+  },
+  file: {
+    isFault: true,
+    sentence: 'The file of the database can not be written, so its write-ahead log grows.',
+    begin:
+      'the file of the database can not be written: what comes stays in its write-ahead log, which grows',
+    end: 'the file of the database can be written again',
+  },
+  log: {
+    isFault: false,
+    sentence: 'Another program has read the database for so long that its write-ahead log grows.',
+    begin: 'another program reads the database for so long that its write-ahead log grows',
+    end: 'the write-ahead log is as short again as it should be',
+  },
+} as const
+type Kind = keyof typeof kinds
+
+export interface StorageBounds {
+  /** How often the room on the disk and the log are looked at. */
+  readonly lookMs: number
+  /** How long the log may be too long before that is said. */
+  readonly heldMs: number
+  readonly logBytes: number
+}
+
+/** What must be free before anything is taken in again, as a part of what had to be: so that it does not change each second. */
+const recovered = 1.1
+
+/**
+ * Watches the room on the disk, has the write-ahead log moved into the database's file beside all else, and says of each
+ * trouble once that it began and once that it ended.
+ */
+export function startStorageWatch(
+  app: Pick<App, 'config' | 'log' | 'clock' | 'store' | 'storage'>,
+  { lookMs, heldMs, logBytes }: StorageBounds = {
+    lookMs: limits.storageLookMs,
+    heldMs: limits.logHeldMs,
+    logBytes: limits.logBytes,
+  },
+): { stop(): Promise<void> } {
+  const { config, clock, log, store, storage } = app
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const troubles = new Set<Kind>()
+  /** Since when the log is longer than it should be. */
+  let longSince: number | undefined
+
+  function note(kind: Kind, isSo: boolean, about: object): void {
+    if (isSo === troubles.has(kind)) return
+    const { isFault, begin, end } = kinds[kind]
+    if (isSo) {
+      troubles.add(kind)
+      log[isFault ? 'error' : 'warn'](about, begin)
+    } else {
+      troubles.delete(kind)
+      log.warn(about, end)
+    }
+    const now = [...troubles].map(one => kinds[one])
+    storage.fault = now.find(one => one.isFault)?.sentence
+    storage.warnings = now.filter(one => !one.isFault).map(({ sentence }) => sentence)
+  }
+
+  async function lookAtRoom(): Promise<void> {
+    const { bavail, bsize } = await statfs(config.data_dir)
+    const freeBytes = bavail * bsize
+    const isShort = freeBytes < config.min_free * (troubles.has('room') ? recovered : 1)
+    setRoom(storage.shared, !isShort)
+    note('room', isShort, { freeBytes, minFree: config.min_free })
+  }
+
+  function lookAtLog({ fault, usedBytes }: LogState): void {
+    note('file', fault !== null, { why: fault, usedBytes })
+    if (usedBytes <= logBytes) longSince = undefined
+    else longSince ??= clock.monotonicMs()
+    const isHeld = longSince !== undefined && clock.monotonicMs() - longSince >= heldMs
+    note('log', isHeld && fault === null, { usedBytes })
+  }
+
+  async function follow(): Promise<void> {
+    while (!signal.aborted) {
+      await lookAtRoom().catch(error => log.error({ err: error }, 'the room on the disk is not known'))
+      // It ends early when all of this is stopped.
+      await pause(lookMs, undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+
+  const checkpoints = store.keepLog({ lookMs, logBytes, idleMs: limits.logIdleMs }, lookAtLog)
+  const following = follow()
+  return {
+    async stop() {
+      stopping.abort()
+      await following
+      await checkpoints.stop()
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import { Problem } from '../../base/problem.ts'
+import { Reply } from '../../base/reply.ts'
+
+/**
+ * How the disk and the database on it are, for who takes something in and for /health. Whether anything is taken in stands in shared
+ * memory, for the threads of sessions.
+ */
+export interface Storage {
+  /** Where it stands. */
+  readonly shared: SharedArrayBuffer
+  /** Why the server can not do its work, in a sentence for clients; undefined while it can. */
+  fault: string | undefined
+  /** What its operator should look at, in sentences. */
+  warnings: readonly string[]
+}
+
+const roomAt = 0
+
+export function createStorage(): Storage {
+  const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+  setRoom(shared, true)
+  return { shared, fault: undefined, warnings: [] }
+}
+
+/** Opens or closes the doors for all that takes room. */
+export function setRoom(shared: SharedArrayBuffer, hasRoom: boolean): void {
+  Atomics.store(new Int32Array(shared), roomAt, hasRoom ? 1 : 0)
+}
+
+function hasRoom(shared: SharedArrayBuffer): boolean {
+  return Atomics.load(new Int32Array(shared), roomAt) === 1
+}
+
+/** @param reason for the log alone */
+export const noRoomForMail = (reason?: string) =>
+  new Reply(452, '4.3.1', 'This server is out of room; try again later', reason)
+
+export const noRoomForRequests = () =>
+  new Problem(
+    'unavailable',
+    'The disk of this server is nearly full, so nothing new is stored. What is there can be read and deleted.',
+  )
+
+/** @throws Reply 452 4.3.1 when the disk is nearly full (RFC 5321 §4.2.2, RFC 3463 §3.4) */
+export function requireRoomForMail(shared: SharedArrayBuffer): void {
+  if (!hasRoom(shared)) throw noRoomForMail()
+}
+
+/** @throws Problem `unavailable` when the disk is nearly full */
+export function requireRoom(shared: SharedArrayBuffer): void {
+  if (!hasRoom(shared)) throw noRoomForRequests()
+}

@@ -1,0 +1,104 @@
+import { closeSync, fdatasyncSync, openSync, statSync } from 'node:fs'
+import Database from 'better-sqlite3'
+
+/** How the write-ahead log stands after a look at it. */
+export interface LogState {
+  /** Bytes of it that are in use; what is in the file already is written over only when all of it is. */
+  readonly usedBytes: number
+  /** Why the file of the database could not be written; null when it could be. */
+  readonly fault: string | null
+  /** Why the log itself is not on the disk, which is the end; null when it is. */
+  readonly lost: string | null
+}
+
+export interface CheckpointBounds {
+  /** What the log may come to before writers are kept waiting for a moment, so that it begins anew. */
+  readonly logBytes: number
+  /** Looks in a row that find nothing new, after which its file is emptied. */
+  readonly idleLooks: number
+}
+
+/** Moves what is in the write-ahead log into the file of the database. All that it does is synchronous: it belongs in a thread. */
+export interface Checkpointer {
+  /** Moves what there is. Gives how the log stands, or undefined when nothing has happened since. */
+  look(): LogState | undefined
+  close(): void
+}
+
+/** How long writers are kept waiting at the most, for readers to have done with the log. */
+const restartMs = 100
+/** Looks that are left out after writers were kept waiting for nothing. */
+const restartRests = 4
+/** Pages of the log that readers may lack and it is worth while to keep writers waiting. */
+const fewPages = 500
+/** In the log each page has this before it (SQLite, "WAL-mode File Format", section 2.2). */
+const frameHeaderBytes = 24
+
+/** Opens a connection of its own on a database that is there, in WAL mode. */
+export function openCheckpointer(path: string, bounds: CheckpointBounds): Checkpointer {
+  const connection = new Database(path, { timeout: restartMs })
+  connection.pragma('synchronous = normal')
+  const frameBytes = Number(connection.pragma('page_size', { simple: true })) + frameHeaderBytes
+  const log = openSync(`${path}-wal`, 'r')
+  /** The end of all of it: once the log was not kept, what is in memory may not be taken for what is on the disk. */
+  let lost: LogState | undefined
+  let version: unknown
+  /** Whether all that is in the log was found in the file, too. */
+  let isDone = false
+  let idle = 0
+  let rests = 0
+
+  function checkpoint(mode: 'passive' | 'restart' | 'truncate') {
+    const rows = connection.pragma(`wal_checkpoint(${mode})`)
+    return (rows as { busy: number; log: number; checkpointed: number }[])[0]!
+  }
+
+  /** Without keeping anybody waiting; then, where the log has grown long, with that, for the few pages that are left. */
+  function move(): LogState {
+    const moved = checkpoint('passive')
+    isDone = moved.checkpointed === moved.log
+    const isLong = moved.log * frameBytes > bounds.logBytes
+    const isNear = moved.log - moved.checkpointed < fewPages
+    if (isLong && isNear && --rests < 0) {
+      const { busy } = checkpoint('restart')
+      if (busy === 0) return stateOf(0)
+      rests = restartRests
+    }
+    return stateOf(moved.log)
+  }
+
+  const stateOf = (frames: number): LogState => ({ usedBytes: frames * frameBytes, fault: null, lost: null })
+
+  function empty(): LogState | undefined {
+    if (++idle < bounds.idleLooks || statSync(`${path}-wal`).size === 0) return undefined
+    idle = 0
+    const { busy, log: frames } = checkpoint('truncate')
+    return stateOf(busy === 0 ? 0 : frames)
+  }
+
+  return {
+    look() {
+      if (lost) return lost
+      try {
+        const now = connection.pragma('data_version', { simple: true })
+        if (now === version && isDone) return empty()
+        version = now
+        idle = 0
+        // Before anything of it is taken for good: SQLite's own fsync does not say which of the two files failed.
+        fdatasyncSync(log)
+        return move()
+      } catch (error) {
+        isDone = false
+        const why = String(error)
+        const isOfLog = error instanceof Error && 'syscall' in error && error.syscall === 'fdatasync'
+        const state = { usedBytes: statSync(`${path}-wal`).size, fault: why, lost: isOfLog ? why : null }
+        if (isOfLog) lost = state
+        return state
+      }
+    },
+    close() {
+      closeSync(log)
+      connection.close()
+    },
+  }
+}

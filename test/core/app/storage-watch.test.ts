@@ -1,0 +1,43 @@
+import Database from 'better-sqlite3'
+import t from 'tap'
+import { createLog } from '../../../lib/base/log.ts'
+import { requireHealth } from '../../../lib/core/app/status.ts'
+import { startStorageWatch } from '../../../lib/core/app/storage-watch.ts'
+import { databasePath } from '../../../lib/core/open.ts'
+import { startApi } from '../../support/api-app.ts'
+import { insertPodRow } from '../../support/rows.ts'
+import { until } from '../../support/until.ts'
+
+t.test('a reader that holds the log back is told once, at its begin and at its end', async t => {
+  const { app } = await startApi(t)
+  const lines: { level: string; msg: string }[] = []
+  const log = createLog('info', { write: line => void lines.push(JSON.parse(line)) })
+  const logBytes = 64 * 1024
+  const watch = startStorageWatch(
+    { ...app, config: { ...app.config, min_free: 0 }, log },
+    { lookMs: 10, heldMs: 50, logBytes },
+  )
+  t.teardown(() => watch.stop())
+  t.strictSame(await requireHealth(app), [])
+
+  const reader = new Database(databasePath(app.config.data_dir), { readonly: true })
+  t.teardown(() => reader.close())
+  reader.exec('begin')
+  reader.prepare('select count(*) from "pod"').get()
+  const write = () => app.store.write(db => insertPodRow(db, { name: 'x'.repeat(logBytes) }))
+  await write()
+  await write()
+  const isTold = async () => (await requireHealth(app)).length > 0
+  await until('it is told', isTold)
+  t.match(await requireHealth(app), [/^Another program has read the database for so long/])
+  for (let count = 0; count < 5; count++) await write()
+  reader.exec('commit')
+  await until('it is over', async () => !(await isTold()))
+  t.strictSame(
+    lines.map(({ level, msg }) => [level, msg]),
+    [
+      ['warn', 'another program reads the database for so long that its write-ahead log grows'],
+      ['warn', 'the write-ahead log is as short again as it should be'],
+    ],
+  )
+})

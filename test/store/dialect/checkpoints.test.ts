@@ -1,0 +1,73 @@
+import { statSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import type { LogState } from '../../../lib/store/dialect/checkpointer.ts'
+import { openStore, type Store } from '../../../lib/store/open.ts'
+import { insertInstallation, insertPodRow } from '../../support/rows.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
+import { until } from '../../support/until.ts'
+
+const bounds = { lookMs: 10, logBytes: 256 * 1024, idleMs: 100 }
+
+async function setUp(t: Test) {
+  const path = `${temporaryDir(t)}/test.sqlite`
+  const store = await openStore(path, systemClock)
+  await store.write(insertInstallation)
+  const told: LogState[] = []
+  const checkpoints = store.keepLog(bounds, state => told.push(state))
+  t.teardown(async () => {
+    await checkpoints.stop()
+    await store.close()
+  })
+  return { path, store, told, logBytes: () => statSync(`${path}-wal`).size }
+}
+
+/** Writes about as many bytes as that. */
+async function writeBytes(store: Store, bytes: number) {
+  const name = 'x'.repeat(50_000)
+  for (let written = 0; written < bytes; written += name.length) {
+    await store.write(db => insertPodRow(db, { name }))
+  }
+}
+
+t.test('the log is moved into the file beside the writes, and emptied when nothing is written', async t => {
+  const { path, store, logBytes } = await setUp(t)
+  const before = statSync(path).size
+  await writeBytes(store, 2 * bounds.logBytes)
+  await until('an empty log', () => logBytes() === 0)
+  t.ok(statSync(path).size > before + bounds.logBytes, 'what was in it is in the file')
+  const { podCount } = await store.read.selectFrom('account').select('podCount').executeTakeFirstOrThrow()
+  t.ok(podCount > 10)
+})
+
+t.test('the log begins anew while writes go on, and its file stays short', async t => {
+  const { store, told, logBytes } = await setUp(t)
+  let isDone = false
+  const writing = (async () => {
+    while (!isDone) await writeBytes(store, 50_000)
+  })()
+  const isNew = () => told.some(({ usedBytes }, at) => at > 0 && usedBytes < told[at - 1]!.usedBytes)
+  try {
+    await until('a log that was long and begun anew', () => told.length > 2 && isNew())
+    await until('its file cut down', () => logBytes() < 4 * bounds.logBytes)
+  } finally {
+    isDone = true
+    await writing
+  }
+  t.ok(told.every(({ fault, lost }) => fault === null && lost === null))
+})
+
+t.test('a reader of another program holds the log back, and nothing else', async t => {
+  const { path, store, told, logBytes } = await setUp(t)
+  const reader = new Database(path, { readonly: true })
+  t.teardown(() => reader.close())
+  reader.exec('begin')
+  reader.prepare('select count(*) from "pod"').get()
+  await writeBytes(store, 4 * bounds.logBytes)
+  await until('it is told', () => told.at(-1)!.usedBytes > 2 * bounds.logBytes)
+  t.ok(logBytes() > 2 * bounds.logBytes)
+  t.equal(told.at(-1)!.fault, null, 'which is no fault of the disk')
+  reader.exec('commit')
+  await until('an empty log', () => logBytes() === 0 && told.at(-1)!.usedBytes === 0)
+})
