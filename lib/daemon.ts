@@ -66,7 +66,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     let baseUrl = config.base_url ?? ''
     const ports: number[] = []
     const { app: opened, isNew } = await openData(
-      { ...parts, baseUrl: () => baseUrl, ownPorts: () => ports },
+      { ...parts, mayMigrate: true, baseUrl: () => baseUrl, ownPorts: () => ports },
       closing,
     )
     const storage = startStorageWatch(opened)
