@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
+import { replyClasses } from '../base/reply-class.ts'
 import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 export const Direction = oneOf(['inbound', 'outbound'], {
@@ -30,7 +31,7 @@ export const VerdictName = oneOf(['clean', 'spam', 'malicious'], {
 export type VerdictName = Type.Static<typeof VerdictName>
 
 const check = (description: string) =>
-  oneOf(['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror'], { description })
+  oneOf(['pass', 'fail', 'policy', 'softfail', 'neutral', 'none', 'temperror', 'permerror'], { description })
 
 export const Authentication = named(
   'Authentication',
@@ -226,6 +227,12 @@ export const Delivery = named(
     replyText: nullableText({
       description: 'What the other side said last, or what happened in plain words.',
       examples: ['Ok: queued as 4F1B2'],
+    }),
+    replyClass: nullableOneOf(replyClasses, {
+      title: 'ReplyClass',
+      description:
+        'What the last refusal is about: recipient (nobody is there), full (the mailbox), sender (our address or its proof), policy, reputation (the address that mail comes from), content, protocol, host (their server or the way to it), greylist, rate; null: not known, or none.',
+      examples: ['recipient'],
     }),
     remoteHost: nullableText({
       description: 'The server that was asked last.',

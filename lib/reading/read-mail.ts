@@ -44,7 +44,7 @@ export function readHeaderAlone(start: Buffer, request: ReadingRequest, problem:
 function compose(
   header: Header,
   { reportParts, ...message }: ParsedMessage,
-  { mailFrom, mayReport }: ReadingRequest,
+  { mailFrom, mayReport, deliveredTo }: ReadingRequest,
   isWhole: boolean,
 ): Read {
   const from = message.from?.address ?? null
@@ -63,8 +63,8 @@ function compose(
       text: message.text,
       filenames: message.attachments.map(({ filename }) => filename),
     }),
-    told: mayReport ? readDsn({ ...message, reportParts, header, isBounce }) : [],
-    feedback: (mayReport && readFeedbackReport(reportParts)) || null,
+    told: mayReport ? readDsn({ ...message, reportParts, header, isBounce }, deliveredTo) : [],
+    feedback: (mayReport && readFeedbackReport(reportParts, message.text)) || null,
   }
 }
 
