@@ -5,7 +5,7 @@ import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
 import { readFeedbackReport } from '../mail/report/arf.ts'
 import { readDsn } from '../mail/report/dsn.ts'
 import { searchWords } from '../store/search/words.ts'
-import { extractionColumn, nothingFound } from './extraction.ts'
+import { extract, extractionColumn, nothingFound } from './extraction.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
 
 /** What the bytes of a message say; who wrote it is found out apart, for that waits for DNS. */
@@ -48,13 +48,15 @@ function compose(
   isWhole: boolean,
 ): Read {
   const from = message.from?.address ?? null
-  const classified = classify({ header, mailFrom, from, subject: message.subject })
+  const extraction = isWhole ? extract(message) : undefined
+  const otp = extraction?.otp ?? null
+  const classified = classify({ header, mailFrom, from, subject: message.subject, otp })
   const isBounce = classified.category === 'bounce'
   return {
     message,
     isWhole,
     classified,
-    extracted: isWhole ? extractionColumn(message) : nothingFound,
+    extracted: extraction ? extractionColumn(message, extraction) : nothingFound,
     words: searchWords({
       from: from ?? mailFrom,
       to: [...message.to, ...message.cc].map(({ address }) => address),
