@@ -77,8 +77,17 @@ export const attachmentOperations: readonly Operation[] = [
       'The `url` of an attachment leads here and needs no key for an hour. With a key the address is good at any time. What is served is for saving, never shown in a browser as a page of this server.',
     access: 'anyone',
     query: shape({
-      expires: Type.Optional(Type.String({ description: 'Of a signed URL: until when it is good.' })),
-      signature: Type.Optional(Type.String({ description: 'Of a signed URL.' })),
+      expires: Type.Optional(
+        Type.String({
+          description:
+            'Of a signed URL: the Unix second until which it is good; it stands in the `url` of the attachment.',
+        }),
+      ),
+      signature: Type.Optional(
+        Type.String({
+          description: 'Of a signed URL: what proves it, as it stands in the `url` of the attachment.',
+        }),
+      ),
     }),
     success: { status: 200, download: '*/*', example: 'Seventy-two tons.' },
     answerBytes: limits.attachmentsBytes,

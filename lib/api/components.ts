@@ -47,15 +47,26 @@ export function createComponents(): Components {
 }
 
 function withoutNull(schema: object): { isNullable: boolean; bare: object } {
-  const { type, enum: words } = schema as { readonly type?: unknown; readonly enum?: readonly unknown[] }
+  const {
+    type,
+    enum: words,
+    examples,
+    ...rest
+  } = schema as {
+    readonly type?: unknown
+    readonly enum?: readonly unknown[]
+    readonly examples?: readonly unknown[]
+  }
   if (!Array.isArray(type) || !type.includes('null')) return { isNullable: false, bare: schema }
   const types = type.filter(one => one !== 'null')
+  const shown = examples?.filter(one => one !== null) ?? []
   return {
     isNullable: true,
     bare: {
-      ...schema,
+      ...rest,
       type: types.length === 1 ? types[0] : types,
       ...(words && { enum: words.filter(word => word !== null) }),
+      ...(shown.length > 0 && { examples: shown }),
     },
   }
 }

@@ -5,45 +5,17 @@ import { prepareFeed } from '../core/events/subscription.ts'
 import { eventNames } from '../model/event.ts'
 import { oneOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'
+import { WsClientMessage, WsServerMessage } from './web-socket.ts'
 
-const inboxIds = Type.Union([
-  Type.Array(Type.String({ maxLength: 320 }), { maxItems: limits.streamInboxes }),
-  Type.Null(),
-])
+/** What schemas do not tell. */
+const webSocketProtocol = `For an agent that listens and has no public address for a webhook. Send the key as a Bearer header or, from a browser, as \`?token=\`. All messages are JSON in text frames: you send \`WsClientMessage\` and get \`WsServerMessage\`.
 
-/** What a WebSocket client may say, by `type`. */
-export const webSocketMessages = {
-  subscribe: shape({
-    type: Type.Literal('subscribe'),
-    inbox_ids: Type.Optional(inboxIds),
-    event_types: Type.Optional(
-      Type.Union([
-        Type.Array(Type.String({ maxLength: 100 }), { maxItems: limits.streamTypes }),
-        Type.Null(),
-      ]),
-    ),
-    last_event_id: Type.Optional(Type.Union([Type.String({ maxLength: 100 }), Type.Null()])),
-  }),
-  unsubscribe: shape({ type: Type.Literal('unsubscribe'), inbox_ids: Type.Optional(inboxIds) }),
-  ping: shape({ type: Type.Literal('ping') }),
-}
+- \`WsSubscribe\` asks for events, and \`WsSubscribed\` is its answer; nothing is told before. Keep the \`event_id\` of the last event that you dealt with, and say it as \`last_event_id\` when you connect again: what came meanwhile comes first, all of it.
+- \`WsUnsubscribe\` ends what was asked for (\`WsUnsubscribed\`), and \`WsPing\` asks whether the connection lives (\`WsPong\`). The server pings, too, every ${limits.streamPingMs / 1000} seconds, in frames of the protocol that WebSocket clients answer by themselves.
+- \`WsError\` tells what was not understood or can not be had; the connection goes on.
+- All else is an event: the object that webhooks are called with (\`EventBody\`), which has \`event\` and no \`type\`.
 
-/** What OpenAPI has no form for. */
-const webSocketProtocol = `For an agent that listens and has no public address for a webhook. Send the key as a Bearer header or, from a browser, as \`?token=\`. All messages are JSON in text frames.
-
-You send:
-
-- \`{"type":"subscribe","inbox_ids"?:[…],"event_types"?:[…],"last_event_id"?:"…"}\`: events of these inboxes (ids or addresses) and of these kinds; left out or empty: all that the key reaches. Subscriptions add up. With \`last_event_id\` all that came after that event comes first, in order.
-- \`{"type":"unsubscribe","inbox_ids"?:[…]}\`: no more of these inboxes; left out: of none.
-- \`{"type":"ping"}\`: to see that the connection lives.
-
-You get:
-
-- \`{"type":"subscribed","inbox_ids":[…],"event_types":[…]}\`, \`{"type":"unsubscribed","inbox_ids":[…]}\` and \`{"type":"pong"}\` as answers.
-- \`{"type":"error","message":"…","details"?:[…]}\` for what was not understood; the connection goes on.
-- events: the object that webhooks are called with (\`EventBody\`), which has \`event\` and no \`type\`. Keep the \`event_id\` of the last one that you dealt with.
-
-It is closed with 1001 (the server stops: connect again), 4001 (no such key, or it was revoked: do not), 4003 (the key reaches none of the inboxes), 4008 (too many connections of this key), 4009 (you read too slowly: connect again with \`last_event_id\`), 4029 (more than ${limits.streamFrames} messages in ${limits.streamFramesMs / 1000} seconds).`
+It is closed with 1001 (the server stops: connect again), 1013 (too many streams are open on the server: connect again later), 4001 (no such key, or it was revoked: do not connect again), 4003 (the key reaches none of the inboxes of the first subscription), 4008 (more than ${limits.streamsPerKey} streams of this key), 4009 (you read too slowly: connect again with \`last_event_id\`), 4029 (more than ${limits.streamFrames} messages in ${limits.streamFramesMs / 1000} seconds).`
 
 export const eventStreamOperations: readonly Operation[] = [
   operation({
@@ -59,9 +31,12 @@ export const eventStreamOperations: readonly Operation[] = [
     takesQueryToken: true,
     query: shape({
       inboxId: Type.Optional(
-        Type.String({ description: 'Those of this inbox alone, by its id or address.' }),
+        Type.String({
+          description:
+            'Events of this inbox alone, by its id or address; left out: of all that the key reaches.',
+        }),
       ),
-      type: Type.Optional(oneOf(eventNames, { description: 'Those of this kind alone.' })),
+      type: Type.Optional(oneOf(eventNames, { description: 'Events of this kind alone; left out: all.' })),
       after: Type.Optional(
         Type.String({
           description: 'The id of the last event that is known: what came later comes first, all of it.',
@@ -96,7 +71,7 @@ export const eventStreamOperations: readonly Operation[] = [
     description: webSocketProtocol,
     access: 'inbox',
     takesQueryToken: true,
-    success: { status: 101 },
+    success: { status: 101, takes: WsClientMessage, gives: WsServerMessage },
     problems: ['upgrade_required', 'invalid_request'],
     // A request that asks for the WebSocket is answered by lib/http/websocket.ts and does not come here.
     handle: async () => {

@@ -21,15 +21,30 @@ export const eventOperations: readonly Operation[] = [
     access: 'inbox',
     query: shape({
       inboxId: Type.Optional(
-        Type.String({ description: 'Those of this inbox alone, by its id or address.' }),
+        Type.String({
+          description:
+            'Events of this inbox alone, by its id or address; left out: of all that the key reaches.',
+        }),
       ),
-      type: Type.Optional(Type.String({ maxLength: 100, description: 'Such as message.received.' })),
+      type: Type.Optional(
+        Type.String({
+          maxLength: 100,
+          description:
+            'Events of this kind alone, such as message.received; left out: all. One that there is not gives an empty list.',
+        }),
+      ),
       after: Type.Optional(
-        Type.String({ description: 'The id of the last event that is known; what came later is listed.' }),
+        Type.String({
+          description:
+            'The `event_id` of the last event that is known: what came later is listed. Left out: from the oldest that is kept.',
+        }),
       ),
       limit: pageQuery.limit,
     }),
-    success: { status: 200, schema: listOf(EventBody, 'Oldest first.') },
+    success: {
+      status: 200,
+      schema: listOf(EventBody, 'What happened, oldest first; empty when nothing came later.'),
+    },
     answerBytes: limits.largeAnswerBytes,
     problems: ['not_found'],
     handle: async ({ app, caller, query }) => {

@@ -127,7 +127,7 @@ export const messageOperations: readonly Operation[] = [
           minimum: 0,
           maximum: limits.waitSecondsMax,
           default: limits.waitSeconds,
-          description: 'Seconds.',
+          description: 'How many seconds to wait at the most; an empty list is the answer then.',
         }),
       ),
       from: searchQuery.from,

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { nameOf, type ProblemCode, problems, statusOf } from '../base/problem.ts'
+import { ErrorDetail } from '../model/error.ts'
 import { named, oneOf } from '../model/shape.ts'
 import type { Components } from './components.ts'
 import { type Operation, problemsOf } from './operation.ts'
@@ -13,14 +14,6 @@ const ErrorCode = oneOf([...new Set(codes.map(nameOf))], {
   description: codes
     .map(code => `- \`${nameOf(code)}\` (${problems[code][0]}): ${problems[code][1]}`)
     .join('\n'),
-})
-
-const ErrorDetail = named('ErrorDetail', 'One fault of a request.', {
-  path: Type.String({
-    description: 'Where it is: a JSON pointer (RFC 6901) into the body, or into the query or the message.',
-    examples: ['/to'],
-  }),
-  message: Type.String({ description: 'What is wrong there.', examples: ['is required'] }),
 })
 
 const ErrorBody = named(

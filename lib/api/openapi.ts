@@ -83,6 +83,7 @@ function describe(one: Operation, components: Components): Json {
       ...redirectOf(one),
       ...errorResponses(one),
     },
+    ...conversationOf(one, components),
   }
 }
 
@@ -91,8 +92,8 @@ const signatureHeaders = [
   ['webhook-id', 'The id of the event, the same whenever it is told.'],
   ['webhook-timestamp', 'When this call was made, in Unix seconds.'],
   ['webhook-signature', '"v1," and the base64 HMAC-SHA256 of "id.timestamp.body" (Standard Webhooks).'],
-  ['x-event-id', 'The id of the event.'],
-  ['x-timestamp', 'When this call was made, in Unix seconds.'],
+  ['x-event-id', 'As webhook-id, for verifiers that want it under this name.'],
+  ['x-timestamp', 'As webhook-timestamp, for the same.'],
   ['x-signature', 'The hex HMAC-SHA256 of "timestamp.body" with the secret as it stands.'],
 ].map(([name, description]) => ({
   name,
@@ -190,6 +191,14 @@ function parametersOf(one: Operation, components: Components): Json {
   }))
   const parameters = [...inPath, ...inQuery, ...token, ...inHeader]
   return parameters.length > 0 ? { parameters } : {}
+}
+
+/** What is said over a WebSocket. OpenAPI has no place for it: the schemas stand with the others, and this leads to them. */
+function conversationOf({ success }: Operation, components: Components): Json {
+  if (success.status !== 101) return {}
+  const { takes, gives } = success
+  const said = (schema: TSchema) => ({ schema: components.use(schema), example: exampleOf(schema) })
+  return { 'x-websocket': { takes: said(takes), gives: said(gives) } }
 }
 
 function redirectOf({ redirect }: Operation): Json {

@@ -76,13 +76,13 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   readonly takesQueryToken?: true
   /**
    * The answer: its schema as JSON, a media type for a download, or one for a feed (an EventFeed) that goes on until one
-   * side ends it; 204 has none, and 101 is no answer of a handler.
+   * side ends it; 204 has none, and 101 is no answer of a handler: what is said then in either direction, one message each.
    */
   readonly success:
     | { readonly status: 200 | 201; readonly schema: TSchema }
     | { readonly status: 200; readonly download: string; readonly example: string }
     | { readonly status: 200; readonly feed: string; readonly example: string }
-    | { readonly status: 101 }
+    | { readonly status: 101; readonly takes: TSchema; readonly gives: TSchema }
     | { readonly status: 204 }
   /** Of one that makes something and may answer `Repeated`: what is in that answer. */
   readonly repeated?: string

@@ -8,10 +8,16 @@ export const pageQuery = {
     Type.Integer({
       minimum: 0,
       default: limits.pageSize,
-      description: `How many; more than ${limits.pageSizeMax} is taken as ${limits.pageSizeMax}.`,
+      description: `How many entries a page has; more than ${limits.pageSizeMax} is taken as ${limits.pageSizeMax}.`,
     }),
   ),
-  offset: Type.Optional(Type.Integer({ minimum: 0, default: 0, description: 'How many to skip.' })),
+  offset: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      default: 0,
+      description: 'How many entries to skip: those of the pages that you have already.',
+    }),
+  ),
 }
 
 export function pageOfQuery(query: { limit?: number; offset?: number }): Page {

@@ -1,17 +1,17 @@
-const message = "The message's id."
+const message = 'Which message, by its id, as lists, events and the answer to a send give it.'
 
 /** The meaning of each parameter of a path, by the segment before it. */
 const descriptions: Readonly<Record<string, string>> = {
-  'pods/{id}': "The pod's id or its clientId.",
-  'inboxes/{id}': "The inbox's id or its address.",
-  'api-keys/{keyId}': "The key's id; not its token.",
+  'pods/{id}': 'Which pod, by its id or its clientId.',
+  'inboxes/{id}': 'Which inbox, by its id or its address.',
+  'api-keys/{keyId}': 'Which key, by its id and not its token.',
   'messages/{id}': message,
-  'threads/{id}': "The thread's id.",
-  'drafts/{id}': "The draft's id.",
-  'domains/{id}': "The domain's id; not its name.",
-  'rules/{id}': "The rule's id.",
-  'members/{address}': "The member's address.",
-  'events/{id}': "The event's id.",
+  'threads/{id}': 'Which thread, by its id, as each of its messages has it.',
+  'drafts/{id}': 'Which draft, by its id, as the list of the inbox gives it.',
+  'domains/{id}': 'Which domain, by its id and not its name (GET /v1/domains?domain= finds it).',
+  'rules/{id}': 'Which rule, by its id, as GET /v1/policy lists it.',
+  'members/{address}': 'Which member, by the address as it is listed.',
+  'events/{id}': 'Which event, by its `event_id`.',
   'attachments/{messageId}': message,
   '{messageId}/{index}': 'Which attachment of the message; the first is 0.',
   '{messageId}/{filename}': 'What the attachment is called, as the message lists it.',

@@ -12,7 +12,7 @@ export const podOperations: readonly Operation[] = [
     method: 'post',
     path: '/v1/pods',
     tag: 'Pods',
-    summary: 'Make a pod.',
+    summary: 'Make a pod: an isolated part of the account for one tenant.',
     description:
       "For a tenant or an end user of yours. Give it a `clientId` of your own and use that wherever a pod's id is asked for.",
     access: 'account',

@@ -82,7 +82,7 @@ export const policyOperations: readonly Operation[] = [
     method: 'post',
     path: '/v1/policy/rules',
     tag,
-    summary: 'Add a rule.',
+    summary: 'Let a sender or recipient through, or keep them out: add a rule.',
     description:
       'It holds at once. `block` beats `allow` at every scope. An inbound `allow` rule matches a sender who is proven to be the one (DMARC), so that nobody gets in by writing a name into From.',
     access: 'pod',
@@ -118,8 +118,18 @@ export const policyOperations: readonly Operation[] = [
       ...pageQuery,
       action: Type.Optional(PolicyAction),
       direction: Type.Optional(PolicyDirection),
-      since: Type.Optional(Type.String({ format: 'date-time', description: 'Entries of then and later.' })),
-      until: Type.Optional(Type.String({ format: 'date-time', description: 'Entries before then.' })),
+      since: Type.Optional(
+        Type.String({
+          format: 'date-time',
+          description: 'Entries of this instant and later; left out: from the oldest that is kept.',
+        }),
+      ),
+      until: Type.Optional(
+        Type.String({
+          format: 'date-time',
+          description: 'Entries before this instant; left out: to the newest.',
+        }),
+      ),
     }),
     success: { status: 200, schema: pageOf(PolicyAuditEntry) },
     problems: ['not_found'],

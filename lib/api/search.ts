@@ -13,7 +13,7 @@ export const searchQuery = {
   ),
   from: words('In the address or the name of the sender, in this order.'),
   to: words('In the address or the name of a recipient (to, cc, bcc), in this order.'),
-  subject: words('As q, in the subject.'),
+  subject: words('Words, all of which are in the subject; written as in `q`.'),
   after: instant('Messages after this instant, or after the beginning of this day (UTC).'),
   before: instant('Messages before this instant or day.'),
   hasAttachment: Type.Optional(

@@ -45,7 +45,7 @@ export const suppressionOperations: readonly Operation[] = [
     summary: 'Let an address be written to again.',
     description: 'When the address is known to work again. Mail to it that bounces puts it back.',
     access: 'account',
-    query: shape({ recipient: Type.String({ description: 'The address.' }) }),
+    query: shape({ recipient: Type.String({ description: 'The address that may be written to again.' }) }),
     success: { status: 204 },
     problems: ['not_found'],
     handle: ({ app, query }) => removeSuppression(app, query.recipient),

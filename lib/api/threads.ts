@@ -8,7 +8,7 @@ import {
   listThreads,
 } from '../core/mailbox/threads.ts'
 import { pageOf, shape } from '../model/shape.ts'
-import { Thread, ThreadChange, ThreadChanged, ThreadMessages } from '../model/thread.ts'
+import { MessageThread, ThreadChange, ThreadChanged, ThreadMessages } from '../model/thread.ts'
 import { type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 import { filterOfQuery, searchQuery } from './search.ts'
@@ -18,7 +18,11 @@ const threadsQuery = shape({
   is_read: Type.Optional(
     Type.Boolean({ description: 'Only threads that are read, or only those that are not.' }),
   ),
-  isRead: Type.Optional(Type.Boolean({ description: 'The same in another spelling.' })),
+  isRead: Type.Optional(
+    Type.Boolean({
+      description: 'As `is_read`, for clients that spell all names so; `is_read` counts when both are given.',
+    }),
+  ),
   ...searchQuery,
 })
 
@@ -34,7 +38,7 @@ export const threadOperations: readonly Operation[] = [
       'Ask for `is_read=false` to use the threads as a queue of work: answer one, or mark it read, and it is gone from the list.',
     access: 'inbox',
     query: threadsQuery,
-    success: { status: 200, schema: pageOf(Thread) },
+    success: { status: 200, schema: pageOf(MessageThread) },
     problems: [],
     handle: async ({ app, caller, params, query }) =>
       listAnswer(
@@ -57,7 +61,7 @@ export const threadOperations: readonly Operation[] = [
     description: 'The same as the list of one inbox, over all that the key reaches.',
     access: 'inbox',
     query: threadsQuery,
-    success: { status: 200, schema: pageOf(Thread) },
+    success: { status: 200, schema: pageOf(MessageThread) },
     problems: [],
     handle: async ({ app, caller, query }) =>
       listAnswer(
@@ -78,7 +82,7 @@ export const threadOperations: readonly Operation[] = [
     description:
       'What it is about, how many messages it has, and whether it is read. Its messages are a list of their own.',
     access: 'inbox',
-    success: { status: 200, schema: Thread },
+    success: { status: 200, schema: MessageThread },
     problems: [],
     handle: ({ app, caller, params }) => getThread(app, caller, params.id!),
   }),

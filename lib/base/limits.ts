@@ -229,11 +229,14 @@ export const limits = {
   partHeaderBytes: 16 * 1024,
   /** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
   textPartsBytes: 4 * 1024 * 1024,
-  /** Of reports (bounces, complaints): the parts that are read, bytes of each, recipients, and characters of what was said of one. */
+  /** Of reports (bounces, complaints): the parts that are read, bytes of each, paragraphs, recipients, and characters of what was said of one. */
   reportParts: 10,
   reportPartBytes: 64 * 1024,
+  reportParagraphs: 100,
   reportRecipients: 100,
   reportTextLength: 1000,
+  /** How long a recipient is not written to whose mailbox was full when a mail was given up. */
+  fullMailboxSuppressedMs: 7 * 24 * 3_600_000,
   /**
    * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one block
    * of addresses half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.

@@ -6,7 +6,10 @@ import { limits } from './limits.ts'
  * code that clients get: the specification gives some codes two statuses.
  */
 export const problems = {
-  invalid_request: [400, 'The request is not well-formed.'],
+  invalid_request: [
+    400,
+    'The request is not well-formed: `details` tells where each fault is. Mend them; the same request is refused again.',
+  ],
   missing_idempotency_key: [
     400,
     'Send an Idempotency-Key header: any text of your own that names this one send, so that a retry does not send twice.',
@@ -15,15 +18,24 @@ export const problems = {
     400,
     `A mailbox name has ${limits.mailboxNameMin} to ${limits.mailboxNameMax} characters: a-z, 0-9, dot, hyphen and underscore, with a letter or digit at both ends and no two dots in a row.`,
   ],
-  invalid_domain: [400, 'This domain is not one of this server that the inbox can use.'],
-  invalid_pod: [400, 'podId names no pod of this account.'],
-  no_webhook_url: [400, 'There is no webhook here. Set its URL first.'],
-  unauthorized: [401, 'Send a valid API key as "Authorization: Bearer <key>".'],
+  invalid_domain: [
+    400,
+    'No inbox can be made in this domain: it is none of this server that its pod may use. GET /v1/domains lists those that there are.',
+  ],
+  invalid_pod: [
+    400,
+    'podId names no pod of this account. Give the id or the clientId of one (GET /v1/pods), or leave it out.',
+  ],
+  no_webhook_url: [400, 'There is no webhook here that could be called or have a secret. Set its URL first.'],
+  unauthorized: [
+    401,
+    'The API key is missing, wrong or revoked. Send a valid one as "Authorization: Bearer <key>"; do not repeat the request with this one.',
+  ],
   spend_cap_paused: [
     402,
     "This month's limit of the plan is reached, so no inbox can be made until the next month begins.",
   ],
-  forbidden: [403, 'This key may not do this.'],
+  forbidden: [403, 'The key reaches this, but may not do it; it takes a key of wider reach.'],
   domain_under_review: [
     403,
     'The operator of this server holds this domain under review. Nothing about it can be changed until it is approved.',
@@ -32,7 +44,10 @@ export const problems = {
     403,
     'On the free plan replyTo must be the address of an inbox here. Leave it out, or change the plan.',
   ],
-  recipient_not_permitted: [403, 'The sender rules of this inbox do not permit this recipient.'],
+  recipient_not_permitted: [
+    403,
+    'The sender rules do not permit `recipient`, so nothing was sent to anybody. Leave it out, or change the rules (GET /v1/policy).',
+  ],
   inherited_rule: [
     403,
     'This rule is inherited from the pod or the account; it can only be changed where it was made.',
@@ -41,7 +56,7 @@ export const problems = {
     403,
     'The operator of this server suspended this inbox: it receives, and can not send until it is resumed.',
   ],
-  not_found: [404, 'There is no such thing here.'],
+  not_found: [404, 'There is no such thing here, or the key does not reach it; the two are not told apart.'],
   method_not_allowed: [
     405,
     'This path does not take this method; the Allow header lists those that it does.',
@@ -50,23 +65,32 @@ export const problems = {
     409,
     'This address is in use, was in use before, or is reserved. Choose another mailbox name.',
   ],
-  client_id_taken: [409, 'This clientId is in use: another pod, or another inbox of the pod, has it.'],
+  client_id_taken: [
+    409,
+    'This clientId is in use: another pod, or another inbox of the pod, has it. Choose another, or ask for what has it.',
+  ],
   pod_not_empty: [409, 'The pod still has inboxes. Delete them first.'],
   pod_has_domains: [409, 'The pod still has domains. Delete them first.'],
-  domain_exists: [409, 'This domain was added here already.'],
+  domain_exists: [
+    409,
+    'This domain was added here already, or a pod has proved that it is its own. GET /v1/domains?domain= finds yours.',
+  ],
   domain_in_use: [409, 'Inboxes of other pods use this domain. Delete them first.'],
-  default_pod: [409, "The default pod can't be deleted."],
-  member_exists: [409, 'This address is a member already.'],
-  rule_exists: [409, 'There is such a rule already.'],
-  draft_sent: [409, 'This draft was sent already; it can be neither changed nor sent again.'],
+  default_pod: [409, "The default pod can't be deleted: what names no pod is in it."],
+  member_exists: [409, 'This address is a member already; nothing needs to be done.'],
+  rule_exists: [409, 'There is such a rule in this scope and direction already; nothing needs to be done.'],
+  draft_sent: [
+    409,
+    'This draft was sent already; it can be neither changed nor sent again. Its messageId names the message; make a new draft.',
+  ],
   idempotency_key_conflict: [
     409,
     `This Idempotency-Key was used for another request within the last ${limits.idempotencyHours} hours. Use a new key.`,
   ],
-  payload_too_large: [413, 'The request body is larger than this operation takes.'],
+  payload_too_large: [413, 'The request body is larger than this operation takes. Send less, or in parts.'],
   attachments_too_large: [
     413,
-    `The attachments are larger than ${limits.attachmentsBytes / 1024 / 1024} MB together.`,
+    `The attachments are larger than ${limits.attachmentsBytes / 1024 / 1024} MB together, which most mail servers would not take either. Send a link, or several messages.`,
   ],
   unsupported_media_type: [415, 'Send the body as application/json (a send also as multipart/form-data).'],
   api_key_limit_reached: [
@@ -88,7 +112,10 @@ export const problems = {
     'The pod has as many domains that are not verified as it may. Verify or delete some first.',
   ],
   domain_has_inboxes: [422, 'The domain still has inboxes. Delete them first.'],
-  recipient_is_sender: [422, "An inbox can't send to itself."],
+  recipient_is_sender: [
+    422,
+    "An inbox can't send to itself, not by way of cc or bcc either. Take its address out.",
+  ],
   rule_limit_reached: [
     422,
     `There are ${limits.policyRules} rules in this direction already. Delete one first.`,
@@ -103,22 +130,28 @@ export const problems = {
   ],
   recipient_suppressed: [
     422,
-    'This recipient is on the suppression list: mail to it came back, or it asked for none. Nothing was sent.',
+    'This recipient is on the suppression list: mail to it came back, or it asked for none. Nothing was sent to anybody. Leave it out; when the address works again, an account key can lift that (DELETE /v1/suppressions).',
   ],
   invalid_webhook_url: [
     422,
     'webhookUrl must be an https address that is reachable from the public Internet, without a user name.',
   ],
-  invalid_forward_to: [422, 'forwardTo must be an email address.'],
+  invalid_forward_to: [
+    422,
+    'forwardTo must be one email address, such as ann@example.com, in a domain of the public Internet.',
+  ],
   forward_to_is_service_address: [
     422,
-    'forwardTo is an address of this server. Read its mail by the API instead.',
+    'forwardTo is an address of this server, to which nothing is forwarded. Read its mail by the API instead.',
   ],
   forward_verification_cooldown: [
     422,
     `This address was asked for its consent less than ${limits.forwardCooldownMs / 1000} seconds ago. Wait as long as Retry-After says, then set forwardTo again.`,
   ],
-  invalid_forward_when: [422, 'forwardWhen must be "always", "needs_human" or "webhook_failed".'],
+  invalid_forward_when: [
+    422,
+    'forwardWhen must be "always", "needs_human" or "webhook_failed"; leave it out for "always".',
+  ],
   forward_when_requires_forward_to: [422, 'forwardWhen says when to forward; set forwardTo, too.'],
   inbox_limit_reached: [422, 'The plan allows no more inboxes. Delete one, or change the plan.'],
   upgrade_required: [
@@ -150,7 +183,10 @@ export const problems = {
     500,
     'Something went wrong on the server; the log tells what. The request can be repeated.',
   ],
-  webhook_failed: [502, 'The webhook did not take the call.'],
+  webhook_failed: [
+    502,
+    'The webhook was called and did not answer 2xx within 15 seconds; the message says what it did. Mend the receiver and try again.',
+  ],
   unavailable: [503, 'The server is stopping or can not write to its database. Try again shortly.'],
 } as const satisfies Record<string, readonly [status: number, text: string, name?: string]>
 

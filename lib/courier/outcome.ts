@@ -1,3 +1,5 @@
+import type { ReplyClass } from '../base/reply-class.ts'
+
 /**
  * How one attempt to carry something ended. A courier never throws for what the other side did.
  * Doubt means later: `permanent` needs proof, all else that is not `delivered` is `transient`.
@@ -10,8 +12,8 @@ export interface Outcome {
   readonly enhanced?: string
   /** Its text, or ours in plain words; one line, at most 1,000 characters. */
   readonly text: string
-  /** What its reply is about, where config/replies.txt knows: recipient, quota, greylist, blocklist, rate ... */
-  readonly category?: string
+  /** What the refusal is about, where config/replies.txt knows. */
+  readonly replyClass?: ReplyClass
   /** The host that answered (the MX name) and the address that was connected to. */
   readonly host?: string
   readonly address?: string

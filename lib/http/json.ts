@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { limits } from '../base/limits.ts'
-import { createPace } from '../base/turns.ts'
+import { createPace, takeTurns } from '../base/turns.ts'
 import { jsonBytes, jsonLength } from './json-text.ts'
 import { answerKept, type KeptBody, keepBody } from './kept-body.ts'
 
@@ -37,17 +37,31 @@ async function bodyOf(value: unknown): Promise<Buffer | string> {
 
 const newline = Buffer.from('\n')
 
+interface Kept {
+  readonly body: Promise<KeptBody>
+  isMade: boolean
+}
+
 /** What was made of answers that stay the same. */
-const kept = new WeakMap<object, Promise<KeptBody>>()
+const kept = new WeakMap<object, Kept>()
+const takeTurn = takeTurns()
 
 /** The text of a value that stays the same, made once. */
-export function keptJson(value: object): Promise<KeptBody> {
-  let body = kept.get(value)
-  if (!body) {
-    body = keepBody(textOf(value))
-    kept.set(value, body)
-  }
+export async function keptJson(value: object): Promise<KeptBody> {
+  const known = kept.get(value)
+  if (known?.isMade) return known.body
+  const one = known ?? keep(value)
+  const body = await one.body
+  one.isMade = true
+  // All who wait for it would be answered in one turn of the event loop.
+  await takeTurn()
   return body
+}
+
+function keep(value: object): Kept {
+  const one = { body: keepBody(textOf(value)), isMade: false }
+  kept.set(value, one)
+  return one
 }
 
 /** Answers with a value that stays the same. */

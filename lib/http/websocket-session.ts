@@ -1,6 +1,11 @@
 import type { RawData, WebSocket } from 'ws'
-import { webSocketMessages } from '../api/event-stream.ts'
 import { compileValidator } from '../api/validate.ts'
+import {
+  type WsClientMessage,
+  type WsServerMessage,
+  type WsSubscribe,
+  webSocketRequests,
+} from '../api/web-socket.ts'
 import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
@@ -10,9 +15,9 @@ import { listMeantInboxes, readInboxIds, readSubscription } from '../core/events
 import { closeWebSocket, createWebSocketSink, cutLater } from './websocket-sink.ts'
 
 const validators = {
-  subscribe: compileValidator(webSocketMessages.subscribe, 'message'),
-  unsubscribe: compileValidator(webSocketMessages.unsubscribe, 'message'),
-  ping: compileValidator(webSocketMessages.ping, 'message'),
+  subscribe: compileValidator(webSocketRequests.subscribe, 'message'),
+  unsubscribe: compileValidator(webSocketRequests.unsubscribe, 'message'),
+  ping: compileValidator(webSocketRequests.ping, 'message'),
 }
 
 /** A WebSocket of a caller, from its opening to its end: takes what the client says, in order, and tells it events. */
@@ -61,14 +66,14 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
     return false
   }
 
-  function say(message: object): void {
+  function say(message: WsServerMessage): void {
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message))
   }
 
   function fail(error: unknown): void {
     if (error instanceof Problem) {
       const { details } = error.more
-      say({ type: 'error', message: error.message, ...(details !== undefined && { details }) })
+      say({ type: 'error', message: error.message, ...(Array.isArray(details) && { details }) })
       return
     }
     log.error({ ...about, err: error }, 'a message over a WebSocket met a fault')
@@ -76,18 +81,23 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
   }
 
   async function answer(data: RawData, isBinary: boolean): Promise<void> {
-    const { type, inbox_ids, event_types, last_event_id } = readMessage(data, isBinary)
-    if (type === 'ping') say({ type: 'pong' })
-    else if (type === 'unsubscribe') await unsubscribe(inbox_ids ?? [])
-    else await subscribe(inbox_ids ?? [], event_types ?? [], last_event_id ?? undefined)
+    const message = readMessage(data, isBinary)
+    switch (message.type) {
+      case 'ping':
+        return say({ type: 'pong' })
+      case 'unsubscribe':
+        return unsubscribe(message.inbox_ids ?? [])
+      case 'subscribe':
+        return subscribe(message)
+    }
   }
 
-  async function subscribe(
-    inboxIds: readonly string[],
-    types: readonly string[],
-    after: string | undefined,
-  ): Promise<void> {
-    const { subscription, faults } = await readSubscription(app, caller, { inboxIds, types, after })
+  async function subscribe({ inbox_ids, event_types, last_event_id }: WsSubscribe): Promise<void> {
+    const { subscription, faults } = await readSubscription(app, caller, {
+      inboxIds: inbox_ids ?? [],
+      types: event_types ?? [],
+      after: last_event_id ?? undefined,
+    })
     const [first, ...others] = faults
     if (first) fail(invalidRequest(`message${first.path}`, first.message, others))
     const isOutOfReach = subscription.inboxIds?.size === 0
@@ -105,7 +115,7 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
     // Nothing is told before this turn of the event loop is over.
     say({
       type: 'subscribed',
-      inbox_ids: meant.ids,
+      inbox_ids: [...meant.ids],
       ...(meant.isCut && { truncated: true }),
       event_types: [...(subscription.types ?? [])],
     })
@@ -121,19 +131,12 @@ export function serveWebSocket(app: App, socket: WebSocket, caller: Caller): voi
         'A subscription of yours names no inboxes and so takes all of them: unsubscribe without inbox_ids',
       )
     }
-    say({ type: 'unsubscribed', inbox_ids })
+    say({ type: 'unsubscribed', inbox_ids: [...inbox_ids] })
   }
 }
 
-interface ClientMessage {
-  readonly type: keyof typeof validators
-  readonly inbox_ids?: readonly string[] | null
-  readonly event_types?: readonly string[] | null
-  readonly last_event_id?: string | null
-}
-
 /** @throws Problem `invalid_request` for what is no message of ours */
-function readMessage(data: RawData, isBinary: boolean): ClientMessage {
+function readMessage(data: RawData, isBinary: boolean): WsClientMessage {
   if (isBinary) throw invalidRequest('', 'Send JSON in text frames, not in binary ones')
   let value: unknown
   try {
@@ -145,5 +148,5 @@ function readMessage(data: RawData, isBinary: boolean): ClientMessage {
   if (type !== 'subscribe' && type !== 'unsubscribe' && type !== 'ping') {
     throw invalidRequest('', 'type must be subscribe, unsubscribe or ping')
   }
-  return validators[type](value) as unknown as ClientMessage
+  return validators[type](value) as WsClientMessage
 }

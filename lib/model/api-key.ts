@@ -1,15 +1,15 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, listOf, named, nullableText } from './shape.ts'
+import { idOf, instantOf, listOf, named, nullableText } from './shape.ts'
 
 const name = nullableText({
   maxLength: limits.labelLength,
-  description: 'A label for people.',
+  description: 'A label for people, to know the key by when it is to be revoked.',
   examples: ['ticket agent'],
 })
 
 const properties = {
-  id: Id,
+  id: idOf('Names the key where it is revoked; not secret.'),
   name,
   podId: nullableText({ description: 'The pod that the key is confined to; null for an account-wide key.' }),
   inboxId: nullableText({
@@ -20,7 +20,7 @@ const properties = {
     examples: ['mbx_3kQv'],
   }),
   last4: Type.String({ description: 'The last four characters of the token.', examples: ['w9Zd'] }),
-  createdAt: Instant,
+  createdAt: instantOf('When it was made.'),
   lastUsedAt: nullableText({ format: 'date-time', description: 'Null if never used; exact to a minute.' }),
 }
 

@@ -1,8 +1,9 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
+import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 export const DomainStatus = oneOf(['pending', 'verifying', 'verified', 'failed', 'under_review'], {
+  title: 'DomainStatus',
   description:
     'pending: added, none of its records found yet; verifying: being checked, or the last check found a needed record gone and the next one decides; verified: it sends and receives; failed: records missing or wrong after some were found, or not there 72 hours after it was added; it is verified as soon as they are right. under_review: held by the operator.',
 })
@@ -18,24 +19,33 @@ export const DomainRecord = named(
   'DomainRecord',
   'A DNS record to publish, whether it is right, and what was found instead of it when it is not.',
   {
-    type: oneOf(['TXT', 'CNAME', 'MX'], { description: 'The type of the DNS record.' }),
+    type: oneOf(['TXT', 'CNAME', 'MX'], {
+      title: 'DomainRecordType',
+      description: 'Which kind of DNS record to publish.',
+    }),
     name: Type.String({
       description: 'The whole name, without a final dot.',
       examples: ['_dmarc.agents.example.com'],
     }),
-    value: Type.String({ description: 'What to publish.', examples: ['v=DMARC1; p=none'] }),
+    value: Type.String({
+      description: 'What to publish as the value of the record, as it stands.',
+      examples: ['v=DMARC1; p=none'],
+    }),
     priority: Type.Unsafe<number | null>({
       type: ['integer', 'null'],
-      description: 'MX alone has one.',
+      description: 'The number to publish beside an MX; null for the others, which have none.',
       examples: [null],
     }),
     purpose: oneOf(recordPurposes, {
+      title: 'DomainRecordPurpose',
       description:
         "What it is for. All but dmarc are needed; dmarc is not asked to replace a policy that is there. The owner's own SPF stays as it is: ours stands at a name of its own. An MX at a domain takes over all of its mail.",
       examples: ['dmarc'],
     }),
     status: oneOf(recordStatuses, {
-      description: 'As of the last check. missing: not found yet; invalid: found but wrong.',
+      title: 'DomainRecordStatus',
+      description:
+        'As of the last check. missing: not found yet. invalid: found but wrong, as `problem` says. valid: published and right.',
     }),
     found: Type.Array(Type.String({ examples: ['v=DMARC1; p=none'] }), {
       description: `What stands in DNS under this name, as of the last check: an MX as priority and host. At most ${limits.recordsFound}, the first ${limits.recordFoundLength} characters of each.`,
@@ -53,6 +63,7 @@ export const DomainWarning = named(
   "What does not hinder the domain's verification but loses mail; look at it when all records are right, too.",
   {
     code: oneOf(['competing_mx'], {
+      title: 'DomainWarningCode',
       description:
         'competing_mx: another host takes mail for the domain with the same or a smaller priority number, so that a part of its mail never comes here.',
     }),
@@ -61,7 +72,7 @@ export const DomainWarning = named(
       examples: ['Another host takes mail for this domain too: remove its MX.'],
     }),
     hosts: Type.Array(Type.String({ examples: ['mx.elsewhere.example'] }), {
-      description: 'The other hosts, lower-case, without a final dot.',
+      description: 'The other mail servers that take its mail, in lower case, without a final dot.',
     }),
   },
 )
@@ -75,8 +86,11 @@ export const Domain = named(
   'Domain',
   'A mail domain of its owner, whose addresses inboxes can have as soon as its records in DNS are right.',
   {
-    id: Id,
-    domain: Type.String({ description: 'In A-labels, lower-case.', examples: ['agents.example.com'] }),
+    id: idOf('Names the domain in paths.'),
+    domain: Type.String({
+      description: 'The name of the domain, in A-labels and lower case.',
+      examples: ['agents.example.com'],
+    }),
     podId,
     status: DomainStatus,
     records: Type.Array(DomainRecord, {
@@ -84,6 +98,7 @@ export const Domain = named(
         'The DNS records to publish. They may change: look here and not at what was published elsewhere.',
     }),
     problem: nullableOneOf(['domain_taken'], {
+      title: 'DomainProblem',
       description:
         'domain_taken: another pod added this domain, too, and its records were found first. It has the domain as long as they are right.',
       examples: [null],
@@ -99,8 +114,8 @@ export const Domain = named(
       description: 'When its records were first found right; null: they never were.',
       examples: [null],
     }),
-    createdAt: Instant,
-    updatedAt: Instant,
+    createdAt: instantOf('When it was added.'),
+    updatedAt: instantOf('When its status, records or pod last changed.'),
   },
 )
 export type Domain = Type.Static<typeof Domain>

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { AttachmentUpload, SendRequest } from './send.ts'
-import { Id, Instant, named, nullableText, oneOf } from './shape.ts'
+import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 /** The same schema, or null, which empties the field. */
 function orNull<Value>(schema: object, options: object = {}) {
@@ -53,8 +53,8 @@ export type DraftChange = Type.Static<typeof DraftChange>
 
 const DraftAttachment = named('DraftAttachment', 'A file that goes with a draft.', {
   filename: Type.String({ description: 'What the file is called.', examples: ['report.txt'] }),
-  contentType: Type.String({ description: 'Its media type.', examples: ['text/plain'] }),
-  sizeBytes: Type.Integer({ minimum: 0, description: 'How large the file is.', examples: [18] }),
+  contentType: Type.String({ description: 'Its media type, as it was given.', examples: ['text/plain'] }),
+  sizeBytes: Type.Integer({ minimum: 0, description: 'How large the file is, in bytes.', examples: [18] }),
   url: Type.String({
     format: 'uri',
     description:
@@ -66,9 +66,12 @@ const DraftAttachment = named('DraftAttachment', 'A file that goes with a draft.
 })
 
 export const DraftError = named('DraftError', 'Why a draft was not sent at its time.', {
-  error: Type.String({ description: 'The code of the refusal.', examples: ['recipient_suppressed'] }),
-  message: Type.String({ description: 'Its words.' }),
-  at: Type.String({ format: 'date-time', description: 'When it was tried.' }),
+  error: Type.String({
+    description: 'The code that a send would have been refused with.',
+    examples: ['recipient_suppressed'],
+  }),
+  message: Type.String({ description: 'Why, and what to do about it, in a sentence for people.' }),
+  at: Type.String({ format: 'date-time', description: 'When it was to be sent and could not be.' }),
 })
 export type DraftError = Type.Static<typeof DraftError>
 
@@ -76,14 +79,14 @@ export const Draft = named(
   'Draft',
   'A message that is not sent yet: it waits until somebody asks for that, or until a time of its own.',
   {
-    id: Id,
-    inboxId: Id,
-    threadId: nullableText({ description: 'The thread that it is a reply in.' }),
+    id: idOf('Names the draft; the message that it becomes has an id of its own.'),
+    inboxId: idOf('The inbox that it is sent from.'),
+    threadId: nullableText({ description: 'The thread that it is a reply in; null: it begins one.' }),
     to: Type.Array(Type.String({ examples: ['bob@example.net'] }), {
       description:
         'Whom it is to be sent to; empty in a reply that goes where the thread says when it is sent.',
     }),
-    cc: Type.Array(Type.String(), { description: 'Who gets a copy.', examples: [[]] }),
+    cc: Type.Array(Type.String(), { description: 'Who gets a copy, for all to see.', examples: [[]] }),
     bcc: Type.Array(Type.String(), {
       description: 'Who gets a copy that the others do not see.',
       examples: [[]],
@@ -93,7 +96,8 @@ export const Draft = named(
       examples: ['The fish'],
     }),
     body: nullableText({
-      description: 'Plain text or HTML.',
+      description:
+        'What is to be said, as plain text or HTML; null while there is none, and then it can not be sent.',
       examples: ['Hello Bob,\n\nhow much is the fish?'],
     }),
     bodyHtml: nullableText({ description: 'Only when the HTML says something else than `body`.' }),
@@ -116,25 +120,29 @@ export const Draft = named(
       type: ['boolean', 'null'],
       description: 'Whether it is marked as written by a program; null: it is not.',
     }),
-    attachments: Type.Array(DraftAttachment, { description: 'The files that go with it.', examples: [[]] }),
+    attachments: Type.Array(DraftAttachment, {
+      description: 'The files that go with it, in the order in which they were given.',
+      examples: [[]],
+    }),
     sendAt: Type.Unsafe<string | null>({
       type: ['string', 'null'],
       format: 'date-time',
       description: 'When it is sent by itself; null: not at all.',
     }),
     status: oneOf(['open', 'scheduled', 'sent'], {
+      title: 'DraftStatus',
       description:
         'open: waits to be sent or changed. scheduled: is sent at sendAt. sent: is the message messageId now.',
     }),
-    messageId: nullableText({ description: 'The message that it became.' }),
+    messageId: nullableText({ description: 'The message that it became when it was sent; null before.' }),
     lastError: Type.Unsafe<DraftError | null>({
       anyOf: [DraftError, { type: 'null' }],
       examples: [null],
       description:
         'Why it could not be sent at its time, in the code and words that a send would have been refused with.',
     }),
-    createdAt: Instant,
-    updatedAt: Instant,
+    createdAt: instantOf('When it was made.'),
+    updatedAt: instantOf('When it was last changed, or sent.'),
   },
 )
 export type Draft = Type.Static<typeof Draft>

@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { eventNames } from './event.ts'
-import { Category, Direction, Link, VerdictName } from './message.ts'
-import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
+import { eventMeanings, eventNames } from './event.ts'
+import { Category, DeliveryRole, Direction, Link, VerdictName } from './message.ts'
+import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 /** What is cut of the message of an event that would be too large. */
 const truncatedFields = [
@@ -19,7 +19,7 @@ const truncatedFields = [
 
 /** The message of an event as webhooks and streams get it. */
 export const EventMessage = named('EventMessage', 'The message that an event is about.', {
-  id: Id,
+  id: idOf('Names the message: `GET /v1/messages/{id}` shows all of it.'),
   rfc_message_id: nullableText({ description: 'Its Message-ID, with angle brackets.' }),
   direction: Direction,
   from: Type.String({
@@ -35,12 +35,11 @@ export const EventMessage = named('EventMessage', 'The message that an event is 
     description: 'The addresses of To, as the header has them. Empty when it has none.',
     examples: [['agent@example.com']],
   }),
-  cc: Type.Array(Type.String(), { description: 'The addresses of Cc.', examples: [[]] }),
-  delivery_role: nullableOneOf(['to', 'cc'], {
-    description:
-      'Inbound: whether To or Cc names the inbox. When it is cc, a reply goes to header_to and copies who wrote. Null for outbound, and when neither does.',
-    examples: ['to'],
+  cc: Type.Array(Type.String(), {
+    description: 'The addresses of Cc: who got a copy, for all to see.',
+    examples: [[]],
   }),
+  delivery_role: DeliveryRole,
   subject: Type.String({ description: 'Its subject; empty when it has none.', examples: ['Invoice 18'] }),
   body_text: Type.String({
     description: 'Its text; of a message that is HTML alone, made from it.',
@@ -68,29 +67,47 @@ export const EventMessage = named('EventMessage', 'The message that an event is 
     }),
   ),
   truncated_fields: Type.Optional(
-    Type.Array(oneOf(truncatedFields), {
-      description:
-        'With `truncated`: what was cut, in this order as far as it was needed. Of body_text, reply_text, to and subject the beginning is left; the others are empty.',
-    }),
+    Type.Array(
+      oneOf(truncatedFields, {
+        title: 'TruncatedField',
+        description: 'A field of the message of an event that was cut to make room.',
+      }),
+      {
+        description:
+          'With `truncated`: what was cut, in this order as far as it was needed. Of body_text, reply_text, to and subject the beginning is left; the others are empty.',
+      },
+    ),
   ),
   attachments: Type.Array(
     named('EventAttachment', 'A file of the message of an event.', {
-      filename: Type.String({ description: 'What the file is called.', examples: ['invoice.pdf'] }),
-      contentType: Type.String({ description: 'Its media type.', examples: ['application/pdf'] }),
-      sizeBytes: Type.Integer({ description: 'How large the file is.', examples: [18_204] }),
-      url: Type.String({ description: 'Signed; good for an hour.' }),
+      filename: Type.String({
+        description: 'What the file is called, as the sender says; never a path.',
+        examples: ['invoice.pdf'],
+      }),
+      contentType: Type.String({
+        description: 'Its media type, as the sender says it is.',
+        examples: ['application/pdf'],
+      }),
+      sizeBytes: Type.Integer({ description: 'How large the file is, in bytes.', examples: [18_204] }),
+      url: Type.String({
+        description:
+          'A download URL, signed anew whenever the event is told: good for an hour, without a key.',
+      }),
     }),
     { description: 'The files that came or went with it.' },
   ),
   received_at: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: 'Inbound: when it came in.',
+      description: 'Inbound: when it came in. Absent for outbound.',
       examples: ['2026-11-21T09:30:00.000Z'],
     }),
   ),
   sent_at: Type.Optional(
-    Type.String({ format: 'date-time', description: 'Outbound: when it was given to be sent.' }),
+    Type.String({
+      format: 'date-time',
+      description: 'Outbound: when it was given to be sent. Absent for inbound.',
+    }),
   ),
   category: Category,
   auto_replyable: Type.Boolean({
@@ -106,9 +123,14 @@ export const EventBody = named(
   'EventBody',
   'Something that happened, as it is told: the same object for webhooks, streams and lists.',
   {
-    event: oneOf(eventNames, { description: 'What happened.' }),
-    event_id: Id,
-    occurred_at: Instant,
+    event: oneOf(eventNames, {
+      title: 'EventName',
+      description: eventNames.map(name => `- \`${name}\`: ${eventMeanings[name][0]}`).join('\n'),
+    }),
+    event_id: idOf(
+      'Names the event, the same whenever and wherever it is told: what was dealt with already is known by it. Ordered by time.',
+    ),
+    occurred_at: instantOf('When it happened; `delivered_at` is when it is told.'),
     delivered_at: Type.String({ format: 'date-time', description: 'When this attempt to tell it was made.' }),
     attempt: Type.Integer({
       minimum: 1,
@@ -117,7 +139,7 @@ export const EventBody = named(
     pod_id: nullableText({ description: 'The pod that it happened in; null: in none.' }),
     inbox_id: nullableText({ description: 'The inbox that it happened in; null: in none.' }),
     inbox_address: nullableText({
-      description: 'The address of that inbox.',
+      description: 'The address of that inbox; null: it happened in none.',
       examples: ['agent@example.com'],
     }),
     thread_id: nullableText({ description: 'The thread of the message; null: it is about no message.' }),
@@ -127,7 +149,8 @@ export const EventBody = named(
     data: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       examples: [{}],
-      description: 'What else is told, by type: the recipient, the domain, the reason.',
+      description:
+        'What else is told of this kind of event: the recipient and what its server said, the domain, the reason. The schemas of the webhooks (`MessageBouncedEvent` and the others) have its fields.',
     }),
   },
 )

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, named, nullableText, oneOf } from './shape.ts'
+import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 const FeedbackType = oneOf(['bug', 'friction', 'feature_request'], {
   title: 'FeedbackType',
@@ -30,7 +30,7 @@ export const FeedbackCreation = named('FeedbackCreation', 'What the operator is 
 export type FeedbackCreation = Type.Static<typeof FeedbackCreation>
 
 export const Feedback = named('Feedback', 'A note of a user of the API for the operator of the server.', {
-  id: Id,
+  id: idOf('Names the note, for the operator.'),
   type: FeedbackType,
   message,
   context: Type.Unsafe<unknown>({
@@ -42,6 +42,6 @@ export const Feedback = named('Feedback', 'A note of a user of the API for the o
   inboxId: nullableText({
     description: 'The inbox of the key that it came by, where it is confined to one.',
   }),
-  createdAt: Instant,
+  createdAt: instantOf('When it was given.'),
 })
 export type Feedback = Type.Static<typeof Feedback>

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, named, nullableOneOf, nullableText } from './shape.ts'
+import { idOf, instantOf, named, nullableOneOf, nullableText } from './shape.ts'
 
 const displayName = nullableText({
   maxLength: limits.displayNameLength,
@@ -20,8 +20,8 @@ export const Inbox = named(
   'Inbox',
   'A mailbox of an agent with an address of its own: mail to it is taken, and what the agent sends comes from it.',
   {
-    id: Id,
-    podId: Id,
+    id: idOf('Names the inbox; its address does, too, wherever an id is asked for.'),
+    podId: idOf('The pod that the inbox is in; the default pod when none was given.'),
     clientId: nullableText({
       description: 'Your own name for the inbox, unique in its pod, as it was given when it was made.',
       examples: ['support'],
@@ -42,13 +42,16 @@ export const Inbox = named(
     ),
     forwardTo: nullableText({ description: 'Gets copies of the mail that comes in.' }),
     forwardWhen: nullableOneOf(forwardModes, {
-      description: 'Which mail is forwarded; null when none is.',
+      title: 'ForwardWhen',
+      description:
+        'Which mail is forwarded, of what is neither spam nor marketing. always: all. needs_human: what an agent should not answer by itself (autoReplyable false). webhook_failed: what no webhook and no stream took. null when forwardTo is not set.',
     }),
     forwardStatus: nullableOneOf(['pending', 'active', 'disabled'], {
+      title: 'ForwardStatus',
       description:
-        'pending: forwardTo has not consented yet. disabled: it bounced or complained. null when none is set.',
+        'active: copies flow. pending: forwardTo was asked by mail and has not used the link yet; set it again to send the link anew. disabled: copies to it came back three times in a row, or it complained; set it again to go on. null when forwardTo is not set.',
     }),
-    createdAt: Instant,
+    createdAt: instantOf('When it was made; mail to it is taken since then.'),
   },
 )
 export type Inbox = Type.Static<typeof Inbox>

@@ -1,10 +1,10 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Instant, named, nullableText } from './shape.ts'
+import { instantOf, named, nullableText } from './shape.ts'
 
 const name = nullableText({
   maxLength: limits.labelLength,
-  description: 'A label for people.',
+  description: 'What the person is called, for people; nothing is done with it.',
   examples: ['Ann'],
 })
 
@@ -14,11 +14,11 @@ export const Member = named(
   {
     address: Type.String({
       format: 'email',
-      description: 'Where mail can be forwarded to.',
+      description: 'The address that mail can be forwarded to.',
       examples: ['ann@example.com'],
     }),
     name,
-    createdAt: Instant,
+    createdAt: instantOf('When the address was made a member.'),
   },
 )
 export type Member = Type.Static<typeof Member>
@@ -27,7 +27,7 @@ export const MemberCreation = named('MemberCreation', 'Somebody who is to be a m
   address: Type.String({
     format: 'email',
     maxLength: 320,
-    description: 'Where mail can be forwarded to.',
+    description: 'The address that mail can be forwarded to.',
     examples: ['ann@example.com'],
   }),
   name: Type.Optional(name),

@@ -1,12 +1,21 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
+import { replyClasses } from '../base/reply-class.ts'
+import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 export const Direction = oneOf(['inbound', 'outbound'], {
   title: 'MessageDirection',
   description: 'inbound: it came in. outbound: the inbox sent it.',
 })
 export type Direction = Type.Static<typeof Direction>
+
+/** Whether the inbox was written to or copied. */
+export const DeliveryRole = nullableOneOf(['to', 'cc'], {
+  title: 'DeliveryRole',
+  description:
+    'Inbound: to when To names the inbox, cc when only Cc does: then a reply goes to whom it was written to, and copies who wrote. null when neither does (a blind copy, a list), and for outbound.',
+  examples: ['to'],
+})
 
 const MessageStatus = oneOf(['pending', 'sent', 'received', 'failed'], {
   title: 'MessageStatus',
@@ -30,7 +39,7 @@ export const VerdictName = oneOf(['clean', 'spam', 'malicious'], {
 export type VerdictName = Type.Static<typeof VerdictName>
 
 const check = (description: string) =>
-  oneOf(['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror'], { description })
+  oneOf(['pass', 'fail', 'policy', 'softfail', 'neutral', 'none', 'temperror', 'permerror'], { description })
 
 export const Authentication = named(
   'Authentication',
@@ -44,8 +53,14 @@ export const Authentication = named(
 export type Authentication = Type.Static<typeof Authentication>
 
 export const Link = named('Link', 'A web link in a message.', {
-  url: Type.String({ description: 'Where it leads.', examples: ['https://example.net/fish'] }),
-  text: Type.String({ description: 'The words that it stands under.', examples: ['The fish'] }),
+  url: Type.String({
+    description: 'Where the link leads. A stranger chose it: look before you follow.',
+    examples: ['https://example.net/fish'],
+  }),
+  text: Type.String({
+    description: 'The words that a reader sees in its place; of plain text the URL itself.',
+    examples: ['The fish'],
+  }),
 })
 
 const ExtractionMethod = oneOf(['pdf', 'office', 'csv', 'html', 'text', 'unsupported', 'error'], {
@@ -56,12 +71,15 @@ const ExtractionMethod = oneOf(['pdf', 'office', 'csv', 'html', 'text', 'unsuppo
 })
 
 const Attachment = named('Attachment', 'A file that came or went with a message.', {
-  filename: Type.String({ description: 'What the file is called.', examples: ['report.txt'] }),
+  filename: Type.String({
+    description: 'What the file is called, as the sender says; never a path.',
+    examples: ['report.txt'],
+  }),
   contentType: Type.String({
     description: 'Its media type, as the sender says it is.',
     examples: ['text/plain'],
   }),
-  sizeBytes: Type.Integer({ minimum: 0, description: 'How large the file is.', examples: [18] }),
+  sizeBytes: Type.Integer({ minimum: 0, description: 'How large the file is, in bytes.', examples: [18] }),
   url: Type.String({
     format: 'uri',
     description: 'A download URL that is good for one hour.',
@@ -77,8 +95,8 @@ const Attachment = named('Attachment', 'A file that came or went with a message.
 })
 
 export const AttachmentText = named('AttachmentText', 'What an attachment says.', {
-  messageId: Id,
-  inboxId: Id,
+  messageId: idOf('The message that the file came with.'),
+  inboxId: idOf('The inbox of that message.'),
   filename: Attachment.properties.filename,
   contentType: Attachment.properties.contentType,
   extractionMethod: ExtractionMethod,
@@ -90,9 +108,9 @@ export const AttachmentText = named('AttachmentText', 'What an attachment says.'
 export type AttachmentText = Type.Static<typeof AttachmentText>
 
 export const Message = named('Message', 'A message that came in or was sent.', {
-  id: Id,
-  inboxId: Id,
-  threadId: Id,
+  id: idOf('Names the message; replies, deliveries and the original are asked for by it.'),
+  inboxId: idOf('The inbox that it came to or was sent from.'),
+  threadId: idOf('The thread that it is in; a send with it is a reply.'),
   direction: Direction,
   rfcMessageId: nullableText({
     description: 'The Message-ID header, with angle brackets.',
@@ -112,7 +130,7 @@ export const Message = named('Message', 'A message that came in or was sent.', {
     examples: ['agent@example.com'],
   }),
   to: Type.Array(Type.String(), {
-    description: 'The addresses of To.',
+    description: 'The addresses of To, as the header has them.',
     examples: [['agent@example.com']],
   }),
   headerTo: nullableText({
@@ -120,15 +138,14 @@ export const Message = named('Message', 'A message that came in or was sent.', {
       'Inbound: whom the sender wrote to, comma-separated if several. When deliveryRole is cc, a reply goes to them and copies who wrote.',
     examples: ['agent@example.com'],
   }),
-  deliveryRole: nullableOneOf(['to', 'cc'], {
-    description:
-      'Inbound: to when To names the inbox, cc when only Cc does, null when neither does (a blind copy, a list).',
-    examples: ['to'],
-  }),
+  deliveryRole: DeliveryRole,
   replyTo: nullableText({
     description: 'Where answers are wanted (Reply-To), comma-separated if several; null: at fromAddr.',
   }),
-  cc: Type.Array(Type.String(), { description: 'Who got a copy.', examples: [[]] }),
+  cc: Type.Array(Type.String(), {
+    description: 'The addresses of Cc: who got a copy, for all to see.',
+    examples: [[]],
+  }),
   addressNames: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],
     additionalProperties: { type: 'string' },
@@ -140,7 +157,10 @@ export const Message = named('Message', 'A message that came in or was sent.', {
     description: 'Outbound: who got a copy that the others did not see. Empty for inbound.',
     examples: [[]],
   }),
-  subject: Type.String({ description: 'Empty when it has none.', examples: ['Re: The fish'] }),
+  subject: Type.String({
+    description: 'What it is about; empty when it has no subject.',
+    examples: ['Re: The fish'],
+  }),
   bodyText: Type.String({
     description: 'Its text; of a message that is HTML alone, made from it.',
     examples: ['Three euros.\n'],
@@ -189,7 +209,7 @@ export const Message = named('Message', 'A message that came in or was sent.', {
     description:
       'Inbound: why the message was not read to its end, or only its header was; the original has all of it. Empty for nearly all.',
   }),
-  createdAt: Instant,
+  createdAt: instantOf('When it came in, or was given to be sent.'),
 })
 export type Message = Type.Static<typeof Message>
 
@@ -197,15 +217,18 @@ export const Delivery = named(
   'Delivery',
   'One message on its way to one recipient: how often it was tried, and what the other server said.',
   {
-    id: Id,
-    recipient: Type.String({ description: 'Whom it is for.', examples: ['bob@example.net'] }),
+    id: idOf('Names the delivery; events have it as `delivery_id`, the log as `deliveryId`.'),
+    recipient: Type.String({ description: 'The address that it goes to.', examples: ['bob@example.net'] }),
     purpose: oneOf(['send', 'forward'], {
+      title: 'DeliveryPurpose',
       examples: ['send'],
-      description: 'forward: a copy of an inbound message to the address that forwardTo of the inbox names.',
+      description:
+        'send: a message of the inbox. forward: a copy of an inbound message to the address that forwardTo of the inbox names.',
     }),
     state: oneOf(['queued', 'deferred', 'delivered', 'failed', 'held', 'cancelled'], {
+      title: 'DeliveryState',
       description:
-        'deferred: tried again at nextAttemptAt. held: the inbox is suspended; it goes on when that ends, with all the time that a new one has.',
+        'queued: not tried yet. delivered: the server of the recipient took it. failed: it is not tried any more; replyText says why. cancelled: it was deleted before it went out. deferred: tried again at nextAttemptAt. held: the inbox is suspended; it goes on when that ends, with all the time that a new one has.',
       examples: ['delivered'],
     }),
     captured: Type.Boolean({
@@ -213,7 +236,11 @@ export const Delivery = named(
         'True when the message was kept on this machine instead of sent (delivery.mode = "capture").',
       examples: [false],
     }),
-    attempts: Type.Integer({ minimum: 0, description: 'How often it was tried.', examples: [1] }),
+    attempts: Type.Integer({
+      minimum: 0,
+      description: 'How often a server was asked to take it.',
+      examples: [1],
+    }),
     replyCode: Type.Unsafe<number | null>({
       type: ['integer', 'null'],
       description: 'The SMTP code that the other side answered last; null: it gave none.',
@@ -227,8 +254,14 @@ export const Delivery = named(
       description: 'What the other side said last, or what happened in plain words.',
       examples: ['Ok: queued as 4F1B2'],
     }),
+    replyClass: nullableOneOf(replyClasses, {
+      title: 'ReplyClass',
+      description:
+        'What the last refusal is about: recipient (nobody is there), full (the mailbox), sender (our address or its proof), policy, reputation (the address that mail comes from), content, protocol, host (their server or the way to it), greylist, rate; null: not known, or none.',
+      examples: ['recipient'],
+    }),
     remoteHost: nullableText({
-      description: 'The server that was asked last.',
+      description: 'The mail server that was asked last; null: none yet.',
       examples: ['mx.example.net'],
     }),
     nextAttemptAt: nullableText({
@@ -239,8 +272,8 @@ export const Delivery = named(
       description: 'What happens to it, and when next, in one sentence for a person.',
       examples: ['Taken by mx.example.net at 2026-01-02T03:04:05.678Z.'],
     }),
-    createdAt: Instant,
-    updatedAt: Instant,
+    createdAt: instantOf('When the message was given to be sent to this recipient.'),
+    updatedAt: instantOf('When it was last tried or its state changed.'),
   },
 )
 export type Delivery = Type.Static<typeof Delivery>

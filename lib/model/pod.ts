@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, named, nullableText } from './shape.ts'
+import { idOf, instantOf, named, nullableText } from './shape.ts'
 
 const clientId = nullableText({
   minLength: 1,
@@ -10,7 +10,7 @@ const clientId = nullableText({
 })
 const name = nullableText({
   maxLength: limits.labelLength,
-  description: 'A label for people.',
+  description: 'A label for people; nothing is found by it.',
   examples: ['Customer 17'],
 })
 
@@ -18,14 +18,14 @@ export const Pod = named(
   'Pod',
   'A tenant: an isolated part of the account, with inboxes, domains and keys that no other pod sees.',
   {
-    id: Id,
+    id: idOf('Names the pod; its `clientId` does, too.'),
     clientId,
     name,
     isDefault: Type.Boolean({
       description: 'True of the one pod that every account has; it takes what names no pod.',
       examples: [false],
     }),
-    createdAt: Instant,
+    createdAt: instantOf('When it was made.'),
   },
 )
 export type Pod = Type.Static<typeof Pod>

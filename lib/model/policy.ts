@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
+import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
 
 export const PolicyDirection = oneOf(['inbound', 'outbound'], {
   title: 'PolicyDirection',
@@ -32,12 +32,18 @@ const value = Type.String({
 export const PolicyRule = named(
   'PolicyRule',
   'A sender rule. Block beats allow, at every scope and in every mode.',
-  { id: Id, type: RuleType, value, direction: PolicyDirection, createdAt: Instant },
+  {
+    id: idOf('Names the rule; it is deleted by it.'),
+    type: RuleType,
+    value,
+    direction: PolicyDirection,
+    createdAt: instantOf('When it was made.'),
+  },
 )
 export type PolicyRule = Type.Static<typeof PolicyRule>
 
 const ScopeOfKey = named('PodOrInbox', 'A pod, or one inbox of it.', {
-  podId: Type.String({ description: 'The pod.' }),
+  podId: Type.String({ description: 'The pod that the key is confined to, or that the rules are of.' }),
   inboxId: nullableText({ description: 'The inbox of it; null: all of the pod.' }),
 })
 
@@ -51,8 +57,14 @@ export type KeyScope = Type.Static<typeof KeyScope>
 
 const PolicyOfDirection = named('DirectionPolicy', 'What holds in one direction.', {
   mode: PolicyMode,
-  effectiveMode: oneOf(['none', 'allowlist'], { description: 'The mode in force after inheritance.' }),
-  rules: Type.Array(PolicyRule, { examples: [[]], description: 'Those that were made for this scope.' }),
+  effectiveMode: oneOf(['none', 'allowlist'], {
+    title: 'PolicyModeInForce',
+    description: 'What `inherit` comes to: the mode that mail is held against.',
+  }),
+  rules: Type.Array(PolicyRule, {
+    examples: [[]],
+    description: 'The rules that were made for this scope itself.',
+  }),
   inheritedRules: Type.Array(PolicyRule, {
     examples: [[]],
     description: 'The rules of the pod and the account that are in force here too.',
@@ -117,13 +129,15 @@ export const PolicyAuditEntry = named(
   'PolicyAuditEntry',
   'A change of sender rules, or a refusal by them: what was done, where, by which rule and by whom.',
   {
-    id: Id,
+    id: idOf('Names this line of the audit.'),
     podId: nullableText({ description: 'The pod that it is about; null: the account.' }),
-    inboxId: nullableText({ description: 'The inbox that it is about.' }),
+    inboxId: nullableText({
+      description: 'The inbox that it is about; null: all of the pod, or of the account.',
+    }),
     action: PolicyAction,
     direction: PolicyDirection,
     mode: nullableOneOf(['none', 'allowlist', 'inherit'], {
-      description: 'The mode that was set.',
+      description: 'The mode that was set; null for other changes and for refusals.',
       examples: ['allowlist'],
     }),
     type: nullableOneOf(['allow', 'block'], {
@@ -132,15 +146,17 @@ export const PolicyAuditEntry = named(
     }),
     value: nullableText({ description: 'Of the rule that changed or that refused.' }),
     ruleId: nullableText({ description: 'The rule that changed or that refused; it may be gone.' }),
-    address: nullableText({ description: 'The sender or recipient that was refused.' }),
+    address: nullableText({ description: 'The sender or recipient that was refused; null for changes.' }),
     reason: nullableOneOf(['blocked', 'not_allowed', 'unauthenticated'], {
-      description: 'Why it was refused.',
+      title: 'PolicyRefusalReason',
+      description:
+        'Of a refusal. blocked: a block rule names the address. not_allowed: the mode is allowlist, and no allow rule names it. unauthenticated: an allow rule names it, and nothing proves that the sender is the one.',
       examples: [null],
     }),
     keyId: nullableText({
       description: 'The key that was used; null for the operator and for inbound mail.',
     }),
-    createdAt: Instant,
+    createdAt: instantOf('When it was changed or refused.'),
   },
 )
 export type PolicyAuditEntry = Type.Static<typeof PolicyAuditEntry>

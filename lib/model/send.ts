@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, named, nullableText, oneOf } from './shape.ts'
+import { idOf, named, nullableText, oneOf } from './shape.ts'
 
 /** An address or a list of them, each as `bob@example.net` or `Bob <bob@example.net>`. */
 function people(description: string) {
@@ -148,13 +148,14 @@ export const ForwardRequest = named(
 export type ForwardRequest = Type.Static<typeof ForwardRequest>
 
 export const SendResult = named('SendResult', 'The message that was made.', {
-  messageId: Id,
-  threadId: Id,
+  messageId: idOf('The message that was made: what becomes of it is at `GET /v1/messages/{id}`.'),
+  threadId: idOf('The thread that it is in: that of a reply, else a new one.'),
   providerMessageId: Type.String({
     description: 'The Message-ID header, with angle brackets.',
     examples: ['<019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18@example.com>'],
   }),
   status: oneOf(['pending', 'sent', 'failed'], {
+    title: 'SendStatus',
     description:
       'pending: the message is safely queued, and no server has taken or refused it yet. The others only in the answer to a repeat.',
   }),

@@ -48,33 +48,33 @@ export function nullableOneOf<const Words extends readonly string[]>(
   return Type.Unsafe<Words[number] | null>({ type: ['string', 'null'], enum: [...words, null], ...options })
 }
 
-export const Id = Type.String({
-  format: 'uuid',
-  description: 'UUID, ordered by time.',
-  examples: ['019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18'],
-})
+/** A UUID, ordered by time. @param description what it names */
+export function idOf(description: string) {
+  return Type.String({ format: 'uuid', description, examples: ['019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18'] })
+}
 
-export const Instant = Type.String({
-  format: 'date-time',
-  description: 'ISO 8601 with milliseconds and Z.',
-  examples: ['2026-11-21T09:30:00.000Z'],
-})
+/** ISO 8601 with milliseconds and Z. @param description when that is */
+export function instantOf(description: string) {
+  return Type.String({ format: 'date-time', description, examples: ['2026-11-21T09:30:00.000Z'] })
+}
 
 /** A page of `data` and how many there are in all. */
 export function pageOf<Item extends TSchema>(item: Item) {
   return named(`${nameOfSchema(item)}Page`, 'A page of a list; ask for the next with a larger `offset`.', {
-    data: Type.Array(item, { description: 'Those of this page.' }),
+    data: Type.Array(item, {
+      description: 'The entries of this page, in the order of the list; empty beyond its end.',
+    }),
     total: Type.Integer({
       minimum: 0,
-      description: 'How many there are on all pages together.',
+      description: 'How many there are on all pages together, as the filters of the query say.',
       examples: [1],
     }),
   })
 }
 
 /** All of them, in `data`. */
-export function listOf<Item extends TSchema>(item: Item, description = 'All of them.') {
-  return named(`${nameOfSchema(item)}List`, 'A list that has no pages.', {
+export function listOf<Item extends TSchema>(item: Item, description = 'All that there are.') {
+  return named(`${nameOfSchema(item)}List`, 'A whole list; it is short and has no pages.', {
     data: Type.Array(item, { description }),
   })
 }

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Instant, named, nullableText, oneOf } from './shape.ts'
+import { instantOf, named, nullableText, oneOf } from './shape.ts'
 
 export const SuppressionReason = oneOf(['bounce', 'complaint', 'unsubscribe', 'manual'], {
   title: 'SuppressionReason',
@@ -17,7 +17,7 @@ const evidence = nullableText({
 const expiresAt = Type.Unsafe<string | null>({
   type: ['string', 'null'],
   format: 'date-time',
-  description: 'When it ends; null: never.',
+  description: 'When it may be written to again; null: when somebody lifts that.',
 })
 
 export const Suppression = named(
@@ -26,13 +26,16 @@ export const Suppression = named(
   {
     recipient: Type.String({
       format: 'email',
-      description: 'The address, lower-case.',
+      description: 'The address that is not written to, in lower case.',
       examples: ['gone@example.net'],
     }),
     reason: SuppressionReason,
     evidence,
-    messageId: nullableText({ description: 'The message that came back.' }),
-    createdAt: Instant,
+    messageId: nullableText({
+      description:
+        'The message that came back or was complained about; null when somebody added the address.',
+    }),
+    createdAt: instantOf('Since when the address is not written to.'),
     expiresAt,
   },
 )
@@ -42,7 +45,7 @@ export const SuppressionCreation = named('SuppressionCreation', 'An address to b
   recipient: Type.String({
     format: 'email',
     maxLength: 320,
-    description: 'The address.',
+    description: 'The address that is not to be written to any more.',
     examples: ['gone@example.net'],
   }),
   reason: Type.Optional(SuppressionReason),

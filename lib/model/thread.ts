@@ -1,32 +1,44 @@
 import Type from 'typebox'
 import { Message } from './message.ts'
-import { Id, Instant, named } from './shape.ts'
+import { idOf, instantOf, named } from './shape.ts'
 
-const subject = Type.String({ description: 'That of its first message.', examples: ['The fish'] })
+const subject = Type.String({
+  description: 'The subject of its first message; a reply without one takes it, with Re:.',
+  examples: ['The fish'],
+})
 const isRead = Type.Boolean({
   description: 'Whether it was dealt with. New mail makes it false, a reply that is sent makes it true.',
   examples: [false],
 })
 
 const properties = {
-  id: Id,
-  inboxId: Id,
+  id: idOf('Names the thread; a send takes it as `threadId`.'),
+  inboxId: idOf('The inbox whose mail this is: a reply is sent from it.'),
   subject,
   isRead,
-  lastMessageAt: Instant,
-  createdAt: Instant,
-  messageCount: Type.Integer({ minimum: 0, description: 'How many messages it has.', examples: [2] }),
+  lastMessageAt: instantOf('When the newest message of it came or was sent; lists are in this order.'),
+  createdAt: instantOf('When its first message came or was sent.'),
+  messageCount: Type.Integer({
+    minimum: 0,
+    description: 'How many messages it has, both that came in and that were sent.',
+    examples: [2],
+  }),
 }
 
-export const Thread = named('Thread', 'Messages of one inbox that answer each other.', properties)
-export type Thread = Type.Static<typeof Thread>
+/** Not `Thread`, which Java, C# and Swift have already. */
+export const MessageThread = named(
+  'MessageThread',
+  'A conversation: messages of one inbox that answer each other.',
+  properties,
+)
+export type MessageThread = Type.Static<typeof MessageThread>
 
 export const ThreadMessages = named('ThreadMessages', 'A thread with its messages.', {
-  threadId: Id,
-  inboxId: Id,
+  threadId: idOf('The thread that was asked for.'),
+  inboxId: idOf('The inbox whose mail this is: a reply is sent from it.'),
   subject,
   isRead,
-  data: Type.Array(Message, { description: 'Oldest first.' }),
+  data: Type.Array(Message, { description: 'Its messages, oldest first.' }),
 })
 export type ThreadMessages = Type.Static<typeof ThreadMessages>
 
@@ -38,7 +50,9 @@ export const ThreadChange = named('ThreadChange', 'What of a thread becomes some
       examples: [true],
     }),
   ),
-  isRead: Type.Optional(Type.Boolean({ description: 'The same in another spelling.' })),
+  isRead: Type.Optional(
+    Type.Boolean({ description: 'As `is_read`, for clients that spell all names so; give one of the two.' }),
+  ),
 })
 export type ThreadChange = Type.Static<typeof ThreadChange>
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { KeyScope } from './policy.ts'
-import { Id, Instant, named, nullableText, oneOf } from './shape.ts'
+import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 const PlanName = oneOf(['free', 'developer', 'pro'], {
   title: 'PlanName',
@@ -11,7 +11,7 @@ export const Me = named(
   'Me',
   'What the key is that asks: of the whole account, of a pod, or of an inbox; and the plan of the account.',
   {
-    accountId: Type.String({ ...Id, description: 'Names this installation; the same for all of its keys.' }),
+    accountId: idOf('Names this installation; the same for all of its keys.'),
     plan: PlanName,
     apiKeyScope: KeyScope,
   },
@@ -19,17 +19,17 @@ export const Me = named(
 export type Me = Type.Static<typeof Me>
 
 const counted = {
-  used: Type.Integer({ minimum: 0, description: 'How much of it is used.', examples: [3] }),
+  used: Type.Integer({ minimum: 0, description: 'How much of the limit is used by now.', examples: [3] }),
   limit: Type.Unsafe<number | null>({
     type: ['integer', 'null'],
-    description: 'null: no limit.',
+    description: 'How much may be used; null: there is no limit.',
     examples: [100],
   }),
 }
 const UsageCount = named('UsageCount', 'What counts against a limit.', counted)
 const Quota = named('UsageQuota', 'What counts against a limit, and when it begins anew.', {
   ...counted,
-  resetsAt: Instant,
+  resetsAt: instantOf('When the count begins at 0 again.'),
 })
 const nullable = <Schema extends Type.TSchema>(schema: Schema, description: string) =>
   Type.Unsafe<Type.Static<Schema> | null>({ anyOf: [schema, { type: 'null' }], description })
@@ -64,8 +64,8 @@ const count = (description: string, example: number) =>
   Type.Integer({ minimum: 0, description, examples: [example] })
 
 const counts = {
-  inbound: count('Messages that came.', 3),
-  outbound: count('Messages that were sent.', 2),
+  inbound: count('Messages that came in.', 3),
+  outbound: count('Messages that were given to be sent.', 2),
   delivered: count('Deliveries to one recipient that a server took; a message to two recipients has two.', 2),
   bounced: count('Deliveries to one recipient that a server refused for good, at once or later.', 0),
   attachmentBytes: count('The attachments of these messages, in bytes.', 18),
@@ -76,8 +76,8 @@ const counts = {
 }
 
 const InboxUsage = named('InboxUsage', 'What one inbox sent and received.', {
-  inboxId: Id,
-  podId: Id,
+  inboxId: idOf('The inbox that these are of.'),
+  podId: idOf('The pod of that inbox, also of one that was deleted.'),
   address: nullableText({
     description: 'Its address, also of an inbox that was deleted.',
     examples: ['agent@example.com'],
@@ -97,10 +97,10 @@ const history = {
           examples: ['2026-11-22'],
         }),
       ),
-      inboxId: Type.Optional(Id),
-      podId: Type.Optional(Id),
+      inboxId: Type.Optional(idOf('With group_by=inbox: the inbox that the row is of.')),
+      podId: Type.Optional(idOf('With group_by=inbox or pod: the pod that the row is of.')),
       address: Type.Optional(InboxUsage.properties.address),
-      accountId: Type.Optional(Id),
+      accountId: Type.Optional(idOf('With group_by=account: the account.')),
       ...counts,
     }),
     { description: 'One for each day, inbox or pod, or one for the account, as group_by says.' },

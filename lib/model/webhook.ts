@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
-import { Id, Instant, named, nullableText, oneOf } from './shape.ts'
+import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 const secret = {
   description:
@@ -18,7 +18,7 @@ export const WebhookTest = named('WebhookTest', 'The webhook took the call.', {
   ok: Type.Literal(true, {
     description: 'Always true; a webhook that did not take it is `webhook_failed`.',
   }),
-  message: Type.String({ description: 'What the webhook answered.' }),
+  message: Type.String({ description: 'What the webhook answered, in words for people.' }),
 })
 export type WebhookTest = Type.Static<typeof WebhookTest>
 
@@ -26,7 +26,7 @@ export const AccountWebhook = named(
   'AccountWebhook',
   'The webhook that is called for what happens where no inbox has one of its own; there may be none.',
   {
-    url: nullableText({ description: 'null: there is none.' }),
+    url: nullableText({ description: 'The address that is called; null: there is no webhook.' }),
     secret: Type.Optional(Type.String(secret)),
   },
 )
@@ -51,32 +51,36 @@ export const WebhookDelivery = named(
   'WebhookDelivery',
   'The telling of an event to a webhook: every call, what came of it, and when it is called again.',
   {
-    id: Id,
+    id: idOf('Names the delivery; a redelivery gives it as `deliveryId`.'),
     inboxId: nullableText({ description: "Whose webhook it is; null: the account's." }),
-    url: Type.String({ description: 'As it was at the last attempt.' }),
+    url: Type.String({ description: 'The address that was called last.' }),
     state: oneOf(['queued', 'deferred', 'delivered', 'failed', 'cancelled'], {
+      title: 'WebhookDeliveryState',
       description:
-        'deferred: tried again at nextAttemptAt. failed: no more attempts. cancelled: there is no webhook any more, a stream took the event, or it was asked for again.',
+        'queued: not called yet. delivered: the webhook took it. deferred: tried again at nextAttemptAt. failed: no more attempts. cancelled: there is no webhook any more, a stream took the event, or it was asked for again.',
     }),
-    attempts: Type.Integer({ minimum: 0, description: 'How often it was called.' }),
+    attempts: Type.Integer({ minimum: 0, description: 'How often the webhook was called for this event.' }),
     status,
     error,
     nextAttemptAt: nullableText({
       format: 'date-time',
       description: 'When it is called again; null: it is not.',
     }),
-    createdAt: Instant,
-    updatedAt: Instant,
+    createdAt: instantOf('When it was to be told first.'),
+    updatedAt: instantOf('When it was last tried or its state changed.'),
     log: Type.Array(
       named('WebhookCall', 'One call of a webhook.', {
-        url: Type.String({ description: 'The address that was called.' }),
+        url: Type.String({ description: 'The address that was called, as it was then.' }),
         status,
         answer: nullableText({ description: 'The beginning of what the webhook answered.' }),
         error,
-        durationMs: Type.Integer({ minimum: 0, description: 'How long it took.' }),
-        createdAt: Instant,
+        durationMs: Type.Integer({
+          minimum: 0,
+          description: 'How long the call took until its answer or its end.',
+        }),
+        createdAt: instantOf('When the call was made.'),
       }),
-      { description: 'Every attempt, oldest first.' },
+      { description: 'Every call with what came of it, oldest first.' },
     ),
   },
 )
@@ -84,6 +88,6 @@ export type WebhookDelivery = Type.Static<typeof WebhookDelivery>
 
 export const Redelivery = named('Redelivery', 'The event is told again.', {
   ok: Type.Literal(true, { description: 'Always true; a refusal has another status.' }),
-  deliveryId: Id,
+  deliveryId: idOf('The delivery that tells it, as `GET /v1/events/{id}/deliveries` lists it.'),
 })
 export type Redelivery = Type.Static<typeof Redelivery>

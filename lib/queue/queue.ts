@@ -5,7 +5,7 @@ import type { WriteDb } from '../store/dialect/dialect.ts'
 import { notice } from '../store/dialect/notices.ts'
 import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
-import { nextAttemptAfterMs } from './backoff.ts'
+import { nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import { type Beginning, holdOn, lease } from './lease.ts'
 import { attemptsMade, type Kind, kinds, type Leased, LeaseLost } from './leased.ts'
@@ -53,8 +53,8 @@ export interface Queue {
   done(db: WriteDb, entry: Leased): Promise<void>
   /** What was put for this subject is not to be done any more; whoever holds its lease has lost it. */
   drop(db: WriteDb, subjectId: string): Promise<void>
-  /** It is to be tried again after so long, or by the schedule of its kind; gives when. */
-  later(db: WriteDb, entry: Leased, afterMs?: number): Promise<string>
+  /** It is to be tried again after so long, or by the schedule of its kind, within these bounds; gives when. */
+  later(db: WriteDb, entry: Leased, after?: number | WaitBounds): Promise<string>
   /** Whatever time it is due, it is not to be done until it is released; gives false for one that is under way. */
   hold(db: WriteDb, subjectId: string): Promise<boolean>
   /** The same for one that was claimed and not tried: the lease ends, and no attempt is counted. */
@@ -87,10 +87,11 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
   /** The destinations of each kind that have something parked. */
   const parked = new Map<Kind, Set<string>>(kinds.map(kind => [kind, new Set()]))
 
-  const waitMs = (entry: Leased) =>
-    nextAttemptAfterMs(attemptsMade(entry), random(), waits[entry.kind as Kind])
+  const waitMs = (entry: Leased, bounds: WaitBounds) =>
+    nextAttemptAfterMs(attemptsMade(entry), random(), waits[entry.kind as Kind], bounds)
 
-  async function later(db: WriteDb, entry: Leased, afterMs = waitMs(entry)): Promise<string> {
+  async function later(db: WriteDb, entry: Leased, after: number | WaitBounds = {}): Promise<string> {
+    const afterMs = typeof after === 'number' ? after : waitMs(entry, after)
     const dueAt = isoAfter(clock.now(), afterMs)
     if (!(await entries.returnLeasedEntry(db, entry, { ...entry, dueAt }))) throw new LeaseLost()
     return dueAt

@@ -11,12 +11,11 @@ export interface Extraction {
 }
 
 /**
- * Reads an inbound message, once, when it comes: of long HTML it takes milliseconds, and a list shows a hundred. In the
- * row a replyText that is the whole text is null.
+ * What was found in an inbound message as its row keeps it. It is found once, when the message comes: of long HTML that takes
+ * milliseconds, and a list shows a hundred. A replyText that is the whole text is null.
  */
-export function extractionColumn(message: { subject: string; text: string; html: string }): string {
-  const { replyText, ...rest } = extract(message)
-  return JSON.stringify({ replyText: replyText === message.text ? null : replyText, ...rest })
+export function extractionColumn({ text }: { text: string }, { replyText, ...rest }: Extraction): string {
+  return JSON.stringify({ replyText: replyText === text ? null : replyText, ...rest })
 }
 
 /** The column of a message in which nothing is found, as of most. */

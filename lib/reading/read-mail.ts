@@ -5,7 +5,7 @@ import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
 import { readFeedbackReport } from '../mail/report/arf.ts'
 import { readDsn } from '../mail/report/dsn.ts'
 import { searchWords } from '../store/search/words.ts'
-import { extractionColumn, nothingFound } from './extraction.ts'
+import { extract, extractionColumn, nothingFound } from './extraction.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
 
 /** What the bytes of a message say; who wrote it is found out apart, for that waits for DNS. */
@@ -44,17 +44,19 @@ export function readHeaderAlone(start: Buffer, request: ReadingRequest, problem:
 function compose(
   header: Header,
   { reportParts, ...message }: ParsedMessage,
-  { mailFrom, mayReport }: ReadingRequest,
+  { mailFrom, mayReport, deliveredTo }: ReadingRequest,
   isWhole: boolean,
 ): Read {
   const from = message.from?.address ?? null
-  const classified = classify({ header, mailFrom, from, subject: message.subject })
+  const extraction = isWhole ? extract(message) : undefined
+  const otp = extraction?.otp ?? null
+  const classified = classify({ header, mailFrom, from, subject: message.subject, otp })
   const isBounce = classified.category === 'bounce'
   return {
     message,
     isWhole,
     classified,
-    extracted: isWhole ? extractionColumn(message) : nothingFound,
+    extracted: extraction ? extractionColumn(message, extraction) : nothingFound,
     words: searchWords({
       from: from ?? mailFrom,
       to: [...message.to, ...message.cc].map(({ address }) => address),
@@ -63,8 +65,8 @@ function compose(
       text: message.text,
       filenames: message.attachments.map(({ filename }) => filename),
     }),
-    told: mayReport ? readDsn({ ...message, reportParts, header, isBounce }) : [],
-    feedback: (mayReport && readFeedbackReport(reportParts)) || null,
+    told: mayReport ? readDsn({ ...message, reportParts, header, isBounce }, deliveredTo) : [],
+    feedback: (mayReport && readFeedbackReport(reportParts, message.text)) || null,
   }
 }
 

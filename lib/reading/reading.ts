@@ -2,7 +2,7 @@ import type { Content } from '../blob/content.ts'
 import type { AuthenticatedMessage } from '../mail/authentication/authenticator.ts'
 import type { Classified } from '../mail/message/automatic.ts'
 import type { ParsedMessage } from '../mail/message/read.ts'
-import type { FeedbackReport } from '../mail/report/arf.ts'
+import type { FeedbackReport } from '../mail/report/feedback.ts'
 import type { ReturnedRecipient } from '../mail/report/recipient.ts'
 import type { SearchWords } from '../store/search/words.ts'
 
@@ -16,6 +16,8 @@ export interface ReadingRequest {
   readonly peer: { readonly remoteAddress: string; readonly helo: string } | null
   /** Whether it came to where reports come (the reverse-path of a delivery, postmaster), so that it is read as one. */
   readonly mayReport: boolean
+  /** Whom the deliveries were for to whose reverse-paths it came. */
+  readonly deliveredTo: readonly string[]
 }
 
 /** All that a message says and what is known of its author, as plain data. */

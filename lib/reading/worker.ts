@@ -91,5 +91,6 @@ readMail(Buffer.from('From: a@example.com\r\n\r\nHello\r\n'), {
   mailFrom: '',
   peer: null,
   mayReport: false,
+  deliveredTo: [],
 })
 port.postMessage([])

@@ -246,7 +246,7 @@ create table "unindexedBody" (
 -- One message to one recipient: queued, deferred, delivered, failed, held or cancelled; with what the other side said
 -- last. `captured` 1: kept on this machine instead of sent (delivery.mode = "capture"). purpose: send (an outbound
 -- message) or forward (a copy of an inbound one). `mailFrom` is the reverse-path of this delivery alone, in lower
--- case, by which what comes back is known; null: the message's.
+-- case, by which what comes back is known; null: the message's. `replyClass` is what the last refusal is about.
 create table "delivery" (
   "id" text primary key,
   "messageId" text not null references "message" ("id"),
@@ -262,7 +262,8 @@ create table "delivery" (
   "createdAt" text not null,
   "updatedAt" text not null,
   "purpose" text not null default 'send',
-  "mailFrom" text
+  "mailFrom" text,
+  "replyClass" text
 );
 create index "delivery_message" on "delivery" ("messageId", "id");
 create index "delivery_pending" on "delivery" ("messageId") where "state" in ('queued', 'deferred', 'held');

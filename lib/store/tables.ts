@@ -193,6 +193,8 @@ export interface DeliveryRow {
   updatedAt: string
   purpose: string
   mailFrom: string | null
+  /** What the last refusal is about (lib/base/reply-class.ts). */
+  replyClass: string | null
 }
 
 export interface AttemptRow {

@@ -88,7 +88,7 @@ t.test('a client that is generated speaks of our nouns and works', { skip }, asy
   for (const noun of [
     'Inbox',
     'Message',
-    'Thread',
+    'MessageThread',
     'Draft',
     'Domain',
     'Pod',

@@ -17,6 +17,7 @@ t.test('the page and its files', async t => {
   const { baseUrl, faults, port } = await startApi(t)
   const types: Record<string, RegExp> = {
     '/docs': /^text\/html/,
+    '/docs/page.css': /^text\/css/,
     '/docs/start.js': /^text\/javascript/,
     '/docs/swagger-ui.css': /^text\/css/,
     '/docs/swagger-ui-bundle.js': /^text\/javascript/,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { extractionColumn } from '../../lib/reading/extraction.ts'
+import { extract } from '../../lib/reading/extraction.ts'
 import { hostileTexts, manyTimes } from '../support/hostile.ts'
 
 t.test('lines that are nearly something are read in a moment', async t => {
@@ -10,7 +10,7 @@ t.test('lines that are nearly something are read in a moment', async t => {
     ends: ['x:', 'x', ' >:'],
   })) {
     count++
-    extractionColumn({ subject: text, text, html: '' })
+    extract({ subject: text, text, html: '' })
   }
   t.equal(count, 3 * 6 * 8 * 3)
 })
@@ -23,7 +23,7 @@ t.test('tags that are nearly a quote or a link are read in a moment', async t =>
     ends: ['>', '">x</a>'],
   })) {
     count++
-    extractionColumn({ subject: '', text: 'x', html })
+    extract({ subject: '', text: 'x', html })
   }
   t.equal(count, 3 * 5 * 6 * 2)
 })

@@ -13,6 +13,7 @@ const request: ReadingRequest = {
   mailFrom: 'bob@example.net',
   peer: null,
   mayReport: false,
+  deliveredTo: [],
 }
 
 t.test('small messages are read here, large ones and those of suspects elsewhere', async t => {

@@ -38,7 +38,13 @@ function letter(subject: string, body = 'Hello\r\n', header = ''): Buffer {
 }
 
 function small(bytes: Buffer): ReadingRequest {
-  return { content: { kind: 'memory', bytes }, mailFrom: 'bob@theirs.example', peer: null, mayReport: false }
+  return {
+    content: { kind: 'memory', bytes },
+    mailFrom: 'bob@theirs.example',
+    peer: null,
+    mayReport: false,
+    deliveredTo: [],
+  }
 }
 
 function large(t: Test, bytes: Buffer): ReadingRequest {

@@ -27,7 +27,7 @@ const files: string[] = JSON.parse(await text(process.stdin))
 for (const file of files) await import(pathToFileURL(`${root}/${file}`).href)
 
 // From config/replies.txt, which is a file of the package; and one by the width of a page.
-const { loadReplyRules } = await import('../../lib/courier/smtp/reply-rules.ts')
+const { loadReplyRules } = await import('../../lib/mail/report/reply-rules.ts')
 loadReplyRules()
 const { exampleConfig } = await import('../../lib/config/describe.ts')
 exampleConfig()

@@ -76,7 +76,13 @@ onEveryDatabase('the copy before, and whether a host took it', async (t, store) 
           attempts: 1,
         },
         ...{ replyCode: 250, replyEnhanced: null, replyText: null, remoteHost: null, nextAttemptAt: null },
-        ...{ createdAt: at(index), updatedAt: at(index), purpose: 'forward', mailFrom: null },
+        ...{
+          createdAt: at(index),
+          updatedAt: at(index),
+          purpose: 'forward',
+          mailFrom: null,
+          replyClass: null,
+        },
       })
     }
     await insertDeliveries(db, rows)

@@ -198,6 +198,7 @@ onEveryDatabase('an older database: whom its inboxes have mail of is no stranger
           updatedAt: at(0),
           purpose: 'send',
           mailFrom: null,
+          replyClass: null,
         },
       ])
     }

@@ -32,7 +32,14 @@ onEveryDatabase('messages go with what is theirs alone; counters follow', async 
     const delivery = {
       ...{ id: 'd', messageId: second.id, recipient: 'b@example.net', state: 'queued', captured: 0 },
       ...{ attempts: 0, replyCode: null, replyEnhanced: null, replyText: null, remoteHost: null },
-      ...{ nextAttemptAt: null, createdAt: at(2), updatedAt: at(2), purpose: 'send', mailFrom: null },
+      ...{
+        nextAttemptAt: null,
+        createdAt: at(2),
+        updatedAt: at(2),
+        purpose: 'send',
+        mailFrom: null,
+        replyClass: null,
+      },
     }
     await insertDeliveries(db, [delivery])
     await insertQueueEntries(db, [

@@ -1,5 +1,8 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { eventWebhooks } from '../../lib/api/event-webhooks.ts'
+import { operations } from '../../lib/api/index.ts'
+import { openApiDocument } from '../../lib/api/openapi.ts'
 import { type Operation, problemsOf } from '../../lib/api/operation.ts'
 import { nameOf, type ProblemCode, problems, statusOf } from '../../lib/base/problem.ts'
 import type { Answer } from './api.ts'
@@ -68,6 +71,22 @@ export function createContract(operations: readonly Operation[], document: objec
       validate(`${at}/application~1json/schema`, answer.body, what)
     }
   }
+}
+
+/** Says what is wrong with a value, held against the schema that the OpenAPI document has under this name; undefined: nothing. */
+export function describedForm(name: string): (value: unknown) => string | undefined {
+  let check: ValidateFunction | undefined
+  return value => {
+    check ??= compileNamed(name)
+    return check(value) ? undefined : JSON.stringify(check.errors)
+  }
+}
+
+function compileNamed(name: string): ValidateFunction {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema(openApiDocument(operations, eventWebhooks, 'http://localhost'), 'openapi')
+  return ajv.compile({ $ref: `openapi#/components/schemas/${name}` })
 }
 
 /** Whether one of these codes gives this answer. */

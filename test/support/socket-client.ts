@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Test } from 'tap'
 import { type ClientOptions, WebSocket } from 'ws'
+import { describedForm } from './contract.ts'
 import { until } from './until.ts'
 
 /** What the server says, of any kind. */
@@ -9,7 +10,7 @@ export interface Said {
   readonly [name: string]: any
 }
 
-/** A WebSocket client that keeps what it is told. */
+/** A WebSocket client that keeps what it is told, and fails its test when that has another form than OpenAPI says. */
 export interface SocketClient {
   readonly socket: WebSocket
   readonly said: readonly Said[]
@@ -26,6 +27,8 @@ export interface SocketClient {
   readonly closed: Promise<{ code: number; reason: string }>
 }
 
+const serverMessage = describedForm('WsServerMessage')
+
 /** Opens a WebSocket with a key in the header; throws what the server refuses it with. */
 export async function openSocket(
   t: Test,
@@ -41,6 +44,8 @@ export async function openSocket(
   const events: Said[] = []
   socket.on('message', data => {
     const message: Said = JSON.parse(String(data))
+    const fault = serverMessage(message)
+    if (fault !== undefined) t.fail(`the server says what is no WsServerMessage: ${fault}`)
     said.push(message)
     if ('event' in message) events.push(message)
   })

@@ -1,4 +1,5 @@
 import { Reply } from '../../base/reply.ts'
+import { replyClasses } from '../../base/reply-class.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { FairPlace } from '../../queue/fair-turns.ts'
@@ -99,7 +100,9 @@ async function attempt(
   if (entry.expiresAt <= app.clock.now().toISOString()) {
     const said = delivery.replyText ? `; the last answer was: ${delivery.replyText}` : ''
     const text = `given up after ${app.config.delivery.give_up_after}${said}`
-    return { outcome: { result: 'permanent', enhanced: '4.4.7', text, durationMs: 0 } }
+    // What kept it from being taken is what it failed for: a mailbox that stayed full, or servers that never answered.
+    const replyClass = replyClasses.find(one => one === delivery.replyClass) ?? 'host'
+    return { outcome: { result: 'permanent', enhanced: '4.4.7', text, replyClass, durationMs: 0 } }
   }
   const domain = domainOf(delivery.recipient)
   const isCopy = delivery.purpose === 'forward'

@@ -1,4 +1,5 @@
 import type { Outcome } from '../../courier/outcome.ts'
+import { classOf } from '../../mail/report/reply-rules.ts'
 import type { EventName } from '../../model/event.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { findDelivery, insertAttempt, updateDelivery } from '../../store/deliveries.ts'
@@ -11,6 +12,7 @@ import { countForInbox } from '../outbound/counts.ts'
 import { holdAfterAttempt } from '../outbound/hold.ts'
 import { eventSubject, settle } from '../outbound/settle.ts'
 import { suppressBounced } from '../outbound/suppressions.ts'
+import { waitBoundsOf } from './waits.ts'
 
 /** One attempt's end, with what else belongs into the write that records it. */
 export interface Ended {
@@ -29,8 +31,9 @@ export async function record(
   entry: Leased,
   delivery: DeliveryRow,
   message: MessageRow,
-  { outcome, captured, write }: Ended,
+  { outcome: given, captured, write }: Ended,
 ): Promise<void> {
+  const outcome = withClass(given)
   // The message was deleted while this was under way, and the queue entry with it.
   if (!(await findDelivery(db, delivery.id))) throw new LeaseLost()
   const now = app.clock.now().toISOString()
@@ -50,7 +53,9 @@ export async function record(
   })
   if (outcome.showing) await app.queue.note(db, entry.destination, outcome.showing, outcome.text)
   const isTransient = outcome.result === 'transient'
-  const nextAttemptAt = isTransient ? await app.queue.later(db, entry) : null
+  const nextAttemptAt = isTransient
+    ? await app.queue.later(db, entry, waitBoundsOf(outcome, attemptsMade(entry)))
+    : null
   if (!isTransient) await app.queue.done(db, entry)
   const state = { delivered: 'delivered', transient: 'deferred', permanent: 'failed' }[outcome.result]
   await updateDelivery(db, delivery.id, {
@@ -60,6 +65,7 @@ export async function record(
     replyCode: outcome.code ?? null,
     replyEnhanced: outcome.enhanced ?? null,
     replyText: outcome.text,
+    replyClass: outcome.replyClass ?? null,
     remoteHost: outcome.host ?? null,
     nextAttemptAt,
     updatedAt: now,
@@ -68,8 +74,15 @@ export async function record(
   // A copy is of an inbound message, of which all is told already.
   if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
   await suppressBounced(app, db, delivery, outcome)
-  await announce(app, db, message, { ...delivery, state }, delivery.state, outcome)
+  await announce(app, db, message, { ...delivery, state }, outcome)
   if (!isTransient) await settle(app, db, message)
+}
+
+/** With what it is about: the courier says it of the replies that it heard, and of all else the codes and words do. */
+function withClass(outcome: Outcome): Outcome {
+  if (outcome.result === 'delivered' || outcome.replyClass !== undefined) return outcome
+  const replyClass = classOf(outcome)
+  return replyClass === undefined ? outcome : { ...outcome, replyClass }
 }
 
 /**
@@ -82,19 +95,21 @@ function eventOf(state: DeliveryRow['state'], outcome: Outcome): EventName {
   return outcome.code === undefined ? 'message.failed' : 'message.bounced'
 }
 
-/** Tells what became of one recipient; a deferral is told the first time only. */
+/**
+ * Tells what became of one recipient; a deferral is told the first time only, also when it was held in between.
+ * @param delivery with its new state, and the attempts before this one
+ */
 async function announce(
   app: Networked,
   db: WriteDb,
   message: MessageRow,
   delivery: DeliveryRow,
-  before: string,
   outcome: Outcome,
 ) {
   const type = eventOf(delivery.state, outcome)
   if (type === 'message.delivered') await countForInbox(db, message, app.clock.now(), { delivered: 1 })
   if (type === 'message.bounced') await countForInbox(db, message, app.clock.now(), { bounced: 1 })
-  if (type === 'message.deferred' && before === 'deferred') return
+  if (type === 'message.deferred' && delivery.attempts > 0) return
   const said = { status: outcome.enhanced ?? null, diagnostic: outcome.text }
   await recordEvent(app, db, type, await eventSubject(db, message), {
     deliveryId: delivery.id,

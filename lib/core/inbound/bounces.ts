@@ -1,5 +1,3 @@
-import type { Outcome } from '../../courier/outcome.ts'
-import { findRule, loadReplyRules, type ReplyRule } from '../../courier/smtp/reply-rules.ts'
 import { findDelivery, updateDelivery } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { listPayloads } from '../../store/events.ts'
@@ -11,9 +9,8 @@ import { noteForwardFailure } from '../forwarding/outcome.ts'
 import { countForInbox } from '../outbound/counts.ts'
 import { eventSubject, settle } from '../outbound/settle.ts'
 import { isHardBounce, suppressBounced, suppressComplained } from '../outbound/suppressions.ts'
+import { outcomeSaid } from './failure.ts'
 import type { Bounce, Returned } from './returned.ts'
-
-let rules: readonly ReplyRule[] | undefined
 
 /** Records what came back, in the write that takes the message in. What is known already changes nothing. */
 export async function recordReturned(app: App, db: WriteDb, returned: Returned): Promise<void> {
@@ -39,6 +36,7 @@ async function recordBounce(
     replyCode: outcome.code ?? null,
     replyEnhanced: outcome.enhanced ?? null,
     replyText: outcome.text,
+    replyClass: outcome.replyClass ?? null,
     remoteHost: outcome.host ?? null,
     nextAttemptAt: null,
     updatedAt: app.clock.now().toISOString(),
@@ -60,23 +58,6 @@ async function recordBounce(
 /** One that has failed, or was called off, stays as it is. */
 function isOpenToBounce({ state }: DeliveryRow): boolean {
   return ['queued', 'deferred', 'delivered'].includes(state)
-}
-
-/** The failure as if the other side had said it to us. */
-function outcomeSaid({ code, enhanced, text, host }: Bounce['said']): Outcome {
-  // The rules are about whole replies; some servers tell the enhanced code alone.
-  const reply = { code: code ?? (enhanced?.startsWith('4') ? 450 : 550), text, ...(enhanced && { enhanced }) }
-  rules ??= loadReplyRules()
-  const category = findRule(rules, reply)?.category
-  return {
-    result: 'permanent',
-    text: text === '' ? 'the message came back without a reason' : text,
-    durationMs: 0,
-    ...(code !== undefined && { code }),
-    ...(enhanced !== undefined && { enhanced }),
-    ...(category !== undefined && { category }),
-    ...(host !== undefined && { host }),
-  }
 }
 
 async function recordComplaint(app: App, db: WriteDb, { id }: DeliveryRow): Promise<void> {

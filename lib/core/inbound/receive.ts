@@ -141,6 +141,9 @@ function read(app: Receiver, { content, mailFrom, peer, recipients }: Arrival): 
       mailFrom,
       peer: isAuthenticated ? { remoteAddress: peer.remoteAddress, helo: peer.helo } : null,
       mayReport: recipients.some(recipient => mayReport(app, recipient)),
+      deliveredTo: recipients
+        .flatMap(({ deliveredTo }) => deliveredTo ?? [])
+        .slice(0, limits.reportRecipients),
     },
     peer.kind === 'smtp' ? networkOf(peer.remoteAddress) : 'local',
   )

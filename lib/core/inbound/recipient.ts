@@ -19,6 +19,8 @@ export interface Recipient {
   readonly rcptTo: string
   /** The delivery whose reverse-path this is: mail to it has come back. */
   readonly deliveryId?: string
+  /** Whom that delivery was for. */
+  readonly deliveredTo?: string
 }
 
 /** Every domain must take mail for these (RFC 5321 §4.5.1, RFC 2142 §2); it goes to one system inbox. */
@@ -72,7 +74,9 @@ async function findReturned(app: Reads, address: string, rcptTo: string): Promis
   const delivery = mailFrom === undefined ? undefined : await findDeliveryByMailFrom(app.store.read, mailFrom)
   const message = delivery && (await findMessage(app.store.read, delivery.messageId))
   const inbox = message && (await findInbox(app.store.read, message.inboxId))
-  return inbox && delivery ? { ...recipientOf(inbox, rcptTo), deliveryId: delivery.id } : undefined
+  return inbox && delivery
+    ? { ...recipientOf(inbox, rcptTo), deliveryId: delivery.id, deliveredTo: delivery.recipient }
+    : undefined
 }
 
 function recipientOf({ id, podId, address }: InboxRow, rcptTo: string): Recipient {

@@ -1,13 +1,13 @@
 import { limits } from '../../base/limits.ts'
 import { parseVerp } from '../../mail/address/verp.ts'
 import { isComplaint } from '../../mail/report/arf.ts'
-import type { ReturnedRecipient } from '../../mail/report/recipient.ts'
 import type { Reading } from '../../reading/reading.ts'
 import { findDelivery, findDeliveryByMailFrom } from '../../store/deliveries.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { Reads } from '../app/app.ts'
 import { systemAddress } from '../domains/usable.ts'
+import { type Failure, failureOf } from './failure.ts'
 import type { Recipient } from './recipient.ts'
 
 /** What a message that came in says of deliveries of ours. */
@@ -27,11 +27,8 @@ export interface Returned {
 }
 
 /** A delivery that a notification says has failed, and the words of the other side. */
-export interface Bounce {
+export interface Bounce extends Failure {
   readonly delivery: DeliveryRow
-  readonly said: ReturnedRecipient
-  /** Whether it names the recipient that we know, and not an address to which their mail was passed on. */
-  readonly isAboutRecipient: boolean
 }
 
 /** Whether what comes to this recipient is read as a report: it came back to a delivery, or to whom providers were told of. */
@@ -59,8 +56,8 @@ export async function readReturned(
     if (!delivery || !original) continue
     if (delivery.purpose === 'forward') consumed.add(recipient)
     else threadIds.set(recipient.inboxId, original.threadId)
-    const failed = failureOf(delivery, told)
-    if (failed) bounces.push(failed)
+    const failed = failureOf(delivery.recipient, told)
+    if (failed) bounces.push({ ...failed, delivery })
     const { action, enhanced, text, host } = failed?.said ?? told[0]!
     app.log.info({ deliveryId: delivery.id, action, enhanced, text, host }, 'delivery status notification')
   }
@@ -73,23 +70,19 @@ export async function readReturned(
   }
 }
 
-/** By the group that names our recipient; without one by any, for an address that passes mail on bounces as its target does. */
-function failureOf(delivery: DeliveryRow, told: readonly ReturnedRecipient[]): Bounce | undefined {
-  const named = told.filter(({ finalRecipient, originalRecipient }) =>
-    [finalRecipient, originalRecipient].includes(delivery.recipient),
-  )
-  const said = (named.length > 0 ? named : told).find(({ action }) => action === 'failed')
-  if (!said) return undefined
-  const isNameless = said.finalRecipient === undefined && said.originalRecipient === undefined
-  return { delivery, said, isAboutRecipient: named.length > 0 || isNameless }
-}
-
 /** Feedback reports go to whom the provider was told of: postmaster or abuse; or back to where the message came from. */
 async function findComplaints(
   app: Reads,
   recipients: readonly Recipient[],
   { feedback }: Pick<Reading, 'feedback'>,
 ): Promise<DeliveryRow[]> {
+  if (feedback?.authFailure) {
+    const { authFailure, originalMailFroms } = feedback
+    app.log.warn(
+      { authFailure, originalMailFroms: originalMailFroms.slice(0, 10) },
+      'report of failed authentication',
+    )
+  }
   if (!feedback || !isComplaint(feedback)) return []
   const read = recipients.filter(recipient => mayReport(app, recipient))
   const paths = [...read.map(({ rcptTo }) => rcptTo), ...feedback.originalMailFroms].map(parseVerp)

@@ -1,4 +1,5 @@
 import { Problem } from '../../base/problem.ts'
+import { replyClasses } from '../../base/reply-class.ts'
 import type { Delivery } from '../../model/message.ts'
 import { findDelivery, listDeliveries } from '../../store/deliveries.ts'
 import { listDestinations } from '../../store/destinations.ts'
@@ -66,11 +67,13 @@ async function standingsOf(app: App, rows: readonly DeliveryRow[]): Promise<Stan
 
 function presentDelivery(standing: Standing): Delivery {
   const { messageId: _messageId, mailFrom: _mailFrom, captured, state, purpose, ...rest } = standing.delivery
+  const replyClass = replyClasses.find(one => one === rest.replyClass) ?? null
   return {
     ...rest,
     state: state as Delivery['state'],
     purpose: purpose as Delivery['purpose'],
     captured: captured === 1,
+    replyClass,
     outlook: outlookOf(standing),
   }
 }

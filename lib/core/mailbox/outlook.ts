@@ -1,3 +1,4 @@
+import type { ReplyClass } from '../../base/reply-class.ts'
 import type { DeliveryRow, DestinationRow, QueueEntryRow } from '../../store/tables.ts'
 
 /** What stands about a delivery, in rows. */
@@ -16,7 +17,7 @@ export function outlookOf(standing: Standing): string {
   if (delivery.captured === 1) return 'Kept on this machine; delivery.mode = "capture" lets nothing out.'
   if (delivery.state === 'delivered')
     return `Taken by ${delivery.remoteHost ?? 'its server'} at ${delivery.updatedAt}.`
-  if (delivery.state === 'failed') return `Failed for good at ${delivery.updatedAt}${said}.`
+  if (delivery.state === 'failed') return `Failed for good at ${delivery.updatedAt}${said}${about(delivery)}.`
   if (delivery.state === 'held') return 'Held because its inbox is suspended; it goes on when that ends.'
   if (!entry) return 'It is not sent any more.'
   return `${waitsFor(standing, entry)}${cutOff(entry)}${lastSaid(delivery)}; given up at ${entry.expiresAt}.`
@@ -40,7 +41,26 @@ function cutOff({ cutOffs }: QueueEntryRow): string {
   return `, after ${cutOffs} that a crash cut off`
 }
 
-function lastSaid({ attempts, replyText, remoteHost }: DeliveryRow): string {
+function lastSaid(delivery: DeliveryRow): string {
+  const { attempts, replyText, remoteHost } = delivery
   if (attempts === 0 || replyText === null) return ''
-  return `; the last one ended with "${replyText}"${remoteHost === null ? '' : ` of ${remoteHost}`}`
+  return `; the last one ended with "${replyText}"${remoteHost === null ? '' : ` of ${remoteHost}`}${about(delivery)}`
+}
+
+const meanings: Record<ReplyClass, string> = {
+  recipient: 'there is no such recipient',
+  full: 'the mailbox has no room',
+  sender: 'it is about our address or its proof',
+  policy: 'a rule of theirs',
+  reputation: 'it is about the address that we send from',
+  content: 'it is about the message',
+  protocol: 'the servers misunderstood each other',
+  host: 'a fault of their server or of the way to it',
+  greylist: 'they let a later attempt through',
+  rate: 'they take less at once',
+}
+
+function about({ replyClass }: DeliveryRow): string {
+  const meaning = meanings[replyClass as ReplyClass]
+  return meaning === undefined ? '' : ` (${meaning})`
 }

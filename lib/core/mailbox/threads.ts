@@ -1,7 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import { invalidRequest } from '../../base/problem.ts'
 import type { Listed, Page } from '../../model/page.ts'
-import type { Thread, ThreadChange, ThreadMessages } from '../../model/thread.ts'
+import type { MessageThread, ThreadChange, ThreadMessages } from '../../model/thread.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { countInScope } from '../../store/inboxes.ts'
 import { listThreadMessages } from '../../store/messages.ts'
@@ -14,11 +14,11 @@ import { getInboxRow, getThreadRow } from '../app/reach.ts'
 import { presentMessages } from './messages.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
-function present(row: ThreadRow): Thread {
+function present(row: ThreadRow): MessageThread {
   return { ...row, isRead: row.isRead === 1 }
 }
 
-export async function getThread(app: App, caller: Caller, id: string): Promise<Thread> {
+export async function getThread(app: App, caller: Caller, id: string): Promise<MessageThread> {
   return present(await getThreadRow(app.store.read, caller, id))
 }
 
@@ -33,7 +33,7 @@ export async function listThreads(
   inboxId: string,
   { isRead, ...filter }: ThreadFilter,
   page: Page,
-): Promise<Listed<Thread>> {
+): Promise<Listed<MessageThread>> {
   const db = app.store.read
   const inbox = await getInboxRow(db, caller, inboxId)
   const { rows, total } = isSearch(filter)
@@ -53,7 +53,7 @@ export async function listAllThreads(
   caller: Caller,
   { isRead, ...filter }: ThreadFilter,
   page: Page,
-): Promise<Listed<Thread>> {
+): Promise<Listed<MessageThread>> {
   const db = app.store.read
   const known = isSearch(filter) ? undefined : await countThreads(db, caller, isRead)
   const { rows, total } = await searchThreads(db, caller, { ...readFilter(filter), isRead }, page, known)

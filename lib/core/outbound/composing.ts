@@ -162,6 +162,7 @@ export async function putDeliveries(
       replyCode: null,
       replyEnhanced: null,
       replyText: null,
+      replyClass: null,
       remoteHost: null,
       nextAttemptAt: createdAt,
       createdAt,

@@ -58,32 +58,42 @@ export async function requireUnsuppressed(app: App, db: Db, recipients: readonly
   throw new Problem('recipient_suppressed', message, { recipient, type })
 }
 
-/** Codes of RFC 3463 that say that there is no such recipient; where a reply has a category, that counts instead. */
-const aboutRecipient = ['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10', '5.2.1']
-
-/** Whether a delivery failed because of its recipient, and not because of us (5.7.x, block lists) or of the message. */
-export function isHardBounce({ result, enhanced, category }: Outcome): boolean {
-  if (result !== 'permanent' || enhanced?.startsWith('5.7.')) return false
-  return category === undefined ? aboutRecipient.includes(enhanced ?? '') : category === 'recipient'
+/** Whether a delivery failed because nobody is there, and not because of us, of their server or of the message. */
+export function isHardBounce({ result, replyClass }: Outcome): boolean {
+  return result === 'permanent' && replyClass === 'recipient'
 }
 
-/** Suppresses the recipient of a hard bounce, in the write that fails the delivery. What stands there already stays. */
+/**
+ * Until when what failed a delivery keeps its recipient from being written to: null for ever, undefined not at all. Only
+ * what speaks of the recipient and of nothing else counts, and a mailbox without room for a time.
+ */
+export function suppressedUntil(outcome: Outcome, now: Date): Date | null | undefined {
+  if (isHardBounce(outcome)) return null
+  if (outcome.result !== 'permanent' || outcome.replyClass !== 'full') return undefined
+  return new Date(now.getTime() + limits.fullMailboxSuppressedMs)
+}
+
+/** Suppresses the recipient of a bounce, in the write that fails the delivery. What stands there already stays. */
 export async function suppressBounced(
   app: App,
   db: WriteDb,
   delivery: Pick<DeliveryRow, 'recipient' | 'messageId'>,
   outcome: Outcome,
 ): Promise<void> {
-  if (!isHardBounce(outcome)) return
-  const now = app.clock.now().toISOString()
-  if (await suppressions.findSuppression(db, [delivery.recipient], now)) return
+  const at = app.clock.now()
+  const until = suppressedUntil(outcome, at)
+  if (until === undefined) return
+  const now = at.toISOString()
+  const standing = await suppressions.findSuppression(db, [delivery.recipient], now)
+  // One that will end gives way to one that will not.
+  if (standing && (standing.expiresAt === null || until !== null || standing.reason !== 'bounce')) return
   await suppressions.putSuppression(db, {
     recipient: delivery.recipient,
     reason: 'bounce',
     evidence: evidenceOf(outcome),
     messageId: delivery.messageId,
     createdAt: now,
-    expiresAt: null,
+    expiresAt: until?.toISOString() ?? null,
   })
 }
 

@@ -1,7 +1,8 @@
+import type { ReplyClass } from '../../base/reply-class.ts'
+import type { ReplyRule } from '../../mail/report/reply-rules.ts'
 import type { Outcome } from '../outcome.ts'
 import { judge, type Stage } from './judgement.ts'
 import { type RemoteReply, readReply } from './remote-reply.ts'
-import type { ReplyRule } from './reply-rules.ts'
 import type { Answer } from './session.ts'
 
 /** How the attempt ended at one host. */
@@ -27,9 +28,9 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
   const judgement = judge(stage, reply, rules)
   const isTransient = judgement.result === 'transient'
   return {
-    outcome: { ...judgement, ...reply, ...showingOf(stage, reply, judgement.category) },
-    // A host that takes no mail speaks for itself alone.
-    isFinal: !isTransient && stage !== 'connect',
+    outcome: { ...judgement, ...reply, ...showingOf(stage, reply, judgement.replyClass) },
+    // A host that takes no mail, or has a fault of its own, speaks for itself alone.
+    isFinal: !isTransient && stage !== 'connect' && judgement.replyClass !== 'host',
     isDeferral: isTransient && reply.code < 500,
   }
 }
@@ -41,10 +42,10 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
 function showingOf(
   stage: Stage,
   { code, enhanced }: RemoteReply,
-  category: string | undefined,
+  replyClass: ReplyClass | undefined,
 ): Required<Pick<Outcome, 'showing'>> {
   if (stage === 'connect') return { showing: 'fails' }
-  const isTooMuch = code === 421 || enhanced?.startsWith('4.7.') === true || category === 'rate'
+  const isTooMuch = code === 421 || enhanced?.startsWith('4.7.') === true || replyClass === 'rate'
   return { showing: isTooMuch ? 'slows' : 'answers' }
 }
 

@@ -11,7 +11,7 @@ export interface DkimResult {
   /** `d=` and `s=`; empty when they are no names. */
   readonly domain: string
   readonly selector: string
-  /** A signature that leaves the end of the body unsigned (l=) is neutral: anyone may have added it. */
+  /** Of a signature that leaves the end of the body unsigned (l=) `policy`: anyone may have added it. */
   readonly result: AuthenticationResult
 }
 
@@ -23,7 +23,10 @@ export function readDkimSignatures(fields: readonly string[]): (Signature | Unre
     .map(field => readSignature(field, 'dkim-signature'))
 }
 
-/** Checks one signature. What can't be known now is a temperror; what never can be, a permerror. */
+/**
+ * Checks one signature, in the words of RFC 8601 §2.7.1: what can't be known now is a temperror; without its key, or over, a
+ * permerror; of a form that can't be read, neutral; and right, or not worth a look, but not believed here, policy.
+ */
 export async function checkDkim(
   signature: Signature | UnreadableSignature,
   message: {
@@ -35,7 +38,7 @@ export async function checkDkim(
 ): Promise<DkimResult> {
   const { domain, selector } = signature
   const say = (result: AuthenticationResult) => ({ domain, selector, result })
-  if ('fault' in signature) return say('permerror')
+  if ('fault' in signature) return say(signature.result)
   if (signature.expiresAt !== undefined && signature.expiresAt * 1000 < message.now.getTime()) {
     return say('permerror')
   }
@@ -46,5 +49,5 @@ export async function checkDkim(
   const key = await findKey(lookup, signature)
   if (typeof key === 'string') return say(key)
   const verified = await verifySignature(signature, key, message.fields, body)
-  return say(verified === 'partial' ? 'neutral' : verified)
+  return say(verified === 'partial' ? 'policy' : verified)
 }

@@ -7,16 +7,23 @@ export interface CheckedSignature {
   /** `d=` and `s=`; empty when they are no names. */
   readonly domain: string
   readonly selector: string
-  /** A signature that leaves the end of the body unsigned (l=) is neutral: anyone may have added it. */
+  /** Of a signature that leaves the end of the body unsigned (l=) `policy`: anyone may have added it. */
   readonly result: AuthenticationResult
   /** Whether the signing domain is that of From, by organisational domain. */
   readonly isAligned: boolean
 }
 
-const results = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror'] as const
+const results = ['pass', 'fail', 'policy', 'softfail', 'neutral', 'none', 'temperror', 'permerror'] as const
 
 /** Of several signatures, the one that counts: one that passes, or what is most to be known of those that do not. */
-const signatureOrder: readonly AuthenticationResult[] = ['pass', 'temperror', 'fail', 'permerror', 'neutral']
+const signatureOrder: readonly AuthenticationResult[] = [
+  'pass',
+  'temperror',
+  'fail',
+  'policy',
+  'permerror',
+  'neutral',
+]
 
 /** What mailauth says, in our words. */
 export function resultOf(status: { readonly result: string }): AuthenticationResult {

@@ -17,6 +17,8 @@ export interface Classifiable {
   readonly from: string | null
   /** Decoded; without it the field as it stands. */
   readonly subject?: string
+  /** The one-time code that its text brings, as far as that was read. */
+  readonly otp?: string | null
 }
 
 /** Programs that speak in the place of nobody (RFC 5230 §4.6). */
@@ -43,6 +45,8 @@ const codes = [
 ]
 const receipts = [
   /^(?:your )?(?:payment )?receipt (?:from|for your)\b/i,
+  /^your (?:[\p{L}\p{N}.'’&-]+ ){0,3}receipt\b/iu,
+  /^receipt (?:no\.?|number|#) ?\d/i,
   /^(?:order|payment|booking|shipping) (?:confirmation|confirmed|received)\b/i,
   /^your\b.{0,40}\b(?:order|package|shipment)\b.{0,40}\b(?:shipped|confirmed|dispatched|delivered|on its way)\b/i,
 ]
@@ -91,6 +95,12 @@ const rules: readonly Rule[] = [
     'program-sender',
     'automated',
     ({ mailFrom, from }) => [mailFrom, from ?? ''].some(address => programNames.test(localPart(address))),
+  ],
+  // The subject of many says nothing of it. Last, for bulk mail that brings a code is bulk mail.
+  [
+    'one-time-code-in-text',
+    'automated',
+    message => message.otp != null && !isReplySubject(subjectOf(message)),
   ],
 ]
 

@@ -1,8 +1,10 @@
 import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
-import { fieldValues, type Header } from '../header/header.ts'
+import { fieldValues, firstField, type Header } from '../header/header.ts'
+import { singleLine } from '../header/text.ts'
+import { type Notice, noticeIn } from './notice.ts'
 import type { ReturnedRecipient } from './recipient.ts'
-import { findReply, wordsOf } from './said-reply.ts'
+import { whatWasSaid } from './said.ts'
 
 /** A message that may be a bounce in plain words. */
 export interface BounceText {
@@ -13,47 +15,76 @@ export interface BounceText {
   readonly isBounce: boolean
 }
 
-/** Where the notice ends and the message that comes back begins. */
-const copyBegins =
-  /^[ \t>]*(?:-+ ?(?:this is a copy of|below this line is|original message|unsent message|returned message|the body of|forwarded message)|below is a copy of|message headers follow|original message (?:headers )?follows?|original message headers:|your (?:original )?message (?:reads|follows))/im
 /** A warning that it takes longer; such have X-Failed-Recipients too. */
 const warns =
-  /\b(?:this is a warning message only|not yet been delivered|has been delayed|will (?:keep trying|continue trying|be retried|try again)|do not need to resend)\b/i
+  /\b(?:this is (?:a|only a) (?:warning|notification about a delay)\b|(?:temporary failure|warning message) (?:only|report)|not yet been delivered|has (?:not been delivered yet|been delayed)|is delayed|will (?:keep trying|continue (?:trying|to (?:try|be made))|be retried|try again)|(?:do not|don't) need to resend|no need to resend)\b/i
 const warnsInSubject = /\b(?:delay(?:ed)?|warning|\(delay\)|deferred)\b/i
-/** qmail's form (QSBMF): `<address>:` on a line of its own; others have `address: 550 …`. */
-const aboutAddress = /^[ \t]*<?([^\s<>:,;@]{1,64}@[^\s<>:,;]{1,255})>?:(?:[ \t]|$)/gm
+
+/** Who speaks for a mail system, as it stands in From: a name or an address. */
+const daemon =
+  /\bmailer[-_. ]?daemon\b|\bpost[-_]?master\b|\bmail[-_. ]?(?:delivery|daemon|administrator|router|system)\b|\bdelivery[-_. ](?:subsystem|system|agent|service|status|report)\b|\bmmdf\b|\bmdaemon\b/i
+/** What such a system writes about, in the languages of large providers. */
+const subjects =
+  /\b(?:undeliver(?:ed|able)|undelivrable|non[- ]?deliver(?:y|able|ed)|delivery (?:status|failure|failed|error|problem|report|notification|has failed)|failure (?:notice|notification|delivery)|failed (?:mail|delivery|recipient)|returned (?:mail|to sender)|mail (?:delivery|failed|returned|failure|system error)|automatically rejected mail|message (?:not delivered|delivery|undeliverable|could not be)|returning (?:message|mail)|could not be delivered|not delivered|unzustellbar|zustellung fehlgeschlagen|nicht zugestellt|non remis|non distribu|échec de la remise|no se (?:ha )?(?:pudo|podido) entregar|no entregado|mancata consegna|não entregue|falha na entrega|niet[- ]bestelbaar|kan inte levereras)\b|недостав|не доставлено|送信できません|配信(?:不能|エラー|に失敗)|エラーメール|配達できません|無法(?:投遞|傳遞)|无法(?:投递|送达)|退信/iu
+/** An answer repeats the subject of what it answers. */
+const answers = /^\s{0,5}(?:re|aw|sv|vs|odp|antw|antwort|res|rif|r|fwd?|wg|tr|enc|rv)\s?[:：]/iu
+/** That somebody is away. */
+const absence =
+  /^\s{0,5}(?:automatic reply|auto(?:matic)?[- ]?(?:reply|response)|out of (?:the )?office|abwesenheits\w*|automatische antwort|réponse automatique|respuesta automática|risposta automatica|resposta automática|automatisch antwoord|autosvar|автоответ|自动回复|自動回覆|自動返信)\s?(?:[:：]|$)/iu
+/** Of those subjects the ones that say that it is the end. */
+const subjectGivesUp =
+  /\bundeliver(?:ed|able)|\bnon[- ]?deliver|\bfail(?:ed|ure)\b|\breturned\b|\breturning (?:message|mail)\b|\bnot (?:be )?delivered\b|\brejected\b/i
+/** That it is the end. "Not" and "unable" beside what mail is for. */
 const givesUp =
-  /\b(?:permanent (?:fatal )?error|i've given up|permanently|an error has occurred while attempting to deliver)\b/i
+  /\b(?:permanent(?:ly)? (?:\w+ )?(?:error|failure|failed)|failed permanently|(?:given|gave|giving) up|undeliver(?:able|ed)|(?:could|can|was|were|has|have|been|is)(?: ?not|n't) (?:be |been )?(?:\w+ly )?(?:delivered|sent|transmitted|transferred)|(?:unable|not able|failed) to (?:deliver|send|transmit)|(?:did not|didn't|not) reach(?:ed)? the following|delivery (?:has )?(?:failed|failure)|(?:delivery|deliver|delivering) .{0,80}\bfailed|fatal errors?|failed addresses|failure reasons?|failed after|message expired|envelope expired|too long in the queue|i'm not going to try again|address(?:es)? failed|an error (?:has )?occurred while (?:attempting|trying) to deliver|exceeds allowed size|have been (?:rejected|returned)|has been (?:rejected|refused|returned)|was (?:rejected|refused|returned)|konnte nicht zugestellt|nicht zugestellt werden|n'a pas pu être (?:remis|distribu)|no se (?:ha )?(?:pudo|podido) entregar|impossibile (?:consegnare|recapitare)|não (?:pôde|foi possível) (?:ser )?entreg\w+)|не (?:был[оа]? )?доставлен|送信できません|配信(?:できません|不能)|届け(?:られません|ることができません)|无法(?:投递|送达)|無法(?:投遞|傳遞)|退信/iu
 
 /**
- * Reads what Exim, qmail, OpenSMTPD and others say in words alone (RFC 3464 asks for more than they write). Doubt means
- * that it is none: it must look like a bounce, name the recipient or quote a reply, and say that this is the end.
+ * Reads what mail servers say in words alone (RFC 3464 asks for more than they write). Doubt means that it is none: it must
+ * come from a mail system by its header, or quote a refusal above a copy of a message; and it must say that this is the end.
+ * @param recipients whom the deliveries were for that it came back to; one of them whom it names is what it is about
  * @param readStatus reads the fields of RFC 3464, which stand in the text when the MIME around them is broken
  */
 export function readBounceText(
   message: BounceText,
+  recipients: readonly string[],
+  hasCopy: boolean,
   readStatus: (text: string) => ReturnedRecipient[],
 ): ReturnedRecipient[] {
-  if (!message.isBounce) return []
+  if (isAnswer(message)) return []
+  const subject = answers.test(message.subject) ? '' : message.subject.slice(0, 500)
+  const isSystem = message.isBounce || daemon.test(fromOf(message.header))
   const text = message.text.slice(0, limits.reportPartBytes)
-  if (/^Final-Recipient:/im.test(text)) return readStatus(text)
+  const isSubject = subjects.test(subject)
+  if ((isSystem || isSubject) && /^Final-Recipient:/im.test(text)) return readStatus(withoutCopy(text))
   const notice = noticeIn(text)
+  const namesOne = notice.listed.length > 0 || recipients.some(one => notice.lower.includes(one))
+  // Anybody writes about an "original message", and nobody but a system attaches it as it came.
+  const copied = hasCopy || notice.hasFields
+  // Parcels are delivered, too: such a subject alone says nothing.
+  const isFromSystem = isSystem || (isSubject && (copied || namesOne))
+  if (!isFromSystem && (subject === '' || !copied)) return []
+  const isShort = notice.text.length < limits.reportTextLength
   const failed = fieldValues(message.header, 'x-failed-recipients').join(',').split(',')
   const named = addresses(failed.map(one => one.trim()))
-  const addressed =
-    named.length > 0 ? named : addresses([...notice.text.matchAll(aboutAddress)].map(([, it]) => it!))
-  const action = warns.test(notice.text) || warnsInSubject.test(message.subject) ? 'delayed' : 'failed'
-  const isFinal = named.length > 0 || (addressed.length > 0 && givesUp.test(notice.text))
-  const returned = addressed.length > 0 ? addressed : [undefined]
-  return returned.flatMap(address => {
-    const { said, reply } = whatWasSaid(notice, address)
+  const known = recipients.filter(one => named.includes(one) || notice.lower.includes(one))
+  const about = [known, named, notice.listed].find(some => some.length > 0) ?? [undefined]
+  // Lines end where they are full.
+  const flat = singleLine(notice.text)
+  const saysSo = givesUp.test(flat)
+  const isFinal = isFromSystem && (named.length > 0 || saysSo || subjectGivesUp.test(subject))
+  return about.flatMap(address => {
+    const { reply, text: said, replyClass } = whatWasSaid(notice, address, othersThan(address, notice, named))
     const isPermanent = reply?.code === undefined ? reply?.enhanced?.startsWith('5.') : reply.code >= 500
-    if (!isFinal && !isPermanent) return []
+    const isOfThem = replyClass === 'recipient' || replyClass === 'full'
+    const speaks = reply === undefined && isOfThem && (isFromSystem || (isShort && saysSo))
+    if (!isFinal && !isPermanent && !speaks) return []
+    const isWarning =
+      warns.test(flat) || (!isPermanent && replyClass !== 'recipient' && warnsInSubject.test(subject))
     return [
       {
         finalRecipient: address,
         originalRecipient: undefined,
-        action,
+        action: isWarning ? 'delayed' : 'failed',
         code: reply?.code,
         enhanced: reply?.enhanced,
         text: said,
@@ -63,33 +94,32 @@ export function readBounceText(
   })
 }
 
+/** Somebody's program that answers, or tells what became of a message in the mailbox (RFC 8098): it has come. */
+function isAnswer({ header, subject, text }: BounceText): boolean {
+  if (absence.test(subject)) return true
+  const contentType = firstField(header, 'content-type') ?? ''
+  // RFC 5429 §2.1.2: a filter that refuses may say so in one of those, too.
+  if (/\bdisposition-notification\b/i.test(contentType))
+    return !/\bwas automatically rejected\b/i.test(text.slice(0, 1000))
+  const isSystem = daemon.test(fromOf(header)) || firstField(header, 'x-failed-recipients') !== undefined
+  const programs = ['x-autoreply', 'x-autorespond', 'x-autoresponder', 'x-auto-reply-from']
+  return !isSystem && programs.some(name => firstField(header, name) !== undefined)
+}
+
+function fromOf(header: Header): string {
+  return (firstField(header, 'from') ?? '').slice(0, 1000)
+}
+
+/** The fields may stand below a word about a copy, but the copy has a type of its own. */
+function withoutCopy(text: string): string {
+  return text.slice(0, /^content-type:[ \t]*(?:message\/rfc822|text\/rfc822-headers)/im.exec(text)?.index)
+}
+
+function othersThan(address: string | undefined, notice: Notice, named: readonly string[]): string[] {
+  return [...new Set([...notice.listed, ...named])].filter(one => one !== address)
+}
+
 function addresses(texts: readonly string[]): string[] {
   const found = texts.slice(0, limits.reportRecipients).map(normaliseAddress)
   return [...new Set(found.filter(address => address !== undefined))]
-}
-
-/** The words of a notice, without the message that comes back below them; read once for all recipients. */
-export interface Notice {
-  readonly text: string
-  readonly lower: string
-}
-
-export function noticeIn(whole: string): Notice {
-  const head = whole.slice(0, limits.reportPartBytes)
-  const text = head.slice(0, copyBegins.exec(head)?.index)
-  return { text, lower: text.toLowerCase() }
-}
-
-/**
- * What a notice says of an address: the reply that is quoted after it, to the end of its paragraph; without one that
- * begins with its three digits the paragraph of the address.
- */
-export function whatWasSaid({ text, lower }: Notice, address: string | undefined) {
-  const at = address === undefined ? -1 : lower.indexOf(address)
-  const rest = at < 0 ? text : text.slice(at + address!.length)
-  const reply = findReply(rest)
-  // qmail marks the code behind the words.
-  const from = reply?.code === undefined ? rest.replace(/^[>:\s]+/, '') : rest.slice(reply.index).trimStart()
-  const [paragraph = ''] = from.split(/\r?\n[ \t]*\r?\n/, 1)
-  return { reply, said: wordsOf(paragraph) }
 }

@@ -1,10 +1,13 @@
 import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
 import { firstField, type Header, readHeader } from '../header/header.ts'
-import { type BounceText, type Notice, noticeIn, readBounceText, whatWasSaid } from './bounce-text.ts'
+import { type BounceText, readBounceText } from './bounce-text.ts'
+import { type Notice, noticeIn } from './notice.ts'
 import { partsOf, type ReportPart } from './part.ts'
 import type { Action, ReturnedRecipient } from './recipient.ts'
+import { whatWasSaid } from './said.ts'
 import { enhancedOf, findReply, wordsOf } from './said-reply.ts'
+import { readSnsBounce } from './sns.ts'
 
 /** The parts of a message that may be a notification, as `parseMessage` and `classify` give them. */
 export type Returned = BounceText & { readonly reportParts: readonly ReportPart[] }
@@ -12,19 +15,34 @@ export type Returned = BounceText & { readonly reportParts: readonly ReportPart[
 /**
  * Reads a notification: message/delivery-status (RFC 3464, RFC 6533), or the words of those mail servers that write
  * none. Empty for what is no notification.
+ * @param recipients whom the deliveries were for to whose reverse-paths it came, as `normaliseAddress` gives them
  */
-export function readDsn(message: Returned): ReturnedRecipient[] {
-  const parts = partsOf(message.reportParts, 'message/delivery-status', 'message/global-delivery-status')
+export function readDsn(message: Returned, recipients: readonly string[] = []): ReturnedRecipient[] {
+  const { reportParts } = message
+  const parts = partsOf(reportParts, 'message/delivery-status', 'message/global-delivery-status')
+  const copies = partsOf(reportParts, 'message/rfc822', 'message/global', 'text/rfc822-headers')
   const found: ReturnedRecipient[] = []
-  for (const part of parts) {
+  for (const part of parts.length > 0 ? parts : copies) {
     if (found.length >= limits.reportRecipients) break
-    found.push(...readStatus(part.content, limits.reportRecipients - found.length))
+    const status = parts.length > 0 ? part.content : statusInside(part.content)
+    found.push(...readStatus(status, limits.reportRecipients - found.length))
   }
+  if (found.length === 0) found.push(...readSnsBounce(message.text))
   if (found.length === 0) {
-    return readBounceText(message, text => readStatus(text, limits.reportRecipients))
+    const hasCopy = copies.length > 0
+    return readBounceText(message, recipients, hasCopy, text => readStatus(text, limits.reportRecipients))
   }
   const notice = noticeIn(wordsAboveFields(message.text))
-  return found.map(returned => withWords(returned, notice))
+  return found.map(returned => withWords(returned, notice, recipients))
+}
+
+/** Of a notification that was passed on whole, as message/rfc822, the part with its fields. */
+function statusInside(content: string): string {
+  const head = content.slice(0, limits.reportPartBytes)
+  const header = readHeader(Buffer.from(head.trimStart()))
+  if (!/\bdelivery-status\b/i.test(firstField(header, 'content-type') ?? '')) return ''
+  const at = /^content-type:[ \t]*message\/(?:global-)?delivery-status/im.exec(head)?.index
+  return at === undefined ? '' : head.slice(at)
 }
 
 /** The parser shows the fields below the notice. */
@@ -34,14 +52,21 @@ function wordsAboveFields(text: string): string {
 }
 
 /** Some (OpenSMTPD) tell the reply in words alone. */
-function withWords(returned: ReturnedRecipient, notice: Notice): ReturnedRecipient {
-  if (returned.text !== '') return returned
-  const { reply, said } = whatWasSaid(notice, returned.finalRecipient)
+function withWords(
+  returned: ReturnedRecipient,
+  notice: Notice,
+  recipients: readonly string[],
+): ReturnedRecipient {
+  if (/\p{L}/u.test(returned.text)) return returned
+  const own = [returned.finalRecipient, returned.originalRecipient].filter(one => one !== undefined)
+  const address = [...own, ...recipients].find(one => notice.lower.includes(one))
+  const others = notice.listed.filter(one => one !== address)
+  const { reply, text } = whatWasSaid(notice, address, others)
   return {
     ...returned,
-    code: reply?.code,
+    code: reply?.code ?? returned.code,
     enhanced: enhancedOf(reply?.enhanced, returned.enhanced),
-    text: said,
+    text,
   }
 }
 
@@ -60,9 +85,10 @@ function readStatus(content: string, count: number): ReturnedRecipient[] {
   return found
 }
 
-/** Some programs leave out the empty line between two recipients. */
+/** Some programs leave out the empty line between two recipients, and some the space before what continues a field. */
 function splitGroup(text: string): Header[] {
-  const { fields } = readHeader(Buffer.from(`${text.replace(/^\s*\n/, '')}\r\n`))
+  const folded = text.trimStart().replace(/^(?![A-Za-z][\w-]{0,60}[ \t]?:|[ \t])/gm, ' ')
+  const { fields } = readHeader(Buffer.from(`${folded}\r\n`))
   const groups: { fields: (typeof fields)[number][]; bodyOffset: number }[] = []
   for (const field of fields) {
     const isNext =
@@ -78,7 +104,8 @@ function readRecipient(group: Header, reportingMta: string | undefined): Returne
   const field = (name: string) => firstField(group, name)
   const status = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(field('status') ?? '')?.[0]
   const action = actionOf(field('action'), status)
-  const isRecipient = ['final-recipient', 'original-recipient', 'action'].some(
+  // A group without one is about whom it came back to.
+  const isRecipient = ['final-recipient', 'original-recipient', 'action', 'status'].some(
     name => field(name) !== undefined,
   )
   if (!isRecipient || action === undefined) return []
@@ -104,6 +131,8 @@ function actionOf(value: string | undefined, status: string | undefined): Action
   const word = /^[\s"]*([a-z]+)/i.exec(value ?? '')?.[1]?.toLowerCase()
   const known = (['failed', 'delayed', 'delivered', 'relayed', 'expanded'] as const).find(one => one === word)
   if (known) return known
+  // Words of programs that do not know those of the standard.
+  if (/^(?:fail\w*|expired|rejected|bounced|undeliverable|returned)$/.test(word ?? '')) return 'failed'
   const byClass = { 2: 'delivered', 4: 'delayed', 5: 'failed' } as const
   return byClass[status?.charAt(0) as '2' | '4' | '5']
 }

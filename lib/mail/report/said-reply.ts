@@ -9,11 +9,14 @@ export interface SaidReply {
   readonly index: number
 }
 
-/** Three digits as a reply begins with them, and the enhanced code after them (RFC 2034). */
+/**
+ * Three digits as a reply begins with them, and the enhanced code after them (RFC 2034): at the beginning of a line, or
+ * behind what says that a reply follows. Some repeat the digits, set a colon behind them, or name both codes (Zoho).
+ */
 const withCode =
-  /(?:^[ \t<>*-]*|[:;'"(]\s?|said )([45][0-5]\d)(?:[ -]+[#(]{0,2}([245]\.\d{1,3}\.\d{1,3})(?![\d.])|[ -]|$)/m
+  /(?:^[ \t<>*#-]*|[:;'"([#>]\s?|\b(?:said|code|error|response) )([45][0-5]\d)(?:[ -][45][0-5]\d)?(?:(?:[ -]+|: ?|, error_code ?:)[#(]{0,2}([245]\.\d{1,3}\.\d{1,3})(?![\d.])|[ :,)-]|$)/im
 /** An enhanced code alone, as qmail and others mark it, or at the beginning. */
-const alone = /(?:^\s*|#)([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
+const alone = /(?:^\s*|[#([])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/
 
 /** The first reply that says "no" in a text; only where it stands as one, for texts are full of numbers. */
 export function findReply(text: string): SaidReply | undefined {
@@ -41,9 +44,9 @@ export function enhancedOf(said: string | undefined, status: string | undefined)
 
 /** What was said without the codes before it, on one line of at most limits.reportTextLength; codes alone stay. */
 export function wordsOf(said: string): string {
-  const line = singleLine(said)
+  const line = singleLine(said.slice(0, 8 * limits.reportTextLength))
   const words = line.replace(
-    /^[#(]*(?:[45][0-5]\d(?:[ -]+|$))?[#(]*(?:[245]\.\d{1,3}\.\d{1,3}(?:[ :)-]+|$))?/,
+    /^[#(:>*' -]*(?:[45][0-5]\d(?:[: -]+|$)){0,2}[#(]*(?:[245]\.\d{1,3}\.\d{1,3}(?:[ :)-]+|$))?/,
     '',
   )
   return (words === '' ? line : words).slice(0, limits.reportTextLength).toWellFormed()

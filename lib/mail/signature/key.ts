@@ -6,8 +6,8 @@ import { parseTags, withoutSpace } from './tags.ts'
 /** Asks for the records of a name, in the form of node:dns `resolve(name, type)` and with its errors. */
 export type Lookup = (name: string, type: string) => Promise<unknown[]>
 
-/** A key, or why there is none: for good, or because DNS did not say. */
-export type FoundKey = KeyObject | 'permerror' | 'temperror'
+/** A key, or why there is none (RFC 8601 §2.7.1): for good, not one that is believed, or because DNS did not say. */
+export type FoundKey = KeyObject | 'permerror' | 'policy' | 'temperror'
 
 /** What stands before the 32 bytes of an Ed25519 key to make it a SubjectPublicKeyInfo (RFC 8410 §4). */
 const ed25519Prefix = Buffer.from('302a300506032b6570032100', 'hex')
@@ -27,7 +27,10 @@ export async function findKey(lookup: Lookup, signature: Signature): Promise<Fou
   return readKey(Array.isArray(record) ? record.join('') : String(record), signature)
 }
 
-function readKey(record: string, { keyType, identityDomain, domain }: Signature): KeyObject | 'permerror' {
+function readKey(
+  record: string,
+  { keyType, identityDomain, domain }: Signature,
+): KeyObject | 'permerror' | 'policy' {
   const tags = record.length > limits.dkimRecordLength ? undefined : parseTags(record)
   if (!tags) return 'permerror'
   const list = (name: string) =>
@@ -53,11 +56,12 @@ function ed25519Key(bytes: Buffer): KeyObject | undefined {
 }
 
 /** Large enough to be believed (RFC 8301 §3.2), and cheap enough to be used: a stranger chose it. */
-function rsaKey(bytes: Buffer): KeyObject | undefined {
+function rsaKey(bytes: Buffer): KeyObject | 'policy' | undefined {
   const key = publicKey(bytes, 'spki') ?? publicKey(bytes, 'pkcs1')
-  const { modulusLength = 0, publicExponent = 0n } = key?.asymmetricKeyDetails ?? {}
+  if (key?.asymmetricKeyType !== 'rsa') return undefined
+  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
   const isBelieved = modulusLength >= limits.dkimKeyBitsMin && modulusLength <= limits.dkimKeyBits
-  return key?.asymmetricKeyType === 'rsa' && isBelieved && publicExponent < 2n ** 33n ? key : undefined
+  return isBelieved && publicExponent < 2n ** 33n ? key : 'policy'
 }
 
 function publicKey(key: Buffer, type: 'spki' | 'pkcs1'): KeyObject | undefined {

@@ -33,10 +33,13 @@ export interface Signature {
 /** A field that can't be checked at all, and who it says it is of, as far as that is a name. */
 export interface UnreadableSignature {
   readonly fault: string
+  /** What that is called (RFC 8601 §2.7.1): of a wrong form, without a field that it needs, or of a kind that is not believed. */
+  readonly result: 'neutral' | 'permerror' | 'policy'
   readonly domain: string
   readonly selector: string
 }
 
+const fromIsUnsigned = 'From is not signed'
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 
@@ -59,8 +62,9 @@ export function readSignature(field: string, kind: SignatureKind): Signature | U
   const selector = (value('s') ?? '').toLowerCase()
   const name = keyName({ selector, domain })
   const isNamed = selector !== '' && domain.includes('.') && isAskable(name)
-  const fail = (fault: string) => ({
+  const fail = (fault: string, result: UnreadableSignature['result'] = 'neutral') => ({
     fault,
+    result,
     domain: isNamed || isAskable(domain) ? domain : '',
     selector: isNamed || isAskable(selector) ? selector : '',
   })
@@ -68,7 +72,11 @@ export function readSignature(field: string, kind: SignatureKind): Signature | U
   // What can't be asked for is wrong for good, and must not look like a DNS server that is down.
   if (!isNamed) return fail('not a name that DNS can be asked for')
   const keyType = /^(rsa|ed25519)-sha256$/i.exec(value('a') ?? '')?.[1]?.toLowerCase()
-  if (keyType !== 'rsa' && keyType !== 'ed25519') return fail('an algorithm that is not believed (RFC 8301)')
+  if (keyType !== 'rsa' && keyType !== 'ed25519')
+    return fail(
+      'an algorithm that is not believed (RFC 8301)',
+      value('a') === undefined ? 'neutral' : 'policy',
+    )
   const signature = withoutSpace(value('b') ?? '')
   if (!base64.test(signature)) return fail('no signature')
   const instance = value('i') ?? ''
@@ -85,7 +93,7 @@ export function readSignature(field: string, kind: SignatureKind): Signature | U
   } as const
   if (kind === 'arc-seal') return readSeal(own, tags) ?? fail('h= or bh= in a seal')
   const content = readContent(tags, kind)
-  if (typeof content === 'string') return fail(content)
+  if (typeof content === 'string') return fail(content, content === fromIsUnsigned ? 'permerror' : 'neutral')
   if (kind === 'arc-message-signature') return { ...own, ...content, identityDomain: domain }
   const identityDomain = identityOf(value('i'), domain)
   if (value('v') !== '1') return fail('not version 1')
@@ -126,7 +134,7 @@ function readContent(tags: ReadonlyMap<string, Tag>, kind: SignatureKind): Signe
   const names = withoutSpace(value('h') ?? '')
     .toLowerCase()
     .split(':')
-  if (!names.includes('from')) return 'From is not signed'
+  if (!names.includes('from')) return fromIsUnsigned
   // RFC 8617 §4.1.2.
   if (kind === 'arc-message-signature' && names.includes('arc-seal')) return 'a seal is signed'
   const query = value('q')

@@ -34,7 +34,8 @@ const toText = compile({
     { selector: 'img', format: 'alt' },
     { selector: 'ol', format: 'numbered' },
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map(selector => ({ selector, options: { uppercase: false } })),
-    { selector: 'hr', options: { length: 40 } },
+    // As many as a rule above the footer of a list has at the least; each is text that is read on.
+    { selector: 'hr', options: { length: 20 } },
   ],
 })
 

@@ -17,6 +17,7 @@ import { lookUps } from './0020-look-ups.ts'
 import { attachmentTexts } from './0021-attachment-texts.ts'
 import { fairQueue } from './0025-fair-queue.ts'
 import { indexMerges } from './0027-index-merges.ts'
+import { replyClassesKept } from './0041-reply-classes.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -40,4 +41,5 @@ export const migrations: readonly Migration[] = [
   attachmentTexts,
   fairQueue,
   indexMerges,
+  replyClassesKept,
 ]

@@ -234,13 +234,51 @@ t.test('what is no failure of the recipient', async t => {
   await comes(policy.mailFrom!, dsn({ status: '5.1.1', said: '550 5.7.1 you are on a list' }))
   const passedOn = await sent()
   await comes(passedOn.mailFrom!, dsn({ recipient: 'someone@else.example' }))
-  const full = await sent()
-  await comes(full.mailFrom!, dsn({ status: '5.2.2', said: '552 5.2.2 mailbox full' }))
-  for (const one of [policy, passedOn, full]) {
+  const sender = await sent()
+  await comes(sender.mailFrom!, dsn({ said: '553 5.1.8 Domain of sender address does not exist' }))
+  for (const one of [policy, passedOn, sender]) {
     t.match(await state(one), { delivery: 'failed', message: 'failed' })
   }
+  t.match(
+    [(await state(policy)).row, (await state(sender)).row],
+    [{ replyClass: 'policy' }, { replyClass: 'sender' }],
+  )
   t.equal((await events()).length, 3)
   t.strictSame(await suppressed(), [], 'it failed, and nothing says that bob is not there')
+})
+
+t.test('a full mailbox is written to again after seven days', async t => {
+  const { app, sent, state, comes } = await setUp(t)
+  const full = await sent()
+  await comes(full.mailFrom!, dsn({ status: '5.2.2', said: '552 5.2.2 mailbox full' }))
+  t.match(await state(full), { delivery: 'failed', message: 'failed', row: { replyClass: 'full' } })
+  const page = { limit: 10, offset: 0 }
+  const [row] = (await listSuppressions(app, undefined, page)).rows
+  const days = (Date.parse(row?.expiresAt ?? '') - Date.parse(row?.createdAt ?? '')) / 86_400_000
+  t.match([row?.recipient, row?.reason, days], ['bob@theirs.example', 'bounce', 7])
+  const gone = await sent({ to: 'bob+gone@theirs.example' })
+  await app.store.write(db =>
+    db.updateTable('delivery').set({ recipient: 'bob@theirs.example' }).where('id', '=', gone.id).execute(),
+  )
+  await comes(gone.mailFrom!, dsn())
+  t.equal((await listSuppressions(app, undefined, page)).rows[0]?.expiresAt, null, 'and then not at all')
+})
+
+t.test('words name the recipient whom the delivery was for, among others', async t => {
+  const { sent, state, suppressed, comes } = await setUp(t)
+  const delivery = await sent()
+  const notice = `From: MAILER-DAEMON@relay.theirs.example
+Subject: Undelivered Mail Returned to Sender
+
+This message was created automatically by mail delivery software.
+A message that you sent could not be delivered to one or more of its recipients.
+
+ann@theirs.example Invalid Address, ERROR_CODE :550, ERROR_CODE :5.2.1 <ann@theirs.example>... User Unknown
+bob@theirs.example Invalid Address, ERROR_CODE :552, ERROR_CODE :5.2.2 <bob@theirs.example>... Mailbox Full
+`
+  t.match(await comes(delivery.mailFrom!, notice), /^250 /)
+  t.match(await state(delivery), { delivery: 'failed', row: { replyCode: 552, replyClass: 'full' } })
+  t.strictSame(await suppressed(), [['bob@theirs.example', 'bounce']])
 })
 
 t.test('of several recipients the one that is named counts', async t => {

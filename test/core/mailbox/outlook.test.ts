@@ -6,7 +6,14 @@ const at = (minute: number) => `2026-01-02T03:0${minute}:00.000Z`
 const delivery: DeliveryRow = {
   ...{ id: 'd', messageId: 'm', recipient: 'bob@there.example', state: 'deferred', captured: 0, attempts: 1 },
   ...{ replyCode: 450, replyEnhanced: '4.2.0', replyText: 'later', remoteHost: 'mx.there.example' },
-  ...{ nextAttemptAt: at(5), createdAt: at(0), updatedAt: at(1), purpose: 'send', mailFrom: null },
+  ...{
+    nextAttemptAt: at(5),
+    createdAt: at(0),
+    updatedAt: at(1),
+    purpose: 'send',
+    mailFrom: null,
+    replyClass: null,
+  },
 }
 const entry: QueueEntryRow = {
   ...{ id: 'q', kind: 'delivery', subjectId: 'd', destination: 'mx.there.example', state: 'ready' },

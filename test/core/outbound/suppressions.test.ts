@@ -1,8 +1,9 @@
 import t from 'tap'
+import { type ReplyClass, replyClasses } from '../../../lib/base/reply-class.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
-import { addSuppression, isHardBounce, listSuppressions } from '../../../lib/core/outbound/suppressions.ts'
+import { addSuppression, listSuppressions, suppressedUntil } from '../../../lib/core/outbound/suppressions.ts'
 import type { Outcome } from '../../../lib/courier/outcome.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { carryAll } from '../../support/carry-all.ts'
@@ -13,34 +14,18 @@ import { openDoor } from '../../support/smtp-door.ts'
 const all = { limit: 100, offset: 0 }
 const letter = (to: string) => ({ to, subject: 's', body: 'b' })
 
-t.test('what is a hard bounce of the recipient', async t => {
-  for (const [result, enhanced, category, isHard] of [
-    ['permanent', '5.1.1', undefined, true],
-    ['permanent', '5.1.2', undefined, true],
-    ['permanent', '5.1.10', undefined, true],
-    ['permanent', '5.2.1', undefined, true],
-    ['permanent', undefined, 'recipient', true],
-    ['permanent', '5.0.0', 'recipient', true],
-    ['permanent', '5.7.1', 'recipient', false],
-    ['permanent', '5.7.1', undefined, false],
-    ['permanent', '5.7.26', undefined, false],
-    ['permanent', '5.1.1', 'blocklist', false],
-    ['permanent', '5.2.2', 'quota', false],
-    ['permanent', '5.1.8', undefined, false],
-    ['permanent', '4.4.7', undefined, false],
-    ['permanent', undefined, undefined, false],
-    ['transient', '5.1.1', 'recipient', false],
-    ['delivered', '2.0.0', undefined, false],
-  ] as const) {
-    const outcome: Outcome = {
-      result,
-      text: '',
-      durationMs: 0,
-      ...(enhanced && { enhanced }),
-      ...(category && { category }),
-    }
-    t.equal(isHardBounce(outcome), isHard, `${result} ${enhanced} ${category}`)
+t.test('what a failure means for who is written to', async t => {
+  const now = new Date('2026-01-01T00:00:00.000Z')
+  const until = (result: Outcome['result'], replyClass?: ReplyClass) =>
+    suppressedUntil({ result, text: '', durationMs: 0, ...(replyClass && { replyClass }) }, now)
+  t.equal(until('permanent', 'recipient'), null, 'for ever')
+  t.strictSame(until('permanent', 'full'), new Date('2026-01-08T00:00:00.000Z'), 'for seven days')
+  for (const about of replyClasses.filter(one => one !== 'recipient' && one !== 'full')) {
+    t.equal(until('permanent', about), undefined, `not for what is about ${about}`)
   }
+  t.equal(until('permanent'), undefined, 'nor for what nobody knows')
+  t.equal(until('transient', 'recipient'), undefined)
+  t.equal(until('transient', 'full'), undefined)
 })
 
 t.test('what a real server says decides', async t => {

@@ -58,7 +58,7 @@ async function mailauthSays(
   return results
     .filter(row => row.signingDomain)
     .map(({ status }) => {
-      if (status.result === 'pass') return (status as { underSized?: number }).underSized ? 'neutral' : 'pass'
+      if (status.result === 'pass') return (status as { underSized?: number }).underSized ? 'policy' : 'pass'
       if (status.result === 'neutral' && status.comment === 'body hash did not verify') return 'fail'
       // It has no other word for a key that is not there, or a signature that is over.
       return status.result === 'policy' || status.result === 'neutral' ? 'permerror' : status.result
@@ -116,7 +116,7 @@ t.test('the messages of others', { skip }, async t => {
   t.ok(signatures > 10, `${signatures} signatures`)
 })
 
-t.test('what is wrong with a signature for good is its permerror, and nobody is asked', async t => {
+t.test('what is wrong with a signature for good is known without its key', async t => {
   // Of the right body, so that nothing but what is wrong keeps its key from being asked for.
   const bh = createHash('sha256').update('x\r\n').digest('base64')
   const good = `v=1; a=rsa-sha256; c=relaxed/relaxed; d=example.com; s=s1; h=from; bh=${bh}; b=AAAA`
@@ -179,7 +179,10 @@ t.test('what is wrong with a signature for good is its permerror, and nobody is 
   }
   t.strictSame(await ask(good), { result: 'fail', asked: [name] }, 'with nothing wrong but its b=')
   for (const value of wrong) {
-    t.strictSame(await ask(value), { result: 'permerror', asked: [] }, JSON.stringify(value))
+    const isUnbelieved = value.includes('rsa-sha1')
+    const isLacking = /h=(?:to:subject|;)|; x=1$/.test(value) || (value !== '' && !value.includes(' h='))
+    const result = isUnbelieved ? 'policy' : isLacking ? 'permerror' : 'neutral'
+    t.strictSame(await ask(value), { result, asked: [] }, JSON.stringify(value))
   }
 })
 
@@ -199,11 +202,11 @@ t.test('a right signature that does not count any more, or for whom it names', a
     [`t=${seconds - 9}; x=${seconds + 9}`, 'pass', txt],
     [`t=${seconds - 9}; x=${seconds}`, 'pass', txt],
     [`t=${seconds - 9}; x=${seconds - 1}`, 'permerror', txt],
-    [`t=${seconds + 9}; x=${seconds + 5}`, 'permerror', txt],
+    [`t=${seconds + 9}; x=${seconds + 5}`, 'neutral', txt],
     ['i=a@example.com', 'pass', strict],
     ['i=@mail.example.com', 'pass', txt],
     ['i=@mail.example.com', 'permerror', strict],
-    ['i=@notexample.com', 'permerror', txt],
+    ['i=@notexample.com', 'neutral', txt],
     ['l=999999', 'permerror', txt],
   ]
   for (const [tags, result, keys] of cases) {
@@ -238,7 +241,6 @@ t.test('keys', async t => {
     .toString('base64')
   for (const record of [
     'v=DKIM1; p=',
-    `v=DKIM1; p=${costly}`,
     'v=DKIM1',
     'nonsense',
     '',
@@ -249,8 +251,6 @@ t.test('keys', async t => {
     `v=DKIM1; s=other; p=${p}`,
     `v=DKIM1; p=${p}; p=${p}`,
     `v=DKIM1; p=${p.slice(0, 100)}`,
-    `v=DKIM1; p=${rsa(512)}`,
-    `v=DKIM1; p=${rsa(limits.dkimKeyBits + 8)}`,
     `v=DKIM1; p=${p}; n=${'x'.repeat(limits.dkimRecordLength)}`,
     [`v=DKIM1; p=${p}`, `v=DKIM1; p=${p}`],
     [],
@@ -258,6 +258,9 @@ t.test('keys', async t => {
     t.same(await check(signed, { [name]: record }), ['permerror'], String(record).slice(0, 40))
   }
   t.same(await check(signed, {}), ['permerror'], 'none')
+  for (const weak of [costly, rsa(512), rsa(limits.dkimKeyBits + 8)]) {
+    t.same(await check(signed, { [name]: `v=DKIM1; p=${weak}` }), ['policy'], 'a key that is not believed')
+  }
   t.same(await check(signed, { [name]: `p=${rsa(2048)}` }), ['fail'], 'another')
 })
 
@@ -329,7 +332,7 @@ t.test('ten signatures of parts of a large body cost what a few do', async t => 
     })),
   } as never)
   const small = Buffer.concat([Buffer.from(signatures), dkimMessages.plain!])
-  t.same(await check(small, txt), Array(6).fill('neutral'))
+  t.same(await check(small, txt), Array(6).fill('policy'))
 })
 
 /** The keys that lie beside the messages of MimeKit, and that of RFC 8463. */

@@ -11,6 +11,7 @@ interface Given {
   readonly mailFrom?: string
   readonly from?: string | null
   readonly subject?: string
+  readonly otp?: string
 }
 
 function classified({
@@ -18,6 +19,7 @@ function classified({
   mailFrom = 'ann@example.com',
   from = 'ann@example.com',
   subject,
+  otp,
 }: Given): string {
   const section = readHeader(Buffer.from(`${header.join('\r\n')}\r\n\r\n`))
   const { category, autoReplyable, reason } = classify({
@@ -25,6 +27,7 @@ function classified({
     mailFrom,
     from,
     ...(subject === undefined ? {} : { subject }),
+    ...(otp === undefined ? {} : { otp }),
   })
   if (autoReplyable !== (category === 'personal'))
     throw new Error(`${category} and autoReplyable ${autoReplyable}`)
@@ -110,6 +113,9 @@ t.test('by subject', async t => {
     'automated receipt': [
       'Your receipt from Example, Inc. #1234-5678',
       'Payment receipt for your order',
+      'Your receipt for order 1234',
+      'Your Tuesday Rides receipt',
+      'Receipt #2041',
       'Order confirmation #1234',
       'Your order 1234 has shipped',
       'Your Example.com order of "Socks" has been dispatched',
@@ -129,6 +135,8 @@ t.test('by subject', async t => {
       'Please check your login page',
       'My office is out of paper',
       'Receipts from our trip',
+      'Your lost receipts',
+      'Receipt',
       'Order of the day',
       'You were out of office yesterday',
       'Invoice 2025-11',
@@ -143,6 +151,8 @@ t.test('by subject', async t => {
     'automated one-time-code',
     'from the field',
   )
+  t.equal(classified({ subject: 'Welcome', otp: '482913' }), 'automated one-time-code-in-text')
+  t.equal(classified({ subject: 'Re: Welcome', otp: '482913' }), 'personal nothing-automatic', 'an answer')
   t.equal(
     classified({ subject: 'Your verification code', header: ['List-Unsubscribe: <x>'] }),
     'automated one-time-code',

@@ -38,6 +38,7 @@ t.test('what the report and the message in it say', async t => {
     type: 'abuse',
     originalMailFroms: ['b-1@bounce.ours.example', 'b-2@bounce.ours.example'],
     originalRcptTos: ['bob@theirs.example', 'carol@theirs.example'],
+    authFailure: undefined,
   })
   const bare = await read(
     'Feedback-Type: fraud',
@@ -45,6 +46,52 @@ t.test('what the report and the message in it say', async t => {
     'text/rfc822-headers',
   )
   t.strictSame(bare?.originalMailFroms, ['b-2@bounce.ours.example'], 'of the header alone')
+})
+
+t.test("Microsoft's form before RFC 5965: the message alone, which names who complained", async t => {
+  const path = `b-${'0'.repeat(24)}@bounce.ours.example`
+  const raw = `From: staff@hotmail.com
+Subject: complaint about message from 192.0.2.2
+Content-Type: multipart/mixed; boundary="b"
+
+--b
+Content-Type: message/rfc822
+
+X-HmXmrOriginalRecipient: bob@hotmail.example
+Authentication-Results: hotmail.example; spf=pass (sender IP is 192.0.2.2) smtp.mailfrom=${path}; dkim=pass
+Subject: hi
+
+Hello
+--b--
+`
+  const { reportParts } = readMessage(Buffer.from(raw.replaceAll('\n', '\r\n')))
+  t.strictSame(readFeedbackReport(reportParts), {
+    type: 'abuse',
+    originalMailFroms: [path],
+    originalRcptTos: ['bob@hotmail.example'],
+    authFailure: undefined,
+  })
+})
+
+t.test('a complaint as Amazon SES tells it', async t => {
+  const text = JSON.stringify({
+    eventType: 'Complaint',
+    complaint: { complainedRecipients: [{ emailAddress: 'bob@x.example' }], complaintFeedbackType: 'abuse' },
+    mail: { source: 'b-1@bounce.ours.example' },
+  })
+  t.match(readFeedbackReport([], text), { type: 'abuse', originalMailFroms: ['b-1@bounce.ours.example'] })
+  for (const broken of ['', '{"eventType": "Complaint"', '{"eventType": 5}', '"eventType"']) {
+    t.equal(readFeedbackReport([], broken), undefined, broken)
+  }
+})
+
+t.test('of a report of failed authentication what failed (RFC 6591)', async t => {
+  const report = await read(
+    'Feedback-Type: auth-failure\nAuth-Failure: dkim\nDelivery-Result: reject\nSource-IP: 192.0.2.1\nReported-Domain: ours.example',
+    'Subject: hi',
+  )
+  t.match(report, { type: 'auth-failure', authFailure: 'dkim reject 192.0.2.1 ours.example' })
+  t.notOk(isComplaint(report!))
 })
 
 t.test('a complaint is what a recipient says of mail that was not wanted', async t => {

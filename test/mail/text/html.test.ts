@@ -180,6 +180,11 @@ t.test('of very many pieces the last are left out, and that is said', async t =>
   t.notOk(htmlFragment('<p>word</p>'.repeat(1000), limits.htmlLength).cut)
 })
 
+t.test('a rule is a line of its own, and not much of a text', async t => {
+  t.equal(htmlToText('<p>a</p><hr><p>b</p>'), `a\n\n${'-'.repeat(20)}\n\nb`)
+  t.ok(htmlToText('<hr>'.repeat(1000)).length < 23 * 1000)
+})
+
 t.test('lists are numbered in Roman letters as far as there are any', async t => {
   t.match(htmlToText('<ol type=i start=3998><li>a</ol>'), / mmmcmxcviii\. a/)
   for (const start of ['3999', '4000', '999999999', '1e300', 'x', '-5']) {

@@ -1,0 +1,71 @@
+import { limits } from '../../base/limits.ts'
+import { normaliseAddress } from '../address/address.ts'
+
+/** The words of a notice, without the message that comes back below them; read once for all recipients. */
+export interface Notice {
+  readonly text: string
+  readonly lower: string
+  /** What stands between empty lines, limits.reportParagraphs of them. */
+  readonly paragraphs: readonly { readonly start: number; readonly text: string }[]
+  /** The addresses that stand at the beginning of a line, as those do that a notice is about. */
+  readonly listed: readonly string[]
+  /** Whether a copy of a message stands below, that begins with its fields. */
+  readonly hasFields: boolean
+}
+
+/** Words above a copy of the message: of Exim, qmail, OpenSMTPD, Google, GMX, IMail, Notes, Yahoo, older ones. */
+const copyBegins =
+  /^[ \t>]*(?:[-=|*]+ ?(?:this is a copy of|below this line is|(?:the )?(?:headers?|body) of|(?:original|unsent|returned|forwarded) message|message (?:text|headers?) follows?)|below is a copy of|message headers follow|original message (?:headers )?follows?|original message headers:|your (?:original )?message (?:reads|follows))/im
+/** Or the copy itself: its part, where the MIME around it is broken, or fields that only a message begins with. */
+const copyItself =
+  /^(?:content-type:[ \t]*(?:message\/rfc822|text\/rfc822-headers)|(?:received|return-path|dkim-signature):)/im
+
+export function noticeIn(whole: string): Notice {
+  const head = whole.slice(0, limits.reportPartBytes)
+  const words = copyBegins.exec(head)?.index
+  const fields = copyItself.exec(head)?.index
+  const text = head.slice(0, Math.min(words ?? head.length, fields ?? head.length))
+  const lower = text.toLowerCase()
+  return {
+    text,
+    lower,
+    paragraphs: paragraphsOf(text),
+    listed: listedIn(lower),
+    hasFields: fields !== undefined,
+  }
+}
+
+function paragraphsOf(text: string): Notice['paragraphs'] {
+  const paragraphs: { start: number; text: string }[] = []
+  let start = -1
+  let end = 0
+  const close = () => {
+    if (start >= 0) paragraphs.push({ start, text: text.slice(start, end) })
+    start = -1
+  }
+  for (const line of text.matchAll(/[^\n]+/g)) {
+    if (paragraphs.length >= limits.reportParagraphs) return paragraphs
+    // The line before was empty when a line feed stands before the one that ended it.
+    if (line[0].trim() === '' || text.charAt(line.index - 2) === '\n') close()
+    if (line[0].trim() === '') continue
+    if (start < 0) start = line.index
+    end = line.index + line[0].length
+  }
+  close()
+  return paragraphs
+}
+
+/** At the beginning of a line, in quotes, in angle brackets, behind a bullet or `Recipient:`; not those that can help. */
+const atLineBegin =
+  /^[ \t>*|-]{0,40}(?:(?:failed |final |original )?(?:recipients?|address|to)(?: address)?:[ \t]{0,20})?["'<([]{0,3}([^\s<>:,;()"'[\]@]{1,64}@[^\s<>:,;()"'[\]]{1,255})/gm
+const helpers = /^(?:postmaster|mailer-daemon|abuse|help\w*|support|hostmaster|admin\w*|mailto)[@+-]/
+
+function listedIn(lower: string): string[] {
+  const found = new Set<string>()
+  for (const [, written] of lower.matchAll(atLineBegin)) {
+    if (found.size >= limits.reportRecipients) break
+    const address = normaliseAddress(written!.replace(/\.$/, ''))
+    if (address !== undefined && !helpers.test(address)) found.add(address)
+  }
+  return [...found]
+}

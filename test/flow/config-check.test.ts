@@ -1,0 +1,62 @@
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { builtProgram } from '../support/built.ts'
+import { writeCertificateFor } from '../support/certificate.ts'
+import { runProgram } from '../support/program.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+/** Nobody's on this machine; the data belongs to it, so the daemon runs as it. */
+const daemonId = 64_123
+const skip = process.getuid?.() === 0 ? false : 'only root can read what another user can not'
+
+t.test('as root, config check tells what the user of the daemon may not read', { skip }, async t => {
+  const dir = temporaryDir(t)
+  chmodSync(dir, 0o755)
+  const dataDir = join(dir, 'data')
+  mkdirSync(dataDir)
+  chownSync(dataDir, daemonId, daemonId)
+  const secret = join(dir, 'secret')
+  mkdirSync(secret)
+  const own = await writeCertificateFor(dir, ['mail.ours.example'], { stem: 'own' })
+  const inner = await writeCertificateFor(secret, ['mail.theirs.example'], { stem: 'inner' })
+  for (const { cert } of [own, inner]) chmodSync(cert, 0o644)
+  for (const { key } of [own, inner]) chmodSync(key, 0o600)
+  const config = join(dir, 'mailboxd.toml')
+  const pair = ({ cert, key }: typeof own) => `[[tls.certificate]]\ncertificate = "${cert}"\nkey = "${key}"\n`
+  writeFileSync(
+    config,
+    `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "${dataDir}"\n${pair(own)}${pair(inner)}`,
+  )
+  const check = () =>
+    runProgram(process.execPath, [
+      builtProgram('mailboxctl'),
+      '--config',
+      config,
+      '--json',
+      'config',
+      'check',
+    ])
+  const faults = async () => {
+    const { code, stderr } = await check()
+    t.equal(code, 78)
+    return JSON.parse(stderr).faults as { path: string; message: string }[]
+  }
+  const forbidden = new RegExp(`can not be read by the user .*\\b${daemonId}: EACCES`)
+
+  chmodSync(secret, 0o700)
+  t.match(await faults(), [
+    { path: 'tls.certificate[0].key', message: forbidden },
+    // Of what lies in a directory that it may not enter neither is known.
+    { path: 'tls.certificate[1].certificate', message: forbidden },
+  ])
+  chmodSync(secret, 0o755)
+  t.match(await faults(), [
+    { path: 'tls.certificate[0].key', message: forbidden },
+    { path: 'tls.certificate[1].key', message: forbidden },
+  ])
+  for (const { key } of [own, inner]) chownSync(key, daemonId, daemonId)
+  const right = await check()
+  t.equal(right.code, 0, right.stderr)
+  t.match(JSON.parse(right.stdout), { ok: true, warnings: [] })
+})
