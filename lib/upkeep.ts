@@ -68,7 +68,11 @@ export const sweeps: readonly Sweep[] = [
       ),
   },
   { name: 'audit of sender rules older than 90 days', schedule: '27 * * * *', run: expirePolicyAudit },
-  { name: 'databases of before upgrades older than a week', schedule: '57 3 * * *', run: expireBeforeUpgrade },
+  {
+    name: 'databases of before upgrades older than a week',
+    schedule: '57 3 * * *',
+    run: expireBeforeUpgrade,
+  },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]
 
