@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
-import { readStatus } from '../core/app/status.ts'
+import { readStatus } from '../core/status.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
 import { listCertificates } from '../tls/list.ts'
 import type { Ctl } from './ctl.ts'

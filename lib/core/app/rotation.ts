@@ -5,7 +5,7 @@ import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
 import { listSecrets, replaceSecretKey, secretColumns, updateSecret } from '../../store/secrets.ts'
 import type { App } from './app.ts'
-import { daemonLockPath } from './running.ts'
+import { daemonLockPath } from './node-name.ts'
 import { installNextKey, makeNextKey } from './secret-key.ts'
 import { requireKeyInForce } from './secrets.ts'
 

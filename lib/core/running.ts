@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { replaceFile } from '../../base/durable-file.ts'
-import { isDataDirectoryLocked } from '../../store/dialect/lock.ts'
+import { replaceFile } from '../base/durable-file.ts'
+import { isDataDirectoryLocked } from '../store/dialect/lock.ts'
+import { daemonLockPath } from './app/node-name.ts'
 
 /** What a daemon says of itself in its data directory. */
 export interface Running {
@@ -16,9 +17,6 @@ export interface Running {
 }
 
 const pathOf = (dataDir: string) => join(dataDir, 'running.json')
-
-/** The lock that a daemon holds as long as it lives. */
-export const daemonLockPath = (dataDir: string) => join(dataDir, 'daemon.lock')
 
 export async function noteRunning(dataDir: string, running: Running): Promise<void> {
   await replaceFile(pathOf(dataDir), `${JSON.stringify(running)}\n`)
