@@ -1,15 +1,16 @@
 /**
- * `npm run build`: makes dist/, what is shipped and run: the programs and the entries of their worker threads, each with
+ * `npm run build`: makes dist/ (or the directory that is named), what is shipped and run: the programs and the entries of their worker threads, each with
  * its libraries in few files. The loading of 600 files one by one was half of a start.
  */
 
 import { globSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 
 const root = join(import.meta.dirname, '..')
 const require = createRequire(import.meta.url)
+const outdir = resolve(process.argv[2] ?? join(root, 'dist'))
 /** The programs, and every file that a worker thread begins with. */
 const entries = ['bin/mailboxd.ts', 'bin/mailboxctl.ts', ...threadEntries()]
 /**
@@ -76,7 +77,7 @@ const { metafile } = await build({
   absWorkingDir: root,
   entryPoints: entries,
   outbase: '.',
-  outdir: 'dist',
+  outdir,
   bundle: true,
   splitting: true,
   platform: 'node',
@@ -92,8 +93,9 @@ const { metafile } = await build({
   logLevel: 'warning',
   metafile: true,
 })
-const builtAtMs = statSync(join(root, 'dist/bin/mailboxd.js')).mtimeMs
-for (const file of globSync('dist/**/*.js', { cwd: root })) {
-  const path = join(root, file)
-  if (!(file in metafile.outputs) && statSync(path).mtimeMs < builtAtMs - keptMs) rmSync(path)
+const outputs = new Set(Object.keys(metafile.outputs).map(path => resolve(root, path)))
+const builtAtMs = statSync(join(outdir, 'bin/mailboxd.js')).mtimeMs
+for (const file of globSync('**/*.js', { cwd: outdir })) {
+  const path = join(outdir, file)
+  if (!outputs.has(path) && statSync(path).mtimeMs < builtAtMs - keptMs) rmSync(path)
 }

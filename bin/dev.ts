@@ -8,8 +8,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, readFileSync, watch } from 'node:fs'
-import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
+import { keepCompiledCode } from './compile-cache.ts'
 
 const root = join(import.meta.dirname, '..')
 const watched = ['lib', 'bin', 'config']
@@ -78,7 +78,7 @@ const aborted = (signal: AbortSignal) => (signal.aborted ? undefined : once(sign
 
 /** The process that loads the libraries, waits, and becomes mailboxd. */
 async function becomeDaemon(): Promise<void> {
-  enableCompileCache()
+  keepCompiledCode()
   const told = once(process, 'message')
   // Whoever started it is gone, by whatever signal: so is this.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))

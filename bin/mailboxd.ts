@@ -1,7 +1,7 @@
-import { enableCompileCache } from 'node:module'
+import { keepCompiledCode } from './compile-cache.ts'
 
-// Before the rest is loaded: the compiled code of the libraries is kept from one start to the next.
-enableCompileCache()
+// Before the rest is loaded.
+keepCompiledCode()
 const { serve } = await import('../lib/serve.ts')
 const { packageVersion } = await import('../lib/base/package-root.ts')
-process.exit(await serve(process.argv.slice(2), packageVersion()))
+process.exit(await serve(process.argv.slice(2), packageVersion(), process.env))

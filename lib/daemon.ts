@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { type AddressInfo, isIPv6 } from 'node:net'
+import { isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import type { Clock } from './base/clock.ts'
 import type { Ids } from './base/ids.ts'
@@ -23,6 +23,7 @@ import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
+import { openDoor } from './doors.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
@@ -40,6 +41,8 @@ export interface DaemonParts {
   readonly random: () => number
   /** When a port is taken, listen on another one (local mode). */
   readonly mayMovePorts: boolean
+  /** Sockets that the service manager passed on, by their descriptors. */
+  readonly sockets: { readonly smtp: readonly number[]; readonly http: readonly number[] }
 }
 
 export interface Daemon {
@@ -178,10 +181,20 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const httpDoor = createHttpDoor(app)
     // All at once: what is carried must come to its end, and be written, however slow a peer at the doors is.
     closing.push(() => Promise.all([endCarrying(), smtpDoor.stop(), httpDoor.stop()]))
-    const http = await listenOn(httpDoor, config.http.listen, parts)
+    const http = await openDoor(httpDoor, {
+      ...parts,
+      setting: 'http.listen',
+      addresses: config.http.listen,
+      descriptors: parts.sockets.http,
+    })
     ports.push(...http.map(one => one.port))
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
-    const smtp = await listenOn(smtpDoor, config.smtp.listen, parts)
+    const smtp = await openDoor(smtpDoor, {
+      ...parts,
+      setting: 'smtp.listen',
+      addresses: config.smtp.listen,
+      descriptors: parts.sockets.smtp,
+    })
     ports.push(...smtp.map(one => one.port))
     void dnsLists.test()
     const running = {
@@ -276,29 +289,4 @@ function startCleaning(app: App, ids: readonly string[]): () => Promise<void> {
 function sourceAddress(address: string | undefined) {
   if (address === undefined) return undefined
   return isIPv6(address) ? { ipv6: address } : { ipv4: address }
-}
-
-interface Door {
-  listen(host: string, port: number): Promise<AddressInfo>
-}
-
-async function listenOn(door: Door, addresses: readonly string[], parts: DaemonParts): Promise<Endpoint[]> {
-  const listening: Endpoint[] = []
-  for (const address of addresses) {
-    const { host, port } = parseEndpoint(address)
-    const taken = await listenOrMove(door, host, port, parts)
-    listening.push({ host, port: taken.port })
-  }
-  return listening
-}
-
-async function listenOrMove(door: Door, host: string, port: number, { mayMovePorts, log }: DaemonParts) {
-  try {
-    return await door.listen(host, port)
-  } catch (error) {
-    const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
-    if (!isTaken || !mayMovePorts) throw error
-    log.warn({ host, port }, 'the port is taken; another one is used')
-    return door.listen(host, 0)
-  }
 }

@@ -12,10 +12,15 @@ import { type Config, loadConfig, localConfig } from './config/load.ts'
 import { SecretKeyFault } from './core/app/secret-key.ts'
 import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
+import { type ServiceManager, serviceManagerOf } from './systemd.ts'
 import { CertificateFault } from './tls/pair.ts'
 
 /** Runs mailboxd as this process: arguments, configuration, signals, exit code. Resolves when it has stopped. */
-export async function serve(argv: readonly string[], version: string): Promise<number> {
+export async function serve(
+  argv: readonly string[],
+  version: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
   const given = readDaemonArguments(argv, version)
   if (typeof given === 'number') return given
   // Everything that is written holds mail or keys.
@@ -34,6 +39,7 @@ export async function serve(argv: readonly string[], version: string): Promise<n
     return configFaultExitCode
   }
   const log = createLog(config.log.level)
+  const manager = serviceManagerOf(environment, process.pid)
   const parts = {
     config,
     log,
@@ -41,13 +47,17 @@ export async function serve(argv: readonly string[], version: string): Promise<n
     ids: createIds(systemClock),
     random: Math.random,
     mayMovePorts: isLocal,
+    sockets: manager.sockets,
   }
   const { toStop, outOfTime } = hearSignals(log)
-  return Promise.race([outOfTime, run(parts, isLocal, toStop)])
+  return Promise.race([outOfTime, run(parts, { isLocal, manager, toStop })])
 }
 
 /** Starts the daemon and stops it when it is asked to; gives the exit code. */
-async function run(parts: DaemonParts, isLocal: boolean, toStop: Promise<void>): Promise<number> {
+async function run(
+  parts: DaemonParts,
+  { isLocal, manager, toStop }: { isLocal: boolean; manager: ServiceManager; toStop: Promise<void> },
+): Promise<number> {
   let daemon: Daemon
   try {
     daemon = await startDaemon(parts)
@@ -55,6 +65,7 @@ async function run(parts: DaemonParts, isLocal: boolean, toStop: Promise<void>):
     return tellStartFailure(error, parts.log)
   }
   process.on('SIGHUP', () => daemon.reload())
+  manager.ready(parts.log)
   if (isLocal) {
     const endpoints = { smtp: formatEndpoint(daemon.smtp[0]!), baseUrl: daemon.app.baseUrl }
     process.stdout.write(
@@ -62,6 +73,7 @@ async function run(parts: DaemonParts, isLocal: boolean, toStop: Promise<void>):
     )
   }
   const failure = await Promise.race([toStop, daemon.failed])
+  manager.stopping(parts.log)
   if (failure) return giveUp(failure, parts.log)
   try {
     await daemon.stop()

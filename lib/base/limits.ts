@@ -434,6 +434,8 @@ export const limits = {
   stopMs: 10_000,
   /** How much of that is left to peers and clients in the middle of something, and to what is carried. */
   stopPeersMs: 3_000,
+  /** How long a client that connected just before may take to ask something (503), until it is cut off. */
+  stopUnaskedMs: 500,
   stopCarriedMs: 6_000,
   /** Characters of the previous message that a quote takes along; the rest is left out and said so. */
   quoteLength: 100_000,

@@ -7,9 +7,9 @@ export interface DaemonArguments {
   readonly data?: string
 }
 
-/** Reads the arguments of mailboxd; a number is the exit code of a process that has nothing else to do. */
-export function readDaemonArguments(argv: readonly string[], version: string): DaemonArguments | number {
-  const program = new Command('mailboxd')
+/** The arguments of mailboxd. Its manual is a reading of this. */
+export function declareMailboxd(version: string): Command {
+  return new Command('mailboxd')
     .description(
       'The mail server that gives software agents real email inboxes.\n\n' +
         'Without --config it runs in local mode: on loopback, with its data in ./mailboxd-data, and no mail leaves the machine.',
@@ -21,7 +21,11 @@ export function readDaemonArguments(argv: readonly string[], version: string): D
     )
     .option('--data <directory>', 'where local mode keeps its data (default: ./mailboxd-data)')
     .allowExcessArguments(false)
-    .exitOverride()
+}
+
+/** Reads the arguments of mailboxd; a number is the exit code of a process that has nothing else to do. */
+export function readDaemonArguments(argv: readonly string[], version: string): DaemonArguments | number {
+  const program = declareMailboxd(version).exitOverride()
   try {
     program.parse(argv, { from: 'user' })
     return program.opts<DaemonArguments>()

@@ -1,91 +1,110 @@
-import type { Command } from 'commander'
-import { Refused } from './output.ts'
+import { Argument, type Command } from 'commander'
+import type { Ctl } from './ctl.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
 
-/** A command by its words (none: the program itself) and what may stand behind them. */
-interface Place {
-  readonly path: string
-  readonly words: readonly { readonly word: string; readonly help: string }[]
-}
-
-export function addCompletionCommand(program: Command): void {
+export function addCompletionCommand(program: Command, ctl: Ctl): void {
   program
     .command('completion')
-    .description('print what completes commands and options, for a shell to read')
-    .addArgument(program.createArgument('<shell>', 'which shell').choices(shells))
+    .description('print the completion for a shell; the Debian package installs it')
+    .addArgument(new Argument('<shell>', 'which').choices(shells))
     .action((shell: Shell) => {
-      process.stdout.write(`${scriptFor(shell, placesOf(program, ''))}\n`)
+      const text = completionScript(program, shell)
+      ctl.output().say({ text }, () => text.trimEnd())
     })
 }
 
-/** Every command with what may follow it, from the same commands that are run. */
-function placesOf(command: Command, path: string): Place[] {
-  const shared = ['--json', '--config', '--data', '--help'].map(word => ({ word, help: '' }))
-  const words = [
-    ...command.commands.map(one => ({ word: one.name(), help: one.description() })),
-    ...command.options.map(one => ({ word: one.long ?? one.flags, help: one.description })),
-    ...(path === '' ? [{ word: '--help', help: 'display help' }] : shared),
+/** What may follow the words of a command: the commands and options below it, each with what it is for. */
+interface Step {
+  /** The words so far, without the program: '' or `inbox list`. */
+  readonly words: string
+  readonly next: readonly { readonly word: string; readonly meaning: string }[]
+}
+
+/** The completion of a command and all those below it, as a file for one shell. */
+export function completionScript(program: Command, shell: Shell): string {
+  return writers[shell](program.name(), stepsOf(program, '', globalOptions(program)))
+}
+
+function stepsOf(command: Command, words: string, inherited: Step['next']): Step[] {
+  const commands = command.commands.map(one => ({ word: one.name(), meaning: one.description() }))
+  const options = command.options
+    .filter(one => !one.hidden && one.long !== undefined)
+    .map(one => ({ word: one.long!, meaning: one.description }))
+  const known = new Set(options.map(one => one.word))
+  const next = [...commands, ...options, ...inherited.filter(one => !known.has(one.word))]
+  const below = command.commands.flatMap(one => stepsOf(one, `${words} ${one.name()}`.trim(), inherited))
+  return [{ words, next }, ...below]
+}
+
+function globalOptions(program: Command): Step['next'] {
+  return [
+    ...program.options
+      .filter(one => one.long !== undefined)
+      .map(one => ({ word: one.long!, meaning: one.description })),
+    { word: '--help', meaning: 'tell of a command' },
   ]
-  const inner = command.commands.flatMap(one => placesOf(one, `${path} ${one.name()}`.trim()))
-  return [{ path, words }, ...inner]
 }
 
-function scriptFor(shell: Shell, places: readonly Place[]): string {
-  switch (shell) {
-    case 'bash':
-      return bash(places)
-    case 'zsh':
-      // Its own way to take what bash has.
-      return `#compdef mailboxctl\nautoload -U +X bashcompinit && bashcompinit\n${bash(places)}`
-    case 'fish':
-      return places.flatMap(fishLines).join('\n')
-    default:
-      throw new Refused(`there is no completion for ${shell satisfies never}`)
-  }
-}
+/** In single quotes of a shell. */
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-function bash(places: readonly Place[]): string {
-  const cases = places.map(
-    ({ path, words }) => `    '${path}') all='${words.map(one => one.word).join(' ')}' ;;`,
-  )
-  return `_mailboxctl() {
-  local word path='' all=''
-  local -i at
-  for ((at = 1; at < COMP_CWORD; at++)); do
-    word=\${COMP_WORDS[at]}
-    case $word in -*) continue ;; esac
-    case " $(_mailboxctl_nouns "$path") " in *" $word "*) path="\${path:+$path }$word" ;; esac
+const writers: Record<Shell, (name: string, steps: readonly Step[]) => string> = {
+  bash: (name, steps) => `# Completion of ${name} for bash; made from its declarations.
+_${name}() {
+  local at=\${COMP_WORDS[COMP_CWORD]} words= word next=
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case $word in -*) ;; *) case " $(_${name}_next "$words") " in *" $word "*) words="\${words:+$words }$word" ;; esac ;; esac
   done
-  all=$(_mailboxctl_words "$path")
-  COMPREPLY=($(compgen -W "$all" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  next=$(_${name}_next "$words")
+  COMPREPLY=($(compgen -W "$next" -- "$at"))
 }
-_mailboxctl_nouns() {
-  _mailboxctl_words "$1" | tr ' ' '\\n' | grep -v '^-' | tr '\\n' ' '
-}
-_mailboxctl_words() {
-  local all=''
+_${name}_next() {
   case $1 in
-${cases.join('\n')}
+${steps.map(({ words, next }) => `    ${quoted(words)}) echo ${quoted(next.map(one => one.word).join(' '))} ;;`).join('\n')}
   esac
-  printf '%s' "$all"
 }
-complete -o default -F _mailboxctl mailboxctl`
+complete -o default -F _${name} ${name}
+`,
+  zsh: (name, steps) => `#compdef ${name}
+# Completion of ${name} for zsh; made from its declarations.
+_${name}_next() {
+  case $1 in
+${steps.map(({ words, next }) => `    ${quoted(words)}) next=(${next.map(one => quoted(`${one.word.replaceAll(':', '\\:')}:${one.meaning}`)).join(' ')}) ;;`).join('\n')}
+    *) next=() ;;
+  esac
+}
+_${name}() {
+  local taken= word
+  local -a next
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    [[ $word == -* ]] && continue
+    _${name}_next "$taken"
+    (( \${next[(I)$word:*]} )) && taken="\${taken:+$taken }$word"
+  done
+  _${name}_next "$taken"
+  _describe ${quoted(name)} next || _files
+}
+_${name} "$@"
+`,
+  fish: (name, steps) => `# Completion of ${name} for fish; made from its declarations.
+function __${name}_at
+  set -l words
+  for word in (commandline -opc)[2..]
+    string match -q -- '-*' $word; or set -a words $word
+  end
+  test "$words" = "$argv[1]"
+end
+${steps
+  .flatMap(({ words, next }) =>
+    next.map(({ word, meaning }) => {
+      const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-f -a ${word}`
+      return `complete -c ${name} -n ${quoted(`__${name}_at ${quoted(words)}`)} ${what} -d ${fishQuoted(meaning)}`
+    }),
+  )
+  .join('\n')}
+`,
 }
 
-function fishLines({ path, words }: Place): string[] {
-  const [noun, verb] = path.split(' ')
-  const verbs = words.filter(one => !one.word.startsWith('-'))
-  const condition =
-    path === ''
-      ? '__fish_use_subcommand'
-      : verb === undefined
-        ? `__fish_seen_subcommand_from ${noun}${verbs.length > 0 ? `; and not __fish_seen_subcommand_from ${verbs.map(one => one.word).join(' ')}` : ''}`
-        : `__fish_seen_subcommand_from ${noun}; and __fish_seen_subcommand_from ${verb}`
-  return words.map(({ word, help }) => {
-    const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${word}`
-    const quoted = help.split('\n')[0]!.replaceAll(/[\\']/g, '\\$&')
-    return `complete -c mailboxctl -f -n '${condition}' ${what} -d '${quoted}'`
-  })
-}
+const fishQuoted = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`

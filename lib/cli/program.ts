@@ -10,7 +10,6 @@ import { exitCodes } from './exit-codes.ts'
 import { addFeedbackCommands } from './feedback.ts'
 import { addInboxCommands } from './inbox.ts'
 import { addKeyCommands } from './key.ts'
-import { addManCommand } from './man.ts'
 import { type Installation, withApp } from './open.ts'
 import { addOperationCommands } from './operations/commands.ts'
 import { createOutput, tellFailure } from './output.ts'
@@ -38,6 +37,22 @@ export async function runMailboxctl(
     if (!('code' in error && error.code === 'EPIPE')) throw error
     process.exit(0)
   })
+  const program = declareMailboxctl(version, environment)
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    // commander has said what is wrong (or printed the help that was asked for).
+    if (isCommanderExit(error)) return error.exitCode === 0 ? 0 : 2
+    return tellFailure(error, isJson(program))
+  }
+}
+
+/** All commands of mailboxctl. Manual and completion are readings of this. */
+export function declareMailboxctl(
+  version: string,
+  environment: Readonly<Record<string, string | undefined>> = {},
+): Command {
   const program = new Command('mailboxctl')
     .description('The admin of mailboxd. It works on the same database, whether the daemon runs or not.')
     .version(version)
@@ -53,11 +68,10 @@ export async function runMailboxctl(
     )
     .showHelpAfterError('(mailboxctl --help lists the commands)')
     .exitOverride()
-  const isJson = () => program.opts<{ json?: boolean }>().json === true
   const ctl: Ctl = {
     installation: () => installationOf(program.opts(), environment),
-    isJson,
-    output: () => createOutput(isJson()),
+    isJson: () => isJson(program),
+    output: () => createOutput(isJson(program)),
     withApp: work => withApp(ctl.installation(), work),
   }
   for (const add of [
@@ -77,19 +91,13 @@ export async function runMailboxctl(
     addBackupCommands,
     addConfigCommands,
     addCompletionCommand,
-    addManCommand,
   ]) {
     add(program, ctl)
   }
-  try {
-    await program.parseAsync(argv, { from: 'user' })
-    return 0
-  } catch (error) {
-    // commander has said what is wrong (or printed the help that was asked for).
-    if (isCommanderExit(error)) return error.exitCode === 0 ? 0 : 2
-    return tellFailure(error, isJson())
-  }
+  return program
 }
+
+const isJson = (program: Command) => program.opts<{ json?: boolean }>().json === true
 
 function installationOf(
   { config, data }: Installation,

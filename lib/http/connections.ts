@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
 import { type AddressCount, createAddressCount } from '../base/address-count.ts'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
@@ -16,6 +17,8 @@ export interface Connections {
   refusalOf(socket: Socket): Problem | undefined
   /** How many are open. */
   count(): number
+  /** Resolves when each open connection has asked something, or soon: who just connected is answered, and not cut off. */
+  asked(): Promise<void>
   /** From now on, who was told all is not waited for long. */
   stop(): void
 }
@@ -108,7 +111,7 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
       if (!problem) return
       refused.set(socket, problem)
       // It is told so when it asks. One that does not ask is of no use to anybody.
-      const cut = setTimeout(() => socket.destroy(), limits.refusedConnectionMs)
+      const cut = globalThis.setTimeout(() => socket.destroy(), limits.refusedConnectionMs)
       socket.once('close', () => clearTimeout(cut))
     },
     noteStream(socket) {
@@ -117,6 +120,12 @@ export function createConnections(clock: Clock, given: ConnectionLimits): Connec
     },
     refusalOf: socket => refused.get(socket),
     count: () => open.size,
+    async asked() {
+      const until = clock.monotonicMs() + limits.stopUnaskedMs
+      while (clock.monotonicMs() < until && [...open.values()].some(one => one.socket.bytesRead === 0)) {
+        await setTimeout(limits.stopUnaskedMs / 20)
+      }
+    },
     stop() {
       lingerMs = limits.refusedConnectionMs
     },

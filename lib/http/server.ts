@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, type ListenOptions, Server as TcpServer } from 'node:net'
 import Koa from 'koa'
 import { operations } from '../api/index.ts'
 import { limits } from '../base/limits.ts'
@@ -23,6 +24,8 @@ import { createWebSocketDoor } from './websocket.ts'
 
 export interface HttpDoor {
   listen(host: string, port: number): Promise<AddressInfo>
+  /** Takes a socket that listens already, by its descriptor. */
+  adopt(descriptor: number): Promise<AddressInfo>
   /** Listens no more, ends streams, lets requests under way come to their end and refuses others with 503. */
   stop(): Promise<void>
 }
@@ -88,69 +91,70 @@ export function createHttpDoor(app: App): HttpDoor {
   // What happens to a socket after the answer has begun (a client that goes away) is nobody's fault here.
   koa.on('error', error => app.log.debug({ err: error }, 'HTTP connection broke'))
 
+  function open(where: ListenOptions & { fd?: number }): Promise<AddressInfo> {
+    const handle = koa.callback()
+    const shouldUpgradeCallback = (request: IncomingMessage) => {
+      request.url = originForm(request.url ?? '')
+      return !connections.refusalOf(request.socket) && !hostFault(request) && webSockets.isAsked(request)
+    }
+    const answer = oneAtATime((request: IncomingMessage, response: ServerResponse) => {
+      lingerAfter(request)
+      const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
+      if (refusal) return answerOnSocket(request.socket, refusal)
+      request.url = originForm(request.url ?? '')
+      return handle(request, response)
+    })
+    const server = createServer(
+      {
+        headersTimeout: times.headerMs,
+        requestTimeout: times.requestMs,
+        connectionsCheckingInterval: limits.requestsWatchMs,
+        // Node would refuse it without a word; `hostFault` does with one.
+        requireHostHeader: false,
+        shouldUpgradeCallback,
+      },
+      answer,
+    )
+    // Far above the limit a refusal would cost too much.
+    server.maxConnections = 2 * http.max_connections
+    server.on('connection', connections.add)
+    // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
+    server.on('checkExpectation', answer)
+    server.on('clientError', refuseMalformed)
+    server.on('connect', (_request, socket) => answerOnSocket(socket, noProxy()))
+    server.on('upgrade', (request, socket, head) => {
+      connections.noteStream(socket)
+      webSockets.upgrade(request, socket, head)
+    })
+    servers.push(server)
+    return new Promise((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(where, () => {
+        server.off('error', reject)
+        resolve(server.address() as AddressInfo)
+      })
+    })
+  }
+
   return {
-    listen(host, port) {
-      const handle = koa.callback()
-      const shouldUpgradeCallback = (request: IncomingMessage) => {
-        request.url = originForm(request.url ?? '')
-        return !connections.refusalOf(request.socket) && !hostFault(request) && webSockets.isAsked(request)
-      }
-      const answer = oneAtATime((request: IncomingMessage, response: ServerResponse) => {
-        lingerAfter(request)
-        const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
-        if (refusal) return answerOnSocket(request.socket, refusal)
-        request.url = originForm(request.url ?? '')
-        return handle(request, response)
-      })
-      const server = createServer(
-        {
-          headersTimeout: times.headerMs,
-          requestTimeout: times.requestMs,
-          connectionsCheckingInterval: limits.requestsWatchMs,
-          // Node would refuse it without a word; `hostFault` does with one.
-          requireHostHeader: false,
-          shouldUpgradeCallback,
-        },
-        answer,
-      )
-      // Far above the limit a refusal would cost too much.
-      server.maxConnections = 2 * http.max_connections
-      server.on('connection', connections.add)
-      // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
-      server.on('checkExpectation', answer)
-      server.on('clientError', refuseMalformed)
-      server.on('connect', (_request, socket) => answerOnSocket(socket, noProxy()))
-      server.on('upgrade', (request, socket, head) => {
-        connections.noteStream(socket)
-        webSockets.upgrade(request, socket, head)
-      })
-      servers.push(server)
-      return new Promise((resolve, reject) => {
-        server.once('error', reject)
-        server.listen({ host, port, ipv6Only: true }, () => {
-          server.off('error', reject)
-          resolve(server.address() as AddressInfo)
-        })
-      })
-    },
+    listen: (host, port) => open({ host, port, ipv6Only: true }),
+    adopt: descriptor => open({ fd: descriptor }),
     async stop() {
       stopping.abort()
       connections.stop()
       app.stream.stop()
-      await Promise.all(
-        servers.map(
-          server =>
-            new Promise<void>(resolve => {
-              // A client that does not end its request is not waited for.
-              const timer = setTimeout(() => server.closeAllConnections(), limits.stopPeersMs)
-              server.close(() => {
-                clearTimeout(timer)
-                resolve()
-              })
-              server.closeIdleConnections()
-            }),
-        ),
-      )
+      // Nothing new is accepted from here on. http.Server.close would cut off who has connected and is about to ask.
+      const ends = servers.map(server => once(server, 'close'))
+      for (const server of servers) TcpServer.prototype.close.call(server)
+      await connections.asked()
+      // A client that does not end its request is not waited for.
+      const timer = setTimeout(() => {
+        for (const server of servers) server.closeAllConnections()
+      }, limits.stopPeersMs)
+      // This one ends what http.Server began beside, and who is idle.
+      for (const server of servers) server.close()
+      await Promise.all(ends)
+      clearTimeout(timer)
     },
   }
 }

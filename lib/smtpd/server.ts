@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net'
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import { createTally } from '../base/tally.ts'
@@ -22,6 +22,8 @@ export interface SmtpDoorOptions extends SessionBounds {
 
 export interface SmtpDoor {
   listen(host: string, port: number): Promise<AddressInfo>
+  /** Takes a socket that listens already, by its descriptor. */
+  adopt(descriptor: number): Promise<AddressInfo>
   /** New handshakes get these certificates; sessions under way go on. */
   reload(certificates: CertificateSet): void
   /** Listens no more, sends waiting sessions away with 421 and lets messages under way come to their end. */
@@ -74,21 +76,24 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     sessions.take({ id, remoteAddress, remotePort, localAddress, localPort, isTrusted }, socket)
   }
 
+  async function open(where: ListenOptions & { fd?: number }): Promise<AddressInfo> {
+    // What comes is read in the thread of its session.
+    const listener = createServer({ pauseOnConnect: true, noDelay: true })
+    listeners.push(listener)
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    listener.once('error', reject)
+    listener.listen(where, resolve)
+    await promise
+    listener.off('error', reject)
+    listener.on('error', error => log.error({ err: error }, 'the SMTP door can not accept'))
+    const local = listener.address() as AddressInfo
+    listener.on('connection', socket => accept(socket, local))
+    return local
+  }
+
   return {
-    async listen(host, port) {
-      // What comes is read in the thread of its session.
-      const listener = createServer({ pauseOnConnect: true, noDelay: true })
-      listeners.push(listener)
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      listener.once('error', reject)
-      listener.listen({ host, port, ipv6Only: true }, resolve)
-      await promise
-      listener.off('error', reject)
-      listener.on('error', error => log.error({ err: error }, 'the SMTP door can not accept'))
-      const local = listener.address() as AddressInfo
-      listener.on('connection', socket => accept(socket, local))
-      return local
-    },
+    listen: (host, port) => open({ host, port, ipv6Only: true }),
+    adopt: descriptor => open({ fd: descriptor }),
     reload: set => sessions.reload(set),
     async stop() {
       for (const listener of listeners) listener.close()

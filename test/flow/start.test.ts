@@ -40,7 +40,13 @@ t.test('a port that is taken is said in a sentence', async t => {
   writeFileSync(join(dir, 'mailboxd.toml'), config)
   const second = await run('--config', join(dir, 'mailboxd.toml'))
   t.equal(second.code, 1)
-  t.match(second.stderr, new RegExp(`^mailboxd can not start: .*EADDRINUSE.*${daemon.smtpPort}\n$`, 'm'))
+  t.match(
+    second.stderr,
+    new RegExp(
+      `^mailboxd can not start: .*EADDRINUSE.*${daemon.smtpPort} by .*\\(process ${daemon.process.pid}\\)\n$`,
+      'm',
+    ),
+  )
   t.notMatch(second.stderr, /\n\s+at /, 'without a stack')
   t.equal(await daemon.end('SIGINT'), 0, 'SIGINT ends as SIGTERM does')
 })

@@ -27,7 +27,7 @@ const read = (patterns: string[]) =>
       .sort()
       .map(path => [path, uncommented(readFileSync(join(root, path), 'utf8'))]),
   )
-const product = read(['lib/**/*.ts', 'bin/*.ts'])
+const product = read(['lib/**/*.ts', 'bin/*.ts', 'packaging/*.ts'])
 const bench = read(['bench/**/*.ts'])
 const tests = read(['test/**/*.ts'])
 
@@ -125,16 +125,21 @@ t.test('every dependency is imported', async t => {
     [...texts].some(text => new RegExp(`['\`/]${name}['/]`).test(text))
   for (const name of Object.keys(dependencies)) {
     t.ok(named(product.values(), name), `lib imports ${name}, or it is for tests alone`)
+    t.match(
+      product.get('bin/build.ts'),
+      `'${name}'`,
+      `${name} is not in the bundle: else it is needed to build alone`,
+    )
   }
-  const others = [...tests.values(), ...bench.values()]
+  // What the bundle has in it is needed to build, and not to run.
+  const others = [...product.values(), ...tests.values(), ...bench.values()]
   const commands: Readonly<Record<string, string>> = { typescript: 'tsc', '@biomejs/biome': 'biome' }
   for (const name of Object.keys(devDependencies)) {
     const typed = /^@types\/(.*)/.exec(name)?.[1]
     if (typed === 'node') continue
     if (typed) t.ok(dependencies[typed] ?? devDependencies[typed], `${name} are types of a dependency`)
     else if (commands[name]) t.match(scripts.check, commands[name])
-    else if (name === 'esbuild') t.ok(named(product.values(), name), 'the build imports it')
-    else t.ok(named(others, name), `a test imports ${name}`)
+    else t.ok(named(others, name), `lib or a test imports ${name}`)
   }
   const launcher = readFileSync(join(root, 'bin/node'), 'utf8')
   for (const name of Object.keys(optionalDependencies)) t.match(launcher, name)

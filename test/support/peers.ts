@@ -27,6 +27,13 @@ const peers = {
   chromium: { package: 'chromium', paths: ['/usr/bin/chromium'], root: false },
   pebble: { package: 'pebble', paths: ['/usr/bin/pebble'], root: false },
   python3: { package: 'python3', paths: ['/usr/bin/python3'], root: false },
+  libsystemd: {
+    package: 'libsystemd0',
+    paths: ['/usr/lib/*/libsystemd.so.0', '/lib/*/libsystemd.so.0'],
+    root: false,
+  },
+  dpkg: { package: 'dpkg', paths: ['/usr/bin/dpkg'], root: true },
+  sysusers: { package: 'systemd', paths: ['/usr/bin/systemd-sysusers', '/bin/systemd-sysusers'], root: true },
   gcc: { package: 'gcc', paths: ['/usr/bin/gcc'], root: false },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const

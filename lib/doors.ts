@@ -1,0 +1,74 @@
+import type { AddressInfo } from 'node:net'
+import type { Log } from './base/log.ts'
+import { tellPortHolder } from './base/port-holder.ts'
+import { type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
+
+/** What listens. */
+export interface Door {
+  listen(host: string, port: number): Promise<AddressInfo>
+  adopt(descriptor: number): Promise<AddressInfo>
+}
+
+export interface Listening {
+  /** The `listen` of the setting. */
+  readonly addresses: readonly string[]
+  /** Sockets that the service manager passed on: they are open already, and stay so when this process ends. */
+  readonly descriptors: readonly number[]
+  /** When a port is taken, listen on another one (local mode). */
+  readonly mayMovePorts: boolean
+  readonly log: Log
+  /** The setting, as it is told of. */
+  readonly setting: string
+}
+
+/**
+ * Opens a door: takes the sockets that were passed on, and listens on each address that none of these is.
+ * @returns where it listens, in the order of the setting first
+ * @throws Error of node:net, for a port that is taken with who has it
+ */
+export async function openDoor(door: Door, listening: Listening): Promise<Endpoint[]> {
+  const { addresses, descriptors, log, setting } = listening
+  const passed: Endpoint[] = []
+  for (const descriptor of descriptors) {
+    const { address, port } = await door.adopt(descriptor)
+    passed.push({ host: address, port })
+  }
+  const wanted = addresses.map(parseEndpoint)
+  for (const one of passed) {
+    if (wanted.some(each => formatEndpoint(each) === formatEndpoint(one))) continue
+    log.warn(
+      { socket: formatEndpoint(one), setting },
+      'systemd passed a socket that the setting does not name: it is used all the same',
+    )
+  }
+  const opened: Endpoint[] = []
+  for (const { host, port } of wanted) {
+    const isOpen = passed.some(
+      one => one.port === port && (one.host === host || isEveryAddress(one.host, host)),
+    )
+    opened.push({ host, port: isOpen ? port : (await listenOrMove(door, host, port, listening)).port })
+  }
+  const others = passed.filter(one => !opened.some(each => formatEndpoint(each) === formatEndpoint(one)))
+  return [...opened, ...others]
+}
+
+/** Whether a socket on `every` takes what comes to `host`, too. */
+function isEveryAddress(every: string, host: string): boolean {
+  return host.includes(':') ? every === '::' : every === '0.0.0.0'
+}
+
+async function listenOrMove(door: Door, host: string, port: number, { mayMovePorts, log }: Listening) {
+  try {
+    return await door.listen(host, port)
+  } catch (error) {
+    const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+    if (!isTaken) throw error
+    const holder = tellPortHolder(port)
+    if (!mayMovePorts) {
+      error.message += holder
+      throw error
+    }
+    log.warn({ host, port }, `the port is taken${holder}; another one is used`)
+    return door.listen(host, 0)
+  }
+}
