@@ -101,7 +101,7 @@ const places: Record<string, readonly string[]> = {
   '@peculiar/x509': ['lib/tls/acme/signing-request.ts'],
   'dns-packet': ['lib/courier/encryption/'],
   ws: ['lib/http/websocket'],
-  ajv: ['lib/http/validate.ts', 'lib/config/'],
+  ajv: ['lib/api/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],
   'node-cron': ['lib/upkeep.ts'],
   pino: ['lib/base/log.ts'],
