@@ -4,6 +4,8 @@ import { addBackupCommands } from './backup.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
+import { addDnsCommands } from './dns.ts'
+import { addDoctorCommand } from './doctor.ts'
 import { addDomainCommands } from './domain.ts'
 import { addEventCommands } from './event.ts'
 import { addFeedbackCommands } from './feedback.ts'
@@ -16,6 +18,7 @@ import { addPodCommands } from './pod.ts'
 import { addPolicyCommands } from './policy.ts'
 import { addQueueCommands } from './queue.ts'
 import { addSecretsCommands } from './secrets.ts'
+import { addSetupCommand } from './setup.ts'
 import { addStatusCommand } from './status.ts'
 import { addSuppressionCommands } from './suppression.ts'
 import { addTlsCommands } from './tls.ts'
@@ -67,11 +70,14 @@ export function declareMailboxctl(
     withApp: work => withApp(ctl.installation(), work),
   }
   for (const add of [
+    addSetupCommand,
     addStatusCommand,
     addKeyCommands,
     addPodCommands,
     addInboxCommands,
     addDomainCommands,
+    addDnsCommands,
+    addDoctorCommand,
     addQueueCommands,
     addPolicyCommands,
     addSuppressionCommands,
