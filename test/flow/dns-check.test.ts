@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { zoneFile } from '../../lib/mail/domain/records.ts'
 import type { Domain } from '../../lib/model/domain.ts'
+import { apiOf } from '../support/api.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startKnot } from '../support/knot.ts'
 import { without } from '../support/peers.ts'
@@ -34,10 +35,12 @@ t.test('each fault of a domain is told, by its own name server', { skip: without
     'bounces-elsewhere.example': records =>
       `${zoneFile(records)}bounce.bounces-elsewhere.example. MX 5 mx.other.example.\n`,
   }
+  const { token } = await daemon.ctl('key', 'create')
+  const api = apiOf(daemon.baseUrl, String(token))
   const zones: string[] = []
   for (const [name, publish] of Object.entries(faults)) {
-    const { records } = (await daemon.ctl('domain', 'add', name)) as unknown as Domain
-    zones.push(publish(records))
+    const { body } = await api.post('/v1/domains', { domain: name })
+    zones.push(publish(body.records))
   }
   const { data: own } = (await daemon.ctl('domain', 'records')) as { data: Domain['records'] }
   await startKnot(t, address, {

@@ -159,8 +159,8 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   t.match(JSON.parse(refused.stderr), { error: 'not_found', message: String })
   t.equal(refused.stdout, '')
 
-  // Of these there are stories of their own (backup.test.ts).
-  for (const command of ['backup', 'restore']) tried.add(command)
+  // Of these there are stories of their own (backup.test.ts, setup.test.ts, dns-check.test.ts, package.test.ts).
+  for (const command of ['backup', 'restore', 'setup', 'dns check', 'doctor', 'completion']) tried.add(command)
 
   const help = await runCtl(dir, '--help')
   t.equal(help.code, 0)

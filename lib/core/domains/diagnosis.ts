@@ -23,12 +23,11 @@ export interface Diagnosis {
  */
 export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Diagnosis> {
   const app: App = Object.create(opened, { dns: { value: createAuthoritativeDns(opened.dns) } })
-  const { id } = await getRowByName(app, nameOrId)
-  const { row, unanswered } = await runDomainCheck(app, id, true)
-  const names = namesOf(app, row)
-  const [host, advice] = await Promise.all([
+  const known = await getRowByName(app, nameOrId)
+  const [{ row, unanswered }, host, advice] = await Promise.all([
+    runDomainCheck(app, known.id, true),
     checkHost(app.config.hostname, app.dns),
-    adviseDomain(names, app.dns),
+    adviseDomain(namesOf(app, known), app.dns),
   ])
   const domain = present(app, row)
   const told = new Set(advice.map(one => one.subject))
