@@ -5,7 +5,7 @@ import { instantOf, named, nullableText, oneOf } from './shape.ts'
 export const SuppressionReason = oneOf(['bounce', 'complaint', 'unsubscribe', 'manual'], {
   title: 'SuppressionReason',
   description:
-    'bounce: mail to it came back for good. complaint: it reported a message as unwanted. unsubscribe: it asked for none. manual: somebody added it.',
+    'bounce: mail to it came back because nobody is there, or, with an end, because the mailbox was full. complaint: it reported a message as unwanted. unsubscribe: it asked for none. manual: somebody added it.',
 })
 export type SuppressionReason = Type.Static<typeof SuppressionReason>
 

@@ -54,6 +54,10 @@ const said: Record<ReplyClass | 'nothing', readonly string[]> = {
     "550 5.7.1 can't determine Purported Responsible Address",
     '550 SPF check failed: no such domain',
     '501 5.1.7 Invalid address',
+    '550 The address in From: does not exist',
+    '550 Return address unknown',
+    '550 5.1.1 your mailbox is not verified',
+    '450 4.7.1 <localhost>: Helo command rejected: Host not found',
   ],
   policy: [
     '550 5.7.1 relaying denied',
@@ -71,6 +75,8 @@ const said: Record<ReplyClass | 'nothing', readonly string[]> = {
     '550 5.7.606 Access denied, banned sending IP [192.0.2.225]',
     '554 5.7.1 Client host rejected: cannot find your hostname, [192.0.2.1]',
     '550 Connections not accepted. Fix reverse DNS for 192.0.2.1',
+    '550 Client host unknown',
+    "550 5.1.2 your mail server's domain does not exist",
     '554 poor reputation of a domain used in message transfer',
   ],
   content: [
