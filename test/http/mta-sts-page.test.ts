@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import t from 'tap'
 import { operator } from '../../lib/core/app/caller.ts'
-import { checkDomainByName, createDomain } from '../../lib/core/domains/domains.ts'
+import { createDomain, verifyDomain } from '../../lib/core/domains/domains.ts'
 import { readStsId, readStsPolicy } from '../../lib/mail/domain/mta-sts.ts'
 import { startApi } from '../support/api-app.ts'
 import { startDns } from '../support/dns.ts'
@@ -29,7 +29,7 @@ t.test('the policy is served for domains that are verified, at their name for it
   const domain = await createDomain(app, operator, { domain: 'mine.example' })
   t.match(await get(port, 'mta-sts.mine.example'), { status: 404 }, 'not verified yet')
   publish(dns, domain)
-  const { domain: checked } = await checkDomainByName(app, 'mine.example')
+  const checked = await verifyDomain(app, operator, domain.id)
   t.equal(checked.status, 'verified')
   const of = (purpose: string) => checked.records.find(one => one.purpose === purpose)
   t.match(of('mta-sts'), { type: 'TXT', name: '_mta-sts.mine.example', status: 'valid', problem: null })

@@ -4,7 +4,7 @@ import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { generateDkimKey } from '../../mail/compose/dkim.ts'
-import type { Domain, DomainChange, DomainCreation, RecordPurpose } from '../../model/domain.ts'
+import type { Domain, DomainChange, DomainCreation } from '../../model/domain.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { listKeysOfDomains } from '../../store/domain-keys.ts'
@@ -176,18 +176,6 @@ export async function verifyDomain(app: App, caller: Caller, id: string): Promis
 }
 
 /**
- * The same for the operator, who is also told which records DNS gave no answer for. These keep the status of an earlier
- * check.
- */
-export async function checkDomainByName(
-  app: App,
-  nameOrId: string,
-): Promise<{ domain: Domain; unanswered: RecordPurpose[] }> {
-  const { row, unanswered } = await runDomainCheck(app, (await getRowByName(app, nameOrId)).id, true)
-  return { domain: await shown(app, app.store.read, row), unanswered }
-}
-
-/**
  * Lets one pod use the domain, or all (null).
  * @throws Problem `not_found`, `domain_under_review`, `invalid_pod`, `domain_in_use`; `domain_exists` when the pod has added
  * it, too
@@ -281,7 +269,8 @@ async function getChangeableRow(app: App, db: Db, caller: Caller, id: string): P
   return row
 }
 
-async function getRowByName(app: App, nameOrId: string): Promise<DomainRow> {
+/** @throws Problem `not_found` */
+export async function getRowByName(app: App, nameOrId: string): Promise<DomainRow> {
   const db = app.store.read
   const row = isId(nameOrId)
     ? await domains.findDomainById(db, nameOrId.toLowerCase())

@@ -47,14 +47,18 @@ export async function shown(app: App, db: Db, row: DomainRow): Promise<Domain> {
   return present(app, row, await listDomainKeys(db, row.id))
 }
 
+/** Whether a domain can't be verified without the record. */
+export function isNeeded(purpose: RecordPurpose): boolean {
+  return ['mx', 'dkim', 'spf', 'return-path'].includes(purpose)
+}
+
 function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null {
   if (status === 'valid') return null
   if (status === 'invalid') return remedies[purpose]
   if (purpose === 'dkim-previous')
     return 'It signed until lately: leave its record as long as it is listed here.'
   if (purpose === 'dkim-next') return 'Publish this record; the key is used as soon as it is found.'
-  const isNeeded = ['mx', 'dkim', 'spf', 'return-path'].includes(purpose)
-  return isNeeded ? 'Publish this record.' : 'Publish this record (not needed, but good to have).'
+  return isNeeded(purpose) ? 'Publish this record.' : 'Publish this record (not needed, but good to have).'
 }
 
 function statusOf(app: App, row: DomainRow): DomainStatus {

@@ -1,7 +1,7 @@
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import t, { type Test } from 'tap'
 import { operator } from '../../../lib/core/app/caller.ts'
-import { checkDomainByName, createDomain, rotateDomainKeys } from '../../../lib/core/domains/domains.ts'
+import { createDomain, rotateDomainKeys, verifyDomain } from '../../../lib/core/domains/domains.ts'
 import { dkimSigner, expireKeys, rotateDueKeys } from '../../../lib/core/domains/keys.ts'
 import { signDkim } from '../../../lib/mail/compose/dkim.ts'
 import type { Domain } from '../../../lib/model/domain.ts'
@@ -40,17 +40,17 @@ t.test('Ed25519 signs beside RSA as soon as its record is found', async t => {
   t.match(second, { name: 'mailboxd-ed25519._domainkey.mine.example', status: 'missing' })
   t.match(second?.value, /^v=DKIM1; k=ed25519; p=[A-Za-z0-9+/]{43}=$/)
   publish(dns, { ...domain, records: domain.records.filter(one => one !== second) })
-  t.match((await checkDomainByName(app, 'mine.example')).domain, { status: 'verified' }, 'it is not needed')
+  t.match(await verifyDomain(app, operator, domain.id), { status: 'verified' }, 'it is not needed')
   t.same(await signatures(server, domain.id), ['rsa-sha256 mailboxd pass'])
   publish(dns, domain)
-  const { domain: checked } = await checkDomainByName(app, 'mine.example')
+  const checked = await verifyDomain(app, operator, domain.id)
   t.match(named(checked, 'dkim-ed25519'), [{ status: 'valid', problem: null }])
   t.same(await signatures(server, domain.id), [
     'rsa-sha256 mailboxd pass',
     'ed25519-sha256 mailboxd-ed25519 pass',
   ])
   dns.set(second!.name, 'TXT', ['v=DKIM1; k=ed25519; p=MCowBQYDK2VwAyEA'])
-  await checkDomainByName(app, 'mine.example')
+  await verifyDomain(app, operator, domain.id)
   t.same(await signatures(server, domain.id), ['rsa-sha256 mailboxd pass'], 'nobody could check it')
 })
 
@@ -58,16 +58,16 @@ t.test('new keys are shown, then seen, then used; the old ones are kept for seve
   const server = await setUp(t)
   const { app, dns, domain, clock } = server
   publish(dns, domain)
-  await checkDomainByName(app, 'mine.example')
+  await verifyDomain(app, operator, domain.id)
   const before = await signatures(server, domain.id)
   const rotated = await rotateDomainKeys(app, 'mine.example')
   const next = named(rotated, 'dkim-next')
   t.match(next, [{ status: 'missing' }, { status: 'missing' }])
   await t.rejects(rotateDomainKeys(app, 'mine.example'), { code: 'invalid_request' })
-  await checkDomainByName(app, 'mine.example')
+  await verifyDomain(app, operator, domain.id)
   t.same(await signatures(server, domain.id), before, 'nothing is signed by what nobody sees')
   publish(dns, rotated)
-  const { domain: used } = await checkDomainByName(app, 'mine.example')
+  const used = await verifyDomain(app, operator, domain.id)
   t.equal(used.status, 'verified')
   const stem = next.map(one => one.name.split('.')[0]).sort()[0]
   t.same(await signatures(server, domain.id), [`rsa-sha256 ${stem} pass`, `ed25519-sha256 ${stem}e pass`])
@@ -88,7 +88,7 @@ t.test('new keys are shown, then seen, then used; the old ones are kept for seve
 t.test('on a schedule, once until they are used', async t => {
   const { app, dns, domain, clock } = await setUp(t, '[dkim]\nrotate_every = "30d"')
   publish(dns, domain)
-  await checkDomainByName(app, 'mine.example')
+  await verifyDomain(app, operator, domain.id)
   t.equal(await rotateDueKeys(app), 0)
   clock.advance(31 * day)
   t.equal(await rotateDueKeys(app), 1)
