@@ -7,7 +7,7 @@ import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
 import { openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
-import { migrate } from './migrations/migrate.ts'
+import { migrate, outdatedSince } from './migrations/migrate.ts'
 
 /** The database. What is read through `read` is committed. */
 export interface Store {
@@ -62,11 +62,19 @@ export interface LogBounds {
 /**
  * Opens the database and brings its schema up to date.
  * @param location a postgres:// URL, or the path of the SQLite file (made when missing)
+ * @param beforeMigration is waited for where there is a database of an older schema, with the number of its last step;
+ *   what it throws leaves all as it was
  * @throws SchemaFault when a newer mailboxd made it
  */
-export async function openStore(location: string, clock: Clock): Promise<Store> {
+export async function openStore(
+  location: string,
+  clock: Clock,
+  beforeMigration: (lastStep: number) => Promise<void> = async () => {},
+): Promise<Store> {
   const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location, clock)
   try {
+    const lastStep = await outdatedSince(store.read, store.dialect)
+    if (lastStep !== undefined) await beforeMigration(lastStep)
     await store.write(db => migrate(db, store.dialect, clock.now().toISOString()))
   } catch (error) {
     await store.close()
