@@ -175,6 +175,7 @@ export type WholeMessage = MessageRow & Omit<ReadingRow, 'id'>
 
 export interface UnindexedBodyRow {
   messageId: string
+  state: string
 }
 
 export interface DeliveryRow {

@@ -17,6 +17,7 @@ import { lookUps } from './0020-look-ups.ts'
 import { attachmentTexts } from './0021-attachment-texts.ts'
 import { fairQueue } from './0025-fair-queue.ts'
 import { indexMerges } from './0027-index-merges.ts'
+import { indexFollows } from './0029-index-follows.ts'
 import { replyClassesKept } from './0041-reply-classes.ts'
 import type { Migration } from './migration.ts'
 
@@ -41,5 +42,6 @@ export const migrations: readonly Migration[] = [
   attachmentTexts,
   fairQueue,
   indexMerges,
+  indexFollows,
   replyClassesKept,
 ]
