@@ -163,8 +163,9 @@ async function fanOut(url: string, tokens: readonly string[], address: string, p
   const last: number[] = []
   for (let round = 0; round < rounds; round++) {
     arrivedAt.length = 0
-    await submit('127.0.0.1', port, { from: 'bob@example.net', to: [address], raw: mail })
+    // From the beginning: the answer to the mail may come to this process after what the sockets are told.
     const sentAt = performance.now()
+    await submit('127.0.0.1', port, { from: 'bob@example.net', to: [address], raw: mail })
     await until('all sockets to be told', () => arrivedAt.length === opened.length)
     first.push(arrivedAt[0]! - sentAt)
     last.push(arrivedAt.at(-1)! - sentAt)
@@ -173,6 +174,6 @@ async function fanOut(url: string, tokens: readonly string[], address: string, p
   const ms = (values: readonly number[]) =>
     `p50 ${percentile(values, 50).toFixed(0)}, p99 ${percentile(values, 99).toFixed(0)} ms`
   console.log(
-    `${opened.length} sockets, from the 250 of a mail: the first is told after ${ms(first)}; all after ${ms(last)}`,
+    `${opened.length} sockets, from the connect that hands a mail in: the first is told after ${ms(first)}; all after ${ms(last)}`,
   )
 }

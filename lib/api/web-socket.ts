@@ -72,7 +72,7 @@ type WsPing = Type.Static<typeof WsPing>
 const WsSubscribed = named('WsSubscribed', 'The answer to `WsSubscribe`: its events come from here on.', {
   type: Type.Literal('subscribed', { description: 'Says that a subscription holds.' }),
   inbox_ids: Type.Array(Type.String(), {
-    description: `The ids of the inboxes that this subscription means now; empty: all of the account. Of a key of a pod with more than ${limits.streamInboxesNamed} inboxes the first of them.`,
+    description: `The ids of the inboxes that this subscription means now; empty: all of the account. Of a key of a pod with more than ${limits.streamInboxesNamed} inboxes the newest of them.`,
     examples: [['019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18']],
   }),
   truncated: Type.Optional(

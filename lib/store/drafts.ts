@@ -3,7 +3,7 @@ import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { takeListedTurn, takeTurnWithLarge } from './listed-messages.ts'
+import { divide, inSlices, takeListedTurn, takeTurnWithLarge } from './listed-messages.ts'
 import type { DraftAttachmentRow, DraftRow } from './tables.ts'
 
 export async function insertDraft(db: WriteDb, row: DraftRow): Promise<void> {
@@ -32,18 +32,12 @@ export async function listDrafts(db: Db, inboxId: string, page: Page): Promise<L
     .execute()
   if (sizes.reduce((sum, { bytes }) => sum + Number(bytes), 0) > limits.listedTurnBytes)
     await takeListedTurn()
-  let left: number = limits.listedBytes
-  const whole: string[] = []
-  const cut: string[] = []
-  for (const { id, bytes } of sizes) {
-    const isCut = Number(bytes) > left
-    if (!isCut) left -= Number(bytes)
-    const those = isCut ? cut : whole
-    those.push(id)
+  const { whole, cut } = divide(sizes)
+  const rows = new Map((await listWhole(db, whole)).map(row => [row.id, row]))
+  for (const some of inSlices(cut)) {
+    await takeListedTurn()
+    for (const row of await listCut(db, some)) rows.set(row.id, row)
   }
-  const rows = new Map(
-    [...(await listWhole(db, whole)), ...(await listCut(db, cut))].map(row => [row.id, row]),
-  )
   return { rows: sizes.flatMap(({ id }) => rows.get(id) ?? []), total: Number(count) }
 }
 
@@ -56,7 +50,6 @@ async function listWhole(db: Db, ids: readonly string[]): Promise<ListedDraftRow
 }
 
 async function listCut(db: Db, ids: readonly string[]): Promise<ListedDraftRow[]> {
-  if (ids.length === 0) return []
   const rows = await db
     .selectFrom('draft')
     .select([

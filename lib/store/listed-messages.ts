@@ -68,21 +68,10 @@ export async function listWithinBudget(db: Db, ids: Ids): Promise<ListedMessageR
     .execute()
   if (sizes.reduce((sum, { bytes }) => sum + Number(bytes), 0) > limits.listedTurnBytes)
     await takeListedTurn()
-  let left: number = limits.listedBytes
-  const whole: Sized[] = []
-  const cut: Sized[] = []
-  for (const { id, bytes } of sizes) {
-    const one = { id, bytes: Number(bytes) }
-    if (one.bytes > left) cut.push(one)
-    else {
-      left -= one.bytes
-      whole.push(one)
-    }
-  }
+  const { whole, cut } = divide(sizes)
   const rows = new Map<string, ListedMessageRow>()
   if (whole.length > 0) {
-    const ids = whole.map(one => one.id)
-    for (const row of await wholeMessages(db).where('message.id', 'in', ids).execute()) {
+    for (const row of await wholeMessages(db).where('message.id', 'in', whole).execute()) {
       rows.set(row.id, row)
     }
   }
@@ -98,8 +87,24 @@ interface Sized {
   readonly bytes: number
 }
 
-/** The database steps over all of a long row to come to its last columns. */
-function inSlices(rows: readonly Sized[]): string[][] {
+/** Which of these rows an answer has room for as they are, the first ones first. */
+export function divide(rows: readonly Sized[]): { readonly whole: string[]; readonly cut: Sized[] } {
+  let left: number = limits.listedBytes
+  const whole: string[] = []
+  const cut: Sized[] = []
+  for (const row of rows) {
+    const one = { id: row.id, bytes: Number(row.bytes) }
+    if (one.bytes > left) cut.push(one)
+    else {
+      left -= one.bytes
+      whole.push(one.id)
+    }
+  }
+  return { whole, cut }
+}
+
+/** As many as one turn of the event loop reads: the database steps over all of a long row to come to its last columns. */
+export function inSlices(rows: readonly Sized[]): string[][] {
   const slices: string[][] = []
   let room = 0
   for (const { id, bytes } of rows) {

@@ -6,11 +6,14 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { packageRoot } from '../../lib/base/package-root.ts'
 import { startApi } from '../support/api-app.ts'
+import { without } from '../support/peers.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
 const run = promisify(execFile)
 const modules = join(packageRoot(), '.ci/clients/node_modules')
-const skip = existsSync(modules) ? false : 'npm ci --prefix .ci/clients installs the generators'
+const skip = existsSync(join(modules, 'quicktype'))
+  ? false
+  : 'npm ci --prefix .ci/clients installs the generators'
 
 /** What our user writes with the client that @hey-api/openapi-ts makes; the types are part of what is tried. */
 const story = `
@@ -99,3 +102,69 @@ t.test('a client that is generated speaks of our nouns and works', { skip }, asy
   }
   t.strictSame(faults, [])
 })
+
+/** What our user writes with the classes of Python: everything that is read is of a class of ours. */
+const pythonStory = `
+import json, os, urllib.request
+from mailboxd import ErrorBody, ErrorCode, Inbox, MessagePage, MessageThread, MessageThreadPage, WsSubscribed
+
+def ask(path):
+    request = urllib.request.Request(os.environ["API"] + path, headers={"Authorization": "Bearer " + os.environ["KEY"]})
+    try:
+        return json.load(urllib.request.urlopen(request))
+    except urllib.error.HTTPError as error:
+        return json.load(error)
+
+inbox = Inbox.from_dict(ask("/v1/inboxes/python@ours.example"))
+page = MessagePage.from_dict(ask(f"/v1/inboxes/{inbox.id}/messages"))
+threads = MessageThreadPage.from_dict(ask(f"/v1/inboxes/{inbox.id}/threads"))
+refusal = ErrorBody.from_dict(ask("/v1/inboxes/nobody"))
+said = WsSubscribed.from_dict({"type": "subscribed", "inbox_ids": [str(inbox.id)], "event_types": []})
+print(json.dumps([inbox.address, page.data[0].subject, page.data[0].status.value, isinstance(threads.data[0], MessageThread),
+    refusal.error is ErrorCode.NOT_FOUND, len(said.inbox_ids)]))
+`
+
+t.test(
+  'classes of Python that are made of the schemas read what the server answers',
+  {
+    skip: skip || without('python3'),
+  },
+  async t => {
+    const { api, baseUrl, token } = await startApi(t)
+    const inbox = (await api.post('/v1/inboxes', { mailboxName: 'python' })).body
+    await api.send(inbox.id, { to: 'ann@example.net', subject: 'Hello', body: 'Are you there?' })
+    const dir = temporaryDir(t)
+    // No generator of clients in Python is to be had from npm; this one takes JSON Schema, which 3.1's schemas are.
+    const { components } = (await api.get('/v1/openapi.json')).body
+    const definitions = JSON.parse(
+      JSON.stringify(components.schemas).replaceAll('#/components/schemas/', '#/definitions/'),
+    )
+    const properties = Object.fromEntries(
+      Object.keys(definitions).map(name => [name, { $ref: `#/definitions/${name}` }]),
+    )
+    const schema = join(dir, 'schemas.json')
+    await writeFile(schema, JSON.stringify({ type: 'object', properties, definitions }))
+    const made = join(dir, 'mailboxd.py')
+    await run(
+      process.execPath,
+      [
+        join(modules, 'quicktype/dist/index.js'),
+        ...['--src-lang', 'schema', '--lang', 'python', '--python-version', '3.7', '--no-date-times'],
+        ...['--src', schema, '--out', made],
+      ],
+      { maxBuffer: 16 * 1024 * 1024 },
+    )
+    const classes = [...(await readFile(made, 'utf8')).matchAll(/^class (\w+)/gm)].map(([, name]) => name!)
+    const nouns = Object.keys(definitions).filter(name => definitions[name].properties)
+    t.strictSame(
+      nouns.filter(noun => !classes.some(one => one.toLowerCase() === noun.toLowerCase())),
+      [],
+      'each noun is a class',
+    )
+    await writeFile(join(dir, 'story.py'), pythonStory)
+    const { stdout } = await run('python3', [join(dir, 'story.py')], {
+      env: { ...process.env, API: baseUrl, KEY: token },
+    })
+    t.strictSame(JSON.parse(stdout), ['python@ours.example', 'Hello', 'pending', true, true, 1])
+  },
+)
