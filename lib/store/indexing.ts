@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { mergeIndex } from './search/full-text.ts'
@@ -39,7 +40,11 @@ type Prepared = Omit<Unindexed, 'texts'> & { readonly words: SearchWords }
  * put in is crossed off in the same transaction, so a crash or a deletion at any moment is met rightly.
  * @param told called with each message that can't be indexed, once; and with what hinders all of it, at its begin and end (null)
  */
-export function followIndex(db: Followed, told: (trouble: IndexTrouble) => void): Indexing {
+export function followIndex(
+  db: Followed,
+  clock: Pick<Clock, 'monotonicMs'>,
+  told: (trouble: IndexTrouble) => void,
+): Indexing {
   const stopping = new AbortController()
   const { signal } = stopping
   /** Read from the database and not yet written. */
@@ -82,7 +87,7 @@ export function followIndex(db: Followed, told: (trouble: IndexTrouble) => void)
     if (prepared.length === 0) return false
     const batch = alone > 0 ? prepared.slice(0, 1) : prepared
     try {
-      const count = await db.write(write => putBatch(write, batch))
+      const count = await db.write(write => putBatch(write, batch, clock))
       prepared = prepared.slice(count)
     } catch (error) {
       // Which one it is shows when each is done alone.
@@ -113,9 +118,9 @@ export function followIndex(db: Followed, told: (trouble: IndexTrouble) => void)
   }
 
   async function thenRest<T>(step: () => Promise<T>): Promise<T> {
-    const began = performance.now()
+    const began = clock.monotonicMs()
     const value = await step()
-    await rest(performance.now() - began)
+    await rest(clock.monotonicMs() - began)
     return value
   }
 
@@ -134,15 +139,19 @@ export function followIndex(db: Followed, told: (trouble: IndexTrouble) => void)
 }
 
 /** Gives how many of them were done: as many as fit into the time of one transaction. */
-async function putBatch(db: WriteDb, batch: readonly Prepared[]): Promise<number> {
-  const end = performance.now() + limits.indexMs
+async function putBatch(
+  db: WriteDb,
+  batch: readonly Prepared[],
+  clock: Pick<Clock, 'monotonicMs'>,
+): Promise<number> {
+  const end = clock.monotonicMs() + limits.indexMs
   const wanted = await stillUnindexed(
     db,
     batch.map(({ id }) => id),
   )
   const done: string[] = []
   for (const { words, ...message } of batch) {
-    if (done.length > 0 && performance.now() > end) break
+    if (done.length > 0 && clock.monotonicMs() > end) break
     if (wanted.has(message.id)) await putIntoIndex(db, message, words)
     done.push(message.id)
   }

@@ -1,3 +1,4 @@
+import { Worker } from 'node:worker_threads'
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { threadEntry } from '../base/thread-entry.ts'
@@ -73,7 +74,9 @@ export interface LogBounds {
  * @throws SchemaFault when a newer mailboxd made it
  */
 export async function openStore(location: string, clock: Clock): Promise<Store> {
-  const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location, clock)
+  const store = /^postgres(ql)?:\/\//.test(location)
+    ? postgresStore(location, clock)
+    : sqliteStore(location, clock)
   try {
     await store.write(db => migrate(db, store.dialect, clock.now().toISOString()))
   } catch (error) {
@@ -122,7 +125,11 @@ function sqliteStore(path: string, clock: Clock): Store {
     },
     keepIndex(told) {
       const options = { name: 'index', workerData: { path } }
-      return keepThread(threadEntry('store/index-thread'), options, told, why => told({ why }))
+      return keepThread(
+        () => new Worker(threadEntry('store/index-thread'), options),
+        told,
+        why => told({ why }),
+      )
     },
     async forgetOverwrittenSecrets() {
       await group.idle()
@@ -137,7 +144,7 @@ function sqliteStore(path: string, clock: Clock): Store {
   }
 }
 
-function postgresStore(url: string): Store {
+function postgresStore(url: string, clock: Clock): Store {
   const pool = openPostgres(url)
   const listeners = createListeners()
   return {
@@ -153,6 +160,7 @@ function postgresStore(url: string): Store {
     keepIndex: told =>
       followIndex(
         { read: pool.db, write: work => pool.write(work, listeners.tell), version: () => undefined },
+        clock,
         told,
       ),
     async forgetOverwrittenSecrets() {

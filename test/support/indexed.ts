@@ -1,3 +1,4 @@
+import { systemClock } from '../../lib/base/clock.ts'
 import { followIndex } from '../../lib/store/indexing.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { until } from './until.ts'
@@ -5,7 +6,7 @@ import { until } from './until.ts'
 /** Puts into the search index what waits for it. */
 export async function indexed(store: Store): Promise<void> {
   const { read, writeUnsynced: write } = store
-  const indexing = followIndex({ read, write, version: () => undefined }, () => {})
+  const indexing = followIndex({ read, write, version: () => undefined }, systemClock, () => {})
   try {
     await until('all to be indexed', async () => (await listUnindexedIds(store)).length === 0)
   } finally {

@@ -4,20 +4,20 @@ import { Reply } from '../../base/reply.ts'
 import { sizeOf } from '../../blob/content.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
-import { parentCandidates } from '../../mail/message/thread.ts'
 import { insertContacts } from '../../store/contacts.ts'
 import { addToDay } from '../../store/daily-usage.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
 import { addToInboxes, findInboxes } from '../../store/inboxes.ts'
-import { findThreadIdByMessageId, insertReadings, insertUncountedMessages } from '../../store/messages.ts'
+import { insertReadings, insertUncountedMessages } from '../../store/messages.ts'
 import { insertRaws } from '../../store/raws.ts'
-import type { InboxRow, MessageRow, ReadingRow, ThreadRow } from '../../store/tables.ts'
-import { addUnreadToThread, findThread, insertUncountedThreads } from '../../store/threads.ts'
+import type { InboxRow, MessageRow, ReadingRow } from '../../store/tables.ts'
+import { addUnreadToThread, insertUncountedThreads } from '../../store/threads.ts'
 import { findEndpoints } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
 import { recordEvents } from '../events/record.ts'
 import { forwardReceived } from '../forwarding/copy.ts'
+import { findOrMakeThread, type Threads } from '../mailbox/threading.ts'
 import { recordRefused } from './admission.ts'
 import type { Accepted, Reception } from './arrival.ts'
 import { recordReturned } from './bounces.ts'
@@ -36,15 +36,6 @@ interface Arriving {
   readonly recipient: Recipient
   readonly inbox: InboxRow
   readonly row: MessageRow
-}
-
-/** The threads that messages come to in one write, and how many come to each. */
-interface Threads {
-  /** Those that begin with it, by their ids. */
-  readonly begun: Map<string, ThreadRow>
-  readonly continued: Map<string, { readonly thread: ThreadRow; added: number }>
-  /** Of the messages of this write, which are in no table yet, by inbox and Message-ID. */
-  readonly byMessageId: Map<string, ThreadRow>
 }
 
 /**
@@ -307,57 +298,4 @@ function roleOf(recipient: Recipient, to: readonly string[], cc: readonly string
 /** With a comma between them; null for none. */
 function addressesOf(people: readonly Mailbox[]): string | null {
   return people.map(({ address }) => address).join(', ') || null
-}
-
-/**
- * The thread of the message's parent in this inbox, or a new one; with the message counted in it. Never by subject. A notification comes to
- * that of the message which it is about.
- */
-async function findOrMakeThread(
-  app: App,
-  db: WriteDb,
-  { reading, returned }: Read,
-  inbox: InboxRow,
-  createdAt: string,
-  threads: Threads,
-): Promise<ThreadRow> {
-  const own = returned.threadIds.get(inbox.id)
-  const thread =
-    (own === undefined ? undefined : await findThread(db, own)) ??
-    (await findParentThread(db, inbox, parentCandidates(reading.message), threads))
-  if (!thread) {
-    const begun: ThreadRow = {
-      id: app.ids.next(),
-      inboxId: inbox.id,
-      subject: reading.message.subject,
-      isRead: 0,
-      messageCount: 1,
-      lastMessageAt: createdAt,
-      createdAt,
-    }
-    threads.begun.set(begun.id, begun)
-    return begun
-  }
-  const begun = threads.begun.get(thread.id)
-  const continued = threads.continued.get(thread.id)
-  if (begun) begun.messageCount++
-  else if (continued) continued.added++
-  else threads.continued.set(thread.id, { thread, added: 1 })
-  return thread
-}
-
-async function findParentThread(
-  db: WriteDb,
-  inbox: InboxRow,
-  candidates: readonly string[],
-  threads: Threads,
-): Promise<ThreadRow | undefined> {
-  for (const candidate of candidates) {
-    const arriving = threads.byMessageId.get(`${inbox.id} ${candidate}`)
-    if (arriving) return arriving
-    const threadId = await findThreadIdByMessageId(db, inbox.id, candidate)
-    const thread = threadId === undefined ? undefined : await findThread(db, threadId)
-    if (thread) return thread
-  }
-  return undefined
 }

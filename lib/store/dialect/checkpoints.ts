@@ -1,3 +1,4 @@
+import { Worker } from 'node:worker_threads'
 import { threadEntry } from '../../base/thread-entry.ts'
 import type { CheckpointBounds, LogState } from './checkpointer.ts'
 import { type KeptThread, keepThread } from './kept-thread.ts'
@@ -21,9 +22,9 @@ export function startCheckpoints(
 ): KeptThread {
   // It has little to remember.
   const resourceLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
+  const options = { name: 'checkpoints', workerData, resourceLimits }
   return keepThread(
-    threadEntry('store/dialect/checkpoint-thread'),
-    { name: 'checkpoints', workerData, resourceLimits },
+    () => new Worker(threadEntry('store/dialect/checkpoint-thread'), options),
     told,
     why => told({ usedBytes: 0, fault: `the thread that writes it died: ${why}`, lost: null }),
   )

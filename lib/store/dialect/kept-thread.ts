@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { Worker, type WorkerOptions } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 
 /** A thread that works on the database beside this one. */
 export interface KeptThread {
@@ -16,8 +16,7 @@ const restartMs = 10_000
  * @param died called with why, each time that it does so by itself
  */
 export function keepThread<Told>(
-  entry: string,
-  options: WorkerOptions,
+  begin: () => Worker,
   told: (message: Told) => void,
   died: (why: string) => void,
 ): KeptThread {
@@ -27,7 +26,7 @@ export function keepThread<Told>(
 
   function start(): void {
     let why = 'it ended'
-    worker = new Worker(entry, options)
+    worker = begin()
     worker.unref()
     worker.on('message', told)
     worker.on('error', error => {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { createLog } from '../../../lib/base/log.ts'
 import type { Scope } from '../../../lib/base/scope.ts'
@@ -74,7 +75,7 @@ onEveryDatabase('what is deleted between being read and being indexed stays dele
     // The first write only tries again what was left out before.
     if (++writes === 2) await store.write(db => deleteMessages(db, [id!]))
   })
-  const indexing = followIndex(deleting, () => {})
+  const indexing = followIndex(deleting, systemClock, () => {})
   await until('all to be indexed', async () => (await listUnindexedIds(store)).length === 0)
   await indexing.stop()
   t.ok(writes >= 2)
@@ -93,14 +94,14 @@ onEveryDatabase(
       )
     await names('{')
     const troubles: IndexTrouble[] = []
-    const indexing = followIndex(followed(store), trouble => troubles.push(trouble))
+    const indexing = followIndex(followed(store), systemClock, trouble => troubles.push(trouble))
     await until('the last one to be found', async () => (await count(store, 'last')) === 1)
     await indexing.stop()
     t.equal(await count(store, 'first'), 1)
     t.match(troubles, [{ messageId: broken, why: /SyntaxError/ }])
     t.strictSame(await listUnindexedIds(store), [broken], 'it is known which')
     await names('{}')
-    const again = followIndex(followed(store), () => {})
+    const again = followIndex(followed(store), systemClock, () => {})
     await until('it to be found after a restart', async () => (await count(store, 'broken')) === 1)
     await again.stop()
   },
@@ -113,7 +114,7 @@ onEveryDatabase('what hinders all of it is told at its begin and at its end', as
   const broken = followed(store, async () => {
     if (isBroken) throw new Error('no room')
   })
-  const indexing = followIndex(broken, trouble => troubles.push(trouble))
+  const indexing = followIndex(broken, systemClock, trouble => troubles.push(trouble))
   await until('it to be told', () => troubles.length > 0)
   isBroken = false
   await until('it to be found', async () => (await count(store, 'text')) === 1)
