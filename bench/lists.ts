@@ -82,6 +82,7 @@ try {
 
 async function install(): Promise<{ inboxId: string; token: string }> {
   const { app } = await openApp({
+    mayMigrate: true,
     config: parseConfig(configText, 'bench'),
     clock: systemClock,
     ids: createIds(systemClock),

@@ -78,6 +78,7 @@ async function fill(): Promise<{ address: string; tokens: string[]; firstId: str
   const log = createLog('error')
   const config = parseConfig(configText, 'bench')
   const { app } = await openApp({
+    mayMigrate: true,
     ...{ config, clock: systemClock, ids: createIds(systemClock), log, random: Math.random },
     baseUrl: () => 'http://127.0.0.1',
     ownPorts: () => [],

@@ -1,21 +1,23 @@
 import { mkdir } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import type { Clock } from './base/clock.ts'
 import type { Ids } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
+import { packageVersion } from './base/package-root.ts'
 import { durationMs } from './config/duration.ts'
 import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
 import type { Config } from './config/load.ts'
 import type { App, Networked } from './core/app/app.ts'
+import { daemonLockPath } from './core/app/node-name.ts'
 import { startStorageWatch } from './core/app/storage-watch.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
 import { removeStrayFiles } from './core/mailbox/raws.ts'
 import { openApp } from './core/open.ts'
+import { noteRunning } from './core/running.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
@@ -68,7 +70,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     let baseUrl = config.base_url ?? ''
     const ports: number[] = []
     const { app: opened, isNew } = await openData(
-      { ...parts, baseUrl: () => baseUrl, ownPorts: () => ports },
+      { ...parts, mayMigrate: true, baseUrl: () => baseUrl, ownPorts: () => ports },
       closing,
     )
     const storage = startStorageWatch(opened)
@@ -195,7 +197,16 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
     ports.push(...smtp.map(one => one.port))
     void dnsLists.test()
-    log.info({ smtp: smtp.map(formatEndpoint), http: http.map(formatEndpoint), baseUrl }, 'ready')
+    const running = {
+      version: packageVersion(),
+      pid: process.pid,
+      startedAt: clock.now().toISOString(),
+      stoppedAt: null,
+      smtp: smtp.map(formatEndpoint),
+      http: http.map(formatEndpoint),
+    }
+    await noteRunning(config.data_dir, running)
+    log.info({ smtp: running.smtp, http: running.http, baseUrl }, 'ready')
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
     const upkeep = startUpkeep(app)
     closing.push(async () => (await upkeep).stop())
@@ -231,6 +242,10 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       failed: app.store.failed,
       async stop() {
         log.info('stopping')
+        // Nobody needs it to stop: where the disk is full there is no room for it.
+        await noteRunning(config.data_dir, { ...running, stoppedAt: clock.now().toISOString() }).catch(
+          () => {},
+        )
         await closeAll()
         log.info('stopped')
       },
@@ -243,7 +258,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
 
 async function openData(parts: Parameters<typeof openApp>[0], closing: (() => unknown)[]) {
   await mkdir(parts.config.data_dir, { recursive: true, mode: 0o700 })
-  closing.push(lockDataDirectory(join(parts.config.data_dir, 'daemon.lock')))
+  closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
   const { mailReader, renderer, textReader } = opened.app

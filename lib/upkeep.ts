@@ -3,6 +3,7 @@ import { limits } from './base/limits.ts'
 import { durationMs } from './config/duration.ts'
 import { purgeDeletedInboxes } from './core/account/purge.ts'
 import type { App } from './core/app/app.ts'
+import { expireBeforeUpgrade } from './core/backup/upgrade.ts'
 import { checkDueDomains } from './core/domains/checks.ts'
 import { expireForwardConfirmations } from './core/forwarding/question.ts'
 import { expireDeferrals } from './core/inbound/deferral.ts'
@@ -67,6 +68,11 @@ export const sweeps: readonly Sweep[] = [
       ),
   },
   { name: 'audit of sender rules older than 90 days', schedule: '27 * * * *', run: expirePolicyAudit },
+  {
+    name: 'databases of before upgrades older than a week',
+    schedule: '57 3 * * *',
+    run: expireBeforeUpgrade,
+  },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]
 

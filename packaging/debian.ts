@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { declareMailboxd } from '../lib/cli/arguments.ts'
 import { completionScript } from '../lib/cli/completion.ts'
+import { exitCodes } from '../lib/cli/exit-codes.ts'
 import { manualPage } from '../lib/cli/manual.ts'
 import { declareMailboxctl } from '../lib/cli/program.ts'
 import { type Architecture, carriedNode, installProgram, manifest, run } from './program.ts'
@@ -108,6 +109,7 @@ function putDocuments(put: (path: string, content: string | Buffer) => void, nod
   const date = new Date(Number(process.env.SOURCE_DATE_EPOCH) * 1000)
   const page = { version, date: date.toISOString().slice(0, 10) }
   const more = {
+    'Exit status of mailboxctl': exitCodes.map(([code, meaning]) => `${code}: ${meaning}`),
     Files: [
       '/etc/mailboxd/mailboxd.toml: the configuration, which mailboxctl setup writes and mailboxctl config describe tells of.',
       '/var/lib/mailboxd: mail, keys and certificates; backed up as a whole.',

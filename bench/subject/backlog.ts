@@ -17,6 +17,7 @@ const atOnce = 500
 export async function fillBacklog(configPath: string, count: number): Promise<void> {
   const config = await loadConfig(configPath)
   const { app } = await openApp({
+    mayMigrate: true,
     config,
     clock: systemClock,
     ids: createIds(systemClock),

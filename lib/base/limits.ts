@@ -121,9 +121,13 @@ export const limits = {
   webhookDeliveriesPerEvent: 20,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
+  /** How often mailboxctl looks for new events. */
+  followMs: 500,
   /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
   verifyFindings: 100,
   verifyLookMs: 1_000,
+  /** How long the database is kept as it was before an upgrade. */
+  beforeUpgradeMs: 7 * 86_400_000,
   /** Free room that a backup leaves beside the copy of the database that it makes. */
   backupRoomBytes: 64 * 1024 * 1024,
   /** The newest messages that match a search: how many are counted and paged through. */

@@ -1,53 +1,31 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { readInstant } from '../base/instant.ts'
-import { limits } from '../base/limits.ts'
 import { operator } from '../core/app/caller.ts'
-import { listEvents } from '../core/events/list.ts'
-import { listEventDeliveries, redeliverEvent, redeliverFailed } from '../core/webhooks/log.ts'
+import { followEvents } from '../core/events/follow.ts'
+import { redeliverEvent, redeliverFailed } from '../core/webhooks/log.ts'
 import type { Ctl } from './ctl.ts'
-import { fieldsOf, tableOf } from './output.ts'
-import { wholeNumber } from './whole-number.ts'
+import { nounOf } from './noun.ts'
 
 export function addEventCommands(program: Command, ctl: Ctl): void {
-  const event = program.command('event').description('what happened, and how webhooks were told of it')
+  const event = nounOf(program, 'event')
 
   event
-    .command('list')
-    .description('list what happened, oldest first')
+    .command('tail')
+    .description('show what happens, as it happens, until it is interrupted; with --json one event a line')
     .option('--inbox <id>', 'in this inbox only, by id or address')
     .option('--type <type>', 'of this type only, such as message.received')
-    .option('--after <id>', 'what came after the event with this id')
-    .option('--limit <n>', 'how many', wholeNumber, limits.pageSize)
-    .action(
-      async ({
-        inbox,
-        limit,
-        ...asked
-      }: {
-        inbox?: string
-        type?: string
-        after?: string
-        limit: number
-      }) => {
-        const of = inbox === undefined ? {} : { inboxId: inbox }
-        const rows = await ctl.withApp(app => listEvents(app, operator, { ...asked, ...of }, limit))
-        const columns = ['event_id', 'event', 'inbox_address', 'message_id', 'occurred_at']
-        const shown = () => rows.map(row => ({ ...row, message_id: row.message?.id ?? null }))
-        ctl.output().say({ data: rows }, () => tableOf(shown(), columns))
-      },
-    )
-
-  event
-    .command('deliveries')
-    .description('show how an event was told, with every call')
-    .argument('<id>')
-    .action(async (id: string) => {
-      const rows = await ctl.withApp(app => listEventDeliveries(app, operator, id))
-      const text = rows.map(({ log, ...fields }) => {
-        const columns = ['createdAt', 'status', 'durationMs', 'error', 'answer']
-        return log.length === 0 ? fieldsOf(fields) : `${fieldsOf(fields)}\n\n${tableOf(log, columns)}`
+    .option('--after <id>', 'from the event after this one on (default: from now on)')
+    .action(async ({ inbox, ...asked }: { inbox?: string; type?: string; after?: string }) => {
+      const of = inbox === undefined ? {} : { inboxId: inbox }
+      await ctl.withApp(async app => {
+        for await (const one of followEvents(app, operator, { ...asked, ...of })) {
+          const { occurred_at: at, event: name, inbox_address: address, message } = one
+          const line = [at, name, address ?? '-', message?.id ?? '-', message?.subject ?? '']
+            .join('  ')
+            .trimEnd()
+          process.stdout.write(`${ctl.isJson() ? JSON.stringify(one) : line}\n`)
+        }
       })
-      ctl.output().say({ data: rows }, () => text.join('\n\n') || 'there was no webhook to tell')
     })
 
   event

@@ -53,6 +53,7 @@ export async function withApp<T>(installation: Installation, work: (app: App) =>
     clock: systemClock,
     ids: createIds(systemClock),
     log: createLog('warn'),
+    mayMigrate: false,
     random: Math.random,
     ownPorts: () => [...config.http.listen, ...config.smtp.listen].map(text => parseEndpoint(text).port),
     baseUrl: () => config.base_url ?? defaultBaseUrl(parseEndpoint(config.http.listen[0]!), config.hostname),

@@ -1,24 +1,64 @@
+import { styleText } from 'node:util'
 import { BackupFault } from '../base/backup-fault.ts'
 import { nameOf, Problem } from '../base/problem.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
 
-/** Rows as columns of text under their names. */
+/** How wide a table may be, in characters. */
+const tableWidth = 100
+/** A column is not made narrower than this to fit. */
+const narrowest = 8
+const between = '  '
+
+/** Rows as columns of text under their names, cut to fit: ids and instants are whole, for they are to be copied, and `--json` has all. */
 export function tableOf(rows: readonly object[], columns: readonly string[]): string {
   const cells = [
     columns,
-    ...rows.map(row => columns.map(name => cellOf((row as Record<string, unknown>)[name]))),
+    ...rows.map(row => columns.map(name => shortCellOf((row as Record<string, unknown>)[name]))),
   ]
-  const widths = columns.map((_, index) => Math.max(...cells.map(row => row[index]!.length)))
-  return cells
-    .map(row =>
-      row
-        .map((cell, index) => cell.padEnd(widths[index]!))
-        .join('  ')
-        .trimEnd(),
+  const widths = fitting(
+    columns.map((_, index) => Math.max(...cells.map(row => row[index]!.length))),
+    columns,
+  )
+  const [head, ...lines] = cells.map(row =>
+    row
+      .map((cell, index) => cut(cell, widths[index]!).padEnd(widths[index]!))
+      .join(between)
+      .trimEnd(),
+  )
+  return [styleText('bold', head!), ...lines].join('\n')
+}
+
+/** The widest columns that are no ids give way until all fits. */
+function fitting(widths: readonly number[], columns: readonly string[]): number[] {
+  const fitted = [...widths]
+  const isFixed = (index: number) =>
+    /(^|[_a-z])(id|at)$/i.test(columns[index]!) || fitted[index]! <= narrowest
+  const excess = () =>
+    fitted.reduce((sum, width) => sum + width + between.length, -between.length) - tableWidth
+  for (let over = excess(); over > 0; over = excess()) {
+    const free = fitted.map((_, index) => index).filter(index => !isFixed(index))
+    if (free.length === 0) break
+    const widest = free.reduce((one, other) => (fitted[other]! > fitted[one]! ? other : one))
+    const next = Math.max(narrowest, ...free.filter(index => index !== widest).map(index => fitted[index]!))
+    fitted[widest] = Math.max(
+      narrowest,
+      Math.min(fitted[widest]! - 1, Math.max(fitted[widest]! - over, next - 1)),
     )
-    .join('\n')
+  }
+  return fitted
+}
+
+function cut(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, width - 1)}…`
+}
+
+/** In one line; instants to the minute, in UTC. */
+function shortCellOf(value: unknown): string {
+  const text = cellOf(value).replaceAll(/\s+/g, ' ')
+  const instant = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\.\d{3}Z$/.exec(text)
+  return instant ? `${instant[1]} ${instant[2]}Z` : text
 }
 
 /** One thing, a line for each of its properties. */
@@ -31,8 +71,9 @@ export function fieldsOf(row: object): string {
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '-'
   if (typeof value !== 'object') return String(value)
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellOf).join(', ')
   return Object.entries(value)
-    .map(([name, inner]) => `${name} ${inner}`)
+    .map(([name, inner]) => `${name} ${cellOf(inner)}`)
     .join(', ')
 }
 
@@ -48,6 +89,11 @@ export function createOutput(isJson: boolean): Output {
       process.stdout.write(`${isJson ? JSON.stringify(value, undefined, 2) : text()}\n`)
     },
   }
+}
+
+/** It was not done, and the message says why. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
 }
 
 /** The answer was given, and it is no. */
@@ -70,7 +116,7 @@ export function tellFailure(error: unknown, isJson: boolean): number {
     process.stderr.write(isJson ? `${JSON.stringify({ faults: error.faults })}\n` : `${error.message}\n`)
     return configFaultExitCode
   }
-  if (error instanceof BackupFault || error instanceof SchemaFault) {
+  if (error instanceof BackupFault || error instanceof SchemaFault || error instanceof Refused) {
     process.stderr.write(isJson ? `${JSON.stringify({ error: error.message })}\n` : `${error.message}\n`)
     return 1
   }

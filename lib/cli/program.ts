@@ -6,14 +6,13 @@ import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
 import { addDomainCommands } from './domain.ts'
 import { addEventCommands } from './event.ts'
+import { exitCodes } from './exit-codes.ts'
 import { addFeedbackCommands } from './feedback.ts'
 import { addInboxCommands } from './inbox.ts'
 import { addKeyCommands } from './key.ts'
-import { addMemberCommands } from './member.ts'
 import { type Installation, withApp } from './open.ts'
+import { addOperationCommands } from './operations/commands.ts'
 import { createOutput, tellFailure } from './output.ts'
-import { addPodCommands } from './pod.ts'
-import { addPolicyCommands } from './policy.ts'
 import { addQueueCommands } from './queue.ts'
 import { addSecretsCommands } from './secrets.ts'
 import { addStatusCommand } from './status.ts'
@@ -33,6 +32,11 @@ export async function runMailboxctl(
 ): Promise<number> {
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
+  // Who reads no further (head, less) has enough.
+  process.stdout.on('error', error => {
+    if (!('code' in error && error.code === 'EPIPE')) throw error
+    process.exit(0)
+  })
   const program = declareMailboxctl(version, environment)
   try {
     await program.parseAsync(argv, { from: 'user' })
@@ -58,6 +62,10 @@ export function declareMailboxctl(
     )
     .option('--data <directory>', 'the data directory of local mode, in the place of a configuration file')
     .option('--json', 'answer in JSON')
+    .addHelpText(
+      'after',
+      `\nExit codes:\n${exitCodes.map(([code, meaning]) => `  ${String(code).padEnd(3)} ${meaning}`).join('\n')}`,
+    )
     .showHelpAfterError('(mailboxctl --help lists the commands)')
     .exitOverride()
   const ctl: Ctl = {
@@ -69,13 +77,11 @@ export function declareMailboxctl(
   for (const add of [
     addStatusCommand,
     addKeyCommands,
-    addPodCommands,
+    addOperationCommands,
     addInboxCommands,
     addDomainCommands,
     addQueueCommands,
-    addPolicyCommands,
     addSuppressionCommands,
-    addMemberCommands,
     addWebhookCommands,
     addEventCommands,
     addFeedbackCommands,

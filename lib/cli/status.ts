@@ -1,14 +1,69 @@
 import type { Command } from 'commander'
-import { readStatus } from '../core/app/status.ts'
+import { systemClock } from '../base/clock.ts'
+import { readStatus } from '../core/status.ts'
+import { issuedPaths } from '../tls/acme/issued.ts'
+import { listCertificates } from '../tls/list.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
+
+const day = 86_400_000
+const mebibyte = 1024 * 1024
 
 export function addStatusCommand(program: Command, ctl: Ctl): void {
   program
     .command('status')
-    .description('show what there is: names, inboxes, queue')
+    .description(
+      'show whether mailboxd is up and since when, its doors, queue, disk, certificate, domains and last mail',
+    )
     .action(async () => {
-      const status = await ctl.withApp(readStatus)
-      ctl.output().say(status, () => fieldsOf(status))
+      const status = await ctl.withApp(async app => {
+        const { data_dir: dataDir, tls, acme } = app.config
+        const [certificate] = await listCertificates(
+          {
+            pairs: tls.certificate,
+            issued: acme.directory === undefined ? undefined : issuedPaths(dataDir),
+            whyNotIssued: 'not issued yet',
+            dataDir,
+          },
+          systemClock.now(),
+        )
+        return { ...(await readStatus(app)), certificate: certificate ?? null }
+      })
+      ctl.output().say(status, () => {
+        const { daemon, doors, disk, certificate, domains, ...rest } = status
+        const since = daemon.since === null ? '' : ` since ${daemon.since}`
+        const other =
+          daemon.version !== null && daemon.version !== status.version ? `, version ${daemon.version}` : ''
+        return fieldsOf({
+          daemon: `${daemon.state}${since}${other}`,
+          doors: [...doors.smtp, ...doors.http].join(', ') || '-',
+          ...rest,
+          disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}`,
+          certificate: certificate ? textOf(certificate) : '-',
+          domains: Object.keys(domains).length > 0 ? domains : '-',
+        })
+      })
     })
+}
+
+function textOf({
+  source,
+  names,
+  notAfter,
+  problem,
+}: {
+  source: string
+  names: string | null
+  notAfter: string | null
+  problem: string | null
+}): string {
+  const left =
+    notAfter === null ? undefined : Math.floor((Date.parse(notAfter) - systemClock.now().getTime()) / day)
+  return [source, names, left === undefined ? undefined : `${left} days left`, problem]
+    .filter(part => part !== null && part !== undefined)
+    .join(', ')
+}
+
+function inMebibytes(bytes: number): string {
+  return `${Math.round(bytes / mebibyte)} MiB`
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
+import { SchemaFault } from '../base/schema-fault.ts'
 import type { SecretBox } from '../base/secret-box.ts'
 import { openDisk } from '../blob/disk.ts'
 import { durationMs } from '../config/duration.ts'
@@ -23,6 +24,7 @@ import { nodeName } from './app/node-name.ts'
 import { openSecrets } from './app/secrets.ts'
 import { createStorage } from './app/storage.ts'
 import { createReaders } from './app/stream.ts'
+import { keepBeforeUpgrade } from './backup/upgrade.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
 
@@ -33,6 +35,8 @@ export interface AppParts {
   readonly log: Log
   /** Random numbers in [0, 1). */
   readonly random: () => number
+  /** Whether a database of an older schema is brought up to date: by the daemon, which has it for itself, and nobody else. */
+  readonly mayMigrate: boolean
   /** Asked when an answer needs it: the port of the API may be known only after it listens. */
   readonly baseUrl: () => string
   /** The ports that this server listens on; no webhook may lead there. */
@@ -54,7 +58,14 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     ownAddresses: interfaceAddresses,
     ownPorts: parts.ownPorts,
   })
-  const store = await openStore(databasePath(config.data_dir), clock)
+  const store = await openStore(databasePath(config.data_dir), clock, async lastStep => {
+    if (!parts.mayMigrate) {
+      throw new SchemaFault(
+        'the database is of an older mailboxd than this program: start mailboxd, which brings it up to date, or use the older mailboxctl',
+      )
+    }
+    await keepBeforeUpgrade(config.data_dir, lastStep, log)
+  })
   let secrets: SecretBox
   try {
     secrets = await openSecrets({ store, dataDir: config.data_dir, clock, log })

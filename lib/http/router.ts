@@ -2,6 +2,7 @@ import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import { type Download, type Method, type Operation, Redirect, Repeated } from '../api/operation.ts'
+import { compileValidator } from '../api/validate.ts'
 import { limits } from '../base/limits.ts'
 import { Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
@@ -20,7 +21,6 @@ import { answerKeptJson, answerLargeJson, answerSharedJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
 import { takeOrRefuse } from './throttle.ts'
-import { compileValidator } from './validate.ts'
 
 export interface RouterParts {
   readonly app: App

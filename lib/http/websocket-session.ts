@@ -1,4 +1,5 @@
 import type { RawData, WebSocket } from 'ws'
+import { compileValidator } from '../api/validate.ts'
 import {
   type WsClientMessage,
   type WsServerMessage,
@@ -11,7 +12,6 @@ import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import type { EventReader } from '../core/app/stream.ts'
 import { listMeantInboxes, readInboxIds, readSubscription } from '../core/events/subscription.ts'
-import { compileValidator } from './validate.ts'
 import { closeWebSocket, createWebSocketSink, cutLater } from './websocket-sink.ts'
 
 const validators = {

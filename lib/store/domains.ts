@@ -126,6 +126,17 @@ export async function listDomains(
   return { rows, total: Number(counted?.count ?? 0) }
 }
 
+/** How many domains are in which state. */
+export async function countDomainsByStatus(db: Db): Promise<Record<string, number>> {
+  const rows = await db
+    .selectFrom('domain')
+    .select(eb => ['status', eb.fn.countAll<number>().as('count')])
+    .groupBy('status')
+    .orderBy('status')
+    .execute()
+  return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]))
+}
+
 export async function updateDomain(
   db: WriteDb,
   id: string,

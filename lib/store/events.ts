@@ -33,6 +33,18 @@ export async function findLastEventId(db: Db): Promise<string | undefined> {
 }
 const lastEvent = keptRow(db => db.selectFrom('event').select(eb => eb.fn.max('id').as('id')))
 
+/** When the newest event of a type was; null: none is kept. */
+export async function findLastEventAt(db: Db, type: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('event')
+    .select('createdAt')
+    .where('type', '=', type)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.createdAt ?? null
+}
+
 /** An event that is there still. */
 export function findEvent(db: Db, id: string): Promise<EventRow | undefined> {
   return eventById(db, { id })

@@ -10,8 +10,12 @@ import { type KeptThread, keepThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
 import { openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
+<<<<<<< HEAD
 import { followIndex, type Indexing, type IndexTrouble } from './indexing.ts'
 import { migrate } from './migrations/migrate.ts'
+=======
+import { migrate, outdatedSince } from './migrations/migrate.ts'
+>>>>>>> main
 
 /** The database. What is read through `read` is committed. */
 export interface Store {
@@ -71,13 +75,26 @@ export interface LogBounds {
 /**
  * Opens the database and brings its schema up to date.
  * @param location a postgres:// URL, or the path of the SQLite file (made when missing)
+ * @param beforeMigration is waited for where there is a database of an older schema, with the number of its last step;
+ *   what it throws leaves all as it was
  * @throws SchemaFault when a newer mailboxd made it
  */
+<<<<<<< HEAD
 export async function openStore(location: string, clock: Clock): Promise<Store> {
   const store = /^postgres(ql)?:\/\//.test(location)
     ? postgresStore(location, clock)
     : sqliteStore(location, clock)
+=======
+export async function openStore(
+  location: string,
+  clock: Clock,
+  beforeMigration: (lastStep: number) => Promise<void> = async () => {},
+): Promise<Store> {
+  const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location, clock)
+>>>>>>> main
   try {
+    const lastStep = await outdatedSince(store.read, store.dialect)
+    if (lastStep !== undefined) await beforeMigration(lastStep)
     await store.write(db => migrate(db, store.dialect, clock.now().toISOString()))
   } catch (error) {
     await store.close()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { exampleOf } from '../../lib/api/example.ts'
 import { operations } from '../../lib/api/index.ts'
 import { takingNulls, withoutNulls } from '../../lib/api/nulls.ts'
-import { compileValidator } from '../../lib/http/validate.ts'
+import { compileValidator } from '../../lib/api/validate.ts'
 import { type SendRequest, SendRequest as sendSchema } from '../../lib/model/send.ts'
 import { startApi } from '../support/api-app.ts'
 

@@ -1,14 +1,14 @@
 import t from 'tap'
+import { spoken } from '../../lib/cli/operations/spoken.ts'
 import { apiOf } from '../support/api.ts'
 import { runCtl, startLocalDaemon } from '../support/local-daemon.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
-/** The names of the commands in a text of help. */
-function commandsIn(help: string): string[] {
-  const section = /^Commands:\n((?: {2}.*\n?)*)/m.exec(help)?.[1] ?? ''
-  const names = [...section.matchAll(/^ {2}([a-z][\w-]*)/gm)].map(match => match[1]!)
-  return names.filter(name => name !== 'help')
+/** The commands that a shell completes to their end, in order. */
+function commandsIn(script: string): string[] {
+  const paths = [...script.matchAll(/^ {4}'(.+)'\) echo /gm)].map(([, path]) => path!)
+  return paths.filter(path => !paths.some(other => other.startsWith(`${path} `))).sort()
 }
 
 t.test('every command answers in JSON, the same with the daemon up and down', async t => {
@@ -38,19 +38,12 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   )
 
   const questions: [command: string, ...args: string[]][] = [
-    ['status'],
     ['key list'],
-    ['pod list'],
-    ['pod get', 'first'],
     ['inbox list', '--pod', pod.id],
-    ['inbox get', 'ann@mailboxd.localhost'],
     ['domain records'],
     ['domain list'],
     ['domain show'],
-    ['policy get'],
-    ['policy audit'],
     ['suppression list'],
-    ['member list'],
     ['queue list'],
     ['webhook show'],
     ['event list'],
@@ -70,11 +63,19 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     return answers
   }
   const whileUp = await askAll()
-  t.match(whileUp[0], { pods: 2, inboxes: 2, queue: { all: 0 }, deliveryMode: 'capture' })
+  t.match(await ctl('status'), {
+    daemon: { state: 'up', since: String },
+    doors: { smtp: [`127.0.0.1:${daemon.smtpPort}`] },
+    pods: 2,
+    inboxes: 2,
+    queue: { all: 0 },
+    deliveryMode: 'capture',
+    certificate: { source: 'self-signed' },
+  })
   t.equal(await daemon.stop(), 0)
-  const whileDown = await askAll()
-  for (const [index, question] of questions.entries()) {
-    t.strictSame(whileDown[index], whileUp[index], question.join(' '))
+  t.match(await ctl('status'), { daemon: { state: 'down', since: String }, doors: { smtp: [], http: [] } })
+  for (const [index, [command, ...args]] of questions.slice(0, 3).entries()) {
+    t.strictSame(await ctl(command, ...args), whileUp[index], command)
   }
 
   t.type(await ctl('secrets rotate'), Object)
@@ -89,18 +90,8 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   t.match(JSON.parse(check.stdout), { domain: 'custom.example.org', records: Array })
   await ctl('domain delete', 'custom.example.org')
 
-  const rule = await ctl('policy add', 'block', 'spam.example', '--direction', 'inbound')
-  t.match(rule, { id: String, type: 'block', value: 'spam.example' })
-  await ctl('policy mode', 'none', '--direction', 'outbound')
-  await ctl('policy remove', rule.id)
   t.match(await ctl('suppression add', 'gone@example.org'), { recipient: 'gone@example.org' })
   await ctl('suppression remove', 'gone@example.org')
-  t.match(await ctl('member add', 'ann@example.org', '--name', 'Ann'), {
-    address: 'ann@example.org',
-    name: 'Ann',
-  })
-  t.match(await ctl('member remove', 'ann@example.org'), { removed: 'ann@example.org' })
-
   const receiver = await startWebhookReceiver(t)
   const [set, setAll] = await Promise.all([
     ctl('webhook set', receiver.url, '--inbox', 'ann@mailboxd.localhost'),
@@ -151,26 +142,21 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     suspendedReason: 'complaints',
   })
   t.match(await ctl('inbox resume', inbox.id), { address: inbox.address, suspendedAt: null })
-  t.match(await ctl('inbox delete', 'ann@mailboxd.localhost'), { deleted: 'ann@mailboxd.localhost' })
+  t.match(await ctl('inbox delete', 'ann@mailboxd.localhost', '--yes'), { deleted: 'ann@mailboxd.localhost' })
   t.match(await ctl('key revoke', key.id), { revoked: key.id })
-  t.match(await ctl('pod delete', 'first'), { deleted: 'first' })
+  t.match(await ctl('pod delete', 'first', '--yes'), { deleted: 'first' })
   const refused = await runCtl(dir, '--json', 'pod', 'get', 'first')
   t.equal(refused.code, 1)
   t.match(JSON.parse(refused.stderr), { error: 'not_found', message: String })
   t.equal(refused.stdout, '')
 
-  // Of these there are stories of their own (backup.test.ts).
-  for (const command of ['backup', 'restore']) tried.add(command)
+  // Of these there are stories of their own (backup.test.ts, and test/cli).
+  const elsewhere = ['backup', 'restore', 'event tail', 'completion']
+  for (const command of [...elsewhere, ...Object.values(spoken).map(one => one.words)]) tried.add(command)
 
-  const help = await runCtl(dir, '--help')
-  t.equal(help.code, 0)
-  const nouns = commandsIn(help.stdout)
-  t.ok(nouns.length >= 7, nouns.join())
-  const verbs = await Promise.all(
-    nouns.map(async noun => {
-      const of = commandsIn((await runCtl(dir, noun, '--help')).stdout)
-      return of.length === 0 ? [noun] : of.map(verb => `${noun} ${verb}`)
-    }),
+  t.strictSame(
+    [...tried].sort(),
+    commandsIn((await runCtl(dir, 'completion', 'bash')).stdout),
+    'none was left out',
   )
-  t.strictSame([...tried].sort(), verbs.flat().sort(), 'no command was left out')
 })

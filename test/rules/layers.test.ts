@@ -95,7 +95,7 @@ const places: Record<string, readonly string[]> = {
   undici: ['lib/courier/webhook/connection.ts', 'lib/courier/scanner/rspamd.ts', 'lib/tls/acme/http.ts'],
   '@peculiar/x509': ['lib/tls/acme/signing-request.ts'],
   ws: ['lib/http/websocket'],
-  ajv: ['lib/http/validate.ts', 'lib/config/'],
+  ajv: ['lib/api/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],
   'node-cron': ['lib/upkeep.ts'],
   pino: ['lib/base/log.ts'],

@@ -101,6 +101,7 @@ ${settings.toml ?? ''}`,
   const log: Log = createLog('error', { write: line => void faults.push(line) })
   let baseUrl = ''
   const { app } = await openApp({
+    mayMigrate: true,
     config,
     clock,
     ids: createIds(systemClock),

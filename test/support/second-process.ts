@@ -15,6 +15,7 @@ import { rotateAccountSecret, setAccountWebhook } from '../../lib/core/webhooks/
 /** A program beside the one that a test is: opens the App of a configuration, says so, and when it is told to, stores secrets. */
 const config = JSON.parse(process.argv[2]!) as Config
 const { app } = await openApp({
+  mayMigrate: true,
   config,
   clock: systemClock,
   ids: createIds(systemClock),

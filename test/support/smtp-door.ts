@@ -82,6 +82,7 @@ ${settings.toml ?? ''}
   const entries: Record<string, unknown>[] = []
   const log = createLog('debug', { write: line => void entries.push(JSON.parse(line)) })
   const { app: opened } = await openApp({
+    mayMigrate: true,
     config,
     clock,
     ids: createIds(systemClock),

@@ -15,3 +15,6 @@ export async function nodeName(dataDir: string): Promise<string> {
   if (!existsSync(path)) await createFile(path, `${randomBase36(nameLength)}\n`)
   return (await readFile(path, 'utf8')).trim()
 }
+
+/** The lock that a daemon holds as long as it lives. */
+export const daemonLockPath = (dataDir: string) => join(dataDir, 'daemon.lock')

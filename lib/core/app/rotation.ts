@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { createSecretBox, type Sealed } from '../../base/secret-box.ts'
@@ -6,6 +5,7 @@ import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
 import { listSecrets, replaceSecretKey, secretColumns, updateSecret } from '../../store/secrets.ts'
 import type { App } from './app.ts'
+import { daemonLockPath } from './node-name.ts'
 import { installNextKey, makeNextKey } from './secret-key.ts'
 import { requireKeyInForce } from './secrets.ts'
 
@@ -40,7 +40,7 @@ export async function rotateSecrets(app: App): Promise<{ readonly keyId: string;
 
 function lock(dataDir: string): () => void {
   try {
-    return lockDataDirectory(join(dataDir, 'daemon.lock'))
+    return lockDataDirectory(daemonLockPath(dataDir))
   } catch (error) {
     if (!(error instanceof DataDirectoryBusy)) throw error
     throw new Problem('unavailable', 'mailboxd runs, and would go on with the old key: stop it first.')

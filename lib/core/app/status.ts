@@ -1,7 +1,7 @@
 import { Problem } from '../../base/problem.ts'
 import { attemptsMade } from '../../queue/leased.ts'
-import { findAccount, noteHealth } from '../../store/account.ts'
-import { countQueueEntries, listQueuedDeliveries } from '../../store/queue-entries.ts'
+import { noteHealth } from '../../store/account.ts'
+import { listQueuedDeliveries } from '../../store/queue-entries.ts'
 import type { App } from './app.ts'
 
 /**
@@ -19,30 +19,6 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
   }
   if (app.storage.fault !== undefined) throw new Problem('unavailable', app.storage.fault)
   return app.storage.warnings
-}
-
-export interface Status {
-  readonly hostname: string
-  readonly accountDomain: string
-  readonly dataDir: string
-  readonly deliveryMode: string
-  readonly pods: number
-  readonly inboxes: number
-  readonly queue: { readonly all: number; readonly leased: number; readonly held: number }
-}
-
-/** What the operator sees first. */
-export async function readStatus(app: App): Promise<Status> {
-  const account = await findAccount(app.store.read)
-  return {
-    hostname: app.config.hostname,
-    accountDomain: app.config.account_domain,
-    dataDir: app.config.data_dir,
-    deliveryMode: app.config.delivery.mode,
-    pods: account?.podCount ?? 0,
-    inboxes: account?.inboxCount ?? 0,
-    queue: await countQueueEntries(app.store.read),
-  }
 }
 
 /** One line of the queue as the operator sees it. */

@@ -5,12 +5,14 @@ const longest = 996
 
 /**
  * The Message-IDs in the value of Message-ID, In-Reply-To or References (RFC 5322 §3.6.4), each in `<…>`, in order and
- * once. Old phrases and comments around them are passed over; a bare `x@y` counts when nothing stands in brackets.
+ * once. Old phrases and comments around them are passed over; a bare `x@y` counts when nothing stands in brackets. Some
+ * programs write the brackets as entities of HTML, or an id as a link.
  */
-export function readMessageIds(value: string): string[] {
+export function readMessageIds(given: string): string[] {
+  const value = given.replaceAll(/&lt;|&gt;/gi, entity => (entity.toLowerCase() === '&lt;' ? '<' : '>'))
   const found = value.match(/<[^<>]+>/g) ?? value.split(/[\s<>,;()"]+/).filter(isBare)
   // What was folded in the middle is put together again.
-  const ids = found.map(id => `<${id.replace(/[<>\s\p{Cc}]/gu, '')}>`)
+  const ids = found.map(id => `<${id.replace(/[<>\s\p{Cc}]/gu, '').replace(/^mailto:/i, '')}>`)
   return [...new Set(ids)].filter(id => id.length > 2 && id.length <= longest)
 }
 

@@ -10,14 +10,21 @@ const replyPrefix =
 
 /**
  * The Message-IDs under which the parent of a message may be known, the likeliest first: In-Reply-To, then References
- * from the last to the first.
+ * from the last to the first. Behind each the form that ours have, for a program on the way changed its case or put its
+ * local part in quotes, which changes no address (RFC 5322 §3.4.1).
  */
 export function parentCandidates(message: {
   readonly inReplyTo: readonly string[]
   readonly references: readonly string[]
 }): string[] {
   const ids = new Set([...message.inReplyTo, ...message.references.toReversed()])
-  return [...ids].slice(0, limits.references)
+  const spelled = new Set([...ids].flatMap(id => [id, plainForm(id)]))
+  return [...spelled].slice(0, limits.references)
+}
+
+/** In lower case, without the quotes that a local part does not need. */
+function plainForm(id: string): string {
+  return id.toLowerCase().replace(/^<"([\w.+=-]{1,200})"@/, '<$1@')
 }
 
 /**

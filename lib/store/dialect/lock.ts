@@ -1,4 +1,8 @@
+import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
+
+/** Who looks whether the lock is taken holds it up for so short a time that it is waited for. */
+const waitMs = 200
 
 /** Another daemon works on this data directory. */
 export class DataDirectoryBusy extends Error {
@@ -12,7 +16,7 @@ export class DataDirectoryBusy extends Error {
  * @throws DataDirectoryBusy
  */
 export function lockDataDirectory(path: string): () => void {
-  const database = new Database(path, { timeout: 0 })
+  const database = new Database(path, { timeout: waitMs })
   try {
     database.exec('begin exclusive')
   } catch (error) {
@@ -23,4 +27,19 @@ export function lockDataDirectory(path: string): () => void {
     throw error
   }
   return () => database.close()
+}
+
+/** Whether a process holds the lock. */
+export function isDataDirectoryLocked(path: string): boolean {
+  if (!existsSync(path)) return false
+  const database = new Database(path, { timeout: 0, readonly: true })
+  try {
+    database.prepare('select 1 from sqlite_master').all()
+    return false
+  } catch (error) {
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) return true
+    throw error
+  } finally {
+    database.close()
+  }
 }

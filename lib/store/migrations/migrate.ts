@@ -4,6 +4,19 @@ import { type Db, type DialectName, ddlFor, type WriteDb } from '../dialect/dial
 import type { MigrationRow } from '../tables.ts'
 import { migrations } from './index.ts'
 
+/** The number of the last step of a database that waits for others; undefined: it is new, or up to date. @throws SchemaFault */
+export async function outdatedSince(db: Db, dialect: DialectName): Promise<number | undefined> {
+  const tables =
+    dialect === 'sqlite'
+      ? sql`select 1 from sqlite_master where "name" = 'migration'`
+      : sql`select 1 from information_schema.tables where table_schema = current_schema() and table_name = 'migration'`
+  if ((await tables.execute(db)).rows.length === 0) return undefined
+  const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
+  refuseNewer(present)
+  const isMissing = migrations.some(step => !present.some(row => row.number === step.number))
+  return isMissing ? present.at(-1)?.number : undefined
+}
+
 /** @throws SchemaFault where the database is of another version than this program */
 export async function requireCurrentSchema(db: Db): Promise<void> {
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()

@@ -16,6 +16,10 @@ t.test('Message-IDs as they are found', async t => {
     ['<long\r\n\tid@b>', ['<longid@b>']],
     ['bare@b other@c', ['<bare@b>', '<other@c>']],
     ['<no-at-sign>', ['<no-at-sign>']],
+    ['&lt;a@b&gt; &LT;c@d&GT;', ['<a@b>', '<c@d>']],
+    ['<mailto:a@b> <MAILTO:c@d>', ['<a@b>', '<c@d>']],
+    ['mailto:a@b', ['<a@b>']],
+    ['<"a"@b>', ['<"a"@b>']],
     ['', []],
     ['<>', []],
     ['nothing here', []],
@@ -33,6 +37,15 @@ t.test('where the parent may be', async t => {
     '<0@x>',
   ])
   t.same(parentCandidates({ inReplyTo: [], references: [] }), [])
+  const spelled = parentCandidates({
+    inReplyTo: ['<0A-B@Ours.Example>'],
+    references: ['<"0a-c"@x>', '<0a-d@x>'],
+  })
+  t.same(
+    spelled,
+    ['<0A-B@Ours.Example>', '<0a-b@ours.example>', '<0a-d@x>', '<"0a-c"@x>', '<0a-c@x>'],
+    'as ours are spelled, too',
+  )
   const many = Array.from({ length: 500 }, (_, i) => `<${i}@x>`)
   const candidates = parentCandidates({ inReplyTo: ['<a@x>'], references: many })
   t.same([candidates.length, candidates[0], candidates[1]], [limits.references, '<a@x>', '<499@x>'])

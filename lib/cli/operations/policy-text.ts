@@ -1,0 +1,17 @@
+import type { Policy } from '../../model/policy.ts'
+import { tableOf } from '../output.ts'
+
+/** The sender rules of a scope, for people: of each direction its mode, and its rules with where they were made. */
+export function textOfPolicy(policy: Policy): string {
+  return (['inbound', 'outbound'] as const)
+    .map(direction => {
+      const { mode, effectiveMode, rules, inheritedRules } = policy[direction]
+      const rows = [
+        ...rules.map(rule => ({ ...rule, set: 'here' })),
+        ...inheritedRules.map(rule => ({ ...rule, set: 'above' })),
+      ]
+      const head = `${direction}: ${mode}${mode === effectiveMode ? '' : ` (in force: ${effectiveMode})`}`
+      return rows.length > 0 ? `${head}\n${tableOf(rows, ['id', 'type', 'value', 'set'])}` : head
+    })
+    .join('\n\n')
+}

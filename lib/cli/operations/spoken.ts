@@ -1,0 +1,96 @@
+import { textOfPolicy } from './policy-text.ts'
+
+/** How an operation of the API is said to mailboxctl. */
+export interface Spoken {
+  /** The noun and the verb. */
+  readonly words: string
+  /** Properties of query or body that stand as arguments behind those of the path, in this order. */
+  readonly positional?: readonly string[]
+  /** What of each row of a list is shown in its table. */
+  readonly columns?: readonly string[]
+  /** What people are shown, where it is no table and no list of properties. */
+  readonly text?: (answer: never) => string
+  /** What is asked before it is done, because it can't be undone. */
+  readonly harm?: string
+}
+
+const messageColumns = ['id', 'direction', 'fromAddr', 'subject', 'category', 'createdAt']
+const threadColumns = ['id', 'subject', 'isRead', 'messageCount', 'lastMessageAt']
+
+/** Every operation that is a command, by its id. Names, bounds and help are those of its declaration. */
+export const spoken: Readonly<Record<string, Spoken>> = {
+  createPod: { words: 'pod create' },
+  listPods: { words: 'pod list', columns: ['id', 'clientId', 'name', 'isDefault', 'createdAt'] },
+  getPod: { words: 'pod get' },
+  updatePod: { words: 'pod update' },
+  deletePod: { words: 'pod delete', harm: 'The pod is deleted for good.' },
+
+  createInbox: { words: 'inbox create' },
+  listInboxes: { words: 'inbox list', columns: ['id', 'address', 'displayName', 'createdAt'] },
+  getInbox: { words: 'inbox get' },
+  updateInbox: { words: 'inbox update' },
+  deleteInbox: {
+    words: 'inbox delete',
+    harm: 'The inbox is deleted with its messages, and its address is burnt: it is never given out again.',
+  },
+
+  listInboxMessages: { words: 'message list', columns: messageColumns },
+  listMessages: { words: 'message search', columns: ['id', 'fromAddr', 'toAddr', 'subject', 'createdAt'] },
+  getMessage: { words: 'message get' },
+  getRawMessage: { words: 'message raw' },
+  listMessageDeliveries: {
+    words: 'message deliveries',
+    columns: ['id', 'recipient', 'state', 'attempts', 'replyText', 'nextAttemptAt'],
+  },
+  waitForMessages: { words: 'message wait', columns: messageColumns },
+  sendMessage: { words: 'message send' },
+  replyToMessage: { words: 'message reply' },
+  replyAllToMessage: { words: 'message reply-all' },
+  forwardMessage: { words: 'message forward' },
+  downloadAttachmentByName: { words: 'message attachment' },
+  getAttachmentText: { words: 'message attachment-text' },
+  deleteMessage: {
+    words: 'message delete',
+    harm: 'The message is deleted for good; recipients for whom it is still queued do not get it.',
+  },
+
+  listThreads: { words: 'thread list', columns: threadColumns },
+  listAllThreads: { words: 'thread search', columns: threadColumns },
+  getThread: { words: 'thread get' },
+  getThreadMessages: { words: 'thread messages', columns: messageColumns },
+  updateThread: { words: 'thread update' },
+  deleteThread: { words: 'thread delete', harm: 'The thread is deleted for good, with its messages.' },
+
+  createDraft: { words: 'draft create' },
+  listDrafts: { words: 'draft list', columns: ['id', 'to', 'subject', 'status', 'sendAt'] },
+  getDraft: { words: 'draft get' },
+  updateDraft: { words: 'draft update' },
+  sendDraft: { words: 'draft send' },
+  deleteDraft: { words: 'draft delete', harm: 'The draft is deleted for good.' },
+
+  listEvents: {
+    words: 'event list',
+    columns: ['event_id', 'event', 'inbox_address', 'occurred_at'],
+  },
+  listEventDeliveries: {
+    words: 'event deliveries',
+    columns: ['id', 'state', 'attempts', 'status', 'url', 'error'],
+  },
+
+  getPolicy: { words: 'policy get', text: textOfPolicy },
+  replacePolicy: { words: 'policy replace', text: textOfPolicy },
+  setPolicyMode: { words: 'policy mode', positional: ['mode'], text: textOfPolicy },
+  createPolicyRule: { words: 'policy add', positional: ['type', 'value'] },
+  deletePolicyRule: { words: 'policy remove' },
+  listPolicyAudit: {
+    words: 'policy audit',
+    columns: ['createdAt', 'action', 'direction', 'address', 'reason', 'mode', 'type', 'value'],
+  },
+
+  listMembers: { words: 'member list', columns: ['address', 'name', 'createdAt'] },
+  createMember: { words: 'member add', positional: ['address'] },
+  deleteMember: { words: 'member remove' },
+
+  getUsage: { words: 'usage show' },
+  getMe: { words: 'account show' },
+}

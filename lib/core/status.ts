@@ -1,0 +1,75 @@
+import { stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { packageVersion } from '../base/package-root.ts'
+import { findAccount } from '../store/account.ts'
+import { countDomainsByStatus } from '../store/domains.ts'
+import { findLastEventAt } from '../store/events.ts'
+import { countQueueEntries } from '../store/queue-entries.ts'
+import type { App } from './app/app.ts'
+import { readRunning } from './running.ts'
+
+export interface Status {
+  readonly version: string
+  /** `up` or `down`, with since when as far as that is known. */
+  readonly daemon: {
+    readonly state: 'up' | 'down'
+    readonly since: string | null
+    readonly version: string | null
+  }
+  readonly doors: { readonly smtp: readonly string[]; readonly http: readonly string[] }
+  readonly hostname: string
+  readonly accountDomain: string
+  readonly dataDir: string
+  readonly deliveryMode: string
+  readonly pods: number
+  readonly inboxes: number
+  readonly queue: { readonly all: number; readonly leased: number; readonly held: number }
+  /** Bytes: of the database with its log, and free on its disk. */
+  readonly disk: { readonly database: number; readonly free: number }
+  /** Of the domains that were added, how many are in which state. */
+  readonly domains: Readonly<Record<string, number>>
+  readonly lastReceivedAt: string | null
+  readonly lastSentAt: string | null
+}
+
+/** What the operator sees first. */
+export async function readStatus(app: App): Promise<Status> {
+  const { config, store } = app
+  const account = await findAccount(store.read)
+  const { isUp, last } = await readRunning(config.data_dir)
+  const since = isUp ? last?.startedAt : last?.stoppedAt
+  return {
+    version: packageVersion(),
+    daemon: {
+      state: isUp ? 'up' : 'down',
+      since: since ?? null,
+      version: isUp ? (last?.version ?? null) : null,
+    },
+    doors: isUp && last ? { smtp: last.smtp, http: last.http } : { smtp: [], http: [] },
+    hostname: config.hostname,
+    accountDomain: config.account_domain,
+    dataDir: config.data_dir,
+    deliveryMode: config.delivery.mode,
+    pods: account?.podCount ?? 0,
+    inboxes: account?.inboxCount ?? 0,
+    queue: await countQueueEntries(store.read),
+    disk: await diskOf(config.data_dir),
+    domains: await countDomainsByStatus(store.read),
+    lastReceivedAt: await findLastEventAt(store.read, 'message.received'),
+    lastSentAt: await findLastEventAt(store.read, 'message.sent'),
+  }
+}
+
+async function diskOf(dataDir: string): Promise<Status['disk']> {
+  const database = join(dataDir, 'mailboxd.sqlite')
+  const sizes = await Promise.all(
+    [database, `${database}-wal`].map(path =>
+      stat(path).then(
+        found => found.size,
+        () => 0,
+      ),
+    ),
+  )
+  const { bavail, bsize } = await statfs(dataDir)
+  return { database: sizes.reduce((sum, size) => sum + size, 0), free: bavail * bsize }
+}

@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { operations } from '../../lib/api/index.ts'
+import { spoken } from '../../lib/cli/operations/spoken.ts'
+import { tableOf } from '../../lib/cli/output.ts'
+import { builtProgram } from '../support/built.ts'
+import { runCtl, startLocalDaemon } from '../support/local-daemon.ts'
+import { runProgram } from '../support/program.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+import { until } from '../support/until.ts'
+
+/** Operations that are no command, and why. */
+const unspoken: Readonly<Record<string, string>> = {
+  createInboxApiKey: 'key create --inbox',
+  listInboxApiKeys: 'key list',
+  revokeInboxApiKey: 'key revoke',
+  createPodApiKey: 'key create --pod',
+  listPodApiKeys: 'key list',
+  revokePodApiKey: 'key revoke',
+  createDomain: 'domain add',
+  listDomains: 'domain list',
+  getDomain: 'domain show',
+  verifyDomain: 'domain check',
+  updateDomain: 'domain hold, domain approve',
+  deleteDomain: 'domain delete',
+  redeliverEvent: 'event redeliver',
+  streamEvents: 'event tail',
+  openWebSocket: 'event tail',
+  createFeedback: 'feedback is for the operator, who reads it: feedback list',
+  getHealth: 'status',
+  listSuppressions: 'suppression list',
+  createSuppression: 'suppression add',
+  deleteSuppression: 'suppression remove',
+  rotateInboxWebhookSecret: 'webhook rotate-secret --inbox',
+  testInboxWebhook: 'webhook test --inbox',
+  getWebhook: 'webhook show',
+  setWebhook: 'webhook set',
+  deleteWebhook: 'webhook delete',
+  rotateWebhookSecret: 'webhook rotate-secret',
+  downloadAttachment: 'its URL is signed for browsers: message attachment',
+  getOpenApi: 'it is the same for clients of the API alone',
+}
+
+t.test('every operation is a command, or has a reason not to be', async t => {
+  const ids = operations.map(one => one.id)
+  t.strictSame([...Object.keys(spoken), ...Object.keys(unspoken)].sort(), ids.toSorted(), 'each once')
+  const words = Object.values(spoken).map(one => one.words)
+  t.equal(new Set(words).size, words.length, 'and none of them twice')
+})
+
+t.test('a table fits 100 columns, with ids and instants whole', async t => {
+  const row = {
+    id: '01a201a9-d6ee-754b-8d4f-8b7cf7aa2c7c',
+    fromAddr: `${'a'.repeat(60)}@example.com`,
+    subject: 'many words\n'.repeat(20),
+    createdAt: '2026-11-22T05:10:34.225Z',
+  }
+  const lines = tableOf([row, { ...row, subject: 'few' }], ['id', 'fromAddr', 'subject', 'createdAt']).split(
+    '\n',
+  )
+  t.equal(lines.length, 3)
+  for (const line of lines.slice(1)) {
+    t.ok(line.length <= 100, line)
+    t.match(line, row.id)
+    t.match(line, '2026-11-22 05:10Z')
+  }
+})
+
+t.test('an operator reads, sends, answers, and is asked before harm', async t => {
+  const dir = temporaryDir(t)
+  const daemon = await startLocalDaemon(t, dir)
+  const ask = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCtl(dir, '--json', ...args)
+    t.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+    return stdout === '' ? undefined : JSON.parse(stdout)
+  }
+  const ann = 'ann@mailboxd.localhost'
+  await ask('inbox', 'create', '--mailbox-name', 'ann')
+  await ask('inbox', 'create', '--mailbox-name', 'bea')
+  writeFileSync(join(dir, 'fish.txt'), 'Seventy-two')
+  const args = ['message', 'send', 'bea@mailboxd.localhost', '--to', ann, '--subject', 'The fish']
+  const sending = [builtProgram('mailboxctl'), ...args, '--body', '-', '--attachment', 'fish.txt']
+  const sent = await runProgram(process.execPath, sending, 'How much is it?', { cwd: dir })
+  t.match(sent, { code: 0, stdout: /status +pending/ })
+  const message = await until('the mail', async () => (await ask('message', 'list', ann)).data[0])
+  t.match(message, { subject: 'The fish', fromAddr: 'bea@mailboxd.localhost' })
+  t.match(await runCtl(dir, 'message', 'get', message.id), { code: 0, stdout: /\n\nHow much is it\?/ })
+  t.match(await runCtl(dir, 'message', 'raw', message.id), { code: 0, stdout: /^Subject: The fish\r$/m })
+  const attachment = await runCtl(dir, 'message', 'attachment', message.id, 'fish.txt')
+  t.equal(attachment.stdout, 'Seventy-two')
+  await ask('message', 'reply', message.id, '--body', 'Cheap')
+  const reply = await until('the answer', async () => {
+    const { data } = await ask('message', 'list', 'bea@mailboxd.localhost', '--direction', 'inbound')
+    return data[0]
+  })
+  t.match(reply, { subject: 'Re: The fish', threadId: String })
+  t.match(await ask('thread', 'update', reply.threadId, '--is-read'), { ok: true })
+  const [first] = (await ask('event', 'list', '--inbox', ann)).data
+  const following = ['--json', 'event', 'tail', '--inbox', ann, '--after', first.event_id]
+  const tail = spawn(process.execPath, [builtProgram('mailboxctl'), ...following], {
+    cwd: dir,
+    stdio: 'pipe',
+  })
+  t.teardown(() => tail.kill('SIGKILL'))
+  let told = ''
+  tail.stdout.setEncoding('utf8').on('data', text => {
+    told += text
+  })
+  await until('the events', () => told.includes('message.sent'))
+  const ended = once(tail, 'exit')
+  tail.kill('SIGINT')
+  await ended
+  for (const line of told.trim().split('\n')) t.match(JSON.parse(line), { inbox_address: ann })
+
+  const refusals: [code: number, says: RegExp, ...args: string[]][] = [
+    [1, /^--limit must be >= 0/, 'message', 'list', ann, '--limit=-1'],
+    [2, /Did you mean list\?/, 'message', 'lst', ann],
+    [2, /Did you mean --subject\?/, 'message', 'send', ann, '--subjct', 'x', '--body', 'x'],
+    [1, /burnt.*--yes/, 'inbox', 'delete', ann],
+  ]
+  await Promise.all(
+    refusals.map(async ([code, says, ...args]) =>
+      t.match(await runCtl(dir, ...args), { code, stderr: says }, args.join(' ')),
+    ),
+  )
+  t.equal(await daemon.stop(), 0)
+  t.match(await ask('inbox', 'delete', ann, '--yes'), { deleted: ann })
+})
+
+t.test('the same commands complete in a shell', async t => {
+  const script = await runCtl(temporaryDir(t), 'completion', 'bash')
+  const complete = async (...words: string[]) => {
+    const typed = `COMP_WORDS=(mailboxctl ${words.join(' ')}); COMP_CWORD=${words.length}; _mailboxctl; echo "\${COMPREPLY[@]}"`
+    return (await runProgram('bash', ['-c', `${script.stdout}\n${typed}`])).stdout.trim()
+  }
+  t.strictSame((await complete('message', 'se')).split(' ').sort(), ['search', 'send'])
+  t.equal(await complete('--json', 'inbox', 'create', '--mail'), '--mailbox-name')
+})
