@@ -10,12 +10,8 @@ import { type KeptThread, keepThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
 import { openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
-<<<<<<< HEAD
 import { followIndex, type Indexing, type IndexTrouble } from './indexing.ts'
-import { migrate } from './migrations/migrate.ts'
-=======
 import { migrate, outdatedSince } from './migrations/migrate.ts'
->>>>>>> main
 
 /** The database. What is read through `read` is committed. */
 export interface Store {
@@ -79,19 +75,14 @@ export interface LogBounds {
  *   what it throws leaves all as it was
  * @throws SchemaFault when a newer mailboxd made it
  */
-<<<<<<< HEAD
-export async function openStore(location: string, clock: Clock): Promise<Store> {
-  const store = /^postgres(ql)?:\/\//.test(location)
-    ? postgresStore(location, clock)
-    : sqliteStore(location, clock)
-=======
 export async function openStore(
   location: string,
   clock: Clock,
   beforeMigration: (lastStep: number) => Promise<void> = async () => {},
 ): Promise<Store> {
-  const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location, clock)
->>>>>>> main
+  const store = /^postgres(ql)?:\/\//.test(location)
+    ? postgresStore(location, clock)
+    : sqliteStore(location, clock)
   try {
     const lastStep = await outdatedSince(store.read, store.dialect)
     if (lastStep !== undefined) await beforeMigration(lastStep)
