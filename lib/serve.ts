@@ -5,11 +5,14 @@ import { createLog, type Log } from './base/log.ts'
 import { SchemaFault } from './base/schema-fault.ts'
 import { readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
+import { serverFindings } from './cli/server-findings.ts'
 import { welcomeBack, welcomeFirst } from './cli/welcome.ts'
 import { formatEndpoint } from './config/endpoint.ts'
 import { ConfigFault, configFaultExitCode } from './config/fault.ts'
 import { type Config, loadConfig, localConfig } from './config/load.ts'
+import type { App } from './core/app/app.ts'
 import { SecretKeyFault } from './core/app/secret-key.ts'
+import { getDomainByName } from './core/domains/domains.ts'
 import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
 import { type ServiceManager, serviceManagerOf } from './systemd.ts'
@@ -66,6 +69,7 @@ async function run(
   }
   process.on('SIGHUP', () => daemon.reload())
   manager.ready(parts.log)
+  if (!isLocal) await warnAtStart(daemon.app)
   if (isLocal) {
     const endpoints = { smtp: formatEndpoint(daemon.smtp[0]!), baseUrl: daemon.app.baseUrl }
     process.stdout.write(
@@ -96,6 +100,19 @@ async function giveUp(failure: Error, log: Log): Promise<number> {
   // Who waits is told no meanwhile.
   await new Promise(resolve => setTimeout(resolve, limits.diskFailedMs))
   return 1
+}
+
+/** What loses mail, or will, in a line each. */
+async function warnAtStart(app: App): Promise<void> {
+  const { account_domain: domain } = app.config
+  const found = await serverFindings(app.config)
+  for (const { code, subject, message } of found) app.log.warn({ code, subject }, message)
+  const { status } = await getDomainByName(app, domain)
+  if (status === 'verified') return
+  app.log.warn(
+    { code: 'domain_not_verified', subject: domain, status },
+    'mailboxctl dns check says which DNS records are to be published',
+  )
 }
 
 /** What an operator can mend is said in a sentence; all else with its stack. */

@@ -66,6 +66,12 @@ export const limits = {
   domainLosses: 2,
   /** Due domains that are checked at once. */
   domainChecksAtOnce: 20,
+  /** Name servers of a zone that an operator's check asks, and how long it waits until it asks again for what is missing. */
+  nameServersAsked: 4,
+  dnsWaitMs: 15_000,
+  /** The part of a disk that is left when it is nearly full, and how long a connection to port 25 of another may take. */
+  diskNearlyFull: 0.05,
+  port25Ms: 5_000,
   /** What is shown of what stands in DNS where a record of a domain is to stand: how many records, characters of each. */
   recordsFound: 10,
   recordFoundLength: 500,

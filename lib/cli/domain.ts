@@ -2,7 +2,6 @@ import type { Command } from 'commander'
 import { operator } from '../core/app/caller.ts'
 import {
   approveDomain,
-  checkDomainByName,
   createDomain,
   deleteDomain,
   getDomainByName,
@@ -10,8 +9,9 @@ import {
   listDomains,
   zoneFile,
 } from '../core/domains/domains.ts'
-import type { Domain, RecordPurpose } from '../model/domain.ts'
+import type { Domain } from '../model/domain.ts'
 import type { Ctl } from './ctl.ts'
+import { diagnose, tellDiagnosis } from './dns.ts'
 import { domainReport } from './domain-report.ts'
 import { CheckFailed, fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
@@ -23,9 +23,9 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
       "mail domains; every command takes one by its name or id, most the account's own without one",
     )
 
-  const say = (one: Domain, unanswered: RecordPurpose[] = []) => {
+  const say = (one: Domain) => {
     const { records: _records, warnings: _warnings, ...fields } = one
-    ctl.output().say(one, () => `${fieldsOf(fields)}\n\n${domainReport(one, unanswered)}`)
+    ctl.output().say(one, () => `${fieldsOf(fields)}\n\n${domainReport(one)}`)
   }
   const named = (name?: string) => ctl.withApp(app => getDomainByName(app, name ?? app.config.account_domain))
 
@@ -73,13 +73,11 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
 
   domain
     .command('check')
-    .description('ask DNS for the records of a domain and tell what to do; exit 1 when it is not verified')
+    .description('the same as dns check, but that it exits with 1 when the domain is not verified')
     .argument('[domain]')
     .action(async (name?: string) => {
-      const { domain: checked, unanswered } = await ctl.withApp(app =>
-        checkDomainByName(app, name ?? app.config.account_domain),
-      )
-      say(checked, unanswered)
+      const { domain: checked, findings } = await ctl.withApp(app => diagnose(app, name, false))
+      ctl.output().say({ ...checked, findings }, () => tellDiagnosis({ domain: checked, findings }))
       if (checked.status !== 'verified') throw new CheckFailed()
     })
 

@@ -9,7 +9,7 @@ import type { App } from '../core/app/app.ts'
 import { databasePath, openApp } from '../core/open.ts'
 
 /** The user that the unit of systemd runs the daemon as. */
-const daemonUser = 'mailboxd'
+export const daemonUser = 'mailboxd'
 
 export const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
 
@@ -42,11 +42,16 @@ export function requireInstallation(installation: Installation, config: Config):
 
 /**
  * Opens the database that the daemon uses, whether it runs or not, does `work`, and closes it.
+ * @param mayMake whether it is made where there is none, in a data directory that belongs to the daemon's user
  * @throws ConfigFault where there is none
  */
-export async function withApp<T>(installation: Installation, work: (app: App) => Promise<T>): Promise<T> {
+export async function withApp<T>(
+  installation: Installation,
+  work: (app: App) => Promise<T>,
+  { mayMake = false }: { mayMake?: boolean } = {},
+): Promise<T> {
   const config = await findConfig(installation)
-  requireInstallation(installation, config)
+  if (!mayMake) requireInstallation(installation, config)
   becomeOwner(config.data_dir)
   const { app } = await openApp({
     config,

@@ -99,11 +99,17 @@ export class Refused extends Error {
 /** The answer was given, and it is no. */
 export class CheckFailed extends Error {
   override readonly name = 'CheckFailed'
+  readonly exitCode: number
+
+  constructor(exitCode = 1) {
+    super('the check failed')
+    this.exitCode = exitCode
+  }
 }
 
 /** Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours. */
 export function tellFailure(error: unknown, isJson: boolean): number {
-  if (error instanceof CheckFailed) return 1
+  if (error instanceof CheckFailed) return error.exitCode
   if (error instanceof Problem) {
     const { message, more } = error
     const code = nameOf(error.code)

@@ -4,6 +4,8 @@ import { addBackupCommands } from './backup.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
+import { addDnsCommands } from './dns.ts'
+import { addDoctorCommand } from './doctor.ts'
 import { addDomainCommands } from './domain.ts'
 import { addEventCommands } from './event.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -15,6 +17,7 @@ import { addOperationCommands } from './operations/commands.ts'
 import { createOutput, tellFailure } from './output.ts'
 import { addQueueCommands } from './queue.ts'
 import { addSecretsCommands } from './secrets.ts'
+import { addSetupCommand } from './setup.ts'
 import { addStatusCommand } from './status.ts'
 import { addSuppressionCommands } from './suppression.ts'
 import { addTlsCommands } from './tls.ts'
@@ -75,11 +78,14 @@ export function declareMailboxctl(
     withApp: work => withApp(ctl.installation(), work),
   }
   for (const add of [
+    addSetupCommand,
     addStatusCommand,
     addKeyCommands,
     addOperationCommands,
     addInboxCommands,
     addDomainCommands,
+    addDnsCommands,
+    addDoctorCommand,
     addQueueCommands,
     addSuppressionCommands,
     addWebhookCommands,

@@ -150,8 +150,8 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   t.match(JSON.parse(refused.stderr), { error: 'not_found', message: String })
   t.equal(refused.stdout, '')
 
-  // Of these there are stories of their own (backup.test.ts, and test/cli).
-  const elsewhere = ['backup', 'restore', 'event tail', 'completion']
+  // Of these there are stories of their own (backup, setup, dns-check, and test/cli).
+  const elsewhere = ['backup', 'restore', 'event tail', 'completion', 'setup', 'dns check', 'doctor']
   for (const command of [...elsewhere, ...Object.values(spoken).map(one => one.words)]) tried.add(command)
 
   t.strictSame(

@@ -25,7 +25,8 @@ import { namesOf, runDomainCheck } from './checks.ts'
 import { isComplete, readFound, readStatuses, readWarnings } from './outcome.ts'
 import { findHolder, isAccountDomain, requireRegistrable, selector } from './usable.ts'
 
-function present(app: App, row: DomainRow): Domain {
+/** A row as it is shown. */
+export function present(app: App, row: DomainRow): Domain {
   const { id, domain, podId, verifiedAt, createdAt, updatedAt } = row
   const statuses = readStatuses(row)
   const found = readFound(row)
@@ -199,18 +200,6 @@ export async function verifyDomain(app: App, caller: Caller, id: string): Promis
 }
 
 /**
- * The same for the operator, who is also told which records DNS gave no answer for. These keep the status of an earlier
- * check.
- */
-export async function checkDomainByName(
-  app: App,
-  nameOrId: string,
-): Promise<{ domain: Domain; unanswered: RecordPurpose[] }> {
-  const { row, unanswered } = await runDomainCheck(app, (await getRowByName(app, nameOrId)).id, true)
-  return { domain: present(app, row), unanswered }
-}
-
-/**
  * Lets one pod use the domain, or all (null).
  * @throws Problem `not_found`, `domain_under_review`, `invalid_pod`, `domain_in_use`; `domain_exists` when the pod has added
  * it, too
@@ -304,7 +293,8 @@ async function getChangeableRow(app: App, db: Db, caller: Caller, id: string): P
   return row
 }
 
-async function getRowByName(app: App, nameOrId: string): Promise<DomainRow> {
+/** @throws Problem `not_found` */
+export async function getRowByName(app: App, nameOrId: string): Promise<DomainRow> {
   const db = app.store.read
   const row = isId(nameOrId)
     ? await domains.findDomainById(db, nameOrId.toLowerCase())

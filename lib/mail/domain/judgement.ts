@@ -64,7 +64,7 @@ function isKey(tags: ReadonlyMap<string, string>, publicKeyBase64: string): bool
 }
 
 /** A tag-list (RFC 6376 §3.2); of a tag that stands twice the first. */
-function readTags(text: string): Map<string, string> {
+export function readTags(text: string): Map<string, string> {
   const tags = new Map<string, string>()
   for (const part of text.split(';')) {
     const at = part.indexOf('=')

@@ -1,0 +1,23 @@
+import type { Finding } from '../core/domains/diagnosis.ts'
+import { CheckFailed } from './output.ts'
+
+/** The findings, the worst first, each with what to paste. */
+export function tellFindings(findings: readonly Finding[]): string {
+  const order = ['error', 'warning', 'hint'] as const
+  return order
+    .flatMap(level => findings.filter(one => one.level === level))
+    .map(({ level, code, subject, message, paste }) => {
+      const heading = `${level.padEnd(7)}  ${subject}  (${code})\n         ${message}`
+      return paste === null ? heading : `${heading}\n\n           ${paste}\n`
+    })
+    .join('\n')
+}
+
+/**
+ * The exit code of a check: 0 with nothing but hints, 1 with a warning, 2 with an error.
+ * @throws CheckFailed for 1 and 2
+ */
+export function failFor(findings: readonly Finding[]): void {
+  if (findings.some(one => one.level === 'error')) throw new CheckFailed(2)
+  if (findings.some(one => one.level === 'warning')) throw new CheckFailed(1)
+}

@@ -1,0 +1,67 @@
+import { existsSync, statfsSync } from 'node:fs'
+import { connect } from 'node:net'
+import { limits } from '../base/limits.ts'
+import { createNetworkSet } from '../base/network.ts'
+import { parseEndpoint } from '../config/endpoint.ts'
+import type { Config } from '../config/load.ts'
+import type { Finding } from '../core/domains/diagnosis.ts'
+import { checkCertificates } from './certificates.ts'
+
+const isLoopback = createNetworkSet(['127.0.0.0/8', '::1/128'])
+
+const finding = (
+  level: Finding['level'],
+  code: string,
+  subject: string,
+  message: string,
+  paste: string | null = null,
+) => ({ level, code, subject, message, paste }) satisfies Finding
+
+/** What of the configuration and the machine loses mail, or will; it is told at the start and by mailboxctl doctor. */
+export async function serverFindings(config: Config): Promise<Finding[]> {
+  const { http, tls, acme, hostname, base_url: baseUrl, data_dir: dataDir } = config
+  const found: Finding[] = []
+  if (tls.certificate.length === 0 && acme.directory === undefined) {
+    const message =
+      'the certificate is one that mailboxd signed itself: others can not verify it. Let a CA give one (port 80 must be free and open)'
+    const paste = '[acme]\ndirectory = "https://acme-v02.api.letsencrypt.org/directory"\nterms_agreed = true'
+    found.push(finding('warning', 'certificate_self_signed', hostname, message, paste))
+  }
+  if (baseUrl === undefined) {
+    const message =
+      'base_url is not set: the links in mails to strangers lead to the address that the API listens on'
+    found.push(finding('warning', 'base_url_missing', hostname, message, `base_url = "https://${hostname}"`))
+  }
+  const open = http.listen.filter(one => !isLoopback(parseEndpoint(one).host))
+  if (open.length > 0 && !baseUrl?.startsWith('https:')) {
+    const message = `the API listens on ${open.join(', ')} without TLS: keys and mail can be read on the way. Put a proxy with TLS before it`
+    found.push(
+      finding('warning', 'api_without_tls', open[0]!, message, '[http]\nlisten = ["127.0.0.1:8025"]'),
+    )
+  }
+  if (existsSync(dataDir)) {
+    const { bavail, blocks, bsize } = statfsSync(dataDir)
+    if (bavail < blocks * limits.diskNearlyFull) {
+      const message = `the disk is nearly full: ${Math.floor((bavail * bsize) / 1e6)} MB are left (mail is refused when it is full)`
+      found.push(finding('warning', 'disk_nearly_full', dataDir, message))
+    }
+  }
+  const { faults, warnings } = await checkCertificates(config)
+  return [
+    ...found,
+    ...faults.map(one => finding('error', 'certificate', one.path, one.message)),
+    ...warnings.map(one => finding('warning', 'certificate', one.path, one.message)),
+  ]
+}
+
+/** Whether anything answers on port 25 of a host: at many hosters it is closed until one asks. */
+export function canReachPort25(host: string): Promise<boolean> {
+  const socket = connect({ host, port: 25, timeout: limits.port25Ms })
+  return new Promise(resolve => {
+    const end = (isOpen: boolean) => () => {
+      socket.destroy()
+      resolve(isOpen)
+    }
+    socket.once('connect', end(true)).once('timeout', end(false)).once('error', end(false))
+  })
+}

@@ -1,0 +1,174 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Command } from 'commander'
+import { parseConfig } from '../config/load.ts'
+import { createInbox, listInboxes } from '../core/account/inboxes.ts'
+import { createKey, listAllKeys } from '../core/account/keys.ts'
+import type { App } from '../core/app/app.ts'
+import { operator } from '../core/app/caller.ts'
+import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
+import type { DomainRecord } from '../model/domain.ts'
+import type { Ctl } from './ctl.ts'
+import { diagnose, tellDiagnosis } from './dns.ts'
+import { daemonUser, systemConfigPath, withApp } from './open.ts'
+import { askForAnswers, configOf, missingOptions, type SetupAnswers } from './setup-config.ts'
+
+interface SetupOptions extends SetupAnswers {
+  readonly inbox: string
+  readonly wait?: boolean
+}
+
+export function addSetupCommand(program: Command, ctl: Ctl): void {
+  program
+    .command('setup')
+    .description(
+      'make a server of this machine: write the configuration, start mailboxd, make the first key and inbox, and print the DNS to publish. It asks on a terminal for what no option says. What is there already is kept, so it may be run again',
+    )
+    .option('--domain <domain>', 'the domain of your addresses')
+    .option('--hostname <name>', "this server's own name, whose address is that of this machine")
+    .option('--base-url <url>', 'where clients will reach the API', url => url.replace(/\/$/, ''))
+    .option('--operator-address <address>', 'who gets copies of the mail to postmaster and abuse')
+    .option('--acme <directory>', 'get certificates from this CA (the address of its directory)')
+    .option('--agree-to-terms', 'you agree to the terms of service of that CA')
+    .option('--certificate <file>', 'the TLS certificate, PEM, with its chain')
+    .option('--key <file>', 'its key')
+    .option('--inbox <name>', 'the part before the @ of the first inbox', 'hello')
+    .option('--wait', 'wait until the DNS records are published and right')
+    .action(async ({ inbox, wait, ...given }: SetupOptions, command: Command) => {
+      const path = ctl.installation().config ?? systemConfigPath
+      const isNew = !existsSync(path)
+      if (isNew) writeConfig(path, await complete(given, command))
+      const config = parseConfig(readFileSync(path, 'utf8'), path)
+      const contradicted = contradictions(given, config)
+      if (contradicted.length > 0) {
+        command.error(
+          `error: ${path} is there and says otherwise: ${contradicted.join(', ')}. Change it there`,
+        )
+      }
+      const isStarted = startService(path)
+      const made = await withApp({ config: path }, app => makeFirst(app, inbox), { mayMake: true })
+      ctl.output().say({ config: path, ...made, isStarted }, () => tell(path, isNew, isStarted, made))
+      if (!wait) return
+      const found = await withApp({ config: path }, app => diagnose(app, undefined, true))
+      ctl.output().say(found, () => tellDiagnosis(found))
+    })
+}
+
+async function complete(given: SetupAnswers, command: Command): Promise<SetupAnswers> {
+  if (process.stdin.isTTY) return askForAnswers(given)
+  const missing = missingOptions(given)
+  if (missing.length > 0) command.error(`error: without a terminal to ask on, give ${missing.join(' and ')}`)
+  if (given.acme !== undefined && !given.agreeToTerms) {
+    command.error("error: --acme needs --agree-to-terms, when you have read the CA's")
+  }
+  return given
+}
+
+/** Nobody but root and the daemon reads it. */
+function writeConfig(path: string, answers: SetupAnswers): void {
+  const text = configOf(answers, path === systemConfigPath ? undefined : `${dirname(path)}/data`)
+  // What is wrong is said before anything is written.
+  const { data_dir: dataDir } = parseConfig(text, path)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text, { mode: 0o640 })
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const user = process.getuid?.() === 0 ? findUser() : undefined
+  if (!user) return
+  chownSync(path, 0, user.gid)
+  chmodSync(path, 0o640)
+  if (statSync(dataDir).uid === 0) chownSync(dataDir, user.uid, user.gid)
+}
+
+function findUser(): { uid: number; gid: number } | undefined {
+  try {
+    const id = (flag: string) =>
+      Number(
+        execFileSync('id', [flag, daemonUser], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+      )
+    return { uid: id('-u'), gid: id('-g') }
+  } catch {
+    return undefined
+  }
+}
+
+function contradictions(given: SetupAnswers, config: ReturnType<typeof parseConfig>): string[] {
+  const there = {
+    domain: config.account_domain,
+    hostname: config.hostname,
+    baseUrl: config.base_url,
+    operatorAddress: config.operator_address,
+  }
+  return Object.entries(there)
+    .filter(([name, value]) => {
+      const said = given[name as keyof typeof there]
+      return said !== undefined && said !== value
+    })
+    .map(([name, value]) => `${name} is ${value ?? 'not set'}`)
+}
+
+/** Starts the service where systemd runs and its unit is there; gives whether it did. @throws Error when it does not start */
+function startService(path: string): boolean {
+  const unit = '/usr/lib/systemd/system/mailboxd.service'
+  if (path !== systemConfigPath || process.getuid?.() !== 0) return false
+  if (!existsSync('/run/systemd/system') || !existsSync(unit)) return false
+  execFileSync('systemctl', ['start', 'mailboxd-smtp.socket', 'mailboxd-http.socket', 'mailboxd.service'], {
+    stdio: 'inherit',
+  })
+  return true
+}
+
+interface Made {
+  readonly records: readonly DomainRecord[]
+  readonly inbox: string
+  /** Only of a key that was made now. */
+  readonly token: string | null
+  readonly hostname: string
+}
+
+async function makeFirst(app: App, mailboxName: string): Promise<Made> {
+  const { account_domain: domain, hostname } = app.config
+  const { rows } = await listInboxes(
+    app,
+    operator,
+    { address: `${mailboxName}@${domain}` },
+    { limit: 1, offset: 0 },
+  )
+  const inbox = rows[0] ?? (await createInbox(app, operator, { mailboxName }))
+  const hasKey = (await listAllKeys(app, 1)).length > 0
+  const token = hasKey ? null : (await createKey(app, operator, { account: true }, 'first key')).token
+  const { records } = await getDomainByName(app, domain)
+  return { records, inbox: inbox.address, token, hostname }
+}
+
+function tell(
+  path: string,
+  isNew: boolean,
+  isStarted: boolean,
+  { records, inbox, token, hostname }: Made,
+): string {
+  const forms = records.map(({ type, name, value, priority }) =>
+    [
+      `  type      ${type}`,
+      `  name      ${name}`,
+      `  value     ${value}`,
+      ...(priority === null ? [] : [`  priority  ${priority}`]),
+    ].join('\n'),
+  )
+  return `${isNew ? 'Wrote' : 'Kept'} ${path}. ${isStarted ? 'mailboxd runs.' : `mailboxd was not started: mailboxd --config ${path}`}
+
+inbox   ${inbox}
+key     ${token ?? 'there is one already; mailboxctl key create makes another'}${token ? '  (shown this once)' : ''}
+
+Publish these records, as lines of a zone file:
+
+${hostname}. 3600 IN A <the public address of this machine>
+${zoneFile(records).trimEnd()}
+
+or each in a form of your DNS provider:
+
+${forms.join('\n\n')}
+
+The PTR of the machine's address ("reverse DNS", set by whoever gave you the address) must be ${hostname}.
+Then: mailboxctl dns check --wait`
+}
