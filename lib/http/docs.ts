@@ -24,7 +24,7 @@ const page = `<!doctype html>
 <link rel="stylesheet" href="docs/page.css">
 </head>
 <body>
-<main id="docs"><p>This page needs JavaScript. The same is said by <a href="v1/openapi.json">v1/openapi.json</a>.</p></main>
+<div id="docs"><p>This page needs JavaScript. The same is said by <a href="v1/openapi.json">v1/openapi.json</a>.</p></div>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
 </body>

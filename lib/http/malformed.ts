@@ -1,6 +1,6 @@
 import { type IncomingMessage, maxHeaderSize, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { invalidRequest, Problem } from '../base/problem.ts'
+import { invalidRequest, type Problem } from '../base/problem.ts'
 import { answerOnSocket } from './socket-answer.ts'
 
 /** Answers what Node could not read as a request, in the form of every other error, and hangs up. */
@@ -12,8 +12,7 @@ export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): v
     socket.destroy()
     return
   }
-  const message = messageOf(error.code)
-  answerOnSocket(socket, message === undefined ? new Problem('invalid_request') : invalidRequest('', message))
+  answerOnSocket(socket, invalidRequest('', messageOf(error)))
 }
 
 /** What is wrong with the Host of a request (RFC 9112 §3.2): there is one, but in HTTP/1.0, and never several. */
@@ -30,10 +29,12 @@ export function noProxy(): Problem {
   return invalidRequest('', 'CONNECT asks for a proxy, and this is none')
 }
 
-function messageOf(fault: string | undefined): string | undefined {
-  if (fault === 'HPE_HEADER_OVERFLOW') {
+function messageOf({ code, reason }: NodeJS.ErrnoException & { readonly reason?: unknown }): string {
+  if (code === 'HPE_HEADER_OVERFLOW') {
     return `The request line and the header together are larger than ${maxHeaderSize} bytes`
   }
-  if (fault === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time'
-  return undefined
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time'
+  // The words of the parser, which has none of the request's in them.
+  const why = typeof reason === 'string' && reason !== '' ? `: ${reason}` : ''
+  return `This can not be read as a request of HTTP/1.1${why}`
 }

@@ -98,7 +98,20 @@ t.test('what is refused', async t => {
   await refused('invalid_request', 'PUT', '/v1/policy', { inbound: { mode: 'inherit', rules: [] } })
   await refused('invalid_request', 'PUT', '/v1/policy', { inbound: { mode: 'none' } })
   await refused('invalid_request', 'PUT', '/v1/policy', { sideways: { mode: 'none', rules: [] } })
-  for (const value of ['', '*', '*.', 'a b', 'x@', 'a\r\nb.example', 'x'.repeat(321), 5, null]) {
+  for (const value of [
+    '',
+    '*',
+    '*.',
+    'a b',
+    'x@',
+    'gmail',
+    '@gmail',
+    '*@gmail',
+    'a\r\nb.example',
+    'x'.repeat(321),
+    5,
+    null,
+  ]) {
     await refused('invalid_request', 'POST', '/v1/policy/rules', {
       type: 'block',
       value,

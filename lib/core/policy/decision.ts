@@ -95,19 +95,26 @@ function isListed(chain: PolicyChain, values: readonly string[]): boolean {
 
 /**
  * The value of a sender rule in the one form that is stored and compared: an address; a domain, which is also written
- * `@domain` and `*@domain`; or `*.domain`. Lower-case, A-labels. Undefined for what is none of these.
+ * `@domain` and `*@domain`; or `*.domain`, which may be a whole `*.top-level`. Lower-case, A-labels. Undefined for what is none
+ * of these.
  */
 export function normalisePolicyValue(text: string): string | undefined {
   if (text.startsWith('*.')) {
     const domain = normaliseDomain(text.slice(2))
     return domain && `*.${domain}`
   }
-  if (text.startsWith('*@')) return normaliseDomain(text.slice(2))
-  if (text.startsWith('@')) return normaliseDomain(text.slice(1))
-  if (!text.includes('@')) return normaliseDomain(text)
+  if (text.startsWith('*@')) return mailDomain(text.slice(2))
+  if (text.startsWith('@')) return mailDomain(text.slice(1))
+  if (!text.includes('@')) return mailDomain(text)
   const address = normaliseAddress(text)
   // RFC 5322 allows a star in an address; whoever writes one here means a pattern, which this is not.
   return address?.includes('*') ? undefined : address
+}
+
+/** A domain that mail can come from: one label alone (`gmail`) is a slip, of which nobody would hear that it matches nothing. */
+function mailDomain(text: string): string | undefined {
+  const domain = normaliseDomain(text)
+  return domain?.includes('.') ? domain : undefined
 }
 
 /** The values of all the rules that match an address (in the form of `normaliseAddress`). */
