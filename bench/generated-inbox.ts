@@ -1,9 +1,11 @@
 import { v7 } from 'uuid'
 import { insertMessage, insertReading } from '../lib/store/messages.ts'
 import type { Store } from '../lib/store/open.ts'
+import { indexMessage } from '../lib/store/search/full-text.ts'
 import { wordsOfRow } from '../lib/store/search/row-words.ts'
 import type { InboxRow } from '../lib/store/tables.ts'
 import { insertThread } from '../lib/store/threads.ts'
+import { dropUnindexed } from '../lib/store/unindexed-bodies.ts'
 import { insertInstallation } from '../test/support/rows.ts'
 
 const writeRows = 500
@@ -80,10 +82,15 @@ export async function fillInbox(store: Store, count: number): Promise<InboxRow> 
           readingId: id,
         }
         await insertReading(db, { id, ...reading })
-        await insertMessage(db, row, {
+        await insertMessage(db, row)
+        // As the follower would, which is not what is measured.
+        await indexMessage(db, {
+          ...row,
+          podId: inbox.podId,
           words: wordsOfRow({ ...row, ...reading }),
           hasAttachments: n % 20 === 0,
         })
+        await dropUnindexed(db, [id])
       }
     })
   }

@@ -9,7 +9,7 @@ const instant = (description: string) => Type.Optional(Type.String({ format: 'da
 /** The query parameters of a search in messages. All that are given must hold. */
 export const searchQuery = {
   q: words(
-    'Words, all of which are in the sender, the recipients, the subject, the text or the names of the attachments; "a phrase"; -without. Case and accents do not count; languages without spaces are searched by any part of a word. The text of a long message (above 1,000 words) is found a second after it came, or more when many came, by its first 20,000 words and 4,000 different ones.',
+    'Words, all of which are in the sender, the recipients, the subject, the text or the names of the attachments; "a phrase"; -without. Case and accents do not count; languages without spaces are searched by any part of a word. A message is found by its words within about a second of its coming, later when many came, by its first 20,000 words and 4,000 different ones; lists without words have it at once.',
   ),
   from: words('In the address or the name of the sender, in this order.'),
   to: words('In the address or the name of a recipient (to, cc, bcc), in this order.'),

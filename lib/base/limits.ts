@@ -257,22 +257,22 @@ export const limits = {
    */
   nearTextBytes: 32 * 1024,
   /**
-   * Words that one write of messages puts into the search index. A message for which there is no room is found by so many words of its
-   * sender, its recipients and its subject each until the rest comes after it, a message at a time.
-   */
-  indexedWords: 1_000,
-  indexedWordsOfHeader: 64,
-  /**
    * The words of one message that it is found by, and the different ones among them: what stands after these (in the order of
    * sender, subject, recipients, body) is not found. They are one step of the index, some milliseconds.
    */
   messageWords: 20_000,
   messageDistinctWords: 4_000,
-  /** Characters of a long text whose words are read in one turn of the event loop, on their way into the index. */
-  wordsSliceLength: 16 * 1024,
-  /** How often it is looked for what is to be put into the index, and pages of it that one step merges. */
-  indexPollMs: 1_000,
+  /**
+   * How often it is looked for what is to be put into the index; messages and bytes of texts of one batch, and its work, for which
+   * writers wait; pages of the index that one step merges.
+   */
+  indexPollMs: 200,
+  indexBatch: 256,
+  indexBatchBytes: 1024 * 1024,
+  indexMs: 10,
   indexMergePages: 64,
+  /** The newest messages that wait to be indexed and that lists have all the same. */
+  indexWaiting: 1_000,
   /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
   lockWaitMs: 10_000,
   /**

@@ -4,7 +4,6 @@ import { classify } from '../mail/message/automatic.ts'
 import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
 import { readFeedbackReport } from '../mail/report/arf.ts'
 import { readDsn } from '../mail/report/dsn.ts'
-import { searchWords } from '../store/search/words.ts'
 import { extract, extractionColumn, nothingFound } from './extraction.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
 
@@ -57,14 +56,6 @@ function compose(
     isWhole,
     classified,
     extracted: extraction ? extractionColumn(message, extraction) : nothingFound,
-    words: searchWords({
-      from: from ?? mailFrom,
-      to: [...message.to, ...message.cc].map(({ address }) => address),
-      names: message.addressNames,
-      subject: message.subject,
-      text: message.text,
-      filenames: message.attachments.map(({ filename }) => filename),
-    }),
     told: mayReport ? readDsn({ ...message, reportParts, header, isBounce }, deliveredTo) : [],
     feedback: (mayReport && readFeedbackReport(reportParts, message.text)) || null,
   }

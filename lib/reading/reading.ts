@@ -4,7 +4,6 @@ import type { Classified } from '../mail/message/automatic.ts'
 import type { ParsedMessage } from '../mail/message/read.ts'
 import type { FeedbackReport } from '../mail/report/feedback.ts'
 import type { ReturnedRecipient } from '../mail/report/recipient.ts'
-import type { SearchWords } from '../store/search/words.ts'
 
 /** A message that is to be read, as plain data: it crosses into a thread. */
 export interface ReadingRequest {
@@ -31,7 +30,6 @@ export interface Reading {
   readonly authentication: AuthenticatedMessage | null
   /** The column `extracted` of its row. */
   readonly extracted: string
-  readonly words: SearchWords
   /** What it says as a delivery status notification, and as a feedback report; nothing unless `mayReport`. */
   readonly told: readonly ReturnedRecipient[]
   readonly feedback: FeedbackReport | null

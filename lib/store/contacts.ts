@@ -1,5 +1,6 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRowOnce } from './dialect/insert.ts'
+import { insertRows } from './dialect/insert.ts'
+import type { ContactRow } from './tables.ts'
 
 /** Which of these addresses (lower-case) the inbox is acquainted with. */
 export async function findContacts(db: Db, inboxId: string, addresses: readonly string[]): Promise<string[]> {
@@ -19,9 +20,15 @@ export async function putContacts(
   addresses: readonly string[],
   createdAt: string,
 ): Promise<void> {
-  for (const address of addresses) {
-    await insertRowOnce(db, 'contact', { inboxId, address, createdAt }, ['inboxId', 'address'])
-  }
+  await insertContacts(
+    db,
+    addresses.map(address => ({ inboxId, address, createdAt })),
+  )
+}
+
+/** The same for several inboxes. */
+export async function insertContacts(db: WriteDb, rows: readonly ContactRow[]): Promise<void> {
+  await insertRows(db, 'contact', rows, ['inboxId', 'address'])
 }
 
 /** Of a deleted inbox, at most `limit`; gives how many. */

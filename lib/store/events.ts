@@ -1,13 +1,30 @@
 import type { Scope } from '../base/scope.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRow } from './dialect/insert.ts'
+import { insertRows } from './dialect/insert.ts'
 import { keptRow } from './dialect/kept.ts'
+import { memoryOf } from './dialect/transaction-memory.ts'
 import type { EventRow } from './tables.ts'
 import { deleteWebhookDeliveriesOf } from './webhook-deliveries.ts'
 
 /** Events are appended in the transaction of what they tell. */
 export async function insertEvent(db: WriteDb, row: EventRow): Promise<void> {
-  await insertRow(db, 'event', row)
+  await insertEvents(db, [row])
+}
+
+export async function insertEvents(db: WriteDb, rows: readonly EventRow[]): Promise<void> {
+  await insertRows(db, 'event', rows)
+}
+
+/** The id of the newest event, as this transaction knows it: it is looked up once. */
+export async function findLastEventIdIn(db: WriteDb): Promise<string | undefined> {
+  const memory = memoryOf(db)
+  memory.lastEventId ??= await findLastEventId(db)
+  return memory.lastEventId
+}
+
+/** The next events of this transaction come after this one. */
+export function noteLastEventId(db: WriteDb, id: string): void {
+  memoryOf(db).lastEventId = id
 }
 
 /** The id of the newest event. */

@@ -1,12 +1,12 @@
-import { sql } from 'kysely'
+import { type ExpressionBuilder, sql } from 'kysely'
 import type { Scope } from '../base/scope.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptChange, keptRow } from './dialect/kept.ts'
+import { keptChange, keptRow, keptRows } from './dialect/kept.ts'
 import { addToDomainUse } from './domains.ts'
-import type { InboxRow } from './tables.ts'
+import type { InboxRow, Tables } from './tables.ts'
 
 export async function insertInbox(db: WriteDb, row: InboxRow): Promise<void> {
   await insertRow(db, 'inbox', row)
@@ -30,6 +30,23 @@ export function findInbox(db: Db, id: string): Promise<InboxRow | undefined> {
   return inboxById(db, { id })
 }
 const inboxById = keptRow((db, given: { id: string }) =>
+  db.selectFrom('inbox').selectAll().where('id', '=', given.id).where('deletedAt', 'is', null),
+)
+
+/** Those of these that are there; a deleted inbox is not found. */
+export async function findInboxes(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, InboxRow>> {
+  const rows =
+    ids.length === 1
+      ? await inboxesById(db, { id: ids[0]! })
+      : await db
+          .selectFrom('inbox')
+          .selectAll()
+          .where('id', 'in', ids)
+          .where('deletedAt', 'is', null)
+          .execute()
+  return new Map(rows.map(row => [row.id, row]))
+}
+const inboxesById = keptRows((db, given: { id: string }) =>
   db.selectFrom('inbox').selectAll().where('id', '=', given.id).where('deletedAt', 'is', null),
 )
 
@@ -189,14 +206,40 @@ export async function addToInbox(db: WriteDb, id: string, added: InboxCounts): P
   const { inbound = 0, outbound = 0, threads = 0, unreadThreads = 0 } = added
   await countInInbox(db, { inbound, outbound, threads, unreadThreads, id })
 }
+
+/** The same for several inboxes, each of which is named once: those that get the same are counted together. */
+export async function addToInboxes(
+  db: WriteDb,
+  added: readonly (Omit<Required<InboxCounts>, 'outbound'> & { readonly id: string })[],
+): Promise<void> {
+  const alike = Map.groupBy(added, ({ inbound, threads, unreadThreads }) =>
+    [inbound, threads, unreadThreads].join(),
+  )
+  for (const [first, ...others] of alike.values()) {
+    if (others.length === 0) await addToInbox(db, first!.id, first!)
+    else {
+      const ids = [first!, ...others].map(({ id }) => id)
+      await db
+        .updateTable('inbox')
+        .set(eb => increments(eb, { ...first!, outbound: 0 }))
+        .where('id', 'in', ids)
+        .execute()
+    }
+  }
+}
+
 const countInInbox = keptChange((db, given: Required<InboxCounts> & { id: string }) =>
   db
     .updateTable('inbox')
-    .set(eb => ({
-      inboundCount: eb('inboundCount', '+', given.inbound),
-      outboundCount: eb('outboundCount', '+', given.outbound),
-      threadCount: eb('threadCount', '+', given.threads),
-      unreadThreadCount: eb('unreadThreadCount', '+', given.unreadThreads),
-    }))
+    .set(eb => increments(eb, given))
     .where('id', '=', given.id),
 )
+
+function increments(eb: ExpressionBuilder<Tables, 'inbox'>, given: Required<InboxCounts>) {
+  return {
+    inboundCount: eb('inboundCount', '+', given.inbound),
+    outboundCount: eb('outboundCount', '+', given.outbound),
+    threadCount: eb('threadCount', '+', given.threads),
+    unreadThreadCount: eb('unreadThreadCount', '+', given.unreadThreads),
+  }
+}

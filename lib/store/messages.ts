@@ -3,7 +3,7 @@ import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { countMessage } from './daily-usage.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRow, insertRowOnce } from './dialect/insert.ts'
+import { insertRowOnce, insertRows } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
 import { addToInbox, findInbox } from './inboxes.ts'
 import {
@@ -13,35 +13,33 @@ import {
   takeListedTurn,
   takeTurnWithLarge,
 } from './listed-messages.ts'
-import { type Indexed, indexMessage } from './search/full-text.ts'
 import { wholeMessages } from './search/whole-messages.ts'
-import { createWordBudget, type WordBudget } from './search/word-budget.ts'
 import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
-import { insertUnindexedBody } from './unindexed-bodies.ts'
+import { insertUnindexed } from './unindexed-bodies.ts'
 
 /** Inserts what a message says, unless it is there already: it came to another inbox before. */
 export async function insertReading(db: WriteDb, row: ReadingRow): Promise<void> {
   await insertRowOnce(db, 'reading', row, ['id'])
 }
 
-/**
- * Inserts a message, whose reading is there, and makes it findable: by all of its words, or by few of them, and the rest is
- * noted as to be indexed.
- * @param budget what the messages of one write share
- */
-export async function insertMessage(
-  db: WriteDb,
-  row: MessageRow,
-  indexed: Pick<Indexed, 'words' | 'hasAttachments'>,
-  budget: WordBudget = createWordBudget(),
-): Promise<void> {
+/** Inserts readings that are not there yet. */
+export async function insertReadings(db: WriteDb, rows: readonly ReadingRow[]): Promise<void> {
+  await insertRows(db, 'reading', rows, ['id'])
+}
+
+/** Inserts messages, whose readings are there, and notes them as to be indexed. Their inboxes and days are counted apart. */
+export async function insertUncountedMessages(db: WriteDb, rows: readonly MessageRow[]): Promise<void> {
+  await insertRows(db, 'message', rows)
+  await insertUnindexed(
+    db,
+    rows.map(({ id }) => id),
+  )
+}
+
+/** Inserts a message, whose reading is there; the index follows. */
+export async function insertMessage(db: WriteDb, row: MessageRow): Promise<void> {
   const inbox = await findInbox(db, row.inboxId)
-  await insertRow(db, 'message', row)
-  if (inbox) {
-    const { words, isWhole } = budget.take(indexed.words)
-    await indexMessage(db, { ...row, ...indexed, words, podId: inbox.podId })
-    if (!isWhole) await insertUnindexedBody(db, row.id)
-  }
+  await insertUncountedMessages(db, [row])
   await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
   if (inbox) await countMessage(db, inbox, row)
 }

@@ -1,12 +1,16 @@
+import { Worker } from 'node:worker_threads'
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
+import { threadEntry } from '../base/thread-entry.ts'
 import type { LogState } from './dialect/checkpointer.ts'
-import { type Checkpoints, startCheckpoints } from './dialect/checkpoints.ts'
+import { startCheckpoints } from './dialect/checkpoints.ts'
 import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
 import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect/group-commit.ts'
+import { type KeptThread, keepThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
 import { openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
+import { followIndex, type Indexing, type IndexTrouble } from './indexing.ts'
 import { migrate, outdatedSince } from './migrations/migrate.ts'
 
 /** The database. What is read through `read` is committed. */
@@ -44,7 +48,12 @@ export interface Store {
    * the writes; and the log kept short.
    * @param told called with how the log stands whenever something was done about it
    */
-  keepLog(bounds: LogBounds, told: (state: LogState) => void): Checkpoints
+  keepLog(bounds: LogBounds, told: (state: LogState) => void): KeptThread
+  /**
+   * Has the search index follow what is written, from now on until it is stopped.
+   * @param told as of `followIndex`
+   */
+  keepIndex(told: (trouble: IndexTrouble) => void): Indexing
   /** Resolves when the disk has failed to keep what was committed: from then on no write succeeds, until a restart. */
   readonly failed: Promise<DiskFailed>
   /** Waits for the writes under way, then closes. */
@@ -71,7 +80,9 @@ export async function openStore(
   clock: Clock,
   beforeMigration: (lastStep: number) => Promise<void> = async () => {},
 ): Promise<Store> {
-  const store = /^postgres(ql)?:\/\//.test(location) ? postgresStore(location) : sqliteStore(location, clock)
+  const store = /^postgres(ql)?:\/\//.test(location)
+    ? postgresStore(location, clock)
+    : sqliteStore(location, clock)
   try {
     const lastStep = await outdatedSince(store.read, store.dialect)
     if (lastStep !== undefined) await beforeMigration(lastStep)
@@ -120,6 +131,14 @@ function sqliteStore(path: string, clock: Clock): Store {
         told(state)
       })
     },
+    keepIndex(told) {
+      const options = { name: 'index', workerData: { path } }
+      return keepThread(
+        () => new Worker(threadEntry('store/index-thread'), options),
+        told,
+        why => told({ why }),
+      )
+    },
     async forgetOverwrittenSecrets() {
       await group.idle()
       reader.refresh()
@@ -133,7 +152,7 @@ function sqliteStore(path: string, clock: Clock): Store {
   }
 }
 
-function postgresStore(url: string): Store {
+function postgresStore(url: string, clock: Clock): Store {
   const pool = openPostgres(url)
   const listeners = createListeners()
   return {
@@ -146,6 +165,12 @@ function postgresStore(url: string): Store {
     // Both are the server's own business.
     failed: new Promise(() => {}),
     keepLog: () => ({ stop: async () => {} }),
+    keepIndex: told =>
+      followIndex(
+        { read: pool.db, write: work => pool.write(work, listeners.tell), version: () => undefined },
+        clock,
+        told,
+      ),
     async forgetOverwrittenSecrets() {
       await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
     },

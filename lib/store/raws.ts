@@ -1,9 +1,13 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRow } from './dialect/insert.ts'
+import { insertRow, insertRows } from './dialect/insert.ts'
 import type { RawRow } from './tables.ts'
 
 export async function insertRaw(db: WriteDb, row: RawRow): Promise<void> {
   await insertRow(db, 'raw', row)
+}
+
+export async function insertRaws(db: WriteDb, rows: readonly RawRow[]): Promise<void> {
+  await insertRows(db, 'raw', rows)
 }
 
 export async function findRaw(db: Db, id: string): Promise<RawRow | undefined> {

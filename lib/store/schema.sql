@@ -259,11 +259,13 @@ create index "message_pending" on "message" ("inboxId", "id") where "status" = '
 create index "message_raw" on "message" ("rawId");
 create index "message_reading" on "message" ("readingId");
 
--- The messages whose words are not all in "messageSearch" yet: to index a long text takes long, and for a hundred inboxes
--- seconds, so it is done after the write that brings it, one message a write.
+-- The messages whose words are not in "messageSearch" yet: that is done behind the write that brings them, in batches. state: new;
+-- partial, when some of them may be there already; failed, when it did not succeed, so that others have their turn.
 create table "unindexedBody" (
-  "messageId" text primary key references "message" ("id")
+  "messageId" text primary key references "message" ("id"),
+  "state" text not null default 'partial'
 );
+create index "unindexedBody_state" on "unindexedBody" ("state", "messageId");
 
 -- One message to one recipient: queued, deferred, delivered, failed, held or cancelled; with what the other side said
 -- last. `captured` 1: kept on this machine instead of sent (delivery.mode = "capture"). purpose: send (an outbound
@@ -631,7 +633,7 @@ create table "tlsResult" (
 );
 create index "tlsResult_unreported" on "tlsResult" ("day", "domain") where "reportedAt" is null;
 
--- What messages are found by, written and deleted with them (lib/store/search-index.ts): their words, as we read
+-- What messages are found by, written behind them and deleted with them (lib/store/search-index.ts): their words, as we read
 -- them ourselves, so that the same is found on every database and in every language; and marks, words that no text
 -- can have, for what they belong to and are: all, inbox<id>, pod<id>, category<name>, direction<name>, attachment.
 -- SQLite: FTS5, which splits at spaces alone what is beyond ASCII. The rowid is the millisecond of createdAt × 2048 and

@@ -190,6 +190,7 @@ export type WholeMessage = MessageRow & Omit<ReadingRow, 'id'>
 
 export interface UnindexedBodyRow {
   messageId: string
+  state: string
 }
 
 export interface DeliveryRow {

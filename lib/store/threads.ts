@@ -1,9 +1,15 @@
+import { sql } from 'kysely'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRow } from './dialect/insert.ts'
+import { insertRow, insertRows } from './dialect/insert.ts'
 import { keptChange, keptRow } from './dialect/kept.ts'
 import { addToInbox } from './inboxes.ts'
 import type { ThreadRow } from './tables.ts'
+
+/** Inserts threads that are in no counter of their inbox yet. */
+export async function insertUncountedThreads(db: WriteDb, rows: readonly ThreadRow[]): Promise<void> {
+  await insertRows(db, 'thread', rows)
+}
 
 export async function insertThread(db: WriteDb, row: ThreadRow): Promise<void> {
   await insertRow(db, 'thread', row)
@@ -58,6 +64,26 @@ export async function addMessageToThread(
   await addNewest(db, { id: thread.id, createdAt: message.createdAt })
   await setThreadRead(db, thread, message.isRead)
 }
+
+/** Adds unread messages to a thread; whether it was read before, its inbox counts. */
+export async function addUnreadToThread(
+  db: WriteDb,
+  id: string,
+  added: number,
+  createdAt: string,
+): Promise<void> {
+  await addUnread(db, { id, added, createdAt })
+}
+const addUnread = keptChange((db, given: { id: string; added: number; createdAt: string }) =>
+  db
+    .updateTable('thread')
+    .set(eb => ({
+      messageCount: eb('messageCount', '+', given.added),
+      lastMessageAt: given.createdAt,
+      isRead: sql.lit(0),
+    }))
+    .where('id', '=', given.id),
+)
 const addNewest = keptChange((db, given: { id: string; createdAt: string }) =>
   db
     .updateTable('thread')

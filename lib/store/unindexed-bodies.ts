@@ -1,41 +1,107 @@
 import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRow } from './dialect/insert.ts'
+import { insertRows } from './dialect/insert.ts'
 import { indexMessage, unindexMessages } from './search/full-text.ts'
-import type { SearchedRow } from './search/row-words.ts'
-import { indexedTextLength, type SearchWords } from './search/words.ts'
+import { textsOfRow } from './search/row-words.ts'
+import { indexedTextLength, type SearchTexts, type SearchWords } from './search/words.ts'
+import type { MessageRow } from './tables.ts'
 
-/** Notes that the words of a message are not all in the index yet. */
-export async function insertUnindexedBody(db: WriteDb, messageId: string): Promise<void> {
-  await insertRow(db, 'unindexedBody', { messageId })
+/** A message that is to be put into the index. */
+export interface Unindexed
+  extends Pick<MessageRow, 'id' | 'inboxId' | 'threadId' | 'category' | 'direction' | 'createdAt'> {
+  readonly podId: string
+  readonly hasAttachments: boolean
+  /** What stands in its row may be anything. */
+  texts(): SearchTexts
+  /** Whether some of its words are in the index already. */
+  readonly isPartial: boolean
 }
 
-/** The oldest message that lacks words in the index, with what of its texts is indexed. */
-export async function findUnindexed(db: Db): Promise<(SearchedRow & { id: string }) | undefined> {
-  return db
+/** Notes that these messages are to be put into the index, in the write that inserts them. */
+export async function insertUnindexed(db: WriteDb, messageIds: readonly string[]): Promise<void> {
+  await insertRows(
+    db,
+    'unindexedBody',
+    messageIds.map(messageId => ({ messageId, state: 'new' })),
+  )
+}
+
+/** The oldest messages that are to be put into the index: `most.count` at the most, with so many bytes of texts, but one at least. */
+export async function listUnindexed(
+  db: Db,
+  most: { readonly count: number; readonly bytes: number },
+): Promise<Unindexed[]> {
+  const sizes = await db
     .selectFrom('unindexedBody')
     .innerJoin('message', 'message.id', 'unindexedBody.messageId')
     .innerJoin('reading', 'reading.id', 'message.readingId')
-    .select(['message.id', 'fromAddr', 'headerTo', 'toAddr', 'cc', 'bcc', 'addressNames', 'subject'])
-    .select(['reading.attachments', sql<string>`substr("bodyText", 1, ${indexedTextLength})`.as('bodyText')])
+    .select(['message.id', sql<number>`octet_length("reading"."bodyText")`.as('bytes')])
+    .where('unindexedBody.state', '<>', 'failed')
     .orderBy('unindexedBody.messageId')
-    .limit(1)
-    .executeTakeFirst()
-}
-
-/** Puts all words of a message into the index, in place of the few that are there; of one that was deleted meanwhile, none. */
-export async function indexWhole(db: WriteDb, id: string, words: SearchWords): Promise<void> {
-  const row = await db
+    .limit(most.count)
+    .execute()
+  let bytes = 0
+  const ids = sizes
+    .filter((one, index) => {
+      bytes += Number(one.bytes)
+      return index === 0 || bytes <= most.bytes
+    })
+    .map(({ id }) => id)
+  if (ids.length === 0) return []
+  const rows = await db
     .selectFrom('unindexedBody')
     .innerJoin('message', 'message.id', 'unindexedBody.messageId')
     .innerJoin('inbox', 'inbox.id', 'message.inboxId')
     .innerJoin('reading', 'reading.id', 'message.readingId')
     .select(['message.id', 'message.inboxId', 'inbox.podId', 'message.threadId', 'message.category'])
-    .select(['message.direction', 'message.createdAt', 'reading.attachments'])
-    .where('unindexedBody.messageId', '=', id)
-    .executeTakeFirst()
-  if (!row) return
-  await db.deleteFrom('unindexedBody').where('messageId', '=', id).execute()
-  await unindexMessages(db, [id])
-  await indexMessage(db, { ...row, hasAttachments: row.attachments !== '[]', words })
+    .select(['message.direction', 'message.createdAt', 'fromAddr', 'headerTo', 'toAddr', 'cc', 'bcc'])
+    .select(['addressNames', 'message.subject', 'reading.attachments', 'unindexedBody.state'])
+    .select(sql<string>`substr("bodyText", 1, ${sql.lit(indexedTextLength)})`.as('bodyText'))
+    .where('message.id', 'in', ids)
+    .orderBy('message.id')
+    .execute()
+  return rows.map(row => ({
+    ...row,
+    hasAttachments: row.attachments !== '[]',
+    texts: () => textsOfRow(row),
+    isPartial: row.state === 'partial',
+  }))
+}
+
+/** Those of these that are still to be put into the index: none was deleted meanwhile. */
+export async function stillUnindexed(db: Db, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('unindexedBody')
+    .select('messageId')
+    .where('messageId', 'in', ids)
+    .execute()
+  return new Set(rows.map(({ messageId }) => messageId))
+}
+
+/** Puts the words of a message into the index, in place of those that are there. */
+export async function putIntoIndex(
+  db: WriteDb,
+  message: Omit<Unindexed, 'texts'>,
+  words: SearchWords,
+): Promise<void> {
+  if (message.isPartial) await unindexMessages(db, [message.id])
+  await indexMessage(db, { ...message, words })
+}
+
+/** These are in the index now. */
+export async function dropUnindexed(db: WriteDb, messageIds: readonly string[]): Promise<void> {
+  await db.deleteFrom('unindexedBody').where('messageId', 'in', messageIds).execute()
+}
+
+/** Leaves out the words of a message that can't be indexed, so that those behind it have their turn: it stands in lists alone. */
+export async function passOver(db: WriteDb, message: Omit<Unindexed, 'texts'>): Promise<void> {
+  const { id: messageId } = message
+  if ((await stillUnindexed(db, [messageId])).size === 0) return
+  await putIntoIndex(db, message, { from: '', to: '', subject: '', body: '' })
+  await db.updateTable('unindexedBody').set({ state: 'failed' }).where('messageId', '=', messageId).execute()
+}
+
+/** Has those that were left out tried once more: perhaps another program can. */
+export async function retryPassedOver(db: WriteDb): Promise<void> {
+  await db.updateTable('unindexedBody').set({ state: 'partial' }).where('state', '=', 'failed').execute()
 }

@@ -3,6 +3,7 @@ import { createKey, findCaller } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { systemAddress } from '../../lib/core/domains/usable.ts'
 import { startApi } from '../support/api-app.ts'
+import { indexed } from '../support/indexed.ts'
 import { openSocket } from '../support/socket-client.ts'
 import { addVerifiedDomain } from '../support/verified-domain.ts'
 
@@ -20,6 +21,7 @@ t.test('the {id} of an inbox may be its address, everywhere', async t => {
   t.strictSame((await api.send(id, to, 'once')).body, sent.body, 'a repeat by the id is the same request')
   const draft = await api.post(`/v1/inboxes/${address}/drafts`, to)
   t.equal(draft.body.inboxId, id)
+  await indexed(server.app.store)
   for (const path of [
     `/v1/inboxes/${address}/messages`,
     `/v1/inboxes/${address}/messages?q=b`,

@@ -4,6 +4,7 @@ import { createKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { apiOf } from '../support/api.ts'
 import { letter, openBothDoors } from '../support/both-doors.ts'
+import { indexed } from '../support/indexed.ts'
 
 t.test('lists search, in an inbox and in all that the key reaches', async t => {
   const { inbox, api, receive, app, baseUrl } = await openBothDoors(t)
@@ -14,6 +15,12 @@ t.test('lists search, in an inbox and in all that the key reaches', async t => {
     letter('Your verification code', 'Your verification code is 482913', 'no-reply@a.example'),
   )
   await receive('bea', letter('Invoice again', 'thanks'))
+  t.equal((await api.get('/v1/messages')).body.total, 3, 'in lists at once')
+  t.equal((await api.get('/v1/messages?category=automated')).body.total, 1)
+  t.equal((await api.get('/v1/threads?limit=2')).body.data.length, 2)
+  t.equal((await api.get('/v1/threads?limit=2&offset=2')).body.data.length, 1)
+  t.equal((await api.get('/v1/messages?q=invoice')).body.total, 0, 'and found when the index has followed')
+  await indexed(app.store)
   const subjects = async (path: string, client = api) => {
     const { status, body } = await client.get(path)
     if (status !== 200) return body.error

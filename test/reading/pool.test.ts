@@ -72,7 +72,6 @@ t.test('what a message says comes back, small or large, and the same', async t =
       message: { subject: 'Größe', from: { address: 'bob@theirs.example', name: 'Bob' }, problems: [] },
       classified: { category: 'personal', autoReplyable: true },
       authentication: null,
-      words: { from: 'bob theirs example bob', subject: 'große' },
       told: [],
       feedback: null,
     })

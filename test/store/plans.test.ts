@@ -45,7 +45,12 @@ import { deleteIdempotencyBefore } from '../../lib/store/idempotency.ts'
 import { listNewestInbound, listShownMessages } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { findDueEntries, listLeasedEntries } from '../../lib/store/queue-entries.ts'
-import { findUnindexed } from '../../lib/store/unindexed-bodies.ts'
+import {
+  dropUnindexed,
+  listUnindexed,
+  retryPassedOver,
+  stillUnindexed,
+} from '../../lib/store/unindexed-bodies.ts'
 import { mailedLink } from '../support/confirmation.ts'
 import { openDoor } from '../support/smtp-door.ts'
 import { watchedDb } from '../support/watched-db.ts'
@@ -172,7 +177,12 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await store.write(db => findDueEntries(db, 'sqlite', wanted))
   await listLeasedEntries(store.read, 'one')
   await filterActiveApiKeys(store.read, [key.id])
-  await findUnindexed(store.read)
+  await listUnindexed(store.read, { count: 10, bytes: 1000 })
+  await store.write(async db => {
+    await stillUnindexed(db, [id!])
+    await dropUnindexed(db, [id!])
+    await retryPassedOver(db)
+  })
   await listShownMessages(store.read, [id!])
   await listNewestInbound(store.read, ann.id, 100)
   for (const podId of [pod.id, null]) {

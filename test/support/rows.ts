@@ -6,9 +6,10 @@ import { insertInbox } from '../../lib/store/inboxes.ts'
 import { insertMessage, insertReading } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { insertPod } from '../../lib/store/pods.ts'
-import { wordsOfRow } from '../../lib/store/search/row-words.ts'
+import { searchWords } from '../../lib/store/search/words.ts'
 import type { InboxRow, PodRow, QueueEntryRow, ThreadRow, WholeMessage } from '../../lib/store/tables.ts'
 import { insertThread } from '../../lib/store/threads.ts'
+import { dropUnindexed, listUnindexed, putIntoIndex } from '../../lib/store/unindexed-bodies.ts'
 
 const at = '2026-01-02T03:04:05.678Z'
 
@@ -94,7 +95,23 @@ export async function insertThreadRow(
   return thread
 }
 
+/** A message that is in the search index, too. */
 export async function insertMessageRow(
+  db: WriteDb,
+  thread: ThreadRow,
+  changes: Partial<WholeMessage> = {},
+): Promise<WholeMessage> {
+  const message = await insertUnindexedRow(db, thread, changes)
+  for (const { texts, ...row } of await listUnindexed(db, { count: 1000, bytes: Number.MAX_SAFE_INTEGER })) {
+    if (row.id !== message.id) continue
+    await putIntoIndex(db, row, searchWords(texts()))
+    await dropUnindexed(db, [row.id])
+  }
+  return message
+}
+
+/** One that its follower has yet to put into the index. */
+export async function insertUnindexedRow(
   db: WriteDb,
   thread: ThreadRow,
   changes: Partial<WholeMessage> = {},
@@ -136,8 +153,7 @@ export async function insertMessageRow(
   }
   const { readingId, bodyText, bodyHtml, attachments, extracted, parseProblems, ...rest } = message
   await insertReading(db, { id: readingId, bodyText, bodyHtml, attachments, extracted, parseProblems })
-  const indexed = { words: wordsOfRow(message), hasAttachments: attachments !== '[]' }
-  await insertMessage(db, { ...rest, readingId }, indexed)
+  await insertMessage(db, { ...rest, readingId })
   return message
 }
 

@@ -1,9 +1,9 @@
 import { isoAfter } from '../../base/clock.ts'
 import { idAfter } from '../../base/ids.ts'
 import type { EventName } from '../../model/event.ts'
-import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
-import { findLastEventId, insertEvent } from '../../store/events.ts'
+import { findLastEventIdIn, insertEvent, insertEvents, noteLastEventId } from '../../store/events.ts'
 import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import { type Endpoint, findEndpoint, insertWebhookDelivery } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
@@ -34,6 +34,22 @@ export async function recordEvent(
   return endpoint
 }
 
+/** The same for several of a kind, about inboxes whose webhooks are known. */
+export async function recordEvents(
+  app: App,
+  db: WriteDb,
+  type: EventName,
+  about: readonly { readonly subject: EventSubject; readonly endpoint: Endpoint | undefined }[],
+): Promise<void> {
+  const events: EventRow[] = []
+  for (const { subject } of about) events.push(await makeEvent(app, db, type, subject, {}))
+  await insertEvents(db, events)
+  if (events.length > 0) notice(db, 'event')
+  for (const [index, { endpoint }] of about.entries()) {
+    if (endpoint) await queueWebhook(app, db, events[index]!.id, endpoint)
+  }
+}
+
 /** Writes an event that the queue tells to no webhook. */
 export async function writeEvent(
   app: App,
@@ -42,7 +58,20 @@ export async function writeEvent(
   subject: EventSubject,
   payload: Readonly<Record<string, unknown>> = {},
 ): Promise<EventRow> {
-  const event: EventRow = {
+  const event = await makeEvent(app, db, type, subject, payload)
+  await insertEvent(db, event)
+  notice(db, 'event')
+  return event
+}
+
+async function makeEvent(
+  app: App,
+  db: WriteDb,
+  type: EventName,
+  subject: EventSubject,
+  payload: Readonly<Record<string, unknown>>,
+): Promise<EventRow> {
+  return {
     id: await nextEventId(app, db),
     type,
     podId: subject.podId,
@@ -52,16 +81,15 @@ export async function writeEvent(
     payload: JSON.stringify(payload),
     createdAt: app.clock.now().toISOString(),
   }
-  await insertEvent(db, event)
-  notice(db, 'event')
-  return event
 }
 
 /** mailboxctl writes events too, by a clock and a count of its own. */
-async function nextEventId(app: App, db: Db): Promise<string> {
-  const id = app.ids.next()
-  const last = await findLastEventId(db)
-  return last === undefined || id > last ? id : idAfter(last)
+async function nextEventId(app: App, db: WriteDb): Promise<string> {
+  const made = app.ids.next()
+  const last = await findLastEventIdIn(db)
+  const id = last === undefined || made > last ? made : idAfter(last)
+  noteLastEventId(db, id)
+  return id
 }
 
 /** Puts an event to be told to a webhook; gives the id of the row that says how it went. */

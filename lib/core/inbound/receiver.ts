@@ -11,7 +11,7 @@ import { type Refused, recordRefused } from './admission.ts'
 import type { Arrival, Reception } from './arrival.ts'
 import { noteStranger, type Places } from './greylist.ts'
 import { askScanners } from './scan.ts'
-import { writeReception } from './write.ts'
+import { createReceptionWriter } from './write-together.ts'
 
 /** What the reception of mail works with, in the thread of a session: it reads the database, and asks `main` for the rest. */
 export interface Receiver extends Reads, Pick<App, 'ids' | 'disk'> {
@@ -42,13 +42,14 @@ type Receiving = App & Partial<Pick<Networked, 'scanner' | 'dnsLists'>>
 /** The same where it is done. */
 function createMainThread(app: Receiving): MainThread {
   const { store: opened, storage, scanner, dnsLists } = app
+  const writeReception = createReceptionWriter(app)
+  const refuseFull = (error: unknown) => {
+    if (!isDiskFull(error)) throw error
+    app.log.error({ err: error }, 'no room in the database')
+    throw noRoomForMail(String(error))
+  }
   const store = {
-    write: <T>(work: (db: WriteDb) => Promise<T>) =>
-      opened.write(work).catch(error => {
-        if (!isDiskFull(error)) throw error
-        app.log.error({ err: error }, 'no room in the database')
-        throw noRoomForMail(String(error))
-      }),
+    write: <T>(work: (db: WriteDb) => Promise<T>) => opened.write(work).catch(refuseFull),
   }
   return {
     async write(reception) {
@@ -56,7 +57,7 @@ function createMainThread(app: Receiving): MainThread {
       const isFile = 'arrival' in becomes && becomes.arrival.content.kind === 'file'
       try {
         requireRoomForMail(storage.shared)
-        return await store.write(db => writeReception(app, db, reception))
+        return await writeReception(reception).catch(refuseFull)
       } catch (error) {
         if (isFile) await dropFilesOf(app, error, [rawId])
         throw error

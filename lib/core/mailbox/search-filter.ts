@@ -1,6 +1,6 @@
 import { readInstant } from '../../base/instant.ts'
 import { invalidRequest } from '../../base/problem.ts'
-import type { SearchFilter } from '../../store/search/search.ts'
+import type { SearchFilter } from '../../store/search/filter.ts'
 
 /** Whether something is asked for that the counters of the inboxes do not answer. */
 export function isSearch(filter: SearchFilter): boolean {

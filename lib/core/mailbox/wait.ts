@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import type { SearchFilter } from '../../store/search/search.ts'
+import type { SearchFilter } from '../../store/search/filter.ts'
 import { holdsPhrase, indexTokens, readPhrase, readTerms, senderTokens } from '../../store/search/words.ts'
 import type { MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'

@@ -9,7 +9,6 @@ import { addressNames, type Mailbox } from '../../mail/header/mailbox.ts'
 import { insertDeliveries } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { insertMessage, insertReading } from '../../store/messages.ts'
-import { wordsOfRow } from '../../store/search/row-words.ts'
 import type { DeliveryRow, InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
 import { addMessageToThread, insertThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
@@ -99,10 +98,7 @@ export async function writeOutgoing(
     readingId: id,
   }
   await insertReading(db, { id, ...reading })
-  await insertMessage(db, row, {
-    words: wordsOfRow({ ...row, ...reading }),
-    hasAttachments: outgoing.attachments.length > 0,
-  })
+  await insertMessage(db, row)
   // Answering marks the thread read; so does having begun it.
   await addMessageToThread(db, thread, { createdAt, isRead: true })
   const deliveries = addressees.all.map(recipient => ({

@@ -4,6 +4,7 @@ import { limits } from '../../base/limits.ts'
 import { StorageLocked } from '../../base/storage-fault.ts'
 import type { WriteDb } from './dialect.ts'
 import { addNotices, gatherNotices, type Notices } from './notices.ts'
+import { beginMemory } from './transaction-memory.ts'
 
 /** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
@@ -109,6 +110,7 @@ export function createGroupCommit(
     for (let restMs: number = lockRestMs[0]; ; restMs = Math.min(restMs * 2, lockRestMs[1])) {
       try {
         target.exec('begin immediate')
+        beginMemory(target.db)
         return true
       } catch (error) {
         if (!target.isLocked(error)) throw error

@@ -46,6 +46,55 @@ export async function insertRow<Name extends keyof Tables>(
   await insert(db, table, row, inserted, builder => builder)
 }
 
+/** The most rows that one statement inserts. */
+const rowsAtOnce = 64
+
+const severalInserted = new Map<string, Insert>()
+
+/** The statement for so many rows of one kind; the places are `<row>.<column>`. */
+function insertSeveral(
+  table: keyof Tables,
+  columns: readonly string[],
+  count: number,
+  key: readonly string[] | undefined,
+): Insert {
+  const name = `${table} ${count} ${key ?? ''}`
+  const known = severalInserted.get(name)
+  if (known) return known
+  const made = keptChange((on, given: Values) => {
+    const rows = Array.from({ length: count }, (_, row) =>
+      Object.fromEntries(columns.map(column => [column, given[`${row}.${column}`]])),
+    )
+    const builder = on.insertInto(table).values(rows as never)
+    return key ? builder.onConflict(conflict => conflict.columns(key as never).doNothing()) : builder
+  })
+  severalInserted.set(name, made)
+  return made
+}
+
+/**
+ * Inserts whole rows in few statements: 64 at once, then 32, and so on down to one, so that few are composed.
+ * @param key unless there is one with the same key; without it every row must be new
+ */
+export async function insertRows<Name extends keyof Tables>(
+  db: WriteDb,
+  table: Name,
+  rows: readonly Tables[Name][],
+  key?: readonly (keyof Tables[Name] & string)[],
+): Promise<void> {
+  if (rows.length === 0) return
+  const columns = Object.keys(rows[0]!)
+  for (let at = 0, count = rowsAtOnce; at < rows.length; at += count) {
+    while (count > rows.length - at) count /= 2
+    const given: Record<string, Values[string]> = {}
+    for (let row = 0; row < count; row++) {
+      const values = rows[at + row] as unknown as Values
+      for (const column of columns) given[`${row}.${column}`] = values[column]!
+    }
+    await insertSeveral(table, columns, count, key)(db, given)
+  }
+}
+
 /** Inserts a row unless there is one with the same `key`; gives whether there was none. */
 export async function insertRowOnce<Name extends keyof Tables>(
   db: WriteDb,

@@ -125,6 +125,39 @@ export function openSqliteWriter(path: string): SqliteWriter {
 
 const syncFile = promisify(fdatasync)
 
+/** A connection of another thread of this process that reads and writes, and waits for its turn by standing still. */
+export interface SqliteBeside {
+  readonly db: WriteDb
+  transact<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /** Another number than before when another connection has committed anything since. */
+  version(): number
+  close(): void
+}
+
+/** Opens one on a database that is there. Its commits reach the disk with others'. */
+export function openSqliteBeside(path: string): SqliteBeside {
+  const connection = new Database(path, { timeout: busyTimeoutMs })
+  connection.pragma('synchronous = normal')
+  connection.pragma('wal_autocheckpoint = 0')
+  const { db, prepare, close } = useConnection(connection)
+  return {
+    db,
+    close,
+    version: () => (prepare('pragma data_version').get() as { data_version: number }).data_version,
+    async transact(work) {
+      prepare('begin immediate').run()
+      try {
+        const value = await work(db)
+        prepare('commit').run()
+        return value
+      } catch (error) {
+        if (connection.inTransaction) prepare('rollback').run()
+        throw error
+      }
+    },
+  }
+}
+
 /** `SQLITE_…`, also the extended ones; empty for what SQLite did not say. */
 function codeOf(error: unknown): string {
   return error instanceof Database.SqliteError ? error.code : ''

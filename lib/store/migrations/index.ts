@@ -17,6 +17,7 @@ import { lookUps } from './0020-look-ups.ts'
 import { attachmentTexts } from './0021-attachment-texts.ts'
 import { fairQueue } from './0025-fair-queue.ts'
 import { indexMerges } from './0027-index-merges.ts'
+import { indexFollows } from './0029-index-follows.ts'
 import { tlsPolicies } from './0038-tls-policies.ts'
 import { domainKeys } from './0039-domain-keys.ts'
 import { replyClassesKept } from './0041-reply-classes.ts'
@@ -43,6 +44,7 @@ export const migrations: readonly Migration[] = [
   attachmentTexts,
   fairQueue,
   indexMerges,
+  indexFollows,
   tlsPolicies,
   domainKeys,
   replyClassesKept,

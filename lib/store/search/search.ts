@@ -4,26 +4,10 @@ import type { Scope } from '../../base/scope.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import { type Db, dialectOf } from '../dialect/dialect.ts'
 import type { ThreadRow } from '../tables.ts'
+import type { SearchFilter } from './filter.ts'
 import { type Column, columns, marks, numbersPerMs } from './full-text.ts'
+import { listWaiting } from './waiting.ts'
 import { type Phrase, readPhrase, readTerms } from './words.ts'
-
-/** What a message must be to be found; what is not said may be anything. */
-export interface SearchFilter {
-  /** Words anywhere, "phrases" and -exclusions. */
-  readonly q?: string | undefined
-  /** As it stands, in the address or the name. */
-  readonly from?: string | undefined
-  readonly to?: string | undefined
-  /** Words, "phrases" and -exclusions. */
-  readonly subject?: string | undefined
-  /** Instants (ISO 8601 text); neither is itself within. */
-  readonly after?: string | undefined
-  readonly before?: string | undefined
-  readonly hasAttachment?: boolean | undefined
-  readonly category?: string | undefined
-  readonly exceptCategory?: string | undefined
-  readonly direction?: string | undefined
-}
 
 interface Condition extends Phrase {
   readonly isExcluded: boolean
@@ -55,14 +39,17 @@ export async function searchMessages(
   const query = await readQuery(db, scope, filter)
   if (query === undefined) return { rows: [], total: 0 }
   const match = matching(db, query)
-  const limit = Math.max(0, Math.min(page.limit, limits.searchMatches - page.offset))
+  const waiting = hasWords(query) ? [] : await listWaiting(db, scope, filter)
+  const first = waiting.slice(page.offset, page.offset + page.limit).map(({ id }) => id)
+  const offset = Math.max(0, page.offset - waiting.length)
+  const limit = Math.max(0, Math.min(page.limit - first.length, limits.searchMatches - offset))
   const found = await sql<{ messageId: string }>`select "messageId" from (
       select "messageId", ${match.order} as "at" ${match.from}
-      order by ${match.newestFirst} limit ${limit} offset ${page.offset}) as "found" order by "at" desc`.execute(
+      order by ${match.newestFirst} limit ${limit} offset ${offset}) as "found" order by "at" desc`.execute(
     db,
   )
-  const ids = found.rows.map(row => row.messageId)
-  const total = known ?? (await countMessages(db, match))
+  const ids = [...first, ...found.rows.map(row => row.messageId)]
+  const total = known ?? (await countMessages(db, match)) + waiting.length
   return { rows: ids, total }
 }
 
@@ -80,8 +67,20 @@ export async function searchThreads(
 ): Promise<Listed<ThreadRow>> {
   const query = await readQuery(db, scope, filter)
   if (query === undefined) return { rows: [], total: 0 }
-  const match = matching(db, query)
-  const { ids, total } = await findThreads(db, match, filter.isRead, page, known)
+  const waiting = hasWords(query) ? [] : await listWaiting(db, scope, filter)
+  const first = [...new Set(waiting.map(({ threadId }) => threadId))]
+  const others = await findThreads(
+    db,
+    matching(db, query),
+    { isRead: filter.isRead, except: first },
+    {
+      limit: Math.max(0, page.limit - Math.max(0, first.length - page.offset)),
+      offset: Math.max(0, page.offset - first.length),
+    },
+    known === undefined ? undefined : Math.max(0, known - first.length),
+  )
+  const ids = [...first.slice(page.offset, page.offset + page.limit), ...others.ids]
+  const total = others.total + first.length
   if (ids.length === 0) return { rows: [], total }
   const rows = await db.selectFrom('thread').selectAll().where('id', 'in', ids).execute()
   const byId = new Map(rows.map(row => [row.id, row]))
@@ -91,14 +90,14 @@ export async function searchThreads(
 async function findThreads(
   db: Db,
   match: Match,
-  isRead: boolean | undefined,
+  threads: { readonly isRead: boolean | undefined; readonly except: readonly string[] },
   page: Page,
   known: number | undefined,
 ): Promise<{ ids: string[]; total: number }> {
   const most = limits.searchThreadMatches
   const found = (looked: number) => sql`from (
       select "threadId", ${match.order} as "at" ${match.from} order by ${match.newestFirst} limit ${looked}
-    ) as "found" ${ofThreads(isRead)}`
+    ) as "found" ${ofThreads(threads)}`
   // When nothing is to be counted, few messages will do: that the newest are of so few threads is seldom.
   const few = (page.offset + page.limit) * 10
   for (const looked of known === undefined || few > most ? [most] : [few, most]) {
@@ -117,9 +116,23 @@ async function findThreads(
   return { ids: [], total: known ?? rows[0]?.total ?? 0 }
 }
 
-function ofThreads(isRead: boolean | undefined): RawBuilder<unknown> {
-  if (isRead === undefined) return sql``
-  return sql`inner join "thread" on "thread"."id" = "threadId" and "thread"."isRead" = ${isRead ? 1 : 0}`
+function ofThreads({
+  isRead,
+  except,
+}: {
+  readonly isRead: boolean | undefined
+  readonly except: readonly string[]
+}): RawBuilder<unknown> {
+  const read =
+    isRead === undefined
+      ? sql``
+      : sql`inner join "thread" on "thread"."id" = "threadId" and "thread"."isRead" = ${isRead ? 1 : 0}`
+  return except.length === 0 ? read : sql`${read} where "threadId" not in (${sql.join(except)})`
+}
+
+/** Whether it asks for words: who does sees what the index has. */
+function hasWords({ conditions }: Query): boolean {
+  return conditions.length > 0
 }
 
 async function countMessages(db: Db, match: Match): Promise<number> {

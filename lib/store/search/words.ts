@@ -57,36 +57,6 @@ export function searchWords(message: SearchTexts): SearchWords {
   return { ...words, body: keep(indexTokens(bodyOf(message))).join(' ') }
 }
 
-/** The same, with a long body read in slices: `takeTurn` gives each the time when it may be. */
-export async function searchWordsInTurns(
-  message: SearchTexts,
-  takeTurn: () => Promise<void>,
-): Promise<SearchWords> {
-  const { keep, ...words } = headerWords(message)
-  const text = bodyOf(message).slice(0, indexedTextLength)
-  const body: string[] = []
-  for (let start = 0; start < text.length; ) {
-    await takeTurn()
-    const end = endOfSlice(text, start)
-    const tokens = indexTokens(text.slice(start, end))
-    const kept = keep(tokens)
-    body.push(...kept)
-    if (kept.length < tokens.length) break
-    start = end
-  }
-  return { ...words, body: body.join(' ') }
-}
-
-/** Where no word is cut in two, unless it is as long as many. */
-function endOfSlice(text: string, start: number): number {
-  const end = start + limits.wordsSliceLength
-  if (end >= text.length) return text.length
-  for (let at = end; at > end - 1024; at--) {
-    if (/[^\p{L}\p{N}\p{M}\p{Cs}]/u.test(text[at]!)) return at
-  }
-  return end
-}
-
 function bodyOf({ text, filenames }: SearchTexts): string {
   return [text, ...filenames].join(' ')
 }

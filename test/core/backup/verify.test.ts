@@ -19,6 +19,7 @@ import { startDaemon } from '../../support/daemon.ts'
 import { createInbox } from '../../support/mailbox.ts'
 import { openDialog } from '../../support/smtp-dialog.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
+import { until } from '../../support/until.ts'
 
 /** What breaks each promise: the check that tells it, and the change. */
 const harms: readonly [check: string, sql: string][] = [
@@ -80,6 +81,8 @@ t.test('verify tells each promise that is broken, and nothing where none is', as
   const sendAt = new Date(systemClock.now().getTime() + 86_400_000).toISOString()
   t.equal((await ann.api.post(`/v1/inboxes/${ann.id}/drafts`, { ...letter, sendAt })).status, 201)
   t.match(await daemon.ctl('verify'), { ok: true, findings: [] }, 'while it runs')
+  const isFound = async () => (await ann.api.get(`/v1/inboxes/${ann.id}/messages?q=bob`)).body.total === 3
+  await until('the search index to have followed', isFound)
   t.equal(await daemon.end('SIGTERM'), 0)
 
   const dir = temporaryDir(t)

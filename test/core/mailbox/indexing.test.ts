@@ -1,27 +1,28 @@
 import { sql } from 'kysely'
-import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
+import { createLog } from '../../../lib/base/log.ts'
 import type { Scope } from '../../../lib/base/scope.ts'
 import { startIndexing } from '../../../lib/core/mailbox/indexing.ts'
+import { type Followed, followIndex, type IndexTrouble } from '../../../lib/store/indexing.ts'
 import type { Store } from '../../../lib/store/open.ts'
 import { deleteMessages } from '../../../lib/store/removal.ts'
 import { mergeIndex } from '../../../lib/store/search/full-text.ts'
 import { searchMessages } from '../../../lib/store/search/search.ts'
-import { searchWords, searchWordsInTurns } from '../../../lib/store/search/words.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
-import { insertInstallation, insertMessageRow, insertThreadRow } from '../../support/rows.ts'
+import { indexed, listUnindexedIds } from '../../support/indexed.ts'
+import {
+  insertInstallation,
+  insertMessageRow,
+  insertThreadRow,
+  insertUnindexedRow,
+} from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
 
 const account: Scope = { podId: null, inboxId: null }
 
 async function count(store: Store, q: string): Promise<number> {
   return (await searchMessages(store.read, account, { q }, { limit: 100, offset: 0 })).total
-}
-
-async function unindexed(store: Store): Promise<string[]> {
-  const rows = await store.read.selectFrom('unindexedBody').select('messageId').orderBy('messageId').execute()
-  return rows.map(({ messageId }) => messageId)
 }
 
 /** So many words, all different, that no other message has. */
@@ -32,89 +33,94 @@ function strangeWords(n: number, of = ''): string {
 async function insertTexts(store: Store, texts: readonly string[]): Promise<string[]> {
   const { inbox } = await store.write(insertInstallation)
   const ids: string[] = []
-  // A write for each, as messages come.
   for (const bodyText of texts) {
     const row = await store.write(async db =>
-      insertMessageRow(db, await insertThreadRow(db, inbox.id), { bodyText, subject: 'found at once' }),
+      insertUnindexedRow(db, await insertThreadRow(db, inbox.id), { bodyText, subject: 'letter' }),
     )
     ids.push(row.id)
   }
   return ids
 }
 
-/** Shows each write that goes through it, when it has been done. */
-function watchedStore(store: Store, written: () => Promise<void>): Store {
+/** The store as the follower sees it; before each of its writes something is done. */
+function followed(store: Store, before: () => Promise<void> = async () => {}): Followed {
   return {
-    ...store,
-    async writeUnsynced(work) {
-      const value = await store.writeUnsynced(work)
-      await written()
-      return value
+    read: store.read,
+    version: () => undefined,
+    async write(work) {
+      await before()
+      return store.writeUnsynced(work)
     },
   }
 }
 
-const log = { error: (...told: unknown[]) => console.error(told) } as unknown as Parameters<
-  typeof startIndexing
->[0]['log']
-
-onEveryDatabase(
-  'a small message is found at once; of a long one the words come one message a write',
-  async (t, store) => {
-    const long = strangeWords(limits.indexedWords, 'long')
-    const ids = await insertTexts(store, ['short words', long, long, long])
-    t.equal(await count(store, 'short'), 1)
-    t.equal(await count(store, 'found'), 4, 'by what is short they are all found')
-    t.equal(await count(store, 'longx1'), 0)
-    t.strictSame(await unindexed(store), ids.slice(1))
-
-    await store.write(db => deleteMessages(db, [ids[2]!]))
-    const steps: number[] = []
-    let left = 2
-    const watched = watchedStore(store, async () => {
-      const now = (await unindexed(store)).length
-      steps.push(left - now)
-      left = now
-    })
-    const indexing = startIndexing({ store: watched, log, clock: systemClock })
-    await until('all to be indexed', () => left === 0)
-    await indexing.stop()
-    t.ok(
-      steps.every(step => step <= 1),
-      'never two in one write',
-    )
-    t.equal(await count(store, 'longx1'), 2, 'what was deleted is not found')
-    t.equal(await count(store, 'found'), 3, 'once each')
-  },
-)
-
-t.test('the words of a long text are read in slices, to the same words', async t => {
-  const pieces = ['Größe ', 'word-and-number77 ', '東京都。', '👍🏽 ', 'naïve\n', 'ชาวโลก ']
-  const text = Array.from({ length: 12_000 }, (_, n) => pieces[n % pieces.length]).join('')
-  const message = { from: 'a@b.example', to: [], names: null, subject: '', text, filenames: ['end.pdf'] }
-  let turns = 0
-  const words = await searchWordsInTurns(message, async () => void turns++)
-  t.strictSame(words, searchWords(message))
-  t.ok(turns >= text.length / limits.wordsSliceLength - 1, `${turns} turns`)
+onEveryDatabase('what was written is found when its follower has come to it, each once', async (t, store) => {
+  const texts = Array.from({ length: 40 }, (_, n) => `text${n}`)
+  await insertTexts(store, texts)
+  t.equal(await count(store, 'letter'), 0)
+  const lines: string[] = []
+  const log = createLog('info', { write: line => void lines.push(line) })
+  const indexing = startIndexing({ store, log })
+  await until('all to be indexed', async () => (await listUnindexedIds(store)).length === 0)
+  await indexing.stop()
+  t.equal(await count(store, 'letter'), 40)
+  for (const n of [0, 20, 39]) t.equal(await count(store, `text${n}`), 1)
+  t.strictSame(lines, [])
 })
 
 onEveryDatabase('what is deleted between being read and being indexed stays deleted', async (t, store) => {
-  const [id] = await insertTexts(store, [strangeWords(limits.indexedWords * 3)])
-  let isDeleted = false
-  const deleting: Store = {
-    ...store,
-    async writeUnsynced(work) {
-      if (!isDeleted) await store.write(db => deleteMessages(db, [id!]))
-      isDeleted = true
-      return store.writeUnsynced(work)
-    },
-  }
-  const indexing = startIndexing({ store: deleting, log, clock: systemClock })
-  await until('it to be looked for', () => isDeleted)
+  const [id] = await insertTexts(store, ['gone', 'stays'])
+  let writes = 0
+  const deleting = followed(store, async () => {
+    // The first write only tries again what was left out before.
+    if (++writes === 2) await store.write(db => deleteMessages(db, [id!]))
+  })
+  const indexing = followIndex(deleting, systemClock, () => {})
+  await until('all to be indexed', async () => (await listUnindexedIds(store)).length === 0)
   await indexing.stop()
-  t.equal(await count(store, 'x1'), 0)
-  t.equal(await count(store, 'found'), 0)
-  t.strictSame(await unindexed(store), [])
+  t.ok(writes >= 2)
+  t.equal(await count(store, 'gone'), 0)
+  t.equal(await count(store, 'letter'), 1)
+})
+
+onEveryDatabase(
+  'one that can not be indexed is told once, and those behind it are found',
+  async (t, store) => {
+    const ids = await insertTexts(store, ['first', 'broken', 'last'])
+    const broken = ids[1]!
+    const names = (json: string) =>
+      store.write(db =>
+        db.updateTable('message').set({ addressNames: json }).where('id', '=', broken).execute(),
+      )
+    await names('{')
+    const troubles: IndexTrouble[] = []
+    const indexing = followIndex(followed(store), systemClock, trouble => troubles.push(trouble))
+    await until('the last one to be found', async () => (await count(store, 'last')) === 1)
+    await indexing.stop()
+    t.equal(await count(store, 'first'), 1)
+    t.match(troubles, [{ messageId: broken, why: /SyntaxError/ }])
+    t.strictSame(await listUnindexedIds(store), [broken], 'it is known which')
+    await names('{}')
+    const again = followIndex(followed(store), systemClock, () => {})
+    await until('it to be found after a restart', async () => (await count(store, 'broken')) === 1)
+    await again.stop()
+  },
+)
+
+onEveryDatabase('what hinders all of it is told at its begin and at its end', async (t, store) => {
+  await insertTexts(store, ['text'])
+  let isBroken = true
+  const troubles: IndexTrouble[] = []
+  const broken = followed(store, async () => {
+    if (isBroken) throw new Error('no room')
+  })
+  const indexing = followIndex(broken, systemClock, trouble => troubles.push(trouble))
+  await until('it to be told', () => troubles.length > 0)
+  isBroken = false
+  await until('it to be found', async () => (await count(store, 'text')) === 1)
+  await until('the end to be told', () => troubles.length > 1)
+  await indexing.stop()
+  t.match(troubles, [{ why: /no room/ }, { why: null }])
 })
 
 onEveryDatabase('a message of very many different words is found by the first of them', async (t, store) => {
@@ -122,9 +128,7 @@ onEveryDatabase('a message of very many different words is found by the first of
   await insertTexts(store, [
     `${strangeWords(most - 100)} ${'again '.repeat(500)} ${strangeWords(9000, 'late')}`,
   ])
-  const indexing = startIndexing({ store, log, clock: systemClock })
-  await until('it to be indexed', async () => (await unindexed(store)).length === 0)
-  await indexing.stop()
+  await indexed(store)
   t.equal(await count(store, `x${most - 200} again`), 1)
   t.equal(await count(store, 'latex10'), 1)
   t.equal(await count(store, 'latex200'), 0)
@@ -135,11 +139,11 @@ onEveryDatabase('the index is merged in steps, and not in the writes of messages
     t.equal(await store.write(mergeIndex), false)
     return
   }
-  const texts = Array.from(
-    { length: 80 },
-    (_, n) => `common ${strangeWords(limits.indexedWords - 100, `m${n}`)}`,
-  )
-  await insertTexts(store, texts)
+  const texts = Array.from({ length: 80 }, (_, n) => `common ${strangeWords(900, `m${n}`)}`)
+  const { inbox } = await store.write(insertInstallation)
+  for (const bodyText of texts) {
+    await store.write(async db => insertMessageRow(db, await insertThreadRow(db, inbox.id), { bodyText }))
+  }
   const segments = async () =>
     (
       await sql<{ n: number }>`select count(distinct "segid") as "n" from "messageSearch_idx"`.execute(

@@ -1,0 +1,89 @@
+import { isDiskFull, StorageLocked } from '../../base/storage-fault.ts'
+import { DiskFailed } from '../../store/dialect/group-commit.ts'
+import type { App } from '../app/app.ts'
+import type { Reception } from './arrival.ts'
+import { type Written, writeReceptions } from './write.ts'
+
+/** Messages, one for each inbox, after which a write takes no further reception; the rest goes into the next. */
+const messagesAtOnce = 64
+
+interface Waiting {
+  readonly reception: Reception
+  readonly written: PromiseWithResolvers<string[]>
+}
+
+/**
+ * Writes receptions: those that wait when a write begins are written together. Where that fails, each is written alone, so that
+ * none fails for another.
+ * @returns resolves with the ids of the messages when the disk has them; throws Reply 550 5.1.1 when the inboxes were deleted meanwhile
+ */
+export function createReceptionWriter(app: App): (reception: Reception) => Promise<string[]> {
+  const { store } = app
+  let waiting: Waiting[] = []
+  let isAsked = false
+
+  function take(): Waiting[] {
+    isAsked = false
+    let messages = 0
+    let count = 0
+    while (count < waiting.length && messages < messagesAtOnce) {
+      const { becomes } = waiting[count++]!.reception
+      messages += 'nothing' in becomes ? 1 : becomes.arrival.recipients.length
+    }
+    const taken = waiting.slice(0, count)
+    waiting = waiting.slice(count)
+    if (waiting.length > 0) ask()
+    return taken
+  }
+
+  function ask(): void {
+    if (isAsked) return
+    isAsked = true
+    void writeWaiting()
+  }
+
+  async function writeWaiting(): Promise<void> {
+    let taken: readonly Waiting[] | undefined
+    try {
+      const written = await store.write(db => {
+        // Of a write that is done again, the same.
+        taken ??= take()
+        return writeReceptions(
+          app,
+          db,
+          taken.map(({ reception }) => reception),
+        )
+      })
+      settle(taken!, written)
+    } catch (error) {
+      // It did not even begin.
+      taken ??= take()
+      const concernsAll = error instanceof DiskFailed || error instanceof StorageLocked || isDiskFull(error)
+      if (taken.length <= 1 || concernsAll) for (const { written } of taken) written.reject(error)
+      else for (const one of taken) void writeAlone(one)
+    }
+  }
+
+  async function writeAlone(one: Waiting): Promise<void> {
+    try {
+      settle([one], await store.write(db => writeReceptions(app, db, [one.reception])))
+    } catch (error) {
+      one.written.reject(error)
+    }
+  }
+
+  return reception => {
+    const written = Promise.withResolvers<string[]>()
+    waiting.push({ reception, written })
+    ask()
+    return written.promise
+  }
+}
+
+function settle(taken: readonly Waiting[], all: readonly Written[]): void {
+  for (const [index, { written }] of taken.entries()) {
+    const one = all[index]!
+    if ('ids' in one) written.resolve(one.ids)
+    else written.reject(one.refusal)
+  }
+}

@@ -1,0 +1,160 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+import type { Db, WriteDb } from './dialect/dialect.ts'
+import { mergeIndex } from './search/full-text.ts'
+import { type SearchWords, searchWords } from './search/words.ts'
+import {
+  dropUnindexed,
+  listUnindexed,
+  passOver,
+  putIntoIndex,
+  retryPassedOver,
+  stillUnindexed,
+  type Unindexed,
+} from './unindexed-bodies.ts'
+
+/** The database as the follower of the index works on it. */
+export interface Followed {
+  readonly read: Db
+  /** What it writes may be lost with the power: it is still noted as to be done then. */
+  write<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /** Another one when anything was committed; undefined where that is not known. */
+  version(): number | undefined
+}
+
+/** What goes wrong: with one message, which is left out; or with all of it, which is tried again. */
+export type IndexTrouble =
+  | { readonly messageId: string; readonly why: string }
+  | { readonly why: string | null }
+
+export interface Indexing {
+  stop(): Promise<void>
+}
+
+type Prepared = Omit<Unindexed, 'texts'> & { readonly words: SearchWords }
+
+/**
+ * Puts new messages into the search index and merges what it consists of, behind the writes that bring them: in batches, each
+ * a transaction of `limits.indexMs` of work, and it rests after each as long as it took, so that mail goes first. What was
+ * put in is crossed off in the same transaction, so a crash or a deletion at any moment is met rightly.
+ * @param told called with each message that can't be indexed, once; and with what hinders all of it, at its begin and end (null)
+ */
+export function followIndex(
+  db: Followed,
+  clock: Pick<Clock, 'monotonicMs'>,
+  told: (trouble: IndexTrouble) => void,
+): Indexing {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  /** Read from the database and not yet written. */
+  let prepared: Prepared[] = []
+  /** So many are taken one by one: one of them failed. */
+  let alone = 0
+  let hindrance: string | undefined
+
+  async function follow(): Promise<void> {
+    let isNew = true
+    let doneAt: number | undefined
+    while (!signal.aborted) {
+      const version = db.version()
+      try {
+        if (isNew) await db.write(retryPassedOver)
+        isNew = false
+        if (version === undefined || version !== doneAt) await work()
+        doneAt = version
+        if (hindrance !== undefined) told({ why: null })
+        hindrance = undefined
+      } catch (error) {
+        prepared = []
+        if (hindrance === undefined) told({ why: String(error) })
+        hindrance = String(error)
+      }
+      await rest(limits.indexPollMs)
+    }
+  }
+
+  async function work(): Promise<void> {
+    for (let isMore = true; isMore && !signal.aborted; ) {
+      const hasIndexed = await thenRest(indexSome)
+      const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex)))
+      isMore = hasIndexed || hasMerged
+    }
+  }
+
+  async function indexSome(): Promise<boolean> {
+    if (prepared.length === 0) await prepare()
+    if (prepared.length === 0) return false
+    const batch = alone > 0 ? prepared.slice(0, 1) : prepared
+    try {
+      const count = await db.write(write => putBatch(write, batch, clock))
+      prepared = prepared.slice(count)
+    } catch (error) {
+      // Which one it is shows when each is done alone.
+      if (batch.length > 1) alone = batch.length
+      else await leaveOut(batch[0]!, error)
+      return true
+    }
+    if (alone > 0) alone--
+    return true
+  }
+
+  async function prepare(): Promise<void> {
+    const rows = await listUnindexed(db.read, { count: limits.indexBatch, bytes: limits.indexBatchBytes })
+    for (const { texts, ...row } of rows) {
+      try {
+        prepared.push({ ...row, words: searchWords(texts()) })
+      } catch (error) {
+        await leaveOut(row, error)
+      }
+    }
+  }
+
+  async function leaveOut(message: Omit<Unindexed, 'texts'>, error: unknown): Promise<void> {
+    const { id: messageId } = message
+    prepared = prepared.filter(({ id }) => id !== messageId)
+    await db.write(write => passOver(write, message))
+    told({ messageId, why: String(error) })
+  }
+
+  async function thenRest<T>(step: () => Promise<T>): Promise<T> {
+    const began = clock.monotonicMs()
+    const value = await step()
+    await rest(clock.monotonicMs() - began)
+    return value
+  }
+
+  async function rest(ms: number): Promise<void> {
+    // It ends early when all of this is stopped.
+    await pause(Math.max(1, ms), undefined, { signal, ref: false }).catch(() => {})
+  }
+
+  const following = follow()
+  return {
+    async stop() {
+      stopping.abort()
+      await following
+    },
+  }
+}
+
+/** Gives how many of them were done: as many as fit into the time of one transaction. */
+async function putBatch(
+  db: WriteDb,
+  batch: readonly Prepared[],
+  clock: Pick<Clock, 'monotonicMs'>,
+): Promise<number> {
+  const end = clock.monotonicMs() + limits.indexMs
+  const wanted = await stillUnindexed(
+    db,
+    batch.map(({ id }) => id),
+  )
+  const done: string[] = []
+  for (const { words, ...message } of batch) {
+    if (done.length > 0 && clock.monotonicMs() > end) break
+    if (wanted.has(message.id)) await putIntoIndex(db, message, words)
+    done.push(message.id)
+  }
+  await dropUnindexed(db, done)
+  return done.length
+}

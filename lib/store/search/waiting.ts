@@ -1,0 +1,47 @@
+import { limits } from '../../base/limits.ts'
+import type { Scope } from '../../base/scope.ts'
+import type { Db } from '../dialect/dialect.ts'
+import type { SearchFilter } from './filter.ts'
+
+/** A message that matches, and its thread. */
+export interface Waiting {
+  readonly id: string
+  readonly threadId: string
+}
+
+/**
+ * The messages that are not in the index yet and match what is asked for besides words, newest first: lists that ask for no words
+ * have them at once. Of more than `limits.indexWaiting` the newest.
+ */
+export async function listWaiting(
+  db: Db,
+  scope: Scope,
+  filter: SearchFilter & { readonly isRead?: boolean | undefined },
+): Promise<Waiting[]> {
+  let query = db
+    .selectFrom('unindexedBody')
+    .innerJoin('message', 'message.id', 'unindexedBody.messageId')
+    .innerJoin('inbox', 'inbox.id', 'message.inboxId')
+    .select(['message.id', 'message.threadId'])
+    .where('unindexedBody.state', '=', 'new')
+    .where('inbox.deletedAt', 'is', null)
+  if (scope.inboxId !== null) query = query.where('message.inboxId', '=', scope.inboxId)
+  else if (scope.podId !== null) query = query.where('inbox.podId', '=', scope.podId)
+  const { category, exceptCategory, direction, after, before, hasAttachment, isRead } = filter
+  if (category !== undefined) query = query.where('category', '=', category)
+  if (exceptCategory !== undefined) query = query.where('category', '<>', exceptCategory)
+  if (direction !== undefined) query = query.where('direction', '=', direction)
+  if (after !== undefined) query = query.where('message.createdAt', '>', after)
+  if (before !== undefined) query = query.where('message.createdAt', '<', before)
+  if (hasAttachment !== undefined) {
+    query = query
+      .innerJoin('reading', 'reading.id', 'message.readingId')
+      .where('reading.attachments', hasAttachment ? '<>' : '=', '[]')
+  }
+  if (isRead !== undefined) {
+    query = query
+      .innerJoin('thread', 'thread.id', 'message.threadId')
+      .where('thread.isRead', '=', isRead ? 1 : 0)
+  }
+  return query.orderBy('unindexedBody.messageId', 'desc').limit(limits.indexWaiting).execute()
+}
