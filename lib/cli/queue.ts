@@ -1,19 +1,46 @@
-import type { Command } from 'commander'
-import { listQueue } from '../core/app/status.ts'
+import { domainToASCII } from 'node:url'
+import { type Command, InvalidArgumentError } from 'commander'
+import { isoAfter } from '../base/clock.ts'
+import { durationMs } from '../config/duration.ts'
+import type { App } from '../core/app/app.ts'
+import { operator } from '../core/app/caller.ts'
+import { getInboxRow, getPodRow } from '../core/app/reach.ts'
 import { explainDeliveries } from '../core/mailbox/deliveries.ts'
+import {
+  countQueue,
+  type Hand,
+  handle,
+  listQueue,
+  type QueueFilter,
+  type QueueState,
+  queueStates,
+} from '../core/outbound/operators-hand.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
 
+/** Which deliveries a command means, as options say it. */
+interface Options {
+  readonly domain?: string
+  readonly inbox?: string
+  readonly pod?: string
+  readonly olderThan?: string
+  readonly state?: QueueState
+}
+
 export function addQueueCommands(program: Command, ctl: Ctl): void {
   const queue = program.command('queue').description('mail on its way out')
 
-  queue
-    .command('list')
-    .description('list the deliveries that have not come to an end, the next due first')
+  filtered(queue.command('list'))
+    .description(
+      'list the deliveries that have not come to an end, the next due first, and how many there are',
+    )
     .option('--limit <n>', 'how many', wholeNumber, 100)
-    .action(async (options: { limit: number }) => {
-      const lines = await ctl.withApp(app => listQueue(app, options.limit))
+    .action(async ({ limit, ...options }: Options & { limit: number }) => {
+      const { lines, total } = await ctl.withApp(async app => {
+        const filter = await filterOf(app, options)
+        return { lines: await listQueue(app, limit, filter), total: await countQueue(app, filter) }
+      })
       const columns = [
         'deliveryId',
         'recipient',
@@ -23,18 +50,104 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
         'nextAttemptAt',
         'lastReply',
       ]
-      ctl
-        .output()
-        .say({ data: lines }, () => (lines.length > 0 ? tableOf(lines, columns) : 'the queue is empty'))
+      const text = () => `${tableOf(lines, columns)}\n\n${lines.length} of ${total}`
+      ctl.output().say({ data: lines, total }, () => (lines.length > 0 ? text() : 'nothing of it is queued'))
     })
-  queue
-    .command('why')
-    .description('say of a delivery, or of each one of a message, what happens to it and when next')
-    .argument('<id>', 'of the delivery or the message')
-    .action(async (id: string) => {
-      const lines = await ctl.withApp(app => explainDeliveries(app, id))
+  for (const [name, description] of [
+    ['why', 'say of a delivery, or of each one of a message, what happens to it and when next'],
+    ['show', 'show a delivery, or each one of a message, with every attempt'],
+  ] as const) {
+    queue
+      .command(name)
+      .description(description)
+      .argument('<id>', 'of the delivery or the message')
+      .action(async (id: string) => {
+        const lines = await ctl.withApp(app => explainDeliveries(app, id, { withAttempts: name === 'show' }))
+        const text = () =>
+          lines.map(({ log, ...line }) => {
+            const told = `${line.recipient}: ${line.outlook}\n${fieldsOf(line)}`
+            const columns = [
+              'createdAt',
+              'result',
+              'replyCode',
+              'replyText',
+              'remoteHost',
+              'tls',
+              'durationMs',
+            ]
+            return log.length === 0 ? told : `${told}\n\n${tableOf(log, columns)}`
+          })
+        ctl.output().say({ data: lines }, () => text().join('\n\n'))
+      })
+  }
+
+  addHand(
+    'retry',
+    'make what waits due now; a destination that fails is tried once, and all else if that goes well',
+  )
+  addHand('hold', 'keep what is queued from being sent, until it is released')
+  addHand('release', 'go on with what was held, in the order in which it was sent')
+  addHand('cancel', 'send it no more; the senders are told that it failed')
+
+  filtered(queue.command('flush'))
+    .description('make all that waits due now, or of it what the options say')
+    .action(async (options: Options) => {
+      const count = await ctl.withApp(async app => handle(app, 'retry', await filterOf(app, options)))
+      ctl.output().say({ changed: count }, () => `${count} deliveries are due now`)
+    })
+
+  function addHand(hand: Hand, description: string): void {
+    const command = filtered(queue.command(hand))
+      .description(description)
+      .argument('[id...]', 'of deliveries or messages; without, what the options say')
+      .option('--yes', 'do it; else it is only counted what the options mean')
+    command.action(async (ids: string[], { yes, ...options }: Options & { yes?: boolean }) => {
+      if (ids.length === 0 && Object.keys(options).length === 0) {
+        command.error('error: name deliveries or messages, or say by options which are meant', {
+          exitCode: 2,
+        })
+      }
+      const done = await ctl.withApp(async app => {
+        const filter = { ...(await filterOf(app, options)), ...(ids.length > 0 && { ids }) }
+        const matched = await countQueue(app, filter)
+        const isSure = yes === true || ids.length > 0
+        return { matched, changed: isSure ? await handle(app, hand, filter) : null }
+      })
       const text = () =>
-        lines.map(line => `${line.recipient}: ${line.outlook}\n${fieldsOf(line)}`).join('\n\n')
-      ctl.output().say({ data: lines }, text)
+        done.changed === null
+          ? `${done.matched} deliveries are meant; say --yes to ${hand} them`
+          : `${hand}: ${done.changed} of ${done.matched} deliveries`
+      ctl.output().say(done, text)
     })
+  }
+}
+
+function filtered(command: Command): Command {
+  return command
+    .option('--domain <domain>', 'to recipients in this domain')
+    .option('--inbox <id>', 'of this inbox, by id or address')
+    .option('--pod <id>', 'of this pod, by id or clientId')
+    .option('--older-than <time>', 'put before so long, such as 2h or 3d', duration)
+    .addOption(command.createOption('--state <state>', 'in this state').choices(queueStates))
+}
+
+function duration(text: string): string {
+  try {
+    durationMs(text)
+  } catch {
+    throw new InvalidArgumentError('want a time such as 30m, 2h or 3d')
+  }
+  return text
+}
+
+/** @throws Problem `not_found` for an inbox or a pod that is not there */
+async function filterOf(app: App, { domain, inbox, pod, olderThan, state }: Options): Promise<QueueFilter> {
+  const db = app.store.read
+  return {
+    ...(domain !== undefined && { domain: domainToASCII(domain) || domain }),
+    ...(inbox !== undefined && { inboxId: (await getInboxRow(db, operator, inbox)).id }),
+    ...(pod !== undefined && { podId: (await getPodRow(db, operator, pod)).id }),
+    ...(olderThan !== undefined && { before: isoAfter(app.clock.now(), -durationMs(olderThan)) }),
+    ...(state !== undefined && { state }),
+  }
 }

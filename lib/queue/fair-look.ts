@@ -1,13 +1,7 @@
 import { isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import {
-  deleteDestination,
-  findDestination,
-  listDestinationsToLookAt,
-  putDestination,
-} from '../store/destinations.ts'
+import { deleteDestination, listDestinationsToLookAt } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
-import { type SetAside, setAsideEntries } from '../store/queue-entries.ts'
 import {
   listDueAgain,
   listParked,
@@ -16,8 +10,8 @@ import {
   type Waiting,
 } from '../store/queue-turns.ts'
 import type { DestinationRow, QueueEntryRow } from '../store/tables.ts'
-import { type Beginning, type Holder, holdOn, lease } from './lease.ts'
-import type { Leased } from './leased.ts'
+import { type Begun, Decisions, Standings } from './decisions.ts'
+import { type Holder, holdOn } from './lease.ts'
 import { type Bounds, count, hasPlace, type Sort, type Taken } from './places.ts'
 import type { Rotation } from './rotation.ts'
 import { answering } from './standing.ts'
@@ -46,7 +40,7 @@ export interface Underway {
 
 /** What one look has done, in a write that may yet be undone. */
 export interface Looked {
-  readonly begun: readonly { readonly entry: Leased; readonly sort: Sort }[]
+  readonly begun: readonly Begun[]
   /** How many were put out of the way of the next look. */
   readonly setAside: number
   /** Destinations that have parked entries and no room. */
@@ -76,10 +70,6 @@ export function createLook(parts: LookParts) {
   }
 }
 
-/**
- * What it decides about entries is written for many at once, by `#settle`, before it is asked again what waits: as many
- * statements as destinations and not as entries.
- */
 class Look {
   readonly #parts: LookParts
   readonly #db: WriteDb
@@ -87,17 +77,10 @@ class Look {
   readonly #nowText: string
   readonly #taken: Taken
   readonly #per: Map<string, number>
-  readonly #standings = new Map<string, DestinationRow | undefined>()
-  readonly #beginning: (Beginning & { readonly sort: Sort })[] = []
-  readonly #aside: {
-    readonly id: string
-    readonly state: SetAside['state']
-    readonly destination: string
-  }[] = []
-  readonly #begun: { entry: Leased; sort: Sort }[] = []
+  readonly #standings: Standings
+  readonly #decisions: Decisions
   readonly #filled = new Set<string>()
   readonly #looked: string[] = []
-  #setAside = 0
   /** Whether first attempts of each state are left. */
   readonly #isLeft: { ready: boolean; unproven: boolean }
   /** Whether first attempts wait for a place of the unproven: then who comes new gets in line with them. */
@@ -108,6 +91,8 @@ class Look {
     this.#db = db
     this.#holder = { node: parts.node, now }
     this.#nowText = now.toISOString()
+    this.#standings = new Standings(db)
+    this.#decisions = new Decisions(db, this.#holder, this.#standings)
     this.#taken = { ...taken }
     this.#per = new Map(perDestination)
     this.#isLeft = { ready: waiting.ready, unproven: waiting.unproven }
@@ -122,14 +107,14 @@ class Look {
       if (!this.#has(sort)) break
       this.#begin(entry, entry.destination, sort)
     }
-    await this.#settle()
+    await this.#decisions.write()
   }
 
   /** What was parked at destinations that have room again. */
   async takeParked(freed: readonly string[]): Promise<void> {
     for (const name of freed.slice(0, limits.destinationsLooked)) {
       this.#looked.push(name)
-      const row = await this.#standingOf(name)
+      const row = await this.#standings.of(name)
       if (row && row.lookAt !== null && row.isFailing === 0) await this.#unpark(row)
     }
     const due = { now: this.#nowText, isFailing: false }
@@ -149,9 +134,9 @@ class Look {
       if (!this.#has(probe)) break
       const [entry] = await this.#listParked(row.name, 1)
       if (entry) await this.#probe(entry, row)
-      else await this.#put({ ...row, lookAt: null })
+      else await this.#standings.put({ ...row, lookAt: null })
     }
-    await this.#settle()
+    await this.#decisions.write()
   }
 
   /** First attempts, in turns. */
@@ -169,7 +154,7 @@ class Look {
         if (entry) await this.#consider(entry, false)
         else this.#isLeft[state] = !gathered.isAll
       }
-      await this.#settle()
+      await this.#decisions.write()
     }
   }
 
@@ -186,7 +171,7 @@ class Look {
         left--
         await this.#consider(entry, true)
       }
-      await this.#settle()
+      await this.#decisions.write()
       if (entries.length < wanted.limit) return
     }
   }
@@ -194,8 +179,8 @@ class Look {
   result(): Looked {
     const isFull = this.#taken.all >= this.#parts.bounds.total
     return {
-      begun: this.#begun,
-      setAside: this.#setAside,
+      begun: this.#decisions.begun,
+      setAside: this.#decisions.setAside,
       filled: this.#filled,
       looked: this.#looked,
       waiting: isFull && this.#isLeft.ready ? 'anything' : this.#isLeft.unproven ? 'unproven' : 'nothing',
@@ -214,21 +199,11 @@ class Look {
     return this.#parts.concurrencyPerDestination(name) - (this.#per.get(name) ?? 0)
   }
 
-  async #standingOf(name: string): Promise<DestinationRow | undefined> {
-    if (!this.#standings.has(name)) this.#standings.set(name, await findDestination(this.#db, name))
-    return this.#standings.get(name)
-  }
-
-  async #put(row: DestinationRow): Promise<void> {
-    this.#standings.set(row.name, row)
-    await putDestination(this.#db, row)
-  }
-
   /** One that is due: it begins, or it is put out of the way of the next look. */
   async #consider(entry: QueueEntryRow, isRetry: boolean): Promise<void> {
     if (this.#parts.isUnderWay(entry.id)) return holdOn(this.#db, entry, this.#holder)
     const name = this.#parts.groupOf(entry.destination)
-    const row = await this.#standingOf(name)
+    const row = await this.#standings.of(name)
     if (row?.isFailing === 1) {
       const isDue = row.probeAt !== null && row.probeAt <= this.#nowText && !this.#per.has(name)
       if (isDue && this.#has(probe)) return this.#probe(entry, row)
@@ -244,28 +219,28 @@ class Look {
   #begin(entry: QueueEntryRow, destination: string, sort: Sort): void {
     count(this.#taken, sort, 1)
     this.#per.set(destination, (this.#per.get(destination) ?? 0) + 1)
-    this.#beginning.push({ entry, destination, sort })
+    this.#decisions.begin(entry, destination, sort)
   }
 
   /** The one attempt that a failing destination gets. Its next is due when this one is surely over, unless that is noted before. */
   async #probe(entry: QueueEntryRow, row: DestinationRow): Promise<void> {
     const probeAt = isoAfter(this.#holder.now, limits.probeMaxMs)
     const lookAt = row.lookAt === null ? null : probeAt
-    await this.#put({ ...row, probeAt, lookAt })
+    await this.#standings.put({ ...row, probeAt, lookAt })
     this.#begin(entry, row.name, probe)
   }
 
-  async #park({ id }: QueueEntryRow, row: DestinationRow): Promise<void> {
-    this.#aside.push({ id, state: 'parked', destination: row.name })
+  async #park(entry: QueueEntryRow, row: DestinationRow): Promise<void> {
+    this.#decisions.putAside(entry, 'parked', row.name)
     this.#filled.add(row.name)
     if (row.lookAt !== null) return
     const lookAt = row.probeAt ?? isoAfter(this.#holder.now, limits.queuePollMs)
-    await this.#put({ ...row, lookAt })
+    await this.#standings.put({ ...row, lookAt })
   }
 
-  #waitUnproven({ id, attempts }: QueueEntryRow, destination: string): void {
-    this.#aside.push({ id, state: 'unproven', destination })
-    if (attempts === 0) this.#isLeft.unproven = true
+  #waitUnproven(entry: QueueEntryRow, destination: string): void {
+    this.#decisions.putAside(entry, 'unproven', destination)
+    if (entry.attempts === 0) this.#isLeft.unproven = true
   }
 
   /** Some of what is parked at a destination: first attempts in turns, then what is due longest. */
@@ -280,15 +255,15 @@ class Look {
 
   async #unpark(row: DestinationRow): Promise<void> {
     if (!(await this.#fill(row.name))) {
-      this.#standings.set(row.name, undefined)
+      this.#standings.forget(row.name)
       if (row.failures === 0) await deleteDestination(this.#db, row.name)
-      else await this.#put({ ...row, lookAt: null })
+      else await this.#standings.put({ ...row, lookAt: null })
       return
     }
     // There is no room for more now. An attempt that ends says so before this time, unless it is another process's.
     this.#filled.add(row.name)
     if (row.lookAt !== null && row.lookAt > this.#nowText) return
-    await this.#put({ ...row, lookAt: isoAfter(this.#holder.now, limits.queuePollMs) })
+    await this.#standings.put({ ...row, lookAt: isoAfter(this.#holder.now, limits.queuePollMs) })
   }
 
   /** Begins what is parked at a destination, as far as it has room; gives whether there may be more. */
@@ -305,22 +280,8 @@ class Look {
         else if (sort.isUnproven) this.#waitUnproven(entry, name)
         else isOver = true
       }
-      await this.#settle()
+      await this.#decisions.write()
       if (isOver) return true
     }
-  }
-
-  /** Writes what was decided. */
-  async #settle(): Promise<void> {
-    const aside = this.#aside.splice(0)
-    this.#setAside += aside.length
-    for (const [destination, there] of Map.groupBy(aside, one => one.destination))
-      for (const [state, some] of Map.groupBy(there, one => one.state)) {
-        const ids = some.map(({ id }) => id)
-        await setAsideEntries(this.#db, ids, { state, destination })
-      }
-    const beginning = this.#beginning.splice(0)
-    const leased = await lease(this.#db, beginning, this.#holder)
-    for (const [index, entry] of leased.entries()) this.#begun.push({ entry, sort: beginning[index]!.sort })
   }
 }

@@ -18,7 +18,9 @@ export interface FairTurns extends Turns {
 export interface FairPlace extends Place {
   /** The destination that the attempt was made at. */
   readonly destination: string
-  /** What the attempt has shown of it, once that is recorded. */
+  /** Whether nothing bad is known of it: that it answers again is nothing to note (`Queue.note`) then. */
+  readonly isClean: boolean
+  /** What the attempt has shown of it; when it fails, before that is recorded. */
   showed(showing: Showing): void
 }
 
@@ -35,6 +37,10 @@ export interface FairTurnsParts {
 interface Held {
   sort: Sort
   destination: string
+  /** Whether no row spoke of it when its turn came. */
+  isUnnoted: boolean
+  /** Whether it has given its place to others, and only waits for the answer to what it has sent. */
+  isLingering: boolean
   readonly patience: Patience
 }
 
@@ -55,6 +61,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   const bounds = boundsOf(parts.concurrency)
   const taken = noneTaken()
   const held = new Map<string, Held>()
+  let lingering = 0
   const perDestination = new Map<string, number>()
   const proven = new NamesKnown<true>(limits.destinationsKnown)
   const groups = new NamesKnown<string>(limits.destinationsKnown)
@@ -94,12 +101,25 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   function begin({ begun, filled: full, looked }: Looked): void {
     for (const name of looked) freed.delete(name)
     for (const name of full) filled.note(name, true)
-    for (const { entry, sort } of begun) {
-      held.set(entry.id, { sort, destination: entry.destination, patience: new Patience(clock) })
+    for (const { entry, sort, isUnnoted } of begun) {
+      const { destination } = entry
+      held.set(entry.id, { sort, destination, isUnnoted, isLingering: false, patience: new Patience(clock) })
       count(taken, sort, 1)
       move(entry.destination, 1)
       pace.began(entry.destination)
     }
+  }
+
+  /**
+   * RFC 5321 §4.5.3.2.6 gives the answer to the final dot ten minutes, for to break off would double the mail. Who takes more
+   * than seconds of them keeps no place from others, as many as there are places; and counts as one who may hang.
+   */
+  function linger(mine: Held): void {
+    if (mine.isLingering || lingering >= bounds.total) return
+    mine.isLingering = true
+    lingering++
+    count(taken, mine.sort, -1)
+    proven.forget(mine.destination)
   }
 
   /** While new mail waits, who says nothing for too long gives up the place; a probe does not, for it is to find out. */
@@ -107,8 +127,10 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     clearTimeout(pressing)
     pressing = undefined
     if (waiting === 'nothing') return
-    for (const { sort, patience } of held.values()) {
+    for (const mine of held.values()) {
+      const { sort, patience } = mine
       if (!sort.isProbe && (waiting === 'anything' || sort.isUnproven)) patience.endIfSilent()
+      if (patience.isLingering()) linger(mine)
     }
     pressing = setTimeout(() => press(waiting), limits.silenceLookMs).unref()
   }
@@ -119,11 +141,13 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         const now = clock.now()
         if (taken.all >= bounds.total) {
           press((await hasFirstAttempt(store.read, kind, 'ready')) ? 'anything' : 'nothing')
-          return []
+          if (taken.all >= bounds.total) return []
         }
         const waiting = await findWaiting(store.read, kind, now.toISOString())
         if (!isWorthALook(waiting)) {
+          const before = lingering
           press(waiting.unproven ? 'unproven' : 'nothing')
+          if (lingering > before) continue
           return []
         }
         // No fsync: a lease that is lost with the power is one that nobody holds any more.
@@ -138,9 +162,10 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     },
 
     end({ id }) {
-      const { sort, destination } = held.get(id)!
+      const { sort, destination, isLingering } = held.get(id)!
       held.delete(id)
-      count(taken, sort, -1)
+      if (isLingering) lingering--
+      else count(taken, sort, -1)
       move(destination, -1)
       if (filled.get(destination) === undefined) return
       filled.forget(destination)
@@ -157,6 +182,10 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         get destination() {
           return mine.destination
         },
+        get isClean() {
+          // Of what other attempts found meanwhile, this process has forgotten that it answers.
+          return mine.isUnnoted && proven.get(mine.destination) === true
+        },
         async isTurnOf(name) {
           if (name === mine.destination) return true
           groups.note(domain, name)
@@ -167,6 +196,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           pace.began(name)
           count(taken, mine.sort, -1)
           mine.destination = name
+          mine.isUnnoted = row === undefined
           mine.sort = { ...mine.sort, isUnproven: proven.get(name) === undefined }
           count(taken, mine.sort, 1)
           return true

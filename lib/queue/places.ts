@@ -105,6 +105,12 @@ export class Patience {
 
   commit(): void {
     this.#isCommitted = true
+    this.#sinceMs = this.#clock.monotonicMs()
+  }
+
+  /** Whether the other side has the mail, may have taken it, and has said nothing for long: it can only be waited for. */
+  isLingering(): boolean {
+    return this.#isCommitted && this.#clock.monotonicMs() - this.#sinceMs >= limits.silentAnswerMs
   }
 
   /** Ends the attempt if the other side has been silent for longer than it may be while others wait. */

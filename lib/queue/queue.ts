@@ -5,12 +5,13 @@ import type { WriteDb } from '../store/dialect/dialect.ts'
 import { notice } from '../store/dialect/notices.ts'
 import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
+import { hurryEntry } from '../store/queued-deliveries.ts'
 import { nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import { type Beginning, holdOn, lease } from './lease.ts'
 import { attemptsMade, type Kind, kinds, type Leased, LeaseLost } from './leased.ts'
 import type { Allowance } from './pace.ts'
-import { noteShowing, type Showing } from './standing.ts'
+import { noteShowing, probeNow, type Showing } from './standing.ts'
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
 export interface Work {
@@ -61,6 +62,8 @@ export interface Queue {
   holdLeased(db: WriteDb, entry: Leased): Promise<void>
   /** It was claimed and not tried: it is due as before, and no attempt is counted. */
   giveBack(db: WriteDb, entry: Leased): Promise<void>
+  /** What waits is due now, and its destination is tried now even if it fails: one attempt, and all else if that goes well. */
+  hurry(db: WriteDb, entry: Leased): Promise<void>
   /** What was held is to be done again, and given up at `expiresAt`; gives when it is due. */
   release(db: WriteDb, subjectId: string, expiresAt: string): Promise<string | null>
   /** The attempt met a fault of our own; it is tried again by the schedule. */
@@ -206,6 +209,12 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     async holdLeased(db, entry) {
       await giveBack(db, entry)
       await entries.holdEntry(db, entry.subjectId)
+    },
+
+    async hurry(db, { id, kind, destination }) {
+      await hurryEntry(db, id, clock.now().toISOString())
+      await probeNow(db, clock, destination)
+      notice(db, 'queue', kind)
     },
 
     async release(db, subjectId, expiresAt) {

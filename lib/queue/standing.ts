@@ -24,7 +24,8 @@ export async function noteShowing(
   const now = clock.now()
   const updatedAt = now.toISOString()
   if (showing !== 'fails') {
-    if (!before) return
+    // Nothing bad is known of it; what is parked there for its room alone begins as that gets free.
+    if (!before || before.failures === 0) return
     // What is parked may begin, as far as there is room.
     if (before.lookAt === null) await deleteDestination(db, name)
     else await putDestination(db, { ...answering(name, updatedAt), lookAt: updatedAt })
@@ -45,6 +46,14 @@ export async function noteShowing(
     lookAt: isParked ? (probeAt ?? before.lookAt) : null,
     updatedAt,
   })
+}
+
+/** A destination that fails gets its one attempt now. */
+export async function probeNow(db: WriteDb, clock: Pick<Clock, 'now'>, name: string): Promise<void> {
+  const row = await findDestination(db, name)
+  if (row?.isFailing !== 1) return
+  const probeAt = clock.now().toISOString()
+  await putDestination(db, { ...row, probeAt, lookAt: row.lookAt === null ? null : probeAt })
 }
 
 /** The standing of a destination of which nothing bad is known. */

@@ -1,15 +1,50 @@
 import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRow } from './dialect/insert.ts'
+import { changeRow, insertRow, insertRows } from './dialect/insert.ts'
+import { keptRow } from './dialect/kept.ts'
 import type { AttemptRow, DeliveryRow } from './tables.ts'
 
 export async function insertDeliveries(db: WriteDb, rows: readonly DeliveryRow[]): Promise<void> {
-  for (const row of rows) await insertRow(db, 'delivery', row)
+  await insertRows(db, 'delivery', rows)
 }
 
 export async function findDelivery(db: Db, id: string): Promise<DeliveryRow | undefined> {
-  return db.selectFrom('delivery').selectAll().where('id', '=', id).executeTakeFirst()
+  return deliveryById(db, { id })
 }
+const deliveryById = keptRow((db, given: { id: string }) =>
+  db.selectFrom('delivery').selectAll().where('id', '=', given.id),
+)
+
+/** What an attempt needs to know of the inbox that sends. */
+export interface SendingInbox {
+  readonly id: string
+  readonly podId: string
+  readonly isSystem: number
+  readonly suspendedAt: string | null
+}
+
+/** A delivery with the inbox of its message, which is undefined when it was deleted. */
+export async function findDeliveryOfInbox(
+  db: Db,
+  id: string,
+): Promise<{ readonly delivery: DeliveryRow; readonly inbox: SendingInbox | undefined } | undefined> {
+  const row = await deliveryOfInbox(db, { id })
+  if (!row) return undefined
+  const { inboxId, podId, isSystem, suspendedAt, ...delivery } = row
+  if (inboxId === null || podId === null || isSystem === null) return { delivery, inbox: undefined }
+  return { delivery, inbox: { id: inboxId, podId, isSystem, suspendedAt } }
+}
+const deliveryOfInbox = keptRow((db, given: { id: string }) =>
+  db
+    .selectFrom('delivery')
+    .innerJoin('message', 'message.id', 'delivery.messageId')
+    .leftJoin('inbox', join =>
+      join.onRef('inbox.id', '=', 'message.inboxId').on('inbox.deletedAt', 'is', null),
+    )
+    .selectAll('delivery')
+    .select(['inbox.id as inboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
+    .where('delivery.id', '=', given.id),
+)
 
 /** The delivery that has this reverse-path of its own (lower-case). */
 export async function findDeliveryByMailFrom(db: Db, mailFrom: string): Promise<DeliveryRow | undefined> {
@@ -21,12 +56,13 @@ export async function listDeliveries(db: Db, messageId: string): Promise<Deliver
   return db.selectFrom('delivery').selectAll().where('messageId', '=', messageId).orderBy('id').execute()
 }
 
+/** Gives whether it is there. */
 export async function updateDelivery(
   db: WriteDb,
   id: string,
   changes: Partial<Omit<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'createdAt'>>,
-): Promise<void> {
-  await db.updateTable('delivery').set(changes).where('id', '=', id).execute()
+): Promise<boolean> {
+  return (await changeRow(db, 'delivery', id, changes)) > 0
 }
 
 /**
@@ -49,23 +85,13 @@ export async function listPendingOfInbox(
       .where('message.status', '=', sql.lit('pending'))
       .where('message.id', '>=', of.after)
       .where('delivery.state', 'in', of.states)
+      // What the operator holds is not the inbox's to release.
+      .where('delivery.heldBy', 'is', null)
       .orderBy('message.id')
       .orderBy('delivery.id')
       .limit(limit)
       .execute()
   )
-}
-
-/** Whether the message has a delivery that has not come to its end. */
-export async function hasPendingDelivery(db: Db, messageId: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('delivery')
-    .select('id')
-    .where('messageId', '=', messageId)
-    .where('state', 'in', ['queued', 'deferred', 'held'])
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
 }
 
 /** The copy that was forwarded to the same address before this one, among the `lookback` messages of the inbox before its own. */
@@ -104,6 +130,12 @@ export async function wasTaken(db: Db, deliveryId: string): Promise<boolean> {
     .limit(1)
     .executeTakeFirst()
   return row !== undefined
+}
+
+/** The newest attempts of a delivery, at most `limit`, the oldest of them first. */
+export async function listAttempts(db: Db, deliveryId: string, limit: number): Promise<AttemptRow[]> {
+  const newest = db.selectFrom('attempt').selectAll().where('deliveryId', '=', deliveryId)
+  return (await newest.orderBy('id', 'desc').limit(limit).execute()).reverse()
 }
 
 export async function insertAttempt(db: WriteDb, row: AttemptRow): Promise<void> {

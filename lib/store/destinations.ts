@@ -13,7 +13,7 @@ const byName = keptRow((db, { name }: { name: string }) =>
 export async function listDestinations(db: Db, names: readonly string[]): Promise<DestinationRow[]> {
   return byNames(db, {}, names)
 }
-const byNames = keptRowsOf((db, _given, names) =>
+const byNames = keptRowsOf((db, _given, names = []) =>
   db.selectFrom('destination').selectAll().where('name', 'in', names),
 )
 

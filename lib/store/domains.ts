@@ -1,7 +1,8 @@
+import { sql } from 'kysely'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, insertRowOnce } from './dialect/insert.ts'
-import { keptRow } from './dialect/kept.ts'
+import { keptRow, keptRows } from './dialect/kept.ts'
 import type { DomainRow, DomainUseRow } from './tables.ts'
 
 export async function insertDomain(db: WriteDb, row: DomainRow): Promise<void> {
@@ -14,6 +15,26 @@ export function findDomainClaim(db: Db, domain: string): Promise<DomainRow | und
 }
 const claimByName = keptRow((db, given: { domain: string }) =>
   db.selectFrom('domain').selectAll().where('domain', '=', given.domain).where('verifiedAt', 'is not', null),
+)
+
+/** The account's row of this name, and the row that has the name; the same one where the account has it. */
+export function listHolders(db: Db, domain: string): Promise<DomainRow[]> {
+  return holdersOf(db, { domain })
+}
+const holdersOf = keptRows((db, given: { domain: string }) =>
+  db
+    .selectFrom('domain')
+    .selectAll()
+    .where('domain', '=', given.domain)
+    // As it stands in the index, so that SQLite knows that it can use that.
+    .where(eb => eb.fn.coalesce('podId', sql.lit('')), '=', sql.lit(''))
+    .unionAll(
+      db
+        .selectFrom('domain')
+        .selectAll()
+        .where('domain', '=', given.domain)
+        .where('verifiedAt', 'is not', null),
+    ),
 )
 
 /** The row that a pod (null: the account) has of this name, verified or not. */

@@ -1,6 +1,7 @@
+import { type RawBuilder, sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRowOnce } from './dialect/insert.ts'
-import { keptRow } from './dialect/kept.ts'
+import { insertWhere } from './dialect/insert.ts'
+import { keptChange, keptRow, type Values } from './dialect/kept.ts'
 import type { IdempotencyRow } from './tables.ts'
 
 export async function findIdempotency(
@@ -20,25 +21,63 @@ export async function isKeyUsedElsewhere(
   key: string,
   { inboxId, podId, since }: { inboxId: string; podId: string | null; since: string },
 ): Promise<boolean> {
-  let query = db
+  const given = { key, inboxId, since }
+  const found = podId === null ? await usedInAccount(db, given) : await usedInPod(db, { ...given, podId })
+  return found !== undefined
+}
+type Used = { key: string; inboxId: string; since: string }
+const usedElsewhere = (db: Db, { key, inboxId, since }: Used) =>
+  db
     .selectFrom('idempotency')
     .select('inboxId')
     .where('key', '=', key)
     .where('inboxId', '!=', inboxId)
     .where('createdAt', '>', since)
-  if (podId !== null) query = query.where('podId', '=', podId)
-  return (await query.limit(1).executeTakeFirst()) !== undefined
-}
+    .limit(1)
+const usedInAccount = keptRow(usedElsewhere)
+const usedInPod = keptRow((db, given: Used & { podId: string }) =>
+  usedElsewhere(db, given).where('podId', '=', given.podId),
+)
 
-/** Takes the place of a record of the same inbox and key that is no younger than `since`. Gives false where one is younger. */
-export async function insertIdempotency(db: WriteDb, row: IdempotencyRow, since: string): Promise<boolean> {
-  await db
-    .deleteFrom('idempotency')
-    .where('inboxId', '=', row.inboxId)
-    .where('key', '=', row.key)
-    .where('createdAt', '<=', since)
-    .execute()
-  return insertRowOnce(db, 'idempotency', row, ['inboxId', 'key'])
+/**
+ * Inserts a record, in the place of one of the same inbox and key that is no younger than `since`.
+ * @param reach where the key must not have been used since then: in the account (`podId` null), or in a pod; undefined
+ * where what other inboxes did is not to be known
+ * @returns false where a younger one is there, or where it was used
+ */
+export async function insertIdempotency(
+  db: WriteDb,
+  row: IdempotencyRow,
+  since: string,
+  reach: { readonly podId: string | null } | undefined,
+): Promise<boolean> {
+  const given = { ...row, since }
+  if (!reach) return (await insertAnyhow(db, given)) > 0
+  if (reach.podId === null) return (await insertUnlessUsed(db, given)) > 0
+  return (await insertUnlessUsedInPod(db, { ...given, reach: reach.podId })) > 0
+}
+type Inserted = IdempotencyRow & { since: string }
+const insertAnyhow = keptChange((db, given: Inserted & Values) => inserting(db, given, sql`1 = 1`))
+const insertUnlessUsed = keptChange((db, given: Inserted & Values) =>
+  inserting(db, given, sql`not exists ${usedElsewhere(db, given)}`),
+)
+const insertUnlessUsedInPod = keptChange((db, given: Inserted & Values & { reach: string }) =>
+  inserting(db, given, sql`not exists ${usedElsewhere(db, given).where('podId', '=', given.reach)}`),
+)
+
+function inserting(db: WriteDb, given: Inserted, condition: RawBuilder<unknown>) {
+  const { inboxId, key, podId, requestHash, body, createdAt, since } = given
+  const values = {
+    inboxId,
+    key,
+    podId,
+    requestHash,
+    status: sql`cast(${given.status} as integer)`,
+    body,
+    createdAt,
+  }
+  const replaces = sql`"idempotency"."createdAt" <= ${since}`
+  return insertWhere(db, 'idempotency', values, condition, { key: ['inboxId', 'key'], replaces })
 }
 
 /** Deletes at most `limit` records older than `before`; gives how many. */

@@ -1,11 +1,16 @@
+import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow, putRow } from './dialect/insert.ts'
+import { keptRowsOf } from './dialect/kept.ts'
 import type { PolicyModeRow, PolicyRuleRow } from './tables.ts'
 
 /** The modes that were set in these scopes; a scope without a row has its default. */
 export async function listPolicyModes(db: Db, scopes: readonly string[]): Promise<PolicyModeRow[]> {
-  return db.selectFrom('policyMode').selectAll().where('scope', 'in', scopes).execute()
+  return modesOf(db, {}, scopes)
 }
+const modesOf = keptRowsOf((db, _given, scopes = []) =>
+  db.selectFrom('policyMode').selectAll().where('scope', 'in', scopes),
+)
 
 export async function setPolicyMode(db: WriteDb, row: PolicyModeRow): Promise<void> {
   await putRow(db, 'policyMode', row, ['scope', 'direction'])
@@ -16,21 +21,38 @@ export async function listPolicyRules(db: Db, scopes: readonly string[]): Promis
   return db.selectFrom('policyRule').selectAll().where('scope', 'in', scopes).orderBy('id').execute()
 }
 
-/** The rules of these scopes in a direction that have one of these values. */
-export async function findPolicyRulesByValue(
+/** The modes that were set in these scopes, and their rules in a direction that have one of these values. */
+export async function findPolicy(
   db: Db,
   scopes: readonly string[],
   direction: string,
   values: readonly string[],
-): Promise<PolicyRuleRow[]> {
-  return db
+): Promise<{ modes: PolicyModeRow[]; rules: PolicyRuleRow[] }> {
+  const found = { modes: [] as PolicyModeRow[], rules: [] as PolicyRuleRow[] }
+  if (values.length === 0) return { ...found, modes: await listPolicyModes(db, scopes) }
+  for (const { mode, ...row } of await policyOf(db, { direction }, scopes, values)) {
+    if (mode === null) found.rules.push(row)
+    else found.modes.push({ scope: row.scope, direction: row.direction, mode, isTenants: row.isTenants })
+  }
+  return found
+}
+const nothing = sql<string>`''`
+const policyOf = keptRowsOf((db, { direction }: { direction: string }, scopes = [], values = []) =>
+  db
     .selectFrom('policyRule')
-    .selectAll()
+    .select(['id', 'scope', 'direction', 'type', 'value', 'createdAt', 'isTenants'])
+    .select(sql<string | null>`null`.as('mode'))
     .where('scope', 'in', scopes)
     .where('direction', '=', direction)
     .where('value', 'in', values)
-    .execute()
-}
+    .unionAll(
+      db
+        .selectFrom('policyMode')
+        .select([nothing.as('id'), 'scope', 'direction', nothing.as('type'), nothing.as('value')])
+        .select([nothing.as('createdAt'), 'isTenants', 'mode'])
+        .where('scope', 'in', scopes),
+    ),
+)
 
 export async function findPolicyRule(db: Db, id: string): Promise<PolicyRuleRow | undefined> {
   return db.selectFrom('policyRule').selectAll().where('id', '=', id).executeTakeFirst()

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
-import { insertRow } from './dialect/insert.ts'
+import { insertRows } from './dialect/insert.ts'
 import { keptChange, keptChangeOf, type Values } from './dialect/kept.ts'
 import type { QueueEntryRow } from './tables.ts'
 
 export async function insertQueueEntries(db: WriteDb, rows: readonly QueueEntryRow[]): Promise<void> {
-  for (const row of rows) await insertRow(db, 'queueEntry', row)
+  await insertRows(db, 'queueEntry', rows)
 }
 
 /** What a claim looks for. */
@@ -52,7 +52,7 @@ export interface LeaseTaken extends Values {
 export async function leaseEntries(db: WriteDb, ids: readonly string[], taken: LeaseTaken): Promise<void> {
   await leaseByIds(db, taken, ids)
 }
-const leaseByIds = keptChangeOf((db, { destination, leasedBy, leasedUntil }: LeaseTaken, ids) =>
+const leaseByIds = keptChangeOf((db, { destination, leasedBy, leasedUntil }: LeaseTaken, ids = []) =>
   db
     .updateTable('queueEntry')
     .set(eb => ({
@@ -84,7 +84,7 @@ export interface SetAside extends Values {
 export async function setAsideEntries(db: WriteDb, ids: readonly string[], aside: SetAside): Promise<void> {
   await setAsideByIds(db, aside, ids)
 }
-const setAsideByIds = keptChangeOf((db, { state, destination }: SetAside, ids) =>
+const setAsideByIds = keptChangeOf((db, { state, destination }: SetAside, ids = []) =>
   db.updateTable('queueEntry').set({ state, destination }).where('id', 'in', ids),
 )
 
@@ -220,27 +220,6 @@ const renew = keptChange((db, { id, leasedBy, attempts, until }: Lease & { until
 /** All leases of a holder; it has no more than it works on at once. */
 export async function listLeasedEntries(db: Db, leasedBy: string): Promise<QueueEntryRow[]> {
   return db.selectFrom('queueEntry').selectAll().where('leasedBy', '=', leasedBy).execute()
-}
-
-/** A queue entry with the delivery that it is for. */
-export type QueuedDelivery = QueueEntryRow & {
-  messageId: string
-  recipient: string
-  replyCode: number | null
-  replyText: string | null
-}
-
-/** For the operator: what is queued, the next due first, with what the other side said last. */
-export async function listQueuedDeliveries(db: Db, limit: number): Promise<QueuedDelivery[]> {
-  return db
-    .selectFrom('queueEntry')
-    .innerJoin('delivery', 'delivery.id', 'queueEntry.subjectId')
-    .selectAll('queueEntry')
-    .select(['delivery.messageId', 'delivery.recipient', 'delivery.replyCode', 'delivery.replyText'])
-    .where('queueEntry.kind', '=', 'delivery')
-    .orderBy('queueEntry.dueAt')
-    .limit(limit)
-    .execute()
 }
 
 /** The queue entries of subjects; most have one, and what has come to its end has none. */

@@ -270,7 +270,9 @@ create index "unindexedBody_state" on "unindexedBody" ("state", "messageId");
 -- One message to one recipient: queued, deferred, delivered, failed, held or cancelled; with what the other side said
 -- last. `captured` 1: kept on this machine instead of sent (delivery.mode = "capture"). purpose: send (an outbound
 -- message) or forward (a copy of an inbound one). `mailFrom` is the reverse-path of this delivery alone, in lower
--- case, by which what comes back is known; null: the message's. `replyClass` is what the last refusal is about.
+-- case, by which what comes back is known; null: the message's. `heldBy`, while it is held: operator, or null for the suspension
+-- of its inbox. `recipient` is in the form that is compared; `rcptTo` as it was written, where that differs (RFC 5321 section 2.4). `replyClass` is what the last
+-- refusal is about.
 create table "delivery" (
   "id" text primary key,
   "messageId" text not null references "message" ("id"),
@@ -287,6 +289,8 @@ create table "delivery" (
   "updatedAt" text not null,
   "purpose" text not null default 'send',
   "mailFrom" text,
+  "heldBy" text,
+  "rcptTo" text,
   "replyClass" text
 );
 create index "delivery_message" on "delivery" ("messageId", "id");

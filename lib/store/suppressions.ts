@@ -1,6 +1,7 @@
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
+import { keptRowsOf } from './dialect/kept.ts'
 import type { SuppressionRow } from './tables.ts'
 
 /** The first of these recipients (lower-case) that is suppressed at `now`. */
@@ -9,15 +10,17 @@ export async function findSuppression(
   recipients: readonly string[],
   now: string,
 ): Promise<SuppressionRow | undefined> {
-  return db
+  return (await inForceOf(db, { now }, recipients))[0]
+}
+const inForceOf = keptRowsOf((db, { now }: { now: string }, recipients = []) =>
+  db
     .selectFrom('suppression')
     .selectAll()
     .where('recipient', 'in', recipients)
     .where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', now)]))
     .orderBy('recipient')
-    .limit(1)
-    .executeTakeFirst()
-}
+    .limit(1),
+)
 
 /** Those in force at `now`, newest first; with one reason, or all. */
 export async function listSuppressions(

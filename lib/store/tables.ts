@@ -209,6 +209,8 @@ export interface DeliveryRow {
   updatedAt: string
   purpose: string
   mailFrom: string | null
+  heldBy: string | null
+  rcptTo: string | null
   /** What the last refusal is about (lib/base/reply-class.ts). */
   replyClass: string | null
 }

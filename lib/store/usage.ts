@@ -1,26 +1,13 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRowOnce } from './dialect/insert.ts'
-import { keptReturning } from './dialect/kept.ts'
+import { addToRows } from './dialect/insert.ts'
 import type { UsageRow } from './tables.ts'
 
 /** Counts `count` more, in the write of what is counted; gives what it comes to. */
 export async function addUsage(db: WriteDb, row: UsageRow): Promise<number> {
-  const { count, ...counted } = row
-  await insertRowOnce(db, 'usage', { ...counted, count: 0 }, ['subject', 'kind', 'period'])
-  const now = await addToUsage(db, { ...counted, count })
-  if (!now) throw new Error(`nothing counts ${row.kind} of ${row.subject}`)
-  return now.count
+  const [counted] = await addToRows(db, 'usage', [row], ['subject', 'kind', 'period'], 'count')
+  if (!counted) throw new Error(`nothing counts ${row.kind} of ${row.subject}`)
+  return counted.count
 }
-const addToUsage = keptReturning(
-  (db, given: { subject: string; kind: string; period: string; count: number }) =>
-    db
-      .updateTable('usage')
-      .set(eb => ({ count: eb('count', '+', given.count) }))
-      .where('subject', '=', given.subject)
-      .where('kind', '=', given.kind)
-      .where('period', '=', given.period)
-      .returning('count'),
-)
 
 export async function findUsage(db: Db, subject: string, kind: string, period: string): Promise<number> {
   const row = await db

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { listQueue } from '../../lib/core/app/status.ts'
+import { listQueue } from '../../lib/core/outbound/operators-hand.ts'
 import { startApi } from '../support/api-app.ts'
 import { findContradictions } from '../support/consistency.ts'
 

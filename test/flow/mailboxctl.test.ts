@@ -45,6 +45,12 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     ['domain show'],
     ['suppression list'],
     ['queue list'],
+    ['queue list', '--domain', 'example.org', '--older-than', '1h', '--state', 'held', '--pod', pod.id],
+    ['queue flush'],
+    ['queue retry', '--domain', 'example.org'],
+    ['queue hold', '--inbox', inbox.id, '--yes'],
+    ['queue release', '--state', 'held', '--yes'],
+    ['queue cancel', '--older-than', '1d'],
     ['webhook show'],
     ['event list'],
     ['verify'],
@@ -80,6 +86,7 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
 
   t.type(await ctl('secrets rotate'), Object)
   tried.add('queue why')
+  tried.add('queue show')
   t.match(await runCtl(dir, 'queue', 'why', inbox.id), { code: 1, stderr: /\w/ }, 'there is no such entry')
   t.match(await ctl('domain add', 'custom.example.org'), { domain: 'custom.example.org', status: String })
   t.match(await ctl('domain hold', 'custom.example.org'), { status: 'under_review' })

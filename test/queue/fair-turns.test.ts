@@ -276,6 +276,34 @@ onEveryDatabase('what is carried is not claimed again when the clock jumps', asy
 
 t.end()
 
+onEveryDatabase(
+  'who has the mail and does not answer keeps no place from others, and may hang from then on',
+  async (t, store) => {
+    const mine = setUp(store, 8)
+    const { turns, put, advance } = mine
+    await prove(store, mine, 'slow.example')
+    await prove(store, mine, 'good.example')
+    await put(numbered('slow', 20), 'slow.example')
+    const slow = await turns.claim()
+    t.equal(slow.length, 8, 'all places')
+    for (const entry of slow) turns.placeOf(entry).commit()
+    await put(['waits'], 'good.example')
+    t.strictSame(await turns.claim(), [])
+    advance(limits.silentAnswerMs)
+    const [first, ...others] = await turns.claim()
+    t.equal(slow.filter(entry => turns.placeOf(entry).signal.aborted).length, 0, 'no mail is doubled')
+    // Of those that wait for longer no more than half of the places are given, and the last quarter is for who answers.
+    t.ok(names([first!, ...others]).includes('waits'))
+    t.equal(others.length, 4)
+    for (const entry of others.filter(one => one.destination === 'slow.example'))
+      turns.placeOf(entry).commit()
+    await put(numbered('good', 4), 'good.example')
+    t.equal((await turns.claim()).length, 3, 'the places that are left')
+    await end({ ...mine, store }, slow[0]!, 'answers')
+    t.equal((await turns.claim()).length, 0, 'what ends late gives back no place that it did not have')
+  },
+)
+
 t.test('a look takes as few statements for many entries as for one', async t => {
   const store = await openStore(`${t.testdir({})}/looks.sqlite`, systemClock)
   t.teardown(() => store.close())

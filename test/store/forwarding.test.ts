@@ -81,6 +81,8 @@ onEveryDatabase('the copy before, and whether a host took it', async (t, store) 
           updatedAt: at(index),
           purpose: 'forward',
           mailFrom: null,
+          heldBy: null,
+          rcptTo: null,
           replyClass: null,
         },
       })

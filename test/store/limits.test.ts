@@ -6,7 +6,7 @@ import { migrate } from '../../lib/store/migrations/migrate.ts'
 import type { Store } from '../../lib/store/open.ts'
 import {
   deletePolicy,
-  findPolicyRulesByValue,
+  findPolicy,
   insertPolicyRule,
   listPolicyModes,
   setPolicyMode,
@@ -44,11 +44,12 @@ onEveryDatabase('rules and modes of scopes', async (t, store) => {
     }
   })
   t.match(await listPolicyModes(store.read, ['account', 'p']), [{ mode: 'none' }])
-  const found = await findPolicyRulesByValue(store.read, ['account', 'p', 'i'], 'inbound', ['x', 'z'])
+  const { rules: found, modes } = await findPolicy(store.read, ['account', 'p', 'i'], 'inbound', ['x', 'z'])
+  t.match(modes, [{ scope: 'account', mode: 'none' }])
   t.strictSame(found.map(row => row.scope).sort(), ['account', 'p'])
   await t.rejects(store.write(db => insertPolicyRule(db, rule('p', 'x'))))
   await store.write(db => deletePolicy(db, 'p'))
-  t.equal((await findPolicyRulesByValue(store.read, ['account', 'p'], 'inbound', ['x'])).length, 1)
+  t.equal((await findPolicy(store.read, ['account', 'p'], 'inbound', ['x'])).rules.length, 1)
 })
 
 onEveryDatabase('the audit by scope and time', async (t, store) => {
@@ -198,6 +199,8 @@ onEveryDatabase('an older database: whom its inboxes have mail of is no stranger
           updatedAt: at(0),
           purpose: 'send',
           mailFrom: null,
+          heldBy: null,
+          rcptTo: null,
           replyClass: null,
         },
       ])

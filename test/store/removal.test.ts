@@ -38,6 +38,8 @@ onEveryDatabase('messages go with what is theirs alone; counters follow', async 
         updatedAt: at(2),
         purpose: 'send',
         mailFrom: null,
+        heldBy: null,
+        rcptTo: null,
         replyClass: null,
       },
     }

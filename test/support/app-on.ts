@@ -3,6 +3,7 @@ import { parseConfig } from '../../lib/config/load.ts'
 import { ensureInstallation } from '../../lib/core/account/setup.ts'
 import type { App } from '../../lib/core/app/app.ts'
 import type { Store } from '../../lib/store/open.ts'
+import { findSecretKey, insertSecretKey } from '../../lib/store/secrets.ts'
 import { startApi } from './api-app.ts'
 
 /** An App whose rules work on this store. */
@@ -13,6 +14,9 @@ export async function appOn(t: Test, store: Store, toml: string): Promise<App> {
     'test',
   )
   const mine: App = Object.create(app, { store: { value: store }, config: { value: config } })
+  // Secrets are sealed under the key of that server, which must be in force here, too.
+  const secretKey = await findSecretKey(app.store.read)
+  if (secretKey) await store.write(db => insertSecretKey(db, secretKey))
   await ensureInstallation(mine)
   return mine
 }

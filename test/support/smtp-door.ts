@@ -11,7 +11,7 @@ import { parseConfig } from '../../lib/config/load.ts'
 import { createInbox } from '../../lib/core/account/inboxes.ts'
 import type { Networked } from '../../lib/core/app/app.ts'
 import { operator } from '../../lib/core/app/caller.ts'
-import { findRawContent } from '../../lib/core/mailbox/raws.ts'
+import { rawOf } from '../../lib/core/mailbox/raws.ts'
 import { openApp } from '../../lib/core/open.ts'
 import { createScreening } from '../../lib/core/screening.ts'
 import { createDns } from '../../lib/courier/dns.ts'
@@ -163,7 +163,7 @@ ${settings.toml ?? ''}
       )
     },
     async raw(message) {
-      const content = message.rawId === null ? undefined : await findRawContent(app, message.rawId)
+      const content = message.rawId === null ? undefined : await rawOf(app, message)
       if (!content) throw new Error(`message ${message.id} has no raw`)
       return Buffer.concat(await openContent(content).toArray())
     },

@@ -62,14 +62,17 @@ async function doOnce<Body>(
   const requestHash = sha256Hex(canonicalJson(request))
   const since = isoAfter(app.clock.now(), -limits.idempotencyHours * 3_600_000)
 
+  // What other inboxes did is not for the key of one to know.
+  const reach = caller.inboxId === null ? { podId: caller.podId } : undefined
+
   /** What this inbox was answered under the key; undefined for the first time. */
   const findAnswer = async (db: Db): Promise<IdempotencyRow | undefined> => {
     const known = await findIdempotency(db, inbox.id, key)
     const isKnown = known !== undefined && known.createdAt > since
     const isUsedOtherwise = isKnown
       ? known.requestHash !== requestHash
-      : caller.inboxId === null &&
-        (await isKeyUsedElsewhere(db, key, { inboxId: inbox.id, podId: caller.podId, since }))
+      : reach !== undefined &&
+        (await isKeyUsedElsewhere(db, key, { inboxId: inbox.id, podId: reach.podId, since }))
     if (isUsedOtherwise) throw new Problem('idempotency_key_conflict')
     return isKnown ? known : undefined
   }
@@ -83,7 +86,9 @@ async function doOnce<Body>(
       body: JSON.stringify(body),
       createdAt: app.clock.now().toISOString(),
     }
-    if ((await findAnswer(db)) || !(await insertIdempotency(db, row, since))) throw new Answered()
+    if (await insertIdempotency(db, row, since, reach)) return
+    await findAnswer(db)
+    throw new Answered()
   }
 
   const known = await findAnswer(app.store.read)

@@ -4,9 +4,9 @@ import type { Outcome } from '../../courier/outcome.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { FairPlace } from '../../queue/fair-turns.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
-import { findDelivery } from '../../store/deliveries.ts'
+import { findDeliveryOfInbox } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { findMessage } from '../../store/messages.ts'
+import { findMessageWithRaw } from '../../store/messages.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { isDeliveredHere } from '../domains/usable.ts'
@@ -15,7 +15,7 @@ import { createReceiver } from '../inbound/receiver.ts'
 import { resolveRecipient } from '../inbound/recipient.ts'
 import { writeReception } from '../inbound/write.ts'
 import { holdInstead } from '../outbound/hold.ts'
-import { cargoOf, findContent } from './cargo.ts'
+import { type Carried, cargoOf, findContent } from './cargo.ts'
 import { type Ended, record } from './record.ts'
 
 /**
@@ -23,16 +23,18 @@ import { type Ended, record } from './record.ts'
  * @param place that it has in the queue's turns; a test may do without
  */
 export async function deliver(app: Networked, entry: Leased, place?: FairPlace): Promise<void> {
-  const delivery = await findDelivery(app.store.read, entry.subjectId)
-  const message = delivery && (await findMessage(app.store.read, delivery.messageId))
-  if (!delivery || !message) {
+  const found = await findDeliveryOfInbox(app.store.read, entry.subjectId)
+  const carried = found && (await findMessageWithRaw(app.store.read, found.delivery.messageId))
+  if (!carried) {
     // The message was deleted while it was queued.
     await app.store.write(db => app.queue.done(db, entry))
     return
   }
+  const { delivery, inbox } = found
+  const { message } = carried
   try {
-    if (await holdInstead(app, entry, delivery, message)) return
-    let ended = await attempt(app, entry, delivery, message, place)
+    if (inbox?.suspendedAt && (await holdInstead(app, entry, delivery, message))) return
+    let ended = await attempt(app, entry, delivery, carried, place)
     if (ended.outcome.isUntried) {
       await app.store.write(async db => {
         await noteFound(app, db, entry)
@@ -41,10 +43,12 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       return
     }
     const destination = place?.destination ?? entry.destination
+    if (ended.outcome.showing === 'fails') place?.showed('fails')
+    const isClean = place?.isClean ?? false
     const write = () =>
       app.store.write(async db => {
         if (destination !== entry.destination) await noteFound(app, db, entry)
-        await record(app, db, { ...entry, destination }, delivery, message, ended)
+        await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
       })
     await write().catch(error => {
       // The inbox here was deleted since the attempt found it.
@@ -52,7 +56,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       ended = { outcome: refusalOf(error, ended.outcome) }
       return write()
     })
-    if (ended.outcome.showing) place?.showed(ended.outcome.showing)
+    if (ended.outcome.showing && ended.outcome.showing !== 'fails') place?.showed(ended.outcome.showing)
     tell(app, entry, delivery, message, ended)
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
@@ -94,7 +98,7 @@ async function attempt(
   app: Networked,
   entry: Leased,
   delivery: DeliveryRow,
-  message: MessageRow,
+  carried: Carried,
   place: FairPlace | undefined,
 ): Promise<Ended> {
   if (entry.expiresAt <= app.clock.now().toISOString()) {
@@ -107,8 +111,8 @@ async function attempt(
   const domain = domainOf(delivery.recipient)
   const isCopy = delivery.purpose === 'forward'
   if (!isCopy && (await isDeliveredHere(app, app.store.read, delivery.recipient)))
-    return deliverHere(app, delivery, message)
-  const cargo = await cargoOf(app, delivery, message)
+    return deliverHere(app, delivery, carried)
+  const cargo = await cargoOf(app, delivery, carried)
   if ('refusal' in cargo) return { outcome: { result: 'permanent', text: cargo.refusal, durationMs: 0 } }
   if (app.config.delivery.mode === 'capture') {
     const text = 'captured: this server keeps mail to other domains (delivery.mode = "capture")'
@@ -118,8 +122,8 @@ async function attempt(
     {
       id: delivery.id,
       // A reverse-path of its own: a bounce that comes to it tells which delivery it is about.
-      mailFrom: delivery.mailFrom ?? message.mailFrom,
-      rcptTo: delivery.recipient,
+      mailFrom: delivery.mailFrom ?? carried.message.mailFrom,
+      rcptTo: delivery.rcptTo ?? delivery.recipient,
       domain,
       sizeBytes: cargo.sizeBytes,
       is8Bit: cargo.is8Bit,
@@ -137,7 +141,8 @@ async function attempt(
  * later, so the Return-Path is the address of the inbox that sends. A reader, or a program that answers (RFC 5230 §4.5),
  * sees there who wrote.
  */
-async function deliverHere(app: Networked, delivery: DeliveryRow, message: MessageRow): Promise<Ended> {
+async function deliverHere(app: Networked, delivery: DeliveryRow, carried: Carried): Promise<Ended> {
+  const { message } = carried
   const started = app.clock.monotonicMs()
   const outcome: Outcome = {
     result: 'delivered',
@@ -151,7 +156,7 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, message: Messa
   const ended = (given: Outcome) => ({ ...given, durationMs: app.clock.monotonicMs() - started })
   try {
     const recipient = await resolveRecipient(app, delivery.recipient)
-    const content = await findContent(app, message)
+    const content = await findContent(app, carried)
     if (!content) throw new Error(`message ${message.id} has nothing to be delivered`)
     const reception = await prepareReception(createReceiver(app), {
       sessionId: delivery.id,

@@ -2,16 +2,17 @@ import type { Outcome } from '../../courier/outcome.ts'
 import { classOf } from '../../mail/report/reply-rules.ts'
 import type { EventName } from '../../model/event.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
-import { findDelivery, insertAttempt, updateDelivery } from '../../store/deliveries.ts'
+import { addToDay } from '../../store/daily-usage.ts'
+import { insertAttempt, type SendingInbox, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { settleMessage } from '../../store/message-status.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import { countTlsResults } from '../../store/tls-results.ts'
 import type { Networked } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { noteForwardOutcome } from '../forwarding/outcome.ts'
-import { countForInbox } from '../outbound/counts.ts'
+import { eventSubject } from '../outbound/event-subject.ts'
 import { holdAfterAttempt } from '../outbound/hold.ts'
-import { eventSubject, settle } from '../outbound/settle.ts'
 import { suppressBounced } from '../outbound/suppressions.ts'
 import { waitBoundsOf } from './waits.ts'
 
@@ -25,19 +26,47 @@ export interface Ended {
   readonly inboxId?: string
 }
 
-/** The one write at the end of an attempt: attempt, delivery, message, event, queue. */
+/** A delivery as it was before the attempt. */
+export interface Attempted {
+  readonly delivery: DeliveryRow
+  readonly message: MessageRow
+  /** The one that sends; undefined when it was deleted. */
+  readonly inbox: SendingInbox | undefined
+  /** Nothing bad is known of its destination. */
+  readonly isClean: boolean
+}
+
+/** The one write at the end of an attempt: delivery, attempt, queue, message, events. */
 export async function record(
   app: Networked,
   db: WriteDb,
   entry: Leased,
-  delivery: DeliveryRow,
-  message: MessageRow,
+  attempted: Attempted,
   { outcome: given, captured, write }: Ended,
 ): Promise<void> {
+  const { delivery, message } = attempted
   const outcome = withClass(given)
-  // The message was deleted while this was under way, and the queue entry with it.
-  if (!(await findDelivery(db, delivery.id))) throw new LeaseLost()
   const now = app.clock.now().toISOString()
+  const isTransient = outcome.result === 'transient'
+  const nextAttemptAt = isTransient
+    ? await app.queue.later(db, entry, waitBoundsOf(outcome, attemptsMade(entry)))
+    : null
+  if (!isTransient) await app.queue.done(db, entry)
+  const state = { delivered: 'delivered', transient: 'deferred', permanent: 'failed' }[outcome.result]
+  const isThere = await updateDelivery(db, delivery.id, {
+    state,
+    captured: captured ? 1 : 0,
+    attempts: attemptsMade(entry),
+    replyCode: outcome.code ?? null,
+    replyEnhanced: outcome.enhanced ?? null,
+    replyText: outcome.text,
+    replyClass: outcome.replyClass ?? null,
+    remoteHost: outcome.host ?? null,
+    nextAttemptAt,
+    updatedAt: now,
+  })
+  // The message was deleted while this was under way, and the queue entry with it.
+  if (!isThere) throw new LeaseLost()
   await write?.(db)
   await insertAttempt(db, {
     id: app.ids.next(),
@@ -53,31 +82,13 @@ export async function record(
     createdAt: now,
   })
   await countTlsResults(db, outcome.tlsResults ?? [], now)
-  if (outcome.showing) await app.queue.note(db, entry.destination, outcome.showing, outcome.text)
-  const isTransient = outcome.result === 'transient'
-  const nextAttemptAt = isTransient
-    ? await app.queue.later(db, entry, waitBoundsOf(outcome, attemptsMade(entry)))
-    : null
-  if (!isTransient) await app.queue.done(db, entry)
-  const state = { delivered: 'delivered', transient: 'deferred', permanent: 'failed' }[outcome.result]
-  await updateDelivery(db, delivery.id, {
-    state,
-    captured: captured ? 1 : 0,
-    attempts: attemptsMade(entry),
-    replyCode: outcome.code ?? null,
-    replyEnhanced: outcome.enhanced ?? null,
-    replyText: outcome.text,
-    replyClass: outcome.replyClass ?? null,
-    remoteHost: outcome.host ?? null,
-    nextAttemptAt,
-    updatedAt: now,
-  })
+  if (outcome.showing && !(attempted.isClean && outcome.showing !== 'fails'))
+    await app.queue.note(db, entry.destination, outcome.showing, outcome.text)
   if (isTransient) await holdAfterAttempt(app, db, delivery, message)
   // A copy is of an inbound message, of which all is told already.
   if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
   await suppressBounced(app, db, delivery, outcome)
-  await announce(app, db, message, { ...delivery, state }, outcome)
-  if (!isTransient) await settle(app, db, message)
+  await announce(app, db, attempted, state, outcome)
 }
 
 /** With what it is about: the courier says it of the replies that it heard, and of all else the codes and words do. */
@@ -91,31 +102,36 @@ function withClass(outcome: Outcome): Outcome {
  * Bounced: a server said that it will not take the message for this recipient. Failed: we gave up without such a word,
  * or could not try (no answer until the end, no mail server).
  */
-function eventOf(state: DeliveryRow['state'], outcome: Outcome): EventName {
+function eventOf(state: string, outcome: Outcome): EventName {
   if (state === 'delivered') return 'message.delivered'
   if (state === 'deferred') return 'message.deferred'
   return outcome.code === undefined ? 'message.failed' : 'message.bounced'
 }
 
 /**
- * Tells what became of one recipient; a deferral is told the first time only, also when it was held in between.
- * @param delivery with its new state, and the attempts before this one
+ * Tells what became of one recipient, a deferral the first time only, also when it was held in between; and that the message
+ * is sent, when it was the last one and all have taken it.
  */
 async function announce(
   app: Networked,
   db: WriteDb,
-  message: MessageRow,
-  delivery: DeliveryRow,
+  { delivery, message, inbox }: Attempted,
+  state: string,
   outcome: Outcome,
 ) {
-  const type = eventOf(delivery.state, outcome)
-  if (type === 'message.delivered') await countForInbox(db, message, app.clock.now(), { delivered: 1 })
-  if (type === 'message.bounced') await countForInbox(db, message, app.clock.now(), { bounced: 1 })
+  const type = eventOf(state, outcome)
+  const at = app.clock.now().toISOString()
+  if (inbox && type === 'message.delivered') await addToDay(db, inbox, at, { delivered: 1 })
+  if (inbox && type === 'message.bounced') await addToDay(db, inbox, at, { bounced: 1 })
   if (type === 'message.deferred' && delivery.attempts > 0) return
   const said = { status: outcome.enhanced ?? null, diagnostic: outcome.text }
-  await recordEvent(app, db, type, await eventSubject(db, message), {
+  const payload = {
     deliveryId: delivery.id,
     recipient: delivery.recipient,
     ...(type === 'message.delivered' ? {} : said),
-  })
+  }
+  const isSent = state !== 'deferred' && (await settleMessage(db, message.id)) === 'sent'
+  const subject = eventSubject(message, inbox?.podId)
+  await recordEvent(app, db, type, subject, payload)
+  if (isSent) await recordEvent(app, db, 'message.sent', subject)
 }

@@ -100,7 +100,7 @@ async function compose(
       mailFrom: '',
       category: 'automated' as const,
       purpose: 'report' as const,
-      addressees: { to: people, cc: [], bcc: [], replyTo: null, all: to },
+      addressees: { to: people, cc: [], bcc: [], replyTo: null, written: new Map(), all: to },
       body: { text: tlsReportText(made), html: null },
       rfcMessageId,
       attachments: [storedAttachment(file, 'application/tlsrpt+gzip', raw.length, 0)],

@@ -3,7 +3,7 @@ import { baseAddress, domainOf, normaliseDomain } from '../../mail/address/addre
 import { mailDomainOf } from '../../mail/address/bounce-domain.ts'
 import { isRegistrable } from '../../mail/domain/registrable.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
-import { findDomainClaim, findDomainOfPod } from '../../store/domains.ts'
+import { findDomainOfPod, listHolders } from '../../store/domains.ts'
 import { findInboxByAddress } from '../../store/inboxes.ts'
 import type { DomainRow, InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -18,9 +18,10 @@ export async function findHolder(
   db: Db,
   name: string,
 ): Promise<DomainRow | undefined> {
-  const accounts = await findDomainOfPod(db, name, null)
+  const rows = await listHolders(db, name)
+  const accounts = rows.find(row => row.podId === null)
   if (accounts && isAccountDomain(app, accounts)) return accounts
-  return (await findDomainClaim(db, name)) ?? accounts
+  return rows.find(row => row.verifiedAt !== null) ?? accounts
 }
 
 /** The same, also for the name that its reverse-paths have (bounce.<domain>). */

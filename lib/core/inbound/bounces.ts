@@ -1,13 +1,14 @@
 import { findDelivery, updateDelivery } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { listPayloads } from '../../store/events.ts'
+import { settleMessage } from '../../store/message-status.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { noteForwardFailure } from '../forwarding/outcome.ts'
 import { countForInbox } from '../outbound/counts.ts'
-import { eventSubject, settle } from '../outbound/settle.ts'
+import { findEventSubject } from '../outbound/event-subject.ts'
 import { isHardBounce, suppressBounced, suppressComplained } from '../outbound/suppressions.ts'
 import { outcomeSaid } from './failure.ts'
 import type { Bounce, Returned } from './returned.ts'
@@ -46,13 +47,13 @@ async function recordBounce(
   if (current.purpose === 'forward') return
   if (isAboutRecipient) await suppressBounced(app, db, current, outcome)
   await countForInbox(db, message, app.clock.now(), { bounced: 1 })
-  await recordEvent(app, db, 'message.bounced', await eventSubject(db, message), {
+  await recordEvent(app, db, 'message.bounced', await findEventSubject(db, message), {
     deliveryId: current.id,
     recipient: current.recipient,
     status: outcome.enhanced ?? null,
     diagnostic: outcome.text,
   })
-  await settle(app, db, message)
+  await settleMessage(db, message.id)
 }
 
 /** One that has failed, or was called off, stays as it is. */
@@ -68,7 +69,7 @@ async function recordComplaint(app: App, db: WriteDb, { id }: DeliveryRow): Prom
   if (await isComplaintKnown(db, delivery, message.inboxId)) return
   await suppressComplained(app, db, delivery)
   const payload = { deliveryId: delivery.id, recipient: delivery.recipient }
-  await recordEvent(app, db, 'message.complained', await eventSubject(db, message), payload)
+  await recordEvent(app, db, 'message.complained', await findEventSubject(db, message), payload)
 }
 
 async function isComplaintKnown(db: Db, delivery: DeliveryRow, inboxId: string): Promise<boolean> {

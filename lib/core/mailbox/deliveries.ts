@@ -1,10 +1,11 @@
+import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { replyClasses } from '../../base/reply-class.ts'
 import type { Delivery } from '../../model/message.ts'
-import { findDelivery, listDeliveries } from '../../store/deliveries.ts'
+import { findDelivery, listAttempts, listDeliveries } from '../../store/deliveries.ts'
 import { listDestinations } from '../../store/destinations.ts'
 import { listEntriesOf } from '../../store/queue-entries.ts'
-import type { DeliveryRow } from '../../store/tables.ts'
+import type { AttemptRow, DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getMessageRow } from '../app/reach.ts'
@@ -27,6 +28,8 @@ export interface ExplainedDelivery extends Delivery {
   /** How often in a row the destination has failed, and what was seen at the last; of any mail to it. */
   readonly destinationFailures: number
   readonly destinationLastFailure: string | null
+  /** The newest attempts, the oldest of them first, where they are asked for. */
+  readonly log: readonly Omit<AttemptRow, 'id' | 'deliveryId'>[]
 }
 
 /**
@@ -34,19 +37,34 @@ export interface ExplainedDelivery extends Delivery {
  * @param id of the delivery or the message
  * @throws Problem `not_found`
  */
-export async function explainDeliveries(app: App, id: string): Promise<ExplainedDelivery[]> {
+export async function explainDeliveries(
+  app: App,
+  id: string,
+  { withAttempts = false } = {},
+): Promise<ExplainedDelivery[]> {
   const one = await findDelivery(app.store.read, id)
   const rows = one ? [one] : await listDeliveries(app.store.read, id)
   if (rows.length === 0)
     throw new Problem('not_found', 'There is no delivery with this id, and no message with one that has any.')
-  return (await standingsOf(app, rows)).map(standing => ({
+  const explained: ExplainedDelivery[] = []
+  for (const standing of await standingsOf(app, rows)) {
+    const { id: deliveryId } = standing.delivery
+    const attempts = withAttempts ? await listAttempts(app.store.read, deliveryId, limits.pageSize) : []
+    const log = attempts.map(({ id: _id, deliveryId: _of, ...attempt }) => attempt)
+    explained.push({ ...explain(standing), log })
+  }
+  return explained
+}
+
+function explain(standing: Standing): Omit<ExplainedDelivery, 'log'> {
+  return {
     ...presentDelivery(standing),
     messageId: standing.delivery.messageId,
     destination: standing.entry?.destination ?? null,
     cutOffs: standing.entry?.cutOffs ?? 0,
     destinationFailures: standing.destination?.failures ?? 0,
     destinationLastFailure: standing.destination?.lastFailure ?? null,
-  }))
+  }
 }
 
 async function standingsOf(app: App, rows: readonly DeliveryRow[]): Promise<Standing[]> {
@@ -66,7 +84,14 @@ async function standingsOf(app: App, rows: readonly DeliveryRow[]): Promise<Stan
 }
 
 function presentDelivery(standing: Standing): Delivery {
-  const { messageId: _messageId, mailFrom: _mailFrom, captured, state, purpose, ...rest } = standing.delivery
+  const {
+    messageId: _messageId,
+    mailFrom: _mailFrom,
+    heldBy: _heldBy,
+    rcptTo: _rcptTo,
+    ...told
+  } = standing.delivery
+  const { captured, state, purpose, ...rest } = told
   const replyClass = replyClasses.find(one => one === rest.replyClass) ?? null
   return {
     ...rest,

@@ -18,6 +18,9 @@ export function outlookOf(standing: Standing): string {
   if (delivery.state === 'delivered')
     return `Taken by ${delivery.remoteHost ?? 'its server'} at ${delivery.updatedAt}.`
   if (delivery.state === 'failed') return `Failed for good at ${delivery.updatedAt}${said}${about(delivery)}.`
+  if (delivery.state === 'cancelled') return `Cancelled by the operator at ${delivery.updatedAt}${said}.`
+  if (delivery.state === 'held' && delivery.heldBy !== null)
+    return 'Held by the operator, until it is released.'
   if (delivery.state === 'held') return 'Held because its inbox is suspended; it goes on when that ends.'
   if (!entry) return 'It is not sent any more.'
   return `${waitsFor(standing, entry)}${cutOff(entry)}${lastSaid(delivery)}; given up at ${entry.expiresAt}.`

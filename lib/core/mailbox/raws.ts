@@ -6,7 +6,7 @@ import { type Content, openContent, sizeOf } from '../../blob/content.ts'
 import { createIntake, type Intake } from '../../blob/intake.ts'
 import { DiskFailed } from '../../store/dialect/group-commit.ts'
 import { findRaw, isFileUsed } from '../../store/raws.ts'
-import type { MessageRow } from '../../store/tables.ts'
+import type { MessageRow, RawRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getMessageRow } from '../app/reach.ts'
@@ -56,14 +56,16 @@ export function openIntake(app: Pick<App, 'disk' | 'ids'>): Intake {
 }
 
 /** The bytes of a raw row, wherever they are kept. */
-export async function findRawContent(app: App, rawId: string): Promise<Content | undefined> {
-  const row = await findRaw(app.store.read, rawId)
-  if (!row) return undefined
-  return row.content === null ? app.disk.find(row.id) : { kind: 'memory', bytes: row.content }
+export async function contentOfRaw(
+  app: App,
+  { id, content }: Pick<RawRow, 'id' | 'content'>,
+): Promise<Content | undefined> {
+  return content === null ? app.disk.find(id) : { kind: 'memory', bytes: content }
 }
 
 export async function rawOf(app: App, row: MessageRow): Promise<Content> {
-  const content = row.rawId === null ? undefined : await findRawContent(app, row.rawId)
+  const raw = row.rawId === null ? undefined : await findRaw(app.store.read, row.rawId)
+  const content = raw && (await contentOfRaw(app, raw))
   if (!content) throw new Problem('not_found', 'The original bytes of this message were not kept.')
   return content
 }

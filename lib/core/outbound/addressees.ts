@@ -1,15 +1,16 @@
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
-import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
-import { type Mailbox, readMailbox } from '../../mail/header/mailbox.ts'
+import { baseAddress, normaliseAddress, writtenAddress } from '../../mail/address/address.ts'
+import { readMailbox } from '../../mail/header/mailbox.ts'
 import type { SendRequest } from '../../model/send.ts'
 import type { Correspondents } from './correspondents.ts'
+import type { Person } from './person.ts'
 
-/** Whom a request names itself; addresses are lower-case. */
+/** Whom a request names itself. */
 export interface Named {
-  readonly to: readonly Mailbox[]
-  readonly cc: readonly Mailbox[]
-  readonly bcc: readonly Mailbox[]
+  readonly to: readonly Person[]
+  readonly cc: readonly Person[]
+  readonly bcc: readonly Person[]
   readonly replyTo: string | null
 }
 
@@ -17,6 +18,8 @@ export interface Named {
 export interface Addressees extends Named {
   /** The addresses of to, cc and bcc in this order: one delivery for each. */
   readonly all: readonly string[]
+  /** As they were written, those of `all` that differ from it: only their servers know whether case matters (RFC 5321 §2.4). */
+  readonly written: ReadonlyMap<string, string>
 }
 
 /** @throws Problem `invalid_request` that names what is no address */
@@ -30,15 +33,15 @@ export function readNamed(request: Pick<SendRequest, 'to' | 'cc' | 'bcc' | 'repl
 }
 
 /** One or several people, as `ann@example.com` or `Ann <ann@example.com>`. @throws Problem `invalid_request` */
-export function readPeople(given: string | readonly string[] | null | undefined, path: string): Mailbox[] {
+export function readPeople(given: string | readonly string[] | null | undefined, path: string): Person[] {
   if (given === undefined || given === null) return []
   if (typeof given === 'string') return [requirePerson(given, path)]
   return given.map((text, index) => requirePerson(text, `${path}/${index}`))
 }
 
-function requirePerson(text: string, path: string): Mailbox {
+function requirePerson(text: string, path: string): Person {
   const bare = normaliseAddress(text)
-  if (bare !== undefined) return { address: bare, name: '' }
+  if (bare !== undefined) return { address: bare, name: '', written: writtenAddress(text) }
   const mailbox = readMailbox(text)
   const address = mailbox && normaliseAddress(mailbox.address)
   if (!mailbox || address === undefined) {
@@ -50,7 +53,7 @@ function requirePerson(text: string, path: string): Mailbox {
   if (mailbox.name.length > limits.displayNameLength) {
     throw invalidRequest(`body${path}`, `has a name of more than ${limits.displayNameLength} characters`)
   }
-  return { address, name: mailbox.name }
+  return { address, name: mailbox.name, written: writtenAddress(mailbox.address) }
 }
 
 /** The address in lower case. @throws Problem `invalid_request` that names `path` */
@@ -73,8 +76,13 @@ export interface Reply {
  */
 export function chooseAddressees(named: Named, sender: string, reply: Reply | undefined): Addressees {
   const taken = new Set<string>()
-  const once = (people: readonly Mailbox[]) =>
-    people.filter(({ address }) => !taken.has(address) && taken.add(address))
+  const written = new Map<string, string>()
+  const once = (people: readonly Person[]) =>
+    people.filter(({ address, written: as = address }) => {
+      if (taken.has(address)) return false
+      if (as !== address) written.set(address, as)
+      return taken.add(address)
+    })
   const wanted = reply ? complete(named, reply) : named
   const addressees = {
     to: once(wanted.to),
@@ -99,7 +107,7 @@ export function chooseAddressees(named: Named, sender: string, reply: Reply | un
   if (self !== undefined) {
     throw new Problem('recipient_is_sender', `An inbox can't send to itself (${self}).`, { recipient: self })
   }
-  return { ...addressees, all }
+  return { ...addressees, all, written }
 }
 
 /**
@@ -109,7 +117,7 @@ export function chooseAddressees(named: Named, sender: string, reply: Reply | un
 function complete(named: Named, { correspondents, isToAll }: Reply): Pick<Named, 'to' | 'cc'> {
   const { main, copied, others, isInboxCopied } = correspondents
   const theirs = [...main, ...copied]
-  const isIn = (list: readonly Mailbox[], { address }: Mailbox) => list.some(one => one.address === address)
+  const isIn = (list: readonly Person[], { address }: Person) => list.some(one => one.address === address)
   const isCompleted =
     named.to.length === 0 || (isInboxCopied && named.to.every(person => isIn(theirs, person)))
   const added = [...(isCompleted ? copied : isToAll ? theirs : []), ...(isToAll ? others : [])]

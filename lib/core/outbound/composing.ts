@@ -105,6 +105,7 @@ export async function writeOutgoing(
     id: app.ids.next(),
     messageId: id,
     recipient,
+    rcptTo: addressees.written.get(recipient),
     purpose: outgoing.purpose ?? 'send',
     // None for the null reverse-path.
     mailFrom: outgoing.mailFrom === '' ? null : newReversePath(outgoing.mailFrom),
@@ -132,7 +133,10 @@ async function startThread(app: App, db: WriteDb, outgoing: Outgoing, createdAt:
 }
 
 /** A message on its way to one recipient; without a `mailFrom` of its own, under the message's. */
-export type NewDelivery = Pick<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'purpose' | 'mailFrom'>
+export type NewDelivery = Pick<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'purpose' | 'mailFrom'> & {
+  /** The recipient as it was written, where that differs. */
+  readonly rcptTo?: string | undefined
+}
 
 /** Writes deliveries of mail of an inbox and has the queue carry them, from `at` on until they are given up. */
 export async function putDeliveries(
@@ -145,7 +149,7 @@ export async function putDeliveries(
   const createdAt = at.toISOString()
   await insertDeliveries(
     db,
-    deliveries.map(({ id, messageId, recipient, purpose, mailFrom }) => ({
+    deliveries.map(({ id, messageId, recipient, purpose, mailFrom, rcptTo }) => ({
       id,
       messageId,
       recipient,
@@ -162,6 +166,8 @@ export async function putDeliveries(
       updatedAt: createdAt,
       purpose,
       mailFrom,
+      heldBy: null,
+      rcptTo: rcptTo ?? null,
     })),
   )
   const expiresAt = isoAfter(at, durationMs(app.config.delivery.give_up_after))

@@ -1,16 +1,17 @@
 import { limits } from '../../base/limits.ts'
-import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
-import { listedAddresses, type Mailbox } from '../../mail/header/mailbox.ts'
+import { baseAddress, normaliseAddress, writtenAddress } from '../../mail/address/address.ts'
+import { listedAddresses } from '../../mail/header/mailbox.ts'
 import type { MessageRow } from '../../store/tables.ts'
+import type { Person } from './person.ts'
 
 /** Who took part in a message that is answered: others wrote it, so nothing here is trusted to be an address, or few. */
 export interface Correspondents {
   /** Whom a reply is written to. */
-  readonly main: readonly Mailbox[]
+  readonly main: readonly Person[]
   /** Who gets a copy of every reply. */
-  readonly copied: readonly Mailbox[]
+  readonly copied: readonly Person[]
   /** Who gets a copy of a reply to all, besides. */
-  readonly others: readonly Mailbox[]
+  readonly others: readonly Person[]
   /** Whether the inbox was only copied, and a reply to one of these people is one to all of them. */
   readonly isInboxCopied: boolean
 }
@@ -34,12 +35,13 @@ export function correspondentsOf(answered: Answered, self: string): Corresponden
     string,
     string
   >
-  const people = (addresses: readonly string[]): Mailbox[] =>
+  const people = (addresses: readonly string[]): Person[] =>
     addresses.flatMap(text => {
       const address = normaliseAddress(text)
       if (address === undefined || baseAddress(address) === self) return []
       const name = (Object.hasOwn(names, address) && names[address]) || ''
-      return [{ address, name: name.slice(0, limits.displayNameLength).toWellFormed() }]
+      const shown = name.slice(0, limits.displayNameLength).toWellFormed()
+      return [{ address, name: shown, written: writtenAddress(text) }]
     })
   const cc = people(JSON.parse(answered.cc) as string[])
   const to = people(answered.headerTo === null ? [] : listedAddresses(answered.headerTo))

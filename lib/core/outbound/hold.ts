@@ -37,8 +37,8 @@ export async function holdSome(
 }
 
 /**
- * Whether a delivery whose turn has come must not be tried, because its inbox was suspended since it was put; it is held
- * then, and nothing is counted.
+ * Holds a delivery whose turn has come if its inbox is suspended, so that it is not tried, and nothing is counted; gives
+ * whether it is held.
  */
 export async function holdInstead(
   app: App,
@@ -47,7 +47,6 @@ export async function holdInstead(
   message: MessageRow,
 ): Promise<boolean> {
   if (delivery.purpose !== 'send') return false
-  if (!(await findInbox(app.store.read, message.inboxId))?.suspendedAt) return false
   return app.store.write(async db => {
     if (!(await isSuspended(db, message))) return false
     await app.queue.holdLeased(db, entry)

@@ -2,6 +2,7 @@ import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { dkimField } from '../../mail/compose/dkim.ts'
+import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import { replySubject, replyThreading } from '../../mail/message/thread.ts'
 import type { ForwardRequest, SendRequest, SendResult } from '../../model/send.ts'
@@ -21,6 +22,7 @@ import { type Outgoing, signerOf, writeOutgoing } from './composing.ts'
 import { correspondentsOf, nobody } from './correspondents.ts'
 import { type Forwarded, type Forwarding, openForwarded } from './forwarded.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
+import type { Person } from './person.ts'
 import { comparableRequest, quotedBy, readAttachments, requireSmall, storedAttachment } from './request.ts'
 
 /**
@@ -147,8 +149,8 @@ async function sendFrom(
       messageIdDomain: domainOf(inbox.address),
       date,
       from: { address: inbox.address, name: inbox.displayName },
-      to: addressees.to,
-      cc: addressees.cc,
+      to: addressees.to.map(asWritten),
+      cc: addressees.cc.map(asWritten),
       replyTo: addressees.replyTo,
       ...header,
       attachments,
@@ -204,6 +206,10 @@ async function sendFrom(
     'message queued',
   )
   return result
+}
+
+function asWritten({ address, name, written = address }: Person): Mailbox {
+  return { address: written, name }
 }
 
 interface Answering extends Reply {

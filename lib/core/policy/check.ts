@@ -3,7 +3,7 @@ import type { Scope } from '../../base/scope.ts'
 import { baseAddress } from '../../mail/address/address.ts'
 import type { PolicyDirection } from '../../model/policy.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { findPolicyRulesByValue, listPolicyModes } from '../../store/policy.ts'
+import { findPolicy } from '../../store/policy.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { recordPolicyAudit } from './audit.ts'
@@ -31,8 +31,7 @@ export async function findRefusals(
   const namesOf = (inbox: RuledInbox) => scopeNames({ podId: inbox.podId, inboxId: inbox.id })
   const names = [...new Set(inboxes.flatMap(namesOf))]
   const values = [...new Set(correspondents.flatMap(({ addresses }) => addresses.flatMap(valuesBlocking)))]
-  const modes = await listPolicyModes(db, names)
-  const rules = values.length === 0 ? [] : await findPolicyRulesByValue(db, names, direction, values)
+  const { modes, rules } = await findPolicy(db, names, direction, values)
   const refusals = new Map<string, Refusal>()
   for (const inbox of inboxes) {
     const chain = chainOf({ names: namesOf(inbox), modes, rules }, direction)

@@ -30,6 +30,12 @@ export function parseAddress(text: string): Address | undefined {
   return Buffer.byteLength(localPart) + domain.length + 3 > pathBytes ? undefined : { localPart, domain }
 }
 
+/** An address as a server should be told it: its local part as it was written (RFC 5321 §2.4), the domain in A-labels. */
+export function writtenAddress(text: string): string | undefined {
+  const address = parseAddress(text)
+  return address && `${address.localPart}@${address.domain}`
+}
+
 /** An address in the one form that mailboxd stores and compares: lower-case, domain in A-labels. */
 export function normaliseAddress(text: string): string | undefined {
   const address = parseAddress(text)

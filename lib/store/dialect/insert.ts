@@ -1,7 +1,7 @@
-import type { InsertQueryBuilder, InsertResult } from 'kysely'
+import { type InsertQueryBuilder, type InsertResult, type RawBuilder, sql } from 'kysely'
 import type { Tables } from '../tables.ts'
 import type { WriteDb } from './dialect.ts'
-import { keptChange, type Values } from './kept.ts'
+import { keptChange, keptReturningRows, type Value, type Values } from './kept.ts'
 
 /** Inserts whole rows of one kind; gives how many (0 where the row was there and stays). */
 type Insert = (db: WriteDb, row: Values) => Promise<number>
@@ -125,4 +125,91 @@ export async function putRow<Name extends keyof Tables>(
       }),
     ),
   )
+}
+
+/** The names in a statement of many rows: `0.name`, `1.name` … */
+const namedRows = (rows: readonly Values[]): Values => {
+  const given: Record<string, Value> = {}
+  for (const [index, row] of rows.entries())
+    for (const column in row) given[`${index}.${column}`] = row[column]!
+  return given
+}
+const rowsNamed = (columns: readonly string[], count: number, given: Values) =>
+  Array.from({ length: count }, (_, index) =>
+    Object.fromEntries(columns.map(column => [column, given[`${index}.${column}`]])),
+  )
+
+type Returning = (db: WriteDb, values: Values) => Promise<unknown[]>
+const added = new Map<string, Returning>()
+
+/** Inserts rows, or adds their number in `column` to that of those with the same `key`; gives them as they are then. */
+export async function addToRows<Name extends 'usage'>(
+  db: WriteDb,
+  table: Name,
+  rows: readonly Tables[Name][],
+  key: readonly (keyof Tables[Name] & string)[],
+  column: keyof Tables[Name] & string,
+): Promise<Tables[Name][]> {
+  const name = `${table}.${rows.length}`
+  const columns = Object.keys(rows[0]!)
+  const known =
+    added.get(name) ??
+    keptReturningRows((on, given: Values) =>
+      on
+        .insertInto(table)
+        .values(rowsNamed(columns, rows.length, given) as never)
+        .onConflict(conflict =>
+          conflict.columns(key as never).doUpdateSet({
+            [column]: sql`${sql.ref(`${table}.${column}`)} + ${sql.ref(`excluded.${column}`)}`,
+          } as never),
+        )
+        .returningAll(),
+    )
+  added.set(name, known)
+  return (await known(db, namedRows(rows as unknown as readonly Values[]))) as Tables[Name][]
+}
+
+/**
+ * Composes the insert of a row where a condition holds, in the place of one with the same `key` of which `replaces` is so.
+ * @param values of the columns; a number as it must be cast
+ */
+export function insertWhere(
+  db: WriteDb,
+  table: keyof Tables,
+  values: Readonly<Record<string, unknown>>,
+  condition: RawBuilder<unknown>,
+  { key, replaces }: { readonly key: readonly string[]; readonly replaces: RawBuilder<unknown> },
+) {
+  const columns = Object.keys(values)
+  const refs = (names: readonly string[]) => sql.join(names.map(name => sql.ref(name)))
+  const changes = columns
+    .filter(column => !key.includes(column))
+    .map(column => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`)
+  const statement = sql`insert into ${sql.table(table)} (${refs(columns)}) select ${sql.join(Object.values(values))}
+    where ${condition} on conflict (${refs(key)}) do update set ${sql.join(changes)} where ${replaces}`
+  return { compile: () => statement.compile(db) }
+}
+
+const changed = new Map<string, (db: WriteDb, values: Values) => Promise<number>>()
+
+/** Changes some columns of the row with this id; gives how many rows there are. */
+export async function changeRow<Name extends 'delivery' | 'inbox' | 'message'>(
+  db: WriteDb,
+  table: Name,
+  id: string,
+  changes: Partial<Tables[Name]>,
+): Promise<number> {
+  const columns = Object.keys(changes)
+  const name = `${table}.${columns.join('.')}`
+  let known = changed.get(name)
+  if (!known) {
+    known = keptChange((on, given: Values) =>
+      on
+        .updateTable(table as 'delivery')
+        .set(Object.fromEntries(columns.map(column => [column, given[column]])) as never)
+        .where('id', '=', given.id as string),
+    )
+    changed.set(name, known)
+  }
+  return known(db, { ...(changes as unknown as Values), id })
 }

@@ -111,60 +111,68 @@ export function keptReturning<Given extends Values, Row>(
   return async (db, given) => (await rowsOf<Row>(db, keptOn(db), given))[0]
 }
 
-/** Gives a list at each call, and the statement is composed once for each length; see `padded`. */
-type Listed<Handle extends Db, Given extends Values, Result> = (
+/** A change that gives rows back. */
+export function keptReturningRows<Given extends Values, Row>(
+  build: (db: WriteDb, given: Given) => Compilable<Row>,
+): (db: WriteDb, given: Given) => Promise<Row[]> {
+  const keptOn = composedOnce(build)
+  return async (db, given) => rowsOf<Row>(db, keptOn(db), given)
+}
+
+type List = readonly string[]
+/** The lists of each call come last; for each of their lengths the statement is composed once, see `padded`. */
+type OfLists<Handle extends Db, Given extends Values, Result> = (
   db: Handle,
   given: Given,
-  list: readonly string[],
+  ...lists: List[]
 ) => Promise<Result>
 
 /**
- * A query with a list of values (`in (…)`), which must not mind that a value stands in it twice; nothing for an empty one.
- * @param build composes it with the names of the values, and of those in the list
+ * A query with lists of values (`in (…)`), which must not mind that a value stands in one twice; nothing where one is empty.
+ * @param build composes it with the names of the values, and of those in the lists
  */
 export function keptRowsOf<Given extends Values, Row>(
-  build: (db: Db, given: Given, list: readonly string[]) => Compilable<Row>,
-): Listed<Db, Given, Row[]> {
-  const of = composedForLength(build, (one: (db: Db, given: Values) => Compilable<Row>) => keptRows(one))
-  return async (db, given, list) => (list.length === 0 ? [] : of(db, given, list))
+  build: (db: Db, given: Given, ...lists: List[]) => Compilable<Row>,
+): OfLists<Db, Given, Row[]> {
+  return composedForLists(build, one => keptRows<Values, Row>(one), [])
 }
 
 /** The same for a change; gives how many rows it changed. */
 export function keptChangeOf<Given extends Values>(
-  build: (db: WriteDb, given: Given, list: readonly string[]) => Compilable<unknown>,
-): Listed<WriteDb, Given, number> {
-  const of = composedForLength(build, (one: (db: WriteDb, given: Values) => Compilable<unknown>) =>
-    keptChange(one),
-  )
-  return async (db, given, list) => (list.length === 0 ? 0 : of(db, given, list))
+  build: (db: WriteDb, given: Given, ...lists: List[]) => Compilable<unknown>,
+): OfLists<WriteDb, Given, number> {
+  return composedForLists(build, one => keptChange<Values>(one), 0)
 }
 
-function composedForLength<Handle extends Db, Given extends Values, Query, Result>(
-  build: (db: Handle, given: Given, list: readonly string[]) => Query,
+function composedForLists<Handle extends Db, Given extends Values, Query, Result>(
+  build: (db: Handle, given: Given, ...lists: List[]) => Query,
   keep: (one: (db: Handle, given: Values) => Query) => (db: Handle, given: Values) => Promise<Result>,
-): Listed<Handle, Given, Result> {
-  const kept = new Map<number, (db: Handle, given: Values) => Promise<Result>>()
-  return (db, given, list) => {
-    const values = padded(list)
-    let known = kept.get(values.length)
+  none: Result,
+): OfLists<Handle, Given, Result> {
+  const kept = new Map<string, (db: Handle, given: Values) => Promise<Result>>()
+  return async (db, given, ...lists) => {
+    if (lists.some(list => list.length === 0)) return none
+    const all = lists.map(padded)
+    const lengths = all.map(list => list.length).join()
+    let known = kept.get(lengths)
     if (!known) {
-      known = keep((on, names) =>
-        build(
-          on,
-          names as Given,
-          values.map((_, index) => names[`of${index}`] as string),
-        ),
-      )
-      kept.set(values.length, known)
+      known = keep((on, names) => {
+        const named = all.map((list, at) => list.map((_, index) => names[placeIn(at, index)] as string))
+        return build(on, names as Given, ...named)
+      })
+      kept.set(lengths, known)
     }
-    const all: Record<string, Value> = { ...given }
-    for (const [index, value] of values.entries()) all[`of${index}`] = value
-    return known(db, all)
+    const values: Record<string, Value> = { ...given }
+    for (const [at, list] of all.entries())
+      for (const [index, value] of list.entries()) values[placeIn(at, index)] = value
+    return known(db, values)
   }
 }
 
+const placeIn = (list: number, index: number) => `${list}.${index}`
+
 /** The list, its last value repeated until their number is a power of two: lists of all lengths make few statements. */
-function padded(list: readonly string[]): string[] {
+function padded(list: List): string[] {
   const length = 2 ** Math.ceil(Math.log2(list.length))
   return Array.from({ length }, (_, index) => list[Math.min(index, list.length - 1)]!)
 }

@@ -18,6 +18,7 @@ import { attachmentTexts } from './0021-attachment-texts.ts'
 import { fairQueue } from './0025-fair-queue.ts'
 import { indexMerges } from './0027-index-merges.ts'
 import { indexFollows } from './0029-index-follows.ts'
+import { operatorsHand } from './0033-operators-hand.ts'
 import { tlsPolicies } from './0038-tls-policies.ts'
 import { domainKeys } from './0039-domain-keys.ts'
 import { replyClassesKept } from './0041-reply-classes.ts'
@@ -45,6 +46,7 @@ export const migrations: readonly Migration[] = [
   fairQueue,
   indexMerges,
   indexFollows,
+  operatorsHand,
   tlsPolicies,
   domainKeys,
   replyClassesKept,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { limits } from '../../base/limits.ts'
 import { type Db, dialectOf, type WriteDb } from '../dialect/dialect.ts'
-import { keptChange, keptRow } from '../dialect/kept.ts'
+import { keptChange } from '../dialect/kept.ts'
 import type { SearchWords } from './words.ts'
 
 /** Entries on SQLite are numbered by time, so that newest first is an order and a time is a range: this many in a millisecond. */
@@ -42,12 +42,17 @@ export async function indexMessage(db: WriteDb, message: Indexed): Promise<void>
       values (${id}, ${threadId}, ${createdAt}, ${documentOf(marksOf(message), words)}::tsvector)`.execute(db)
     return
   }
-  const number = await freeNumber(db, Date.parse(createdAt) * numbersPerMs)
-  await insertEntry(db, { ...words, number, id, threadId, mark: marksOf(message).join(' ') })
+  const mark = marksOf(message).join(' ')
+  // The number after the last that is taken in its millisecond, or in the next one that is not full.
+  for (let from = Date.parse(createdAt) * numbersPerMs; ; from += numbersPerMs) {
+    const given = { ...words, firstNumber: from, endNumber: from + numbersPerMs, id, threadId, mark }
+    if ((await insertEntry(db, given)) > 0) return
+  }
 }
 
 type Entry = { [Name in keyof SearchWords]: string } & {
-  number: number
+  firstNumber: number
+  endNumber: number
   id: string
   threadId: string
   mark: string
@@ -55,8 +60,11 @@ type Entry = { [Name in keyof SearchWords]: string } & {
 const insertEntry = keptChange((db, given: Entry) => ({
   compile: () =>
     sql`insert into "messageSearch" ("rowid", "messageId", "threadId", "mark", "from", "to", "subject", "body")
-      values (cast(${given.number} as integer), ${given.id}, ${given.threadId}, ${given.mark}, ${given.from},
-        ${given.to}, ${given.subject}, ${given.body})`.compile(db),
+      select "number", ${given.id}, ${given.threadId}, ${given.mark}, ${given.from}, ${given.to}, ${given.subject}, ${given.body}
+      from (select coalesce((select "rowid" + 1 from "messageSearch"
+        where "rowid" >= cast(${given.firstNumber} as integer) and "rowid" < cast(${given.endNumber} as integer)
+        order by "rowid" desc limit 1), cast(${given.firstNumber} as integer)) as "number")
+      where "number" < cast(${given.endNumber} as integer)`.compile(db),
 }))
 
 function marksOf({ inboxId, podId, category, direction, hasAttachments }: Indexed): string[] {
@@ -104,23 +112,6 @@ async function changes(db: Db): Promise<number> {
   const { rows } = await sql<{ count: number }>`select total_changes() as "count"`.execute(db)
   return rows[0]!.count
 }
-
-/** The number after the last that is taken from `first` on. */
-async function freeNumber(db: Db, first: number): Promise<number> {
-  for (let number = first; ; ) {
-    const last = (await lastNumber(db, { from: number, to: number + numbersPerMs }))?.last
-    if (last === undefined) return number
-    if (last < number + numbersPerMs - 1) return last + 1
-    number = last + 1
-  }
-}
-
-const lastNumber = keptRow((db, given: { from: number; to: number }) => ({
-  compile: () =>
-    sql<{ last: number }>`select "rowid" as "last" from "messageSearch"
-      where "rowid" >= cast(${given.from} as integer) and "rowid" < cast(${given.to} as integer)
-      order by "rowid" desc limit 1`.compile(db),
-}))
 
 /** The most that a tsvector holds: a position, and positions of one word. */
 const lastPosition = 16_383

@@ -34,6 +34,7 @@ t.test('a domain that failed for its DNS alone is forgiven when it leads to serv
       heard() {},
       commit() {},
       isTurnOf: async () => isTurn,
+      isClean: false,
       destination: isTurn ? 'mx.theirs.example' : 'theirs.example',
       showed() {},
     })

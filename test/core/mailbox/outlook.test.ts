@@ -12,6 +12,8 @@ const delivery: DeliveryRow = {
     updatedAt: at(1),
     purpose: 'send',
     mailFrom: null,
+    heldBy: null,
+    rcptTo: null,
     replyClass: null,
   },
 }
@@ -42,7 +44,8 @@ t.test('what happens to a delivery, and when next', async t => {
   t.match(said({ state: 'delivered', captured: 1 }), /^Kept on this machine/)
   t.equal(said({ state: 'failed', replyText: 'no such user.' }), `Failed for good at ${at(1)}: no such user.`)
   t.match(said({ state: 'held' }, { state: 'held' }), /^Held because its inbox is suspended/)
-  t.equal(said({ state: 'cancelled' }), 'It is not sent any more.')
+  t.equal(said({ state: 'cancelled', replyText: null }), `Cancelled by the operator at ${at(1)}.`)
+  t.match(said({ state: 'held', heldBy: 'operator' }), /^Held by the operator/)
   t.equal(said({}, {}), `Attempt 2 is due at ${at(5)}${last}`)
   t.equal(said({}, { dueAt: at(1) }), `Is due now and waits for its turn${last}`)
   t.equal(said({}, { leasedBy: 'n' }), `Attempt 2 is under way${last}`)

@@ -71,6 +71,8 @@ const misbehaviours: readonly (readonly [string, Script, object])[] = [
   ['421 to MAIL', { MAIL: { say: '421 4.7.0 slow down', next: 'close' } }, { code: 421, enhanced: '4.7.0' }],
   ['451 to MAIL', { MAIL: '451 later' }, { code: 451 }],
   ['550 5.7.1 to MAIL', { MAIL: '550 5.7.1 policy' }, { code: 550, enhanced: '5.7.1' }],
+  ['silent at EHLO', { EHLO: { next: 'silence' } }, { enhanced: '4.4.1' }],
+  ['silent at RCPT', { RCPT: { next: 'silence' } }, { enhanced: '4.4.2' }],
   ['silent at MAIL', { MAIL: { next: 'silence' } }, { enhanced: '4.4.2' }],
   ['closes at MAIL', { MAIL: { next: 'close' } }, { enhanced: '4.4.2' }],
   ['garbage to MAIL', { MAIL: 'what?' }, { enhanced: '4.5.0' }],
