@@ -1,5 +1,9 @@
 import { limits } from '../../base/limits.ts'
+import type { Scope } from '../../base/scope.ts'
+import type { ListedMessageRow } from '../../store/listed-messages.ts'
+import { listShownMessages } from '../../store/messages.ts'
 import type { SearchFilter } from '../../store/search/filter.ts'
+import { listWaiting } from '../../store/search/waiting.ts'
 import { holdsPhrase, indexTokens, readPhrase, readTerms, senderTokens } from '../../store/search/words.ts'
 import type { MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -40,16 +44,32 @@ export async function waitForMessages(
     await waiter.ready
     // Looked for after what comes is watched for, so that nothing comes in between.
     if (filter.after !== undefined) {
-      const scope = { podId: inbox.podId, inboxId: inbox.id }
-      const page = { limit: limits.pageSizeMax, offset: 0 }
-      // No total is asked for.
-      const { rows } = await findMessages(app.store.read, scope, filter, page, 0)
+      const rows = await findThere(app, { podId: inbox.podId, inboxId: inbox.id }, filter)
       if (rows.length > 0) return { data: await presentMessages(app, rows) }
     }
     return await waiter.arrived(timeoutMs)
   } finally {
     waiter.end()
   }
+}
+
+/** The newest that are there, also those whose words the search does not know yet: nothing would look for them again. */
+async function findThere(app: App, scope: Scope, filter: SearchFilter): Promise<ListedMessageRow[]> {
+  const db = app.store.read
+  const { from, subject } = filter
+  const hasWords = from !== undefined || subject !== undefined
+  // Read first: what leaves it meanwhile is in the index.
+  const waiting = hasWords ? await listWaiting(db, scope, filter) : []
+  const rows = await listShownMessages(
+    db,
+    waiting.map(({ id }) => id),
+  )
+  const unindexed = rows.filter(takerOf(filter))
+  const page = { limit: limits.pageSizeMax, offset: 0 }
+  // No total is asked for.
+  const found = await findMessages(db, scope, filter, page, 0)
+  const known = new Set(unindexed.map(({ id }) => id))
+  return [...unindexed, ...found.rows.filter(({ id }) => !known.has(id))].slice(0, limits.pageSizeMax)
 }
 
 /** Whether a message is one that the filter would find, without a search. */
