@@ -73,6 +73,7 @@ t.test('each fault of a domain is told, by its own name server', { skip: without
       'return_path_missing',
       'spf_missing',
       'dmarc_missing',
+      'dkim_ed25519_missing',
     ],
     'competing.example': [1, 'competing_mx'],
     'spf-several.example': [2, 'spf_several'],

@@ -89,6 +89,9 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   tried.add('queue show')
   t.match(await runCtl(dir, 'queue', 'why', inbox.id), { code: 1, stderr: /\w/ }, 'there is no such entry')
   t.match(await ctl('domain add', 'custom.example.org'), { domain: 'custom.example.org', status: String })
+  t.match(await ctl('domain rotate-key', 'custom.example.org'), {
+    data: [{ purpose: 'dkim-next' }, { purpose: 'dkim-next' }],
+  })
   t.match(await ctl('domain hold', 'custom.example.org'), { status: 'under_review' })
   t.match(await ctl('domain approve', 'custom.example.org'), { status: /pending|verifying/ })
   tried.add('domain check')

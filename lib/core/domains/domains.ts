@@ -19,13 +19,18 @@ import { ensureEd25519, rotateKeys } from './keys.ts'
 import { present, shown } from './present.ts'
 import { findHolder, isAccountDomain, requireRegistrable, selector } from './usable.ts'
 
-/** Makes the row of the account's own domain, unless it is there. `domain` is lower-case, A-label. */
+/** Makes the row and the keys of the account's own domain, where they are missing. `domain` is lower-case, A-label. */
 export async function ensureDomain(app: App, domain: string): Promise<void> {
-  if (await domains.findDomainOfPod(app.store.read, domain, null)) return
+  const known = await domains.findDomainOfPod(app.store.read, domain, null)
   // It works without a check. Once the operator has asked for the first one, the others come by themselves.
-  const made = await newRow(app, domain, { nextCheckAt: null })
-  await app.store.write(async db => {
-    if (!(await domains.findDomainOfPod(db, domain, null))) await insertNew(app, db, made)
+  const { id } = known ?? (await makeOwnDomain(app, await newRow(app, domain, { nextCheckAt: null })))
+  await ensureEd25519(app, id)
+}
+
+function makeOwnDomain(app: App, made: NewDomain): Promise<DomainRow> {
+  return app.store.write(async db => {
+    const known = await domains.findDomainOfPod(db, made.row.domain, null)
+    return known ?? insertNew(app, db, made)
   })
 }
 
