@@ -8,6 +8,9 @@ import { type Finished, runProgram } from './program.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
 
+/** What every daemon of a test is told at its start. */
+const adviceAtStart = ['certificate_self_signed', 'base_url_missing', 'domain_not_verified']
+
 export interface DaemonSettings {
   readonly hostname?: string
   readonly accountDomain?: string
@@ -31,6 +34,8 @@ export interface TestDaemon {
   readonly process: ChildProcess
   /** The entries of its log so far. */
   log(): Record<string, unknown>[]
+  /** Those of them that tell of trouble, without the advice that a start with this configuration gives. */
+  troubles(): Record<string, unknown>[]
   /** Runs mailboxctl on the same configuration; its JSON. */
   ctl(...args: string[]): Promise<Record<string, unknown>>
   ctlResult(...args: string[]): Promise<Finished>
@@ -113,6 +118,11 @@ async function run(
     baseUrl: ready.baseUrl as string,
     process: child,
     log: () => entries,
+    troubles: () =>
+      entries.filter(
+        ({ level, code }) =>
+          ['warn', 'error', 'fatal'].includes(String(level)) && !adviceAtStart.includes(String(code)),
+      ),
     async ctl(...args) {
       const { code, stdout, stderr } = await ctlResult(...args)
       if (code !== 0) throw new Error(`mailboxctl ${args.join(' ')} ended with ${code}: ${stderr}`)
