@@ -242,6 +242,9 @@ export const limits = {
   reportPartBytes: 64 * 1024,
   reportParagraphs: 100,
   reportRecipients: 100,
+  /** Of how many of them words are looked for, and how long a line before an address may be. */
+  reportSpokenOf: 10,
+  reportLineLength: 1000,
   reportTextLength: 1000,
   /** How long a recipient is not written to whose mailbox was full when a mail was given up. */
   fullMailboxSuppressedMs: 7 * 24 * 3_600_000,

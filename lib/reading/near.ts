@@ -18,7 +18,7 @@ export interface NearReaderOptions {
 
 /**
  * Reads messages with little text in the thread of their session, whatever is attached: to bring such a one into another
- * thread and back costs as much again. Large ones, and small ones with much text, are read by `far`: there it is their
+ * thread and back costs as much again. Large ones, small ones with much text, and what may be a report, are read by `far`: there it is their
  * peers that wait for them, and not all who are in this thread.
  */
 export function createNearReader(options: NearReaderOptions): Pick<MailReader, 'read'> {
@@ -26,7 +26,8 @@ export function createNearReader(options: NearReaderOptions): Pick<MailReader, '
   const work = markWork(options.mark)
   return {
     async read(request, party) {
-      if (request.content.kind === 'file' || suspects.has(party)) return far(request, party)
+      if (request.content.kind === 'file' || request.mayReport || suspects.has(party))
+        return far(request, party)
       const bytes = await readContent(request.content)
       if (!isLittle(bytes)) return far(request, party)
       const read = work(party, () => readWhatCanBe(bytes, request))

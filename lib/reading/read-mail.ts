@@ -56,7 +56,8 @@ function compose(
     isWhole,
     classified,
     extracted: extraction ? extractionColumn(message, extraction) : nothingFound,
-    told: mayReport ? readDsn({ ...message, reportParts, header, isBounce }, deliveredTo) : [],
+    // It is about what it came back to, and about nothing else.
+    told: deliveredTo.length > 0 ? readDsn({ ...message, reportParts, header, isBounce }, deliveredTo) : [],
     feedback: (mayReport && readFeedbackReport(reportParts, message.text)) || null,
   }
 }

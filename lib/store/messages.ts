@@ -208,7 +208,7 @@ export async function findAnsweredMessage(db: Db, threadId: string): Promise<Mes
   return undefined
 }
 
-/** The thread of the newest message of this inbox that has this Message-ID (with angle brackets). */
+/** The thread of the message of this inbox that had this Message-ID (with angle brackets) first, one that it sent before all others. */
 export async function findThreadIdByMessageId(
   db: Db,
   inboxId: string,
@@ -219,7 +219,9 @@ export async function findThreadIdByMessageId(
     .select('threadId')
     .where('inboxId', '=', inboxId)
     .where('rfcMessageId', '=', rfcMessageId)
-    .orderBy('id', 'desc')
+    // Others can write an id that they have seen, but not before it was ours.
+    .orderBy(sql`"direction" = 'outbound'`, 'desc')
+    .orderBy('id')
     .limit(1)
     .executeTakeFirst()
   return row?.threadId

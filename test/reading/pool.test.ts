@@ -70,7 +70,7 @@ t.test('what a message says comes back, small or large, and the same', async t =
     t.match(reading, {
       isWhole: true,
       message: { subject: 'Größe', from: { address: 'bob@theirs.example', name: 'Bob' }, problems: [] },
-      classified: { category: 'personal', autoReplyable: true },
+      classified: { category: 'automated', autoReplyable: false },
       authentication: null,
       told: [],
       feedback: null,

@@ -149,6 +149,23 @@ onEveryDatabase('a parent is found by Message-ID in its own inbox only', async (
   })
   t.equal(await findThreadIdByMessageId(store.read, inbox.id, message.rfcMessageId!), thread.id)
   t.equal(await findThreadIdByMessageId(store.read, other.id, message.rfcMessageId!), undefined)
+  const { rfcMessageId } = message
+  const own = await store.write(async db => {
+    await insertMessageRow(db, await insertThreadRow(db, inbox.id), { rfcMessageId })
+    t.equal(
+      await findThreadIdByMessageId(db, inbox.id, rfcMessageId!),
+      thread.id,
+      'who comes later takes nothing',
+    )
+    const own = await insertThreadRow(db, inbox.id)
+    await insertMessageRow(db, own, { rfcMessageId, direction: 'outbound' })
+    return own
+  })
+  t.equal(
+    await findThreadIdByMessageId(store.read, inbox.id, rfcMessageId!),
+    own.id,
+    'what it sent goes first',
+  )
 })
 
 t.test('the list of a full inbox is read by its index', async t => {

@@ -61,19 +61,23 @@ export async function prepareReception(
   const from = message.from?.address ?? null
   const returned = await readReturned(app, arrival.recipients, reading)
   // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
-  const isTold = returned.isNotification || returned.complaints.length > 0
+  // Who has a reverse-path of ours proves nothing to whoever else the message is for.
+  const isBack = arrival.recipients.every(({ deliveryId }) => deliveryId !== undefined)
+  const isNotification = returned.isNotification && isBack
+  const isComplaint = returned.complaints.length > 0 && arrival.recipients.every(one => mayReport(app, one))
+  const isTold = isNotification || isComplaint
   if (!isTold) await refuseUnproven(app, arrival, header, found)
   const { spf, dkim, dmarc } = found
   const authentication = { spf, dkim, dmarc }
   const judged = judge(
-    returned.isNotification ? notification : classified,
+    isNotification ? notification : classified,
     {
       authentication,
       policy: found.policy,
       isDenied: found.isDenied,
       isExcused: found.isExcused,
       // That it came to a reverse-path of ours proves a notification, and bounces name nobody rightly.
-      isAuthorSure: returned.isNotification || found.judged !== undefined,
+      isAuthorSure: isNotification || found.judged !== undefined,
       isAligned: found.aligned,
       isWhole: reading.isWhole,
     },

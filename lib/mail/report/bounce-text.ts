@@ -72,7 +72,7 @@ export function readBounceText(
   const flat = singleLine(notice.text)
   const saysSo = givesUp.test(flat)
   const isFinal = isFromSystem && (named.length > 0 || saysSo || subjectGivesUp.test(subject))
-  return about.flatMap(address => {
+  return about.slice(0, limits.reportSpokenOf).flatMap(address => {
     const { reply, text: said, replyClass } = whatWasSaid(notice, address, othersThan(address, notice, named))
     const isPermanent = reply?.code === undefined ? reply?.enhanced?.startsWith('5.') : reply.code >= 500
     const isOfThem = replyClass === 'recipient' || replyClass === 'full'

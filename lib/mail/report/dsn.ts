@@ -33,7 +33,10 @@ export function readDsn(message: Returned, recipients: readonly string[] = []): 
     return readBounceText(message, recipients, hasCopy, text => readStatus(text, limits.reportRecipients))
   }
   const notice = noticeIn(wordsAboveFields(message.text))
-  return found.map(returned => withWords(returned, notice, recipients))
+  const isOurs = ({ finalRecipient = '', originalRecipient = '' }: ReturnedRecipient) =>
+    recipients.includes(finalRecipient) || recipients.includes(originalRecipient)
+  const spokenOf = new Set([...found.filter(isOurs), ...found].slice(0, limits.reportSpokenOf))
+  return found.map(one => (spokenOf.has(one) ? withWords(one, notice, recipients) : one))
 }
 
 /** Of a notification that was passed on whole, as message/rfc822, the part with its fields. */

@@ -1,5 +1,14 @@
 import { limits } from '../../base/limits.ts'
+import type { ReplyClass } from '../../base/reply-class.ts'
 import { normaliseAddress } from '../address/address.ts'
+import type { SaidReply } from './said-reply.ts'
+
+/** What a notice says of one recipient. */
+export interface Said {
+  readonly reply: SaidReply | undefined
+  readonly text: string
+  readonly replyClass: ReplyClass | undefined
+}
 
 /** The words of a notice, without the message that comes back below them; read once for all recipients. */
 export interface Notice {
@@ -9,6 +18,10 @@ export interface Notice {
   readonly paragraphs: readonly { readonly start: number; readonly text: string }[]
   /** The addresses that stand at the beginning of a line, as those do that a notice is about. */
   readonly listed: readonly string[]
+  /** Each address that stands in it, and where, from the beginning on. */
+  readonly named: readonly { readonly at: number; readonly address: string }[]
+  /** What was found out about a text of it already. */
+  readonly known: Map<string, ReplyClass | undefined>
   /** Whether a copy of a message stands below, that begins with its fields. */
   readonly hasFields: boolean
 }
@@ -31,6 +44,8 @@ export function noticeIn(whole: string): Notice {
     lower,
     paragraphs: paragraphsOf(text),
     listed: listedIn(lower),
+    named: namedIn(lower),
+    known: new Map(),
     hasFields: fields !== undefined,
   }
 }
@@ -53,6 +68,13 @@ function paragraphsOf(text: string): Notice['paragraphs'] {
   }
   close()
   return paragraphs
+}
+
+/** The last character is none that ends a sentence. */
+const anywhere = /[^\s<>:,;()"'[\]@=]{1,64}@[^\s<>:,;()"'[\]@]{0,254}[^\s<>:,;()"'[\]@.!?*]/g
+
+function namedIn(lower: string): Notice['named'] {
+  return Array.from(lower.matchAll(anywhere), ({ 0: address, index }) => ({ at: index, address }))
 }
 
 /** At the beginning of a line, in quotes, in angle brackets, behind a bullet or `Recipient:`; not those that can help. */

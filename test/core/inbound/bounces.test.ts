@@ -155,6 +155,40 @@ t.test('what comes back is noted, whoever tells it and whatever is proven of tha
   }
 })
 
+t.test('who has a reverse-path of ours proves nothing to others', async t => {
+  const { app, door, dialog, sent } = await setUp(t)
+  const victim = await door.inbox('victim')
+  const system = 'abuse@ours.example'
+  const { mailFrom } = await sent()
+  const says = async (content: string, from: string, ...to: string[]) => {
+    await dialog.envelope(from, ...to)
+    return (await dialog.data(content.replaceAll('\n', '\r\n'))).text
+  }
+  const strict = (content: string) => content.replace(/^From: .*/, 'From: boss@mx.strict.example')
+  for (const content of [strict(dsn()), strict(arf(mailFrom!))]) {
+    for (const path of [mailFrom!, system]) {
+      t.match(await says(content, 'x@mx.strict.example', path, 'victim@ours.example'), /^550 5\.7\.26 /)
+    }
+  }
+  const unproven = {
+    two: 'From: boss@theirs.example, x@evil.example',
+    none: 'X-From: x',
+    twice: 'From: boss@theirs.example\nFrom: x@evil.example',
+  }
+  for (const [what, from] of Object.entries(unproven)) {
+    const content = dsn().replace(/^From: .*/, from)
+    t.match(await says(content, '', mailFrom!, 'victim@ours.example'), /^250 /, what)
+    const row = await app.store.read
+      .selectFrom('message')
+      .selectAll()
+      .where('inboxId', '=', victim)
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    t.match(row, { verdict: 'spam' }, what)
+    t.not(row.category, 'bounce', what)
+  }
+})
+
 t.test('each delivery has a reverse-path of its own, and nothing else at bounce. is one', async t => {
   const { sent, peer, dialog } = await setUp(t)
   const { mailFrom } = await sent()

@@ -258,7 +258,7 @@ t.test(
     })
     t.notOk(message.replyTo)
     t.strictSame(correspondentsOf(message as never, 'ann@ours.example').main, [
-      { address: 'boss@trusted.example', name: 'Boss' },
+      { address: 'boss@trusted.example', written: 'boss@trusted.example', name: 'Boss' },
     ])
     const raw = await app.store.read
       .selectFrom('raw')

@@ -364,5 +364,19 @@ t.test('what stands in the words is read in a moment', async t => {
     readDsn({ header, subject: 'x', text, isBounce: true, reportParts: [] })
     readDsn({ header, subject: 'x', text, isBounce: true, reportParts: parts })
   }
+  // Each of a hundred is named eight times, and of a hundred others it is looked where they come next.
+  const people = (from: number) =>
+    Array.from({ length: 100 }, (_, index) => `n@${String.fromCodePoint(from + (index % 26))}${index}.c`)
+  const [named, listed] = [people(97), people(65).map(one => one.toLowerCase().replace('n@', 'm@'))]
+  const header = readHeader(Buffer.from(`X-Failed-Recipients: ${named.join(',\r\n ')}\r\n\r\n`))
+  const groups = named.map(one => `Final-Recipient: rfc822; ${one}\r\nAction: failed\r\n`).join('\r\n')
+  for (const filling of [`${'n'.repeat(37)}\n`, 'n@', 'word\n\n', 'no such words ']) {
+    const top = `It failed permanently.\n\n${listed.join('\n')}\n\n${named.map(one => `${one} `.repeat(8)).join('\n')}\n\n`
+    const text = `${top}${filling.repeat(100_000)}`
+    const told = readDsn({ header, subject: 'x', text, isBounce: true, reportParts: [] })
+    t.equal(told.length, limits.reportSpokenOf)
+    const parts = [{ contentType: 'message/delivery-status', content: groups }]
+    t.equal(readDsn({ header, subject: 'x', text, isBounce: true, reportParts: parts }).length, 100)
+  }
   t.pass('all were read')
 })
