@@ -17,7 +17,8 @@ t.test('to, cc and bcc take an address or a list, each with a name or without', 
   for (const to of ['Bob@Example.net', ['bob@example.net'], '<bob@example.net>', ' bob@example.net ']) {
     const messageId = await sent({ to })
     t.strictSame(await wentTo(messageId), {
-      to: 'bob@example.net',
+      // To whom it goes the local part is told as it was written (RFC 5321 §2.4).
+      to: to === 'Bob@Example.net' ? 'Bob@example.net' : 'bob@example.net',
       cc: '',
       recipients: ['bob@example.net'],
     })
@@ -124,12 +125,12 @@ t.test('a reply without to goes to Reply-To, else From, of the newest message th
   }
   const first = await came({ fromAddr: 'Bob@example.net', addressNames: '{"bob@example.net":"Bob Bauer"}' })
   t.strictSame(await reply(first.threadId), {
-    to: 'Bob Bauer <bob@example.net>',
+    to: 'Bob Bauer <Bob@example.net>',
     cc: '',
     recipients: ['bob@example.net'],
   })
   for (const to of [null, []])
-    t.equal((await reply(first.threadId, { to })).to, 'Bob Bauer <bob@example.net>')
+    t.equal((await reply(first.threadId, { to })).to, 'Bob Bauer <Bob@example.net>')
   await came({ fromAddr: 'ann@example.net', replyTo: 'office@example.net, boss@example.net' }, first.threadId)
   await api.send(id, { threadId: first.threadId, to: 'somebody@example.net', body: 'b' })
   t.equal((await reply(first.threadId)).to, 'office@example.net, boss@example.net')
