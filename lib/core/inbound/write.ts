@@ -263,7 +263,10 @@ async function makeMessage(
     createdAt,
     readingId: rawId,
   }
-  if (row.rfcMessageId !== null) threads.byMessageId.set(`${inbox.id} ${row.rfcMessageId}`, thread)
+  const messageKey = `${inbox.id} ${row.rfcMessageId}`
+  // As the table answers: of two that bear one Message-ID, the older is the one that is meant.
+  if (row.rfcMessageId !== null && !threads.byMessageId.has(messageKey))
+    threads.byMessageId.set(messageKey, thread)
   return { read, recipient, inbox, row }
 }
 

@@ -66,11 +66,11 @@ async function findParentThread(
   threads: Threads,
 ): Promise<ThreadRow | undefined> {
   for (const candidate of candidates) {
-    const arriving = threads.byMessageId.get(`${inbox.id} ${candidate}`)
-    if (arriving) return arriving
     const threadId = await findThreadIdByMessageId(db, inbox.id, candidate)
     const thread = threadId === undefined ? undefined : await findThread(db, threadId)
-    if (thread) return thread
+    // Who comes in the same write has an id later than those that are there.
+    const parent = thread ?? threads.byMessageId.get(`${inbox.id} ${candidate}`)
+    if (parent) return parent
   }
   return undefined
 }

@@ -77,6 +77,19 @@ t.test('what comes together is written by few statements, each message as if it 
   t.equal(lists.total, 5)
   t.equal((await inboxOf(last!)).id, lists.data[0].inboxId)
 
+  await write([
+    await prepare([last!], 'Message-ID: <three@example.net>\r\n'),
+    await prepare([last!], 'Message-ID: <four@example.net>\r\n'),
+    await prepare([last!], 'Message-ID: <four@example.net>\r\nReferences: <three@example.net>\r\n'),
+    await prepare([last!], 'In-Reply-To: <three@example.net>\r\n'),
+    await prepare([last!], 'In-Reply-To: <four@example.net>\r\n'),
+  ])
+  t.same(
+    (await threadsOf(last!)).map(thread => thread.messageCount).sort(),
+    [1, 1, 2, 6],
+    'who takes an id that another message has takes no reply to it, also where they come together',
+  )
+
   const [gone, there] = [await prepare([names[1]!]), await prepare([names[2]!])]
   t.equal((await api.delete(`/v1/inboxes/${names[1]}@ours.example`)).status, 204)
   const both = await write([gone, there])
