@@ -11,6 +11,7 @@ import type { Config } from './config/load.ts'
 import type { App, Networked } from './core/app/app.ts'
 import { daemonLockPath } from './core/app/node-name.ts'
 import { startStorageWatch } from './core/app/storage-watch.ts'
+import { createThrottles } from './core/account/throttles.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { routesOf } from './core/delivery/routes.ts'
 import { createKeptStsPolicies } from './core/delivery/sts-policies.ts'
@@ -32,6 +33,7 @@ import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
+import type { PassedSockets } from './systemd.ts'
 import { issuedPaths } from './tls/acme/issued.ts'
 import { openCertificates } from './tls/certificates.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -45,7 +47,7 @@ export interface DaemonParts {
   /** When a port is taken, listen on another one (local mode). */
   readonly mayMovePorts: boolean
   /** Sockets that the service manager passed on, by their descriptors. */
-  readonly sockets: { readonly smtp: readonly number[]; readonly http: readonly number[] }
+  readonly sockets: PassedSockets
 }
 
 export interface Daemon {
@@ -53,6 +55,8 @@ export interface Daemon {
   /** Whether the data directory was made by this start. */
   readonly isNew: boolean
   readonly smtp: readonly Endpoint[]
+  /** Where mail is submitted with STARTTLS. */
+  readonly submission: readonly Endpoint[]
   readonly http: readonly Endpoint[]
   /** Reads the TLS certificates again; what is wrong with one is logged and the old one stays. */
   reload(): Promise<void>
@@ -178,7 +182,9 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       log,
     })
     closing.push(() => certificates.stop())
+    const throttles = createThrottles(app)
     const smtpDoor = createSmtpDoor(app, {
+      throttles,
       certificates: certificates.current,
       idleTimeoutMs: limits.smtpIdlePeerMs,
       sessionTimeoutMs: durationMs(config.smtp.session_timeout),
@@ -189,7 +195,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       threadIdleMs: limits.smtpThreadIdleMs,
     })
     certificates.onChange(smtpDoor.reload)
-    const httpDoor = createHttpDoor(app)
+    const httpDoor = createHttpDoor(app, throttles)
     // All at once: what is carried must come to its end, and be written, however slow a peer at the doors is.
     closing.push(() => Promise.all([endCarrying(), smtpDoor.stop(), httpDoor.stop()]))
     const http = await openDoor(httpDoor, {
@@ -206,7 +212,19 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       addresses: config.smtp.listen,
       descriptors: parts.sockets.smtp,
     })
-    ports.push(...smtp.map(one => one.port))
+    const submission = await openDoor(smtpDoor.submission, {
+      ...parts,
+      setting: 'submission.listen',
+      addresses: config.submission.listen,
+      descriptors: parts.sockets.submission,
+    })
+    const submissions = await openDoor(smtpDoor.submissions, {
+      ...parts,
+      setting: 'submission.listen_tls',
+      addresses: config.submission.listen_tls,
+      descriptors: parts.sockets.submissions,
+    })
+    ports.push(...[...smtp, ...submission, ...submissions].map(one => one.port))
     void dnsLists.test()
     const running = {
       version: packageVersion(),
@@ -214,10 +232,12 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       startedAt: clock.now().toISOString(),
       stoppedAt: null,
       smtp: smtp.map(formatEndpoint),
+      submission: [...submission, ...submissions].map(formatEndpoint),
       http: http.map(formatEndpoint),
     }
     await noteRunning(config.data_dir, running)
-    log.info({ smtp: running.smtp, http: running.http, baseUrl }, 'ready')
+    const { smtp: smtpAt, submission: submissionAt, http: httpAt } = running
+    log.info({ smtp: smtpAt, submission: submissionAt, http: httpAt, baseUrl }, 'ready')
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
     const upkeep = startUpkeep(app)
     closing.push(async () => (await upkeep).stop())
@@ -248,6 +268,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       app,
       isNew,
       smtp,
+      submission,
       http,
       reload: () => certificates.reload(),
       failed: app.store.failed,

@@ -8,6 +8,7 @@ import { createNetworkSet, networkOf } from '../base/network.ts'
 import { createThrottle } from '../base/throttle.ts'
 import type { App } from '../core/app/app.ts'
 import { httpTimes } from '../core/app/http-times.ts'
+import { createThrottles, type Throttles } from '../core/account/throttles.ts'
 import { createAnswerRoom } from './answer-room.ts'
 import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
@@ -30,11 +31,11 @@ export interface HttpDoor {
   stop(): Promise<void>
 }
 
-/** Failed authentications a minute that one address may have, or one /64 of IPv6. */
-const failuresPerMinute = 60
-
-/** The door of the API: authenticates, validates and answers; what is asked is declared in lib/api. */
-export function createHttpDoor(app: App): HttpDoor {
+/**
+ * The door of the API: authenticates, validates and answers; what is asked is declared in lib/api.
+ * @param throttles shared with the other doors that take keys
+ */
+export function createHttpDoor(app: App, throttles: Throttles = createThrottles(app)): HttpDoor {
   const servers: Server[] = []
   const stopping = new AbortController()
   const koa = new Koa()
@@ -68,8 +69,7 @@ export function createHttpDoor(app: App): HttpDoor {
   })
   koa.use(allowOrigins(http.cors_origins))
   koa.use(answerProblems(app.log))
-  const perKey = createThrottle(app.clock, http.requests_per_minute)
-  const perAddress = createThrottle(app.clock, failuresPerMinute)
+  const { perKey, perAddress } = throttles
   useRoutes(koa, {
     app,
     operations,

@@ -125,6 +125,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       cold_recipients: 0,
       external_reply_to: true,
     },
+    submission: { listen: [], listen_tls: [] },
     authentication: { check: true, dmarc_reject: 'refuse', trusted_arc_sealers: [] },
     keys: { prefix: 'mbx_' },
     greylist: { enabled: false, delay: '1m', keep_for: '36d' },

@@ -55,6 +55,7 @@ const rooms: Record<string, readonly string[]> = {
     'webhooks',
     'drafts',
     'account',
+    'submission',
     'backup',
     '.',
   ],
