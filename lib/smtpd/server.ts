@@ -32,6 +32,8 @@ export interface Listener {
 }
 
 export interface SmtpDoor extends Listener {
+  /** How many sessions are open. */
+  readonly size: number
   /** The doors of submission, with the same sessions and shares. */
   readonly submission: Listener
   readonly submissions: Listener
@@ -46,7 +48,7 @@ export interface SmtpDoor extends Listener {
  * that waits is lost when a thread of sessions dies; then they are handed over to their session.
  */
 export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDoor {
-  const { config, clock, log } = app
+  const { config, clock, log, meter } = app
   const { certificates, throttles, threads, threadTimeoutMs, threadIdleMs, ...bounds } = options
   const shares = createShares(config.smtp, clock)
   const places = new Map<string, () => void>()
@@ -79,9 +81,11 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     const place = shares.connect(remoteAddress)
     if (place instanceof Reply) {
       turnedAway.note(place.text)
+      meter.count('smtp_connections_total', place.reason)
       turnAway(socket, place)
       return
     }
+    meter.count('smtp_connections_total', 'accepted')
     const id = app.ids.next()
     places.set(id, place.release)
     const isTrusted = shares.isTrusted(remoteAddress)
@@ -110,6 +114,9 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   })
 
   return {
+    get size() {
+      return sessions.size
+    },
     ...listenerOf('smtp'),
     submission: listenerOf('submission'),
     submissions: listenerOf('submissions'),

@@ -133,7 +133,9 @@ export function createSessions(parts: SessionsParts): Sessions {
     const session = sessions.get(id)
     return !session || session.isTrusted || session.door !== 'smtp' ? 0 : config.smtp.greeting_delay
   }
-  const connections = new Connections(greetingDelayMs, parts.maxMessages)
+  const connections = new Connections(greetingDelayMs, parts.maxMessages, (code, enhanced) =>
+    receiver.meter.count('smtp_refusals_total', String(code), enhanced),
+  )
   const servers = new Map<DoorName, SMTPServer>()
   const incoming = incomingSteps(parts)
   const submitting = submissionSteps(parts)

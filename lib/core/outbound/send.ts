@@ -229,6 +229,7 @@ export async function queueMessage(
     if (content === null) await dropFilesOf(app, error, [rawId])
     throw error
   })
+  app.meter.count('messages_queued_total')
   app.log.info(
     { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes },
     'message queued',
