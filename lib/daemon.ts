@@ -28,7 +28,7 @@ import { createSecureDns } from './courier/encryption/secure-dns.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { sourceOf } from './courier/smtp/routes.ts'
-import { openDoor } from './doors.ts'
+import { openDoor, openSmtp } from './doors.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createMetricsDoor } from './metrics/door.ts'
 import { createLook } from './metrics/look.ts'
@@ -58,7 +58,7 @@ export interface Daemon {
   /** Whether the data directory was made by this start. */
   readonly isNew: boolean
   readonly smtp: readonly Endpoint[]
-  /** Where mail is submitted with STARTTLS. */
+  /** Where mail is submitted, with STARTTLS first. */
   readonly submission: readonly Endpoint[]
   readonly http: readonly Endpoint[]
   /** Reads the TLS certificates again; what is wrong with one is logged and the old one stays. */
@@ -216,25 +216,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
     ports.push(...http.map(one => one.port))
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
-    const smtp = await openDoor(smtpDoor, {
-      ...parts,
-      setting: 'smtp.listen',
-      addresses: config.smtp.listen,
-      descriptors: parts.sockets.smtp,
-    })
-    const submission = await openDoor(smtpDoor.submission, {
-      ...parts,
-      setting: 'submission.listen',
-      addresses: config.submission.listen,
-      descriptors: parts.sockets.submission,
-    })
-    const submissions = await openDoor(smtpDoor.submissions, {
-      ...parts,
-      setting: 'submission.listen_tls',
-      addresses: config.submission.listen_tls,
-      descriptors: parts.sockets.submissions,
-    })
-    ports.push(...[...smtp, ...submission, ...submissions].map(one => one.port))
+    const { smtp, submission } = await openSmtp(smtpDoor, config, parts)
+    ports.push(...[...smtp, ...submission].map(one => one.port))
     if (metrics) {
       const look = createLook(app, metrics, () => ({
         smtpSessions: smtpDoor.size,
@@ -255,12 +238,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       startedAt: clock.now().toISOString(),
       stoppedAt: null,
       smtp: smtp.map(formatEndpoint),
-      submission: [...submission, ...submissions].map(formatEndpoint),
+      submission: submission.map(formatEndpoint),
       http: http.map(formatEndpoint),
     }
     await noteRunning(config.data_dir, running)
-    const { smtp: smtpAt, submission: submissionAt, http: httpAt } = running
-    log.info({ smtp: smtpAt, submission: submissionAt, http: httpAt, baseUrl }, 'ready')
+    log.info({ smtp: running.smtp, submission: running.submission, http: running.http, baseUrl }, 'ready')
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
     const upkeep = startUpkeep(app)
     closing.push(async () => (await upkeep).stop())
