@@ -10,15 +10,15 @@ import { durationMs } from './config/duration.ts'
 import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
 import type { Config } from './config/load.ts'
 import { createThrottles } from './core/account/throttles.ts'
-import type { App, Networked } from './core/app/app.ts'
+import type { Networked } from './core/app/app.ts'
 import { daemonLockPath } from './core/app/node-name.ts'
 import { startStorageWatch } from './core/app/storage-watch.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { routesOf } from './core/delivery/routes.ts'
 import { createKeptStsPolicies } from './core/delivery/sts-policies.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
+import { startCleaning } from './core/mailbox/cleaning.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
-import { removeStrayFiles } from './core/mailbox/raws.ts'
 import { openApp } from './core/open.ts'
 import { noteRunning } from './core/running.ts'
 import { createScreening } from './core/screening.ts'
@@ -315,16 +315,4 @@ async function endRunners(runners: readonly Runner[], breakOff: () => Promise<vo
   await Promise.race([drained, new Promise(resolve => setTimeout(resolve, limits.stopCarriedMs).unref())])
   await breakOff()
   await drained
-}
-
-/** Begins to remove the files without a row that former processes left, beside the work. Gives the function that ends it. */
-function startCleaning(app: App, ids: readonly string[]): () => Promise<void> {
-  const abort = new AbortController()
-  const cleaning = removeStrayFiles(app, ids, abort.signal).catch(error =>
-    app.log.error({ err: error }, 'files without a row can not be removed'),
-  )
-  return () => {
-    abort.abort()
-    return cleaning
-  }
 }
