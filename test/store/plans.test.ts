@@ -126,13 +126,19 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   const [copy] = await listDeliveries(app.store.read, id!)
   await app.store.write(async db => {
     await forwardIfUndelivered(app, db, id!)
-    await noteForwardFailure(app, db, copy!, {
-      result: 'permanent',
-      code: 550,
-      enhanced: '5.1.1',
-      text: 'no such user',
-      durationMs: 0,
-    })
+    await noteForwardFailure(
+      app,
+      db,
+      copy!,
+      {
+        result: 'permanent',
+        code: 550,
+        enhanced: '5.1.1',
+        text: 'no such user',
+        durationMs: 0,
+      },
+      'mail',
+    )
     await noteForwardOutcome(app, db, copy!, { result: 'delivered', text: '', durationMs: 0 })
     await wasTaken(db, copy!.id)
   })
