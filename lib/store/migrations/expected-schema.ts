@@ -98,6 +98,8 @@ function partsOf(connection: Database.Database): Part[] {
   return rows.map(({ type, name, sql }) => ({
     type: String(type),
     name: String(name),
-    sql: String(sql).replace(/\s+/g, ' '),
+    sql: String(sql)
+      .replace(/\s+/g, ' ')
+      .replace(/ ?([(),]) ?/g, '$1'),
   }))
 }
