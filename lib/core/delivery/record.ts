@@ -93,7 +93,7 @@ export async function record(
 }
 
 /** With what it is about: the courier says it of the replies that it heard, and of all else the codes and words do. */
-function withClass(outcome: Outcome): Outcome {
+export function withClass(outcome: Outcome): Outcome {
   if (outcome.result === 'delivered' || outcome.replyClass !== undefined) return outcome
   const replyClass = classOf(outcome)
   return replyClass === undefined ? outcome : { ...outcome, replyClass }
