@@ -1,5 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import { cutChain } from '../header/message-id.ts'
+import { formsOf } from '../text/quote-words.ts'
 
 /** The longest chain of References that we send. */
 const sentReferences = 50
@@ -50,4 +51,15 @@ export function replySubject(subject: string): string {
 
 export function isReplySubject(subject: string): boolean {
   return replyPrefix.test(subject)
+}
+
+const forwardPrefixes = new Set(formsOf('prefix'))
+/** Of the longest prefix. */
+const prefixLength = 20
+
+/** Whether a subject begins as those of forwarded messages do: `Fwd: …`, `WG: …`. */
+export function isForwardSubject(subject: string): boolean {
+  const said = subject.slice(0, 200).trimStart().slice(0, prefixLength)
+  const colon = said.search(/[:：]/u)
+  return colon > 0 && forwardPrefixes.has(said.slice(0, colon).trimEnd().toLowerCase())
 }

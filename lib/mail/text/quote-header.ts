@@ -1,83 +1,112 @@
-/** Verbs that end the line above a quote, in the languages of the mail programs: `On …, Bob wrote:`. */
-const wrote = [
-  'wrote|writes',
-  'schrieb|geschrieben|schreef',
-  'a écrit|écrivait|a écrit',
-  'escribió|escreveu|ha scritto|va escriure|a scris',
-  'skrev|kirjoitti|skrifaði',
-  'napisał(?:a|\\(a\\))?|pisze|napsal(?:a|\\(a\\))?|napísal(?:a|\\(a\\))?|je napisa[ol]|írta',
-  'написал(?:а|\\(а\\))?|пишет|писал(?:а|\\(а\\))?|пише|написав|написала|написа',
-  'έγραψε|yazdı|כתב|كتب|đã viết|menulis|เขียนว่า',
-  '写道|寫道|写到|のメール|のメッセージ|書きました|작성|썼습니다|님이 쓴 글',
-].join('|')
-const verb = new RegExp(`(?:${wrote})`, 'giu')
-/** What may stand between the verb and the colon, and the longest of the verbs. */
-const afterVerb = 121
-const verbLength = 12
-/** Such a line begins with a word for "on", or with a date. */
-const beginning =
-  /^(?:(?:on|am|le|el|em|il|in|op|den|dne|dnia|w|a|al|la|at|på|în|vào|pada|στις|בתאריך|في)\b|[于在於]|\d|[\p{L}.]{2,14},?\s+\d|[^\d]{0,60}<[^<>\s]{1,100}>\s*[于於在]\s*\d)/iu
-const datedTime = /\b\d{4}\b|\d{1,2}[:.h]\d{2}|[年月日]/u
-/** Of an address in angle brackets. */
-const addressLength = 400
-/** Lines that one attribution may be broken into. */
-const attributionLines = 4
+import { formsOf, forwardEnds } from './quote-words.ts'
+
+const plainWords = /^[\p{L}\p{M}]+$/u
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u
+
+const verbs = formsOf('wrote')
+/** Verbs that are words of their own, and those in scripts without spaces, or of two words. */
+const verbWords = new Set(verbs.filter(verb => plainWords.test(verb) && !unspaced.test(verb)))
+const verbParts = verbs.filter(verb => !verbWords.has(verb))
+/** How far from the end of such a line its verb may stand. */
+const verbWithin = 140
+
+const onWords = new Set(formsOf('on'))
+/** Of a date, whatever digits it is written in. */
+const year = /(?<!\p{Nd})\p{Nd}{4}(?!\p{Nd})/u
+const time = /\p{Nd}[:.h]\p{Nd}{2}|[年月日월일]/u
+const shortDate = /\p{Nd}{1,2}[./-]\p{Nd}{1,2}[./-]\p{Nd}{2}/u
+/** A day of the week, or a name, and then a number; the number alone. */
+const datedBeginning = /^(?:\p{Nd}|[\p{L}\p{M}.]{2,14},?\s+\p{Nd}|[于在於])/u
+/** An address, as `<…>`, `(…)` or `[mailto:…]` hold it. */
+const bracketed = /[<([](?:mailto:)?[^<>()[\]\s@]{1,200}@[^<>()[\]\s@]{1,200}[>)\]]/u
+/** Marks that say in which direction a line runs. */
+const directions = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** Lines that one attribution may be broken into, and its characters. */
+const attributionLines = 5
+const attributionLength = 500
+
+/** A line as it is compared: without what does not show, and trimmed. */
+export function shown(line: string): string {
+  return line.replace(directions, '').trim()
+}
 
 /**
  * Where the line (or the few lines that it was broken into) that says who wrote what is quoted below begins, when it
  * ends at `end`; undefined when that is no such line.
+ * @param isAboveQuote whether what follows is marked as a quote: then a name and a verb are enough
  */
-export function attributionStart(lines: readonly string[], end: number): number | undefined {
-  if (!/[:：]\s*$/u.test(lines[end]!)) return undefined
+export function attributionStart(
+  lines: readonly string[],
+  end: number,
+  isAboveQuote: boolean,
+): number | undefined {
+  const last = shown(lines[end]!)
+  if (last === '' || last.length > attributionLength) return undefined
+  if (!isAboveQuote && !/(?:[:：]|--)$/u.test(last)) return undefined
   let joined = ''
+  let weak: number | undefined
   for (let start = end; start > end - attributionLines && start >= 0; start--) {
-    const line = lines[start]!.trim()
-    if (line === '' || line.length > 400) return undefined
+    const line = start === end ? last : shown(lines[start]!)
+    if (line === '' || line.startsWith('>')) break
     joined = joined === '' ? line : `${line} ${joined}`
-    if (!beginning.test(joined) || !datedTime.test(joined)) continue
-    const said = joined.slice(0, -1).trimEnd()
-    if (endsInVerb(said) || endsInAddress(said)) return start
+    if (joined.length > attributionLength) break
+    const strength = strengthOf(joined, isAboveQuote)
+    if (strength === 'strong') return start
+    if (strength === 'weak') weak ??= start
   }
-  return undefined
+  return isAboveQuote ? weak : undefined
 }
 
-/** Whether a verb stands at the end, or not far before it: `… schrieb Bob Ross`. It stands behind the date. */
-function endsInVerb(said: string): boolean {
-  const date = said.search(/\d/)
-  if (date < 0) return false
-  const from = Math.max(date + 1, said.length - afterVerb - verbLength)
-  const words = said.slice(from)
-  // A verb may begin inside another that is none here.
-  for (let found = search(words, 0); found; found = search(words, found.index + 1)) {
-    const rest = words.slice(found.index + found[0].length)
-    if (rest === '' || (rest.length <= afterVerb && /^\s/.test(rest))) return true
+/** Whether words say who wrote what follows, and when: strong where nothing else needs to. */
+function strengthOf(line: string, isAboveQuote: boolean): 'strong' | 'weak' | undefined {
+  const isDated = year.test(line) || time.test(line) || shortDate.test(line)
+  if (!isDated && !isAboveQuote) return undefined
+  const { said, hasColon } = withoutColon(line)
+  const verb = verbAt(said)
+  const hasAddress = bracketed.test(said)
+  if (hasColon && isDated && beginsAsOne(said)) {
+    const isBehindDate = verb > said.search(/\p{Nd}/u) && verb >= said.length - verbWithin
+    if (isBehindDate || (hasAddress && /[>)\]]$/.test(said))) return 'strong'
   }
-  return false
+  // In some languages the verb stands before the date, which ends the line.
+  const endsInDate = /\p{Nd}\)*$/u.test(said)
+  if (hasColon && isDated && verb >= 0 && (hasAddress || (endsInDate && said.length <= 120))) return 'strong'
+  if (hasColon && verb >= 0 && said.length - verb <= verbWithin) return 'weak'
+  return isDated && hasAddress ? 'weak' : undefined
 }
 
-function search(words: string, from: number): RegExpExecArray | null {
-  verb.lastIndex = from
-  return verb.exec(words)
+/** Without the marks of bold type and the rules around the words; Zoho's rule stands in the place of the colon. */
+function withoutColon(line: string): { said: string; hasColon: boolean } {
+  let end = line.length
+  while (end > 0 && /[\s*:：-]/.test(line[end - 1]!)) end--
+  const said = line.slice(0, end).replace(/^[\s*_-]+/, '')
+  return { said, hasColon: /[:：]|--/.test(line.slice(end)) }
 }
 
-function endsInAddress(said: string): boolean {
-  if (!said.endsWith('>')) return false
-  const last = said.slice(-addressLength - 3)
-  const address = last.slice(last.lastIndexOf('<') + 1, -1)
-  return address.length < last.length - 1 && /^[^<>\s@]+@[^<>\s]+$/.test(address)
+function beginsAsOne(said: string): boolean {
+  const first = /^[\p{L}\p{M}.-]+/u.exec(said.slice(0, 20))?.[0].toLowerCase() ?? ''
+  return (
+    datedBeginning.test(said) ||
+    onWords.has(first) ||
+    /^[^\p{Nd}]{0,60}<[^<>\s]{1,100}>\s*[,于於在]/u.test(said)
+  )
 }
 
-/** Header fields as mail programs name them above what they quote. */
-const fields = {
-  from: 'from|von|de|da|van|fra|från|lähettäjä|od|от|від|kimden|expéditeur|remitente|mittente|afzender|feladó|από|发件人|發件人|寄件者|差出人|보낸 사람',
-  date: 'sent|date|gesendet|datum|envoyé|enviado|enviado el|enviado em|fecha|data|inviato|verzonden|sendt|dato|skickat|lähetetty|wysłano|отправлено|дата|надіслано|gönderildi|tarih|odesláno|elküldve|ημερομηνία|发送时间|發送時間|寄件日期|日期|送信日時|日時|날짜|보낸 날짜',
-  to: 'to|an|à|para|a|aan|til|till|vastaanottaja|do|кому|kime|komu|címzett|προς|收件人|收件者|宛先|받는 사람',
-  subject:
-    'subject|betreff|objet|asunto|assunto|oggetto|onderwerp|emne|ämne|aihe|temat|тема|konu|předmět|tárgy|θέμα|主题|主題|主旨|件名|제목',
-} as const
-type Field = keyof typeof fields
-const fieldNames = new Map(
-  Object.entries(fields).flatMap(([field, words]) => words.split('|').map(word => [word, field as Field])),
+/** Where the last word stands that says that somebody wrote; -1 for none. */
+function verbAt(said: string): number {
+  const lower = said.toLowerCase()
+  let found = -1
+  for (const { 0: word, index } of lower.matchAll(/[\p{L}\p{M}]+/gu)) if (verbWords.has(word)) found = index
+  for (const part of verbParts) found = Math.max(found, lower.lastIndexOf(part))
+  return found
+}
+
+type Field = 'from' | 'date' | 'to' | 'subject'
+const fieldNames = new Map<string, Field>(
+  // What names two fields in two languages names the rarer one.
+  (['to', 'date', 'subject', 'from'] as const).flatMap(field =>
+    formsOf(field).map((word): [string, Field] => [word.trim(), field]),
+  ),
 )
 /** Of the longest name, with the marks before and behind it. */
 const fieldNameLength = 40
@@ -97,36 +126,78 @@ export function isHeaderBlock(lines: readonly string[], start: number): boolean 
   return seen.size >= 3 && seen.has('from') && (seen.has('subject') || hasAddress)
 }
 
+/**
+ * The first line behind the block of header fields that begins at `start`, or behind blank lines there; `start` where
+ * there is none.
+ */
+export function behindHeaderBlock(lines: readonly string[], start: number): number {
+  const seen = new Set<Field>()
+  let end = start
+  let blank = 0
+  for (let at = start; at < Math.min(lines.length, start + 3 * blockLines); at++) {
+    const line = lines[at]!
+    const field = fieldOf(line)
+    if (/^[\s>]*$/.test(line)) blank++
+    // A second block, behind a blank line, is that of another message.
+    else if (field !== undefined && !(blank > 0 && seen.has(field))) {
+      seen.add(field)
+      end = at + 1
+      blank = 0
+    } else if (blank === 0 && end > start && /^\s|@/.test(line)) end = at + 1
+    else break
+  }
+  return end
+}
+
 /** `> *From:* …`: marks of a quote and of bold type may stand around the name. */
 function fieldOf(line: string): Field | undefined {
   if (line.length > 2000) return undefined
-  const begin = line.search(/[^\s>*]/)
+  const begin = line.search(/[^\s>*\u200e\u200f\u202a-\u202e]/)
   const name = line.slice(begin, begin + fieldNameLength)
   const colon = name.search(/[:：]/)
   if (begin < 0 || colon < 0) return undefined
   return fieldNames.get(name.slice(0, colon).replace('*', '').trimEnd().toLowerCase())
 }
 
-const original = [
-  'original message|original appointment|ursprüngliche nachricht|originalnachricht|original-nachricht|original-?mail',
-  "message d['’]origine|message original|mensaje original|mensagem original|messaggio originale",
-  'oorspronkelijk bericht|oprindelig meddelelse|opprinnelig melding|ursprungligt meddelande|alkuperäinen viesti',
-  'wiadomość oryginalna|исходное сообщение|оригинальное сообщение|původní zpráva|eredeti üzenet|orijinal mesaj',
-  '原始邮件|原始郵件|元のメッセージ|original 메시지|원본 메시지',
-].join('|')
-const originalWords = new RegExp(`^(?:${original})$`, 'iu')
+const originals = new Set(formsOf('original'))
+const forwards = new Set(formsOf('forwarded'))
+const ends = new Set(forwardEnds)
 const aboveLine = /^[\s>#=*_-]*(?:please )?(?:type|write|reply|add)\b.{0,40}\babove this line\b/iu
+const rules = /[\s>*_—–=~#-]/
 
-/** A line under which there is nothing but what was there before. */
-export function isSeparator(line: string): boolean {
-  return line.length < 200 && (isOriginalLine(line) || aboveLine.test(line))
+/**
+ * What a line says of all that stands below it: that it was there before (`original`), that it was passed on
+ * (`forwarded`, up to the `end`), or that replies go above it; undefined when it is no such line.
+ */
+export function separatorOf(line: string): 'original' | 'forwarded' | 'end' | 'above' | undefined {
+  if (line.length >= 300) return undefined
+  if (aboveLine.test(line)) return 'above'
+  const { words, hasRule } = withoutRules(shown(line))
+  if (words === '') return undefined
+  if (hasRule) {
+    const name = words.replace(/[:：]$/u, '').replaceAll('’', "'")
+    if (originals.has(name)) return 'original'
+    if (ends.has(name)) return 'end'
+    return startsAsForward(name) ? 'forwarded' : undefined
+  }
+  // Apple's has no rule, and a colon.
+  return /[:：]$/u.test(words) && forwards.has(words.slice(0, -1).trimEnd()) ? 'forwarded' : undefined
 }
 
-/** `-----Original Message-----`, the rule after the words left out by some. */
-function isOriginalLine(line: string): boolean {
-  if (!/^[\s>]*[-_—]{2}/.test(line)) return false
-  const begin = line.search(/[^\s>_—-]/)
+/** `-----Original Message-----`: the words between the rules; that behind the words is left out by some. */
+function withoutRules(line: string): { words: string; hasRule: boolean } {
+  let begin = 0
+  while (begin < line.length && rules.test(line[begin]!)) begin++
   let end = line.length
-  while (end > begin && /[\s_—-]/.test(line.charAt(end - 1))) end--
-  return begin >= 0 && originalWords.test(line.slice(begin, end))
+  while (end > begin && rules.test(line[end - 1]!)) end--
+  return { words: line.slice(begin, end).toLowerCase(), hasRule: /[-_—–=~#*]{2}/.test(line.slice(0, begin)) }
+}
+
+/** `Forwarded message from Bob <bob@example.net>`, or `Forwarded by Bob on 4 May`. */
+function startsAsForward(name: string): boolean {
+  if (forwards.has(name)) return true
+  for (let at = name.indexOf(' '); at >= 0 && at <= 40; at = name.indexOf(' ', at + 1)) {
+    if (forwards.has(name.slice(0, at))) return true
+  }
+  return false
 }
