@@ -1,5 +1,5 @@
 import { fieldValues, firstField, type Header } from '../header/header.ts'
-import { isForwardSubject, isReplySubject } from './thread.ts'
+import { isForwardSubject, isReplySubject } from '../text/subject.ts'
 
 export interface Classified {
   readonly category: 'personal' | 'automated' | 'marketing' | 'bounce'
