@@ -1,7 +1,3 @@
-import { asianWords } from './quote-words-asia.ts'
-import { easternWords } from './quote-words-east.ts'
-import { westernWords } from './quote-words-west.ts'
-
 /** What mail programs write around a quote in one language; several forms are parted by `|`, in lower case. */
 export interface QuoteWords {
   /** The word that says of a name that it wrote what follows: `On …, Bob wrote:`. */
@@ -21,25 +17,4 @@ export interface QuoteWords {
   readonly prefix: string
   /** How the line begins that a device or a program adds at the end. */
   readonly sentFrom: string
-}
-
-const languages: readonly QuoteWords[] = [
-  ...Object.values(westernWords),
-  ...Object.values(easternWords),
-  ...Object.values(asianWords),
-]
-
-/** What stands, between rules, below a message that was forwarded. */
-export const forwardEnds: readonly string[] = [
-  'end forwarded message',
-  'end of forwarded message',
-  'ende der weitergeleiteten nachricht',
-  'fin du message transféré',
-  'fin del mensaje reenviado',
-  'конец пересылаемого сообщения',
-]
-
-/** All forms of one column, of all languages. */
-export function formsOf(column: keyof QuoteWords): string[] {
-  return languages.flatMap(words => words[column].split('|'))
 }

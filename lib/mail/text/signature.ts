@@ -1,4 +1,4 @@
-import { formsOf } from './quote-words.ts'
+import { formsOf } from './quote-forms.ts'
 
 const sentFrom = formsOf('sentFrom')
 /** By their first characters, so that few are compared. */

@@ -1,4 +1,4 @@
-import { formsOf } from './quote-words.ts'
+import { formsOf } from './quote-forms.ts'
 
 /** What stands for "Re:" in the mail of others: German, Nordic, Dutch, Italian, Portuguese, Polish, Turkish, Chinese … */
 const replyPrefix =
