@@ -2,8 +2,8 @@ import { escapeHtml } from '../../base/escape-html.ts'
 import { limits } from '../../base/limits.ts'
 import type { Mailbox } from '../header/mailbox.ts'
 import { singleLine } from '../header/text.ts'
+import { isForwardSubject } from '../quote/subject.ts'
 import { htmlFragment } from '../text/html-fragment.ts'
-import { isForwardSubject } from '../text/subject.ts'
 import { type Body, escapedText, insertAtEnd, omission, shortened, textOf } from './quote.ts'
 
 /** The message that is passed on. */

@@ -1,5 +1,5 @@
 import { fieldValues, firstField, type Header } from '../header/header.ts'
-import { isForwardSubject, isReplySubject } from '../text/subject.ts'
+import { isForwardSubject, isReplySubject } from '../quote/subject.ts'
 
 export interface Classified {
   readonly category: 'personal' | 'automated' | 'marketing' | 'bounce'

@@ -1,6 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import { cutChain } from '../header/message-id.ts'
-import { isReplySubject } from '../text/subject.ts'
+import { isReplySubject } from '../quote/subject.ts'
 
 /** The longest chain of References that we send. */
 const sentReferences = 50

@@ -1,8 +1,8 @@
+import { attributionStart, behindHeaderBlock, isHeaderBlock, separatorOf, shown } from '../quote/lines.ts'
+import { withoutSignature } from '../quote/signature.ts'
+import { isForwardSubject, isReplySubject } from '../quote/subject.ts'
 import { htmlToText } from './html.ts'
 import { lettersOf, withoutQuotes } from './own-html.ts'
-import { attributionStart, behindHeaderBlock, isHeaderBlock, separatorOf, shown } from './quote-header.ts'
-import { withoutSignature } from './signature.ts'
-import { isForwardSubject, isReplySubject } from './subject.ts'
 
 /** Lines that are read; of what is longer the rest is taken as it stands. */
 const linesRead = 20_000

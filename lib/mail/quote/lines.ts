@@ -1,4 +1,4 @@
-import { formsOf, forwardEnds } from './quote-forms.ts'
+import { formsOf, forwardEnds } from './forms.ts'
 
 const plainWords = /^[\p{L}\p{M}]+$/u
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u

@@ -1,4 +1,4 @@
-import { formsOf } from './quote-forms.ts'
+import { formsOf } from './forms.ts'
 
 /** What stands for "Re:" in the mail of others: German, Nordic, Dutch, Italian, Portuguese, Polish, Turkish, Chinese … */
 const replyPrefix =

@@ -1,7 +1,7 @@
-import type { QuoteWords } from './quote-words.ts'
-import { asianWords } from './quote-words-asia.ts'
-import { easternWords } from './quote-words-east.ts'
-import { westernWords } from './quote-words-west.ts'
+import type { QuoteWords } from './words.ts'
+import { asianWords } from './words-asia.ts'
+import { easternWords } from './words-east.ts'
+import { westernWords } from './words-west.ts'
 
 const languages: readonly QuoteWords[] = [
   ...Object.values(westernWords),

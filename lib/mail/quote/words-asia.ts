@@ -1,4 +1,4 @@
-import type { QuoteWords } from './quote-words.ts'
+import type { QuoteWords } from './words.ts'
 
 /** What Gmail, Outlook, Apple Mail, Yahoo, Thunderbird, K-9, Zoho, Samsung and others write in the languages of Asia. */
 export const asianWords: Readonly<Record<string, QuoteWords>> = {

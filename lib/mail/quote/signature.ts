@@ -1,4 +1,4 @@
-import { formsOf } from './quote-forms.ts'
+import { formsOf } from './forms.ts'
 
 const sentFrom = formsOf('sentFrom')
 /** By their first characters, so that few are compared. */
