@@ -57,6 +57,7 @@ const rooms: Record<string, readonly string[]> = {
     'webhooks',
     'drafts',
     'account',
+    'submission',
     'backup',
     '.',
   ],
