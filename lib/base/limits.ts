@@ -136,6 +136,12 @@ export const limits = {
   verifyLookMs: 1_000,
   /** How long the database is kept as it was before an upgrade. */
   beforeUpgradeMs: 7 * 86_400_000,
+  /**
+   * How many large messages a backup may have, whose names are held while it is restored (100 MB); and how long a small text of
+   * it, or a line of a list, may be. Who has more copies the data directory while mailboxd is stopped.
+   */
+  backupFiles: 1_000_000,
+  backupTextBytes: 64 * 1024,
   /** Free room that a backup leaves beside the copy of the database that it makes. */
   backupRoomBytes: 64 * 1024 * 1024,
   /** The newest messages that match a search: how many are counted and paged through. */
@@ -336,6 +342,12 @@ export const limits = {
   /** Who asks for the answer to a challenge: connections at once, and how long one may take. */
   acmeConnections: 100,
   acmeConnectionMs: 10_000,
+  /** Failed authentications a minute of one address (of IPv6, one /64), at all doors that take keys; and of its block at the doors of submission. */
+  failedKeysPerMinute: 60,
+  failedKeysPerMinuteOfBlock: 300,
+  /** The text of a key, and of an address, that is looked up. */
+  tokenLength: 200,
+  addressLength: 320,
   smtpCommandBytes: 4096,
   /** A file with a certificate and its chain, or with a key; and how often it is looked whether it changed. */
   pemBytes: 256 * 1024,
