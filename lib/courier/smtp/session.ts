@@ -55,6 +55,7 @@ export interface SmtpError extends Error {
 }
 
 const chunkBytes = 64 * 1024
+const lf = 0x0a
 
 /** What a transaction says before DATA. */
 export interface Envelope {
@@ -125,7 +126,8 @@ export class SmtpSession {
     const message = Readable.from(this.#read(raw, progress, watch), { objectMode: false })
     const socket = this.#connection._socket
     const hear = (chunk: Buffer) => {
-      watch.heard()
+      // A byte now and then, and no line, is no answer.
+      if (chunk.includes(lf)) watch.heard()
       if (progress.heard.length < limits.smtpReplyBytes) progress.heard += chunk.toString()
     }
     if (socket) socket.on('data', hear)
