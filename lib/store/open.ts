@@ -10,7 +10,7 @@ import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect
 import { type KeptThread, keepThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
-import { openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
+import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
 import { followIndex, type Indexing, type IndexTrouble } from './indexing.ts'
 import { migrate, outdatedSince } from './migrations/migrate.ts'
 import { optimizeIndex } from './search/full-text.ts'
@@ -110,7 +110,7 @@ export function openReader(path: string): { readonly read: Db; close(): void } {
 
 function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
   const writer = openSqliteWriter(path)
-  const reader = openSqliteReader(path)
+  const reader = openSqliteFollower(path, writer)
   const listeners = createListeners()
   const target: CommitTarget = {
     ...writer,

@@ -56,6 +56,7 @@ const rooms: Record<string, readonly string[]> = {
     'webhooks',
     'drafts',
     'account',
+    'submission',
     'backup',
     '.',
   ],

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
+import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
 import { deleteEventsBefore, findLastEventId, insertEvent } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 
@@ -25,6 +26,31 @@ t.test('who was promised a write reads it, in the same turn of the event loop', 
     t.equal(await findLastEventId(store.read), id)
     t.not(store.version(), before)
   }
+})
+
+t.test('what is read while something is written sees nothing of it, and may not write', async t => {
+  const store = await openStore(`${t.testdir({})}/reader.sqlite`, systemClock)
+  t.teardown(() => store.close())
+  const id = '01890000-0000-7000-8000-000000000001'
+  const versions = new Set([store.version()])
+  const seen: (string | undefined)[] = []
+  const written = store.write(async db => {
+    await insertEvent(db, event(id))
+    seen.push(await findLastEventId(store.read))
+    versions.add(store.version())
+    seen.push(await findLastEventId(db))
+    throw new Error('undone')
+  })
+  await t.rejects(written, { message: 'undone' })
+  t.same(seen, [undefined, id])
+  t.equal(await findLastEventId(store.read), undefined)
+  await t.rejects(insertEvent(store.read as WriteDb, event(id)), { message: /does not read/ })
+  await store.write(async db => {
+    await t.rejects(insertEvent(store.read as WriteDb, event(id)), { message: /readonly/ })
+    await insertEvent(db, event(id))
+  })
+  t.equal(await findLastEventId(store.read), id)
+  t.notOk(versions.has(store.version()))
 })
 
 t.test('what another process commits is seen from the next turn on', async t => {

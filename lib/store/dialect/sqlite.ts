@@ -10,12 +10,20 @@ import { runDirectly } from './kept.ts'
 type Connection = InstanceType<typeof Database>
 type Statement = Database.Statement<unknown[]>
 
+/** Gives a statement that is run at once. */
+type Prepare = (sql: string) => Statement
+
 export interface SqliteReader {
   readonly db: Db
+  readonly prepare: Prepare
+  /** What is read from now on sees what was committed until now. */
+  refresh(): void
   close(): void
 }
 
 export interface SqliteWriter extends CommitTarget {
+  /** What is read on this connection while nothing is written on it. */
+  readonly between: ReadBetween
   close(): void
   /** From now on somebody else moves the log into the file; of the log's file so much is kept when it begins anew. */
   leaveCheckpoints(logBytes: number): void
@@ -23,11 +31,18 @@ export interface SqliteWriter extends CommitTarget {
   rewrite(): void
 }
 
-export interface SqliteFollower extends SqliteReader {
+interface ReadBetween {
+  /** Gives undefined while something is written: it would see what is not committed. */
+  prepare(sql: string): Statement | undefined
+  /** Another number than before when anything was committed since; undefined while something is written. */
+  version(): number | undefined
+  refresh(): void
+}
+
+/** What the main thread reads by. */
+export interface SqliteFollower extends Omit<SqliteReader, 'prepare'> {
   /** Another number than before when anything was committed since, by whatever process. */
   version(): number
-  /** What is read from now on sees what was committed until now. */
-  refresh(): void
 }
 
 /** How long a statement stands still at the start for another process that is writing, and while the file is written anew. */
@@ -40,41 +55,85 @@ const checkpointPages = 4000
  */
 const statementsKept = 500
 
+/** The transactions in which a connection is read from: all that is read in one turn of the event loop is in one. */
+interface ReadTurns {
+  /** Begins one where there is none. @throws what `begun` does */
+  begin(): void
+  isOpen(): boolean
+  /** Ends the transaction, if there is one. */
+  refresh(): void
+}
+
+/** @param begun called in each transaction that has begun; what it throws undoes it */
+function readTurns(connection: Connection, begun: () => void = () => {}): ReadTurns {
+  const [begin, commit, rollback] = ['begin', 'commit', 'rollback'].map(text => connection.prepare(text))
+  let isReading = false
+  const refresh = () => {
+    // After some faults (I/O) SQLite has ended the transaction itself.
+    if (isReading && connection.inTransaction) commit!.run()
+    isReading = false
+  }
+  return {
+    begin() {
+      if (isReading) return
+      begin!.run()
+      try {
+        begun()
+      } catch (error) {
+        rollback!.run()
+        throw error
+      }
+      isReading = true
+      setImmediate(refresh)
+    },
+    isOpen: () => isReading,
+    refresh,
+  }
+}
+
 /**
  * Opens a connection that sees what is committed. The file must be there. All that is read in one turn of the event loop
  * is read in one transaction, because to lock and unlock the file takes the kernel as long as SQLite takes to find a row;
  * so another process's commit is seen from the next turn on, and one of this process after `refresh`.
  */
-export function openSqliteReader(path: string): SqliteFollower {
+export function openSqliteReader(path: string): SqliteReader {
   const connection = new Database(path, { timeout: busyTimeoutMs, readonly: true })
-  const begin = connection.prepare('begin')
-  const commit = connection.prepare('commit')
-  let isReading = false
-  /** Of the transaction that is open; asked once in it. */
-  let version: number | undefined
-  const refresh = () => {
-    // After some faults (I/O) SQLite has ended the transaction itself.
-    if (isReading && connection.inTransaction) commit.run()
-    isReading = false
-    version = undefined
+  const turns = readTurns(connection)
+  const statement = preparedOn(connection)
+  const prepare = (sql: string) => {
+    turns.begin()
+    return statement(sql)
   }
-  const used = useConnection(connection, () => {
-    if (isReading) return
-    begin.run()
-    isReading = true
-    setImmediate(refresh)
-  })
   return {
-    db: used.db,
-    // It speaks of what other connections commit, and this one commits nothing.
-    version() {
-      version ??= (used.prepare('pragma data_version').get() as { data_version: number }).data_version
-      return version
+    db: handleOn(prepare),
+    prepare,
+    refresh: turns.refresh,
+    close() {
+      turns.refresh()
+      connection.close()
     },
+  }
+}
+
+/**
+ * Reads beside a writer of the same thread: on its connection, and while that is writing on another. The one that writes knows
+ * what it wrote; another has to read each page again after each commit, which took several times as long as all else of a query.
+ */
+export function openSqliteFollower(path: string, { between }: Pick<SqliteWriter, 'between'>): SqliteFollower {
+  const other = openSqliteReader(path)
+  const refresh = () => {
+    between.refresh()
+    other.refresh()
+  }
+  let unknown = 0
+  return {
+    db: handleOn(sql => between.prepare(sql) ?? other.prepare(sql)),
+    // While something is written nothing is remembered.
+    version: () => between.version() ?? --unknown,
     refresh,
     close() {
       refresh()
-      used.close()
+      other.close()
     },
   }
 }
@@ -93,16 +152,19 @@ export function openSqliteWriter(path: string): SqliteWriter {
   connection.pragma(`wal_autocheckpoint = ${checkpointPages}`)
   // What is deleted is overwritten, in the file and in the pages that become free.
   connection.pragma('secure_delete = on')
-  const used = useConnection(connection)
+  const statement = preparedOn(connection)
   // SQLite makes the log when it first reads, and it stays the same file as long as this connection is open.
-  used.prepare('select 1 from sqlite_master').all()
+  statement('select 1 from sqlite_master').all()
   const log = openSync(`${path}-wal`, 'r')
   // To wait for a lock would hold up the event loop: who writes asks again.
   connection.pragma('busy_timeout = 0')
+  let commits = 0
   return {
-    db: used.db,
-    exec: statement => {
-      used.prepare(statement).run()
+    db: handleOn(statement),
+    between: readBetween(connection, statement, () => commits),
+    exec: text => {
+      statement(text).run()
+      if (text === 'commit') commits++
     },
     isLocked: error => codeOf(error).startsWith('SQLITE_BUSY'),
     isDiskFault: error => codeOf(error).endsWith('_FSYNC'),
@@ -125,6 +187,41 @@ export function openSqliteWriter(path: string): SqliteWriter {
       closeSync(log)
       connection.close()
     },
+  }
+}
+
+/** @param commits how many there were on this connection, whose `data_version` speaks of others' alone */
+function readBetween(connection: Connection, statement: Prepare, commits: () => number): ReadBetween {
+  const others = connection.prepare('pragma data_version')
+  /** What was committed when it last changed. */
+  let known: { readonly own: number; readonly others: unknown } | undefined
+  let version = 0
+  const turns = readTurns(connection, () => {
+    const now = { own: commits(), others: (others.get() as { data_version: unknown }).data_version }
+    if (now.own !== known?.own || now.others !== known.others) version++
+    known = now
+  })
+  /** A process that mends the log after a crash keeps readers out for a moment, and to wait would hold up the event loop. */
+  const isReading = () => {
+    if (turns.isOpen()) return true
+    if (connection.inTransaction) return false
+    try {
+      turns.begin()
+      return true
+    } catch (error) {
+      if (codeOf(error).startsWith('SQLITE_BUSY')) return false
+      throw error
+    }
+  }
+  return {
+    prepare(sql) {
+      if (!isReading()) return undefined
+      const found = statement(sql)
+      if (!found.readonly) throw new Error(`this does not read: ${sql}`)
+      return found
+    },
+    version: () => (isReading() ? version : undefined),
+    refresh: turns.refresh,
   }
 }
 
@@ -151,10 +248,11 @@ export function openSqliteBeside(path: string): SqliteBeside {
   connection.pragma('wal_autocheckpoint = 0')
   // The same where it costs no page more: the index is merged again and again.
   connection.pragma('secure_delete = fast')
-  const { db, prepare, close } = useConnection(connection)
+  const prepare = preparedOn(connection)
+  const db = handleOn(prepare)
   return {
     db,
-    close,
+    close: () => void connection.close(),
     version: () => (prepare('pragma data_version').get() as { data_version: number }).data_version,
     freeSome(most, kept) {
       const one = (name: string) => Number(connection.pragma(name, { simple: true }))
@@ -184,30 +282,30 @@ function codeOf(error: unknown): string {
   return error instanceof Database.SqliteError ? error.code : ''
 }
 
-/** @param used called before each statement */
-function useConnection(connection: Connection, used: () => void = () => {}) {
+/** Sets a connection up; gives what prepares its statements. */
+function preparedOn(connection: Connection): Prepare {
   connection.pragma('foreign_keys = on')
   connection.pragma('temp_store = memory')
   connection.pragma('cache_size = -16000')
-  const statement = statementCache(connection)
-  const prepare = (sql: string) => {
-    used()
-    return statement(sql)
-  }
-  const dialect = new SqliteDialect({ database: { prepare, close: () => connection.close() } })
+  return statementCache(connection)
+}
+
+/** What runs statements that are prepared so. */
+function handleOn(prepare: Prepare): WriteDb {
+  const dialect = new SqliteDialect({ database: { prepare, close() {} } })
   const db: WriteDb = new Kysely<Tables>({ dialect })
   runDirectly(db, {
     rows: (sql, values) => prepare(sql).all(...values),
     change: (sql, values) => prepare(sql).run(...values).changes,
   })
-  return { db, prepare, close: () => connection.close() }
+  return db
 }
 
 /**
  * kysely prepares a statement for every query; compiling costs SQLite more than running it (measured: 65 µs a
  * select by key against 11 µs). A statement that is still being iterated can't be run again, so it is not shared.
  */
-function statementCache(connection: Connection): (sql: string) => Statement {
+function statementCache(connection: Connection): Prepare {
   const kept = new Map<string, Statement>()
   return sql => {
     const known = kept.get(sql)
