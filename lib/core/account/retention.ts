@@ -6,7 +6,7 @@ import type { Category } from '../../model/message.ts'
 import { type InboxOfPod, listInboxesOfPods } from '../../store/inboxes.ts'
 import { countExpired, deleteFromThreads, type Expired, listExpired } from '../../store/removal.ts'
 import type { App } from '../app/app.ts'
-import { writeAndRemove } from './deletion.ts'
+import { writeAndRemove } from '../mailbox/deletion.ts'
 
 /** Which messages are kept for how long; without a time, for ever. What is left out means all. */
 export interface RetentionRule {
