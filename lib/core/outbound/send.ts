@@ -1,7 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { domainOf } from '../../mail/address/address.ts'
-import { dkimField } from '../../mail/compose/dkim.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import { replySubject, replyThreading } from '../../mail/message/thread.ts'
@@ -160,9 +159,9 @@ async function sendFrom(
     html: request.bodyHtml,
     quoted: quotedBy(request, reply?.parent),
     forwarded: forwarded?.below ?? null,
+    signer: await signerOf(app, inbox.address, date),
   }
   const composed = await app.renderer.compose(composition, inbox.id)
-  const signature = await dkimField(composed.raw, composed.bodyHash, await signerOf(app, inbox.address, date))
   const message: Omit<Outgoing, 'thread'> = {
     id,
     date,
@@ -179,8 +178,8 @@ async function sendFrom(
     ...header,
   }
   const rawId = app.ids.next()
-  const sizeBytes = signature.length + composed.raw.length
-  const content = await keepBytes(app, rawId, [signature, composed.raw])
+  const sizeBytes = composed.signature.length + composed.raw.length
+  const content = await keepBytes(app, rawId, [composed.signature, composed.raw])
   const write = async (db: WriteDb): Promise<SendResult> => {
     // What was permitted and there before it was composed may not be any more.
     await requireSendable(app, db, caller, await getInboxRow(db, caller, inbox.id), addressees)
