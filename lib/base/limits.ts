@@ -136,6 +136,12 @@ export const limits = {
   verifyLookMs: 1_000,
   /** How long the database is kept as it was before an upgrade. */
   beforeUpgradeMs: 7 * 86_400_000,
+  /**
+   * How many large messages a backup may have, whose names are held while it is restored (100 MB); and how long a small text of
+   * it, or a line of a list, may be. Who has more copies the data directory while mailboxd is stopped.
+   */
+  backupFiles: 1_000_000,
+  backupTextBytes: 64 * 1024,
   /** Free room that a backup leaves beside the copy of the database that it makes. */
   backupRoomBytes: 64 * 1024 * 1024,
   /** The newest messages that match a search: how many are counted and paged through. */

@@ -2,10 +2,12 @@ import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { Readable, Transform, type Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { finished, pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import tar from 'tar-stream'
 import { BackupFault } from '../base/backup-fault.ts'
+import { limits } from '../base/limits.ts'
 
 /** The last file of every archive: what it says of the others is what `sha256sum -c` reads. Without it an archive is not whole. */
 const sumsName = 'SHA256SUMS'
@@ -42,7 +44,7 @@ export function writeArchive(target: Writable, madeAt: Date): ArchiveWriter {
     })
     const entry = pack.entry({ name, size: sizeBytes, mode: 0o600, mtime: madeAt })
     await Promise.race([pipeline(content, hashed, entry), failed])
-    sums.push(`${hash.digest('hex')}  ${name}\n`)
+    sums.push(sumLine(hash, name))
   }
 
   return {
@@ -75,38 +77,58 @@ export interface ArchivedFile {
 
 /**
  * Reads an archive file by file. After the last one it compares the checksums of all that were read.
- * @throws BackupFault when it is damaged or not whole
+ * @throws BackupFault when it is damaged or not whole, has a name twice, or more files than `limits.backupFiles` and a few
  */
 export async function* readArchive(source: Readable): AsyncGenerator<ArchivedFile> {
   const extract = tar.extract()
   const fed = pipeline(source, createZstdDecompress(), extract)
   fed.catch(() => {})
-  const sums = new Map<string, string>()
+  const seen = new Set<string>()
+  // Of the lines that the checksums are to be: all of them need not be held for that.
+  const expected = createHash('sha256')
+  let expectedBytes = 0
   let said: string | undefined
   try {
     for await (const entry of extract) {
       const { name, size = 0, type } = entry.header
       if (type !== 'file') throw new BackupFault(`the archive holds ${name}, which is no file`)
+      if (said !== undefined) throw new BackupFault(`the archive holds ${name} behind its ${sumsName}`)
       if (name === sumsName) {
-        said = await textOf(entry, size)
+        said = size === expectedBytes ? await digestOf(entry) : 'of another size'
+        if (size !== expectedBytes) break
         continue
       }
+      if (seen.has(name)) throw new BackupFault(`the archive holds ${name} twice`)
+      if (seen.size >= mostFiles) throw new BackupFault(`the archive holds more than ${mostFiles} files`)
+      seen.add(name)
       const hash = createHash('sha256')
       const content = Readable.from(hashed(entry, hash), { objectMode: false })
       const read = finished(content)
       read.catch(() => {})
       yield { name, sizeBytes: size, content }
       await read
-      sums.set(name, hash.digest('hex'))
+      const line = Buffer.from(sumLine(hash, name))
+      expected.update(line)
+      expectedBytes += line.length
     }
-    await fed
+    if (said !== 'of another size') await fed
   } catch (error) {
     throw unreadable(error)
   }
   if (said === undefined) throw new BackupFault(`the archive is not whole: it has no ${sumsName}`)
-  const expected = [...sums].map(([name, sum]) => `${sum}  ${name}\n`).join('')
-  if (said !== expected)
+  if (said !== expected.digest('hex'))
     throw new BackupFault('the archive is damaged: its checksums are not those of its files')
+}
+
+/** The raws, and what there is one of. */
+const mostFiles = limits.backupFiles + 100
+
+const sumLine = (hash: Hash, name: string) => `${hash.digest('hex')}  ${name}\n`
+
+async function digestOf(content: AsyncIterable<unknown>): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of content) hash.update(chunk as Buffer)
+  return hash.digest('hex')
 }
 
 async function* hashed(chunks: AsyncIterable<unknown>, hash: Hash): AsyncGenerator<Buffer> {
@@ -127,15 +149,25 @@ function unreadable(error: unknown): BackupFault {
 }
 
 /** All of a small file of an archive. @throws BackupFault when it is not small */
-export async function textOf(
-  content: AsyncIterable<unknown>,
-  sizeBytes: number,
-  most = 512 * 1024 * 1024,
-): Promise<string> {
-  if (sizeBytes > most) throw new BackupFault(`a list in the archive is larger than ${most} bytes`)
-  const chunks: Buffer[] = []
-  for await (const chunk of content) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString('utf8')
+export async function textOf({ name, sizeBytes, content }: ArchivedFile): Promise<string> {
+  if (sizeBytes > limits.backupTextBytes)
+    throw new BackupFault(`${name} in the archive is larger than ${limits.backupTextBytes} bytes`)
+  return text(content)
+}
+
+/** The lines of a file of an archive, one after the other. @throws BackupFault when one is long */
+export async function* linesOf({ name, content }: ArchivedFile): AsyncGenerator<string> {
+  let kept = ''
+  for await (const chunk of content) {
+    const lines = (kept + (chunk as Buffer).toString('latin1')).split('\n')
+    kept = lines.pop()!
+    if ([kept, ...lines].some(line => line.length > limits.backupTextBytes))
+      throw new BackupFault(
+        `${name} in the archive has a line that is longer than ${limits.backupTextBytes} bytes`,
+      )
+    yield* lines
+  }
+  if (kept !== '') yield kept
 }
 
 /** What has no bytes is no chunk either. */

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
+import { SchemaFault } from '../base/schema-fault.ts'
 import { threadEntry } from '../base/thread-entry.ts'
 import type { LogState } from './dialect/checkpointer.ts'
 import { startCheckpoints } from './dialect/checkpoints.ts'
@@ -12,6 +13,7 @@ import { createListeners, type Topic } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
 import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
 import { followIndex, type Indexing, type IndexTrouble } from './indexing.ts'
+import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { migrate, outdatedSince } from './migrations/migrate.ts'
 
 /** The database. What is read through `read` is committed. */
@@ -74,7 +76,7 @@ export interface LogBounds {
  * @param location a postgres:// URL, or the path of the SQLite file (made when missing)
  * @param beforeMigration is waited for where there is a database of an older schema, with the number of its last step;
  *   what it throws leaves all as it was
- * @throws SchemaFault when a newer mailboxd made it
+ * @throws SchemaFault when a newer mailboxd made it, or it is to be brought up to date and has triggers or views of somebody else
  */
 export async function openStore(
   location: string,
@@ -87,13 +89,25 @@ export async function openStore(
     : sqliteStore(location, clock, meter)
   try {
     const lastStep = await outdatedSince(store.read, store.dialect)
-    if (lastStep !== undefined) await beforeMigration(lastStep)
+    if (lastStep !== undefined) {
+      if (store.dialect === 'sqlite') requireOursAlone(location)
+      await beforeMigration(lastStep)
+    }
     await store.write(db => migrate(db, store.dialect, clock.now().toISOString()))
   } catch (error) {
     await store.close()
     throw error
   }
   return store
+}
+
+/** The steps would run what stands there, and it what the steps do. @throws SchemaFault */
+function requireOursAlone(path: string): void {
+  const { found, mayRun } = findStrangeSchema(path)
+  if (!mayRun) return
+  throw new SchemaFault(
+    `the database is not brought up to date, for it has what mailboxd did not make: ${found.join('; ')}. Drop that, or restore a backup`,
+  )
 }
 
 /** Opens an up-to-date SQLite file for another thread than the one that writes, to read what is committed. */

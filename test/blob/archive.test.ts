@@ -1,11 +1,15 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
+import { createZstdCompress } from 'node:zlib'
 import t from 'tap'
+import tar from 'tar-stream'
 import { BackupFault } from '../../lib/base/backup-fault.ts'
-import { readArchive, writeArchive } from '../../lib/blob/archive.ts'
+import { limits } from '../../lib/base/limits.ts'
+import { linesOf, readArchive, textOf, writeArchive } from '../../lib/blob/archive.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
@@ -52,6 +56,49 @@ t.test(
     }
   },
 )
+
+t.test('a name stands once, and nothing behind the checksums', async t => {
+  const made = async (...names: string[]) => {
+    const pack = tar.pack()
+    const bytes = buffer(pack.pipe(createZstdCompress()))
+    let sums = ''
+    for (const name of names) {
+      const text = name === 'SHA256SUMS' ? sums : name
+      pack.entry({ name }, text)
+      sums += `${createHash('sha256').update(text).digest('hex')}  ${name}\n`
+    }
+    pack.finalize()
+    return bytes
+  }
+  t.strictSame(await read(await made('a', 'b', 'SHA256SUMS')), { a: 'a', b: 'b' })
+  await t.rejects(read(await made('a', 'b', 'a', 'SHA256SUMS')), new BackupFault('the archive holds a twice'))
+  await t.rejects(
+    read(await made('a', 'SHA256SUMS', 'b')),
+    new BackupFault('the archive holds b behind its SHA256SUMS'),
+  )
+  await t.rejects(read(await made('a', 'SHA256SUMS', 'SHA256SUMS')), BackupFault)
+})
+
+t.test('a list is read line by line, and a small text is small', async t => {
+  const list = (chunks: readonly string[]) => ({
+    name: 'list',
+    sizeBytes: 1,
+    content: Readable.from(
+      chunks.map(chunk => Buffer.from(chunk)),
+      { objectMode: false },
+    ),
+  })
+  const linesIn = async (...chunks: string[]) => {
+    const lines: string[] = []
+    for await (const line of linesOf(list(chunks))) lines.push(line)
+    return lines
+  }
+  t.strictSame(await linesIn('a\nb', 'c\n', '\n', 'd'), ['a', 'bc', '', 'd'])
+  t.strictSame(await linesIn('a\n'), ['a'])
+  await t.rejects(linesIn('x'.repeat(limits.backupTextBytes + 1)), BackupFault)
+  await t.rejects(linesIn('x'.repeat(limits.backupTextBytes), 'x'), BackupFault)
+  await t.rejects(textOf({ ...list(['x']), sizeBytes: limits.backupTextBytes + 1 }), BackupFault)
+})
 
 t.test('a file that is shorter than it was said to be fails the archive', async t => {
   const dir = temporaryDir(t)

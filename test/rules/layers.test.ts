@@ -72,6 +72,7 @@ const places: Record<string, readonly string[]> = {
   'better-sqlite3': [
     'lib/store/dialect/sqlite.ts',
     'lib/store/dialect/lock.ts',
+    'lib/store/migrations/expected-schema.ts',
     'lib/store/dialect/checkpointer.ts',
     'lib/store/dialect/snapshot-worker.ts',
     'lib/store/dialect/integrity.ts',

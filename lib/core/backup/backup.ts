@@ -140,6 +140,11 @@ async function filesOf(snapshot: string): Promise<KeptFile[]> {
     const files: KeptFile[] = []
     let page: KeptFile[]
     do {
+      if (files.length > limits.backupFiles) {
+        throw new BackupFault(
+          `there are more than ${limits.backupFiles} large messages: copy the data directory while mailboxd is stopped`,
+        )
+      }
       page = await listKeptFiles(read, files.at(-1)?.id ?? '', limits.sweepRows)
       files.push(...page)
     } while (page.length > 0)

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { BackupFault } from '../../base/backup-fault.ts'
-import { type ArchivedFile, readArchive, textOf } from '../../blob/archive.ts'
+import { limits } from '../../base/limits.ts'
+import { type ArchivedFile, linesOf, readArchive, textOf } from '../../blob/archive.ts'
 
 /** The first file of a backup: what it is. */
 export interface BackupHead {
@@ -57,18 +58,24 @@ export interface OpenedBackup {
  */
 export async function openBackup(source: Readable): Promise<OpenedBackup> {
   const rest = readArchive(source)
-  const head = await headOf(await nextText(rest, names.head))
-  const files = (await nextText(rest, names.files)).split('\n').filter(line => line !== '')
-  const wrong = files.find(id => !idForm.test(id))
-  if (wrong !== undefined) throw new BackupFault(`the archive names a file that can be none: ${wrong}`)
-  return { head, files: new Set(files), rest }
+  const head = await headOf(await textOf(await nextFile(rest, names.head)))
+  const files = new Set<string>()
+  for await (const id of linesOf(await nextFile(rest, names.files))) {
+    if (!idForm.test(id))
+      throw new BackupFault(`the archive names a file that can be none: ${id.slice(0, 100)}`)
+    if (files.has(id)) throw new BackupFault(`the archive names the file ${id} twice`)
+    if (files.size >= limits.backupFiles)
+      throw new BackupFault(`the archive names more than ${limits.backupFiles} files`)
+    files.add(id)
+  }
+  return { head, files, rest }
 }
 
-async function nextText(archive: AsyncGenerator<ArchivedFile>, name: string): Promise<string> {
+async function nextFile(archive: AsyncGenerator<ArchivedFile>, name: string): Promise<ArchivedFile> {
   const { value } = await archive.next()
   if (value?.name !== name)
     throw new BackupFault(`this is no backup of mailboxd: it does not begin with ${name}`)
-  return textOf(value.content, value.sizeBytes)
+  return value
 }
 
 async function headOf(text: string): Promise<BackupHead> {

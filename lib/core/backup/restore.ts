@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
+import { findStrangeSchema, type StrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { openReader } from '../../store/open.ts'
 import type { Progress } from './backup.ts'
 import {
@@ -108,6 +109,7 @@ async function restore(
     }
   }
   told('checking', 0, 1)
+  requireOurSchema(arriving)
   const { broken, orphans } = findDamage(arriving)
   const [damage] = [...broken, ...orphans]
   if (damage !== undefined) throw new BackupFault(`the database in the backup is damaged: ${damage}`)
@@ -142,6 +144,24 @@ function placeOf({ name }: ArchivedFile, places: Places): string | undefined {
 async function writeDurably({ content }: ArchivedFile, path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await pipeline(content, createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }))
+}
+
+/** Before anything is asked of it: what is none of ours could run with what we ask. @throws BackupFault */
+function requireOurSchema(database: string): void {
+  const { found, isNewer } = strangeSchemaOf(database)
+  if (found.length > 0)
+    throw new BackupFault(`the database in the backup is not one that mailboxd made: ${found.join('; ')}`)
+  if (isNewer)
+    throw new BackupFault('the backup is of a newer mailboxd: install that version, and restore it there')
+}
+
+function strangeSchemaOf(database: string): StrangeSchema {
+  try {
+    return findStrangeSchema(database)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new BackupFault(`the database in the backup is damaged: ${why}`, { cause: error })
+  }
 }
 
 async function missingOf(dataDir: string, database: string): Promise<string[]> {

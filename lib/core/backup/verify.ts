@@ -7,6 +7,7 @@ import type { Db } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { findBroken, invariants } from '../../store/invariants.ts'
 import { isFileKept, type KeptFile, listKeptFiles } from '../../store/kept-files.ts'
+import { findStrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { requireCurrentSchema } from '../../store/migrations/migrate.ts'
 import { openReader } from '../../store/open.ts'
 import { names, rawName, rawOfName } from './contents.ts'
@@ -48,13 +49,19 @@ export async function verify(parts: VerifyParts): Promise<Finding[]> {
   }))
   // What is broken can't be asked.
   if (broken.length > 0) return damage
+  const strange = findStrangeSchema(database).found.map(found => ({
+    check: 'schema',
+    promise: 'the schema is what the migrations make',
+    subject: names.database,
+    found,
+  }))
   told('verify', 1, checks)
   const { read, close } = openReader(database)
   try {
     await requireCurrentSchema(read)
     // An hour is for the sweep, which may be late.
     const since = isoAfter(clock.now(), -(parts.eventsKeptMs - 3_600_000))
-    const findings: Finding[] = [...damage]
+    const findings: Finding[] = [...damage, ...strange]
     for (const [index, invariant] of invariants.entries()) {
       const { name: check, promise } = invariant
       const rows = await findBroken(read, invariant, since, limits.verifyFindings)

@@ -16,6 +16,7 @@ export function findDamage(path: string): Damage {
   try {
     const connection = new Database(path, { readonly: true, fileMustExist: true })
     try {
+      connection.pragma('trusted_schema = off')
       const found = connection.pragma(`integrity_check(${toldOfDamage})`) as { integrity_check: string }[]
       const broken = found.map(row => row.integrity_check).filter(text => text !== 'ok')
       return { broken, orphans: broken.length > 0 ? [] : orphansOf(connection) }

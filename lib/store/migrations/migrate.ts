@@ -3,6 +3,7 @@ import { SchemaFault } from '../../base/schema-fault.ts'
 import { type Db, type DialectName, ddlFor, type WriteDb } from '../dialect/dialect.ts'
 import type { MigrationRow } from '../tables.ts'
 import { migrations } from './index.ts'
+import { ledgerDdl } from './migration.ts'
 
 /** The number of the last step of a database that waits for others; undefined: it is new, or up to date. @throws SchemaFault */
 export async function outdatedSince(db: Db, dialect: DialectName): Promise<number | undefined> {
@@ -46,16 +47,7 @@ function refuseNewer(present: readonly MigrationRow[]): void {
  * Refuses a database that has a breaking step unknown to this program; an unknown step that is not breaking is fine.
  */
 export async function migrate(db: WriteDb, dialect: DialectName, appliedAt: string): Promise<number[]> {
-  await execute(
-    db,
-    dialect,
-    `create table if not exists "migration" (
-  "number" integer primary key,
-  "name" text not null,
-  "breaking" integer not null,
-  "appliedAt" text not null
-);`,
-  )
+  await execute(db, dialect, ledgerDdl)
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
   refuseNewer(present)
   const applied: number[] = []

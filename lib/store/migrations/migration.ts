@@ -11,3 +11,11 @@ export interface Migration {
   /** What rows that are there already need, in the same transaction. */
   readonly fill?: (db: WriteDb) => Promise<void>
 }
+
+/** What says which steps were applied; it is there before the first. */
+export const ledgerDdl = `create table if not exists "migration" (
+  "number" integer primary key,
+  "name" text not null,
+  "breaking" integer not null,
+  "appliedAt" text not null
+);`

@@ -1,0 +1,113 @@
+import { once } from 'node:events'
+import { createReadStream, createWriteStream, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import t, { type Test } from 'tap'
+import { BackupFault } from '../../../lib/base/backup-fault.ts'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { SchemaFault } from '../../../lib/base/schema-fault.ts'
+import { writeArchive } from '../../../lib/blob/archive.ts'
+import { openBackup } from '../../../lib/core/backup/contents.ts'
+import { restoreBackup } from '../../../lib/core/backup/restore.ts'
+import { verify } from '../../../lib/core/backup/verify.ts'
+import { openStore } from '../../../lib/store/open.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
+
+/** A database of ours, and what somebody did to it. */
+async function madeDatabase(t: Test, harm: string): Promise<string> {
+  const path = join(temporaryDir(t), 'mailboxd.sqlite')
+  await (await openStore(path, systemClock)).close()
+  const connection = new Database(path)
+  connection.unsafeMode()
+  connection.exec(harm)
+  connection.pragma('wal_checkpoint(truncate)')
+  connection.pragma('journal_mode = delete')
+  connection.close()
+  return path
+}
+
+const head = {
+  format: 'mailboxd backup',
+  version: 1,
+  id: 'x',
+  createdAt: '2026-01-01T00:00:00.000Z',
+  base: null,
+}
+
+async function restored(t: Test, { harm = '', files = '' }): Promise<string> {
+  const dir = temporaryDir(t)
+  const path = join(dir, 'backup')
+  const target = createWriteStream(path)
+  const archive = writeArchive(target, new Date(0))
+  await archive.addText('backup.json', JSON.stringify(head))
+  await archive.addText('files.txt', files)
+  const database = await madeDatabase(t, harm)
+  await archive.addFile('mailboxd.sqlite', database, statSync(database).size)
+  const closed = once(target, 'close')
+  await archive.finish()
+  await closed
+  const place = join(dir, 'place')
+  mkdirSync(place)
+  try {
+    await restoreBackup(place, [await openBackup(createReadStream(path))], () => {})
+  } finally {
+    if (!existsSync(join(place, 'mailboxd.sqlite'))) t.strictSame(readdirSync(place), [], 'nothing is left')
+  }
+  return place
+}
+
+const foreign: Record<string, string> = {
+  'a trigger': `create trigger later after insert on "message" begin update "inbox" set "displayName" = 'x'; end`,
+  'a view': 'create view "seen" as select * from "message"',
+  'a table': 'create table "more" ("x" text)',
+  'a virtual table': 'create virtual table "more" using fts5 (x)',
+  'an index': 'create index "more" on "message" ("subject")',
+  'an index of an expression': 'create index "more" on "message" (abs("id"))',
+  'a column': `alter table "message" add column "more" text default 'x'`,
+  'a table that is another': 'drop table "usage"; create table "usage" ("x" text)',
+  'a view in the place of a table': 'drop table "usage"; create view "usage" as select 1 as "subject"',
+  'a table that is missing': 'drop table "usage"',
+  'an index that is missing': 'drop index "usage_period"',
+  'a step that nobody knows': `insert into "migration" values (9001, 'x', 0, 'x'); create table "more" ("x" text)`,
+  'a step that was not done': 'delete from "migration" where "number" = 42',
+  'no ledger': 'drop table "migration"',
+}
+
+t.test('a database is restored when its schema is what our migrations make, and nothing more', async t => {
+  const place = await restored(t, {})
+  t.ok(existsSync(join(place, 'mailboxd.sqlite')))
+  for (const [name, harm] of Object.entries(foreign)) {
+    await t.rejects(restored(t, { harm }), BackupFault, name)
+  }
+})
+
+t.test('a list of files that is none', async t => {
+  const id = '01a20048-2643-7000-8000-000000000001'
+  for (const files of [
+    '\n'.repeat(1_000_000),
+    `${id}\n${id}\n`,
+    `${id}\n\n`,
+    '../x\n',
+    'x'.repeat(1_000_000),
+  ]) {
+    await t.rejects(restored(t, { files }), BackupFault, JSON.stringify(files.slice(0, 20)))
+  }
+  t.ok(await restored(t, { files: `${id}\n` }))
+})
+
+t.test('verify tells of what is strange, and migrations do not run with it', async t => {
+  for (const [name, harm] of Object.entries(foreign)) {
+    if (!/^(a trigger|a view|a table|an index|a column)$/.test(name)) continue
+    const path = await madeDatabase(t, harm)
+    const found = await verify({
+      dataDir: join(path, '..'),
+      clock: systemClock,
+      eventsKeptMs: 7 * 86_400_000,
+    })
+    t.match(found, [{ check: 'schema' }], name)
+  }
+  for (const harm of [foreign['a trigger']!, foreign['a view']!]) {
+    const path = await madeDatabase(t, `${harm}; delete from "migration" where "number" = 42`)
+    await t.rejects(openStore(path, systemClock), SchemaFault)
+  }
+})
