@@ -28,6 +28,13 @@ export function createComponents(): Components {
     return isNullable ? { anyOf: [reference, { type: 'null' }] } : reference
   }
 
+  /** A reference has its own words beside it: generated clients show those of a field, and not those that it leads to. */
+  function useAsField(schema: object): Json {
+    const written = use(schema)
+    const { description } = schema as { readonly description?: string }
+    return description === undefined ? written : { ...written, description }
+  }
+
   function write(schema: object): Json {
     const { title: _name, ...rest } = schema as Json
     return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, useInside(key, value)]))
@@ -36,7 +43,9 @@ export function createComponents(): Components {
   function useInside(key: string, value: unknown): unknown {
     if (typeof value !== 'object' || value === null) return value
     if (key === 'properties') {
-      return Object.fromEntries(Object.entries(value).map(([name, property]) => [name, use(property)]))
+      return Object.fromEntries(
+        Object.entries(value).map(([name, property]) => [name, useAsField(sayingDefault(property))]),
+      )
     }
     if (key === 'items' || key === 'additionalProperties') return use(value)
     if (Array.isArray(value) && ['anyOf', 'oneOf', 'allOf'].includes(key)) return value.map(one => use(one))
@@ -44,6 +53,16 @@ export function createComponents(): Components {
   }
 
   return { use, schemas }
+}
+
+/**
+ * The property with its default in its description. As a keyword it would make generated types ask for the property, for
+ * they take it that what has a default is always there.
+ */
+function sayingDefault(property: object): object {
+  const { default: value, description = '', ...rest } = property as Json
+  if (value === undefined) return property
+  return { ...rest, description: `${description} When omitted: ${JSON.stringify(value)}.`.trim() }
 }
 
 function withoutNull(schema: object): { isNullable: boolean; bare: object } {

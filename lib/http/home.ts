@@ -62,7 +62,7 @@ ${inbox === undefined ? keyOfServer : inboxOfLocalMode(name)}
 <section aria-labelledby="call">
 <h2 id="call">Call it</h2>
 <p>Every request carries a key in its header, and refusals say what to do.</p>
-<pre tabindex="0" role="region" aria-label="Commands for a shell"><code># ${inbox === undefined ? 'A key: mailboxctl key create' : 'The key of the first start, or another: mailboxctl key create'}
+<pre tabindex="0" role="region" aria-label="Commands for a shell"><code># ${inbox === undefined ? 'A key: mailboxctl key create' : 'The key of the first start; mailboxd prints at each start how another is made'}
 export API=${base}/v1 INBOX=${name} KEY=mbx_…
 
 # Make an inbox; its address is in the answer

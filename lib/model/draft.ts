@@ -1,14 +1,20 @@
-import Type from 'typebox'
+import Type, { type TSchema } from 'typebox'
 import { limits } from '../base/limits.ts'
 import { AttachmentUpload, SendRequest } from './send.ts'
 import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 /** The same schema, or null, which empties the field. */
 function orNull<Value>(schema: object, options: object = {}) {
-  const { examples, description } = schema as { examples?: unknown; description?: unknown }
+  const {
+    examples,
+    description,
+    default: omitted,
+    ...bare
+  } = schema as { examples?: unknown; description?: unknown; default?: unknown }
   return Type.Optional(
     Type.Unsafe<Value | null>({
-      anyOf: [{ ...schema }, { type: 'null' }],
+      anyOf: [bare as TSchema, { type: 'null' }],
+      ...(omitted !== undefined && { default: omitted }),
       ...(examples !== undefined && { examples }),
       ...(description !== undefined && { description }),
       ...options,

@@ -3,15 +3,15 @@ import { limits } from '../base/limits.ts'
 import { idOf, named, nullableText, oneOf } from './shape.ts'
 
 /** An address or a list of them, each as `bob@example.net` or `Bob <bob@example.net>`. */
-function people(description: string) {
+function people(description: string, example = 'bob@example.net') {
   return Type.Unsafe<string | readonly string[]>({
     // Each of the rest is asked of what has this type.
     type: ['string', 'array'],
     maxLength: limits.mailboxLength,
     maxItems: limits.sendRecipients,
-    items: { type: 'string', maxLength: limits.mailboxLength, examples: ['bob@example.net'] },
+    items: { type: 'string', maxLength: limits.mailboxLength, examples: [example] },
     description: `${description} An address or a list, each as bob@example.net or Bob <bob@example.net>.`,
-    examples: ['bob@example.net'],
+    examples: [example],
   })
 }
 
@@ -83,8 +83,8 @@ export const SendRequest = named('SendRequest', 'A message to be sent, or a repl
       description: 'Where answers go, when not to the inbox. On the free plan an address of an inbox here.',
     }),
   ),
-  cc: Type.Optional(people('Who gets a copy.')),
-  bcc: Type.Optional(people('Who gets a copy that the other recipients do not see.')),
+  cc: Type.Optional(people('Who gets a copy.', 'carol@example.net')),
+  bcc: Type.Optional(people('Who gets a copy that the other recipients do not see.', 'dan@example.net')),
   attachments: Type.Optional(
     Type.Array(AttachmentUpload, {
       maxItems: limits.attachmentsCount,

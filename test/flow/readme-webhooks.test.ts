@@ -21,6 +21,12 @@ const cases: [headers: Record<string, string>, body: string, isGood: boolean][] 
   [headersAt(now), `${body} `, false],
   [headersAt(new Date(now.getTime() - 600_000)), body, false],
   [{ ...headersAt(now), 'x-signature': '00' }, body, false],
+  [{ ...headersAt(now), 'x-signature': 'é' }, body, false],
+  [{ ...headersAt(now), 'x-timestamp': 'soon' }, body, false],
+  [{ ...headersAt(now), 'x-timestamp': '٣' }, body, false],
+  [{ 'x-signature': headersAt(now)['x-signature']! }, body, false],
+  [{ 'x-timestamp': headersAt(now)['x-timestamp']! }, body, false],
+  [{}, body, false],
 ]
 
 t.test('the verification in Node that the README shows', async t => {

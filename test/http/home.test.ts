@@ -53,6 +53,23 @@ t.test('/llms.txt has all of the API in what an agent reads at once', async t =>
   t.match(text, /Body \{to\?: string\|string\[\]\|null, body: string,/)
   t.match(text, baseUrl)
   t.notMatch(text, /undefined|\[object/)
+  const defined = new Set(lines.map(line => /^- ([A-Z]\w+) \{/.exec(line)?.[1]).filter(Boolean))
+  const named = new Set(
+    lines
+      .filter(line => line.startsWith('- '))
+      .flatMap(line => [...line.matchAll(/(?:→ 20\d |: |\|)([A-Z][a-z]\w+)(?=[\]|,}[]|: [A-Z])/g)])
+      .map(([, name]) => name!)
+      // Of these it is said once how all of them are made.
+      .map(name => name.replace(/(Page|List)$/, '')),
+  )
+  t.ok(named.has('AttachmentUpload') && named.size > 40, `${named.size} names`)
+  t.strictSame(
+    [...named].filter(name => !defined.has(name)),
+    [],
+    'every type that is named is defined',
+  )
+  t.match(text, /a …List is `\{data: \[…\]\}` alone/)
+  t.match(text, /timeout` of wait is in seconds/)
   t.strictSame(faults, [])
 })
 
