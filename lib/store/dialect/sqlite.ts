@@ -159,8 +159,12 @@ export function openSqliteWriter(path: string): SqliteWriter {
   // To wait for a lock would hold up the event loop: who writes asks again.
   connection.pragma('busy_timeout = 0')
   let commits = 0
+  let givenBytes = 0
   return {
-    db: handleOn(statement),
+    db: handleOn(statement, bytes => {
+      givenBytes += bytes
+    }),
+    givenBytes: () => givenBytes,
     between: readBetween(connection, statement, () => commits),
     exec: text => {
       statement(text).run()
@@ -293,12 +297,18 @@ function preparedOn(connection: Connection): Prepare {
 }
 
 /** What runs statements that are prepared so. */
-function handleOn(prepare: Prepare): WriteDb {
+/** @param written called with about how many bytes a statement that changes rows was given: a letter counts as one */
+function handleOn(prepare: Prepare, written: (bytes: number) => void = () => {}): WriteDb {
   const dialect = new SqliteDialect({ database: { prepare, close() {} } })
   const db: WriteDb = new Kysely<Tables>({ dialect })
   runDirectly(db, {
     rows: (sql, values) => prepare(sql).all(...values),
-    change: (sql, values) => prepare(sql).run(...values).changes,
+    change(sql, values) {
+      for (const value of values) {
+        if (typeof value === 'string' || value instanceof Uint8Array) written(value.length)
+      }
+      return prepare(sql).run(...values).changes
+    },
   })
   return db
 }
