@@ -23,6 +23,7 @@ import { tlsPolicies } from './0038-tls-policies.ts'
 import { domainKeys } from './0039-domain-keys.ts'
 import { replyClassesKept } from './0041-reply-classes.ts'
 import { suppressionsOfPods } from './0042-suppressions-of-pods.ts'
+import { retention } from './0045-retention.ts'
 import { notices } from './0047-notices.ts'
 import type { Migration } from './migration.ts'
 
@@ -53,5 +54,6 @@ export const migrations: readonly Migration[] = [
   domainKeys,
   replyClassesKept,
   suppressionsOfPods,
+  retention,
   notices,
 ]
