@@ -282,9 +282,7 @@ export function openSqliteBeside(path: string): SqliteBeside {
 }
 
 /** `SQLITE_…`, also the extended ones; empty for what SQLite did not say. */
-function codeOf(error: unknown): string {
-  return error instanceof Database.SqliteError ? error.code : ''
-}
+const codeOf = (error: unknown) => (error instanceof Database.SqliteError ? error.code : '')
 
 /** Sets a connection up; gives what prepares its statements. */
 function preparedOn(connection: Connection): Prepare {
@@ -296,17 +294,15 @@ function preparedOn(connection: Connection): Prepare {
   return statementCache(connection)
 }
 
-/** What runs statements that are prepared so. */
-/** @param written called with about how many bytes a statement that changes rows was given: a letter counts as one */
+/** What runs them; `written` is told about how many bytes a statement that changes rows was given: a letter counts as one. */
 function handleOn(prepare: Prepare, written: (bytes: number) => void = () => {}): WriteDb {
   const dialect = new SqliteDialect({ database: { prepare, close() {} } })
   const db: WriteDb = new Kysely<Tables>({ dialect })
   runDirectly(db, {
     rows: (sql, values) => prepare(sql).all(...values),
     change(sql, values) {
-      for (const value of values) {
+      for (const value of values)
         if (typeof value === 'string' || value instanceof Uint8Array) written(value.length)
-      }
       return prepare(sql).run(...values).changes
     },
   })
