@@ -46,7 +46,9 @@ export function decodeText(bytes: Buffer, charset: string, guess: CharsetGuess =
   const decoder = asciiLabels.test(charset.slice(0, 40)) ? undefined : decoderOf(charset)
   const encoding = decoder?.encoding ?? ''
   // In these, bytes of ASCII are other characters.
-  if (/^(?:iso-2022-jp|utf-16)/.test(encoding)) return decoder!.decode(bytes)
+  if (encoding.startsWith('utf-16')) return decoder!.decode(bytes)
+  if (encoding === 'iso-2022-jp')
+    return isAscii(bytes) ? decoder!.decode(bytes) : decodeSaid(bytes, decoder!, guess)
   if (isAscii(bytes)) {
     return decoder === undefined && bytes.includes(toKanji)
       ? decoderOf('iso-2022-jp')!.decode(bytes)
