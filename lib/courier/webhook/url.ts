@@ -75,7 +75,10 @@ export function readWebhookUrl(
 /** What DNS can answer (RFC 1035 §2.3.4), or an address. */
 function isHostName(host: string): boolean {
   if (host.includes(':')) return true
-  return host.length <= 253 && host.split('.').every(label => label.length > 0 && label.length <= 63)
+  return (
+    host.length <= 253 &&
+    host.split('.').every(label => /^(?!-)[^]{1,63}$/.test(label) && !label.endsWith('-'))
+  )
 }
 
 function hostRefusal(host: string, port: number, guard: AddressGuard): string | undefined {
