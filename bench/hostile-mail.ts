@@ -54,6 +54,7 @@ export const hostileMail: Readonly<Record<string, HostileMail>> = {
     content: `Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n\r\n${lines('čeština slovo ', mebibyte)}--b\r\nContent-Type: text/html\r\n\r\n<p>${lines('čeština slovo ', mebibyte)}--b--\r\n`,
   },
   '1 MB of words to 90 inboxes': { content: `\r\n${lines('word after word ', mebibyte)}`, inboxes: 90 },
+  '20 × 1 MB of words': { content: `\r\n${lines('word after word ', mebibyte)}`, count: 20 },
   '20 × 200 kB to 90 inboxes': {
     content: `\r\n${lines('word after word ', 200_000)}`,
     count: 20,

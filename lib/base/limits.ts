@@ -129,6 +129,11 @@ export const limits = {
   webhookDeliveriesPerEvent: 20,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
+  /** Messages that a write deletes at the most because of their age. */
+  expiredAtOnce: 50,
+  /** Pages of the database that are free and stay so, for what comes next; and those that are given back to the disk at once. */
+  freePagesKept: 250,
+  freePagesAtOnce: 250,
   /** How often mailboxctl looks for new events. */
   followMs: 500,
   /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
@@ -299,8 +304,11 @@ export const limits = {
   readingWaitMs: 60_000,
   /** After it, a reading thread that has nothing to do is ended, for what it grew to. */
   readingIdleMs: 30_000,
-  /** What goes out and is made of no more bytes than these is made without a thread: to cross costs more. */
+  /** What goes out and is made of no more bytes than these is a letter, which is made without a thread while few are sent. */
   renderedHereBytes: 16 * 1024,
+  /** Letters that are made at once without a thread, and in it. */
+  lettersHere: 4,
+  lettersAtOnce: 32,
   /** What making one thing there may take: 25 MB on a machine that is busy with others. */
   renderingMs: 60_000,
   /** Threads for reading, where the setting does not say how many: one for each core, within these. */

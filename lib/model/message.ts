@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { categories } from '../base/category.ts'
 import { limits } from '../base/limits.ts'
 import { replyClasses } from '../base/reply-class.ts'
 import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
@@ -24,7 +25,7 @@ const MessageStatus = oneOf(['pending', 'sent', 'received', 'failed'], {
     'Outbound: pending until every recipient has come to an end, then sent if all were accepted by their server, failed if any failed for good. Inbound: received.',
 })
 
-export const Category = oneOf(['personal', 'automated', 'marketing', 'bounce', 'spam', 'malicious'], {
+export const Category = oneOf(categories, {
   title: 'MessageCategory',
   description:
     'personal: a person, or an agent, wrote it. automated: a program did, such as a receipt or a code. marketing: to many at once. bounce: a message of this inbox came back. spam, malicious: as the verdict.',
@@ -60,6 +61,19 @@ export const Link = named('Link', 'A web link in a message.', {
   text: Type.String({
     description: 'The words that a reader sees in its place; of plain text the URL itself.',
     examples: ['The fish'],
+  }),
+})
+
+export const OneTime = named('OneTime', 'What lets the reader of a message in, once.', {
+  kind: oneOf(['code', 'link'], {
+    title: 'OneTimeKind',
+    description:
+      'code: to be typed in (`otp`). link: to be opened, to sign in, confirm an address or set a password.',
+    examples: ['code'],
+  }),
+  value: Type.String({
+    description: 'The code, or the URL. A stranger chose it: look before you follow.',
+    examples: ['482913'],
   }),
 })
 
@@ -198,6 +212,11 @@ export const Message = named('Message', 'A message that came in or was sent.', {
   otp: nullableText({
     description:
       'Inbound: the one-time code that the message brings, without spaces and hyphens. Null in doubt.',
+  }),
+  oneTime: Type.Union([OneTime, Type.Null()], {
+    description:
+      'Inbound: the code that the message brings, or else its link to sign in or to confirm. Null in doubt.',
+    examples: [null],
   }),
   links: Type.Array(Link, {
     maxItems: limits.links,

@@ -2,7 +2,7 @@ import { attachmentType } from '../mail/compose/attachment.ts'
 import { composeBody } from '../mail/compose/body.ts'
 import { relaxedBodyHash } from '../mail/compose/canonical.ts'
 import { composeMessage, type MessageParts } from '../mail/compose/compose.ts'
-import { bodyOf } from '../mail/compose/dkim.ts'
+import { bodyOf, type DkimSigner, dkimField } from '../mail/compose/dkim.ts'
 import type { ForwardedMessage } from '../mail/compose/forward.ts'
 import type { Body, QuotedMessage } from '../mail/compose/quote.ts'
 
@@ -16,27 +16,35 @@ export interface Composition {
   readonly quoted: QuotedMessage | null
   /** What stands below it as passed on; null for nothing. */
   readonly forwarded: ForwardedMessage | null
+  readonly signer: DkimSigner
 }
 
-/** The message, and what its row and its signature are made of. */
+/** The message, and what its row is made of. */
 export interface Composed {
   readonly raw: Buffer
   readonly rfcMessageId: string
-  /** Of `raw`, as a DKIM signature has it (`bh=`). */
-  readonly bodyHash: string
+  /** The DKIM-Signature fields, which stand before `raw`. */
+  readonly signature: Buffer
   readonly body: Body
   /** Of each attachment, as its part says it. */
   readonly contentTypes: readonly string[]
 }
 
-/** Composes the message and hashes it for its signature: all of a send that grows with what it is made of. */
-export async function compose({ parts, text, html, quoted, forwarded }: Composition): Promise<Composed> {
+/** Composes the message and signs it: all of a send that grows with what it is made of. */
+export async function compose({
+  parts,
+  text,
+  html,
+  quoted,
+  forwarded,
+  signer,
+}: Composition): Promise<Composed> {
   const body = composeBody({ text, html }, quoted, forwarded)
   const { raw, rfcMessageId } = await composeMessage({ ...parts, ...body })
   return {
     raw,
     rfcMessageId,
-    bodyHash: await relaxedBodyHash(bodyOf(raw)),
+    signature: await dkimField(raw, await relaxedBodyHash(bodyOf(raw)), signer),
     body,
     contentTypes: parts.attachments.map(({ contentType, content }) => attachmentType(contentType, content)),
   }

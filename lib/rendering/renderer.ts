@@ -7,7 +7,7 @@ import { type Content, sizeOf } from '../blob/content.ts'
 import { createTurns } from '../reading/turns.ts'
 import { type Composed, type Composition, compose, workOf } from './composition.ts'
 import { type Accepted, acceptSubmitted, type Submitted } from './submitted.ts'
-import { type Answer, type Made, perform, transferOf, type Work, withBuffers } from './work.ts'
+import { type Answer, type Asked, type Made, perform, transferOf, type Work, withBuffers } from './work.ts'
 
 /** Makes what goes out: what is large in a thread, where it holds up nobody else. */
 export interface Renderer {
@@ -44,11 +44,13 @@ interface Task {
 
 const mebibyte = 1024 * 1024
 
-/** A thread that has one work at a time, and starts with the first: whatever that does to it harms no other. */
-export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOptions): Renderer {
+/** A thread that starts with the first work, and has so many at a time: what one does to it harms these alone. */
+function createThread({ timeoutMs, heapBytes, idleMs, log, atOnce }: RendererOptions & { atOnce: number }) {
   const waiting = createTurns<Task>()
+  const given = new Map<number, Task>()
   let worker: Worker | undefined
-  let current: Task | undefined
+  let count = 0
+  /** Of what it has, or of its end when it has nothing. */
   let timer: NodeJS.Timeout | undefined
 
   function start(): Worker {
@@ -58,9 +60,11 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
     })
     started.on('message', (answer: Answer) => {
       if (worker !== started) return
-      const task = done()
+      const task = given.get(answer.id)
+      given.delete(answer.id)
       if ('error' in answer) task?.reject(answer.error)
       else task?.resolve(withBuffers(answer.made))
+      watch(started)
       next()
     })
     started.on('messageerror', error =>
@@ -71,34 +75,34 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
     return started
   }
 
-  function done(): Task | undefined {
+  /** It has begun something, or brought something to its end: it has time again. */
+  function watch(watched: Worker): void {
     clearTimeout(timer)
-    const task = current
-    current = undefined
-    return task
+    if (given.size > 0) {
+      timer = setTimeout(() => fail(watched, `it took longer than ${timeoutMs} ms`), timeoutMs)
+      return
+    }
+    watched.unref()
+    timer = setTimeout(end, idleMs).unref()
   }
 
   /** The thread is over, and with it what it had. */
   function fail(ended: Worker, why: string): void {
     if (worker !== ended) return
     worker = undefined
+    clearTimeout(timer)
     ended.terminate()
-    const task = done()
-    if (!task) return
-    log.warn({ why, kind: task.work.kind }, 'what goes out could not be made')
-    task.reject(new Problem('unavailable', 'This is too much to be made now.'))
+    const lost = [...given.values()]
+    given.clear()
+    if (lost.length > 0) log.warn({ why, kind: lost[0]!.work.kind }, 'what goes out could not be made')
+    for (const { reject } of lost) reject(new Problem('unavailable', 'This is too much to be made now.'))
     next()
   }
 
   function next(): void {
-    while (!current) {
+    while (given.size < atOnce) {
       const task = waiting.take(() => true)
-      clearTimeout(timer)
-      if (!task) {
-        worker?.unref()
-        timer = setTimeout(end, idleMs).unref()
-        return
-      }
+      if (!task) return
       give(task)
     }
   }
@@ -106,16 +110,17 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
   function give(task: Task): void {
     worker ??= start()
     const taken = worker
+    const id = ++count
     try {
-      taken.postMessage(task.work, transferOf(task.work))
+      taken.postMessage({ id, work: task.work } satisfies Asked, transferOf(task.work))
     } catch (error) {
       // It can not cross (DataCloneError: its bytes went over with another work). The thread knows nothing of it.
       task.reject(error)
       return
     }
-    current = task
+    given.set(id, task)
     taken.ref()
-    timer = setTimeout(() => fail(taken, `it took longer than ${timeoutMs} ms`), timeoutMs)
+    if (given.size === 1) watch(taken)
   }
 
   async function end(): Promise<void> {
@@ -124,39 +129,66 @@ export function createRenderer({ timeoutMs, heapBytes, idleMs, log }: RendererOp
     await ended?.terminate()
   }
 
-  function put<Kind extends keyof Made>(work: Work & { kind: Kind }, party: string): Promise<Made[Kind]> {
-    return new Promise((resolve, reject) => {
-      waiting.add(party, { work, party, resolve: made => resolve(made as Made[Kind]), reject })
-      next()
-    })
+  return {
+    isRunning: () => worker !== undefined,
+    put<Kind extends keyof Made>(work: Work & { kind: Kind }, party: string): Promise<Made[Kind]> {
+      return new Promise((resolve, reject) => {
+        waiting.add(party, { work, party, resolve: made => resolve(made as Made[Kind]), reject })
+        next()
+      })
+    },
+    async stop(): Promise<void> {
+      clearTimeout(timer)
+      await end()
+      const stopping = new Problem('unavailable')
+      for (const { reject } of given.values()) reject(stopping)
+      given.clear()
+      for (let task = waiting.take(() => true); task; task = waiting.take(() => true)) task.reject(stopping)
+    },
+  }
+}
+
+/**
+ * What is large is made in one thread, one after the other. Letters are made here, which for one takes less time than to cross;
+ * but when many are sent at once it is the event loop that all wait for, and they have a thread of their own.
+ */
+export function createRenderer(options: RendererOptions): Renderer {
+  const large = createThread({ ...options, atOnce: 1 })
+  const letters = createThread({ ...options, atOnce: limits.lettersAtOnce })
+  let composing = 0
+
+  async function composeHere(composition: Composition): Promise<Composed> {
+    composing++
+    try {
+      return await compose(composition)
+    } finally {
+      composing--
+    }
   }
 
   return {
     async compose(composition, party) {
-      // To cross costs more than to compose a letter.
-      if (workOf(composition) <= limits.renderedHereBytes) return compose(composition)
-      return put({ kind: 'message', composition }, party)
+      const work = { kind: 'message', composition } as const
+      if (workOf(composition) > limits.renderedHereBytes) return large.put(work, party)
+      const areMany = letters.isRunning() || composing >= limits.lettersHere
+      return areMany ? letters.put(work, party) : composeHere(composition)
     },
     async acceptSubmitted(submitted, party) {
       if (sizeOf(submitted.content) <= limits.renderedHereBytes) return acceptSubmitted(submitted)
-      return put({ kind: 'submitted', submitted }, party)
+      return large.put({ kind: 'submitted', submitted }, party)
     },
     async openAttachment(raw, index, party) {
       const work = { kind: 'attachment', raw, index } as const
       if (sizeOf(raw) <= limits.renderedHereBytes) return perform(work) as Promise<Buffer | undefined>
-      return put(work, party)
+      return large.put(work, party)
     },
     async openAttachments(raw, party) {
       const work = { kind: 'attachments', raw } as const
       if (sizeOf(raw) <= limits.renderedHereBytes) return perform(work) as Promise<readonly Buffer[]>
-      return put(work, party)
+      return large.put(work, party)
     },
     async stop() {
-      clearTimeout(timer)
-      await end()
-      const stopping = new Problem('unavailable')
-      done()?.reject(stopping)
-      for (let task = waiting.take(() => true); task; task = waiting.take(() => true)) task.reject(stopping)
+      await Promise.all([large.stop(), letters.stop()])
     },
   }
 }

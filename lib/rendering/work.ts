@@ -22,7 +22,15 @@ export interface Made {
   readonly attachments: readonly Buffer[]
 }
 
-export type Answer = { readonly made: Made[keyof Made] } | { readonly error: Error }
+/** One work that is asked of the thread, and what comes of it. */
+export interface Asked {
+  readonly id: number
+  readonly work: Work
+}
+export type Answer = { readonly id: number } & (
+  | { readonly made: Made[keyof Made] }
+  | { readonly error: Error }
+)
 
 export async function perform(work: Work): Promise<Made[keyof Made]> {
   if (work.kind === 'message') return compose(work.composition)

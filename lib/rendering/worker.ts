@@ -1,13 +1,13 @@
 import { parentPort } from 'node:worker_threads'
-import { type Answer, perform, transferOf, type Work, withBuffers } from './work.ts'
+import { type Answer, type Asked, perform, transferOf, withBuffers } from './work.ts'
 
-/** The rendering thread: does one work after the other; lib/rendering/renderer.ts gives it the next when one is done. */
+/** The rendering thread: does what lib/rendering/renderer.ts gives it, which says how much at once. */
 const port = parentPort!
 
-port.on('message', async (work: Work) => {
+port.on('message', async ({ id, work }: Asked) => {
   const answer: Answer = await perform(withBuffers(work)).then(
-    made => ({ made }),
-    error => ({ error }),
+    made => ({ id, made }),
+    error => ({ id, error }),
   )
   port.postMessage(answer, transferOf(answer))
 })

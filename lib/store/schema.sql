@@ -196,7 +196,7 @@ create index "thread_readList" on "thread" ("inboxId", "isRead", "lastMessageAt"
 -- What a message says, as it was read when it came: once for its raw (the id is the raw's), however many inboxes it went
 -- to; of an outbound message what it was composed of (the id is the message's). It goes with the last message that has it. JSON:
 -- attachments ({filename, contentType, sizeBytes}; the bytes are read out of the raw, never stored twice), extracted
--- (what was found in an inbound message, {replyText, otp, links}; replyText null: as bodyText; all of it null for one that came
+-- (what was found in an inbound message, {replyText, otp, signInLink, links}; replyText null: as bodyText; all of it null for one that came
 -- before that was done), parseProblems (why it could not be read to its end: texts).
 create table "reading" (
   "id" text primary key,
@@ -253,6 +253,7 @@ create table "message" (
 );
 create index "message_list" on "message" ("inboxId", "id");
 create index "message_directionList" on "message" ("inboxId", "direction", "id");
+create index "message_category" on "message" ("inboxId", "category", "id");
 create index "message_thread" on "message" ("threadId", "id");
 create index "message_rfcMessageId" on "message" ("inboxId", "rfcMessageId");
 create index "message_pending" on "message" ("inboxId", "id") where "status" = 'pending';
@@ -662,6 +663,7 @@ create virtual table "messageSearch" using fts5(
 );
 insert into "messageSearch" ("messageSearch", "rank") values ('automerge', 0);
 insert into "messageSearch" ("messageSearch", "rank") values ('crisismerge', 1000);
+insert into "messageSearch" ("messageSearch", "rank") values ('deletemerge', 2);
 -- end only
 -- PostgreSQL: from, to, subject and body are the weights A to D; marks begin with `=`.
 -- only on postgres

@@ -1,11 +1,13 @@
 import { isDiskFull, StorageLocked } from '../../base/storage-fault.ts'
 import { DiskFailed } from '../../store/dialect/group-commit.ts'
 import type { App } from '../app/app.ts'
-import type { Reception } from './arrival.ts'
+import type { Accepted, Reception } from './arrival.ts'
 import { type Written, writeReceptions } from './write.ts'
 
 /** Messages, one for each inbox, after which a write takes no further reception; the rest goes into the next. */
 const messagesAtOnce = 64
+/** The same for the bytes that the database keeps of them: to write and commit these holds the event loop. */
+const bytesAtOnce = 2 * 1024 * 1024
 
 interface Waiting {
   readonly reception: Reception
@@ -25,10 +27,12 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
   function take(): Waiting[] {
     isAsked = false
     let messages = 0
+    let bytes = 0
     let count = 0
-    while (count < waiting.length && messages < messagesAtOnce) {
+    while (count < waiting.length && messages < messagesAtOnce && bytes < bytesAtOnce) {
       const { becomes } = waiting[count++]!.reception
       messages += 'nothing' in becomes ? 1 : becomes.arrival.recipients.length
+      bytes += 'nothing' in becomes ? 0 : keptBytes(becomes)
     }
     const taken = waiting.slice(0, count)
     waiting = waiting.slice(count)
@@ -78,6 +82,12 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
     ask()
     return written.promise
   }
+}
+
+/** About how much of a message goes into the database: its text, and its raw where that is in no file. */
+function keptBytes({ arrival: { content, rawId }, reading: { message, extracted } }: Accepted): number {
+  const raw = content.kind === 'memory' && rawId === undefined ? content.bytes.length : 0
+  return raw + message.text.length + message.html.length + extracted.length
 }
 
 function settle(taken: readonly Waiting[], all: readonly Written[]): void {

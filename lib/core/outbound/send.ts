@@ -2,7 +2,6 @@ import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { domainOf } from '../../mail/address/address.ts'
-import { dkimField } from '../../mail/compose/dkim.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import { replySubject, replyThreading } from '../../mail/message/thread.ts'
@@ -163,6 +162,7 @@ async function sendFrom(
     html: request.bodyHtml,
     quoted: quotedBy(request, reply?.parent),
     forwarded: forwarded?.below ?? null,
+    signer: await signerOf(app, inbox.address, date),
   }
   const composed = await app.renderer.compose(composition, inbox.id)
   const message: Omit<Outgoing, 'thread'> = {
@@ -192,12 +192,12 @@ async function sendFrom(
 export interface Ready {
   readonly message: Omit<Outgoing, 'thread'>
   readonly raw: Buffer
-  /** Of `raw`, as a DKIM signature has it (`bh=`). */
-  readonly bodyHash: string
+  /** The DKIM-Signature fields, which stand before `raw`. */
+  readonly signature: Buffer
 }
 
 /**
- * Signs a message, and has it on the disk with one delivery for each recipient when this resolves.
+ * Has a message on the disk with one delivery for each recipient when this resolves.
  * @param permit asked in the write: gives the thread that it is a reply in, and what it throws undoes the send
  * @param remember as of `sendNow`
  * @throws Problem as `takeSendPlaces`
@@ -205,12 +205,11 @@ export interface Ready {
 export async function queueMessage(
   app: App,
   caller: Caller,
-  { message, raw, bodyHash }: Ready,
+  { message, raw, signature }: Ready,
   permit: (db: WriteDb) => Promise<ThreadRow | undefined>,
   remember: (db: WriteDb, result: SendResult) => Promise<void>,
 ): Promise<SendResult> {
   const { id, inbox, date, addressees } = message
-  const signature = await dkimField(raw, bodyHash, await signerOf(app, inbox.address, date))
   const rawId = app.ids.next()
   const sizeBytes = signature.length + raw.length
   const content = await keepBytes(app, rawId, [signature, raw])

@@ -2,6 +2,7 @@ import { Reply } from '../../base/reply.ts'
 import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { formatMessageId } from '../../mail/compose/compose.ts'
+import { dkimField } from '../../mail/compose/dkim.ts'
 import { receivedFilename } from '../../mail/message/filename.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
@@ -12,6 +13,7 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow } from '../app/reach.ts'
 import type { Addressees } from '../outbound/addressees.ts'
+import { signerOf } from '../outbound/composing.ts'
 import { requireSendable } from '../outbound/gate.ts'
 import { queueMessage } from '../outbound/send.ts'
 import { auditingRefusals } from '../policy/check.ts'
@@ -89,7 +91,8 @@ async function submitFrom(
     inReplyTo: message.inReplyTo[0] ?? null,
     references: message.references,
   } as const
-  const sent = await queueMessage(app, caller, { message: outgoing, raw, bodyHash }, permit, async () => {})
+  const signature = await dkimField(raw, bodyHash, await signerOf(app, inbox.address, outgoing.date))
+  const sent = await queueMessage(app, caller, { message: outgoing, raw, signature }, permit, async () => {})
   return sent.messageId
 }
 

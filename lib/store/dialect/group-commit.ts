@@ -10,6 +10,8 @@ import { beginMemory } from './transaction-memory.ts'
 const writesPerTransaction = 64
 /** Work after which a transaction takes no further write, for all of it holds the event loop; the rest goes into the next. */
 const workMs = 20
+/** The same for the bytes that it was given: the commit appends them to the log, which is work as well. */
+const bytesPerTransaction = 2 * 1024 * 1024
 /** How long it rests until it asks again for the lock that another process has: twice as long each time, up to the second. */
 const lockRestMs = [1, 16] as const
 
@@ -18,6 +20,8 @@ export interface CommitTarget {
   readonly db: WriteDb
   /** Runs one statement that gives no rows, at once: begin, savepoint, commit. */
   exec(statement: string): void
+  /** How many bytes its statements were given to write until now. */
+  givenBytes(): number
   /** Whether another connection is writing just now, which is why a transaction did not begin. */
   isLocked(error: unknown): boolean
   /** Whether it failed because the disk did not keep what was written. */
@@ -152,6 +156,7 @@ export function createGroupCommit(
     }
     const began = clock.monotonicMs()
     const end = began + workMs
+    const most = target.givenBytes() + bytesPerTransaction
     try {
       do {
         const one = waiting.shift()!
@@ -169,7 +174,12 @@ export function createGroupCommit(
           settle.push(() => reject(error))
         }
         target.exec('release one')
-      } while (waiting.length > 0 && batch.length < writesPerTransaction && clock.monotonicMs() < end)
+      } while (
+        waiting.length > 0 &&
+        batch.length < writesPerTransaction &&
+        clock.monotonicMs() < end &&
+        target.givenBytes() < most
+      )
       target.exec('commit')
       transacted?.(batch.length, clock.monotonicMs() - began)
     } catch (error) {

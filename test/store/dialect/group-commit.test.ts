@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { StorageLocked } from '../../../lib/base/storage-fault.ts'
 import { type CommitTarget, createGroupCommit, DiskFailed } from '../../../lib/store/dialect/group-commit.ts'
+import { insertRow } from '../../../lib/store/dialect/insert.ts'
 import { createListeners, notice } from '../../../lib/store/dialect/notices.ts'
 import { openSqliteReader, openSqliteWriter } from '../../../lib/store/dialect/sqlite.ts'
 import { migrate } from '../../../lib/store/migrations/migrate.ts'
@@ -36,6 +37,7 @@ function setUp(t: Test) {
       if (statement === 'begin immediate') transactions.begun++
       writer.exec(statement)
     },
+    givenBytes: writer.givenBytes,
     isLocked: writer.isLocked,
     isDiskFault: writer.isDiskFault,
     sync: () => new Promise<void>((resolve, reject) => syncs.push({ resolve, reject })),
@@ -134,6 +136,23 @@ t.test('what a write gives notice of is told after its fsync, and of what is und
   syncs[1]!.reject(new Error('EIO'))
   await t.rejects(claimed, DiskFailed)
   t.equal(told.length, 1, 'nor is what the disk did not keep')
+})
+
+t.test('a transaction is bounded by the bytes that it writes, and what waits goes into the next', async t => {
+  const { group, syncs, transactions } = setUp(t)
+  const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+  await until('the fsync asked for', () => syncs.length === 1)
+  syncs[0]!.resolve()
+  await migrated
+  const content = Buffer.alloc(600_000)
+  const before = transactions.begun
+  const written = Array.from({ length: 10 }, (_, index) =>
+    group.writeUnsynced(db =>
+      insertRow(db, 'raw', { id: `r${index}`, sizeBytes: content.length, content, createdAt: 'x' }),
+    ),
+  )
+  await Promise.all(written)
+  t.equal(transactions.begun - before, 3, 'four in each of them, for that is more than 2 MiB')
 })
 
 t.test('who listens is told of its topic until it ends that', async t => {
