@@ -65,7 +65,7 @@ export function readWebhookUrl(
   if (port === 0) return fault('names port 0: write the port that the server listens on')
   if (!isHostName(host))
     return fault(
-      'names a host that can not be: each part of its name has 1 to 63 characters, all of it 253 at the most',
+      'names a host that can not be: each part of its name has 1 to 63 characters and no hyphen at an end, all of it 253 at the most',
     )
   const refusal = hostRefusal(host, port, guard)
   if (refusal !== undefined) return fault(refusal)
@@ -76,8 +76,7 @@ export function readWebhookUrl(
 function isHostName(host: string): boolean {
   if (host.includes(':')) return true
   return (
-    host.length <= 253 &&
-    host.split('.').every(label => /^(?!-)[^]{1,63}$/.test(label) && !label.endsWith('-'))
+    host.length <= 253 && host.split('.').every(label => /^[^-].{0,62}$/.test(label) && !label.endsWith('-'))
   )
 }
 
