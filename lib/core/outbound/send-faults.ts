@@ -15,7 +15,7 @@ interface Parts {
 const isMissing = (value: unknown) => value === undefined || value === null
 
 /** What is wrong with a message as a whole, whose parts are right. */
-export function* wholeFaults({ to, subject, threadId, replyAll }: Parts): Generator<Fault> {
+function* wholeFaults({ to, subject, threadId, replyAll }: Parts): Generator<Fault> {
   if (!isMissing(threadId)) return
   const hasNobody = isMissing(to) || (Array.isArray(to) && to.length === 0)
   if (hasNobody) yield { path: '/to', message: 'is required unless threadId makes this a reply' }
