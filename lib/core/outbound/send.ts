@@ -1,3 +1,4 @@
+import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { domainOf } from '../../mail/address/address.ts'
@@ -40,6 +41,8 @@ export async function send(
 ): Promise<SendResult> {
   // Before the key is looked up: what was answered to another inbox's key is no one else's to read.
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
+  // No thread has such a name: the key is left for the request that was meant.
+  if (request.threadId !== undefined && !isId(request.threadId)) throw noSuchThread()
   const comparable = await comparableRequest(request)
   return sendOnce(app, caller, inbox, { request }, key, comparable)
 }
@@ -236,6 +239,10 @@ export async function queueMessage(
   return result
 }
 
+function noSuchThread(): Problem {
+  return new Problem('not_found', 'This inbox has no such thread.')
+}
+
 function asWritten({ address, name, written = address }: Person): Mailbox {
   return { address: written, name }
 }
@@ -260,7 +267,7 @@ async function findReply(
   }
   const db = app.store.read
   const thread = await getThreadRow(db, caller, request.threadId)
-  if (thread.inboxId !== inbox.id) throw new Problem('not_found', 'This inbox has no such thread.')
+  if (thread.inboxId !== inbox.id) throw noSuchThread()
   const named = answers === undefined ? undefined : await getWholeMessage(db, caller, answers)
   const parent = named ?? (await findLastMessage(db, thread.id))
   const answered = named ?? (await findAnsweredMessage(db, thread.id))
