@@ -1,3 +1,4 @@
+import { readInstant } from '../base/instant.ts'
 import { invalidRequest } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
@@ -39,11 +40,15 @@ async function filterOf(
   const db = app.store.read
   const named = domain === undefined ? undefined : readDomain(domain)
   if (domain !== undefined && named === undefined) throw invalidRequest(`${where}/domain`, 'must be a domain')
+  // A plus sign in a query is a space.
+  const since = before === undefined ? undefined : readInstant(before.replace(' ', '+'))
+  if (before !== undefined && since === undefined)
+    throw invalidRequest(`${where}/before`, 'must be an instant')
   return {
     ...(named !== undefined && { domain: named }),
     ...(inboxId !== undefined && { inboxId: (await getInboxRow(db, caller, inboxId)).id }),
     ...(podId !== undefined && { podId: (await getPodRow(db, caller, podId)).id }),
-    ...(before !== undefined && { before: new Date(before).toISOString() }),
+    ...(since !== undefined && { before: since }),
     ...(state !== undefined && { state }),
   }
 }
