@@ -4,6 +4,7 @@ import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import { getInboxRow, getPodRow } from '../core/app/reach.ts'
 import { explainDeliveries } from '../core/mailbox/deliveries.ts'
+import { listHolds } from '../core/outbound/hold.ts'
 import {
   countQueue,
   type Hand,
@@ -12,7 +13,6 @@ import {
   type QueueFilter,
   readDomain,
 } from '../core/outbound/operators-hand.ts'
-import { listHolds } from '../core/outbound/standing-hold.ts'
 import {
   ExplainedDelivery,
   QueueChange,

@@ -20,7 +20,7 @@ import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { findEventSubject } from './event-subject.ts'
-import { liftHold, standHold } from './standing-hold.ts'
+import { liftHold, standHold } from './hold.ts'
 
 export { type QueueFilter, type QueueState, queueStates } from '../../store/queued-deliveries.ts'
 
