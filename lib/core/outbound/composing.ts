@@ -45,6 +45,8 @@ export interface Outgoing {
   readonly inReplyTo: string | null
   readonly references: readonly string[]
   readonly thread: ThreadRow | undefined
+  /** What is to be told of the deliveries, by recipient, as their column `notify` has it. */
+  readonly notify?: ReadonlyMap<string, string>
 }
 
 /**
@@ -106,6 +108,7 @@ export async function writeOutgoing(
     messageId: id,
     recipient,
     rcptTo: addressees.written.get(recipient),
+    notify: outgoing.notify?.get(recipient),
     purpose: outgoing.purpose ?? 'send',
     // None for the null reverse-path.
     mailFrom: outgoing.mailFrom === '' ? null : newReversePath(outgoing.mailFrom),
@@ -136,6 +139,7 @@ async function startThread(app: App, db: WriteDb, outgoing: Outgoing, createdAt:
 export type NewDelivery = Pick<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'purpose' | 'mailFrom'> & {
   /** The recipient as it was written, where that differs. */
   readonly rcptTo?: string | undefined
+  readonly notify?: string | undefined
 }
 
 /** Writes deliveries of mail of an inbox and has the queue carry them, from `at` on until they are given up. */
@@ -149,7 +153,7 @@ export async function putDeliveries(
   const createdAt = at.toISOString()
   await insertDeliveries(
     db,
-    deliveries.map(({ id, messageId, recipient, purpose, mailFrom, rcptTo }) => ({
+    deliveries.map(({ id, messageId, recipient, purpose, mailFrom, rcptTo, notify }) => ({
       id,
       messageId,
       recipient,
@@ -168,6 +172,7 @@ export async function putDeliveries(
       mailFrom,
       heldBy: null,
       rcptTo: rcptTo ?? null,
+      notify: notify ?? null,
     })),
   )
   const expiresAt = isoAfter(at, durationMs(app.config.delivery.give_up_after))
