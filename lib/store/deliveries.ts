@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { changeRow, insertRow, insertRows } from './dialect/insert.ts'
 import { keptRow } from './dialect/kept.ts'
+import { holdsOfDelivery } from './standing-holds.ts'
 import type { AttemptRow, DeliveryRow } from './tables.ts'
 
 export async function insertDeliveries(db: WriteDb, rows: readonly DeliveryRow[]): Promise<void> {
@@ -24,15 +25,20 @@ export interface SendingInbox {
 }
 
 /** A delivery with the inbox of its message, which is undefined when it was deleted. */
-export async function findDeliveryOfInbox(
-  db: Db,
-  id: string,
-): Promise<{ readonly delivery: DeliveryRow; readonly inbox: SendingInbox | undefined } | undefined> {
+export interface SentDelivery {
+  readonly delivery: DeliveryRow
+  readonly inbox: SendingInbox | undefined
+  /** Whether the operator holds it with all that is like it (lib/store/standing-holds.ts). */
+  readonly isHeld: boolean
+}
+
+export async function findDeliveryOfInbox(db: Db, id: string): Promise<SentDelivery | undefined> {
   const row = await deliveryOfInbox(db, { id })
   if (!row) return undefined
-  const { inboxId, podId, isSystem, suspendedAt, ...delivery } = row
-  if (inboxId === null || podId === null || isSystem === null) return { delivery, inbox: undefined }
-  return { delivery, inbox: { id: inboxId, podId, isSystem, suspendedAt } }
+  const { inboxId, podId, isSystem, suspendedAt, holds, ...delivery } = row
+  const isHeld = Number(holds) > 0
+  if (inboxId === null || podId === null || isSystem === null) return { delivery, inbox: undefined, isHeld }
+  return { delivery, inbox: { id: inboxId, podId, isSystem, suspendedAt }, isHeld }
 }
 const deliveryOfInbox = keptRow((db, given: { id: string }) =>
   db
@@ -43,6 +49,7 @@ const deliveryOfInbox = keptRow((db, given: { id: string }) =>
     )
     .selectAll('delivery')
     .select(['inbox.id as inboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
+    .select(holdsOfDelivery.as('holds'))
     .where('delivery.id', '=', given.id),
 )
 
