@@ -16,6 +16,8 @@ export type Accepted =
   | {
       readonly raw: Buffer
       readonly rfcMessageId: string
+      /** As in `Mended`. */
+      readonly answersTo: readonly string[]
       /** Of `raw`, as a DKIM signature has it (`bh=`). */
       readonly bodyHash: string
       readonly message: Omit<ParsedMessage, 'reportParts' | 'lacksGuess'>

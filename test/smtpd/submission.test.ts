@@ -3,6 +3,7 @@ import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { createKey, revokeAnyKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
+import { addPolicyRule } from '../../lib/core/policy/rules.ts'
 import { wholeMessages } from '../../lib/store/search/whole-messages.ts'
 import { greetedDialog, type SmtpDialog } from '../support/smtp-dialog.ts'
 import { openDoor, type TestDoor, type TestDoorSettings } from '../support/smtp-door.ts'
@@ -175,6 +176,18 @@ t.test('who may not send is told what to do, and a key that is revoked sends not
   await refused(from('From: ann@ours.example\r\nSender: eve@example.net\r\n'), /^550 5\.7\.1 Sender/)
   await refused(from('From: ann@ours.example\r\nno field\r\n'), /^550 5\.6\.0 .*no field/)
   await refused('From: ann@ours.example\r\nHello, no empty line', /^550 5\.6\.0 /)
+  await addPolicyRule(
+    app,
+    operator,
+    { inbox: inboxId },
+    { direction: 'outbound', type: 'block', value: 'trusted.example' },
+  )
+  for (const field of ['Reply-To', 'Disposition-Notification-To', 'Mail-Followup-To', 'Cc', 'To']) {
+    await refused(
+      `From: ann@ours.example\r\n${field}: boss@trusted.example\r\n\r\nHello`,
+      /^550 5\.7\.1 .*boss@trusted\.example/,
+    )
+  }
   await app.store.write(async db => {
     await db
       .updateTable('inbox')

@@ -10,11 +10,13 @@ export interface HeaderPeople {
   readonly to: readonly Mailbox[]
   readonly cc: readonly Mailbox[]
   readonly replyTo: readonly Mailbox[]
+  /** Whom answers may go to, by Reply-To and all fields like it, as `normaliseAddress` gives them. */
+  readonly answersTo: readonly string[]
 }
 
 /**
  * Whom a submitted message goes to: the recipients of its envelope, and nobody else. Those that its header does not name
- * are blind copies. To whom answers go is asked of the rules for each address of Reply-To.
+ * are blind copies. The rules are asked of whom answers may go to, too, and of whom the header names besides: answers to all go there.
  * @param rcptTos as the client wrote them, each an address
  * @throws Problem `invalid_request`, `recipient_is_sender`
  */
@@ -22,7 +24,7 @@ export function submittedAddressees(
   sender: string,
   rcptTos: readonly string[],
   header: HeaderPeople,
-): { readonly addressees: Addressees; readonly replyTos: readonly string[] } {
+): { readonly addressees: Addressees; readonly named: readonly string[] } {
   const all = [...new Set(rcptTos.map(normal))]
   const self = all.find(address => baseAddress(address) === sender)
   if (self !== undefined) {
@@ -45,24 +47,19 @@ export function submittedAddressees(
   if (to.length === 0) to.push(...cc.splice(0, 1))
   const blind = all.filter(address => !shown.has(address))
   if (to.length === 0) to.push({ address: blind.shift()!, name: '' })
-  const replyTos = [...new Set(header.replyTo.map(one => replyAddress(one.address)))]
-  if (replyTos.length > limits.replyToAddresses) {
-    throw invalidRequest('', `Reply-To has at most ${limits.replyToAddresses} addresses`)
+  if (header.answersTo.length > limits.replyToAddresses) {
+    throw invalidRequest('', `Reply-To and the like have at most ${limits.replyToAddresses} addresses`)
   }
   const bcc = blind.map(address => ({ address, name: '' }))
+  const replyTos = header.replyTo.flatMap(asPerson).map(({ address }) => address)
   const replyTo = replyTos.length === 0 ? null : replyTos.join(', ')
-  return { addressees: { to, cc, bcc, replyTo, all, written }, replyTos }
+  const named = [...shown].filter(address => !all.includes(address) && baseAddress(address) !== sender)
+  return { addressees: { to, cc, bcc, replyTo, all, written }, named }
 }
 
 function normal(rcptTo: string): string {
   const address = normaliseAddress(rcptTo)
   if (address === undefined) throw invalidRequest('', `${rcptTo} is not an address`)
-  return address
-}
-
-function replyAddress(text: string): string {
-  const address = normaliseAddress(text)
-  if (address === undefined) throw invalidRequest('', 'Reply-To must name addresses such as ann@example.com')
   return address
 }
 

@@ -17,7 +17,7 @@ import { signerOf } from '../outbound/composing.ts'
 import { requireSendable } from '../outbound/gate.ts'
 import type { NoticeRequest } from '../outbound/notice-request.ts'
 import { queueMessage } from '../outbound/send.ts'
-import { auditingRefusals } from '../policy/check.ts'
+import { auditingRefusals, requirePermitted } from '../policy/check.ts'
 import { submittedAddressees } from './addressees.ts'
 import { callerOf, type Submitter } from './credentials.ts'
 
@@ -69,20 +69,21 @@ async function submitFrom(
     inbox.id,
   )
   if ('refusal' in accepted) throw new Reply(550, accepted.enhanced, accepted.refusal)
-  const { raw, bodyHash, rfcMessageId, message } = accepted
-  const { addressees, replyTos } = submittedAddressees(
+  const { raw, bodyHash, rfcMessageId, answersTo, message } = accepted
+  const { addressees, named } = submittedAddressees(
     inbox.address,
     recipients.map(({ rcptTo }) => rcptTo),
-    message,
+    { ...message, answersTo },
   )
+  const people = { addressees, answersTo, named }
   const permit = async (db: WriteDb): Promise<ThreadRow | undefined> => {
     // Revoked, moved or forbidden while it was on its way, it is not sent.
     const current = await callerOf(db, submitter)
     const sender = await getInboxRow(db, current, inbox.id)
-    await requireAllSendable(app, db, current, sender, addressees, replyTos)
+    await requireAllSendable(app, db, current, sender, people)
     return findAnswered(db, inbox, message)
   }
-  await requireAllSendable(app, app.store.read, caller, inbox, addressees, replyTos)
+  await requireAllSendable(app, app.store.read, caller, inbox, people)
   const outgoing = {
     id,
     date,
@@ -117,17 +118,23 @@ function noticesOf(recipients: readonly SubmittedRecipient[]): Map<string, strin
   return notices
 }
 
+interface People {
+  readonly addressees: Addressees
+  readonly answersTo: readonly string[]
+  readonly named: readonly string[]
+}
+
 async function requireAllSendable(
   app: App,
   db: Db,
   caller: Caller,
   inbox: InboxRow,
-  addressees: Addressees,
-  replyTos: readonly string[],
+  { addressees, answersTo, named }: People,
 ): Promise<void> {
-  for (const replyTo of replyTos.length > 0 ? replyTos : [null]) {
+  for (const replyTo of answersTo.length > 0 ? answersTo : [null]) {
     await requireSendable(app, db, caller, inbox, { ...addressees, replyTo })
   }
+  if (named.length > 0) await requirePermitted(db, inbox, named)
 }
 
 /** The thread here of the message that it answers, as its header says. */

@@ -1,7 +1,8 @@
-import { normaliseAddress } from '../address/address.ts'
+import { domainToUnicode } from 'node:url'
+import { domainOf, normaliseAddress } from '../address/address.ts'
 import { readAddressList } from '../header/address-list.ts'
 import { readAuthor } from '../header/author.ts'
-import { fieldValues, findHeaderFault, type Header, readHeader } from '../header/header.ts'
+import { fieldValues, findHeaderFault, type Header, lastField, readHeader } from '../header/header.ts'
 import { mailboxes } from '../header/mailbox.ts'
 import { readMessageIds } from '../header/message-id.ts'
 
@@ -18,7 +19,12 @@ export interface Mending {
 
 /** The message as it goes on; or why it does not, in a sentence for who wrote it. */
 export type Mended =
-  | { readonly raw: Buffer; readonly rfcMessageId: string }
+  | {
+      readonly raw: Buffer
+      readonly rfcMessageId: string
+      /** Whom answers to it may go to, as `normaliseAddress` gives them. */
+      readonly answersTo: readonly string[]
+    }
   | { readonly enhanced: '5.6.0' | '5.7.1' | '5.3.4'; readonly refusal: string }
 
 /** Fields that stand in a message once at the most (RFC 5322 §3.6), and of which readers differ which of two counts. */
@@ -33,6 +39,21 @@ const single = [
   'cc',
   'in-reply-to',
   'references',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+  'content-disposition',
+  'content-id',
+]
+/** Fields by which programs choose where an answer or a notice of theirs goes. */
+const answered = [
+  'reply-to',
+  'mail-reply-to',
+  'mail-followup-to',
+  'resent-reply-to',
+  'disposition-notification-to',
+  'return-receipt-to',
+  'errors-to',
 ]
 const blindCopies = ['bcc', 'resent-bcc']
 
@@ -45,8 +66,10 @@ export function mendSubmitted(raw: Buffer, { author, messageId, date, received }
   const tooLarge = findHeaderFault(raw)
   if (tooLarge) return { enhanced: '5.3.4', refusal: `The message header is too large: ${tooLarge}` }
   const header = readHeader(raw)
+  const answersTo = readAnswersTo(header)
   const fault = formFault(raw, header) ?? authorFault(header, author)
   if (fault) return fault
+  if ('refusal' in answersTo) return answersTo
   const ids = readMessageIds(fieldValues(header, 'message-id')[0] ?? '')
   const isIdMissing = ids.length === 0
   const dropped = header.fields.filter(
@@ -65,7 +88,7 @@ export function mendSubmitted(raw: Buffer, { author, messageId, date, received }
     at = end
   }
   pieces.push(raw.subarray(at))
-  return { raw: Buffer.concat(pieces), rfcMessageId: ids[0] ?? messageId }
+  return { raw: Buffer.concat(pieces), rfcMessageId: ids[0] ?? messageId, answersTo }
 }
 
 function formFault(raw: Buffer, header: Header): Mended | undefined {
@@ -95,7 +118,38 @@ function authorFault(header: Header, address: string): Mended | undefined {
       enhanced: '5.7.1',
       refusal: `${name} must be ${address}, which you authenticated as; authenticate as the inbox that writes`,
     }) as const
-  if (normaliseAddress(author.mailbox.address) !== address) return refused('From')
-  const senders = fieldValues(header, 'sender').flatMap(value => mailboxes(readAddressList(value)))
-  return senders.some(one => normaliseAddress(one.address) !== address) ? refused('Sender') : undefined
+  if (normaliseAddress(author.mailbox.address) !== address || isMapped(header, address))
+    return refused('From')
+  const senders = fieldValues(header, 'sender').map(value => addressesIn(value))
+  const isOther = senders.some(some => some === undefined || some.some(one => one !== address))
+  return isOther ? refused('Sender') : undefined
+}
+
+/** Whether the domain in From stands there in letters that only UTS 46 maps to it: others would see another. */
+function isMapped(header: Header, address: string): boolean {
+  const domain = domainOf(readAddressList(lastField(header, 'from') ?? '').mailboxes[0]?.address ?? '')
+  return /[^\x00-\x7f]/.test(domain) && domain !== domainToUnicode(domainOf(address))
+}
+
+function readAnswersTo(header: Header): string[] | Extract<Mended, { refusal: string }> {
+  const found = new Set<string>()
+  for (const name of answered) {
+    for (const value of fieldValues(header, name)) {
+      const addresses = addressesIn(value)
+      if (!addresses) {
+        const refusal = `${name} must name addresses such as ann@example.com, which every reader finds; or leave it out`
+        return { enhanced: '5.6.0', refusal }
+      }
+      for (const address of addresses) found.add(address)
+    }
+  }
+  return [...found]
+}
+
+/** The addresses of a field, one at the least; undefined where readers might find others. */
+function addressesIn(value: string): string[] | undefined {
+  const list = readAddressList(value)
+  const addresses = mailboxes(list).map(one => normaliseAddress(one.address))
+  const isSure = list.fault === undefined && !list.hasGroup && addresses.length > 0
+  return isSure && addresses.every(one => one !== undefined) ? addresses : undefined
 }

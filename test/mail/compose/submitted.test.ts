@@ -50,10 +50,74 @@ t.test('what two readers may read in two ways is refused', async t => {
     ['Hello\nFrom: ann@ours.example\n\n', /no field/],
     ['From: ann@ours.example\nHello\n', /no field|empty line/],
     ['From : ann@ours.example\n\n', /white space/],
+    ['From: ann@\uff4furs.example\n\n', /From must be/],
     [`From: ann@ours.example\n${'X: y\n'.repeat(3000)}\n`, /too large/],
     ['', /no field/],
   ] as const) {
     const result = mend(text)
     t.match('refusal' in result ? result.refusal : 'taken', expected, JSON.stringify(text.slice(0, 60)))
+  }
+})
+
+const answered = [
+  'Reply-To',
+  'Mail-Reply-To',
+  'Mail-Followup-To',
+  'Resent-Reply-To',
+  'Disposition-Notification-To',
+  'Return-Receipt-To',
+  'Errors-To',
+]
+
+t.test('whom answers may go to is found by every reader, or it is refused', async t => {
+  for (const name of answered) {
+    const letter = (value: string) => `From: ann@ours.example\n${name}: ${value}\n\n`
+    t.strictSame(mended(letter('Bob <Bob@x.example>, eve@x.example')).answersTo, [
+      'bob@x.example',
+      'eve@x.example',
+    ])
+    for (const value of [
+      '',
+      '=?utf-8?q?boss=40x.example?=',
+      '"boss@x.example"',
+      '<>boss@x.example',
+      '"boss@x.example',
+      '(boss@x.example',
+      '(boss@x.example)',
+      'some: boss@x.example;',
+      'x boss@x.example',
+      'boss',
+      '<boss>',
+      'ann@ours.example, "boss@x.example',
+    ]) {
+      const result = mend(letter(value))
+      t.match('refusal' in result ? result.refusal : 'taken', /must name addresses/, `${name}: ${value}`)
+    }
+  }
+  for (const value of [
+    '=?utf-8?q?boss=40x.example?=',
+    '<>boss@x.example',
+    '',
+    'x ann@ours.example',
+    '"boss@x.example"',
+  ]) {
+    const result = mend(`From: ann@ours.example\nSender: ${value}\n\n`)
+    t.match('refusal' in result ? result.refusal : 'taken', /Sender must be/, value)
+  }
+  t.notOk('refusal' in mend('From: ann@ours.example\nSender: Ann <ANN@ours.example>\n\n'))
+})
+
+t.test('no field that is read stands there twice', async t => {
+  for (const name of [
+    'MIME-Version',
+    'Content-Type',
+    'Content-Transfer-Encoding',
+    'Content-Disposition',
+    'Content-ID',
+    'To',
+    'Cc',
+  ]) {
+    const result = mend(`From: ann@ours.example\n${name}: a\n${name}: a\n\n`)
+    t.match('refusal' in result ? result.refusal : 'taken', / twice/, name)
   }
 })
