@@ -4,6 +4,7 @@ import type { Clock } from './base/clock.ts'
 import type { Ids } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
+import { noMeter } from './base/meter.ts'
 import { packageVersion } from './base/package-root.ts'
 import { durationMs } from './config/duration.ts'
 import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
@@ -28,6 +29,8 @@ import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { sourceOf } from './courier/smtp/routes.ts'
 import { openDoor } from './doors.ts'
 import { createHttpDoor } from './http/server.ts'
+import { createMetricsDoor } from './metrics/door.ts'
+import { createLook } from './metrics/look.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
@@ -71,9 +74,16 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   }
   try {
     let baseUrl = config.base_url ?? ''
+    const metrics = config.metrics.listen.length > 0 ? await createMetricsWhenAsked() : undefined
     const ports: number[] = []
     const { app: opened, isNew } = await openData(
-      { ...parts, mayMigrate: true, baseUrl: () => baseUrl, ownPorts: () => ports },
+      {
+        ...parts,
+        meter: metrics ?? noMeter,
+        mayMigrate: true,
+        baseUrl: () => baseUrl,
+        ownPorts: () => ports,
+      },
       closing,
     )
     const storage = startStorageWatch(opened)
@@ -207,6 +217,19 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       descriptors: parts.sockets.smtp,
     })
     ports.push(...smtp.map(one => one.port))
+    if (metrics) {
+      const look = createLook(app, metrics, () => ({
+        smtpSessions: smtpDoor.size,
+        httpConnections: httpDoor.count(),
+        certificatesEnd: certificates.current.pairs.map(pair => pair.notAfter),
+      }))
+      const door = createMetricsDoor(metrics, look, log)
+      closing.push(() => door.stop())
+      const asked = { setting: 'metrics.listen', addresses: config.metrics.listen, descriptors: [] }
+      const opened = await openDoor(door, { ...parts, ...asked })
+      ports.push(...opened.map(one => one.port))
+      log.info({ metrics: opened.map(formatEndpoint) }, 'metrics can be asked for')
+    }
     void dnsLists.test()
     const running = {
       version: packageVersion(),
@@ -265,6 +288,12 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     await closeAll()
     throw error
   }
+}
+
+/** With what makes the text of metrics, which nobody else needs to load. */
+async function createMetricsWhenAsked() {
+  const { createMetrics } = await import('./metrics/registry.ts')
+  return createMetrics()
 }
 
 async function openData(parts: Parameters<typeof openApp>[0], closing: (() => unknown)[]) {

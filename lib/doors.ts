@@ -6,7 +6,8 @@ import { type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.
 /** What listens. */
 export interface Door {
   listen(host: string, port: number): Promise<AddressInfo>
-  adopt(descriptor: number): Promise<AddressInfo>
+  /** Takes a socket that listens already, by its descriptor; a door that the service manager passes none has no need of it. */
+  adopt?(descriptor: number): Promise<AddressInfo>
 }
 
 export interface Listening {
@@ -30,7 +31,7 @@ export async function openDoor(door: Door, listening: Listening): Promise<Endpoi
   const { addresses, descriptors, log, setting } = listening
   const passed: Endpoint[] = []
   for (const descriptor of descriptors) {
-    const { address, port } = await door.adopt(descriptor)
+    const { address, port } = await door.adopt!(descriptor)
     passed.push({ host: address, port })
   }
   const wanted = addresses.map(parseEndpoint)

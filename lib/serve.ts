@@ -6,6 +6,7 @@ import { SchemaFault } from './base/schema-fault.ts'
 import { readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
 import { serverFindings } from './cli/server-findings.ts'
+import { writeText } from './cli/terminal.ts'
 import { welcomeBack, welcomeFirst } from './cli/welcome.ts'
 import { formatEndpoint } from './config/endpoint.ts'
 import { ConfigFault, configFaultExitCode } from './config/fault.ts'
@@ -38,7 +39,7 @@ export async function serve(
     if (faults.length > 0) throw new ConfigFault(given.config!, faults)
   } catch (error) {
     if (!(error instanceof ConfigFault)) throw error
-    process.stderr.write(`${error.message}\n`)
+    writeText('stderr', `${error.message}\n`)
     return configFaultExitCode
   }
   const log = createLog(config.log.level)
@@ -72,7 +73,8 @@ async function run(
   if (!isLocal) await warnAtStart(daemon.app)
   if (isLocal) {
     const endpoints = { smtp: formatEndpoint(daemon.smtp[0]!), baseUrl: daemon.app.baseUrl }
-    process.stdout.write(
+    writeText(
+      'stdout',
       daemon.isNew ? await welcomeFirst(daemon.app, endpoints) : welcomeBack(daemon.app, endpoints),
     )
   }
@@ -118,11 +120,11 @@ async function warnAtStart(app: App): Promise<void> {
 /** What an operator can mend is said in a sentence; all else with its stack. */
 function tellStartFailure(error: unknown, log: Log): number {
   if (error instanceof CertificateFault || error instanceof SecretKeyFault) {
-    process.stderr.write(`${error.message}\n`)
+    writeText('stderr', `${error.message}\n`)
     return configFaultExitCode
   }
   if (error instanceof DataDirectoryBusy || error instanceof SchemaFault || isListenFault(error)) {
-    process.stderr.write(`mailboxd can not start: ${error.message}\n`)
+    writeText('stderr', `mailboxd can not start: ${error.message}\n`)
     return 1
   }
   log.fatal({ err: error }, 'mailboxd can not start')

@@ -125,6 +125,9 @@ function putDocuments(put: (path: string, content: string | Buffer) => void, nod
   put('usr/share/zsh/vendor-completions/_mailboxctl', completionScript(ctl, 'zsh'))
   put('usr/share/fish/vendor_completions.d/mailboxctl.fish', completionScript(ctl, 'fish'))
   put(`${doc}/examples/mailboxd.toml`, readFileSync(join(root, 'config/mailboxd.example.toml')))
+  for (const name of ['prometheus.yaml', 'prometheus-alerts.yaml', 'grafana-dashboard.json']) {
+    put(`${doc}/examples/${name}`, readFileSync(join(root, 'config', name)))
+  }
   put(`${doc}/README.md`, readFileSync(join(root, 'README.md')))
   put(`${doc}/copyright`, copyright())
   zipped(`${doc}/LICENSE.node`, readFileSync(join(node, 'LICENSE')))

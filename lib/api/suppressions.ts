@@ -16,7 +16,7 @@ export const suppressionOperations: readonly Operation[] = [
     tag,
     summary: 'List the addresses that are not written to any more, newest first.',
     description:
-      'A send to one of these is refused as `recipient_suppressed`. They are added when mail bounces for good or is complained about.',
+      'A send to one of these is refused as `recipient_suppressed`. They are added when mail bounces for good or is complained about: for all pods when a mail server refused the address itself, and for one pod (`podId`) when mail that came back to it says so, for such mail can be forged.',
     access: 'account',
     query: shape({ ...pageQuery, reason: Type.Optional(SuppressionReason) }),
     success: { status: 200, schema: pageOf(Suppression) },
@@ -29,7 +29,8 @@ export const suppressionOperations: readonly Operation[] = [
     method: 'post',
     path,
     tag,
-    summary: 'Suppress an address: no send to it is accepted. Takes the place of what was there for it.',
+    summary:
+      'Suppress an address for all pods: no send to it is accepted. Takes the place of what was there for it.',
     description: 'For somebody who asked not to be written to.',
     access: 'account',
     body: SuppressionCreation,
@@ -42,7 +43,7 @@ export const suppressionOperations: readonly Operation[] = [
     method: 'delete',
     path,
     tag,
-    summary: 'Let an address be written to again.',
+    summary: 'Let an address be written to again, by all pods.',
     description: 'When the address is known to work again. Mail to it that bounces puts it back.',
     access: 'account',
     query: shape({ recipient: Type.String({ description: 'The address that may be written to again.' }) }),

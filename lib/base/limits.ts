@@ -540,6 +540,11 @@ export const limits = {
   /** The bodies of the requests under way: of all together, and of those of one key. */
   bodiesBytes: 256 * 1024 * 1024,
   bodiesBytesPerKey: 128 * 1024 * 1024,
+  /** /metrics: how far what waits is counted, how long an answer is given again, how long one who asks may take, and how many there are. */
+  loadCounted: 10_000,
+  metricsKeptMs: 1_000,
+  metricsRequestMs: 10_000,
+  metricsConnections: 20,
   /** Bytes of work after which a long computation lets others have the event loop, and until which a short one does not. */
   sliceBytes: 1024 * 1024,
   unpacedBytes: 64 * 1024,

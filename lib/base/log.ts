@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+import { printableJson } from './control-characters.ts'
 
 export type Log = Logger
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -25,6 +26,8 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },
+      // JSON escapes C0 alone, and a log is looked at on a terminal.
+      hooks: { streamWrite: printableJson },
       redact: { paths: secretNames.flatMap(name => [name, `*.${name}`]), censor: '[not logged]' },
     },
     destination ?? pino.destination({ dest: 2, sync: true }),

@@ -15,6 +15,7 @@ import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './open.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
 import { createProgress } from './progress.ts'
+import { writeText } from './terminal.ts'
 
 /** Processes that have a higher number get the processor after the others: the daemon goes first. */
 const politePriority = 10
@@ -86,10 +87,11 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
     await target?.close()
   }
   const text = () => fieldsOf({ ...report, missing: report.missing.length })
-  if (isPiped) process.stderr.write(`${text()}\n`)
+  if (isPiped) writeText('stderr', `${text()}\n`)
   else ctl.output().say(report, text)
   if (report.missing.length > 0) {
-    process.stderr.write(
+    writeText(
+      'stderr',
       'the backup is whole, but files that rows point to were missing before: mailboxctl verify names them\n',
     )
     throw new CheckFailed()

@@ -5,6 +5,7 @@ import type { App } from '../core/app/app.ts'
 import { type Diagnosis, diagnoseDomain } from '../core/domains/diagnosis.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
+import { writeText } from './terminal.ts'
 
 export function addDnsCommands(program: Command, ctl: Ctl): void {
   program
@@ -29,7 +30,7 @@ export async function diagnose(app: App, name: string | undefined, isPatient: bo
     const found = await diagnoseDomain(app, name ?? app.config.account_domain)
     if (!isPatient || found.domain.status === 'verified') return found
     const missing = found.domain.records.filter(one => one.status !== 'valid' && one.purpose !== 'dmarc')
-    process.stderr.write(`waiting for ${missing.map(one => `${one.type} ${one.name}`).join(', ')} …\n`)
+    writeText('stderr', `waiting for ${missing.map(one => `${one.type} ${one.name}`).join(', ')} …\n`)
     await setTimeout(limits.dnsWaitMs)
   }
 }

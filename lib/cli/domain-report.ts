@@ -1,3 +1,4 @@
+import { printableLine } from '../base/control-characters.ts'
 import { zoneFile } from '../core/domains/domains.ts'
 import type { Domain, DomainRecord } from '../model/domain.ts'
 
@@ -14,6 +15,6 @@ function describe(record: DomainRecord): string {
   const said = record.purpose === 'dmarc' && record.status !== 'valid' ? 'advised' : record.status
   const heading = `${said.padEnd(7)}  ${record.purpose.padEnd(11)}  ${record.type} ${record.name}`
   if (record.status === 'valid') return heading
-  const found = record.found.map(text => `\n         found: ${text}`).join('')
+  const found = record.found.map(text => `\n         found: ${printableLine(text)}`).join('')
   return `${heading}\n         ${record.problem}\n         ${zoneFile([record]).trimEnd()}${found}`
 }

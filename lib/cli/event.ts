@@ -1,10 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { printableLine } from '../base/control-characters.ts'
 import { readInstant } from '../base/instant.ts'
 import { operator } from '../core/app/caller.ts'
 import { followEvents } from '../core/events/follow.ts'
 import { redeliverEvent, redeliverFailed } from '../core/webhooks/log.ts'
 import type { Ctl } from './ctl.ts'
 import { nounOf } from './noun.ts'
+import { writeJson, writeText } from './terminal.ts'
 
 export function addEventCommands(program: Command, ctl: Ctl): void {
   const event = nounOf(program, 'event')
@@ -23,7 +25,8 @@ export function addEventCommands(program: Command, ctl: Ctl): void {
           const line = [at, name, address ?? '-', message?.id ?? '-', message?.subject ?? '']
             .join('  ')
             .trimEnd()
-          process.stdout.write(`${ctl.isJson() ? JSON.stringify(one) : line}\n`)
+          if (ctl.isJson()) writeJson('stdout', one)
+          else writeText('stdout', `${printableLine(line)}\n`)
         }
       })
     })

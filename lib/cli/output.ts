@@ -1,9 +1,10 @@
-import { styleText } from 'node:util'
 import { BackupFault } from '../base/backup-fault.ts'
+import { printable, printableLine } from '../base/control-characters.ts'
 import { nameOf, Problem } from '../base/problem.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
+import { heading, writeJson, writeText } from './terminal.ts'
 
 /** How wide a table may be, in characters. */
 const tableWidth = 100
@@ -27,7 +28,7 @@ export function tableOf(rows: readonly object[], columns: readonly string[]): st
       .join(between)
       .trimEnd(),
   )
-  return [styleText('bold', head!), ...lines].join('\n')
+  return [heading(head!), ...lines].join('\n')
 }
 
 /** The widest columns that are no ids give way until all fits. */
@@ -56,16 +57,22 @@ function cut(text: string, width: number): string {
 
 /** In one line; instants to the minute, in UTC. */
 function shortCellOf(value: unknown): string {
-  const text = cellOf(value).replaceAll(/\s+/g, ' ')
+  const text = printableLine(cellOf(value).replaceAll(/\s+/g, ' '))
   const instant = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d\.\d{3}Z$/.exec(text)
   return instant ? `${instant[1]} ${instant[2]}Z` : text
 }
 
-/** One thing, a line for each of its properties. */
+/** One thing, a line for each of its properties; a value of several lines is indented, so that none of it looks like another property. */
 export function fieldsOf(row: object): string {
   const entries = Object.entries(row)
   const width = Math.max(...entries.map(([name]) => name.length))
-  return entries.map(([name, value]) => `${name.padEnd(width)}  ${cellOf(value)}`).join('\n')
+  const indent = `\n${' '.repeat(width)}${between}`
+  return entries
+    .map(
+      ([name, value]) =>
+        `${name.padEnd(width)}${between}${printable(cellOf(value)).replaceAll('\n', indent)}`,
+    )
+    .join('\n')
 }
 
 function cellOf(value: unknown): string {
@@ -86,7 +93,8 @@ export interface Output {
 export function createOutput(isJson: boolean): Output {
   return {
     say(value, text) {
-      process.stdout.write(`${isJson ? JSON.stringify(value, undefined, 2) : text()}\n`)
+      if (isJson) writeJson('stdout', value, 2)
+      else writeText('stdout', `${text()}\n`)
     },
   }
 }
@@ -110,26 +118,26 @@ export class CheckFailed extends Error {
 /** Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours. */
 export function tellFailure(error: unknown, isJson: boolean): number {
   if (error instanceof CheckFailed) return error.exitCode
+  const say = (value: object, text: string) =>
+    isJson ? writeJson('stderr', value) : writeText('stderr', `${text}\n`)
   if (error instanceof Problem) {
     const { message, more } = error
     const code = nameOf(error.code)
-    process.stderr.write(
-      isJson ? `${JSON.stringify({ error: code, message, ...more })}\n` : `${message} (${code})\n`,
-    )
+    say({ error: code, message, ...more }, `${message} (${code})`)
     return 1
   }
   if (error instanceof ConfigFault) {
-    process.stderr.write(isJson ? `${JSON.stringify({ faults: error.faults })}\n` : `${error.message}\n`)
+    say({ faults: error.faults }, error.message)
     return configFaultExitCode
   }
   if (error instanceof BackupFault || error instanceof SchemaFault || error instanceof Refused) {
-    process.stderr.write(isJson ? `${JSON.stringify({ error: error.message })}\n` : `${error.message}\n`)
+    say({ error: error.message }, error.message)
     return 1
   }
   if (error instanceof SecretKeyFault) {
-    process.stderr.write(`${error.message}\n`)
+    writeText('stderr', `${error.message}\n`)
     return configFaultExitCode
   }
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  writeText('stderr', `${error instanceof Error ? error.message : String(error)}\n`)
   return 70
 }

@@ -20,6 +20,7 @@ import { addSecretsCommands } from './secrets.ts'
 import { addSetupCommand } from './setup.ts'
 import { addStatusCommand } from './status.ts'
 import { addSuppressionCommands } from './suppression.ts'
+import { writeText } from './terminal.ts'
 import { addTlsCommands } from './tls.ts'
 import { addVerifyCommand } from './verify.ts'
 import { addWebhookCommands } from './webhook.ts'
@@ -71,6 +72,10 @@ export function declareMailboxctl(
     )
     .showHelpAfterError('(mailboxctl --help lists the commands)')
     .exitOverride()
+    .configureOutput({
+      writeOut: text => writeText('stdout', text),
+      writeErr: text => writeText('stderr', text),
+    })
   const ctl: Ctl = {
     installation: () => installationOf(program.opts(), environment),
     isJson: () => isJson(program),

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
+import { printableLine } from '../base/control-characters.ts'
 import { durationMs } from '../config/duration.ts'
 import { verify } from '../core/backup/verify.ts'
 import type { Ctl } from './ctl.ts'
@@ -24,7 +25,9 @@ export function addVerifyCommand(program: Command, ctl: Ctl): void {
         eventsKeptMs: durationMs(config.events.keep_for),
         told: progress.told,
       }).finally(progress.end)
-      const lines = findings.map(one => `${one.check}: ${one.subject} ${one.found} (${one.promise})`)
+      const lines = findings.map(one =>
+        printableLine(`${one.check}: ${one.subject} ${one.found} (${one.promise})`),
+      )
       ctl
         .output()
         .say({ ok: findings.length === 0, findings }, () => lines.join('\n') || 'all that was promised holds')

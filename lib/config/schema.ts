@@ -143,6 +143,14 @@ export const settings = Type.Object(
       ),
     }),
     delivery: deliveryTable,
+    metrics: table('Figures for a monitor, in the text format of Prometheus.', {
+      listen: list('listener', 0, {
+        default: [],
+        examples: ['127.0.0.1:9464'],
+        description:
+          'Where GET /metrics is answered, such as "127.0.0.1:9464". Whoever reaches it may read it: keep it to this machine or to a network of yours. Empty: nowhere.',
+      }),
+    }),
     dkim: dkimTable,
     mta_sts: mtaStsTable,
     webhook: table('How webhooks are called.', {

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
+import type { Meter } from '../base/meter.ts'
 import { openDisk } from '../blob/disk.ts'
 import type { Config } from '../config/load.ts'
 import { createAuthenticator } from '../mail/authentication/authenticator.ts'
@@ -16,6 +17,7 @@ export interface ReceiverParts {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
+  readonly meter: Meter
   readonly main: DistantMain
   /** As in lib/reading/near.ts. */
   readonly mark: SharedArrayBuffer
@@ -26,7 +28,7 @@ export interface ReceiverParts {
 
 /** Opens what mail is received with in another thread than the main one, which has opened the data directory. */
 export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Receiver; close(): void }> {
-  const { config, clock, ids, log, main, mark, suspects, storage } = parts
+  const { config, clock, ids, log, meter, main, mark, suspects, storage } = parts
   const { read, close } = openReader(databasePath(config.data_dir))
   const authenticator = createAuthenticator({
     dns: main,
@@ -37,6 +39,7 @@ export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Re
   const mailReader = createNearReader({ authenticator, mark, suspects, far: main.read })
   const disk = await openDisk(config.data_dir)
   const requireRoom = () => requireRoomForMail(storage)
-  const receiver: Receiver = { config, clock, ids, log, store: { read }, disk, mailReader, requireRoom, main }
+  const store = { read }
+  const receiver: Receiver = { config, clock, ids, log, meter, store, disk, mailReader, requireRoom, main }
   return { receiver, close }
 }

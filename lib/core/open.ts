@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
+import { type Meter, noMeter } from '../base/meter.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import type { SecretBox } from '../base/secret-box.ts'
 import { openDisk } from '../blob/disk.ts'
@@ -33,6 +34,8 @@ export interface AppParts {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
+  /** Nothing is counted without one. */
+  readonly meter?: Meter
   /** Random numbers in [0, 1). */
   readonly random: () => number
   /** Whether a database of an older schema is brought up to date: by the daemon, which has it for itself, and nobody else. */
@@ -48,7 +51,7 @@ export const databasePath = (dataDir: string) => join(dataDir, 'mailboxd.sqlite'
 
 /** Opens the data directory (made when missing) and everything in it; the first time, makes what an installation has. */
 export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boolean }> {
-  const { config, clock, ids, log, random, baseUrl } = parts
+  const { config, clock, ids, log, random, baseUrl, meter = noMeter } = parts
   await mkdir(config.data_dir, { recursive: true, mode: 0o700 })
   const { webhook } = config
   const dns = createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs })
@@ -58,14 +61,15 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     ownAddresses: interfaceAddresses,
     ownPorts: parts.ownPorts,
   })
-  const store = await openStore(databasePath(config.data_dir), clock, async lastStep => {
+  const beforeMigration = async (lastStep: number) => {
     if (!parts.mayMigrate) {
       throw new SchemaFault(
         'the database is of an older mailboxd than this program: start mailboxd, which brings it up to date, or use the older mailboxctl',
       )
     }
     await keepBeforeUpgrade(config.data_dir, lastStep, log)
-  })
+  }
+  const store = await openStore(databasePath(config.data_dir), clock, beforeMigration, meter)
   let secrets: SecretBox
   try {
     secrets = await openSecrets({ store, dataDir: config.data_dir, clock, log })
@@ -78,6 +82,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     clock,
     ids,
     log,
+    meter,
     dns,
     webhookGuard,
     webhookCourier: createWebhookCourier({
@@ -116,6 +121,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       idleMs: limits.readingIdleMs,
       clock,
       log,
+      meter,
     }),
     renderer: createRenderer({
       timeoutMs: limits.renderingMs,

@@ -61,15 +61,18 @@ export async function readStatus(app: App): Promise<Status> {
 }
 
 async function diskOf(dataDir: string): Promise<Status['disk']> {
-  const database = join(dataDir, 'mailboxd.sqlite')
-  const sizes = await Promise.all(
-    [database, `${database}-wal`].map(path =>
-      stat(path).then(
-        found => found.size,
-        () => 0,
-      ),
-    ),
-  )
+  const { database, log, free } = await readDisk(dataDir)
+  return { database: database + log, free }
+}
+
+/** Bytes of the file of the database and of its log, and free on their disk. */
+export async function readDisk(dataDir: string): Promise<{ database: number; log: number; free: number }> {
+  const path = join(dataDir, 'mailboxd.sqlite')
+  const sizeOf = (file: string) =>
+    stat(file).then(
+      found => found.size,
+      () => 0,
+    )
   const { bavail, bsize } = await statfs(dataDir)
-  return { database: sizes.reduce((sum, size) => sum + size, 0), free: bavail * bsize }
+  return { database: await sizeOf(path), log: await sizeOf(`${path}-wal`), free: bavail * bsize }
 }

@@ -57,7 +57,11 @@ export function answerOwners(caller: Caller | undefined, address: string): Answe
   ]
 }
 
-export function createAnswerRoom({ mostBytes, waitMs }: AnswerRoomLimits): AnswerRoom {
+/** @param refused called for each answer that had no room */
+export function createAnswerRoom(
+  { mostBytes, waitMs }: AnswerRoomLimits,
+  refused: () => void = () => {},
+): AnswerRoom {
   const taken = new Map<string, number>()
   let total = 0
   /** Both in the order in which they came. */
@@ -135,6 +139,7 @@ export function createAnswerRoom({ mostBytes, waitMs }: AnswerRoomLimits): Answe
         const [oldest] = held
         return oldest?.cut()
       }
+      refused()
       end(() => reject(refusal(hasCut)))
       // Who shares with him may have waited for his turn.
       admit()

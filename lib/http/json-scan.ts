@@ -38,6 +38,10 @@ export async function scanJson(bytes: Buffer, takesContents: boolean, pace: Pace
   let values = 1
   const open: Container[] = []
   let isName = false
+  /** Where the string began in which the scan stands; less than 0 outside of one. */
+  let start = -1
+  /** Whether a backslash takes its meaning from what comes next. */
+  let isEscaped = false
 
   const count = () => {
     if (++values > limits.jsonValues)
@@ -51,28 +55,37 @@ export async function scanJson(bytes: Buffer, takesContents: boolean, pace: Pace
     count()
   }
 
+  const requireRoom = (at: number) => {
+    if (at > until) throw new Problem('payload_too_large')
+  }
+  const end = (at: number) => {
+    const length = at - start
+    if (isName) open.at(-1)!.name = length > longestName ? '' : bytes.toString('latin1', start, at)
+    else if (takesContents && length > limits.jsonContentBytes && isContent(open)) {
+      contents.push({ start, end: at })
+      until += length
+    }
+    start = -1
+    requireRoom(at)
+  }
+
   let paced = 0
   for (let at = 0; at < bytes.length; at++) {
     if (at >= paced) {
-      await pace(at - paced + stepBytes)
+      await pace(stepBytes)
       paced = at + stepBytes
     }
+    if (start >= 0) {
+      // Each byte is looked at once: who looks back over backslashes does as much as a stranger likes.
+      if (isEscaped) isEscaped = false
+      else if (bytes[at] === backslash) isEscaped = true
+      else if (bytes[at] === quote) end(at)
+      continue
+    }
     switch (bytes[at]) {
-      case quote: {
-        const start = at + 1
-        let end = bytes.indexOf(quote, start)
-        // Most strings end at the first quote after them.
-        if (end >= 0 && isEscaped(bytes, end, start)) end = await endOfString(bytes, start, end, pace)
-        if (end < 0) end = bytes.length
-        const length = end - start
-        if (isName) open.at(-1)!.name = length > longestName ? '' : bytes.toString('latin1', start, end)
-        else if (takesContents && length > limits.jsonContentBytes && isContent(open)) {
-          contents.push({ start, end })
-          until += length
-        }
-        at = end
+      case quote:
+        start = at + 1
         break
-      }
       case openObject:
         begin(true)
         break
@@ -94,8 +107,9 @@ export async function scanJson(bytes: Buffer, takesContents: boolean, pace: Pace
         break
       default:
     }
-    if (at > until) throw new Problem('payload_too_large')
+    requireRoom(at)
   }
+  if (start >= 0) end(bytes.length)
   return contents
 }
 
@@ -107,25 +121,4 @@ function isContent(open: readonly Container[]): boolean {
     !list!.isObject &&
     (attachment!.name === 'content' || attachment!.name === 'data')
   )
-}
-
-/** Where the quote is that ends a string that has quotes in it; less than 0 when there is none. @param from a quote in it */
-async function endOfString(bytes: Buffer, start: number, from: number, pace: Pace): Promise<number> {
-  let paced = from
-  let at = from
-  while (at >= 0 && isEscaped(bytes, at, start)) {
-    if (at >= paced) {
-      await pace(at - paced + stepBytes)
-      paced = at + stepBytes
-    }
-    at = bytes.indexOf(quote, at + 1)
-  }
-  return at
-}
-
-/** Whether the quote is part of the string: an odd number of backslashes stands before it. */
-function isEscaped(bytes: Buffer, at: number, start: number): boolean {
-  let before = at
-  while (before > start && bytes[before - 1] === backslash) before--
-  return (at - before) % 2 === 1
 }

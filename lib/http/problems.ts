@@ -1,24 +1,29 @@
 import type { Context, Middleware } from 'koa'
 import type { Log } from '../base/log.ts'
+import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
 import { isDiskFull, StorageLocked } from '../base/storage-fault.ts'
 import { noRoomForRequests } from '../core/app/storage.ts'
 import { answerJson } from './json.ts'
 
 /** Answers whatever is thrown further in: a Problem as it is; all else is a bug, logged here once, and a 500. */
-export function answerProblems(log: Log): Middleware {
+export function answerProblems(log: Log, meter: Meter): Middleware {
+  const answer = (context: Context, problem: Problem) => {
+    meter.count('http_problems_total', nameOf(problem.code))
+    answerProblem(context, problem)
+  }
   return async (context, next) => {
     try {
       await next()
     } catch (error) {
-      if (error instanceof Problem) return answerProblem(context, error)
+      if (error instanceof Problem) return answer(context, error)
       const passing = passingProblem(error)
       if (passing) {
         log.error({ err: error, method: context.method, path: context.path }, 'request could not be written')
-        return answerProblem(context, passing)
+        return answer(context, passing)
       }
       log.error({ err: error, method: context.method, path: context.path }, 'request met a fault')
-      answerProblem(context, new Problem('internal_error'))
+      answer(context, new Problem('internal_error'))
     }
   }
 }

@@ -207,6 +207,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   }
 
   return async context => {
+    context.state.operation = one.id
     const request: Asking = { context, caller: undefined, share: undefined }
     try {
       await handle(request)
@@ -220,6 +221,11 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       request.share?.leave()
     }
   }
+}
+
+/** The id of the operation that a request asked for; `none` for a page, and for what is nothing. */
+export function operationOf({ state }: Pick<Context, 'state'>): string {
+  return typeof state.operation === 'string' ? state.operation : 'none'
 }
 
 function answerRedirect(context: Context, { url }: Redirect): void {

@@ -18,11 +18,13 @@ import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
 import { oneAtATime } from './pipeline.ts'
 import { answerProblems } from './problems.ts'
-import { useRoutes } from './router.ts'
+import { operationOf, useRoutes } from './router.ts'
 import { answerOnSocket } from './socket-answer.ts'
 import { createWebSocketDoor } from './websocket.ts'
 
 export interface HttpDoor {
+  /** How many connections are open. */
+  count(): number
   listen(host: string, port: number): Promise<AddressInfo>
   /** Takes a socket that listens already, by its descriptor. */
   adopt(descriptor: number): Promise<AddressInfo>
@@ -51,8 +53,11 @@ export function createHttpDoor(app: App): HttpDoor {
 
   koa.use(async (context, next) => {
     const isTold = app.log.isLevelEnabled('debug')
-    const started = isTold ? app.clock.monotonicMs() : 0
+    const started = app.clock.monotonicMs()
     await next()
+    const operation = operationOf(context)
+    app.meter.count('http_requests_total', operation, String(context.status))
+    app.meter.observe('http_request_seconds', (app.clock.monotonicMs() - started) / 1000, operation)
     // Or the connection would be waited for until the client closes it, or has sent what nobody wants.
     if (stopping.signal.aborted || isMoreThanLinger(context.req)) context.set('Connection', 'close')
     if (!isTold) return
@@ -67,7 +72,7 @@ export function createHttpDoor(app: App): HttpDoor {
     )
   })
   koa.use(allowOrigins(http.cors_origins))
-  koa.use(answerProblems(app.log))
+  koa.use(answerProblems(app.log, app.meter))
   const perKey = createThrottle(app.clock, http.requests_per_minute)
   const perAddress = createThrottle(app.clock, failuresPerMinute)
   useRoutes(koa, {
@@ -78,7 +83,9 @@ export function createHttpDoor(app: App): HttpDoor {
     perAddress,
     perVisitor: createThrottle(app.clock, limits.confirmPageRequestsPerMinute),
     bodies: createBodyRoom(),
-    answers: createAnswerRoom({ mostBytes: limits.answersBytes, waitMs: limits.answerRoomMs }),
+    answers: createAnswerRoom({ mostBytes: limits.answersBytes, waitMs: limits.answerRoomMs }, () =>
+      app.meter.count('http_answers_refused_total'),
+    ),
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })
@@ -137,6 +144,7 @@ export function createHttpDoor(app: App): HttpDoor {
   }
 
   return {
+    count: () => connections.count(),
     listen: (host, port) => open({ host, port, ipv6Only: true }),
     adopt: descriptor => open({ fd: descriptor }),
     async stop() {

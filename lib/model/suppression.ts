@@ -22,12 +22,16 @@ const expiresAt = Type.Unsafe<string | null>({
 
 export const Suppression = named(
   'Suppression',
-  'An address that is not written to any more, since when and why; a send to it is refused.',
+  'An address that is not written to any more, by whom, since when and why; a send to it is refused.',
   {
     recipient: Type.String({
       format: 'email',
       description: 'The address that is not written to, in lower case.',
       examples: ['gone@example.net'],
+    }),
+    podId: nullableText({
+      description:
+        'The pod whose inboxes do not write to it, because mail that came back to that pod said so; null: nobody does, because a mail server told this one in the session, or somebody added it.',
     }),
     reason: SuppressionReason,
     evidence,

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
+import { type Meter, noMeter } from '../base/meter.ts'
 import { Reply } from '../base/reply.ts'
 import { readStart, sizeOf } from '../blob/content.ts'
 import type { Answer, ThreadData } from './job.ts'
@@ -17,6 +18,8 @@ export interface MailReader {
    * @throws Reply 451 4.3.2 when too much is being read for too long; what reading the file of its bytes throws
    */
   read(request: ReadingRequest, party: string): Promise<Reading>
+  /** How many messages are being read, or wait for that. */
+  count(): number
   /** Ends the threads; what they are reading comes to nothing. */
   stop(): Promise<void>
 }
@@ -33,6 +36,8 @@ export interface ReaderOptions extends ThreadBounds, Omit<ThreadData, 'places'> 
   readonly idleMs: number
   readonly clock: Clock
   readonly log: Log
+  /** Nothing is counted without one. */
+  readonly meter?: Meter
 }
 
 /**
@@ -41,7 +46,7 @@ export interface ReaderOptions extends ThreadBounds, Omit<ThreadData, 'places'> 
  * header is read alone, there; and if that fails, too, its header is read here, and its author is not proven.
  */
 export function createMailReader(options: ReaderOptions): MailReader {
-  const { clock, log } = options
+  const { clock, log, meter = noMeter } = options
   const tasks = new Map<number, Task>()
   let lastNumber = 0
   let isStopped = false
@@ -78,6 +83,7 @@ export function createMailReader(options: ReaderOptions): MailReader {
   /** Which of them did it is known when it was being read; else each of them is read again alone. */
   function died({ why, jobs, culprit }: Death): void {
     if (isStopped) return
+    meter.count('reading_deaths_total')
     log.warn({ why, messages: jobs.length }, 'a reading thread ended')
     for (const number of jobs) {
       const task = tasks.get(number)
@@ -107,6 +113,7 @@ export function createMailReader(options: ReaderOptions): MailReader {
   return {
     async read(request, party) {
       const { promise, resolve, reject } = Promise.withResolvers<Reading>()
+      const began = clock.monotonicMs()
       const number = ++lastNumber
       const task: Task = {
         number,
@@ -116,7 +123,11 @@ export function createMailReader(options: ReaderOptions): MailReader {
         isAlone: false,
         wasDisturbed: false,
         headerAlone: undefined,
-        resolve,
+        resolve(reading) {
+          meter.count('reading_jobs_total', 'read')
+          meter.observe('reading_wait_seconds', (clock.monotonicMs() - began) / 1000)
+          resolve(reading)
+        },
         reject,
         timer: undefined,
       }
@@ -125,11 +136,13 @@ export function createMailReader(options: ReaderOptions): MailReader {
         task.timer = setTimeout(() => {
           if (!laneOf(task).remove(task)) return
           tasks.delete(number)
+          meter.count('reading_jobs_total', 'refused')
           reject(new Reply(451, '4.3.2', 'Too much mail is being read just now; try again soon'))
         }, options.waitMs)
       }
       return promise
     },
+    count: () => tasks.size,
     async stop() {
       isStopped = true
       await Promise.all([small.stop(), large.stop()])

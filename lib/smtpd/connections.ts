@@ -3,6 +3,9 @@ import { watchCommandLines } from './command-lines.ts'
 import type { Connection } from './connection.ts'
 import { boundSession } from './session-bounds.ts'
 
+/** Is told the code of a reply, and its enhanced code where the text is ours. */
+type Refused = (code: number, enhanced: string) => void
+
 const ownCode = /^[245]\.\d{1,3}\.\d{1,3} /
 
 /**
@@ -13,20 +16,27 @@ export class Connections extends Set<Connection> {
   readonly #byId = new Map<string, Connection>()
   readonly #greetingDelayMs: (connection: Connection) => number
   readonly #maxMessages: number
+  readonly #refused: Refused
 
   /**
    * @param greetingDelayMs how long a connection waits to be greeted
    * @param maxMessages of one connection
+   * @param refused called with each reply of 400 and above
    */
-  constructor(greetingDelayMs: (connection: Connection) => number, maxMessages: number) {
+  constructor(
+    greetingDelayMs: (connection: Connection) => number,
+    maxMessages: number,
+    refused: Refused = () => {},
+  ) {
     super()
     this.#greetingDelayMs = greetingDelayMs
     this.#maxMessages = maxMessages
+    this.#refused = refused
   }
 
   override add(connection: Connection): this {
     this.#byId.set(connection.id, connection)
-    keepEnhancedCodes(connection)
+    keepEnhancedCodes(connection, this.#refused)
     keepALabels(connection)
     refuseExpn(connection)
     boundSession(connection, this.#maxMessages)
@@ -50,13 +60,16 @@ export class Connections extends Set<Connection> {
  * code that is meant; for such a text it is told to add none. And when it refuses a command that it does not know, it
  * looks the command up among its own names of codes: "MAILBOX_FULL" would be answered 500 4.2.2.
  */
-function keepEnhancedCodes(connection: Connection): void {
+function keepEnhancedCodes(connection: Connection, refused: Refused): void {
   const { send } = connection
   const contextOf = (code: number, data: unknown, context: string | false | undefined) => {
     if (typeof data === 'string' && ownCode.test(data)) return false
     return context !== false && (code === 500 || code === 421) ? undefined : context
   }
-  connection.send = (code, data, context) => send.call(connection, code, data, contextOf(code, data, context))
+  connection.send = (code, data, context) => {
+    if (code >= 400) refused(code, typeof data === 'string' ? (ownCode.exec(data)?.[0].trimEnd() ?? '') : '')
+    return send.call(connection, code, data, contextOf(code, data, context))
+  }
 }
 
 /**

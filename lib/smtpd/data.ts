@@ -19,6 +19,7 @@ export async function acceptData(
   const intake = openIntake(app)
   try {
     const content = await takeBytes(app, session, intake, stream)
+    const began = app.clock.monotonicMs()
     const { mailFrom } = smtp.envelope
     await receive(app, {
       sessionId: session.id,
@@ -34,6 +35,7 @@ export async function acceptData(
         dnsList: await session.dnsList,
       },
     })
+    app.meter.observe('message_receive_seconds', (app.clock.monotonicMs() - began) / 1000)
   } finally {
     // Whatever was kept was moved to its place; this removes the spool file of what was not.
     await intake.discard()

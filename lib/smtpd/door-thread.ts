@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { type Answer, type Call, createAnswerer } from '../base/calls.ts'
 import { limits } from '../base/limits.ts'
+import type { Noted } from '../base/meter.ts'
 import { threadEntry } from '../base/thread-entry.ts'
 import { createThreadMark, createThreadWatch, findCulprit, placesIn } from '../base/thread-watch.ts'
 import type { Networked } from '../core/app/app.ts'
@@ -35,6 +36,8 @@ export type FromDoor =
   | { readonly calls: readonly Call[] }
   /** Connections that have ended. */
   | { readonly ended: readonly string[] }
+  /** What was counted in it. */
+  | { readonly noted: readonly Noted[] }
   | { readonly ready: true }
   | { readonly stopped: true }
 
@@ -42,7 +45,7 @@ export type FromDoor =
 export type DoorCalls = MainCalls & { takeMessage(address: string): Promise<void> }
 
 export interface DoorThreadParts extends Omit<DoorThreadData, 'mark' | 'storage'> {
-  readonly app: Pick<Networked, 'clock' | 'log' | 'storage'>
+  readonly app: Pick<Networked, 'clock' | 'log' | 'meter' | 'storage'>
   /** How long it may be at one message, or its event loop stand still. */
   readonly timeoutMs: number
   readonly calls: DoorCalls
@@ -91,6 +94,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   worker.on('message', (message: FromDoor) => {
     if ('calls' in message) answer(message.calls)
     else if ('ended' in message) for (const id of message.ended) release(id)
+    else if ('noted' in message) app.meter.add(message.noted)
     else if ('ready' in message) {
       app.log.debug('a thread of SMTP sessions is ready')
       parts.ready()
@@ -105,6 +109,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
     stopped.resolve()
     if (isStopping) return
     const culprit = findCulprit(mark)
+    app.meter.count('smtp_thread_deaths_total')
     app.log.error({ why: why ?? 'it ended', culprit }, 'a thread of SMTP sessions ended')
     parts.died(culprit)
   })

@@ -21,6 +21,8 @@ export interface SmtpDoorOptions extends SessionBounds {
 }
 
 export interface SmtpDoor {
+  /** How many sessions are open. */
+  readonly size: number
   listen(host: string, port: number): Promise<AddressInfo>
   /** Takes a socket that listens already, by its descriptor. */
   adopt(descriptor: number): Promise<AddressInfo>
@@ -35,7 +37,7 @@ export interface SmtpDoor {
  * that waits is lost when a thread of sessions dies; then they are handed over to their session.
  */
 export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDoor {
-  const { config, clock, log } = app
+  const { config, clock, log, meter } = app
   const { certificates, threads, threadTimeoutMs, threadIdleMs, ...bounds } = options
   const shares = createShares(config.smtp, clock)
   const places = new Map<string, () => void>()
@@ -66,9 +68,11 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     const place = shares.connect(remoteAddress)
     if (place instanceof Reply) {
       turnedAway.note(place.text)
+      meter.count('smtp_connections_total', place.reason)
       turnAway(socket, place)
       return
     }
+    meter.count('smtp_connections_total', 'accepted')
     const id = app.ids.next()
     places.set(id, place.release)
     const isTrusted = shares.isTrusted(remoteAddress)
@@ -92,6 +96,9 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   }
 
   return {
+    get size() {
+      return sessions.size
+    },
     listen: (host, port) => open({ host, port, ipv6Only: true }),
     adopt: descriptor => open({ fd: descriptor }),
     reload: set => sessions.reload(set),

@@ -148,7 +148,9 @@ export function createSessions(parts: SessionsParts): Sessions {
 
   const greetingDelayMs = ({ id }: Connection) =>
     sessions.get(id)?.isTrusted ? 0 : config.smtp.greeting_delay
-  const connections = new Connections(greetingDelayMs, parts.maxMessages)
+  const connections = new Connections(greetingDelayMs, parts.maxMessages, (code, enhanced) =>
+    receiver.meter.count('smtp_refusals_total', String(code), enhanced),
+  )
   const server: SMTPServer = new SMTPServer({
     name: config.hostname,
     banner: 'mailboxd',

@@ -22,7 +22,7 @@ export interface ShareLimits {
  * which gives a peer no more than one minute's share again.
  */
 export interface Shares {
-  /** Takes a place for a connection; or says why there is none. */
+  /** Takes a place for a connection; or says why there is none, with which of the shares it is in a word as the reason. */
   connect(address: string): { release(): void } | Reply
   /** @throws Reply 450 4.7.1 when the peer has begun too many messages in a minute */
   takeMessage(address: string): void
@@ -51,10 +51,15 @@ export function createShares(limits: ShareLimits, clock: Clock): Shares {
     isTrusted,
     connect(address) {
       if (!isTrusted(address) && !connections.take(address)) {
-        return new Reply(421, '4.7.0', 'Too many connections from your address in a minute; try again later')
+        return new Reply(
+          421,
+          '4.7.0',
+          'Too many connections from your address in a minute; try again later',
+          'rate',
+        )
       }
       if (!all.add(address)) {
-        return new Reply(421, '4.3.2', 'Too many connections just now; try again in a moment')
+        return new Reply(421, '4.3.2', 'Too many connections just now; try again in a moment', 'all')
       }
       const taken = [all, ...open.filter(count => count.add(address))]
       const release = () => {
@@ -62,7 +67,7 @@ export function createShares(limits: ShareLimits, clock: Clock): Shares {
       }
       if (taken.length === open.length + 1) return { release }
       release()
-      return new Reply(421, '4.7.0', 'Too many connections from your address')
+      return new Reply(421, '4.7.0', 'Too many connections from your address', 'address')
     },
     takeMessage(address) {
       if (isTrusted(address) || messages.take(address)) return

@@ -11,7 +11,7 @@ export const canHandOver = Object.getOwnPropertySymbols(Socket.prototype).some(
 )
 
 export interface ThreadsParts {
-  readonly app: Pick<Networked, 'config' | 'clock' | 'log' | 'storage'>
+  readonly app: Pick<Networked, 'config' | 'clock' | 'log' | 'meter' | 'storage'>
   readonly count: number
   readonly bounds: SessionBounds
   readonly certificates: CertificateSet

@@ -4,6 +4,7 @@ import { createCaller, createOutbox } from '../base/calls.ts'
 import { systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
 import { createLog } from '../base/log.ts'
+import { createDistantMeter, noMeter } from '../base/meter.ts'
 import { beat } from '../base/thread-watch.ts'
 import { callMain } from '../core/inbound/main-calls.ts'
 import { openReceiver } from '../core/open-receiver.ts'
@@ -28,6 +29,7 @@ const { receiver, close } = await openReceiver({
   ids: createIds(systemClock),
   // A line is written at once and whole, so that those of several threads do not mix.
   log: createLog(config.log.level),
+  meter: config.metrics.listen.length > 0 ? createDistantMeter(noted => post({ noted })) : noMeter,
   main: callMain(call),
   mark,
   suspects,

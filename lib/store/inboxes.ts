@@ -58,6 +58,12 @@ const inboxByAddress = keptRow((db, given: { address: string }) =>
   db.selectFrom('inbox').selectAll().where('address', '=', given.address).where('deletedAt', 'is', null),
 )
 
+/** The pod of an inbox, also of one that was deleted. */
+export async function findPodOfInbox(db: Db, id: string): Promise<string | undefined> {
+  const row = await db.selectFrom('inbox').select('podId').where('id', '=', id).executeTakeFirst()
+  return row?.podId
+}
+
 /** The address of an inbox, also of one that was deleted. */
 export async function findInboxAddress(db: Db, id: string): Promise<string | undefined> {
   return (await inboxAddress(db, { id }))?.address

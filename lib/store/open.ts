@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
+import { type Meter, noMeter } from '../base/meter.ts'
 import { threadEntry } from '../base/thread-entry.ts'
 import type { LogState } from './dialect/checkpointer.ts'
 import { startCheckpoints } from './dialect/checkpoints.ts'
@@ -79,10 +80,11 @@ export async function openStore(
   location: string,
   clock: Clock,
   beforeMigration: (lastStep: number) => Promise<void> = async () => {},
+  meter: Meter = noMeter,
 ): Promise<Store> {
   const store = /^postgres(ql)?:\/\//.test(location)
     ? postgresStore(location, clock)
-    : sqliteStore(location, clock)
+    : sqliteStore(location, clock, meter)
   try {
     const lastStep = await outdatedSince(store.read, store.dialect)
     if (lastStep !== undefined) await beforeMigration(lastStep)
@@ -100,7 +102,7 @@ export function openReader(path: string): { readonly read: Db; close(): void } {
   return { read: db, close }
 }
 
-function sqliteStore(path: string, clock: Clock): Store {
+function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
   const writer = openSqliteWriter(path)
   const reader = openSqliteFollower(path, writer)
   const listeners = createListeners()
@@ -114,7 +116,15 @@ function sqliteStore(path: string, clock: Clock): Store {
     },
   }
   const failed = Promise.withResolvers<DiskFailed>()
-  const group = createGroupCommit(target, clock, { committed: listeners.tell, failed: failed.resolve })
+  const group = createGroupCommit(target, clock, {
+    committed: listeners.tell,
+    failed: failed.resolve,
+    transacted(writes, tookMs) {
+      meter.observe('store_batch_writes', writes)
+      meter.observe('store_transaction_seconds', tookMs / 1000)
+    },
+    synced: tookMs => meter.observe('store_sync_seconds', tookMs / 1000),
+  })
   return {
     dialect: 'sqlite',
     read: reader.db,

@@ -483,18 +483,21 @@ create index "policyAudit_list" on "policyAudit" ("createdAt", "id", "action", "
 create index "policyAudit_podList" on "policyAudit" ("podId", "createdAt", "id", "action", "direction");
 create index "policyAudit_inboxList" on "policyAudit" ("inboxId", "createdAt", "id", "action", "direction");
 
--- Who is not written to any more. `reason`: bounce, complaint, unsubscribe or manual; `evidence` is what the other
--- side said, `messageId` the message that it said it to. After `expiresAt` the row means nothing.
+-- Who is not written to any more: by one pod, or by all (`podId` is ''). `reason`: bounce, complaint, unsubscribe or manual;
+-- `evidence` is what the other side said, `messageId` the message that it said it to. After `expiresAt` the row means nothing.
 create table "suppression" (
-  "recipient" text primary key,
+  "recipient" text not null,
+  "podId" text not null,
   "reason" text not null,
   "evidence" text,
   "messageId" text,
   "createdAt" text not null,
-  "expiresAt" text
+  "expiresAt" text,
+  primary key ("recipient", "podId")
 );
-create index "suppression_list" on "suppression" ("createdAt", "recipient", "reason", "expiresAt");
+create index "suppression_list" on "suppression" ("createdAt", "recipient", "podId", "reason", "expiresAt");
 create index "suppression_expiresAt" on "suppression" ("expiresAt") where "expiresAt" is not null;
+create index "suppression_podId" on "suppression" ("podId");
 
 -- With whom an inbox is acquainted: who wrote to it, and whom it wrote to. Whoever is not here is a cold recipient.
 create table "contact" (

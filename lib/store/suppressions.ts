@@ -4,22 +4,32 @@ import { putRow } from './dialect/insert.ts'
 import { keptRowsOf } from './dialect/kept.ts'
 import type { SuppressionRow } from './tables.ts'
 
-/** The first of these recipients (lower-case) that is suppressed at `now`. */
+/** What holds for all pods has this in place of the id of one. */
+export const everyPod = ''
+
+/**
+ * The first of these recipients (lower-case) that is suppressed at `now` for this pod or for all, by what holds longest.
+ * @param podId `everyPod` asks for what holds for all alone
+ */
 export async function findSuppression(
   db: Db,
   recipients: readonly string[],
-  now: string,
+  { podId, now }: { readonly podId: string; readonly now: string },
 ): Promise<SuppressionRow | undefined> {
-  return (await inForceOf(db, { now }, recipients))[0]
+  return (await inForceOf(db, { podId, everyPod, now }, recipients))[0]
 }
-const inForceOf = keptRowsOf((db, { now }: { now: string }, recipients = []) =>
-  db
-    .selectFrom('suppression')
-    .selectAll()
-    .where('recipient', 'in', recipients)
-    .where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', now)]))
-    .orderBy('recipient')
-    .limit(1),
+const inForceOf = keptRowsOf(
+  (db, { podId, everyPod, now }: { podId: string; everyPod: string; now: string }, recipients = []) =>
+    db
+      .selectFrom('suppression')
+      .selectAll()
+      .where('recipient', 'in', recipients)
+      .where(eb => eb.or([eb('podId', '=', everyPod), eb('podId', '=', podId)]))
+      .where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', now)]))
+      .orderBy('recipient')
+      .orderBy(eb => eb('expiresAt', 'is', null), 'desc')
+      .orderBy('podId')
+      .limit(1),
 )
 
 /** Those in force at `now`, newest first; with one reason, or all. */
@@ -32,39 +42,48 @@ export async function listSuppressions(
     .selectFrom('suppression')
     .where(eb => eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', filter.now)]))
   if (filter.reason !== undefined) matching = matching.where('reason', '=', filter.reason)
-  const recipients = matching
-    .select('recipient')
+  const rows = await matching
+    .selectAll()
     .orderBy('createdAt', 'desc')
     .orderBy('recipient', 'desc')
+    .orderBy('podId', 'desc')
     .limit(page.limit)
     .offset(page.offset)
-  const rows = await db
-    .selectFrom('suppression')
-    .selectAll()
-    .where('recipient', 'in', recipients)
-    .orderBy('createdAt', 'desc')
-    .orderBy('recipient', 'desc')
     .execute()
   const counted = await matching.select(eb => eb.fn.countAll<number>().as('count')).executeTakeFirst()
   return { rows, total: Number(counted?.count ?? 0) }
 }
 
-/** Takes the place of what there was for this recipient. */
+/** Takes the place of what there was for this recipient and pod. */
 export async function putSuppression(db: WriteDb, row: SuppressionRow): Promise<void> {
-  await putRow(db, 'suppression', row, ['recipient'])
+  await putRow(db, 'suppression', row, ['recipient', 'podId'])
 }
 
-/** Gives whether there was one; `reason` narrows it to one of that reason. */
-export async function deleteSuppression(db: WriteDb, recipient: string, reason?: string): Promise<boolean> {
+/** Gives whether there was one; what is said besides narrows it to those of this pod, or of this reason. */
+export async function deleteSuppression(
+  db: WriteDb,
+  recipient: string,
+  { podId, reason }: { readonly podId?: string; readonly reason?: string } = {},
+): Promise<boolean> {
   let query = db.deleteFrom('suppression').where('recipient', '=', recipient)
+  if (podId !== undefined) query = query.where('podId', '=', podId)
   if (reason !== undefined) query = query.where('reason', '=', reason)
   const done = await query.executeTakeFirst()
   return done.numDeletedRows > 0
 }
 
-/** Deletes at most `limit` that are over at `now`; gives how many. */
+/** All that hold for this pod alone. */
+export async function deletePodSuppressions(db: WriteDb, podId: string): Promise<void> {
+  await db.deleteFrom('suppression').where('podId', '=', podId).execute()
+}
+
+/** Deletes some that are over at `now`, of at most `limit` recipients; gives how many. */
 export async function deleteExpiredSuppressions(db: WriteDb, now: string, limit: number): Promise<number> {
   const some = db.selectFrom('suppression').select('recipient').where('expiresAt', '<=', now).limit(limit)
-  const done = await db.deleteFrom('suppression').where('recipient', 'in', some).executeTakeFirst()
+  const done = await db
+    .deleteFrom('suppression')
+    .where('recipient', 'in', some)
+    .where('expiresAt', '<=', now)
+    .executeTakeFirst()
   return Number(done.numDeletedRows)
 }

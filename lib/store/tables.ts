@@ -347,6 +347,7 @@ export interface PolicyAuditRow {
 
 export interface SuppressionRow {
   recipient: string
+  podId: string
   reason: string
   evidence: string | null
   messageId: string | null

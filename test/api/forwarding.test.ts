@@ -53,7 +53,7 @@ async function failCopy({ app }: ApiApp, address: string, kind: 'bounce' | 'comp
     .where('messageId', '=', messageId!)
     .execute()
   if (!copy) throw new Error('it was not forwarded')
-  await app.store.write(db => noteForwardFailure(app, db, copy, kind === 'complaint' ? kind : hard))
+  await app.store.write(db => noteForwardFailure(app, db, copy, kind === 'complaint' ? kind : hard, 'mail'))
 }
 
 t.test('a member gets copies at once, by creation and by change', async t => {

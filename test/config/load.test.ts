@@ -82,6 +82,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       tls_reports: false,
       ipv6: false,
     },
+    metrics: { listen: [] },
     dkim: {},
     mta_sts: { mode: 'off', max_age: '7d' },
     tls: { certificate: [] },

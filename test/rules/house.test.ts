@@ -11,6 +11,8 @@ const onePlace: [what: RegExp, places: readonly string[]][] = [
   [/\bperformance\.now\(/, ['lib/base/clock.ts']],
   [/\bprocess\.env\b/, ['bin/']],
   [/['"]node:dns/, ['lib/courier/dns.ts', 'lib/base/dns.ts']],
+  // What is said to people goes through the one place that takes the commands to a terminal out of it.
+  [/\bprocess\.(?:stdout|stderr)\.write\(|\bconsole\./, ['lib/cli/progress.ts', 'bin/']],
   [/\bMath\.random\b/, ['lib/serve.ts', 'lib/cli/open.ts', 'lib/courier/']],
 ]
 

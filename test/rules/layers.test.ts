@@ -18,6 +18,7 @@ const layers: Record<string, readonly string[]> = {
   smtpd: ['base', 'mail', 'core', 'tls'],
   api: ['base', 'model', 'core'],
   http: ['base', 'api', 'core'],
+  metrics: ['base', 'core'],
   cli: ['base', 'config', 'model', 'api', 'core', 'tls'],
 }
 
@@ -104,6 +105,7 @@ const places: Record<string, readonly string[]> = {
   ajv: ['lib/api/validate.ts', 'lib/config/'],
   commander: ['lib/cli/'],
   'node-cron': ['lib/upkeep.ts'],
+  'prom-client': ['lib/metrics/registry.ts'],
   pino: ['lib/base/log.ts'],
   uuid: ['lib/base/ids.ts'],
   'smol-toml': ['lib/config/toml.ts'],

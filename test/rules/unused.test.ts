@@ -16,6 +16,8 @@ const forTests: Readonly<Record<string, string>> = {
   'lib/core/outbound/suppressions.ts#suppressedUntil': 'what bounces mean is tried without a database',
   'lib/mail/compose/quote.ts#quoteText': 'a part of a reply that has a table of cases of its own',
   'lib/mail/compose/quote.ts#quoteHtml': 'a part of a reply that has a table of cases of its own',
+  'lib/cli/terminal.ts#printableBytes':
+    'what comes to a terminal is tried at every end of a chunk, without one',
   'lib/upkeep.ts#sweep': 'a sweep is done now, not at its time',
   'lib/upkeep.ts#sweeps': 'each sweep is done now, not at its time',
 }

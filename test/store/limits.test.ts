@@ -14,7 +14,9 @@ import {
 import { deletePolicyAuditBefore, insertPolicyAudit, listPolicyAudit } from '../../lib/store/policy-audit.ts'
 import {
   deleteExpiredSuppressions,
+  deletePodSuppressions,
   deleteSuppression,
+  everyPod,
   findSuppression,
   listSuppressions,
   putSuppression,
@@ -92,8 +94,15 @@ onEveryDatabase('the audit by scope and time', async (t, store) => {
 })
 
 onEveryDatabase('suppressions', async (t, store) => {
-  const row = (recipient: string, second: number, expiresAt: string | null = null, reason = 'bounce') => ({
+  const row = (
+    recipient: string,
+    second: number,
+    expiresAt: string | null = null,
+    reason = 'bounce',
+    podId = everyPod,
+  ) => ({
     recipient,
+    podId,
     reason,
     evidence: null,
     messageId: null,
@@ -105,8 +114,8 @@ onEveryDatabase('suppressions', async (t, store) => {
     await putSuppression(db, row('b@x', 2, at(10)))
     await putSuppression(db, row('a@x', 3, null, 'manual'))
   })
-  t.match(await findSuppression(store.read, ['c@x', 'b@x'], at(9)), { recipient: 'b@x' })
-  t.equal(await findSuppression(store.read, ['c@x', 'b@x'], at(10)), undefined)
+  t.match(await findSuppression(store.read, ['c@x', 'b@x'], { podId: 'p', now: at(9) }), { recipient: 'b@x' })
+  t.equal(await findSuppression(store.read, ['c@x', 'b@x'], { podId: 'p', now: at(10) }), undefined)
   const list = async (reason: string | undefined, now: string) => {
     const { rows, total } = await listSuppressions(store.read, { reason, now }, everything)
     return [total, ...rows.map(one => one.recipient)]
@@ -114,10 +123,32 @@ onEveryDatabase('suppressions', async (t, store) => {
   t.strictSame(await list(undefined, at(9)), [2, 'a@x', 'b@x'])
   t.strictSame(await list(undefined, at(10)), [1, 'a@x'])
   t.strictSame(await list('bounce', at(9)), [1, 'b@x'])
-  t.equal(await store.write(db => deleteSuppression(db, 'a@x', 'bounce')), false)
+  t.equal(await store.write(db => deleteSuppression(db, 'a@x', { reason: 'bounce' })), false)
   t.equal(await store.write(db => deleteSuppression(db, 'a@x')), true)
   t.equal(await store.write(db => deleteExpiredSuppressions(db, at(9), 10)), 0)
   t.equal(await store.write(db => deleteExpiredSuppressions(db, at(10), 10)), 1)
+  t.strictSame(await list(undefined, at(0)), [0])
+
+  await store.write(async db => {
+    await putSuppression(db, row('a@x', 1, at(10), 'bounce', everyPod))
+    await putSuppression(db, row('a@x', 2, null, 'complaint', 'p'))
+    await putSuppression(db, row('b@x', 3, null, 'complaint', 'p'))
+    await putSuppression(db, row('b@x', 4, at(10), 'bounce', 'q'))
+  })
+  const found = async (recipient: string, podId: string, now = at(9)) =>
+    (await findSuppression(store.read, [recipient], { podId, now }))?.podId
+  t.equal(await found('a@x', 'p'), 'p', 'what holds longest')
+  t.strictSame([await found('a@x', 'q'), await found('a@x', everyPod)], [everyPod, everyPod])
+  t.equal(await found('b@x', everyPod), undefined, 'for one pod alone')
+  t.strictSame(await list(undefined, at(9)), [4, 'b@x', 'b@x', 'a@x', 'a@x'])
+  t.equal(await store.write(db => deleteSuppression(db, 'a@x', { podId: 'q' })), false)
+  t.equal(await store.write(db => deleteExpiredSuppressions(db, at(10), 10)), 2)
+  t.strictSame(
+    await list(undefined, at(0)),
+    [2, 'b@x', 'a@x'],
+    'who shares an address with one that is over stays',
+  )
+  await store.write(db => deletePodSuppressions(db, 'p'))
   t.strictSame(await list(undefined, at(0)), [0])
 })
 

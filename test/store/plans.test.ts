@@ -17,6 +17,7 @@ import { confirmForwarding, expireForwardConfirmations } from '../../lib/core/fo
 import { receive } from '../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../lib/core/inbound/recipient.ts'
+import { readLoad } from '../../lib/core/load.ts'
 import { listMessageDeliveries } from '../../lib/core/mailbox/deliveries.ts'
 import { listInboxMessages } from '../../lib/core/mailbox/messages.ts'
 import { openRaw } from '../../lib/core/mailbox/raws.ts'
@@ -126,13 +127,19 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   const [copy] = await listDeliveries(app.store.read, id!)
   await app.store.write(async db => {
     await forwardIfUndelivered(app, db, id!)
-    await noteForwardFailure(app, db, copy!, {
-      result: 'permanent',
-      code: 550,
-      enhanced: '5.1.1',
-      text: 'no such user',
-      durationMs: 0,
-    })
+    await noteForwardFailure(
+      app,
+      db,
+      copy!,
+      {
+        result: 'permanent',
+        code: 550,
+        enhanced: '5.1.1',
+        text: 'no such user',
+        durationMs: 0,
+      },
+      'mail',
+    )
     await noteForwardOutcome(app, db, copy!, { result: 'delivered', text: '', durationMs: 0 })
     await wasTaken(db, copy!.id)
   })
@@ -206,6 +213,7 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   for (const entry of await queue.claim('webhook', { limit: 10, room })) await webhooks.tell(entry)
   await redeliverFailed(app, { after: '', since: '' })
   await queue.recover()
+  await readLoad(app)
   await deleteAccountWebhook(app)
   await deleteInbox(app, operator, bea.id)
   await deleteInbox(app, operator, ann.id)
@@ -214,8 +222,9 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
   await store.write(db => deleteEventsBefore(db, '2100-01-01T00:00:00.000Z', 10))
   await store.write(db => deleteIdempotencyBefore(db, '2000-01-01T00:00:00.000Z', 10))
 
-  // Tables of one row, or of a handful; and the full-text index, which says SCAN for every use of its own indexes.
-  const small = /^SCAN "?(account|migration|domain|secretKey)"?|^SCAN messageSearch VIRTUAL TABLE INDEX/
+  // Tables of one row, or of a handful; what a bounded query found ("some"); and the full-text index, which says SCAN for every use of its own indexes.
+  const small =
+    /^SCAN "?(account|migration|domain|secretKey)"?|^SCAN some$|^SCAN messageSearch VIRTUAL TABLE INDEX/
   const executor = real.store.read.getExecutor()
   const seen = new Set<string>()
   for (const node of nodes) {
@@ -223,7 +232,7 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
     if (seen.has(text)) continue
     seen.add(text)
     const query = sql`explain query plan ${sql.raw(text.replaceAll('?', 'null'))}`
-    const plan = await query.execute(real.store.read)
+    const plan = await real.store.write(db => query.execute(db))
     for (const { detail } of plan.rows as { detail: string }[]) {
       const isScan = /^SCAN (?!\(|CONSTANT)/.test(detail) && !/USING (COVERING )?INDEX/.test(detail)
       if (isScan && !small.test(detail)) t.fail(`${detail}: ${text}`, { parameters })

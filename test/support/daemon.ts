@@ -21,8 +21,10 @@ export interface DaemonSettings {
   /** More TOML, after the tables above it: `[smtp]` is not among them. */
   readonly toml?: string
   readonly smtp?: string
-  /** More of the environment of the daemon. */
+  /** More of the environment of the daemon and of mailboxctl. */
   readonly env?: Readonly<Record<string, string>>
+  /** Where its data are to be; in a directory that goes with the test unless told. */
+  readonly dataDir?: string
 }
 
 /** A real daemon in a process of its own, on free ports, with its data in a directory that goes with the test. */
@@ -48,7 +50,7 @@ export interface TestDaemon {
 export async function startDaemon(t: Test, settings: DaemonSettings = {}): Promise<TestDaemon> {
   const dir = temporaryDir(t)
   const configPath = join(dir, 'mailboxd.toml')
-  const dataDir = join(dir, 'data')
+  const dataDir = settings.dataDir ?? join(dir, 'data')
   writeFileSync(
     configPath,
     `hostname = "${settings.hostname ?? 'mail.ours.example'}"
@@ -110,7 +112,12 @@ async function run(
     return entries.find(entry => entry.msg === 'ready')
   })
   const ctlResult = (...args: string[]) =>
-    runProgram(process.execPath, [builtProgram('mailboxctl'), '--config', configPath, '--json', ...args])
+    runProgram(
+      process.execPath,
+      [builtProgram('mailboxctl'), '--config', configPath, '--json', ...args],
+      undefined,
+      { env },
+    )
   return {
     configPath,
     dataDir,

@@ -34,6 +34,7 @@ const peers = {
     paths: ['/usr/lib/*/libsystemd.so.0', '/lib/*/libsystemd.so.0'],
     root: false,
   },
+  prometheus: { package: 'prometheus', paths: ['/usr/bin/prometheus'], root: false },
   knot: { package: 'knot', paths: ['/usr/sbin/knotd'], root: true },
   dpkg: { package: 'dpkg', paths: ['/usr/bin/dpkg'], root: true },
   sysusers: { package: 'systemd', paths: ['/usr/bin/systemd-sysusers', '/bin/systemd-sysusers'], root: true },

@@ -11,9 +11,13 @@ export function runProgram(
   command: string,
   args: readonly string[],
   input?: Buffer | string,
-  options: { cwd?: string; timeoutMs?: number } = {},
+  options: { cwd?: string; timeoutMs?: number; env?: Readonly<Record<string, string>> | undefined } = {},
 ): Promise<Finished> {
-  const child = spawn(command, args, { timeout: options.timeoutMs ?? 60_000, cwd: options.cwd })
+  const child = spawn(command, args, {
+    timeout: options.timeoutMs ?? 60_000,
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+  })
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', text => {

@@ -15,6 +15,7 @@ import { operator } from '../../core/app/caller.ts'
 import { confirm } from '../confirm.ts'
 import type { Ctl } from '../ctl.ts'
 import { nounOf } from '../noun.ts'
+import { writeBytes } from '../terminal.ts'
 import { type Spoken, spoken } from './spoken.ts'
 import { textOfAnswer } from './text.ts'
 
@@ -96,13 +97,8 @@ async function perform(app: App, ctl: Ctl, { declared, how, values, key, output 
   }
   if (isDownload(declared)) {
     const { content } = answer as { content: NodeJS.ReadableStream }
-    await pipeline(
-      content,
-      output === undefined ? process.stdout : createWriteStream(output, { flags: 'wx' }),
-      {
-        end: output !== undefined,
-      },
-    )
+    if (output === undefined) await writeBytes(content)
+    else await pipeline(content, createWriteStream(output, { flags: 'wx' }))
     return
   }
   const said = answer instanceof Repeated ? answer.answer : answer

@@ -1,3 +1,4 @@
+import { printable } from '../../base/control-characters.ts'
 import { fieldsOf, tableOf } from '../output.ts'
 
 /** An answer of an operation for people: a list as a table, else a line for each property, and the text of a message last. */
@@ -20,7 +21,7 @@ function textOfOne(row: object): string {
     ...tables.map(
       ([name, rows]) => `${name}\n${tableOf(rows as object[], Object.keys((rows as object[])[0]!))}`,
     ),
-    ...(typeof bodyText === 'string' ? [bodyText] : []),
+    ...(typeof bodyText === 'string' ? [printable(bodyText)] : []),
   ]
   return parts.join('\n\n')
 }

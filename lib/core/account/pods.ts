@@ -8,6 +8,7 @@ import { hasPodDomains } from '../../store/domains.ts'
 import { moveDeletedInboxes } from '../../store/inboxes.ts'
 import * as pods from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
+import { deletePodSuppressions } from '../../store/suppressions.ts'
 import type { PodRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -81,6 +82,7 @@ export async function deletePod(app: App, caller: Caller, idOrClientId: string):
     await deletePodApiKeys(db, row.id)
     notice(db, 'revocation')
     await deletePolicy(db, row.id)
+    await deletePodSuppressions(db, row.id)
     const heir = await pods.findDefaultPod(db)
     if (heir) await moveDeletedInboxes(db, row.id, heir.id)
     await pods.deletePod(db, row.id)

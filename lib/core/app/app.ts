@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import type { Ids } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
+import type { Meter } from '../../base/meter.ts'
 import type { SecretBox } from '../../base/secret-box.ts'
 import type { Disk } from '../../blob/disk.ts'
 import type { Config } from '../../config/load.ts'
@@ -30,6 +31,8 @@ export interface App {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
+  /** Counts what happens, for /metrics. */
+  readonly meter: Meter
   /** Asking DNS and calling webhooks is all the network that mailboxctl needs too. */
   readonly dns: Dns
   readonly webhookCourier: WebhookCourier
@@ -59,7 +62,7 @@ export interface App {
 }
 
 /** What it takes to look something up, in whatever thread. */
-export type Reads = Pick<App, 'config' | 'clock' | 'log'> & { readonly store: Pick<Store, 'read'> }
+export type Reads = Pick<App, 'config' | 'clock' | 'log' | 'meter'> & { readonly store: Pick<Store, 'read'> }
 
 /** What the daemon has besides: the way for mail. mailboxctl does without it. */
 export interface Networked extends App {

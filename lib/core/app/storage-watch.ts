@@ -45,14 +45,14 @@ const recovered = 1.1
  * trouble once that it began and once that it ended.
  */
 export function startStorageWatch(
-  app: Pick<App, 'config' | 'log' | 'clock' | 'store' | 'storage'>,
+  app: Pick<App, 'config' | 'log' | 'clock' | 'store' | 'storage' | 'meter'>,
   { lookMs, heldMs, logBytes }: StorageBounds = {
     lookMs: limits.storageLookMs,
     heldMs: limits.logHeldMs,
     logBytes: limits.logBytes,
   },
 ): { stop(): Promise<void> } {
-  const { config, clock, log, store, storage } = app
+  const { config, clock, log, meter, store, storage } = app
   const stopping = new AbortController()
   const { signal } = stopping
   const troubles = new Set<Kind>()
@@ -83,6 +83,8 @@ export function startStorageWatch(
   }
 
   function lookAtLog({ fault, usedBytes }: LogState): void {
+    storage.logBytes = usedBytes
+    meter.count('store_checkpoints_total', fault === null ? 'done' : 'failed')
     note('file', fault !== null, { why: fault, usedBytes })
     if (usedBytes <= logBytes) longSince = undefined
     else longSince ??= clock.monotonicMs()

@@ -12,6 +12,8 @@ export interface Storage {
   fault: string | undefined
   /** What its operator should look at, in sentences. */
   warnings: readonly string[]
+  /** Bytes in use of the write-ahead log, as they were seen last. */
+  logBytes: number
 }
 
 const roomAt = 0
@@ -19,7 +21,7 @@ const roomAt = 0
 export function createStorage(): Storage {
   const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   setRoom(shared, true)
-  return { shared, fault: undefined, warnings: [] }
+  return { shared, fault: undefined, warnings: [], logBytes: 0 }
 }
 
 /** Opens or closes the doors for all that takes room. */

@@ -84,6 +84,8 @@ export interface EventReader {
  * reader, none misses an event, and none gets one twice.
  */
 export interface EventStream {
+  /** How many are open. */
+  count(): number
   /**
    * Takes a place for a connection, until `close` is called.
    * @throws Problem `too_many_streams`; `unavailable` when all places are taken or the server is stopping

@@ -16,7 +16,7 @@ import { resolveRecipient } from '../inbound/recipient.ts'
 import { writeReception } from '../inbound/write.ts'
 import { holdInstead } from '../outbound/hold.ts'
 import { type Carried, cargoOf, findContent } from './cargo.ts'
-import { type Ended, record } from './record.ts'
+import { type Ended, record, withClass } from './record.ts'
 
 /**
  * Carries one delivery once and records how it went, in one write.
@@ -57,6 +57,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       return write()
     })
     if (ended.outcome.showing && ended.outcome.showing !== 'fails') place?.showed(ended.outcome.showing)
+    measure(app, delivery, ended)
     tell(app, entry, delivery, message, ended)
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
@@ -67,6 +68,23 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
 /** The domain has led to servers: that it failed for its DNS is over, and what they do counts from now on. */
 async function noteFound(app: Networked, db: WriteDb, { destination }: Leased): Promise<void> {
   await app.queue.note(db, destination, 'answers', '')
+}
+
+function measure(
+  { clock, meter }: Networked,
+  { createdAt }: DeliveryRow,
+  { outcome, captured, inboxId }: Ended,
+) {
+  const { result, replyClass, durationMs, code, tls } = withClass(outcome)
+  const via = captured ? 'capture' : inboxId === undefined ? 'smtp' : 'local'
+  meter.count('delivery_attempts_total', result, replyClass ?? 'none', via)
+  if (result === 'delivered') {
+    meter.observe('delivered_seconds', (clock.now().getTime() - Date.parse(createdAt)) / 1000)
+  }
+  if (via !== 'smtp') return
+  meter.observe('delivery_attempt_seconds', durationMs / 1000, result)
+  // Its version, without the cipher.
+  if (code !== undefined) meter.count('delivery_tls_total', tls?.split(' ', 1)[0] ?? 'none')
 }
 
 function tell(

@@ -6,6 +6,7 @@ import { addToDay } from '../../store/daily-usage.ts'
 import { insertAttempt, type SendingInbox, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { settleMessage } from '../../store/message-status.ts'
+import { everyPod } from '../../store/suppressions.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import { countTlsResults } from '../../store/tls-results.ts'
 import type { Networked } from '../app/app.ts'
@@ -87,12 +88,12 @@ export async function record(
   if (isTransient) await holdAfterAttempt(app, db, delivery, message)
   // A copy is of an inbound message, of which all is told already.
   if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
-  await suppressBounced(app, db, delivery, outcome)
+  await suppressBounced(app, db, delivery, outcome, everyPod)
   await announce(app, db, attempted, state, outcome)
 }
 
 /** With what it is about: the courier says it of the replies that it heard, and of all else the codes and words do. */
-function withClass(outcome: Outcome): Outcome {
+export function withClass(outcome: Outcome): Outcome {
   if (outcome.result === 'delivered' || outcome.replyClass !== undefined) return outcome
   const replyClass = classOf(outcome)
   return replyClass === undefined ? outcome : { ...outcome, replyClass }

@@ -124,6 +124,7 @@ export function createEventStream(app: App): EventStream {
   }
 
   return {
+    count: () => places.size,
     requirePlace,
     open(caller, sink) {
       requirePlace()

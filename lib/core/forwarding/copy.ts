@@ -81,7 +81,7 @@ async function writeCopy(app: App, db: WriteDb, inbox: InboxRow, message: Messag
   // Complaints of spam have spam in them, and must reach whom they are for.
   if (isUnwanted && operator === undefined) return
   const now = app.clock.now()
-  if (await findSuppression(db, [forwardTo], now.toISOString())) {
+  if (await findSuppression(db, [forwardTo], { podId: inbox.podId, now: now.toISOString() })) {
     app.log.info({ messageId: message.id, inboxId: inbox.id }, 'not forwarded: the address is suppressed')
     return
   }

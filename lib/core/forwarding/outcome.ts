@@ -4,6 +4,7 @@ import { findCopyBefore, updateDelivery, wasTaken } from '../../store/deliveries
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
+import { everyPod } from '../../store/suppressions.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { isHardBounce, suppressBounced, suppressComplained } from '../outbound/suppressions.ts'
@@ -15,7 +16,7 @@ export async function noteForwardOutcome(
   delivery: DeliveryRow,
   outcome: Outcome,
 ): Promise<void> {
-  if (isHardBounce(outcome)) await noteForwardFailure(app, db, delivery, outcome)
+  if (isHardBounce(outcome)) await noteForwardFailure(app, db, delivery, outcome, 'courier')
   if (outcome.result === 'delivered') await noteForwarded(db, delivery)
 }
 
@@ -26,12 +27,14 @@ export async function noteForwardOutcome(
  * told: they did not write to that address.
  * @param delivery as it is before it is marked failed; a bounce of one that was taken marks it here
  * @param failure what was said of a hard bounce
+ * @param heardBy what the courier heard suppresses for all pods, what came by mail for that of the inbox
  */
 export async function noteForwardFailure(
   app: App,
   db: WriteDb,
   delivery: DeliveryRow,
   failure: Outcome | 'complaint',
+  heardBy: 'courier' | 'mail',
 ): Promise<void> {
   const isComplaint = failure === 'complaint'
   if (!isComplaint && delivery.state === 'failed') return
@@ -44,7 +47,10 @@ export async function noteForwardFailure(
   const isOver = isComplaint || forwardFailures >= limits.forwardFailures
   await updateInbox(db, inbox.id, { forwardFailures, ...(isOver ? { forwardStatus: 'disabled' } : {}) })
   if (!isOver) return
-  await (isComplaint ? suppressComplained(app, db, delivery) : suppressBounced(app, db, delivery, failure))
+  const podId = heardBy === 'courier' ? everyPod : inbox.podId
+  await (isComplaint
+    ? suppressComplained(app, db, delivery, inbox.podId)
+    : suppressBounced(app, db, delivery, failure, podId))
   const kind = isComplaint ? 'complaint' : 'bounce'
   app.log.warn({ inboxId: inbox.id, deliveryId: delivery.id, kind }, 'forwarding disabled')
 }

@@ -89,14 +89,18 @@ async function requireTarget(app: App, db: WriteDb, inbox: InboxRow, text: strin
   if (address === undefined || !domainOf(address).includes('.')) throw new Problem('invalid_forward_to')
   if (domainOf(address) === app.config.hostname || (await isDeliveredHere(app, db, address)))
     throw new Problem('forward_to_is_service_address')
-  const suppressed = await findSuppression(db, [address], app.clock.now().toISOString())
-  if (suppressed && (await isByOwnCopy(db, inbox, address, suppressed))) {
-    await deleteSuppression(db, address)
-  } else if (suppressed) {
+  const by = { podId: inbox.podId, now: app.clock.now().toISOString() }
+  // There may be one for the pod and one for all.
+  for (;;) {
+    const suppressed = await findSuppression(db, [address], by)
+    if (!suppressed) return address
+    if (await isByOwnCopy(db, inbox, address, suppressed)) {
+      await deleteSuppression(db, address, { podId: suppressed.podId })
+      continue
+    }
     const message = `${address} is on the suppression list (${suppressed.reason}), so nothing is sent to it.`
     throw new Problem('invalid_forward_to', message, { type: suppressed.reason })
   }
-  return address
 }
 
 async function isByOwnCopy(

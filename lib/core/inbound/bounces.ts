@@ -1,6 +1,7 @@
 import { findDelivery, updateDelivery } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { listPayloads } from '../../store/events.ts'
+import { findPodOfInbox } from '../../store/inboxes.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -30,7 +31,7 @@ async function recordBounce(
   const outcome = outcomeSaid(said)
   // Before it is marked failed: a bounce counts once.
   if (current.purpose === 'forward' && isAboutRecipient && isHardBounce(outcome)) {
-    await noteForwardFailure(app, db, current, outcome)
+    await noteForwardFailure(app, db, current, outcome, 'mail')
   }
   await updateDelivery(db, current.id, {
     state: 'failed',
@@ -45,7 +46,8 @@ async function recordBounce(
   // The bounce may overtake our own note that the message was taken. Or we never heard that it was, and would try again.
   await app.queue.drop(db, current.id)
   if (current.purpose === 'forward') return
-  if (isAboutRecipient) await suppressBounced(app, db, current, outcome)
+  const podId = await findPodOfInbox(db, message.inboxId)
+  if (isAboutRecipient && podId !== undefined) await suppressBounced(app, db, current, outcome, podId)
   await countForInbox(db, message, app.clock.now(), { bounced: 1 })
   await recordEvent(app, db, 'message.bounced', await findEventSubject(db, message), {
     deliveryId: current.id,
@@ -65,9 +67,10 @@ async function recordComplaint(app: App, db: WriteDb, { id }: DeliveryRow): Prom
   const delivery = await findDelivery(db, id)
   const message = delivery && (await findMessage(db, delivery.messageId))
   if (!delivery || !message) return
-  if (delivery.purpose === 'forward') return noteForwardFailure(app, db, delivery, 'complaint')
+  if (delivery.purpose === 'forward') return noteForwardFailure(app, db, delivery, 'complaint', 'mail')
   if (await isComplaintKnown(db, delivery, message.inboxId)) return
-  await suppressComplained(app, db, delivery)
+  const podId = await findPodOfInbox(db, message.inboxId)
+  if (podId !== undefined) await suppressComplained(app, db, delivery, podId)
   const payload = { deliveryId: delivery.id, recipient: delivery.recipient }
   await recordEvent(app, db, 'message.complained', await findEventSubject(db, message), payload)
 }

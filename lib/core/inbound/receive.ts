@@ -20,6 +20,9 @@ import { judge, type Opinions } from './verdict.ts'
 /** A notification is known by the address that it came to, whatever its header says. */
 const notification = { category: 'bounce', autoReplyable: false, reason: 'returned' } as const
 
+/** How what sender rules let in nowhere is counted. */
+const dropped = { verdict: 'dropped', category: 'none' } as const
+
 /**
  * Takes a message in: authenticates, judges, parses, threads and stores it. When this resolves it is on the disk, and
  * only then may the peer be told 250.
@@ -29,6 +32,7 @@ export async function receive(receiver: Receiver, arrival: Arrival): Promise<str
   const opinions = gatherOpinions(receiver, arrival, receiver.main.askScanners)
   const reception = await prepareReception(receiver, arrival, opinions)
   const ids = await receiver.main.write(reception)
+  measure(receiver, arrival, reception)
   receiver.log.info(
     {
       sessionId: arrival.sessionId,
@@ -40,6 +44,15 @@ export async function receive(receiver: Receiver, arrival: Arrival): Promise<str
     'nothing' in reception.becomes ? reception.becomes.nothing : 'message received',
   )
   return ids
+}
+
+function measure({ meter }: Receiver, { content, peer }: Arrival, { becomes }: Reception): void {
+  const { verdict, category } = 'nothing' in becomes ? dropped : becomes.judged
+  meter.count('messages_received_total', verdict, category)
+  meter.observe('message_received_bytes', sizeOf(content))
+  // Its version, without the cipher.
+  const tls = peer.kind === 'smtp' ? peer.tls?.split(' ', 1)[0] : undefined
+  meter.count('messages_received_tls_total', tls ?? 'none')
 }
 
 /**

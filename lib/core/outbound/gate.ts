@@ -37,7 +37,7 @@ export async function requireSendable(
   await requireSendingDomain(app, db, inbox)
   await requireReplyToAllowed(app, db, caller, replyTo)
   await requirePermitted(db, inbox, replyTo === null ? all : [...all, replyTo])
-  await requireUnsuppressed(app, db, all)
+  await requireUnsuppressed(app, db, inbox, all)
 }
 
 /**

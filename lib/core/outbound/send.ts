@@ -200,6 +200,7 @@ async function sendFrom(
     if (content === null) await dropFilesOf(app, error, [rawId])
     throw error
   })
+  app.meter.count('messages_queued_total')
   app.log.info(
     { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes },
     'message queued',

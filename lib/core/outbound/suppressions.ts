@@ -7,11 +7,13 @@ import type { Listed, Page } from '../../model/page.ts'
 import type { Suppression, SuppressionCreation, SuppressionReason } from '../../model/suppression.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as suppressions from '../../store/suppressions.ts'
-import type { DeliveryRow, SuppressionRow } from '../../store/tables.ts'
+import { everyPod } from '../../store/suppressions.ts'
+import type { DeliveryRow, InboxRow, SuppressionRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 
 function present(row: SuppressionRow): Suppression {
-  return { ...row, reason: row.reason as SuppressionReason }
+  const podId = row.podId === everyPod ? null : row.podId
+  return { ...row, podId, reason: row.reason as SuppressionReason }
 }
 
 /** Newest first; with one reason, or all. */
@@ -25,22 +27,26 @@ export async function listSuppressions(
   return { rows: rows.map(present), total }
 }
 
-/** Takes the place of what there was for this recipient. @throws Problem `invalid_request` */
+/** For all pods; takes the place of all that there was for this recipient. @throws Problem `invalid_request` */
 export async function addSuppression(app: App, request: SuppressionCreation): Promise<Suppression> {
   const now = app.clock.now().toISOString()
   const row: SuppressionRow = {
     recipient: requireRecipient(request.recipient),
+    podId: everyPod,
     reason: request.reason ?? 'manual',
     evidence: request.evidence ?? null,
     messageId: null,
     createdAt: now,
     expiresAt: requireExpiry(request.expiresAt ?? null, now),
   }
-  await app.store.write(db => suppressions.putSuppression(db, row))
+  await app.store.write(async db => {
+    await suppressions.deleteSuppression(db, row.recipient)
+    await suppressions.putSuppression(db, row)
+  })
   return present(row)
 }
 
-/** @throws Problem `invalid_request`, `not_found` */
+/** For all pods. @throws Problem `invalid_request`, `not_found` */
 export async function removeSuppression(app: App, recipient: string): Promise<void> {
   const address = requireRecipient(recipient)
   if (!(await app.store.write(db => suppressions.deleteSuppression(db, address)))) {
@@ -48,10 +54,19 @@ export async function removeSuppression(app: App, recipient: string): Promise<vo
   }
 }
 
-/** @param recipients as `normaliseAddress` gives them @throws Problem `recipient_suppressed` */
-export async function requireUnsuppressed(app: App, db: Db, recipients: readonly string[]): Promise<void> {
+/**
+ * @param inbox who writes
+ * @param recipients as `normaliseAddress` gives them
+ * @throws Problem `recipient_suppressed`
+ */
+export async function requireUnsuppressed(
+  app: App,
+  db: Db,
+  { podId }: Pick<InboxRow, 'podId'>,
+  recipients: readonly string[],
+): Promise<void> {
   const now = app.clock.now().toISOString()
-  const found = await suppressions.findSuppression(db, recipients, now)
+  const found = await suppressions.findSuppression(db, recipients, { podId, now })
   if (!found) return
   const { recipient, reason: type } = found
   const message = `${recipient} is on the suppression list (${type}). Nothing was sent.`
@@ -73,22 +88,28 @@ export function suppressedUntil(outcome: Outcome, now: Date): Date | null | unde
   return new Date(now.getTime() + limits.fullMailboxSuppressedMs)
 }
 
-/** Suppresses the recipient of a bounce, in the write that fails the delivery. What stands there already stays. */
+/**
+ * Suppresses the recipient of a bounce, in the write that fails the delivery. What stands there already stays.
+ * @param podId `everyPod` for what our own courier heard. What came back by mail says it for the pod of its delivery alone:
+ * whoever knows the reverse-path may have written it, and one that answers tells it to who sent.
+ */
 export async function suppressBounced(
   app: App,
   db: WriteDb,
   delivery: Pick<DeliveryRow, 'recipient' | 'messageId'>,
   outcome: Outcome,
+  podId: string,
 ): Promise<void> {
   const at = app.clock.now()
   const until = suppressedUntil(outcome, at)
   if (until === undefined) return
   const now = at.toISOString()
-  const standing = await suppressions.findSuppression(db, [delivery.recipient], now)
+  const standing = await suppressions.findSuppression(db, [delivery.recipient], { podId, now })
   // One that will end gives way to one that will not.
   if (standing && (standing.expiresAt === null || until !== null || standing.reason !== 'bounce')) return
   await suppressions.putSuppression(db, {
     recipient: delivery.recipient,
+    podId,
     reason: 'bounce',
     evidence: evidenceOf(outcome),
     messageId: delivery.messageId,
@@ -97,14 +118,16 @@ export async function suppressBounced(
   })
 }
 
-/** Suppresses a recipient who complained, whatever else is known of them. */
+/** Suppresses a recipient who complained, for the pod of the delivery, whatever else is known of them: it came by mail. */
 export async function suppressComplained(
   app: App,
   db: WriteDb,
   delivery: Pick<DeliveryRow, 'recipient' | 'messageId'>,
+  podId: string,
 ): Promise<void> {
   await suppressions.putSuppression(db, {
     recipient: delivery.recipient,
+    podId,
     reason: 'complaint',
     evidence: 'reported as unwanted by the mail provider of the recipient (RFC 5965)',
     messageId: delivery.messageId,
@@ -123,7 +146,7 @@ function evidenceOf({ code, enhanced, text }: Outcome): string {
 
 /** An address that bounced because it was not there yet can be written to once it is an inbox here. */
 export async function forgetBounce(db: WriteDb, address: string): Promise<void> {
-  await suppressions.deleteSuppression(db, address, 'bounce')
+  await suppressions.deleteSuppression(db, address, { reason: 'bounce' })
 }
 
 /** Deletes some that are over; gives how many. */

@@ -28,7 +28,10 @@ export async function callWebhook(
   const body = Buffer.from(await eventBody(app, event, attempt))
   const secret = app.secrets.open(webhook.place, webhook.secret)
   const headers = webhookSignatureHeaders({ id: event.id, at: app.clock.now(), secret, body })
-  return app.webhookCourier.call({ url: webhook.url, body, headers, signal })
+  const outcome = await app.webhookCourier.call({ url: webhook.url, body, headers, signal })
+  app.meter.count('webhook_calls_total', outcome.result)
+  app.meter.observe('webhook_call_seconds', outcome.durationMs / 1000)
+  return outcome
 }
 
 /** Writes down how a call ended, and how it goes on. */

@@ -47,6 +47,10 @@ export interface CommitListeners {
   committed(notices: Notices): void
   /** Called once. */
   failed(error: DiskFailed): void
+  /** Called after each transaction that was committed: how many writes it was, and how long it took before the disk. */
+  transacted?(writes: number, tookMs: number): void
+  /** Called after each fsync. */
+  synced?(tookMs: number): void
 }
 
 /**
@@ -60,7 +64,7 @@ export interface CommitListeners {
 export function createGroupCommit(
   target: CommitTarget,
   clock: Pick<Clock, 'monotonicMs'>,
-  { committed, failed }: CommitListeners,
+  { committed, failed, transacted, synced }: CommitListeners,
 ) {
   const waiting: Waiting[] = []
   let draining: Promise<void> | undefined
@@ -86,9 +90,11 @@ export function createGroupCommit(
         for (const one of settle) one()
         return
       }
+      const began = clock.monotonicMs()
       await target.sync().catch(error => {
         throw fail(error)
       })
+      synced?.(clock.monotonicMs() - began)
     } catch (error) {
       for (const { reject } of batch) reject(error)
       return
@@ -144,7 +150,8 @@ export function createGroupCommit(
       batch.push(...waiting.splice(0, writesPerTransaction))
       throw error
     }
-    const end = clock.monotonicMs() + workMs
+    const began = clock.monotonicMs()
+    const end = began + workMs
     try {
       do {
         const one = waiting.shift()!
@@ -164,6 +171,7 @@ export function createGroupCommit(
         target.exec('release one')
       } while (waiting.length > 0 && batch.length < writesPerTransaction && clock.monotonicMs() < end)
       target.exec('commit')
+      transacted?.(batch.length, clock.monotonicMs() - began)
     } catch (error) {
       rollBack(target)
       throw target.isDiskFault(error) ? fail(error) : error

@@ -22,6 +22,7 @@ import { operatorsHand } from './0033-operators-hand.ts'
 import { tlsPolicies } from './0038-tls-policies.ts'
 import { domainKeys } from './0039-domain-keys.ts'
 import { replyClassesKept } from './0041-reply-classes.ts'
+import { suppressionsOfPods } from './0042-suppressions-of-pods.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -50,4 +51,5 @@ export const migrations: readonly Migration[] = [
   tlsPolicies,
   domainKeys,
   replyClassesKept,
+  suppressionsOfPods,
 ]

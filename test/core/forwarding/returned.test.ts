@@ -57,11 +57,11 @@ async function setUp(t: Test) {
     await dialog.envelope('', mailFrom!.toUpperCase())
     t.equal((await dialog.data(content.replaceAll('\n', '\r\n'))).code, 250)
   }
-  return { app, copies, copy, giveBack, messages, peer, status, dialog }
+  return { app, copies, copy, giveBack, inbox, messages, peer, status, dialog }
 }
 
 t.test('what comes back of a copy is counted, and goes no further', async t => {
-  const { copies, copy, giveBack, messages, peer, status } = await setUp(t)
+  const { app, copies, copy, giveBack, inbox, messages, peer, status } = await setUp(t)
   const first = await copy()
   await giveBack(first.mailFrom, dsn('other@elsewhere.example', '5.1.1'))
   await giveBack((await copy()).mailFrom, dsn(target, '5.7.1'))
@@ -75,12 +75,14 @@ t.test('what comes back of a copy is counted, and goes no further', async t => {
     await giveBack((await copy()).mailFrom, dsn(target, '5.1.1'))
   }
   t.equal(await status(), 'disabled')
+  const rows = await app.store.read.selectFrom('suppression').select(['reason', 'podId']).execute()
+  t.strictSame(rows, [{ reason: 'bounce', podId: inbox.podId }], 'for whom it came back to, and nobody else')
   t.equal((await messages()).length, 6, 'none of it is mail of the inbox')
   t.equal(peer.messages.length, 6, 'nor of anybody else')
 })
 
 t.test('who complains of a copy gets no more of them', async t => {
-  const { app, copy, dialog, peer, status } = await setUp(t)
+  const { app, copy, dialog, inbox, peer, status } = await setUp(t)
   const { mailFrom } = await copy()
   const complain = async (path: string) => {
     const content = report(
@@ -96,6 +98,10 @@ t.test('who complains of a copy gets no more of them', async t => {
   t.equal(await status(), 'disabled')
   await copy()
   t.equal(peer.messages.length, 1)
-  const rows = await app.store.read.selectFrom('suppression').select(['reason']).execute()
-  t.strictSame(rows, [{ reason: 'complaint' }])
+  const rows = await app.store.read.selectFrom('suppression').select(['reason', 'podId']).execute()
+  t.strictSame(
+    rows,
+    [{ reason: 'complaint', podId: inbox.podId }],
+    'for whom it came back to, and nobody else',
+  )
 })

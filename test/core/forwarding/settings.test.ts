@@ -209,13 +209,19 @@ t.test('a host that takes copies and sends them back', async t => {
   const { app, inbox, mail, copies, status } = await setUp(t)
   const comeBack = async (copy: DeliveryRow) => {
     await app.store.write(db =>
-      noteForwardFailure(app, db, copy, {
-        result: 'permanent',
-        code: 550,
-        enhanced: '5.1.1',
-        text: 'no such user',
-        durationMs: 0,
-      }),
+      noteForwardFailure(
+        app,
+        db,
+        copy,
+        {
+          result: 'permanent',
+          code: 550,
+          enhanced: '5.1.1',
+          text: 'no such user',
+          durationMs: 0,
+        },
+        'mail',
+      ),
     )
   }
   const take = async () => {
@@ -250,7 +256,7 @@ t.test('one complaint ends it, and what is still queued does not leave', async t
   await carryAll(app)
   await mail(letter('two'))
   const [first] = await copies()
-  await app.store.write(db => noteForwardFailure(app, db, first!, 'complaint'))
+  await app.store.write(db => noteForwardFailure(app, db, first!, 'complaint', 'mail'))
   t.equal(await status(), 'disabled')
   await carryAll(app)
   t.equal(peer.messages.length, 1)

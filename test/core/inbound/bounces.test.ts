@@ -1,4 +1,6 @@
 import t, { type Test } from 'tap'
+import { createInbox } from '../../../lib/core/account/inboxes.ts'
+import { createPod } from '../../../lib/core/account/pods.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
@@ -188,6 +190,57 @@ t.test('who has a reverse-path of ours proves nothing to others', async t => {
     t.not(row.category, 'bounce', what)
   }
 })
+
+t.test(
+  'what comes back by mail suppresses for the pod that sent, and what a server says in the session for all',
+  async t => {
+    const { app, ann, comes, refused, sent } = await setUp(t)
+    const pod = await createPod(app, {})
+    const theirs = await createInbox(app, operator, { mailboxName: 'theirs', podId: pod.id })
+    const tries = async (inboxId: string, to: string, key: string) => {
+      try {
+        await send(app, operator, inboxId, { to, subject: 's', body: 'b' }, key)
+        return 'sent'
+      } catch (error) {
+        return (error as { code?: string }).code
+      }
+    }
+    const nobody = 'Subject: failure notice\nFrom: MAILER-DAEMON@x.example\n\n'
+    const families: Record<string, (path: string, to: string) => readonly [to: string, content: string]> = {
+      'a notification': (path, recipient) => [path, dsn({ recipient })],
+      'one of a full mailbox': (path, recipient) => [
+        path,
+        dsn({ recipient, status: '5.2.2', said: '552 5.2.2 mailbox full' }),
+      ],
+      words: (path, recipient) => [
+        path,
+        `${nobody}Hi. This is the qmail-send program at x.example.\nI'm afraid I wasn't able to deliver your message to the following addresses.\nThis is a permanent error; I've given up. Sorry it didn't work out.\n\n<${recipient}>:\n550 5.1.1 no such user\n`,
+      ],
+      'a complaint at the reverse-path': path => [path, arf('-')],
+      'a complaint at abuse': path => ['abuse@ours.example', arf(path)],
+    }
+    for (const [index, [name, family]] of Object.entries(families).entries()) {
+      const to = `bob${index}@theirs.example`
+      const { mailFrom } = await sent({ to })
+      t.match(await comes(...family(mailFrom!, to)), /^250 /, name)
+      t.equal(await tries(ann, to, `a${index}`), 'recipient_suppressed', `${name}: who sent`)
+      t.equal(await tries(theirs.id, to, `b${index}`), 'sent', `${name}: anybody else`)
+    }
+    await carryAll(app)
+    refused.push('550 5.1.1 no such user')
+    await sent({ to: 'gone@theirs.example' })
+    t.equal(await tries(ann, 'gone@theirs.example', 'c'), 'recipient_suppressed')
+    t.equal(
+      await tries(theirs.id, 'gone@theirs.example', 'd'),
+      'recipient_suppressed',
+      'it was told to this server itself',
+    )
+    t.strictSame(
+      (await listSuppressions(app, undefined, { limit: 10, offset: 0 })).rows.map(row => row.podId === null),
+      [true, false, false, false, false, false],
+    )
+  },
+)
 
 t.test('each delivery has a reverse-path of its own, and nothing else at bounce. is one', async t => {
   const { sent, peer, dialog } = await setUp(t)
