@@ -80,7 +80,7 @@ allow_networks = ["127.0.0.0/8"]
     log: createLog('error'),
     random: Math.random,
     mayMovePorts: false,
-    sockets: { smtp: [], http: [] },
+    sockets: { smtp: [], submission: [], submissions: [], http: [] },
   })
   const inboxes: Inbox[] = []
   for (let n = 1; n <= count; n++) {

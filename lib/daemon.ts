@@ -9,15 +9,16 @@ import { packageVersion } from './base/package-root.ts'
 import { durationMs } from './config/duration.ts'
 import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
 import type { Config } from './config/load.ts'
-import type { App, Networked } from './core/app/app.ts'
+import { createThrottles } from './core/account/throttles.ts'
+import type { Networked } from './core/app/app.ts'
 import { daemonLockPath } from './core/app/node-name.ts'
 import { startStorageWatch } from './core/app/storage-watch.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { routesOf } from './core/delivery/routes.ts'
 import { createKeptStsPolicies } from './core/delivery/sts-policies.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
+import { startCleaning } from './core/mailbox/cleaning.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
-import { removeStrayFiles } from './core/mailbox/raws.ts'
 import { openApp } from './core/open.ts'
 import { noteRunning } from './core/running.ts'
 import { createScreening } from './core/screening.ts'
@@ -27,7 +28,7 @@ import { createSecureDns } from './courier/encryption/secure-dns.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { sourceOf } from './courier/smtp/routes.ts'
-import { openDoor } from './doors.ts'
+import { openDoor, openSmtp } from './doors.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createMetricsDoor } from './metrics/door.ts'
 import { createLook } from './metrics/look.ts'
@@ -35,6 +36,7 @@ import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
+import type { PassedSockets } from './systemd.ts'
 import { issuedPaths } from './tls/acme/issued.ts'
 import { openCertificates } from './tls/certificates.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -48,7 +50,7 @@ export interface DaemonParts {
   /** When a port is taken, listen on another one (local mode). */
   readonly mayMovePorts: boolean
   /** Sockets that the service manager passed on, by their descriptors. */
-  readonly sockets: { readonly smtp: readonly number[]; readonly http: readonly number[] }
+  readonly sockets: PassedSockets
 }
 
 export interface Daemon {
@@ -56,6 +58,8 @@ export interface Daemon {
   /** Whether the data directory was made by this start. */
   readonly isNew: boolean
   readonly smtp: readonly Endpoint[]
+  /** Where mail is submitted, with STARTTLS first. */
+  readonly submission: readonly Endpoint[]
   readonly http: readonly Endpoint[]
   /** Reads the TLS certificates again; what is wrong with one is logged and the old one stays. */
   reload(): Promise<void>
@@ -188,7 +192,9 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       log,
     })
     closing.push(() => certificates.stop())
+    const throttles = createThrottles(app)
     const smtpDoor = createSmtpDoor(app, {
+      throttles,
       certificates: certificates.current,
       idleTimeoutMs: limits.smtpIdlePeerMs,
       sessionTimeoutMs: durationMs(config.smtp.session_timeout),
@@ -199,7 +205,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       threadIdleMs: limits.smtpThreadIdleMs,
     })
     certificates.onChange(smtpDoor.reload)
-    const httpDoor = createHttpDoor(app)
+    const httpDoor = createHttpDoor(app, throttles)
     // All at once: what is carried must come to its end, and be written, however slow a peer at the doors is.
     closing.push(() => Promise.all([endCarrying(), smtpDoor.stop(), httpDoor.stop()]))
     const http = await openDoor(httpDoor, {
@@ -210,13 +216,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
     ports.push(...http.map(one => one.port))
     baseUrl = config.base_url ?? defaultBaseUrl(http[0]!, config.hostname)
-    const smtp = await openDoor(smtpDoor, {
-      ...parts,
-      setting: 'smtp.listen',
-      addresses: config.smtp.listen,
-      descriptors: parts.sockets.smtp,
-    })
-    ports.push(...smtp.map(one => one.port))
+    const { smtp, submission } = await openSmtp(smtpDoor, config, parts)
+    ports.push(...[...smtp, ...submission].map(one => one.port))
     if (metrics) {
       const look = createLook(app, metrics, () => ({
         smtpSessions: smtpDoor.size,
@@ -237,10 +238,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       startedAt: clock.now().toISOString(),
       stoppedAt: null,
       smtp: smtp.map(formatEndpoint),
+      submission: submission.map(formatEndpoint),
       http: http.map(formatEndpoint),
     }
     await noteRunning(config.data_dir, running)
-    log.info({ smtp: running.smtp, http: running.http, baseUrl }, 'ready')
+    log.info({ smtp: running.smtp, submission: running.submission, http: running.http, baseUrl }, 'ready')
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
     const upkeep = startUpkeep(app)
     closing.push(async () => (await upkeep).stop())
@@ -271,6 +273,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       app,
       isNew,
       smtp,
+      submission,
       http,
       reload: () => certificates.reload(),
       failed: app.store.failed,
@@ -312,16 +315,4 @@ async function endRunners(runners: readonly Runner[], breakOff: () => Promise<vo
   await Promise.race([drained, new Promise(resolve => setTimeout(resolve, limits.stopCarriedMs).unref())])
   await breakOff()
   await drained
-}
-
-/** Begins to remove the files without a row that former processes left, beside the work. Gives the function that ends it. */
-function startCleaning(app: App, ids: readonly string[]): () => Promise<void> {
-  const abort = new AbortController()
-  const cleaning = removeStrayFiles(app, ids, abort.signal).catch(error =>
-    app.log.error({ err: error }, 'files without a row can not be removed'),
-  )
-  return () => {
-    abort.abort()
-    return cleaning
-  }
 }

@@ -2,6 +2,9 @@ import type { AddressInfo } from 'node:net'
 import type { Log } from './base/log.ts'
 import { tellPortHolder } from './base/port-holder.ts'
 import { type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
+import type { Config } from './config/load.ts'
+import type { SmtpDoor } from './smtpd/server.ts'
+import type { PassedSockets } from './systemd.ts'
 
 /** What listens. */
 export interface Door {
@@ -51,6 +54,24 @@ export async function openDoor(door: Door, listening: Listening): Promise<Endpoi
   }
   const others = passed.filter(one => !opened.some(each => formatEndpoint(each) === formatEndpoint(one)))
   return [...opened, ...others]
+}
+
+/** Opens the door of SMTP and those of submission, each where its setting says. */
+export async function openSmtp(
+  door: SmtpDoor,
+  { smtp, submission }: Config,
+  parts: Pick<Listening, 'mayMovePorts' | 'log'> & { readonly sockets: PassedSockets },
+): Promise<{ readonly smtp: readonly Endpoint[]; readonly submission: readonly Endpoint[] }> {
+  const open = (
+    one: Door,
+    name: 'smtp' | 'submission' | 'submissions',
+    setting: string,
+    addresses: readonly string[],
+  ) => openDoor(one, { ...parts, setting, addresses, descriptors: parts.sockets[name] })
+  const opened = await open(door, 'smtp', 'smtp.listen', smtp.listen)
+  const plain = await open(door.submission, 'submission', 'submission.listen', submission.listen)
+  const tls = await open(door.submissions, 'submissions', 'submission.listen_tls', submission.listen_tls)
+  return { smtp: opened, submission: [...plain, ...tls] }
 }
 
 /** Whether a socket on `every` takes what comes to `host`, too. */

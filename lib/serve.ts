@@ -72,7 +72,11 @@ async function run(
   manager.ready(parts.log)
   if (!isLocal) await warnAtStart(daemon.app)
   if (isLocal) {
-    const endpoints = { smtp: formatEndpoint(daemon.smtp[0]!), baseUrl: daemon.app.baseUrl }
+    const endpoints = {
+      smtp: formatEndpoint(daemon.smtp[0]!),
+      submission: formatEndpoint(daemon.submission[0]!),
+      baseUrl: daemon.app.baseUrl,
+    }
     writeText(
       'stdout',
       daemon.isNew ? await welcomeFirst(daemon.app, endpoints) : welcomeBack(daemon.app, endpoints),

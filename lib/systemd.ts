@@ -1,9 +1,17 @@
 import type { Log } from './base/log.ts'
 
+/** Descriptors of listening sockets, by the door that they are for. */
+export interface PassedSockets {
+  readonly smtp: readonly number[]
+  readonly submission: readonly number[]
+  readonly submissions: readonly number[]
+  readonly http: readonly number[]
+}
+
 /** The service manager (systemd) that started this process, as far as it told of itself. */
 export interface ServiceManager {
   /** Listening sockets that it holds and passed on, by `FileDescriptorName=` of their units (sd_listen_fds(3)). */
-  readonly sockets: { readonly smtp: readonly number[]; readonly http: readonly number[] }
+  readonly sockets: PassedSockets
   /** Says that the doors are open, and from then on, where a watchdog is set, that the event loop comes round. */
   ready(log: Log): void
   /** Says that no more than the end of this process is to be waited for. */
@@ -62,13 +70,18 @@ export function serviceManagerOf(environment: Environment, pid: number): Service
   }
 }
 
-function passedSockets(environment: Environment, pid: number): ServiceManager['sockets'] {
-  if (Number(environment.LISTEN_PID) !== pid) return { smtp: [], http: [] }
+function passedSockets(environment: Environment, pid: number): PassedSockets {
+  if (Number(environment.LISTEN_PID) !== pid) return { smtp: [], submission: [], submissions: [], http: [] }
   const names = (environment.LISTEN_FDNAMES ?? '').split(':')
   const all = Array.from({ length: Number(environment.LISTEN_FDS) || 0 }, (_, index) => ({
     descriptor: firstDescriptor + index,
     name: names[index],
   }))
   const named = (name: string) => all.filter(one => one.name === name).map(one => one.descriptor)
-  return { smtp: named('smtp'), http: named('http') }
+  return {
+    smtp: named('smtp'),
+    submission: named('submission'),
+    submissions: named('submissions'),
+    http: named('http'),
+  }
 }

@@ -339,6 +339,12 @@ export const limits = {
   /** Who asks for the answer to a challenge: connections at once, and how long one may take. */
   acmeConnections: 100,
   acmeConnectionMs: 10_000,
+  /** Failed authentications a minute of one address (of IPv6, one /64), at all doors that take keys; and of its block at the doors of submission. */
+  failedKeysPerMinute: 60,
+  failedKeysPerMinuteOfBlock: 300,
+  /** The text of a key, and of an address, that is looked up. */
+  tokenLength: 200,
+  addressLength: 320,
   smtpCommandBytes: 4096,
   /** A file with a certificate and its chain, or with a key; and how often it is looked whether it changed. */
   pemBytes: 256 * 1024,

@@ -60,7 +60,13 @@ export async function withApp<T>(
     log: createLog('warn'),
     mayMigrate: false,
     random: Math.random,
-    ownPorts: () => [...config.http.listen, ...config.smtp.listen].map(text => parseEndpoint(text).port),
+    ownPorts: () =>
+      [
+        ...config.http.listen,
+        ...config.smtp.listen,
+        ...config.submission.listen,
+        ...config.submission.listen_tls,
+      ].map(text => parseEndpoint(text).port),
     baseUrl: () => config.base_url ?? defaultBaseUrl(parseEndpoint(config.http.listen[0]!), config.hostname),
   })
   try {

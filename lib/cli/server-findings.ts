@@ -19,11 +19,11 @@ const finding = (
 
 /** What of the configuration and the machine loses mail, or will; it is told at the start and by mailboxctl doctor. */
 export async function serverFindings(config: Config): Promise<Finding[]> {
-  const { http, tls, acme, hostname, base_url: baseUrl, data_dir: dataDir } = config
+  const { http, submission, tls, acme, hostname, base_url: baseUrl, data_dir: dataDir } = config
   const found: Finding[] = []
   if (tls.certificate.length === 0 && acme.directory === undefined) {
-    const message =
-      'the certificate is one that mailboxd signed itself: others can not verify it. Let a CA give one (port 80 must be free and open)'
+    const isSubmitted = submission.listen.length + submission.listen_tls.length > 0
+    const message = `the certificate is one that mailboxd signed itself: others can not verify it${isSubmitted ? ', and most clients send nothing by submission' : ''}. Let a CA give one (port 80 must be free and open)`
     const paste = '[acme]\ndirectory = "https://acme-v02.api.letsencrypt.org/directory"\nterms_agreed = true'
     found.push(finding('warning', 'certificate_self_signed', hostname, message, paste))
   }

@@ -11,6 +11,7 @@ export interface SetupAnswers {
   readonly key?: string
   readonly acme?: string
   readonly agreeToTerms?: boolean
+  readonly submission?: boolean
 }
 
 const letsEncrypt = 'https://acme-v02.api.letsencrypt.org/directory'
@@ -91,7 +92,8 @@ export async function askForAnswers(given: SetupAnswers): Promise<SetupAnswers> 
 
 /** The configuration that the answers make, as a file. */
 export function configOf(answers: SetupAnswers, dataDir: string | undefined): string {
-  const { hostname, domain, baseUrl, operatorAddress, certificate, key, acme, agreeToTerms } = answers
+  const { hostname, domain, baseUrl, operatorAddress, certificate, key, acme, agreeToTerms, submission } =
+    answers
   const top = Object.entries({
     hostname,
     account_domain: domain,
@@ -100,6 +102,9 @@ export function configOf(answers: SetupAnswers, dataDir: string | undefined): st
     data_dir: dataDir,
   })
   const tables = {
+    ...(submission && {
+      submission: { listen: ['0.0.0.0:587', '[::]:587'], listen_tls: ['0.0.0.0:465', '[::]:465'] },
+    }),
     ...(acme !== undefined && agreeToTerms && { acme: { directory: acme, terms_agreed: true } }),
     ...(certificate !== undefined && { tls: { certificate: [{ certificate, key: key ?? certificate }] } }),
   }

@@ -33,6 +33,7 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
     .option('--agree-to-terms', 'you agree to the terms of service of that CA')
     .option('--certificate <file>', 'the TLS certificate, PEM, with its chain')
     .option('--key <file>', 'its key')
+    .option('--submission', 'take mail to send by SMTP, too, on ports 587 and 465')
     .option('--inbox <name>', 'the part before the @ of the first inbox', 'hello')
     .option('--wait', 'wait until the DNS records are published and right')
     .action(async ({ inbox, wait, ...given }: SetupOptions, command: Command) => {

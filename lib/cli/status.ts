@@ -36,7 +36,7 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
           daemon.version !== null && daemon.version !== status.version ? `, version ${daemon.version}` : ''
         return fieldsOf({
           daemon: `${daemon.state}${since}${other}`,
-          doors: [...doors.smtp, ...doors.http].join(', ') || '-',
+          doors: [...doors.smtp, ...doors.submission, ...doors.http].join(', ') || '-',
           ...rest,
           disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}`,
           certificate: certificate ? textOf(certificate) : '-',

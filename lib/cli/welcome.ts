@@ -10,6 +10,8 @@ import { operator } from '../core/app/caller.ts'
 export interface LocalEndpoints {
   /** "address:port" */
   readonly smtp: string
+  /** The same, of submission. */
+  readonly submission: string
   /** The base address of the API. */
   readonly baseUrl: string
 }
@@ -18,7 +20,7 @@ export interface LocalEndpoints {
 const ctl = join(packageRoot(), 'bin', 'mailboxctl')
 
 /** Makes the first inbox and the first key, and tells what to paste. The key is shown this once. */
-export async function welcomeFirst(app: App, { smtp, baseUrl }: LocalEndpoints): Promise<string> {
+export async function welcomeFirst(app: App, { smtp, submission, baseUrl }: LocalEndpoints): Promise<string> {
   const inbox = await createInbox(app, operator, { mailboxName: firstMailboxName, displayName: 'Hello' })
   const { token } = await createKey(app, operator, { account: true }, 'first key')
   return `
@@ -26,6 +28,7 @@ mailboxd runs in local mode: loopback only, data in ${app.config.data_dir}.
 Mail to addresses that are not of ${app.config.account_domain} is captured: shown as sent, and never leaves this machine.
 
   SMTP     ${smtp}
+  sending  ${submission}  (SMTP with STARTTLS: the inbox is the user, the key its password)
   API      ${baseUrl}/v1  (read about it at ${baseUrl}/docs)
   inbox    ${inbox.address}
   key      ${token}  (shown this once; ${ctl} key create makes another)

@@ -102,13 +102,18 @@ const rules: readonly Rule[] = [
       },
     ],
   },
-  { reads: ['smtp.listen', 'http.listen', 'acme.listen'], faults: listenerFaults },
+  {
+    reads: ['smtp.listen', 'submission.listen', 'submission.listen_tls', 'http.listen', 'acme.listen'],
+    faults: listenerFaults,
+  },
 ]
 
 /** Two listeners can't have one port of one address. */
-function listenerFaults({ smtp, http, acme }: Config): Fault[] {
+function listenerFaults({ smtp, submission, http, acme }: Config): Fault[] {
   const listeners = [
     ...smtp.listen.map((text, index) => ({ text, path: `smtp.listen[${index}]` })),
+    ...submission.listen.map((text, index) => ({ text, path: `submission.listen[${index}]` })),
+    ...submission.listen_tls.map((text, index) => ({ text, path: `submission.listen_tls[${index}]` })),
     ...http.listen.map((text, index) => ({ text, path: `http.listen[${index}]` })),
     ...(acme.directory === undefined ? [] : acme.listen).map((text, index) => ({
       text,

@@ -10,6 +10,7 @@ import { readingTable } from './reading-table.ts'
 import { dnsListsTable, greylistTable, scannerTable } from './screening.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
 import { shareSettings } from './smtp-shares.ts'
+import { submissionTable } from './submission-table.ts'
 
 const planNames = ['free', 'developer', 'pro'] as const
 
@@ -125,6 +126,7 @@ export const settings = Type.Object(
         description: 'The longest that the bytes of one message may take to arrive.',
       }),
     }),
+    submission: submissionTable,
     tls: tlsTable,
     acme: acmeTable,
     reading: readingTable,

@@ -13,6 +13,8 @@ export interface Running {
   readonly stoppedAt: string | null
   /** The addresses that it listens on. */
   readonly smtp: readonly string[]
+  /** Absent in what a daemon of before said. */
+  readonly submission?: readonly string[]
   readonly http: readonly string[]
 }
 

@@ -16,7 +16,11 @@ export interface Status {
     readonly since: string | null
     readonly version: string | null
   }
-  readonly doors: { readonly smtp: readonly string[]; readonly http: readonly string[] }
+  readonly doors: {
+    readonly smtp: readonly string[]
+    readonly submission: readonly string[]
+    readonly http: readonly string[]
+  }
   readonly hostname: string
   readonly accountDomain: string
   readonly dataDir: string
@@ -45,7 +49,10 @@ export async function readStatus(app: App): Promise<Status> {
       since: since ?? null,
       version: isUp ? (last?.version ?? null) : null,
     },
-    doors: isUp && last ? { smtp: last.smtp, http: last.http } : { smtp: [], http: [] },
+    doors:
+      isUp && last
+        ? { smtp: last.smtp, submission: last.submission ?? [], http: last.http }
+        : { smtp: [], submission: [], http: [] },
     hostname: config.hostname,
     accountDomain: config.account_domain,
     dataDir: config.data_dir,

@@ -6,6 +6,7 @@ import { operations } from '../api/index.ts'
 import { limits } from '../base/limits.ts'
 import { createNetworkSet, networkOf } from '../base/network.ts'
 import { createThrottle } from '../base/throttle.ts'
+import { createThrottles, type Throttles } from '../core/account/throttles.ts'
 import type { App } from '../core/app/app.ts'
 import { httpTimes } from '../core/app/http-times.ts'
 import { createAnswerRoom } from './answer-room.ts'
@@ -32,11 +33,11 @@ export interface HttpDoor {
   stop(): Promise<void>
 }
 
-/** Failed authentications a minute that one address may have, or one /64 of IPv6. */
-const failuresPerMinute = 60
-
-/** The door of the API: authenticates, validates and answers; what is asked is declared in lib/api. */
-export function createHttpDoor(app: App): HttpDoor {
+/**
+ * The door of the API: authenticates, validates and answers; what is asked is declared in lib/api.
+ * @param throttles shared with the other doors that take keys
+ */
+export function createHttpDoor(app: App, throttles: Throttles = createThrottles(app)): HttpDoor {
   const servers: Server[] = []
   const stopping = new AbortController()
   const koa = new Koa()
@@ -73,8 +74,7 @@ export function createHttpDoor(app: App): HttpDoor {
   })
   koa.use(allowOrigins(http.cors_origins))
   koa.use(answerProblems(app.log, app.meter))
-  const perKey = createThrottle(app.clock, http.requests_per_minute)
-  const perAddress = createThrottle(app.clock, failuresPerMinute)
+  const { perKey, perAddress } = throttles
   useRoutes(koa, {
     app,
     operations,

@@ -48,7 +48,7 @@ export const EventMessage = named('EventMessage', 'The message that an event is 
   body_html: Type.String({ description: 'Its HTML; empty when it has none.', examples: [''] }),
   reply_text: nullableText({
     description:
-      'Inbound: what the sender wrote anew, without quoted history and signature. Null for outbound.',
+      'Inbound: what came anew, without quoted history and signature, and what was forwarded. Null for outbound.',
     examples: ['Are you there?'],
   }),
   otp: nullableText({

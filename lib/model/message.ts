@@ -192,7 +192,7 @@ export const Message = named('Message', 'A message that came in or was sent.', {
   authentication: Authentication,
   replyText: nullableText({
     description:
-      'Inbound: what the sender wrote anew, without quoted history and signature; of a message that is nothing but a quote, all of it. Null for outbound.',
+      'Inbound: what came anew, without quoted history and signature: what the sender wrote and, of a message that was forwarded, what that says; of a message that is nothing but a quote, all of it. Null for outbound.',
     examples: ['Three euros.'],
   }),
   otp: nullableText({
@@ -202,7 +202,8 @@ export const Message = named('Message', 'A message that came in or was sent.', {
   links: Type.Array(Link, {
     maxItems: limits.links,
     examples: [[]],
-    description: 'Inbound: the web links outside of quotes, each once, and what each stands under.',
+    description:
+      'Inbound: the web links outside of quotes (what was forwarded is none), each once, and what each stands under.',
   }),
   parseProblems: Type.Array(Type.String(), {
     examples: [[]],

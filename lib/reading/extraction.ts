@@ -1,6 +1,6 @@
 import { findLinks, type Link } from '../mail/text/links.ts'
 import { findOtp } from '../mail/text/otp.ts'
-import { replyText } from '../mail/text/reply-text.ts'
+import { newText } from '../mail/text/reply-text.ts'
 
 /** What an agent would look for in a message, found for it. */
 export interface Extraction {
@@ -22,11 +22,11 @@ export function extractionColumn({ text }: { text: string }, { replyText, ...res
 export const nothingFound = '{"replyText":null,"otp":null,"links":[]}'
 
 export function extract(message: { subject: string; text: string; html: string }): Extraction {
-  const reply = replyText(message)
+  const { text: reply, isForward } = newText(message)
   return {
     replyText: reply,
     // A code in what is quoted was for the one who is quoted.
     otp: findOtp({ subject: message.subject, text: reply }),
-    links: findLinks({ text: reply, html: message.html }),
+    links: findLinks({ text: reply, html: message.html, isForward }),
   }
 }

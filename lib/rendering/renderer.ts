@@ -6,6 +6,7 @@ import { threadEntry } from '../base/thread-entry.ts'
 import { type Content, sizeOf } from '../blob/content.ts'
 import { createTurns } from '../reading/turns.ts'
 import { type Composed, type Composition, compose, workOf } from './composition.ts'
+import { type Accepted, acceptSubmitted, type Submitted } from './submitted.ts'
 import { type Answer, type Asked, type Made, perform, transferOf, type Work, withBuffers } from './work.ts'
 
 /** Makes what goes out: what is large in a thread, where it holds up nobody else. */
@@ -16,6 +17,8 @@ export interface Renderer {
    * @throws Problem `unavailable` when it takes too long or too much memory
    */
   compose(composition: Composition, party: string): Promise<Composed>
+  /** Makes a message that was written elsewhere ready to be sent. @throws as `compose` */
+  acceptSubmitted(submitted: Submitted, party: string): Promise<Accepted>
   /** The bytes of the `index`-th attachment; undefined when the message has none such. @throws as `compose` */
   openAttachment(raw: Content, index: number, party: string): Promise<Buffer | undefined>
   /** The bytes of all attachments of the message, in their order. @throws as `compose` */
@@ -169,6 +172,10 @@ export function createRenderer(options: RendererOptions): Renderer {
       if (workOf(composition) > limits.renderedHereBytes) return large.put(work, party)
       const areMany = letters.isRunning() || composing >= limits.lettersHere
       return areMany ? letters.put(work, party) : composeHere(composition)
+    },
+    async acceptSubmitted(submitted, party) {
+      if (sizeOf(submitted.content) <= limits.renderedHereBytes) return acceptSubmitted(submitted)
+      return large.put({ kind: 'submitted', submitted }, party)
     },
     async openAttachment(raw, index, party) {
       const work = { kind: 'attachment', raw, index } as const

@@ -3,16 +3,19 @@ import { isMarkedAsUntransferable } from 'node:worker_threads'
 import { type Content, readContent } from '../blob/content.ts'
 import { openAttachment, openAttachments } from '../mail/message/read.ts'
 import { type Composed, type Composition, compose } from './composition.ts'
+import { type Accepted, acceptSubmitted, type Submitted } from './submitted.ts'
 
 /** What is made in the thread, as plain data. */
 export type Work =
   | { readonly kind: 'message'; readonly composition: Composition }
+  | { readonly kind: 'submitted'; readonly submitted: Submitted }
   | { readonly kind: 'attachment'; readonly raw: Content; readonly index: number }
   | { readonly kind: 'attachments'; readonly raw: Content }
 
 /** What comes of each kind of work. */
 export interface Made {
   readonly message: Composed
+  readonly submitted: Accepted
   /** The bytes of the attachment; undefined when there is none. */
   readonly attachment: Buffer | undefined
   /** The bytes of all attachments. */
@@ -31,6 +34,7 @@ export type Answer = { readonly id: number } & (
 
 export async function perform(work: Work): Promise<Made[keyof Made]> {
   if (work.kind === 'message') return compose(work.composition)
+  if (work.kind === 'submitted') return acceptSubmitted(work.submitted)
   if (work.kind === 'attachments') return openAttachments(await readContent(work.raw))
   return openAttachment(await readContent(work.raw), work.index)?.content
 }

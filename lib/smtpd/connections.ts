@@ -3,6 +3,13 @@ import { watchCommandLines } from './command-lines.ts'
 import type { Connection } from './connection.ts'
 import { boundSession } from './session-bounds.ts'
 
+/** What is said of the library's refusals that concern authentication, by their codes (RFC 4954 §6). */
+const authenticationWords: Readonly<Record<number, string>> = {
+  504: '5.5.4 That mechanism is not offered; use PLAIN or LOGIN',
+  530: '5.7.0 Authenticate first: STARTTLS where there is no TLS yet, then AUTH with an inbox address and an API key',
+  538: '5.7.11 Encrypt first: send STARTTLS, then AUTH',
+}
+
 /** Is told the code of a reply, and its enhanced code where the text is ours. */
 type Refused = (code: number, enhanced: string) => void
 
@@ -39,6 +46,7 @@ export class Connections extends Set<Connection> {
     keepEnhancedCodes(connection, this.#refused)
     keepALabels(connection)
     refuseExpn(connection)
+    offerAuthenticationInTls(connection)
     boundSession(connection, this.#maxMessages)
     watchCommandLines(connection)
     greet(connection, this.#greetingDelayMs(connection))
@@ -66,7 +74,8 @@ function keepEnhancedCodes(connection: Connection, refused: Refused): void {
     if (typeof data === 'string' && ownCode.test(data)) return false
     return context !== false && (code === 500 || code === 421) ? undefined : context
   }
-  connection.send = (code, data, context) => {
+  connection.send = (code, given, context) => {
+    const data = authenticationWords[code] ?? given
     if (code >= 400) refused(code, typeof data === 'string' ? (ownCode.exec(data)?.[0].trimEnd() ?? '') : '')
     return send.call(connection, code, data, contextOf(code, data, context))
   }
@@ -88,6 +97,15 @@ function keepALabels(connection: Connection): void {
     return inALabels === undefined
       ? false
       : { ...parsed, address: parsed.address.slice(0, at + 1) + inALabels }
+  }
+}
+
+/** The library refuses AUTH in the clear, and names it in its answer to EHLO all the same: a client would say its password. */
+function offerAuthenticationInTls(connection: Connection): void {
+  const { send } = connection
+  connection.send = (code, data, context) => {
+    const said = connection.secure || !Array.isArray(data) ? data : data.filter(line => !/^AUTH /.test(line))
+    return send.call(connection, code, said, context)
   }
 }
 

@@ -42,8 +42,8 @@ export async function acceptData(
   }
 }
 
-/** As Received names it (RFC 3848; RFC 6531 §4.3 where the peer said SMTPUTF8). */
-function protocolOf({ transmissionType, envelope }: SMTPServerSession): string {
+/** As Received names it (RFC 3848, with A who authenticated; RFC 6531 §4.3 where the peer said SMTPUTF8). */
+export function protocolOf({ transmissionType, envelope }: SMTPServerSession): string {
   return envelope.smtpUtf8 ? transmissionType.replace(/^E?/, 'UTF8') : transmissionType
 }
 
@@ -53,7 +53,7 @@ const refusals: Readonly<Record<LineFault, string>> = {
 }
 
 /** Reads to the end even what will be refused: the peer gets its reply after the final dot, not in the middle. */
-async function takeBytes(
+export async function takeBytes(
   app: Receiver,
   session: Session,
   intake: ReturnType<typeof openIntake>,

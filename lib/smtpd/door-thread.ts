@@ -7,6 +7,7 @@ import { threadEntry } from '../base/thread-entry.ts'
 import { createThreadMark, createThreadWatch, findCulprit, placesIn } from '../base/thread-watch.ts'
 import type { Networked } from '../core/app/app.ts'
 import type { MainCalls } from '../core/inbound/main-calls.ts'
+import type { SubmissionCalls } from '../core/submission/door.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { Admitted, SessionBounds, Sessions } from './sessions.ts'
 
@@ -42,7 +43,7 @@ export type FromDoor =
   | { readonly stopped: true }
 
 /** All that a thread of sessions has done by the main thread. */
-export type DoorCalls = MainCalls & { takeMessage(address: string): Promise<void> }
+export type DoorCalls = MainCalls & SubmissionCalls & { takeMessage(address: string): Promise<void> }
 
 export interface DoorThreadParts extends Omit<DoorThreadData, 'mark' | 'storage'> {
   readonly app: Pick<Networked, 'clock' | 'log' | 'meter' | 'storage'>

@@ -4,15 +4,22 @@ import { parseAddress } from '../mail/address/address.ts'
 
 /** The parameters of the extensions that we advertise (RFC 1870, RFC 6152, RFC 6531). */
 const known = ['SIZE', 'BODY', 'SMTPUTF8']
+/** Those that a client may give beside these where it has authenticated (RFC 4954 §5). */
+const knownOfSubmitters = [...known, 'AUTH']
 
 /**
  * May this transaction begin? The null reverse-path may (RFC 5321 §4.5.5).
  * @throws Reply 503 before HELO, 555 for parameters of extensions that we do not have, 553 for what is no address
  */
-export function checkMail(address: SMTPServerAddress, session: SMTPServerSession): void {
+export function checkMail(
+  address: SMTPServerAddress,
+  session: SMTPServerSession,
+  isSubmission = false,
+): void {
   if (!session.hostNameAppearsAs) throw new Reply(503, '5.5.1', 'Say HELO or EHLO first')
   const { args } = address
-  const unknown = Object.keys(args || {}).find(name => !known.includes(name))
+  const taken = isSubmission ? knownOfSubmitters : known
+  const unknown = Object.keys(args || {}).find(name => !taken.includes(name))
   if (unknown) throw new Reply(555, '5.5.4', 'That MAIL parameter is not supported')
   const body = args ? args.BODY : undefined
   if (body && body !== true && !['7BIT', '8BITMIME'].includes(body.toUpperCase())) {

@@ -2,16 +2,21 @@ import { type AddressInfo, createServer, type ListenOptions, type Server, type S
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import { createTally } from '../base/tally.ts'
+import type { Throttles } from '../core/account/throttles.ts'
 import type { Networked } from '../core/app/app.ts'
 import { createMainCalls } from '../core/inbound/main-calls.ts'
 import { createReceiver } from '../core/inbound/receiver.ts'
+import { createSubmissionDoor, submissionCalls } from '../core/submission/door.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
+import type { DoorName } from './door-name.ts'
 import { createSessions, type SessionBounds } from './sessions.ts'
 import { createShares } from './shares.ts'
 import { canHandOver, createThreads } from './threads.ts'
 
 export interface SmtpDoorOptions extends SessionBounds {
   readonly certificates: CertificateSet
+  /** Those of the API, whose keys the doors of submission take. */
+  readonly throttles: Throttles
   /** How many threads hold the sessions; with 1 the main thread does. */
   readonly threads: number
   /** How long such a thread may stand still before it is ended. */
@@ -20,12 +25,18 @@ export interface SmtpDoorOptions extends SessionBounds {
   readonly threadIdleMs: number
 }
 
-export interface SmtpDoor {
-  /** How many sessions are open. */
-  readonly size: number
+export interface Listener {
   listen(host: string, port: number): Promise<AddressInfo>
   /** Takes a socket that listens already, by its descriptor. */
   adopt(descriptor: number): Promise<AddressInfo>
+}
+
+export interface SmtpDoor extends Listener {
+  /** How many sessions are open. */
+  readonly size: number
+  /** The doors of submission, with the same sessions and shares. */
+  readonly submission: Listener
+  readonly submissions: Listener
   /** New handshakes get these certificates; sessions under way go on. */
   reload(certificates: CertificateSet): void
   /** Listens no more, sends waiting sessions away with 421 and lets messages under way come to their end. */
@@ -33,12 +44,12 @@ export interface SmtpDoor {
 }
 
 /**
- * The door that mail comes in by (RFC 5321). Connections are accepted and counted here, in the main thread, so that none
+ * The door that mail comes in by (RFC 5321), and those that it is submitted at (RFC 6409). Connections are accepted and counted here, in the main thread, so that none
  * that waits is lost when a thread of sessions dies; then they are handed over to their session.
  */
 export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDoor {
   const { config, clock, log, meter } = app
-  const { certificates, threads, threadTimeoutMs, threadIdleMs, ...bounds } = options
+  const { certificates, throttles, threads, threadTimeoutMs, threadIdleMs, ...bounds } = options
   const shares = createShares(config.smtp, clock)
   const places = new Map<string, () => void>()
   const turnedAway = createTally(clock, limits.tallyMs, counts =>
@@ -50,15 +61,17 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     places.get(id)?.()
     places.delete(id)
   }
-  const own = createSessions({ ...bounds, receiver: createReceiver(app), certificates, takeMessage, ended })
-  const calls = { ...createMainCalls(app), takeMessage }
+  const submission = createSubmissionDoor(app, throttles)
+  const receiver = createReceiver(app)
+  const own = createSessions({ ...bounds, receiver, submission, certificates, takeMessage, ended })
+  const calls = { ...createMainCalls(app), ...submissionCalls(submission), takeMessage }
   const times = { timeoutMs: threadTimeoutMs, idleMs: threadIdleMs }
   const sessions =
     threads > 1 && canHandOver
       ? createThreads({ app, count: threads, bounds, certificates, ...times, calls, own, ended })
       : own
 
-  function accept(socket: Socket, local: AddressInfo): void {
+  function accept(door: DoorName, socket: Socket, local: AddressInfo): void {
     const { remoteAddress, remotePort = 0 } = socket
     if (remoteAddress === undefined) {
       // It has gone already.
@@ -77,10 +90,10 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     places.set(id, place.release)
     const isTrusted = shares.isTrusted(remoteAddress)
     const { address: localAddress, port: localPort } = local
-    sessions.take({ id, remoteAddress, remotePort, localAddress, localPort, isTrusted }, socket)
+    sessions.take({ id, door, remoteAddress, remotePort, localAddress, localPort, isTrusted }, socket)
   }
 
-  async function open(where: ListenOptions & { fd?: number }): Promise<AddressInfo> {
+  async function open(door: DoorName, where: ListenOptions & { fd?: number }): Promise<AddressInfo> {
     // What comes is read in the thread of its session.
     const listener = createServer({ pauseOnConnect: true, noDelay: true })
     listeners.push(listener)
@@ -91,16 +104,22 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     listener.off('error', reject)
     listener.on('error', error => log.error({ err: error }, 'the SMTP door can not accept'))
     const local = listener.address() as AddressInfo
-    listener.on('connection', socket => accept(socket, local))
+    listener.on('connection', socket => accept(door, socket, local))
     return local
   }
+
+  const listenerOf = (door: DoorName): Listener => ({
+    listen: (host, port) => open(door, { host, port, ipv6Only: true }),
+    adopt: descriptor => open(door, { fd: descriptor }),
+  })
 
   return {
     get size() {
       return sessions.size
     },
-    listen: (host, port) => open({ host, port, ipv6Only: true }),
-    adopt: descriptor => open({ fd: descriptor }),
+    ...listenerOf('smtp'),
+    submission: listenerOf('submission'),
+    submissions: listenerOf('submissions'),
     reload: set => sessions.reload(set),
     async stop() {
       for (const listener of listeners) listener.close()

@@ -2,11 +2,16 @@ import type { SMTPServerSession } from 'smtp-server'
 import type { Log } from '../base/log.ts'
 import type { Reply } from '../base/reply.ts'
 import type { Recipient } from '../core/inbound/recipient.ts'
+import type { Submitter } from '../core/submission/credentials.ts'
+import type { DoorName } from './door-name.ts'
 
 /** What the door keeps of one connection, from its greeting to its end. */
 export interface Session {
   readonly id: string
   readonly remoteAddress: string
+  readonly door: DoorName
+  /** Who has authenticated, at a door of submission. */
+  submitter: Submitter | undefined
   /** Whether the operator trusts the address: it is neither counted nor kept waiting. */
   readonly isTrusted: boolean
   readonly log: Log

@@ -1,17 +1,18 @@
 import type { Socket } from 'node:net'
-import { SMTPServer, type SMTPServerSession } from 'smtp-server'
+import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server'
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
-import { requireKnownSender } from '../core/inbound/greylist.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
-import { isRolePath, type Recipient, resolveRecipient } from '../core/inbound/recipient.ts'
+import type { SubmissionDoor } from '../core/submission/door.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
-import { acceptData } from './data.ts'
-import { checkMail, checkRcpt } from './mail.ts'
+import type { DoorName } from './door-name.ts'
+import { incomingSteps } from './incoming.ts'
 import { refusalOf, refuse } from './refusal.ts'
 import type { Session } from './session.ts'
+import type { Steps } from './steps.ts'
+import { authenticate, submissionSteps } from './submission.ts'
 
 /** What bounds each session; it crosses into the thread of the sessions. */
 export interface SessionBounds {
@@ -26,6 +27,7 @@ export interface SessionBounds {
 /** A connection that has a place at the door, as it is handed over to its session. */
 export interface Admitted {
   readonly id: string
+  readonly door: DoorName
   readonly remoteAddress: string
   readonly remotePort: number
   readonly localAddress: string
@@ -36,6 +38,7 @@ export interface Admitted {
 
 export interface SessionsParts extends SessionBounds {
   readonly receiver: Receiver
+  readonly submission: SubmissionDoor
   readonly certificates: CertificateSet
   /** @throws Reply 450 4.7.1 when the peer has begun too many messages in a minute */
   takeMessage(address: string): Promise<void> | void
@@ -55,26 +58,26 @@ export interface Sessions {
   stop(): Promise<void>
 }
 
-/** Commands of smtp-server that this server has no use for. */
-const disabledCommands = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
+/** Commands of smtp-server that this server has no use for; AUTH stands at the doors of submission alone. */
+const disabledCommands = ['XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 const stopping = new Reply(421, '4.3.2', 'This server is stopping; try again soon')
 
 /** Sessions in this thread: commands are checked here, what they mean is core's. */
 export function createSessions(parts: SessionsParts): Sessions {
   const { receiver } = parts
-  const { config, main } = receiver
+  const { config } = receiver
   const sessions = new Map<string, Session>()
   const isTold = receiver.log.isLevelEnabled('debug')
   let { certificates } = parts
   let drained: (() => void) | undefined
 
-  type Answer = (error?: Error | null) => void
+  type Answer = (error?: Error | null, text?: string) => void
 
   /** Runs a step of a transaction and tells the peer how it ended. */
   function answer(
     smtp: SMTPServerSession,
     callback: Answer,
-    step: (session: Session) => Promise<void>,
+    step: (session: Session) => Promise<string | undefined | void>,
   ): void {
     const session = sessions.get(smtp.id)
     if (!session) {
@@ -82,20 +85,22 @@ export function createSessions(parts: SessionsParts): Sessions {
       return
     }
     step(session).then(
-      () => callback(),
+      text => (text === undefined ? callback() : callback(null, text)),
       error => callback(refuse(error, session.log)),
     )
   }
 
-  function begin({ id, remoteAddress, isTrusted }: Admitted): void {
+  function begin({ id, door, remoteAddress, isTrusted }: Admitted): void {
     let log: Session['log'] | undefined
     const session: Session = {
       id,
+      door,
+      submitter: undefined,
       remoteAddress,
       isTrusted,
       // Most sessions have nothing to say.
       get log() {
-        log ??= receiver.log.child({ sessionId: id, remoteAddress })
+        log ??= receiver.log.child({ sessionId: id, remoteAddress, ...(door !== 'smtp' && { door }) })
         return log
       },
       unknownRecipients: 0,
@@ -123,35 +128,38 @@ export function createSessions(parts: SessionsParts): Sessions {
     else session.end(reply)
   }
 
-  async function askLists({ remoteAddress, isTrusted }: Session): Promise<string | undefined> {
-    if (isTrusted || config.dns_lists.zones.length === 0) return undefined
-    return main.findDnsList(remoteAddress)
+  /** Who has a key is no stranger that one waits to see break a rule. */
+  const greetingDelayMs = ({ id }: Connection) => {
+    const session = sessions.get(id)
+    return !session || session.isTrusted || session.door !== 'smtp' ? 0 : config.smtp.greeting_delay
   }
-
-  /** @throws Reply 550 5.7.1 when a DNS list has the peer, except to those whom it may ask why */
-  async function requireUnlisted(session: Session, rcptTo: string): Promise<void> {
-    const zone = await session.dnsList
-    if (zone === undefined || config.dns_lists.action !== 'refuse' || isRolePath(rcptTo)) return
-    throw new Reply(550, '5.7.1', `Your address ${session.remoteAddress} is listed by ${zone}`)
-  }
-
-  /** @throws Reply as `resolveRecipient`; 421 when this is one guess too many */
-  async function findRecipient(session: Session, rcptTo: string): Promise<Recipient> {
-    try {
-      return await resolveRecipient(receiver, rcptTo)
-    } catch (error) {
-      const isUnknown = error instanceof Reply && error.enhanced === '5.1.1'
-      if (!isUnknown || ++session.unknownRecipients <= limits.smtpUnknownRecipients) throw error
-      throw new Reply(421, '4.7.0', 'Too many unknown recipients')
-    }
-  }
-
-  const greetingDelayMs = ({ id }: Connection) =>
-    sessions.get(id)?.isTrusted ? 0 : config.smtp.greeting_delay
   const connections = new Connections(greetingDelayMs, parts.maxMessages, (code, enhanced) =>
     receiver.meter.count('smtp_refusals_total', String(code), enhanced),
   )
-  const server: SMTPServer = new SMTPServer({
+  const servers = new Map<DoorName, SMTPServer>()
+  const incoming = incomingSteps(parts)
+  const submitting = submissionSteps(parts)
+
+  /** Begins with the first connection of its door. */
+  function serverOf(door: DoorName): SMTPServer {
+    const known = servers.get(door)
+    if (known) return known
+    const made = new SMTPServer({
+      ...(door === 'smtp'
+        ? { authOptional: true, hideDSN: true, disabledCommands: ['AUTH', ...disabledCommands] }
+        : { authMethods: ['PLAIN', 'LOGIN'], hideDSN: true, disabledCommands }),
+      // From its first byte on the handshake is part of the session, and has its times.
+      ...(door === 'submissions' && { secure: true, needsUpgrade: true }),
+      ...optionsOf(door === 'smtp' ? incoming : submitting),
+    })
+    made.connections = connections
+    // A peer that breaks off is no fault of ours; what it left unfinished was never promised.
+    made.on('error', error => receiver.log.debug({ err: error }, 'SMTP connection broke'))
+    servers.set(door, made)
+    return made
+  }
+
+  const optionsOf = (steps: Steps): SMTPServerOptions => ({
     name: config.hostname,
     banner: 'mailboxd',
     heloResponse: '%s',
@@ -160,10 +168,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     maxRecipients: config.smtp.max_recipients,
     maxCommandLength: limits.smtpCommandBytes,
     hideENHANCEDSTATUSCODES: false,
-    hideDSN: true,
     hideREQUIRETLS: true,
-    authOptional: true,
-    disabledCommands,
     disableReverseLookup: true,
     socketTimeout: parts.idleTimeoutMs,
     logger: false,
@@ -177,39 +182,25 @@ export function createSessions(parts: SessionsParts): Sessions {
       callback()
     },
 
-    onMailFrom(address, smtp, callback) {
-      answer(smtp, callback, async session => {
-        checkMail(address, smtp)
-        receiver.requireRoom()
-        if (!session.isTrusted) await parts.takeMessage(session.remoteAddress)
-        session.dnsList ??= askLists(session)
-        session.recipients = []
+    onAuth(given, smtp, callback) {
+      const settle: Answer = (error, user) => (error ? callback(error) : callback(null, { user }))
+      answer(smtp, settle, async session => {
+        session.submitter = await authenticate(parts.submission, session, given)
+        return session.submitter.address
       })
+    },
+
+    onMailFrom(address, smtp, callback) {
+      answer(smtp, callback, session => steps.mail(session, address, smtp))
     },
 
     onRcptTo(address, smtp, callback) {
-      answer(smtp, callback, async session => {
-        checkRcpt(address, smtp)
-        await requireUnlisted(session, address.address)
-        const recipient = await findRecipient(session, address.address)
-        if (!session.isTrusted) {
-          const { mailFrom } = smtp.envelope
-          const sender = mailFrom === false ? '' : mailFrom.address
-          const stranger = { remoteAddress: session.remoteAddress, mailFrom: sender, recipient }
-          await requireKnownSender(receiver, stranger, main.noteStranger)
-        }
-        // The library counts a path that is said again once, and so do we: a peer may say it for ever.
-        if (
-          !session.recipients.some(({ rcptTo }) => rcptTo.toLowerCase() === recipient.rcptTo.toLowerCase())
-        ) {
-          session.recipients.push(recipient)
-        }
-      })
+      answer(smtp, callback, session => steps.rcpt(session, address, smtp))
     },
 
     onData(stream, smtp, callback) {
-      const reply: Answer = error => {
-        callback(error)
+      const reply: Answer = (error, text) => {
+        callback(error, text)
         const session = sessions.get(smtp.id)
         if (session?.dismissal) session.end(session.dismissal)
       }
@@ -220,7 +211,7 @@ export function createSessions(parts: SessionsParts): Sessions {
           parts.dataTimeoutMs,
         )
         try {
-          await acceptData(receiver, session, smtp, stream)
+          return await steps.data(session, stream, smtp)
         } finally {
           clearTimeout(deadline)
           session.isReceivingData = false
@@ -233,9 +224,6 @@ export function createSessions(parts: SessionsParts): Sessions {
       end(smtp.id)
     },
   })
-  server.connections = connections
-  // A peer that breaks off is no fault of ours; what it left unfinished was never promised.
-  server.on('error', error => receiver.log.debug({ err: error }, 'SMTP connection broke'))
 
   function end(id: string): void {
     const session = sessions.get(id)
@@ -254,15 +242,15 @@ export function createSessions(parts: SessionsParts): Sessions {
     take(admitted, socket) {
       begin(admitted)
       // It is given its id, or it draws one.
-      server.connect(socket, admitted)
+      serverOf(admitted.door).connect(socket, admitted)
     },
     reload(set) {
       certificates = set
       const { key, cert } = set.fallback
-      server.updateSecureContext({ key, cert })
+      for (const server of servers.values()) server.updateSecureContext({ key, cert })
     },
     async stop() {
-      server.close()
+      for (const server of servers.values()) server.close()
       const { promise, resolve } = Promise.withResolvers<void>()
       drained = resolve
       const late = setTimeout(() => {

@@ -8,6 +8,7 @@ import { createDistantMeter, noMeter } from '../base/meter.ts'
 import { beat } from '../base/thread-watch.ts'
 import { callMain } from '../core/inbound/main-calls.ts'
 import { openReceiver } from '../core/open-receiver.ts'
+import { callSubmissionDoor } from '../core/submission/door.ts'
 import { createCertificateSet } from '../tls/certificate-set.ts'
 import type { DoorCalls, DoorThreadData, FromDoor, ToDoor } from './door-thread.ts'
 import { createSessions } from './sessions.ts'
@@ -43,6 +44,7 @@ const tellEnded = createOutbox<string>(ended => post({ ended }))
 const sessions = createSessions({
   ...bounds,
   receiver,
+  submission: callSubmissionDoor(call),
   certificates: createCertificateSet(pairs),
   takeMessage: isCounted ? address => call('takeMessage', address) : () => {},
   ended(id) {

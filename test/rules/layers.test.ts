@@ -30,6 +30,7 @@ const rooms: Record<string, readonly string[]> = {
   mail: [
     'address',
     'header',
+    'quote',
     'text',
     'report',
     'message',
@@ -56,6 +57,7 @@ const rooms: Record<string, readonly string[]> = {
     'webhooks',
     'drafts',
     'account',
+    'submission',
     'backup',
     '.',
   ],

@@ -1,6 +1,5 @@
-import { stripTypeScriptTypes } from 'node:module'
-import { type Node, parse } from 'acorn'
 import { runProgram } from '../support/program.ts'
+import { nodesOf } from '../support/syntax.ts'
 import { readSources, root } from './source-tree.ts'
 
 /** A regular expression, and where it stands in lib: `lib/….ts:line`. */
@@ -15,31 +14,15 @@ export function writtenPatterns(): { literals: Pattern[]; built: string[] } {
   const literals: Pattern[] = []
   const built: string[] = []
   for (const { path, text } of readSources().filter(source => source.path.startsWith('lib/'))) {
-    const tree = parse(stripTypeScriptTypes(text), {
-      ecmaVersion: 'latest',
-      sourceType: 'module',
-      locations: true,
-    })
-    for (const node of nodesIn(tree)) {
+    for (const node of nodesOf(text)) {
       const place = `${path}:${node.loc?.start.line}`
-      const { type, regex, callee } = node as ExpressionNode
-      if (regex) literals.push({ source: regex.pattern, flags: regex.flags, place })
-      if (/^(?:New|Call)Expression$/.test(type) && callee?.name === 'RegExp') built.push(place)
+      if (node.type === 'Literal' && node.regex)
+        literals.push({ source: node.regex.pattern, flags: node.regex.flags, place })
+      const isCall = node.type === 'NewExpression' || node.type === 'CallExpression'
+      if (isCall && node.callee.type === 'Identifier' && node.callee.name === 'RegExp') built.push(place)
     }
   }
   return { literals, built }
-}
-
-/** As much of acorn's nodes as is looked at. */
-interface ExpressionNode extends Node {
-  readonly regex?: { readonly pattern: string; readonly flags: string }
-  readonly callee?: { readonly name?: string }
-}
-
-function* nodesIn(value: unknown): Generator<Node> {
-  if (typeof value !== 'object' || value === null) return
-  if ('type' in value && typeof value.type === 'string') yield value as Node
-  for (const inner of Object.values(value)) yield* nodesIn(inner)
 }
 
 /** The regular expressions that the modules at these places build, as they are: built-patterns.ts asks them. */

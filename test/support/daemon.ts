@@ -32,6 +32,8 @@ export interface TestDaemon {
   readonly configPath: string
   readonly dataDir: string
   readonly smtpPort: number
+  /** Those of submission, in the order of its settings. */
+  readonly submissionPorts: readonly number[]
   readonly baseUrl: string
   readonly process: ChildProcess
   /** The entries of its log so far. */
@@ -122,6 +124,7 @@ async function run(
     configPath,
     dataDir,
     smtpPort: Number((ready.smtp as string[])[0]!.split(':')[1]),
+    submissionPorts: (ready.submission as string[]).map(one => Number(one.split(':')[1])),
     baseUrl: ready.baseUrl as string,
     process: child,
     log: () => entries,

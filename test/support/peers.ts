@@ -14,6 +14,7 @@ const peers = {
   },
   'smtp-source': { package: 'postfix', paths: ['/usr/sbin/smtp-source'], root: false },
   'smtp-sink': { package: 'postfix', paths: ['/usr/sbin/smtp-sink'], root: false },
+  msmtp: { package: 'msmtp', paths: ['/usr/bin/msmtp'], root: false },
   swaks: { package: 'swaks', paths: ['/usr/bin/swaks'], root: false },
   opendkim: { package: 'opendkim', paths: ['/usr/sbin/opendkim'], root: false },
   dkimpy: {

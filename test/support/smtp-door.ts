@@ -9,6 +9,7 @@ import { createLog } from '../../lib/base/log.ts'
 import { openContent } from '../../lib/blob/content.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { createInbox } from '../../lib/core/account/inboxes.ts'
+import { createThrottles } from '../../lib/core/account/throttles.ts'
 import type { Networked } from '../../lib/core/app/app.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { rawOf } from '../../lib/core/mailbox/raws.ts'
@@ -29,6 +30,10 @@ export interface TestDoor {
   readonly app: Networked
   readonly door: SmtpDoor
   readonly port: number
+  /** With STARTTLS. */
+  readonly submissionPort: number
+  /** With TLS from the first byte. */
+  readonly submissionsPort: number
   readonly dataDir: string
   /** The entries of the log so far, of every level. */
   readonly log: readonly Record<string, unknown>[]
@@ -119,6 +124,7 @@ ${settings.toml ?? ''}
   })
   const door = createSmtpDoor(app, {
     certificates: certificates.current,
+    throttles: createThrottles(app),
     idleTimeoutMs: settings.idleTimeoutMs ?? 60_000,
     sessionTimeoutMs: settings.sessionTimeoutMs ?? 60_000,
     dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
@@ -128,6 +134,8 @@ ${settings.toml ?? ''}
     threadIdleMs: settings.threadIdleMs ?? 60_000,
   })
   const { port } = await door.listen('127.0.0.1', 0)
+  const { port: submissionPort } = await door.submission.listen('127.0.0.1', 0)
+  const { port: submissionsPort } = await door.submissions.listen('127.0.0.1', 0)
   const sockets = new Map<string, Socket>()
   const noteSocket = (message: unknown) => {
     const { socket } = message as { socket: Socket }
@@ -147,6 +155,8 @@ ${settings.toml ?? ''}
     app,
     door,
     port,
+    submissionPort,
+    submissionsPort,
     dataDir,
     log: entries,
     inbox: async (mailboxName, domain) =>

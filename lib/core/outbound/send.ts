@@ -185,22 +185,52 @@ async function sendFrom(
     ),
     ...header,
   }
-  const rawId = app.ids.next()
-  const sizeBytes = composed.signature.length + composed.raw.length
-  const content = await keepBytes(app, rawId, [composed.signature, composed.raw])
-  const write = async (db: WriteDb): Promise<SendResult> => {
+  const permit = async (db: WriteDb) => {
     // What was permitted and there before it was composed may not be any more.
     const thread = reply && (await findThread(db, reply.thread.id))
     if (reply && !thread) throw noSuchThread()
     const sender = requireReachable(caller, await countOutgoing(db, inbox.id, thread))
     await requireSendable(app, db, caller, sender, addressees)
+    return thread
+  }
+  return queueMessage(app, caller, { message, ...composed }, permit, remember)
+}
+
+/** A message that is ready to be sent: its bytes, and all that its rows are made of but its thread. */
+export interface Ready {
+  readonly message: Omit<Outgoing, 'thread'>
+  readonly raw: Buffer
+  /** The DKIM-Signature fields, which stand before `raw`. */
+  readonly signature: Buffer
+}
+
+/**
+ * Has a message on the disk with one delivery for each recipient when this resolves.
+ * @param permit asked in the write: counts the message (`countOutgoing`), and gives the thread that it is a reply in; what it
+ * throws undoes the send
+ * @param remember as of `sendNow`
+ * @throws Problem as `takeSendPlaces`
+ */
+export async function queueMessage(
+  app: App,
+  caller: Caller,
+  { message, raw, signature }: Ready,
+  permit: (db: WriteDb) => Promise<ThreadRow | undefined>,
+  remember: (db: WriteDb, result: SendResult) => Promise<void>,
+): Promise<SendResult> {
+  const { id, inbox, date, addressees } = message
+  const rawId = app.ids.next()
+  const sizeBytes = signature.length + raw.length
+  const content = await keepBytes(app, rawId, [signature, raw])
+  const write = async (db: WriteDb): Promise<SendResult> => {
+    const thread = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
     await insertRaw(db, { id: rawId, sizeBytes, content, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(app, db, { ...message, thread }, { id: rawId, sizeBytes })
     const sent: SendResult = {
       messageId: id,
       threadId,
-      providerMessageId: composed.rfcMessageId,
+      providerMessageId: message.rfcMessageId,
       status: 'pending',
     }
     await remember(db, sent)

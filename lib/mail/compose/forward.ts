@@ -2,6 +2,7 @@ import { escapeHtml } from '../../base/escape-html.ts'
 import { limits } from '../../base/limits.ts'
 import type { Mailbox } from '../header/mailbox.ts'
 import { singleLine } from '../header/text.ts'
+import { isForwardSubject } from '../quote/subject.ts'
 import { htmlFragment } from '../text/html-fragment.ts'
 import { type Body, escapedText, insertAtEnd, omission, shortened, textOf } from './quote.ts'
 
@@ -59,10 +60,7 @@ function people(list: readonly Mailbox[]): string {
   return (shown.length < list.length ? [...shown, omission] : shown).join(', ')
 }
 
-/** What stands for "Fwd:" in the mail of others: German, French, Spanish, Italian, Nordic, Dutch, Polish, Chinese … */
-const forwardPrefix = /^\s*(?:fwd?|wg|tr|rv|i|vs|vb|doorst|pd|enc|转发|轉寄)\s*[:：]/iu
-
 /** The subject of a message that is passed on: with `Fwd: ` before it, unless that stands there already. */
 export function forwardSubject(subject: string): string {
-  return forwardPrefix.test(subject) ? subject : `Fwd: ${subject}`.trimEnd()
+  return isForwardSubject(subject) ? subject : `Fwd: ${subject}`.trimEnd()
 }

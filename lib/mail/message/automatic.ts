@@ -1,5 +1,5 @@
 import { fieldValues, firstField, type Header } from '../header/header.ts'
-import { isReplySubject } from './thread.ts'
+import { isForwardSubject, isReplySubject } from '../quote/subject.ts'
 
 export interface Classified {
   readonly category: 'personal' | 'automated' | 'marketing' | 'bounce'
@@ -97,11 +97,7 @@ const rules: readonly Rule[] = [
     ({ mailFrom, from }) => [mailFrom, from ?? ''].some(address => programNames.test(localPart(address))),
   ],
   // The subject of many says nothing of it. Last, for bulk mail that brings a code is bulk mail.
-  [
-    'one-time-code-in-text',
-    'automated',
-    message => message.otp != null && !isReplySubject(subjectOf(message)),
-  ],
+  ['one-time-code-in-text', 'automated', message => message.otp != null && !isPassedOn(subjectOf(message))],
 ]
 
 function localPart(address: string): string {
@@ -144,10 +140,15 @@ function subjectOf({ subject, header }: Classifiable): string {
   return subject ?? firstField(header, 'subject') ?? ''
 }
 
-/** A new message with such a subject; the answer of a person repeats the subject. */
+/** A new message with such a subject; a person who answers it, or passes it on, repeats the subject. */
 function isNew(message: Classifiable, says: (subject: string) => boolean): boolean {
   const subject = subjectOf(message).slice(0, 200)
-  return !isReplySubject(subject) && says(subject)
+  return !isPassedOn(subject) && says(subject)
+}
+
+/** A person answers, or passes on what a program wrote. */
+function isPassedOn(subject: string): boolean {
+  return isReplySubject(subject) || isForwardSubject(subject)
 }
 
 function bringsCode(subject: string): boolean {

@@ -1,12 +1,9 @@
 import { limits } from '../../base/limits.ts'
 import { cutChain } from '../header/message-id.ts'
+import { isReplySubject } from '../quote/subject.ts'
 
 /** The longest chain of References that we send. */
 const sentReferences = 50
-
-/** What stands for "Re:" in the mail of others: German, Nordic, Dutch, Italian, Portuguese, Polish, Turkish, Chinese … */
-const replyPrefix =
-  /^\s*(?:re|aw|antw|antwort|sv|vs|ad|r|rif|res|odp|ynt|vá|atb|σχετ|ответ|回复|回覆|答复)\s*(?:(?:\[\d+\]|\(\d+\)|\^\d+)\s*)?[:：]/iu
 
 /**
  * The Message-IDs under which the parent of a message may be known, the likeliest first: In-Reply-To, then References
@@ -46,8 +43,4 @@ export function replyThreading(parent: {
 /** The subject of a reply: with `Re: ` before it, unless something that means the same stands there already. */
 export function replySubject(subject: string): string {
   return isReplySubject(subject) ? subject : `Re: ${subject}`.trimEnd()
-}
-
-export function isReplySubject(subject: string): boolean {
-  return replyPrefix.test(subject)
 }

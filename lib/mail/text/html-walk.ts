@@ -2,9 +2,10 @@ import { Parser } from 'htmlparser2'
 import { limits } from '../../base/limits.ts'
 
 export interface HtmlVisitor {
-  /** `plausible` is false when an attribute has a name or a lack of a value that no real element has (`a<b && c>d`). */
-  open(name: string, attributes: Readonly<Record<string, string>>, plausible: boolean): void
-  close(name: string): void
+  /** `start` and `end` are offsets into the HTML: where the tag begins, and what stands behind the element.
+   * `plausible` is false when an attribute has a name or a lack of a value that no real element has (`a<b && c>d`). */
+  open(name: string, attributes: Readonly<Record<string, string>>, plausible: boolean, start: number): void
+  close(name: string, end: number): void
   text(text: string): void
   /** Asked after each of the others: true ends the walk, with no `close` for what is open. */
   done(): boolean
@@ -25,7 +26,7 @@ export function walkHtml(html: string, visitor: HtmlVisitor): boolean {
   const pieces = { left: limits.htmlPieces }
   let at = 0
   while (at < html.length) {
-    const walked = walkUntilDeep(at === 0 ? html : html.slice(at), visitor, pieces)
+    const walked = walkUntilDeep(at === 0 ? html : html.slice(at), at, visitor, pieces)
     if (walked === undefined) return true
     if (pieces.left <= 0) return false
     at += walked
@@ -37,7 +38,12 @@ export function walkHtml(html: string, visitor: HtmlVisitor): boolean {
  * The number of characters read when too many elements were open, or no more pieces are left (what is open is closed
  * then); undefined at the end.
  */
-function walkUntilDeep(html: string, visitor: HtmlVisitor, pieces: { left: number }): number | undefined {
+function walkUntilDeep(
+  html: string,
+  base: number,
+  visitor: HtmlVisitor,
+  pieces: { left: number },
+): number | undefined {
   const open: string[] = []
   let plausible = true
   let stopped = false
@@ -51,13 +57,13 @@ function walkUntilDeep(html: string, visitor: HtmlVisitor, pieces: { left: numbe
     },
     onopentag(name, attributes) {
       open.push(name)
-      visitor.open(name, attributes, plausible)
+      visitor.open(name, attributes, plausible, base + parser.startIndex)
       if (visitor.done() || open.length >= limits.htmlOpenElements || --pieces.left <= 0) stop()
     },
-    onclosetag(name) {
+    onclosetag(name, isImplied) {
       if (stopped) return
       open.pop()
-      visitor.close(name)
+      visitor.close(name, base + (isImplied ? parser.startIndex : parser.endIndex + 1))
       if (visitor.done()) stop()
     },
     ontext(text) {
@@ -71,6 +77,6 @@ function walkUntilDeep(html: string, visitor: HtmlVisitor, pieces: { left: numbe
   }
   parser.end(html)
   if (!stopped || visitor.done()) return undefined
-  for (const name of open.reverse()) visitor.close(name)
+  for (const name of open.reverse()) visitor.close(name, base + parser.endIndex + 1)
   return parser.endIndex + 1
 }

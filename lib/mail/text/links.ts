@@ -1,6 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import { walkHtml } from './html-walk.ts'
-import { findQuoteElement } from './reply-text.ts'
+import { withoutQuotes } from './own-html.ts'
 
 export interface Link {
   readonly url: string
@@ -13,9 +13,13 @@ const webUrl =
 
 /**
  * The web links of a message in their order, each once, `limits.links` at the most; of the HTML where there is one, and
- * not of what it quotes.
+ * not of what it quotes; of a message that was forwarded also of what was.
  */
-export function findLinks(message: { readonly text: string; readonly html: string }): Link[] {
+export function findLinks(message: {
+  readonly text: string
+  readonly html: string
+  readonly isForward: boolean
+}): Link[] {
   const found = new Map<string, string>()
   if (message.html === '') {
     let looks = 0
@@ -26,18 +30,17 @@ export function findLinks(message: { readonly text: string; readonly html: strin
       put(found, url, url)
     }
   } else {
-    readAnchors(message.html, found)
+    readAnchors(withoutQuotes(message.html, message.isForward)?.html ?? message.html, found)
   }
   return [...found].map(([url, text]) => ({ url, text }))
 }
 
 function readAnchors(html: string, found: Map<string, string>): void {
-  const at = findQuoteElement(html)
   const open: (string | undefined)[] = []
   let looks = 0
   let url: string | undefined
   let text = ''
-  walkHtml(at < 0 ? html : html.slice(0, at), {
+  walkHtml(html, {
     open(name, attributes) {
       if (name === 'a') {
         open.push(attributes.href)

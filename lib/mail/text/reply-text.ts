@@ -1,57 +1,64 @@
+import { attributionStart, behindHeaderBlock, isHeaderBlock, separatorOf, shown } from '../quote/lines.ts'
+import { withoutSignature } from '../quote/signature.ts'
+import { isForwardSubject, isReplySubject } from '../quote/subject.ts'
 import { htmlToText } from './html.ts'
-import { attributionStart, isHeaderBlock, isSeparator } from './quote-header.ts'
+import { lettersOf, withoutQuotes } from './own-html.ts'
 
-/** Elements that mail programs quote in, each with its attributes; no character is looked at for two of them. */
-const element = /<(div|span|hr|section|blockquote)\b([^>]{0,800})/gi
-const quoteMarks =
-  /\b(?:gmail_quote|yahoo_quoted|moz-cite-prefix|protonmail_quote|divRplyFwdMsg|appendonsend|stopSpelling|OLK_SRC_BODY_SECTION|mail-editor-reference-message-container)\b/gi
-const blockquoteMark = /\btype\s*=\s*["']?cite\b|\bgmail_quote\b/i
-/** The longest value of an attribute that a mark is looked for in. */
-const valueLength = 200
 /** Lines that are read; of what is longer the rest is taken as it stands. */
 const linesRead = 20_000
+/** How often a message that is forwarded is looked for in another. */
+const forwardsRead = 5
+
+/** What came anew with a message. */
+export interface NewText {
+  readonly text: string
+  /** Whether it is, or holds, a message that was forwarded. */
+  readonly isForward: boolean
+}
+
+interface Told {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+}
 
 /**
- * What the sender of a message wrote anew: without quoted history and signature, also between the parts of a quote.
- * Never empty when the message is not: of a message that is nothing but a quote, all of it.
+ * What came anew with a message: without quoted history and signature, also between the parts of a quote. Of a message
+ * that was forwarded that is what its sender wrote above it, and what came anew with the forwarded one. Never empty when the
+ * message is not: of a message that is nothing but a quote, all of it.
  */
-export function replyText(message: { readonly text: string; readonly html: string }): string {
-  const whole = message.text.trim()
-  const found = withoutHistory(message.text)
-  // The text tells nothing of a quote: the HTML may, whatever language its attribution is in.
-  const at = found === whole ? findQuoteElement(message.html) : -1
-  const reply = at < 0 ? found : withoutHistory(htmlToText(message.html.slice(0, at)))
-  return reply === '' ? whole : reply
-}
-
-/** Where in HTML the first element stands that a mail program put what it quotes in; -1 without one. */
-export function findQuoteElement(html: string): number {
-  for (const { 1: name = '', 2: attributes = '', index } of html.matchAll(element)) {
-    const isQuote =
-      name.toLowerCase() === 'blockquote' ? blockquoteMark.test(attributes) : isMarked(attributes)
-    if (isQuote) return index
+export function newText({ subject, text, html }: Told): NewText {
+  const whole = text.trim()
+  const hint = hintOf(subject)
+  const found = withoutHistory(linesOf(text), hint)
+  // What elements the HTML quotes in is believed before any words.
+  const own = found.isForward ? undefined : withoutQuotes(html, false)
+  if (own === undefined || own.letters === '' || own.letters === lettersOf(found.text)) {
+    return found.text === '' ? { ...found, text: whole } : found
   }
-  return -1
+  const told = withoutHistory(linesOf(htmlToText(own.html)), hint)
+  const reply = told.text === '' ? found.text : told.text
+  return { text: reply === '' ? whole : reply, isForward: false }
 }
 
-/** Whether one of the marks stands in the value of a `class` or an `id`. */
-function isMarked(attributes: string): boolean {
-  for (const { index } of attributes.matchAll(quoteMarks)) {
-    const before = attributes.slice(Math.max(0, index - valueLength), index)
-    const equals = before.lastIndexOf('=')
-    const value = before
-      .slice(equals + 1)
-      .trimStart()
-      .replace(/^["']/, '')
-    if (equals < 0 || /["'>]/.test(value)) continue
-    const name = before.slice(0, equals).trimEnd().slice(-6).toLowerCase()
-    if (/\b(?:class|id)$/.test(name)) return true
-  }
-  return false
+/** `VS:` stands for a reply in Finland and for what is forwarded in Denmark. */
+function hintOf(subject: string): 'forward' | 'reply' | undefined {
+  const [isForward, isReply] = [isForwardSubject(subject), isReplySubject(subject)]
+  return isForward === isReply ? undefined : isForward ? 'forward' : 'reply'
 }
 
-function withoutHistory(text: string): string {
-  const all = text.split(/\r\n?|\n/)
+function linesOf(text: string): string[] {
+  return text.split(/\r\n?|\n/)
+}
+
+/**
+ * @param hint what the subject says of it, for a header block alone stands above what is forwarded and above what is replied to
+ */
+function withoutHistory(
+  all: readonly string[],
+  hint: 'forward' | 'reply' | undefined,
+  forwards = 0,
+): NewText {
   const lines = all.slice(0, linesRead)
   const rest = all.slice(linesRead)
   const parts: string[] = []
@@ -61,104 +68,83 @@ function withoutHistory(text: string): string {
     if (own !== '') parts.push(own)
     part = []
   }
+  const answer = (isForward = false): NewText => {
+    end()
+    return { text: parts.join('\n\n').trim(), isForward }
+  }
+  const followers = wordsBelow(lines)
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at]!
-    if (isSeparator(line) || isHeaderBlock(lines, at)) {
+    if (isBlank(line)) {
+      part.push(line)
+      continue
+    }
+    const separator = separatorOf(line)
+    if (separator === 'end') continue
+    if (separator !== undefined || isHeaderBlock(lines, at)) {
+      const isFirst = parts.length === 0 && part.every(isBlank)
+      const isForward =
+        separator === 'forwarded' ||
+        (separator !== 'above' &&
+          (hint === 'forward' || (isFirst && hint !== 'reply' && separator === undefined)))
+      if (isForward && forwards < forwardsRead) {
+        end()
+        const inner = withoutHistory(
+          forwardedLines(lines, at, separator !== undefined),
+          undefined,
+          forwards + 1,
+        )
+        if (inner.text !== '') parts.push(inner.text)
+        return answer(true)
+      }
       // A line that asks to write above it stands at the top of what a program sent.
-      if (parts.length > 0 || part.some(own => own.trim() !== '')) return closed(parts, part)
-      if (isSeparator(line)) continue
+      if (!isFirst) return answer()
+      if (separator !== undefined) continue
     }
     if (isQuoted(line)) {
       end()
       continue
     }
-    const start = attributionStart(lines, at)
+    const isAboveQuote = isQuoted(followers[at]!)
+    const start = attributionStart(lines, at, isAboveQuote)
     if (start === undefined) {
       part.push(line)
       continue
     }
     part.splice(Math.max(0, part.length - (at - start)))
     // What is not marked as a quote line by line is one to the end.
-    if (!isQuoted(nextWords(lines, at + 1))) return closed(parts, part)
+    if (!isAboveQuote) return answer()
     end()
   }
   end()
-  return [...parts, ...(rest.length > 0 ? [rest.join('\n')] : [])].join('\n\n').trim()
+  if (rest.length > 0) parts.push(rest.join('\n'))
+  return answer()
 }
 
-function nextWords(lines: readonly string[], from: number): string {
-  for (let at = from; at < lines.length; at++) if (lines[at]!.trim() !== '') return lines[at]!
-  return ''
+/** The lines of what was forwarded, without its header, and without the marks of a quote where each line has one. */
+function forwardedLines(lines: readonly string[], at: number, isBelowLine: boolean): string[] {
+  const first = isBelowLine ? at + 1 : at
+  const inner = lines.slice(first)
+  const isMarked = inner.every(line => isBlank(line) || isQuoted(line))
+  const plain = isMarked ? inner.map(line => line.replace(/^\s{0,3}> ?/, '')) : inner
+  return plain.slice(behindHeaderBlock(plain, 0))
 }
 
-function closed(parts: readonly string[], part: readonly string[]): string {
-  const own = withoutSignature(part)
-  return [...parts, ...(own === '' ? [] : [own])].join('\n\n').trim()
+/** Of each line the next one below it that is not blank. */
+function wordsBelow(lines: readonly string[]): string[] {
+  const below: string[] = []
+  let next = ''
+  for (let at = lines.length - 1; at >= 0; at--) {
+    below[at] = next
+    if (!isBlank(lines[at]!)) next = lines[at]!
+  }
+  return below
+}
+
+function isBlank(line: string): boolean {
+  return shown(line) === ''
 }
 
 function isQuoted(line: string): boolean {
-  return /^\s{0,3}>/.test(line)
-}
-
-const device = [
-  'sent (?:from|via|with|using)\\b|get outlook for\\b|download .{0,30} for (?:ios|android)',
-  'von (?:meinem|unterwegs)\\b.{0,40}gesendet|gesendet (?:von|mit)\\b|diese nachricht wurde von meinem',
-  'envoyé (?:de|depuis|à partir)\\b|enviado (?:desde|do|de|a partir)\\b|inviato da',
-  'verstuurd vanaf|verzonden (?:vanaf|met)|skickat från|sendt fra|lähetetty\\b.{0,40}|wysłane z|odesláno z',
-  'отправлено (?:с|из)\\b|надіслано з|发自我的|從我的|从我的|来自我的|iphoneから送信|나의 iphone에서 보냄',
-].join('|')
-/** Not a sentence that begins alike: nothing that parts one stands in it. */
-const deviceLine = new RegExp(`^(?:${device})[^,;:!?]{0,60}$|^(?:${device}).{0,20}[(<]?https?://\\S+$`, 'iu')
-/** `-Ann Lee`, as a last line below a blank one. */
-const nameLine = /^[-–—~]\s?\p{Lu}[\p{L}.'-]*(?: \p{Lu}[\p{L}.'-]*){0,3}$/u
-const footer = /mailing list|listinfo|unsubscribe|mailman/i
-
-/** A way to reach someone, alone on its line or behind what it is called: `Tel: +1 555 010 9999`. */
-function isContact(line: string): boolean {
-  const said = line.trim()
-  const label = /^\W*\w[\w-]*[:.]\s*/.exec(said)?.[0].length ?? 0
-  return isReach(said) || isReach(said.slice(label))
-}
-
-function isReach(text: string): boolean {
-  const bare = text.replace(/^\W+/, '')
-  return (
-    /^[^\s@]+@[^\s@]+\.\w+$/.test(bare) ||
-    /^(?:https?:\/\/|www\.)\S+$/i.test(bare) ||
-    /^\d[\d\s().-]{6,}$/.test(bare)
-  )
-}
-
-/** How many lines at the end are a card: a last paragraph of short lines, two of which are ways to reach someone. */
-function contactLines(lines: readonly string[]): number {
-  const above = lines.findLastIndex(line => line.trim() === '')
-  const card = lines.slice(above + 1)
-  const isCard =
-    above > 0 && card.length <= 8 && card.length >= 3 && card.every(line => line.trim().length <= 60)
-  return isCard && card.filter(isContact).length >= 2 ? card.length : 0
-}
-
-/** The text above its signature (RFC 3676 §4.3), the footer of a list, and the words of a device. */
-function withoutSignature(lines: readonly string[]): string {
-  const cut = lines.findIndex(
-    (line, at) =>
-      /^(?:--|—|–)\s*$/.test(line) ||
-      (/^[_-]{20,}\s*$/.test(line) && lines.slice(at + 1, at + 4).some(next => footer.test(next))),
-  )
-  const kept = cut < 0 ? [...lines] : lines.slice(0, cut)
-  for (;;) {
-    const last = kept.at(-1)?.trim()
-    if (last === undefined) return ''
-    const isName = nameLine.test(last) && kept.length > 1 && kept.at(-2)!.trim() === ''
-    // A line across the page parts the text from what was left out below it.
-    const isRule = /^[\s*_=-]*$/.test(last)
-    if (!isRule && !isName && !(last.length < 200 && deviceLine.test(last.replaceAll('*', '')))) break
-    kept.pop()
-  }
-  const card = contactLines(kept)
-  if (card > 0) kept.splice(-card)
-  return kept
-    .join('\n')
-    .replace(/^\s*\n/, '')
-    .trim()
+  return /^\s{0,3}[>＞]/.test(line)
 }

@@ -3,9 +3,11 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { readMessage } from '../../../lib/mail/message/read.ts'
 import { htmlToText } from '../../../lib/mail/text/html.ts'
-import { replyText } from '../../../lib/mail/text/reply-text.ts'
+import { newText } from '../../../lib/mail/text/reply-text.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
+const replyText = (message: { subject?: string; text: string; html: string }) =>
+  newText({ subject: '', ...message }).text
 const ofText = (text: string) => replyText({ text, html: '' })
 
 t.test('the line above a quote, in many languages and broken by mail programs', async t => {
@@ -32,6 +34,42 @@ t.test('the line above a quote, in many languages and broken by mail programs', 
     '2026年5月4日(月) 10:15 Bob Ross <bob@example.net>:',
     '2026년 5월 4일 (월) 오전 10:15, Bob Ross <bob@example.net>님이 작성:',
     'Vào Th 2, 4 thg 5, 2026 vào lúc 10:15 Bob Ross <bob@example.net> đã viết:',
+    'Op ma 4 mei 2026 om 10:15 heeft Bob Ross <bob@example.net> het volgende geschreven:',
+    'man. 4. mai 2026 kl. 10:15 skrev Bob Ross <bob@example.net>:',
+    'Den man. 4. maj 2026 kl. 10.15 skrev Bob Ross <bob@example.net>:',
+    'ma 4.5.2026 klo 10.15 Bob Ross (bob@example.net) kirjoitti:',
+    'Bob Ross kirjoitti 4.5.2026 kello 10.15:',
+    'Þann mán., 4. maí 2026 kl. 10:15 skrifaði Bob Ross <bob@example.net>:',
+    'Wiadomość napisana przez Bob Ross <bob@example.net> w dniu 4 maj 2026, o godz. 10:15:',
+    'po 4. 5. 2026 v 10:15 odesílatel Bob Ross <bob@example.net> napsal:',
+    'po 4. 5. 2026 o 10:15 Bob Ross <bob@example.net> napísal(a):',
+    'V V pon., 4. maj 2026 ob 10:15 je oseba Bob Ross <bob@example.net> napisala:',
+    'pon, 4. svi 2026. u 10:15 Bob Ross <bob@example.net> napisao je:',
+    'пон, 4. мај 2026. у 10:15 Bob Ross <bob@example.net> је написао/ла:',
+    'Bob Ross <bob@example.net> ezt írta (időpont: 2026. máj. 4., H, 10:15):',
+    'În lun., 4 mai 2026 la 10:15, Bob Ross <bob@example.net> a scris:',
+    'Missatge de Bob Ross <bob@example.net> del dia dl., 4 de maig 2026 a les 10:15:',
+    'O luns, 4 de maio de 2026 ás 10:15, Bob Ross (<bob@example.net>) escribiu:',
+    'Bob Ross (<bob@example.net>) kirjutas kuupäeval E, 4. mai 2026 kell 10:15:',
+    'pirmd., 2026. g. 4. maijs, plkst. 10:15 — lietotājs Bob Ross (<bob@example.net>) rakstīja:',
+    '2026-05-04, pr, 10:15 Bob Ross <bob@example.net> rašė:',
+    'пн, 4 трав. 2026 р. о 10:15 Bob Ross <bob@example.net> пише:',
+    'На пн, 4.05.2026 г. в 10:15 Bob Ross <bob@example.net> написа:',
+    'Στις Δευ 4 Μαΐ 2026 στις 10:15 π.μ., ο/η Bob Ross <bob@example.net> έγραψε:',
+    'Bob Ross <bob@example.net>, 4 May 2026 Pzt, 10:15 tarihinde şunu yazdı:',
+    '‫בתאריך יום ב׳, 4 במאי 2026 ב-10:15 מאת ‪Bob Ross‬‏ <‪bob@example.net‬‏>:‬',
+    'في الاثنين، ٤ مايو ٢٠٢٦ في ١٠:١٥ ص تمت كتابة ما يلي بواسطة Bob Ross <bob@example.net>:',
+    'در تاریخ دوشنبه ۴ مهٔ ۲۰۲۶، ۱۰:۱۵ Bob Ross <bob@example.net> نوشت:',
+    'सोम, 4 मई 2026 को 10:15 बजे को Bob Ross <bob@example.net> ने लिखा:',
+    'ในวันที่ จ. 4 พ.ค. 2026 เวลา 10:15 Bob Ross <bob@example.net> เขียนว่า:',
+    'Pada tanggal Sen, 4 Mei 2026 pukul 10.15 Bob Ross <bob@example.net> menulis:',
+    'Noong Lun, May 4, 2026 nang 10:15 AM, sinulat ni Bob Ross <bob@example.net> ang:',
+    'Am 04.05.26 um 10:15 schrieb bob@example.net:',
+    '--- On Mon, 5/4/26, Bob Ross <bob@example.net> wrote:',
+    '---- On Mon, 04 May 2026 10:15:00 +0200 Bob Ross <bob@example.net> wrote ----\n',
+    'Le 04/05/2026 à 10:15, Bob Ross a écrit :',
+    'On 2026-05-04 10:15, Bob Ross wrote:',
+    '"Bob Ross" <bob@example.net> schrieb am 04.05.2026 um 10:15:',
   ]) {
     t.equal(ofText(`Thank you.\n\n${line}\n\n> old\n> text\n`), 'Thank you.', line)
     t.equal(ofText(`Thank you.\n\n${line}\n\nold text, not marked\n`), 'Thank you.', `${line} without marks`)
@@ -41,6 +79,19 @@ t.test('the line above a quote, in many languages and broken by mail programs', 
       `${line} above`,
     )
   }
+})
+
+t.test('without a date such a line stands only above what is marked', async t => {
+  for (const line of [
+    'Bob Ross wrote:',
+    'Bob Ross <bob@example.net> a écrit :',
+    'Bob schrieb:',
+    'Bob さんは書きました:',
+  ]) {
+    t.equal(ofText(`Thank you.\n\n${line}\n> old\n\nMore`), 'Thank you.\n\nMore', line)
+  }
+  const own = 'This is what she wrote:\n\nAll is well.'
+  t.equal(ofText(own), own)
 })
 
 t.test('the block above what Outlook quotes', async t => {

@@ -1,0 +1,131 @@
+import { Reply } from '../../base/reply.ts'
+import type { Content } from '../../blob/content.ts'
+import { domainOf } from '../../mail/address/address.ts'
+import { formatMessageId } from '../../mail/compose/compose.ts'
+import { dkimField } from '../../mail/compose/dkim.ts'
+import { receivedFilename } from '../../mail/message/filename.ts'
+import { parentCandidates } from '../../mail/message/thread.ts'
+import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import { findThreadIdByMessageId } from '../../store/messages.ts'
+import type { InboxRow, ThreadRow } from '../../store/tables.ts'
+import { findThread } from '../../store/threads.ts'
+import type { App } from '../app/app.ts'
+import type { Caller } from '../app/caller.ts'
+import { getInboxRow, requireReachable } from '../app/reach.ts'
+import type { Addressees } from '../outbound/addressees.ts'
+import { countOutgoing, signerOf } from '../outbound/composing.ts'
+import { requireSendable } from '../outbound/gate.ts'
+import { queueMessage } from '../outbound/send.ts'
+import { auditingRefusals } from '../policy/check.ts'
+import { submittedAddressees } from './addressees.ts'
+import { callerOf, type Submitter } from './credentials.ts'
+
+/** A message as a client handed it over, with its envelope, as plain data: it crosses between threads. */
+export interface Submission {
+  readonly submitter: Submitter
+  readonly rcptTos: readonly string[]
+  /** With CRLF, and without what a line check refuses (lib/smtpd/line-check.ts). */
+  readonly content: Content
+  /** As Received names it (RFC 3848). */
+  readonly protocol: string
+}
+
+/**
+ * Sends a message as it was written elsewhere, by the rules of every send; gives its id when it is on the disk.
+ * @throws Problem as `send` of core/outbound; Reply for what its header says, and 535 when the key was revoked
+ */
+export async function submit(app: App, submission: Submission): Promise<string> {
+  const { submitter } = submission
+  const caller = await callerOf(app.store.read, submitter)
+  const inbox = await getInboxRow(app.store.read, caller, submitter.inboxId)
+  return auditingRefusals(app, caller, inbox, () => submitFrom(app, caller, inbox, submission))
+}
+
+async function submitFrom(
+  app: App,
+  caller: Caller,
+  inbox: InboxRow,
+  { submitter, rcptTos, content, protocol }: Submission,
+): Promise<string> {
+  const id = app.ids.next()
+  const date = app.clock.now()
+  const accepted = await app.renderer.acceptSubmitted(
+    {
+      content,
+      mending: {
+        author: inbox.address,
+        messageId: formatMessageId(id, domainOf(inbox.address)),
+        date,
+        received: receivedField(app.config.hostname, protocol, id, date),
+      },
+    },
+    inbox.id,
+  )
+  if ('refusal' in accepted) throw new Reply(550, accepted.enhanced, accepted.refusal)
+  const { raw, bodyHash, rfcMessageId, message } = accepted
+  const { addressees, replyTos } = submittedAddressees(inbox.address, rcptTos, message)
+  const permit = async (db: WriteDb): Promise<ThreadRow | undefined> => {
+    // Revoked, moved or forbidden while it was on its way, it is not sent.
+    const current = await callerOf(db, submitter)
+    const thread = await findAnswered(db, inbox, message)
+    const sender = requireReachable(current, await countOutgoing(db, inbox.id, thread))
+    await requireAllSendable(app, db, current, sender, addressees, replyTos)
+    return thread
+  }
+  await requireAllSendable(app, app.store.read, caller, inbox, addressees, replyTos)
+  const outgoing = {
+    id,
+    date,
+    inbox,
+    fromAddr: inbox.address,
+    mailFrom: inbox.address,
+    category: 'personal',
+    addressees,
+    body: { text: message.text, html: message.html === '' ? null : message.html },
+    rfcMessageId,
+    attachments: message.attachments.map(({ filename, contentType, sizeBytes }, index) => ({
+      filename: receivedFilename(filename, contentType, index + 1),
+      contentType,
+      sizeBytes,
+    })),
+    subject: message.subject,
+    inReplyTo: message.inReplyTo[0] ?? null,
+    references: message.references,
+  } as const
+  const signature = await dkimField(raw, bodyHash, await signerOf(app, inbox.address, outgoing.date))
+  const sent = await queueMessage(app, caller, { message: outgoing, raw, signature }, permit, async () => {})
+  return sent.messageId
+}
+
+async function requireAllSendable(
+  app: App,
+  db: Db,
+  caller: Caller,
+  inbox: InboxRow,
+  addressees: Addressees,
+  replyTos: readonly string[],
+): Promise<void> {
+  for (const replyTo of replyTos.length > 0 ? replyTos : [null]) {
+    await requireSendable(app, db, caller, inbox, { ...addressees, replyTo })
+  }
+}
+
+/** The thread here of the message that it answers, as its header says. */
+async function findAnswered(
+  db: Db,
+  { id }: InboxRow,
+  message: Parameters<typeof parentCandidates>[0],
+): Promise<ThreadRow | undefined> {
+  for (const candidate of parentCandidates(message)) {
+    const threadId = await findThreadIdByMessageId(db, id, candidate)
+    const thread = threadId === undefined ? undefined : await findThread(db, threadId)
+    if (thread) return thread
+  }
+  return undefined
+}
+
+/** Where it was submitted from stays here: whom it is for need not know. */
+function receivedField(hostname: string, protocol: string, id: string, date: Date): string {
+  const stamp = date.toUTCString().replace('GMT', '+0000')
+  return `Received: by ${hostname} (mailboxd) with ${protocol} id ${id};\r\n\t${stamp}\r\n`
+}

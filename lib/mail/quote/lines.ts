@@ -1,0 +1,203 @@
+import { formsOf, forwardEnds } from './forms.ts'
+
+const plainWords = /^[\p{L}\p{M}]+$/u
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u
+
+const verbs = formsOf('wrote')
+/** Verbs that are words of their own, and those in scripts without spaces, or of two words. */
+const verbWords = new Set(verbs.filter(verb => plainWords.test(verb) && !unspaced.test(verb)))
+const verbParts = verbs.filter(verb => !verbWords.has(verb))
+/** How far from the end of such a line its verb may stand. */
+const verbWithin = 140
+
+const onWords = new Set(formsOf('on'))
+/** Of a date, whatever digits it is written in. */
+const year = /(?<!\p{Nd})\p{Nd}{4}(?!\p{Nd})/u
+const time = /\p{Nd}[:.h]\p{Nd}{2}|[年月日월일]/u
+const shortDate = /\p{Nd}{1,2}[./-]\p{Nd}{1,2}[./-]\p{Nd}{2}/u
+/** A day of the week, or a name, and then a number; the number alone. */
+const datedBeginning = /^(?:\p{Nd}|[\p{L}\p{M}.]{2,14},?\s+\p{Nd}|[于在於])/u
+/** An address, as `<…>`, `(…)` or `[mailto:…]` hold it. */
+const bracketed = /[<([](?:mailto:)?[^<>()[\]\s@]{1,200}@[^<>()[\]\s@]{1,200}[>)\]]/u
+/** Marks that say in which direction a line runs. */
+const directions = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** Lines that one attribution may be broken into, and its characters. */
+const attributionLines = 5
+const attributionLength = 500
+
+/** A line as it is compared: without what does not show, and trimmed. */
+export function shown(line: string): string {
+  return line.replace(directions, '').trim()
+}
+
+/**
+ * Where the line (or the few lines that it was broken into) that says who wrote what is quoted below begins, when it
+ * ends at `end`; undefined when that is no such line.
+ * @param isAboveQuote whether what follows is marked as a quote: then a name and a verb are enough
+ */
+export function attributionStart(
+  lines: readonly string[],
+  end: number,
+  isAboveQuote: boolean,
+): number | undefined {
+  const last = shown(lines[end]!)
+  if (last === '' || last.length > attributionLength) return undefined
+  if (!isAboveQuote && !/(?:[:：]|--)$/u.test(last)) return undefined
+  let joined = ''
+  let weak: number | undefined
+  for (let start = end; start > end - attributionLines && start >= 0; start--) {
+    const line = start === end ? last : shown(lines[start]!)
+    if (line === '' || line.startsWith('>')) break
+    joined = joined === '' ? line : `${line} ${joined}`
+    if (joined.length > attributionLength) break
+    const strength = strengthOf(joined, isAboveQuote)
+    if (strength === 'strong') return start
+    if (strength === 'weak') weak ??= start
+  }
+  return isAboveQuote ? weak : undefined
+}
+
+/** Whether words say who wrote what follows, and when: strong where nothing else needs to. */
+function strengthOf(line: string, isAboveQuote: boolean): 'strong' | 'weak' | undefined {
+  const isDated = year.test(line) || time.test(line) || shortDate.test(line)
+  if (!isDated && !isAboveQuote) return undefined
+  const { said, hasColon } = withoutColon(line)
+  const verb = verbAt(said)
+  const hasAddress = bracketed.test(said)
+  if (hasColon && isDated && beginsAsOne(said)) {
+    const isBehindDate = verb > said.search(/\p{Nd}/u) && verb >= said.length - verbWithin
+    if (isBehindDate || (hasAddress && /[>)\]]$/.test(said))) return 'strong'
+  }
+  // In some languages the verb stands before the date, which ends the line.
+  const endsInDate = /\p{Nd}\)*$/u.test(said)
+  if (hasColon && isDated && verb >= 0 && (hasAddress || (endsInDate && said.length <= 120))) return 'strong'
+  if (hasColon && verb >= 0 && said.length - verb <= verbWithin) return 'weak'
+  return isDated && hasAddress ? 'weak' : undefined
+}
+
+/** Without the marks of bold type and the rules around the words; Zoho's rule stands in the place of the colon. */
+function withoutColon(line: string): { said: string; hasColon: boolean } {
+  let end = line.length
+  while (end > 0 && /[\s*:：-]/.test(line[end - 1]!)) end--
+  const said = line.slice(0, end).replace(/^[\s*_-]+/, '')
+  return { said, hasColon: /[:：]|--/.test(line.slice(end)) }
+}
+
+function beginsAsOne(said: string): boolean {
+  const first = /^[\p{L}\p{M}.-]+/u.exec(said.slice(0, 20))?.[0].toLowerCase() ?? ''
+  return (
+    datedBeginning.test(said) ||
+    onWords.has(first) ||
+    /^[^\p{Nd}]{0,60}<[^<>\s]{1,100}>\s*[,于於在]/u.test(said)
+  )
+}
+
+/** Where the last word stands that says that somebody wrote; -1 for none. */
+function verbAt(said: string): number {
+  const lower = said.toLowerCase()
+  let found = -1
+  for (const { 0: word, index } of lower.matchAll(/[\p{L}\p{M}]+/gu)) if (verbWords.has(word)) found = index
+  for (const part of verbParts) found = Math.max(found, lower.lastIndexOf(part))
+  return found
+}
+
+type Field = 'from' | 'date' | 'to' | 'subject'
+const fieldNames = new Map<string, Field>(
+  // What names two fields in two languages names the rarer one.
+  (['to', 'date', 'subject', 'from'] as const).flatMap(field =>
+    formsOf(field).map((word): [string, Field] => [word.trim(), field]),
+  ),
+)
+/** Of the longest name, with the marks before and behind it. */
+const fieldNameLength = 40
+const blockLines = 10
+
+/** Whether a block of header fields (`From: … Sent: … To: … Subject: …`) begins in this line. */
+export function isHeaderBlock(lines: readonly string[], start: number): boolean {
+  if (fieldOf(lines[start]!) === undefined) return false
+  const seen = new Set<Field>()
+  let hasAddress = false
+  for (const line of lines.slice(start, start + blockLines)) {
+    // One blank line between two fields comes of paragraphs in HTML; the end of the block is found all the same.
+    const field = fieldOf(line)
+    if (field !== undefined) seen.add(field)
+    if (field === 'from' && line.includes('@')) hasAddress = true
+  }
+  return seen.size >= 3 && seen.has('from') && (seen.has('subject') || hasAddress)
+}
+
+/**
+ * The first line behind the block of header fields that begins at `start`, or behind blank lines there; `start` where
+ * there is none.
+ */
+export function behindHeaderBlock(lines: readonly string[], start: number): number {
+  const seen = new Set<Field>()
+  let end = start
+  let blank = 0
+  for (let at = start; at < Math.min(lines.length, start + 3 * blockLines); at++) {
+    const line = lines[at]!
+    const field = fieldOf(line)
+    if (/^[\s>]*$/.test(line)) blank++
+    // A second block, behind a blank line, is that of another message.
+    else if (field !== undefined && !(blank > 0 && seen.has(field))) {
+      seen.add(field)
+      end = at + 1
+      blank = 0
+    } else if (blank === 0 && end > start && /^\s|@/.test(line)) end = at + 1
+    else break
+  }
+  return end
+}
+
+/** `> *From:* …`: marks of a quote and of bold type may stand around the name. */
+function fieldOf(line: string): Field | undefined {
+  if (line.length > 2000) return undefined
+  const begin = line.search(/[^\s>*\u200e\u200f\u202a-\u202e]/)
+  const name = line.slice(begin, begin + fieldNameLength)
+  const colon = name.search(/[:：]/)
+  if (begin < 0 || colon < 0) return undefined
+  return fieldNames.get(name.slice(0, colon).replace('*', '').trimEnd().toLowerCase())
+}
+
+const originals = new Set(formsOf('original'))
+const forwards = new Set(formsOf('forwarded'))
+const ends = new Set(forwardEnds)
+const aboveLine = /^[\s>#=*_-]*(?:please )?(?:type|write|reply|add)\b.{0,40}\babove this line\b/iu
+const rules = /[\s>*_—–=~#-]/
+
+/**
+ * What a line says of all that stands below it: that it was there before (`original`), that it was passed on
+ * (`forwarded`, up to the `end`), or that replies go above it; undefined when it is no such line.
+ */
+export function separatorOf(line: string): 'original' | 'forwarded' | 'end' | 'above' | undefined {
+  if (line.length >= 300) return undefined
+  if (aboveLine.test(line)) return 'above'
+  const { words, hasRule } = withoutRules(shown(line))
+  if (words === '') return undefined
+  if (hasRule) {
+    const name = words.replace(/[:：]$/u, '').replaceAll('’', "'")
+    if (originals.has(name)) return 'original'
+    if (ends.has(name)) return 'end'
+    return startsAsForward(name) ? 'forwarded' : undefined
+  }
+  // Apple's has no rule, and a colon.
+  return /[:：]$/u.test(words) && forwards.has(words.slice(0, -1).trimEnd()) ? 'forwarded' : undefined
+}
+
+/** `-----Original Message-----`: the words between the rules; that behind the words is left out by some. */
+function withoutRules(line: string): { words: string; hasRule: boolean } {
+  let begin = 0
+  while (begin < line.length && rules.test(line[begin]!)) begin++
+  let end = line.length
+  while (end > begin && rules.test(line[end - 1]!)) end--
+  return { words: line.slice(begin, end).toLowerCase(), hasRule: /[-_—–=~#*]{2}/.test(line.slice(0, begin)) }
+}
+
+/** `Forwarded message from Bob <bob@example.net>`, or `Forwarded by Bob on 4 May`. */
+function startsAsForward(name: string): boolean {
+  if (forwards.has(name)) return true
+  for (let at = name.indexOf(' '); at >= 0 && at <= 40; at = name.indexOf(' ', at + 1)) {
+    if (forwards.has(name.slice(0, at))) return true
+  }
+  return false
+}

@@ -1,0 +1,30 @@
+import { type Content, readContent } from '../blob/content.ts'
+import { relaxedBodyHash } from '../mail/compose/canonical.ts'
+import { bodyOf } from '../mail/compose/dkim.ts'
+import { type Mended, type Mending, mendSubmitted } from '../mail/compose/submitted.ts'
+import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
+
+/** A message that was written elsewhere and is to be sent, as plain data: it crosses into a thread. */
+export interface Submitted {
+  readonly content: Content
+  readonly mending: Mending
+}
+
+/** It as it goes out, and what its row and its signature are made of; or why it is not sent. */
+export type Accepted =
+  | {
+      readonly raw: Buffer
+      readonly rfcMessageId: string
+      /** Of `raw`, as a DKIM signature has it (`bh=`). */
+      readonly bodyHash: string
+      readonly message: Omit<ParsedMessage, 'reportParts'>
+    }
+  | Extract<Mended, { refusal: string }>
+
+/** Mends, reads and hashes it: all of a submission that grows with what a client wrote. */
+export async function acceptSubmitted({ content, mending }: Submitted): Promise<Accepted> {
+  const mended = mendSubmitted(await readContent(content), mending)
+  if ('refusal' in mended) return mended
+  const { reportParts, ...message } = readMessage(mended.raw)
+  return { ...mended, bodyHash: await relaxedBodyHash(bodyOf(mended.raw)), message }
+}

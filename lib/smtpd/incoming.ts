@@ -1,0 +1,72 @@
+import { limits } from '../base/limits.ts'
+import { Reply } from '../base/reply.ts'
+import { requireKnownSender } from '../core/inbound/greylist.ts'
+import type { Receiver } from '../core/inbound/receiver.ts'
+import { isRolePath, type Recipient, resolveRecipient } from '../core/inbound/recipient.ts'
+import { acceptData } from './data.ts'
+import { checkMail, checkRcpt } from './mail.ts'
+import type { Session } from './session.ts'
+import type { Steps } from './steps.ts'
+
+export interface IncomingParts {
+  readonly receiver: Receiver
+  /** @throws Reply 450 4.7.1 when the peer has begun too many messages in a minute */
+  takeMessage(address: string): Promise<void> | void
+}
+
+/** Mail of strangers for the inboxes here: commands are checked, what they mean is core's. */
+export function incomingSteps({ receiver, takeMessage }: IncomingParts): Steps {
+  const { config, main } = receiver
+
+  async function askLists({ remoteAddress, isTrusted }: Session): Promise<string | undefined> {
+    if (isTrusted || config.dns_lists.zones.length === 0) return undefined
+    return main.findDnsList(remoteAddress)
+  }
+
+  /** @throws Reply 550 5.7.1 when a DNS list has the peer, except to those whom it may ask why */
+  async function requireUnlisted(session: Session, rcptTo: string): Promise<void> {
+    const zone = await session.dnsList
+    if (zone === undefined || config.dns_lists.action !== 'refuse' || isRolePath(rcptTo)) return
+    throw new Reply(550, '5.7.1', `Your address ${session.remoteAddress} is listed by ${zone}`)
+  }
+
+  /** @throws Reply as `resolveRecipient`; 421 when this is one guess too many */
+  async function findRecipient(session: Session, rcptTo: string): Promise<Recipient> {
+    try {
+      return await resolveRecipient(receiver, rcptTo)
+    } catch (error) {
+      const isUnknown = error instanceof Reply && error.enhanced === '5.1.1'
+      if (!isUnknown || ++session.unknownRecipients <= limits.smtpUnknownRecipients) throw error
+      throw new Reply(421, '4.7.0', 'Too many unknown recipients')
+    }
+  }
+
+  return {
+    async mail(session, address, smtp) {
+      checkMail(address, smtp)
+      receiver.requireRoom()
+      if (!session.isTrusted) await takeMessage(session.remoteAddress)
+      session.dnsList ??= askLists(session)
+      session.recipients = []
+    },
+    async rcpt(session, address, smtp) {
+      checkRcpt(address, smtp)
+      await requireUnlisted(session, address.address)
+      const recipient = await findRecipient(session, address.address)
+      if (!session.isTrusted) {
+        const { mailFrom } = smtp.envelope
+        const sender = mailFrom === false ? '' : mailFrom.address
+        const stranger = { remoteAddress: session.remoteAddress, mailFrom: sender, recipient }
+        await requireKnownSender(receiver, stranger, main.noteStranger)
+      }
+      // The library counts a path that is said again once, and so do we: a peer may say it for ever.
+      if (!session.recipients.some(({ rcptTo }) => rcptTo.toLowerCase() === recipient.rcptTo.toLowerCase())) {
+        session.recipients.push(recipient)
+      }
+    },
+    async data(session, stream, smtp) {
+      await acceptData(receiver, session, smtp, stream)
+      return undefined
+    },
+  }
+}

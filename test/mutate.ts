@@ -1,0 +1,150 @@
+/**
+ * `npm run mutate [-- [--sample N] [--seed S] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
+ * notice. A name is a file or folder below lib/; without any it is the rooms that hold the promises. It takes N faults by chance (200
+ * unless told), works on a copy, prints each that no test noticed, and last the share of those that one did.
+ *
+ * For a fault the tests are run that are nearest to its file, until one fails: its own, those of its folder, those that import it.
+ */
+
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Mutant, mutantsOf } from './support/mutants.ts'
+import { runTestFile } from './support/test-file.ts'
+
+const root = join(import.meta.dirname, '..')
+const rooms = ['core', 'mail', 'store', 'courier', 'smtpd', 'queue', 'http']
+const jobs = 2
+/** Tests that are run for one fault at the most. */
+const mostTests = 10
+
+interface Fault extends Mutant {
+  readonly file: string
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { sample: { type: 'string', default: '200' }, seed: { type: 'string' } },
+    allowPositionals: true,
+  })
+  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
+  const wanted = (positionals.length > 0 ? positionals : rooms).map(name => name.replace(/^lib\//, ''))
+  const files = globSync('lib/**/*.ts', { cwd: root })
+    .filter(file => wanted.some(name => `${file}/`.startsWith(`lib/${name}/`) || file === `lib/${name}`))
+    .sort()
+  const all = files.flatMap(file =>
+    mutantsOf(readFileSync(join(root, file), 'utf8')).map(mutant => ({ file, ...mutant })),
+  )
+  const chosen = sample(all, Number(values.sample), seed)
+  console.log(`${chosen.length} of ${all.length} faults in ${files.length} files, seed ${seed}`)
+  const imports = readImports()
+  const waiting = chosen.values()
+  let noticed = 0
+  const unnoticed: string[] = []
+  const work = async () => {
+    const copy = makeCopy()
+    try {
+      for (const fault of waiting) {
+        const by = await noticedBy(copy, fault, testsFor(fault.file, imports))
+        if (by.notice) noticed++
+        else {
+          unnoticed.push(`${fault.file}:${fault.line}  ${fault.what}  (${by.ran} tests)`)
+          console.log(unnoticed.at(-1))
+        }
+      }
+    } finally {
+      rmSync(copy, { recursive: true, force: true })
+    }
+  }
+  await Promise.all(Array.from({ length: jobs }, work))
+  console.log(
+    `\n${noticed} of ${chosen.length} noticed (${((100 * noticed) / chosen.length).toFixed(1)} %), seed ${seed}`,
+  )
+  return 0
+}
+
+/** So many of the list by chance, the same by the same seed. */
+function sample(faults: readonly Fault[], count: number, seed: number): Fault[] {
+  let state = seed
+  const keyed = faults.map(fault => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    return { fault, key: Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) >>> 0 }
+  })
+  return keyed
+    .sort((a, b) => a.key - b.key)
+    .slice(0, count)
+    .map(({ fault }) => fault)
+}
+
+/** What a checkout needs for its tests; its packages are shared. */
+function makeCopy(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'mailboxd-mutants-'))
+  for (const name of [
+    'bin',
+    'config',
+    'lib',
+    'test',
+    'package.json',
+    'tsconfig.json',
+    'systemd',
+    'packaging',
+  ]) {
+    cpSync(join(root, name), join(copy, name), { recursive: true })
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  return copy
+}
+
+async function noticedBy(
+  copy: string,
+  fault: Fault,
+  tests: readonly string[],
+): Promise<{ notice: boolean; ran: number }> {
+  const path = join(copy, fault.file)
+  const source = readFileSync(path, 'utf8')
+  writeFileSync(path, source.slice(0, fault.start) + fault.text + source.slice(fault.end))
+  try {
+    for (const [index, test] of tests.entries()) {
+      const report = await runTestFile(join(copy, test), join(copy, '.compiled'))
+      if (report.failures.length > 0) return { notice: true, ran: index + 1 }
+    }
+    return { notice: false, ran: tests.length }
+  } finally {
+    writeFileSync(path, source)
+  }
+}
+
+/** Who imports whom, of all sources: by the imported, its importers. */
+function readImports(): Map<string, Set<string>> {
+  const importers = new Map<string, Set<string>>()
+  for (const file of globSync('{lib,test}/**/*.ts', { cwd: root })) {
+    const text = readFileSync(join(root, file), 'utf8')
+    for (const [, from] of text.matchAll(/(?:from|import\() ?'(\.[^']+\.ts)'/g)) {
+      const imported = relative(root, resolve(root, dirname(file), from!))
+      importers.set(imported, (importers.get(imported) ?? new Set()).add(file))
+    }
+  }
+  return importers
+}
+
+/** The tests of a source, the nearest first; those that start a daemon run its bundle, where no fault is. */
+function testsFor(file: string, importers: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  const tests = globSync('test/**/*.test.ts', { cwd: root }).filter(
+    test => !test.startsWith('test/flow/') && !test.startsWith('test/rules/'),
+  )
+  const own = file.replace(/^lib\//, 'test/').replace(/\.ts$/, '')
+  const folder = dirname(own)
+  const found = new Set(tests.filter(test => test === `${own}.test.ts` || test.startsWith(`${own}/`)))
+  for (const test of tests) if (dirname(test) === folder) found.add(test)
+  // By ever longer chains of imports.
+  let reached = new Set([file])
+  for (let depth = 0; depth < 3 && found.size < mostTests; depth++) {
+    reached = new Set([...reached].flatMap(one => [...(importers.get(one) ?? [])]))
+    for (const one of reached) if (tests.includes(one)) found.add(one)
+  }
+  return [...found].slice(0, mostTests)
+}
+
+process.exitCode = await main(process.argv.slice(2))
