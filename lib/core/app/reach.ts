@@ -13,6 +13,10 @@ import type { App } from './app.ts'
 import { type Caller, reachesInbox, reachesPod } from './caller.ts'
 import { secretOf } from './secrets.ts'
 
+export function noSuchThread(): Problem {
+  return new Problem('not_found', 'There is no such thread.')
+}
+
 export function noSuchInbox(): Problem {
   return new Problem('not_found', 'There is no such inbox.')
 }
@@ -36,8 +40,12 @@ export async function findReachableInbox(
 
 /** The inbox with this id or this address, if it is there and the caller reaches it. @throws Problem `not_found` */
 export async function getInboxRow(db: Db, caller: Caller, idOrAddress: string): Promise<InboxRow> {
-  const row = await findReachableInbox(db, caller, idOrAddress)
-  if (!row) throw noSuchInbox()
+  return requireReachable(caller, await findInboxByName(db, idOrAddress))
+}
+
+/** An inbox row that was read, if it is there and the caller reaches it. @throws Problem `not_found` */
+export function requireReachable(caller: Caller, row: InboxRow | undefined): InboxRow {
+  if (!row || !reachesInbox(caller, row)) throw noSuchInbox()
   return row
 }
 
@@ -58,8 +66,7 @@ export async function getPodRow(db: Db, caller: Caller, idOrClientId: string): P
 export async function getThreadRow(db: Db, caller: Caller, id: string): Promise<ThreadRow> {
   const row = isId(id) ? await threads.findThread(db, id.toLowerCase()) : undefined
   const inbox = row && (await findInbox(db, row.inboxId))
-  if (!row || !inbox || !reachesInbox(caller, inbox))
-    throw new Problem('not_found', 'There is no such thread.')
+  if (!row || !inbox || !reachesInbox(caller, inbox)) throw noSuchThread()
   return row
 }
 

@@ -9,8 +9,9 @@ import { settleMessage } from '../../store/message-status.ts'
 import { everyPod } from '../../store/suppressions.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
 import { countTlsResults } from '../../store/tls-results.ts'
+import { findEndpoint } from '../../store/webhook-deliveries.ts'
 import type { Networked } from '../app/app.ts'
-import { recordEvent } from '../events/record.ts'
+import { type NewEvent, recordEvents } from '../events/record.ts'
 import { noteForwardOutcome } from '../forwarding/outcome.ts'
 import { eventSubject } from '../outbound/event-subject.ts'
 import { holdAfterAttempt } from '../outbound/hold.ts'
@@ -133,6 +134,8 @@ async function announce(
   }
   const isSent = state !== 'deferred' && (await settleMessage(db, message.id)) === 'sent'
   const subject = eventSubject(message, inbox?.podId)
-  await recordEvent(app, db, type, subject, payload)
-  if (isSent) await recordEvent(app, db, 'message.sent', subject)
+  const endpoint = await findEndpoint(db, subject.inboxId)
+  const told: NewEvent[] = [{ type, subject, payload, endpoint }]
+  if (isSent) told.push({ type: 'message.sent', subject, endpoint })
+  await recordEvents(app, db, told)
 }

@@ -14,7 +14,7 @@ import type { App } from '../app/app.ts'
 import { signingSecret } from '../app/reach.ts'
 import { formatConfirmationToken, readConfirmationToken } from '../app/signed.ts'
 import { systemAddress } from '../domains/usable.ts'
-import { signerOf, writeOutgoing } from '../outbound/composing.ts'
+import { countOutgoing, signerOf, writeOutgoing } from '../outbound/composing.ts'
 
 /** What somebody with a link is asked. */
 export interface ForwardQuestion {
@@ -90,6 +90,7 @@ export async function writeConfirmationMail(
 ): Promise<void> {
   const fromAddr = `no-reply@${app.config.account_domain}`
   const to = question.address
+  await countOutgoing(db, inbox.id, undefined)
   await writeOutgoing(
     app,
     db,
