@@ -2,6 +2,7 @@ import { isoAfter } from './base/clock.ts'
 import { limits } from './base/limits.ts'
 import { durationMs } from './config/duration.ts'
 import { purgeDeletedInboxes } from './core/account/purge.ts'
+import { deleteExpired, type RetentionRule } from './core/account/retention.ts'
 import type { App } from './core/app/app.ts'
 import { expireBeforeUpgrade } from './core/backup/upgrade.ts'
 import { sendTlsReports } from './core/delivery/tls-reports.ts'
@@ -25,7 +26,14 @@ interface Sweep {
   /** When it runs, as cron writes it. */
   readonly schedule: string
   /** Does at most `limits.sweepRows` at once and gives how many it did. */
-  readonly run: (app: App) => Promise<number>
+  readonly run: (app: App, isStopping: () => boolean) => Promise<number>
+}
+
+function retentionOf({ retention }: App['config']): RetentionRule[] {
+  return retention.rule.map(({ keep_for: keepFor, ...meant }) => ({
+    ...meant,
+    ...(keepFor !== undefined && { keepMs: durationMs(keepFor) }),
+  }))
 }
 
 const ago = (app: App, ms: number) => isoAfter(app.clock.now(), -ms)
@@ -52,6 +60,11 @@ export const sweeps: readonly Sweep[] = [
     name: 'messages of deleted inboxes',
     schedule: '*/5 * * * *',
     run: purgeDeletedInboxes,
+  },
+  {
+    name: 'messages older than retention keeps them',
+    schedule: '13 * * * *',
+    run: (app, isStopping) => deleteExpired(app, retentionOf(app.config), isStopping),
   },
   { name: 'domains due for a check', schedule: '* * * * *', run: checkDueDomains },
   { name: 'domains whose DKIM keys are due to change', schedule: '33 * * * *', run: rotateDueKeys },
@@ -103,7 +116,11 @@ export const sweeps: readonly Sweep[] = [
 /** Runs a sweep until it finds nothing more, or until `isStopping` says so. */
 export async function sweep(app: App, one: Sweep, isStopping = () => false): Promise<void> {
   try {
-    for (let done = await one.run(app); done > 0 && !isStopping(); done = await one.run(app)) {
+    for (
+      let done = await one.run(app, isStopping);
+      done > 0 && !isStopping();
+      done = await one.run(app, isStopping)
+    ) {
       app.log.info({ sweep: one.name, rows: done }, 'swept')
     }
   } catch (error) {

@@ -51,6 +51,12 @@ export function idAfter(id: string): string {
   return next.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
+/** What is before each id that was made at this instant or later, in the order of ids (RFC 9562 §5.7). */
+export function firstIdAt(instant: string): string {
+  const hex = Math.max(0, Date.parse(instant)).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-`
+}
+
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** Whether `text` has the form of a UUID; what has not can't be the id of anything (and is answered 404, never 500). */

@@ -129,6 +129,11 @@ export const limits = {
   webhookDeliveriesPerEvent: 20,
   /** Rows that one write of a sweep deletes at the most. */
   sweepRows: 200,
+  /** Messages that a write deletes at the most because of their age. */
+  expiredAtOnce: 50,
+  /** Pages of the database that are free and stay so, for what comes next; and those that are given back to the disk at once. */
+  freePagesKept: 250,
+  freePagesAtOnce: 250,
   /** How often mailboxctl looks for new events. */
   followMs: 500,
   /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */

@@ -11,6 +11,7 @@ import {
   zoneFile,
 } from '../core/domains/domains.ts'
 import type { Domain } from '../model/domain.ts'
+import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis } from './dns.ts'
 import { domainReport } from './domain-report.ts'
@@ -112,9 +113,13 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
     .command('delete')
     .description('delete a domain that has no inboxes, and its key')
     .argument('<domain>')
-    .action(async (name: string) => {
+    .option('--yes', 'do not ask')
+    .action(async (name: string, { yes }: { yes?: boolean }) => {
       await ctl.withApp(async app => {
         const { id } = await getDomainByName(app, name)
+        if (yes !== true) {
+          await confirm('The domain takes no mail from then on, and its DKIM keys are gone for good.')
+        }
         await deleteDomain(app, operator, id)
       })
       ctl.output().say({ deleted: name }, () => `deleted ${name}`)

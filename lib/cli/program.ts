@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { ConfigFault } from '../config/fault.ts'
 import { addBackupCommands } from './backup.ts'
+import { addCompactCommand } from './compact.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands } from './config.ts'
 import type { Ctl } from './ctl.ts'
@@ -12,6 +13,7 @@ import { exitCodes } from './exit-codes.ts'
 import { addFeedbackCommands } from './feedback.ts'
 import { addInboxCommands } from './inbox.ts'
 import { addKeyCommands } from './key.ts'
+import { addMessageCommands } from './message.ts'
 import { type Installation, withApp } from './open.ts'
 import { addOperationCommands } from './operations/commands.ts'
 import { createOutput, tellFailure } from './output.ts'
@@ -88,6 +90,7 @@ export function declareMailboxctl(
     addKeyCommands,
     addOperationCommands,
     addInboxCommands,
+    addMessageCommands,
     addDomainCommands,
     addDnsCommands,
     addDoctorCommand,
@@ -99,6 +102,7 @@ export function declareMailboxctl(
     addTlsCommands,
     addSecretsCommands,
     addVerifyCommand,
+    addCompactCommand,
     addBackupCommands,
     addConfigCommands,
     addCompletionCommand,

@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { isoAfter } from '../base/clock.ts'
 import { durationMs } from '../config/duration.ts'
 import type { App } from '../core/app/app.ts'
@@ -16,6 +16,7 @@ import {
   queueStates,
 } from '../core/outbound/operators-hand.ts'
 import type { Ctl } from './ctl.ts'
+import { duration } from './duration.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
 
@@ -129,15 +130,6 @@ function filtered(command: Command): Command {
     .option('--pod <id>', 'of this pod, by id or clientId')
     .option('--older-than <time>', 'put before so long, such as 2h or 3d', duration)
     .addOption(command.createOption('--state <state>', 'in this state').choices(queueStates))
-}
-
-function duration(text: string): string {
-  try {
-    durationMs(text)
-  } catch {
-    throw new InvalidArgumentError('want a time such as 30m, 2h or 3d')
-  }
-  return text
 }
 
 /** @throws Problem `not_found` for an inbox or a pod that is not there */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { rotateSecrets } from '../core/app/rotation.ts'
+import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 
 export function addSecretsCommands(program: Command, ctl: Ctl): void {
@@ -8,7 +9,13 @@ export function addSecretsCommands(program: Command, ctl: Ctl): void {
   secrets
     .command('rotate')
     .description('encrypt all secrets under a new secrets.key, while mailboxd is stopped; then make a backup')
-    .action(async () => {
+    .option('--yes', 'do not ask')
+    .action(async ({ yes }: { yes?: boolean }) => {
+      if (yes !== true) {
+        await confirm(
+          'Backups that were made before can not be read with the new key: keep the old one with them.',
+        )
+      }
       const done = await ctl.withApp(rotateSecrets)
       ctl
         .output()

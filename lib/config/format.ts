@@ -110,6 +110,9 @@ function keyPrefixFault(text: string): string | undefined {
     : 'must have 1 to 32 characters of a-z, A-Z, 0-9, "_" and "-", such as "mbx_"'
 }
 
+const nameFault = (text: string) =>
+  text === '' || text.length > 255 ? 'must have 1 to 255 characters' : undefined
+
 const ipFault = (text: string) => (isIP(text) ? undefined : 'must be an IP address, without a port')
 
 function originFault(text: string): string | undefined {
@@ -134,6 +137,7 @@ export const formats = {
   ip: { title: 'IP address', fault: ipFault },
   socket: { title: 'path or address:port', fault: socketFault },
   'spam-action': { title: 'action of rspamd', fault: spamActionFault },
+  name: { title: 'name', fault: nameFault },
   'key-prefix': { title: 'beginning of a token', fault: keyPrefixFault },
   address: { title: 'email address', fault: addressFault },
   duration: { title: 'duration', fault: durationFault },

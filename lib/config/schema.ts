@@ -7,6 +7,7 @@ import { httpTable } from './http-table.ts'
 import { limitsTable } from './limits-table.ts'
 import { planTable } from './plan-table.ts'
 import { readingTable } from './reading-table.ts'
+import { retentionTable } from './retention-table.ts'
 import { dnsListsTable, greylistTable, scannerTable } from './screening.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
 import { shareSettings } from './smtp-shares.ts'
@@ -204,6 +205,7 @@ export const settings = Type.Object(
           'Whether a webhook is left uncalled when a stream (WebSocket or Server-Sent Events) that takes the event is open.',
       }),
     }),
+    retention: retentionTable,
     idempotency: table('Repeats of a send.', {
       required: flag({
         default: true,

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { categories } from '../base/category.ts'
 import { limits } from '../base/limits.ts'
 import { replyClasses } from '../base/reply-class.ts'
 import { idOf, instantOf, named, nullableOneOf, nullableText, oneOf } from './shape.ts'
@@ -24,7 +25,7 @@ const MessageStatus = oneOf(['pending', 'sent', 'received', 'failed'], {
     'Outbound: pending until every recipient has come to an end, then sent if all were accepted by their server, failed if any failed for good. Inbound: received.',
 })
 
-export const Category = oneOf(['personal', 'automated', 'marketing', 'bounce', 'spam', 'malicious'], {
+export const Category = oneOf(categories, {
   title: 'MessageCategory',
   description:
     'personal: a person, or an agent, wrote it. automated: a program did, such as a receipt or a code. marketing: to many at once. bounce: a message of this inbox came back. spam, malicious: as the verdict.',

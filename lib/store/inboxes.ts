@@ -150,6 +150,24 @@ async function countSystemInboxes(db: Db, podId: string | null): Promise<number>
   return Number(total)
 }
 
+/** What rules for messages of an inbox or a pod are asked by. */
+export interface InboxOfPod extends Pick<InboxRow, 'id' | 'address' | 'podId'> {
+  readonly podClientId: string | null
+}
+
+/** The inboxes after this id, system inboxes with them. */
+export async function listInboxesOfPods(db: Db, after: string, limit: number): Promise<InboxOfPod[]> {
+  return db
+    .selectFrom('inbox')
+    .innerJoin('pod', 'pod.id', 'inbox.podId')
+    .select(['inbox.id', 'inbox.address', 'inbox.podId', 'pod.clientId as podClientId'])
+    .where('inbox.id', '>', after)
+    .where('inbox.deletedAt', 'is', null)
+    .orderBy('inbox.id')
+    .limit(limit)
+    .execute()
+}
+
 /** How an inbox forwards: all of it is null, and no failures, where it does not. */
 export type Forwarding = Pick<InboxRow, 'forwardTo' | 'forwardWhen' | 'forwardStatus' | 'forwardFailures'>
 

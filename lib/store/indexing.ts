@@ -21,6 +21,8 @@ export interface Followed {
   write<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
   /** Another one when anything was committed; undefined where that is not known. */
   version(): number | undefined
+  /** Gives some of what was freed back to the disk; whether there was any. */
+  freeSome?(): boolean
 }
 
 /** What goes wrong: with one message, which is left out; or with all of it, which is tried again. */
@@ -78,7 +80,10 @@ export function followIndex(
     for (let isMore = true; isMore && !signal.aborted; ) {
       const hasIndexed = await thenRest(indexSome)
       const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex)))
-      isMore = hasIndexed || hasMerged
+      // What was deleted leaves the file in the quiet.
+      const isQuiet = !hasIndexed && !hasMerged && !signal.aborted
+      const hasFreed = isQuiet && (await thenRest(async () => db.freeSome?.() ?? false))
+      isMore = hasIndexed || hasMerged || hasFreed
     }
   }
 

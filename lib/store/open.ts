@@ -15,6 +15,7 @@ import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialec
 import { followIndex, type Indexing, type IndexTrouble } from './indexing.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { migrate, outdatedSince } from './migrations/migrate.ts'
+import { optimizeIndex } from './search/full-text.ts'
 
 /** The database. What is read through `read` is committed. */
 export interface Store {
@@ -46,6 +47,11 @@ export interface Store {
    * as to copy the database, and nothing else is done meanwhile.
    */
   forgetOverwrittenSecrets(): Promise<void>
+  /**
+   * Writes the files anew, without anything that was deleted or overwritten, in tables or in the search index. It takes longer than to
+   * copy the database, and nothing else is done meanwhile.
+   */
+  compact(): Promise<void>
   /**
    * Has what was written moved from the write-ahead log into the file in a thread, from now on until it is stopped, and not by
    * the writes; and the log kept short.
@@ -168,6 +174,12 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
       reader.refresh()
       writer.rewrite()
     },
+    async compact() {
+      await group.write(optimizeIndex)
+      await group.idle()
+      reader.refresh()
+      writer.rewrite()
+    },
     async close() {
       await group.idle()
       reader.close()
@@ -197,6 +209,9 @@ function postgresStore(url: string, clock: Clock): Store {
       ),
     async forgetOverwrittenSecrets() {
       await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
+    },
+    async compact() {
+      await sql`vacuum full`.execute(pool.db)
     },
     close: pool.close,
   }

@@ -1,9 +1,11 @@
 import type { ExpressionBuilder } from 'kysely'
+import { firstIdAt } from '../base/ids.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { addToInbox } from './inboxes.ts'
 import { deleteUnusedRaw } from './raws.ts'
 import { unindexMessages } from './search/full-text.ts'
 import type { MessageRow, Tables, ThreadRow } from './tables.ts'
+import { findThread } from './threads.ts'
 
 /** What of a message its deletion needs. */
 export type Deletable = Pick<MessageRow, 'id' | 'direction' | 'rawId'>
@@ -56,6 +58,56 @@ export async function deleteFromThread(
   const gone: string[] = []
   for (const { rawId } of messages) {
     if (rawId !== null && (await deleteUnusedRaw(db, rawId))) gone.push(rawId)
+  }
+  return gone
+}
+
+/** Messages of an inbox that came or were sent before an instant, all or of one category. */
+export interface Expired {
+  readonly inboxId: string
+  readonly before: string
+  readonly category?: string
+}
+
+/** The oldest of them. What is on its way out is none of them. */
+export async function listExpired(
+  db: Db,
+  expired: Expired,
+  limit: number,
+): Promise<(Deletable & Pick<MessageRow, 'threadId'>)[]> {
+  return expiredMessages(db, expired)
+    .select(['id', 'direction', 'rawId', 'threadId'])
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+}
+
+export async function countExpired(db: Db, expired: Expired): Promise<number> {
+  const { count } = await expiredMessages(db, expired)
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+function expiredMessages(db: Db, { inboxId, before, category }: Expired) {
+  const query = db
+    .selectFrom('message')
+    .where('inboxId', '=', inboxId)
+    .where('id', '<', firstIdAt(before))
+    .where('status', '<>', 'pending')
+  return category === undefined ? query : query.where('category', '=', category)
+}
+
+/** Deletes messages of one inbox or several, as `deleteFromThread`. */
+export async function deleteFromThreads(
+  db: WriteDb,
+  messages: readonly (Deletable & Pick<MessageRow, 'threadId'>)[],
+): Promise<string[]> {
+  const gone: string[] = []
+  for (const [threadId, own] of Map.groupBy(messages, message => message.threadId)) {
+    const thread = await findThread(db, threadId)
+    if (!thread) throw new Error(`thread ${threadId} of messages is not there`)
+    gone.push(...(await deleteFromThread(db, thread, own)))
   }
   return gone
 }

@@ -253,6 +253,7 @@ create table "message" (
 );
 create index "message_list" on "message" ("inboxId", "id");
 create index "message_directionList" on "message" ("inboxId", "direction", "id");
+create index "message_category" on "message" ("inboxId", "category", "id");
 create index "message_thread" on "message" ("threadId", "id");
 create index "message_rfcMessageId" on "message" ("inboxId", "rfcMessageId");
 create index "message_pending" on "message" ("inboxId", "id") where "status" = 'pending';
@@ -662,6 +663,7 @@ create virtual table "messageSearch" using fts5(
 );
 insert into "messageSearch" ("messageSearch", "rank") values ('automerge', 0);
 insert into "messageSearch" ("messageSearch", "rank") values ('crisismerge', 1000);
+insert into "messageSearch" ("messageSearch", "rank") values ('deletemerge', 2);
 -- end only
 -- PostgreSQL: from, to, subject and body are the weights A to D; marks begin with `=`.
 -- only on postgres

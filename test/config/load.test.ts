@@ -83,6 +83,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       ipv6: false,
     },
     metrics: { listen: [] },
+    retention: { rule: [] },
     dkim: {},
     mta_sts: { mode: 'off', max_age: '7d' },
     tls: { certificate: [] },

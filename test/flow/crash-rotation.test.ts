@@ -13,7 +13,7 @@ async function rotateUntil({ configPath, dataDir }: TestDaemon, at: number): Pro
   const watcher = watch(dataDir)
   const child = spawn(
     process.execPath,
-    [builtProgram('mailboxctl'), '--config', configPath, 'secrets', 'rotate'],
+    [builtProgram('mailboxctl'), '--config', configPath, 'secrets', 'rotate', '--yes'],
     { stdio: 'ignore' },
   )
   watcher.on('change', (_type, name) => {

@@ -84,7 +84,12 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     t.strictSame(await ctl(command, ...args), whileUp[index], command)
   }
 
-  t.type(await ctl('secrets rotate'), Object)
+  t.match(await runCtl(dir, 'secrets', 'rotate'), { stderr: /keep the old one.*say --yes/ })
+  t.type(await ctl('secrets rotate', '--yes'), Object)
+  t.match(await ctl('message purge', '--older-than', '1h'), { matched: 0, deleted: null })
+  const spam = ['--inbox', inbox.id, '--pod', inbox.podId, '--category', 'spam']
+  t.match(await ctl('message purge', '--older-than', '30d', ...spam, '--yes'), { deleted: 0 })
+  t.match(await ctl('compact'), { before: Number, after: Number })
   tried.add('queue why')
   tried.add('queue show')
   t.match(await runCtl(dir, 'queue', 'why', inbox.id), { code: 1, stderr: /\w/ }, 'there is no such entry')
@@ -98,7 +103,10 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   const check = await runCtl(dir, '--json', 'domain', 'check', 'custom.example.org')
   t.equal(check.code, 1, 'not verified')
   t.match(JSON.parse(check.stdout), { domain: 'custom.example.org', records: Array })
-  await ctl('domain delete', 'custom.example.org')
+  const unasked = await runCtl(dir, 'domain', 'delete', 'custom.example.org')
+  t.match(unasked, { stderr: /DKIM keys are gone.*say --yes/ })
+  t.not(unasked.code, 0)
+  await ctl('domain delete', 'custom.example.org', '--yes')
 
   t.match(await ctl('suppression add', 'gone@example.org'), { recipient: 'gone@example.org' })
   await ctl('suppression remove', 'gone@example.org')

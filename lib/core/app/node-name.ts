@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createFile } from '../../base/durable-file.ts'
+import { Problem } from '../../base/problem.ts'
 import { randomBase36 } from '../../base/secret.ts'
+import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
 
 const nameLength = 16
 
@@ -18,3 +20,17 @@ export async function nodeName(dataDir: string): Promise<string> {
 
 /** The lock that a daemon holds as long as it lives. */
 export const daemonLockPath = (dataDir: string) => join(dataDir, 'daemon.lock')
+
+/**
+ * Keeps a daemon from starting until the function that it gives is called.
+ * @param why it may not run, in a sentence for the operator
+ * @throws Problem `unavailable` when one runs
+ */
+export function lockWhileStopped(dataDir: string, why: string): () => void {
+  try {
+    return lockDataDirectory(daemonLockPath(dataDir))
+  } catch (error) {
+    if (!(error instanceof DataDirectoryBusy)) throw error
+    throw new Problem('unavailable', why)
+  }
+}

@@ -1,11 +1,9 @@
 import { limits } from '../../base/limits.ts'
-import { Problem } from '../../base/problem.ts'
 import { createSecretBox, type Sealed } from '../../base/secret-box.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
 import { listSecrets, replaceSecretKey, secretColumns, updateSecret } from '../../store/secrets.ts'
 import type { App } from './app.ts'
-import { daemonLockPath } from './node-name.ts'
+import { lockWhileStopped } from './node-name.ts'
 import { installNextKey, makeNextKey } from './secret-key.ts'
 import { requireKeyInForce } from './secrets.ts'
 
@@ -19,7 +17,7 @@ import { requireKeyInForce } from './secrets.ts'
  */
 export async function rotateSecrets(app: App): Promise<{ readonly keyId: string; readonly count: number }> {
   const { data_dir: dataDir } = app.config
-  const unlock = lock(dataDir)
+  const unlock = lockWhileStopped(dataDir, 'mailboxd runs, and would go on with the old key: stop it first.')
   try {
     const key = await makeNextKey(dataDir)
     const box = createSecretBox(key)
@@ -35,15 +33,6 @@ export async function rotateSecrets(app: App): Promise<{ readonly keyId: string;
     return { keyId: box.keyId, count }
   } finally {
     unlock()
-  }
-}
-
-function lock(dataDir: string): () => void {
-  try {
-    return lockDataDirectory(daemonLockPath(dataDir))
-  } catch (error) {
-    if (!(error instanceof DataDirectoryBusy)) throw error
-    throw new Problem('unavailable', 'mailboxd runs, and would go on with the old key: stop it first.')
   }
 }
 

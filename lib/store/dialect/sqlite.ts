@@ -145,9 +145,13 @@ export function openSqliteFollower(path: string, { between }: Pick<SqliteWriter,
  */
 export function openSqliteWriter(path: string): SqliteWriter {
   const connection = new Database(path, { timeout: busyTimeoutMs })
+  // Of a file that has tables already it says nothing: `rewrite` does.
+  connection.pragma('auto_vacuum = incremental')
   connection.pragma('journal_mode = wal')
   connection.pragma('synchronous = normal')
   connection.pragma(`wal_autocheckpoint = ${checkpointPages}`)
+  // What is deleted is overwritten, in the file and in the pages that become free.
+  connection.pragma('secure_delete = on')
   const statement = preparedOn(connection)
   // SQLite makes the log when it first reads, and it stays the same file as long as this connection is open.
   statement('select 1 from sqlite_master').all()
@@ -176,6 +180,7 @@ export function openSqliteWriter(path: string): SqliteWriter {
     rewrite() {
       connection.pragma(`busy_timeout = ${busyTimeoutMs}`)
       try {
+        connection.pragma('auto_vacuum = incremental')
         connection.exec('vacuum')
         connection.pragma('wal_checkpoint(truncate)')
       } finally {
@@ -232,6 +237,11 @@ export interface SqliteBeside {
   transact<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
   /** Another number than before when another connection has committed anything since. */
   version(): number
+  /**
+   * Gives pages that are free back to the disk, at most `most`, and leaves `kept` of them for what comes next.
+   * @returns whether it did any
+   */
+  freeSome(most: number, kept: number): boolean
   close(): void
 }
 
@@ -240,12 +250,23 @@ export function openSqliteBeside(path: string): SqliteBeside {
   const connection = new Database(path, { timeout: busyTimeoutMs })
   connection.pragma('synchronous = normal')
   connection.pragma('wal_autocheckpoint = 0')
+  // The same where it costs no page more: the index is merged again and again.
+  connection.pragma('secure_delete = fast')
   const prepare = preparedOn(connection)
   const db = handleOn(prepare)
   return {
     db,
     close: () => void connection.close(),
     version: () => (prepare('pragma data_version').get() as { data_version: number }).data_version,
+    freeSome(most, kept) {
+      const one = (name: string) => Number(connection.pragma(name, { simple: true }))
+      const free = one('freelist_count') - kept
+      // 2: incremental. A file that was made otherwise keeps its pages until it is written anew.
+      if (free <= 0 || one('auto_vacuum') !== 2) return false
+      // A step of a prepared statement would free one page.
+      connection.exec(`pragma incremental_vacuum(${Math.min(free, most)})`)
+      return true
+    },
     async transact(work) {
       prepare('begin immediate').run()
       try {

@@ -23,6 +23,7 @@ import { tlsPolicies } from './0038-tls-policies.ts'
 import { domainKeys } from './0039-domain-keys.ts'
 import { replyClassesKept } from './0041-reply-classes.ts'
 import { suppressionsOfPods } from './0042-suppressions-of-pods.ts'
+import { retention } from './0045-retention.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -52,4 +53,5 @@ export const migrations: readonly Migration[] = [
   domainKeys,
   replyClassesKept,
   suppressionsOfPods,
+  retention,
 ]

@@ -107,6 +107,11 @@ export async function mergeIndex(db: WriteDb): Promise<boolean> {
   return (await changes(db)) - before >= 2
 }
 
+/** Makes one segment of the index, in which nothing is that was deleted. */
+export async function optimizeIndex(db: WriteDb): Promise<void> {
+  await sql`insert into "messageSearch" ("messageSearch") values ('optimize')`.execute(db)
+}
+
 /** Rows that the connection has changed since it was opened. */
 async function changes(db: Db): Promise<number> {
   const { rows } = await sql<{ count: number }>`select total_changes() as "count"`.execute(db)

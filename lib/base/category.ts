@@ -1,0 +1,2 @@
+/** What a message is; the model says it to clients, and settings name it. */
+export const categories = ['personal', 'automated', 'marketing', 'bounce', 'spam', 'malicious'] as const
