@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { eventMeanings, eventNames } from './event.ts'
-import { Category, DeliveryRole, Direction, Link, VerdictName } from './message.ts'
+import { Category, DeliveryRole, Direction, Link, OneTime, VerdictName } from './message.ts'
 import { idOf, instantOf, named, nullableText, oneOf } from './shape.ts'
 
 /** What is cut of the message of an event that would be too large. */
@@ -53,6 +53,10 @@ export const EventMessage = named('EventMessage', 'The message that an event is 
   }),
   otp: nullableText({
     description: 'Inbound: the one-time code that the message brings. Null in doubt.',
+    examples: [null],
+  }),
+  one_time: Type.Union([OneTime, Type.Null()], {
+    description: 'Inbound: that code, or else the link to sign in or to confirm. Null in doubt.',
     examples: [null],
   }),
   links: Type.Array(Link, {

@@ -64,6 +64,19 @@ export const Link = named('Link', 'A web link in a message.', {
   }),
 })
 
+export const OneTime = named('OneTime', 'What lets the reader of a message in, once.', {
+  kind: oneOf(['code', 'link'], {
+    title: 'OneTimeKind',
+    description:
+      'code: to be typed in (`otp`). link: to be opened, to sign in, confirm an address or set a password.',
+    examples: ['code'],
+  }),
+  value: Type.String({
+    description: 'The code, or the URL. A stranger chose it: look before you follow.',
+    examples: ['482913'],
+  }),
+})
+
 const ExtractionMethod = oneOf(['pdf', 'office', 'csv', 'html', 'text', 'unsupported', 'error'], {
   title: 'ExtractionMethod',
   description:
@@ -199,6 +212,11 @@ export const Message = named('Message', 'A message that came in or was sent.', {
   otp: nullableText({
     description:
       'Inbound: the one-time code that the message brings, without spaces and hyphens. Null in doubt.',
+  }),
+  oneTime: Type.Union([OneTime, Type.Null()], {
+    description:
+      'Inbound: the code that the message brings, or else its link to sign in or to confirm. Null in doubt.',
+    examples: [null],
   }),
   links: Type.Array(Link, {
     maxItems: limits.links,

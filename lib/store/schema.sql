@@ -196,7 +196,7 @@ create index "thread_readList" on "thread" ("inboxId", "isRead", "lastMessageAt"
 -- What a message says, as it was read when it came: once for its raw (the id is the raw's), however many inboxes it went
 -- to; of an outbound message what it was composed of (the id is the message's). It goes with the last message that has it. JSON:
 -- attachments ({filename, contentType, sizeBytes}; the bytes are read out of the raw, never stored twice), extracted
--- (what was found in an inbound message, {replyText, otp, links}; replyText null: as bodyText; all of it null for one that came
+-- (what was found in an inbound message, {replyText, otp, signInLink, links}; replyText null: as bodyText; all of it null for one that came
 -- before that was done), parseProblems (why it could not be read to its end: texts).
 create table "reading" (
   "id" text primary key,

@@ -101,7 +101,7 @@ const urlBytes = 150
 async function messageWithin(app: App, { row, cut }: ToldMessage, room: number): Promise<EventMessage> {
   const isInbound = row.direction === 'inbound'
   const extraction = cut.has('extracted') ? extractionWithin(row) : extractionOf(row)
-  const { replyText, otp, links } = extraction
+  const { replyText, otp, oneTime, links } = extraction
   const attached = readList(row.attachments).length
   const areSigned = attached * urlBytes <= room
   const isTextCut = cut.has('bodyText') && row.bodyText.length >= room
@@ -133,6 +133,7 @@ async function messageWithin(app: App, { row, cut }: ToldMessage, room: number):
     body_html: row.bodyHtml,
     reply_text: replyText,
     otp,
+    one_time: oneTime,
     links: [...links],
     // To sign a thousand URLs takes longer than all else.
     attachments: areSigned ? await listAttachments(app, row) : [],

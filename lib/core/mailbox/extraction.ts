@@ -1,4 +1,10 @@
-import { type Extraction, extract, nothingFound } from '../../reading/extraction.ts'
+import {
+  type Extraction,
+  extract,
+  type KeptExtraction,
+  nothingFound,
+  oneTimeOf,
+} from '../../reading/extraction.ts'
 import type { WholeMessage } from '../../store/tables.ts'
 import { otpName, type ToldRow } from '../../store/told-messages.ts'
 
@@ -6,13 +12,19 @@ import { otpName, type ToldRow } from '../../store/told-messages.ts'
 export function extractionOf(
   row: Pick<WholeMessage, 'direction' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'>,
 ): Extraction {
-  if (row.direction === 'outbound') return { replyText: null, otp: null, links: [] }
+  if (row.direction === 'outbound') return nothing
   if (row.extracted === null) {
     return extract({ subject: row.subject, text: row.bodyText, html: row.bodyHtml })
   }
-  if (row.extracted === nothingFound) return { replyText: row.bodyText, otp: null, links: [] }
-  const kept = JSON.parse(row.extracted) as Extraction
-  return { ...kept, replyText: kept.replyText ?? row.bodyText }
+  if (row.extracted === nothingFound) return { ...nothing, replyText: row.bodyText }
+  const { replyText, ...kept } = JSON.parse(row.extracted) as KeptExtraction & { replyText: string | null }
+  return { replyText: replyText ?? row.bodyText, ...foundIn(kept) }
+}
+
+const nothing: Extraction = { replyText: null, otp: null, oneTime: null, links: [] }
+
+function foundIn({ otp, signInLink, links }: KeptExtraction): Omit<Extraction, 'replyText'> {
+  return { otp, oneTime: oneTimeOf(otp, signInLink), links }
 }
 
 /**
@@ -23,18 +35,14 @@ export function extractionWithin(row: ToldRow): Extraction & {
   /** Undefined when it is the text of the message. */
   readonly isReplyCut: boolean | undefined
 } {
-  if (row.direction === 'outbound') return { replyText: null, otp: null, links: [], isReplyCut: false }
+  if (row.direction === 'outbound') return { ...nothing, isReplyCut: false }
   const [begin = '', begun] =
     /^\{"replyText":"((?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)/.exec(row.extractedBegin ?? '') ?? []
   const end = row.extractedEnd ?? ''
-  const { otp, links } = JSON.parse(`{${end.slice(end.lastIndexOf(otpName) + 1)}`) as Omit<
-    Extraction,
-    'replyText'
-  >
+  const kept = JSON.parse(`{${end.slice(end.lastIndexOf(otpName) + 1)}`) as KeptExtraction
   return {
     replyText: begun === undefined ? row.bodyText : (JSON.parse(`"${begun}"`) as string),
-    otp,
-    links,
+    ...foundIn(kept),
     isReplyCut: begun === undefined ? undefined : begin.length === row.extractedBegin?.length,
   }
 }

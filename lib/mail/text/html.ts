@@ -21,6 +21,11 @@ const toText = compile({
       const { alt } = element.attribs ?? {}
       if (alt) builder.addInline(alt)
     },
+    cell: (element, walk, builder) => {
+      walk(element.children, builder)
+      // What stands in two cells is two words.
+      builder.addInline(' ')
+    },
     numbered: (element, walk, builder, options) => {
       const { attribs } = element
       const last = Number(attribs.start || 1) + element.children.length
@@ -33,6 +38,8 @@ const toText = compile({
     { selector: 'a', options: { hideLinkHrefIfSameAsText: true, noAnchorUrl: true } },
     { selector: 'img', format: 'alt' },
     { selector: 'ol', format: 'numbered' },
+    { selector: 'tr', format: 'block' },
+    ...['td', 'th'].map(selector => ({ selector, format: 'cell' })),
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map(selector => ({ selector, options: { uppercase: false } })),
     // As many as a rule above the footer of a list has at the least; each is text that is read on.
     { selector: 'hr', options: { length: 20 } },

@@ -79,6 +79,7 @@ t.test('whatever the text is, it is read in a moment', async t => {
   ]) {
     const text = part.repeat(manyTimes)
     // No more of it than a beginning is read, so it is read again and again.
-    for (let count = 0; count < 10; count++) t.equal(findOtp({ subject: text, text }), null, part)
+    const found = part.startsWith('otp A1B2C') ? 'A1B2C' : null
+    for (let count = 0; count < 10; count++) t.equal(findOtp({ subject: text, text }), found, part)
   }
 })
