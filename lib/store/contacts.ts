@@ -1,6 +1,6 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRows } from './dialect/insert.ts'
-import { keptReturningRowsOf, keptRowsOf } from './dialect/kept.ts'
+import { insertMissingRows, insertRows } from './dialect/insert.ts'
+import { keptRowsOf } from './dialect/kept.ts'
 import type { ContactRow } from './tables.ts'
 
 /** Which of these addresses (lower-case) the inbox is acquainted with. */
@@ -18,16 +18,9 @@ export async function putContacts(
   addresses: readonly string[],
   createdAt: string,
 ): Promise<string[]> {
-  return (await putEach(db, { inboxId, createdAt }, addresses)).map(row => row.address)
+  const rows = addresses.map(address => ({ inboxId, address, createdAt }))
+  return (await insertMissingRows(db, 'contact', rows, ['inboxId', 'address'])).map(row => row.address)
 }
-const putEach = keptReturningRowsOf(
-  (db, { inboxId, createdAt }: { inboxId: string; createdAt: string }, addresses = []) =>
-    db
-      .insertInto('contact')
-      .values(addresses.map(address => ({ inboxId, address, createdAt })))
-      .onConflict(conflict => conflict.columns(['inboxId', 'address']).doNothing())
-      .returning('address'),
-)
 
 /** Makes several inboxes acquainted with addresses. */
 export async function insertContacts(db: WriteDb, rows: readonly ContactRow[]): Promise<void> {

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { changeRow, insertRow, insertRows } from './dialect/insert.ts'
 import { keptRow } from './dialect/kept.ts'
-import type { AttemptRow, DeliveryRow } from './tables.ts'
+import type { AttemptRow, DeliveryRow, MessageRow, RawRow } from './tables.ts'
 
 export async function insertDeliveries(db: WriteDb, rows: readonly DeliveryRow[]): Promise<void> {
   await insertRows(db, 'delivery', rows)
@@ -23,26 +23,50 @@ export interface SendingInbox {
   readonly suspendedAt: string | null
 }
 
-/** A delivery with the inbox of its message, which is undefined when it was deleted. */
-export async function findDeliveryOfInbox(
-  db: Db,
-  id: string,
-): Promise<{ readonly delivery: DeliveryRow; readonly inbox: SendingInbox | undefined } | undefined> {
-  const row = await deliveryOfInbox(db, { id })
-  if (!row) return undefined
-  const { inboxId, podId, isSystem, suspendedAt, ...delivery } = row
-  if (inboxId === null || podId === null || isSystem === null) return { delivery, inbox: undefined }
-  return { delivery, inbox: { id: inboxId, podId, isSystem, suspendedAt } }
+/** What an attempt needs to know of the message. */
+export type CarriedMessage = Pick<
+  MessageRow,
+  'id' | 'inboxId' | 'threadId' | 'rawId' | 'mailFrom' | 'trace' | 'fromAddr' | 'subject' | 'createdAt'
+>
+
+/** A delivery with all that an attempt begins with. */
+export interface CarriedDelivery {
+  readonly delivery: DeliveryRow
+  readonly message: CarriedMessage
+  /** Undefined for a message whose bytes are made when it is carried. */
+  readonly raw: Pick<RawRow, 'id' | 'content'> | undefined
+  /** The one that sends; undefined when it was deleted. */
+  readonly inbox: SendingInbox | undefined
 }
-const deliveryOfInbox = keptRow((db, given: { id: string }) =>
+
+/** One statement, for it is what every delivery begins with; undefined when the message was deleted. */
+export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDelivery | undefined> {
+  const row = await deliveryToCarry(db, { id })
+  if (!row) return undefined
+  const { foundInboxId, podId, isSystem, suspendedAt, foundRawId, content, ...rest } = row
+  const { inboxId, threadId, rawId, ofMessage, trace, fromAddr, subject, writtenAt, ...delivery } = rest
+  const message = { inboxId, threadId, rawId, mailFrom: ofMessage, trace, fromAddr, subject }
+  const isThere = foundInboxId !== null && podId !== null && isSystem !== null
+  return {
+    delivery,
+    message: { ...message, id: delivery.messageId, createdAt: writtenAt },
+    raw: foundRawId === null ? undefined : { id: foundRawId, content },
+    inbox: isThere ? { id: foundInboxId, podId, isSystem, suspendedAt } : undefined,
+  }
+}
+const deliveryToCarry = keptRow((db, given: { id: string }) =>
   db
     .selectFrom('delivery')
     .innerJoin('message', 'message.id', 'delivery.messageId')
+    .leftJoin('raw', 'raw.id', 'message.rawId')
     .leftJoin('inbox', join =>
       join.onRef('inbox.id', '=', 'message.inboxId').on('inbox.deletedAt', 'is', null),
     )
     .selectAll('delivery')
-    .select(['inbox.id as inboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
+    .select(['message.inboxId', 'message.threadId', 'message.rawId', 'message.mailFrom as ofMessage'])
+    .select(['message.trace', 'message.fromAddr', 'message.subject', 'message.createdAt as writtenAt'])
+    .select(['raw.id as foundRawId', 'raw.content'])
+    .select(['inbox.id as foundInboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
     .where('delivery.id', '=', given.id),
 )
 

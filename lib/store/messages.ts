@@ -13,7 +13,7 @@ import {
   takeTurnWithLarge,
 } from './listed-messages.ts'
 import { wholeMessages } from './search/whole-messages.ts'
-import type { InboxRow, MessageRow, RawRow, ReadingRow, WholeMessage } from './tables.ts'
+import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
 import { insertUnindexed } from './unindexed-bodies.ts'
 
 /** Inserts what a message says, unless it is there already: it came to another inbox before. */
@@ -58,27 +58,6 @@ export function findMessage(db: Db, id: string): Promise<MessageRow | undefined>
 }
 const messageById = keptRow((db, given: { id: string }) =>
   db.selectFrom('message').selectAll().where('id', '=', given.id),
-)
-
-/** The message with its raw, which is undefined for one whose bytes are made when it is carried. */
-export async function findMessageWithRaw(
-  db: Db,
-  id: string,
-): Promise<
-  { readonly message: MessageRow; readonly raw: Pick<RawRow, 'id' | 'content'> | undefined } | undefined
-> {
-  const row = await withRawById(db, { id })
-  if (!row) return undefined
-  const { foundRawId, content, ...message } = row
-  return { message, raw: foundRawId === null ? undefined : { id: foundRawId, content } }
-}
-const withRawById = keptRow((db, given: { id: string }) =>
-  db
-    .selectFrom('message')
-    .leftJoin('raw', 'raw.id', 'message.rawId')
-    .selectAll('message')
-    .select(['raw.id as foundRawId', 'raw.content'])
-    .where('message.id', '=', given.id),
 )
 
 /** The message with what it says. */

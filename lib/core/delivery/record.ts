@@ -3,11 +3,16 @@ import { classOf } from '../../mail/report/reply-rules.ts'
 import type { EventName } from '../../model/event.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { addToDay } from '../../store/daily-usage.ts'
-import { insertAttempt, type SendingInbox, updateDelivery } from '../../store/deliveries.ts'
+import {
+  type CarriedMessage,
+  insertAttempt,
+  type SendingInbox,
+  updateDelivery,
+} from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { everyPod } from '../../store/suppressions.ts'
-import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import type { DeliveryRow } from '../../store/tables.ts'
 import { countTlsResults } from '../../store/tls-results.ts'
 import { findEndpoint } from '../../store/webhook-deliveries.ts'
 import type { Networked } from '../app/app.ts'
@@ -31,7 +36,7 @@ export interface Ended {
 /** A delivery as it was before the attempt. */
 export interface Attempted {
   readonly delivery: DeliveryRow
-  readonly message: MessageRow
+  readonly message: CarriedMessage
   /** The one that sends; undefined when it was deleted. */
   readonly inbox: SendingInbox | undefined
   /** Nothing bad is known of its destination. */

@@ -5,11 +5,12 @@ import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { composeMessage, formatMessageId } from '../../mail/compose/compose.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
+import type { CarriedMessage } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as confirmations from '../../store/forward-confirmations.ts'
 import { findForwardConfirmation } from '../../store/forward-confirmations.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
-import type { ForwardConfirmationRow, InboxRow, MessageRow } from '../../store/tables.ts'
+import type { ForwardConfirmationRow, InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { signingSecret } from '../app/reach.ts'
 import { formatConfirmationToken, readConfirmationToken } from '../app/signed.ts'
@@ -122,7 +123,10 @@ export async function writeConfirmationMail(
 }
 
 /** The bytes of such a message, composed and signed; undefined when an answer to its question would change nothing. */
-export async function composeConfirmationMail(app: App, message: MessageRow): Promise<Content | undefined> {
+export async function composeConfirmationMail(
+  app: App,
+  message: CarriedMessage,
+): Promise<Content | undefined> {
   const db = app.store.read
   const question = await findForwardConfirmation(db, message.id)
   const inbox = question && (await findAskingInbox(db, question))

@@ -44,7 +44,7 @@ export async function holdInstead(
   app: App,
   entry: Leased,
   delivery: DeliveryRow,
-  message: MessageRow,
+  message: Pick<MessageRow, 'inboxId'>,
 ): Promise<boolean> {
   if (delivery.purpose !== 'send') return false
   return app.store.write(async db => {
@@ -60,7 +60,7 @@ export async function holdAfterAttempt(
   app: App,
   db: WriteDb,
   delivery: DeliveryRow,
-  message: MessageRow,
+  message: Pick<MessageRow, 'inboxId'>,
 ): Promise<boolean> {
   if (delivery.purpose !== 'send' || !(await isSuspended(db, message))) return false
   await app.queue.hold(db, delivery.id)
@@ -68,12 +68,17 @@ export async function holdAfterAttempt(
   return true
 }
 
-async function isSuspended(db: WriteDb, { inboxId }: MessageRow): Promise<boolean> {
+async function isSuspended(db: WriteDb, { inboxId }: Pick<MessageRow, 'inboxId'>): Promise<boolean> {
   const inbox = await findInbox(db, inboxId)
   return inbox !== undefined && inbox.suspendedAt !== null
 }
 
-async function noteHeld(app: App, db: WriteDb, { id }: DeliveryRow, { inboxId }: MessageRow): Promise<void> {
+async function noteHeld(
+  app: App,
+  db: WriteDb,
+  { id }: DeliveryRow,
+  { inboxId }: Pick<MessageRow, 'inboxId'>,
+): Promise<void> {
   const updatedAt = app.clock.now().toISOString()
   await updateDelivery(db, id, { state: 'held', nextAttemptAt: null, updatedAt })
   await updateInbox(db, inboxId, { hasHeld: 1 })

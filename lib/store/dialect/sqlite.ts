@@ -1,17 +1,11 @@
 import { closeSync, fdatasync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
-import { Kysely, SqliteDialect } from 'kysely'
-import type { Tables } from '../tables.ts'
 import type { Db, WriteDb } from './dialect.ts'
 import type { CommitTarget } from './group-commit.ts'
-import { runDirectly } from './kept.ts'
+import { handleOn, type Prepare, preparedOn, type Statement } from './sqlite-statements.ts'
 
 type Connection = InstanceType<typeof Database>
-type Statement = Database.Statement<unknown[]>
-
-/** Gives a statement that is run at once. */
-type Prepare = (sql: string) => Statement
 
 export interface SqliteReader {
   readonly db: Db
@@ -49,12 +43,6 @@ export interface SqliteFollower extends Omit<SqliteReader, 'prepare'> {
 const busyTimeoutMs = 5_000
 /** Pages of the log after which SQLite moves them into the file itself, until a thread does that (`./checkpoints.ts`). */
 const checkpointPages = 4000
-/**
- * Compiled statements kept for each connection; the first one that was kept makes room for a new one. Most of the product's
- * are always the same text, but filters and lists of values make many texts of one.
- */
-const statementsKept = 500
-
 /** The transactions in which a connection is read from: all that is read in one turn of the event loop is in one. */
 interface ReadTurns {
   /** Begins one where there is none. @throws what `begun` does */
@@ -284,49 +272,4 @@ export function openSqliteBeside(path: string): SqliteBeside {
 /** `SQLITE_…`, also the extended ones; empty for what SQLite did not say. */
 function codeOf(error: unknown): string {
   return error instanceof Database.SqliteError ? error.code : ''
-}
-
-/** Sets a connection up; gives what prepares its statements. */
-function preparedOn(connection: Connection): Prepare {
-  connection.pragma('foreign_keys = on')
-  // What stands in the schema calls no function that does more than compute.
-  connection.pragma('trusted_schema = off')
-  connection.pragma('temp_store = memory')
-  connection.pragma('cache_size = -16000')
-  return statementCache(connection)
-}
-
-/** What runs statements that are prepared so. */
-/** @param written called with about how many bytes a statement that changes rows was given: a letter counts as one */
-function handleOn(prepare: Prepare, written: (bytes: number) => void = () => {}): WriteDb {
-  const dialect = new SqliteDialect({ database: { prepare, close() {} } })
-  const db: WriteDb = new Kysely<Tables>({ dialect })
-  runDirectly(db, {
-    rows: (sql, values) => prepare(sql).all(...values),
-    change(sql, values) {
-      for (const value of values) {
-        if (typeof value === 'string' || value instanceof Uint8Array) written(value.length)
-      }
-      return prepare(sql).run(...values).changes
-    },
-  })
-  return db
-}
-
-/**
- * kysely prepares a statement for every query; compiling costs SQLite more than running it (measured: 65 µs a
- * select by key against 11 µs). A statement that is still being iterated can't be run again, so it is not shared.
- */
-function statementCache(connection: Connection): Prepare {
-  const kept = new Map<string, Statement>()
-  return sql => {
-    const known = kept.get(sql)
-    if (known && !known.busy) return known
-    const statement = connection.prepare(sql)
-    if (!known) {
-      if (kept.size >= statementsKept) kept.delete(kept.keys().next().value!)
-      kept.set(sql, statement)
-    }
-    return statement
-  }
 }
