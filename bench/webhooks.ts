@@ -79,7 +79,7 @@ allow_networks = ["127.0.0.0/8"]
     ids: createIds(systemClock),
     log: createLog('error'),
     random: Math.random,
-    mayMovePorts: false,
+    mayMovePort: () => false,
     sockets: { smtp: [], submission: [], submissions: [], http: [] },
   })
   const inboxes: Inbox[] = []

@@ -4,6 +4,7 @@ import type { Clock } from './base/clock.ts'
 import type { Ids } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
+import type { LogStyle } from './base/log-style.ts'
 import { noMeter } from './base/meter.ts'
 import { packageVersion } from './base/package-root.ts'
 import { durationMs } from './config/duration.ts'
@@ -46,9 +47,11 @@ export interface DaemonParts {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
+  /** How threads write theirs; JSON unless said. */
+  readonly logStyle?: LogStyle
   readonly random: () => number
-  /** When a port is taken, listen on another one (local mode). */
-  readonly mayMovePorts: boolean
+  /** As in lib/doors.ts. */
+  mayMovePort(setting: string): boolean
   /** Sockets that the service manager passed on, by their descriptors. */
   readonly sockets: PassedSockets
 }
@@ -203,6 +206,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       threads: config.smtp.threads || Math.min(availableParallelism(), limits.smtpThreadsMax),
       threadTimeoutMs: limits.smtpThreadStillMs,
       threadIdleMs: limits.smtpThreadIdleMs,
+      logStyle: parts.logStyle,
     })
     certificates.onChange(smtpDoor.reload)
     const httpDoor = createHttpDoor(app, throttles)

@@ -18,8 +18,8 @@ export interface Listening {
   readonly addresses: readonly string[]
   /** Sockets that the service manager passed on: they are open already, and stay so when this process ends. */
   readonly descriptors: readonly number[]
-  /** When a port is taken, listen on another one (local mode). */
-  readonly mayMovePorts: boolean
+  /** Whether another port may be listened on when that of a setting is taken (local mode). */
+  mayMovePort(setting: string): boolean
   readonly log: Log
   /** The setting, as it is told of. */
   readonly setting: string
@@ -60,7 +60,7 @@ export async function openDoor(door: Door, listening: Listening): Promise<Endpoi
 export async function openSmtp(
   door: SmtpDoor,
   { smtp, submission }: Config,
-  parts: Pick<Listening, 'mayMovePorts' | 'log'> & { readonly sockets: PassedSockets },
+  parts: Pick<Listening, 'mayMovePort' | 'log'> & { readonly sockets: PassedSockets },
 ): Promise<{ readonly smtp: readonly Endpoint[]; readonly submission: readonly Endpoint[] }> {
   const open = (
     one: Door,
@@ -79,14 +79,19 @@ function isEveryAddress(every: string, host: string): boolean {
   return host.includes(':') ? every === '::' : every === '0.0.0.0'
 }
 
-async function listenOrMove(door: Door, host: string, port: number, { mayMovePorts, log }: Listening) {
+async function listenOrMove(
+  door: Door,
+  host: string,
+  port: number,
+  { mayMovePort, setting, log }: Listening,
+) {
   try {
     return await door.listen(host, port)
   } catch (error) {
     const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
     if (!isTaken) throw error
     const holder = tellPortHolder(port)
-    if (!mayMovePorts) {
+    if (!mayMovePort(setting)) {
       error.message += holder
       throw error
     }

@@ -2,8 +2,9 @@ import { systemClock } from './base/clock.ts'
 import { createIds } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
+import { logStyle } from './base/log-style.ts'
 import { SchemaFault } from './base/schema-fault.ts'
-import { readDaemonArguments } from './cli/arguments.ts'
+import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
 import { serverFindings } from './cli/server-findings.ts'
 import { writeText } from './cli/terminal.ts'
@@ -14,6 +15,7 @@ import { type Config, loadConfig, localConfig } from './config/load.ts'
 import type { App } from './core/app/app.ts'
 import { SecretKeyFault } from './core/app/secret-key.ts'
 import { getDomainByName } from './core/domains/domains.ts'
+import { readRunning } from './core/running.ts'
 import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
 import { type ServiceManager, serviceManagerOf } from './systemd.ts'
@@ -32,9 +34,7 @@ export async function serve(
   const isLocal = given.config === undefined
   let config: Config
   try {
-    config = isLocal
-      ? localConfig(given.data === undefined ? {} : { dataDir: given.data })
-      : await loadConfig(given.config!)
+    config = isLocal ? await localConfigOf(given) : await loadConfig(given.config!)
     const { faults } = await checkCertificates(config)
     if (faults.length > 0) throw new ConfigFault(given.config!, faults)
   } catch (error) {
@@ -42,19 +42,49 @@ export async function serve(
     writeText('stderr', `${error.message}\n`)
     return configFaultExitCode
   }
-  const log = createLog(config.log.level)
+  const style = logStyle(config.log.format, environment.JOURNAL_STREAM)
+  const log = createLog(config.log.level, undefined, style)
   const manager = serviceManagerOf(environment, process.pid)
   const parts = {
     config,
     log,
+    logStyle: style,
     clock: systemClock,
     ids: createIds(systemClock),
     random: Math.random,
-    mayMovePorts: isLocal,
+    mayMovePort: (setting: string) => isLocal && !isChosen(given, setting),
     sockets: manager.sockets,
   }
   const { toStop, outOfTime } = hearSignals(log)
   return Promise.race([outOfTime, run(parts, { isLocal, manager, toStop })])
+}
+
+/** What was said, and of what was not what the last start on this data used: whoever wrote a port down finds it again. */
+async function localConfigOf({ data, port, smtpPort }: DaemonArguments): Promise<Config> {
+  const place = data === undefined ? {} : { dataDir: data }
+  const { last } = await readRunning(localConfig(place).data_dir)
+  const choose = (chosen: number | undefined, addresses: readonly string[] = []) => {
+    if (chosen !== undefined) return `${loopback}:${chosen}`
+    // What listened elsewhere was a server.
+    return addresses.find(address => address.startsWith(`${loopback}:`))
+  }
+  const http = choose(port, last?.http)
+  const smtp = choose(smtpPort, last?.smtp)
+  const submission = choose(undefined, last?.submission)
+  return localConfig({
+    ...place,
+    ...(http !== undefined && { http }),
+    ...(smtp !== undefined && { smtp }),
+    ...(submission !== undefined && { submission }),
+  })
+}
+
+const loopback = '127.0.0.1'
+
+/** Whether the port of this setting was said: then it is that one or none. */
+function isChosen({ port, smtpPort }: DaemonArguments, setting: string): boolean {
+  if (setting === 'http.listen') return port !== undefined
+  return setting === 'smtp.listen' && smtpPort !== undefined
 }
 
 /** Starts the daemon and stops it when it is asked to; gives the exit code. */

@@ -1,5 +1,12 @@
 import { limits } from '../base/limits.ts'
-import { changeDraft, createDraft, deleteDraft, getDraft, listDrafts } from '../core/drafts/drafts.ts'
+import {
+  changeDraft,
+  createDraft,
+  deleteDraft,
+  draftFaults,
+  getDraft,
+  listDrafts,
+} from '../core/drafts/drafts.ts'
 import { sendDraft } from '../core/drafts/send.ts'
 import { Draft, DraftChange, DraftCreation } from '../model/draft.ts'
 import { SendResult } from '../model/send.ts'
@@ -21,6 +28,7 @@ export const draftOperations: readonly Operation[] = [
       'So that a person can look at it first, or so that it goes out at `sendAt`. What a send would refuse is refused when it is sent, not here.',
     access: 'inbox',
     body: DraftCreation,
+    faults: draftFaults,
     bodyBytes: sendBytes,
     formBytes: sendFormBytes,
     success: { status: 201, schema: Draft },
@@ -64,6 +72,7 @@ export const draftOperations: readonly Operation[] = [
     description: 'While it is not sent. Attachments that are given take the place of those that are there.',
     access: 'inbox',
     body: DraftChange,
+    faults: draftFaults,
     bodyBytes: sendBytes,
     formBytes: sendFormBytes,
     success: { status: 200, schema: Draft },

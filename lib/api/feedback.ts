@@ -1,5 +1,5 @@
 import { limits } from '../base/limits.ts'
-import { giveFeedback } from '../core/account/feedback.ts'
+import { feedbackFaults, giveFeedback } from '../core/account/feedback.ts'
 import { Feedback, FeedbackCreation } from '../model/feedback.ts'
 import { type Operation, operation } from './operation.ts'
 
@@ -13,6 +13,7 @@ export const feedbackOperations: readonly Operation[] = [
     description: `It is kept for the operator to read, and changes nothing. A key may do so ${limits.feedbackPerKey} times a day (UTC).`,
     access: 'inbox',
     body: FeedbackCreation,
+    faults: feedbackFaults,
     bodyBytes: limits.feedbackBodyBytes,
     success: { status: 201, schema: Feedback },
     problems: [],

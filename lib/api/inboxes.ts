@@ -1,5 +1,12 @@
 import Type from 'typebox'
-import { changeInbox, deleteInbox, ensureInbox, getInbox, listInboxes } from '../core/account/inboxes.ts'
+import {
+  changeInbox,
+  deleteInbox,
+  ensureInbox,
+  getInbox,
+  inboxFaults,
+  listInboxes,
+} from '../core/account/inboxes.ts'
 import { createKey, listKeys, revokeKey } from '../core/account/keys.ts'
 import { ApiKeyCreation, ApiKeyList, ApiKeyWithToken } from '../model/api-key.ts'
 import { Inbox, InboxChange, InboxCreation } from '../model/inbox.ts'
@@ -27,6 +34,7 @@ export const inboxOperations: readonly Operation[] = [
       "Everything may be left out: then the name is random and the domain the account's. Mail to the address is taken from this moment on. With a `webhookUrl` the answer has the `webhookSecret`, this once; with a `forwardTo` that is no member, a mail asks that address for its consent first. An address that was ever used is never given out again (`address_taken`).",
     access: 'pod',
     body: InboxCreation,
+    faults: inboxFaults,
     success: { status: 201, schema: Inbox },
     repeated: 'The inbox that the same request made before, where it names a clientId.',
     problems: [
@@ -108,6 +116,7 @@ export const inboxOperations: readonly Operation[] = [
       'Only what the body names is changed. A `forwardTo` that is set again is asked for its consent again, unless it is a member; this is also how forwarding that was `disabled` goes on. An inbox key may change nothing here.',
     access: 'pod',
     body: InboxChange,
+    faults: inboxFaults,
     success: { status: 200, schema: Inbox },
     problems: ['invalid_webhook_url', ...forwardingProblems],
     handle: ({ app, caller, params, body }) => changeInbox(app, caller, params.id!, body),

@@ -1,4 +1,4 @@
-import { addMember, listMembers, removeMember } from '../core/account/members.ts'
+import { addMember, listMembers, memberFaults, removeMember } from '../core/account/members.ts'
 import { Member, MemberCreation } from '../model/member.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { type Operation, operation } from './operation.ts'
@@ -30,6 +30,7 @@ export const memberOperations: readonly Operation[] = [
     description: 'Only for people who know of it: nobody asks them.',
     access: 'account',
     body: MemberCreation,
+    faults: memberFaults,
     success: { status: 201, schema: Member },
     problems: ['member_exists'],
     handle: ({ app, body }) => addMember(app, body),

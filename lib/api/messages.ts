@@ -6,6 +6,7 @@ import { getMessage, listInboxMessages, listMessages } from '../core/mailbox/mes
 import { openRaw } from '../core/mailbox/raws.ts'
 import { waitForMessages } from '../core/mailbox/wait.ts'
 import { forwardMessage, replyToMessage, send } from '../core/outbound/send.ts'
+import { partFaults, sendFaults } from '../core/outbound/send-faults.ts'
 import { Delivery, Direction, Message } from '../model/message.ts'
 import { ForwardRequest, ReplyAllRequest, ReplyRequest, SendRequest, SendResult } from '../model/send.ts'
 import { listOf, pageOf, shape } from '../model/shape.ts'
@@ -41,6 +42,7 @@ export const messageOperations: readonly Operation[] = [
       "The answer does not wait for the recipients' servers: `status` is `pending` until each of them took or refused the message; `GET /v1/messages/{id}/deliveries` and the events tell how it went. Repeat a request that got no answer with the same `Idempotency-Key`: it is sent once. With `threadId` it is a reply: subject, quote and the headers that make it one are added.",
     ...sendingOperation,
     body: SendRequest,
+    faults: sendFaults,
     problems: sendProblems,
     handle: ({ app, caller, params, body, header }) =>
       send(app, caller, params.id!, body, keyOf(app, header)),
@@ -55,6 +57,7 @@ export const messageOperations: readonly Operation[] = [
       'Without `to` it goes to the Reply-To of the message, else its From; where the inbox was only copied (`deliveryRole` `cc`), to whom it was written, with a copy to who wrote it. After a message of the inbox itself it goes to its recipients. All else is as in a send with `threadId`.',
     ...sendingOperation,
     body: ReplyRequest,
+    faults: partFaults,
     problems: [...sendProblems, 'not_found'],
     handle: ({ app, caller, params, body, header }) =>
       replyToMessage(app, caller, params.id!, body, keyOf(app, header)),
@@ -69,6 +72,7 @@ export const messageOperations: readonly Operation[] = [
       'As `/reply`, and everybody else of To and Cc of the message gets a copy; never the inbox itself, and each once. A message goes to at most 100 recipients: of a larger crowd say in `to`, `cc` and `bcc` of `/reply` who is to get it.',
     ...sendingOperation,
     body: ReplyAllRequest,
+    faults: partFaults,
     problems: [...sendProblems, 'not_found'],
     handle: ({ app, caller, params, body, header }) =>
       replyToMessage(app, caller, params.id!, { ...body, replyAll: true }, keyOf(app, header)),
@@ -83,6 +87,7 @@ export const messageOperations: readonly Operation[] = [
       'It begins a thread of its own, for whom it goes to is no part of the conversation that it comes from. Its text stands below the body, with its attachments; with `asAttachment` the message itself is attached, byte for byte. The subject is that of the message with `Fwd:` unless one is given. What a scanner found a virus in is passed on only with `includeMalicious`.',
     ...sendingOperation,
     body: ForwardRequest,
+    faults: partFaults,
     problems: [...sendProblems, 'not_found', 'malicious_message'],
     handle: ({ app, caller, params, body, header }) =>
       forwardMessage(app, caller, params.id!, body, keyOf(app, header)),

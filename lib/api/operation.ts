@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type Type from 'typebox'
 import type { TObject, TSchema } from 'typebox'
+import type { FoundFault, Given } from '../base/found-faults.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { App } from '../core/app/app.ts'
 import type { Access, Caller } from '../core/app/caller.ts'
@@ -67,6 +68,8 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   readonly query?: Query
   /** The JSON body. */
   readonly body?: Body
+  /** What else is wrong with a body, beside what its schema says of it: so that one answer names every fault. */
+  readonly faults?: (given: Given, app: App) => Iterable<FoundFault>
   /** How large the body may be; 1 MiB unless said. */
   readonly bodyBytes?: number
   /** How large the body may be as multipart/form-data, where that form is taken. */

@@ -1,5 +1,5 @@
 import { createKey, listKeys, revokeKey } from '../core/account/keys.ts'
-import { changePod, createPod, deletePod, getPod, listPods } from '../core/account/pods.ts'
+import { changePod, createPod, deletePod, getPod, listPods, podFaults } from '../core/account/pods.ts'
 import { ApiKeyCreation, ApiKeyList, ApiKeyWithToken } from '../model/api-key.ts'
 import { Pod, PodChange, PodCreation } from '../model/pod.ts'
 import { pageOf, shape } from '../model/shape.ts'
@@ -17,6 +17,7 @@ export const podOperations: readonly Operation[] = [
       "For a tenant or an end user of yours. Give it a `clientId` of your own and use that wherever a pod's id is asked for.",
     access: 'account',
     body: PodCreation,
+    faults: podFaults,
     success: { status: 201, schema: Pod },
     problems: ['client_id_taken'],
     handle: ({ app, body }) => createPod(app, body),
@@ -55,6 +56,7 @@ export const podOperations: readonly Operation[] = [
     description: 'Only what the body names is changed. A `clientId` is unique in the account.',
     access: 'account',
     body: PodChange,
+    faults: podFaults,
     success: { status: 200, schema: Pod },
     problems: ['client_id_taken'],
     handle: ({ app, caller, params, body }) => changePod(app, caller, params.id!, body),

@@ -5,6 +5,7 @@ import {
   changePolicyMode,
   deleteRule,
   getPolicy,
+  policyFaults,
   replacePolicy,
 } from '../core/policy/rules.ts'
 import {
@@ -58,6 +59,7 @@ export const policyOperations: readonly Operation[] = [
     access: 'pod',
     query: shape(scopeQuery),
     body: PolicyReplacement,
+    faults: policyFaults,
     success: { status: 200, schema: Policy },
     problems: ['not_found'],
     handle: ({ app, caller, query, body }) => replacePolicy(app, caller, named(query), body),
@@ -88,6 +90,7 @@ export const policyOperations: readonly Operation[] = [
     access: 'pod',
     query: shape(scopeQuery),
     body: PolicyRuleCreation,
+    faults: policyFaults,
     success: { status: 201, schema: PolicyRule },
     problems: ['not_found', 'rule_exists', 'rule_limit_reached'],
     handle: ({ app, caller, query, body }) => addPolicyRule(app, caller, named(query), body),

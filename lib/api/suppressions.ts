@@ -1,5 +1,10 @@
 import Type from 'typebox'
-import { addSuppression, listSuppressions, removeSuppression } from '../core/outbound/suppressions.ts'
+import {
+  addSuppression,
+  listSuppressions,
+  removeSuppression,
+  suppressionFaults,
+} from '../core/outbound/suppressions.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { Suppression, SuppressionCreation, SuppressionReason } from '../model/suppression.ts'
 import { type Operation, operation } from './operation.ts'
@@ -34,6 +39,7 @@ export const suppressionOperations: readonly Operation[] = [
     description: 'For somebody who asked not to be written to.',
     access: 'account',
     body: SuppressionCreation,
+    faults: suppressionFaults,
     success: { status: 201, schema: Suppression },
     problems: [],
     handle: ({ app, body }) => addSuppression(app, body),

@@ -25,7 +25,7 @@ export const WsSubscribe = named(
   {
     type: Type.Literal('subscribe', { description: 'Says that this asks for events.' }),
     inbox_ids: inboxesAsked(
-      'The inboxes whose events are wanted, by id or address. Left out, null or empty: all that the key reaches, those that are made later, too. Of one that the key does not reach a `WsError` tells, and the others are subscribed to.',
+      'The inboxes whose events are wanted, by id or address. Left out, null or empty: all that the key reaches, those that are made later, too. Of one that the key does not reach a `WsError` tells, and the others are subscribed to; where there are no others, it says that nothing was subscribed, and no `WsSubscribed` comes.',
     ),
     event_types: Type.Optional(
       Type.Union(
@@ -37,7 +37,7 @@ export const WsSubscribe = named(
         ],
         {
           description:
-            'The kinds of events that are wanted. Left out, null or empty: all. Of one that there is not a `WsError` tells.',
+            'The kinds of events that are wanted. Left out, null or empty: all. Of one that there is not a `WsError` tells; when there is none of them, it says that nothing was subscribed, and no `WsSubscribed` comes.',
           examples: [['message.received']],
         },
       ),
@@ -109,7 +109,7 @@ const WsError = named(
     type: Type.Literal('error', { description: 'Says that a message had faults.' }),
     message: Type.String({
       description: 'What is wrong and what to do, in sentences for people; it may change.',
-      examples: ['type must be subscribe, unsubscribe or ping.'],
+      examples: ['message/type must be one of "subscribe", "unsubscribe", "ping".'],
     }),
     details: Type.Optional(
       Type.Array(ErrorDetail, { description: 'Each fault of the message.', examples: [[]] }),

@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
-import { printableJson } from './control-characters.ts'
+import { jsonStyle, type LogStyle, styledLine } from './log-style.ts'
 
 export type Log = Logger
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -18,16 +18,19 @@ const secretNames = [
   'content',
 ]
 
-/** A JSON log, one line an entry, with ISO instants, on standard error unless a destination is given. */
-export function createLog(level: LogLevel, destination?: DestinationStream): Log {
+/** A log on standard error unless a destination is given: JSON, one line an entry with ISO instants, unless the style says otherwise. */
+export function createLog(
+  level: LogLevel,
+  destination?: DestinationStream,
+  style: LogStyle = jsonStyle,
+): Log {
   return pino(
     {
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },
-      // JSON escapes C0 alone, and a log is looked at on a terminal.
-      hooks: { streamWrite: printableJson },
+      hooks: { streamWrite: line => styledLine(line, style) },
       redact: { paths: secretNames.flatMap(name => [name, `*.${name}`]), censor: '[not logged]' },
     },
     destination ?? pino.destination({ dest: 2, sync: true }),

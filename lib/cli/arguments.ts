@@ -1,10 +1,13 @@
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 
 export interface DaemonArguments {
   /** The configuration file; without one, local mode. */
   readonly config?: string
   /** Where local mode keeps its data. */
   readonly data?: string
+  /** The ports of local mode: of the API, and of SMTP. */
+  readonly port?: number
+  readonly smtpPort?: number
 }
 
 /** The arguments of mailboxd. Its manual is a reading of this. */
@@ -20,7 +23,23 @@ export function declareMailboxd(version: string): Command {
       'run as a server with this configuration (mailboxctl config describe tells of it)',
     )
     .option('--data <directory>', 'where local mode keeps its data (default: ./mailboxd-data)')
+    .option(
+      '--port <port>',
+      'where local mode answers the API (default: 8025, or the one of the last start)',
+      port,
+    )
+    .option(
+      '--smtp-port <port>',
+      'where local mode takes mail (default: 2525, or the one of the last start)',
+      port,
+    )
     .allowExcessArguments(false)
+}
+
+function port(text: string): number {
+  const number = Number(text)
+  if (/^\d{1,5}$/.test(text) && number <= 65_535) return number
+  throw new InvalidArgumentError('It must be a port: 1 to 65535, or 0 for any that is free.')
 }
 
 /** Reads the arguments of mailboxd; a number is the exit code of a process that has nothing else to do. */
@@ -28,7 +47,17 @@ export function readDaemonArguments(argv: readonly string[], version: string): D
   const program = declareMailboxd(version).exitOverride()
   try {
     program.parse(argv, { from: 'user' })
-    return program.opts<DaemonArguments>()
+    const given = program.opts<DaemonArguments>()
+    const isOfLocal = given.data !== undefined || given.port !== undefined || given.smtpPort !== undefined
+    if (given.config !== undefined && isOfLocal) {
+      program.error(
+        'error: --data, --port and --smtp-port are of local mode; with --config the file says it',
+        {
+          exitCode: 2,
+        },
+      )
+    }
+    return given
   } catch (error) {
     const isDone = error instanceof Error && 'exitCode' in error && error.exitCode === 0
     return isDone ? 0 : 2

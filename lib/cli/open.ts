@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
 import { createLog } from '../base/log.ts'
+import { logStyle } from '../base/log-style.ts'
 import { defaultBaseUrl, parseEndpoint } from '../config/endpoint.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
@@ -57,7 +58,7 @@ export async function withApp<T>(
     config,
     clock: systemClock,
     ids: createIds(systemClock),
-    log: createLog('warn'),
+    log: createLog('warn', undefined, logStyle('auto', undefined)),
     mayMigrate: false,
     random: Math.random,
     ownPorts: () =>

@@ -16,12 +16,17 @@ export interface LocalEndpoints {
   readonly baseUrl: string
 }
 
-/** A path that can be pasted, wherever this package is. */
-const ctl = join(packageRoot(), 'bin', 'mailboxctl')
+/** What can be pasted, wherever this package is and whatever directory it is pasted in. */
+const ctlOf = ({ config }: App) =>
+  `${quoted(join(packageRoot(), 'bin', 'mailboxctl'))} --data ${quoted(config.data_dir)}`
+
+/** For a shell. */
+const quoted = (path: string) => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`)
 
 /** Makes the first inbox and the first key, and tells what to paste. The key is shown this once. */
 export async function welcomeFirst(app: App, { smtp, submission, baseUrl }: LocalEndpoints): Promise<string> {
   const inbox = await createInbox(app, operator, { mailboxName: firstMailboxName, displayName: 'Hello' })
+  const ctl = ctlOf(app)
   const { token } = await createKey(app, operator, { account: true }, 'first key')
   return `
 mailboxd runs in local mode: loopback only, data in ${app.config.data_dir}.
@@ -39,7 +44,7 @@ Paste into a shell of yours:
 
 Send a mail to the inbox:
 
-  printf 'From: Ann <ann@example.com>\\nTo: ${inbox.address}\\nSubject: Hi\\n\\nAre you there?\\n' | curl -sS --crlf smtp://${smtp}/example.com --mail-from ann@example.com --mail-rcpt ${inbox.address} -T -
+  printf 'From: Ann <ann@example.com>\\nTo: ${inbox.address}\\nSubject: Hi\\n\\nAre you there?\\n' | curl -sS --crlf smtp://${smtp}/example.com --mail-from ann@example.com --mail-rcpt ${inbox.address} -T - && echo 'taken in for ${inbox.address}'
 
 List its messages:
 
@@ -60,8 +65,8 @@ mailboxd runs in local mode: loopback only, data in ${app.config.data_dir}.
 
   SMTP     ${smtp}
   API      ${baseUrl}/v1          (read about it at ${baseUrl}/docs)
-  inboxes  ${ctl} inbox list
-  keys     ${ctl} key create  (the first one was shown at the first start)
+  inboxes  ${ctlOf(app)} inbox list
+  keys     ${ctlOf(app)} key create  (the first one was shown at the first start)
 
 `
 }

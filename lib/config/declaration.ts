@@ -1,3 +1,4 @@
+import { choiceInWords, wholeNumberInWords } from '../base/value-words.ts'
 import { type FormatName, formats } from './format.ts'
 import { settings } from './schema.ts'
 import type { Bounds, Meaning } from './setting.ts'
@@ -65,14 +66,14 @@ export const allTables: readonly Table[] = Object.entries<Declaration>(settings.
 /** What the value of a setting must be, for people: `whole number from 1 to 1000 (recipients)`. */
 export function typeInWords(declaration: Declaration): string {
   const { type, format, between, items, minimum, maximum, unit } = declaration
-  if (declaration.enum) return `one of ${declaration.enum.map(value => `"${value}"`).join(', ')}`
+  if (declaration.enum) return choiceInWords(declaration.enum)
   if (items && isGroup(items)) {
     const inner = Object.entries(items.properties).map(([name, one]) => `${name} (${typeInWords(one)})`)
     return `list of tables, each with ${inner.join(' and ')}`
   }
   if (type === 'array' && items) return `list (each: ${typeInWords(items)})`
   if (type === 'boolean') return 'true or false'
-  if (type === 'integer') return `whole number from ${minimum} to ${maximum} (${unit})`
+  if (type === 'integer') return `${wholeNumberInWords({ minimum, maximum })} (${unit})`
   if (between) return `duration from ${between[0]} to ${between[1]}`
   return format ? formats[format].title : 'table'
 }

@@ -31,8 +31,17 @@ export function parseConfig(text: string, source: string): Config {
   return configOf(read.document, source)
 }
 
+/** What of local mode may be chosen. */
+export interface LocalChoice {
+  readonly dataDir?: string
+  /** "address:port" of the doors. */
+  readonly http?: string
+  readonly smtp?: string
+  readonly submission?: string
+}
+
 /** The configuration of local mode, which has no file: loopback only, and no mail leaves the machine. */
-export function localConfig({ dataDir }: { dataDir?: string } = {}): Config {
+export function localConfig({ dataDir, ...doors }: LocalChoice = {}): Config {
   const valuesIn = (table: string) =>
     Object.fromEntries(
       allSettings
@@ -42,6 +51,7 @@ export function localConfig({ dataDir }: { dataDir?: string } = {}): Config {
     )
   const top = valuesIn('')
   const tables = Object.fromEntries(allTables.map(({ name }) => [name, valuesIn(name)]))
+  for (const [name, address] of Object.entries(doors)) tables[name] = { ...tables[name], listen: [address] }
   return configOf({ ...top, data_dir: resolve(dataDir ?? top.data_dir), ...tables }, 'local mode')
 }
 

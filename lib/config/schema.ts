@@ -67,10 +67,15 @@ export const settings = Type.Object(
           'Where mail to postmaster and abuse of every domain here is forwarded to, an address of another server. It stands in the inbox of postmaster all the same, and there alone without this.',
       }),
     ),
-    log: table('What is written to standard error, as one JSON object a line.', {
+    log: table('What is written to standard error.', {
       level: Type.Enum(logLevels, {
         default: 'info',
         description: 'The least serious kind of entry that is written.',
+      }),
+      format: Type.Enum(['auto', 'json', 'text'], {
+        default: 'auto',
+        description:
+          'How: "json" is one object a line, "text" is for people, and "auto" is text on a terminal and JSON elsewhere. To the journal each line is given its level.',
       }),
     }),
     smtp: table('The door that mail comes in by.', {

@@ -47,9 +47,9 @@ function jsonReader(bytes: number, takesContents: boolean): ReadBody {
     const body = await readBytes(context.req, bytes, share)
     if (body.length === 0) throw invalidRequest('', 'A body is required; {} where nothing is to be said')
     const contents = new Contents()
-    const value = await parse(body, takesContents, contents)
+    const { value, length } = await parse(body, takesContents, contents)
     if (takesContents) nameContents(value)
-    return { value, contents, isSmall: body.length <= bytesUnlessSaid }
+    return { value, contents, isSmall: length <= bytesUnlessSaid }
   }
 }
 
@@ -61,7 +61,11 @@ function requireJson(context: Context): void {
 }
 
 /** Large contents are decoded from their bytes, so that what is parsed is small. */
-async function parse(body: Buffer, takesContents: boolean, contents: Contents): Promise<unknown> {
+async function parse(
+  body: Buffer,
+  takesContents: boolean,
+  contents: Contents,
+): Promise<{ readonly value: unknown; readonly length: number }> {
   const pace = createPace()
   const spans = await scanJson(body, takesContents, pace)
   try {
@@ -74,19 +78,21 @@ async function parse(body: Buffer, takesContents: boolean, contents: Contents): 
     }
     text += body.toString('utf8', at)
     await pace(text.length)
-    return JSON.parse(text)
+    return { value: JSON.parse(text), length: text.length }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     throw invalidRequest('body', `is not JSON: ${error.message}`)
   }
 }
 
-/** An attachment may say `data` for `content`; from here on it is `content`. */
+/** An attachment may say `data` for `content`; from here on it is `content`. One that is null is not there. */
 function nameContents(value: unknown): void {
   if (!isObject(value) || !Array.isArray(value.attachments)) return
   for (const attachment of value.attachments as unknown[]) {
-    if (!isObject(attachment) || !Object.hasOwn(attachment, 'data') || Object.hasOwn(attachment, 'content'))
-      continue
+    if (!isObject(attachment)) continue
+    for (const name of ['content', 'data'])
+      if (Object.hasOwn(attachment, name) && attachment[name] === null) delete attachment[name]
+    if (!Object.hasOwn(attachment, 'data') || Object.hasOwn(attachment, 'content')) continue
     attachment.content = attachment.data
     delete attachment.data
   }

@@ -1,4 +1,5 @@
-import { invalidRequest } from '../base/problem.ts'
+import type { Given } from '../base/found-faults.ts'
+import type { Fault } from '../base/problem.ts'
 import { randomBase62 } from '../base/secret.ts'
 
 /** The contents of attachments: not part of what is parsed and validated, where a name stands for each of them. */
@@ -14,18 +15,18 @@ export class Contents {
     return name
   }
 
-  /**
-   * Puts the bytes where their names stand in the attachments of a request.
-   * @throws Problem `invalid_request` for those that were no base64
-   */
-  putInto({ attachments }: { attachments?: unknown }): void {
-    if (this.#kept.size === 0 || !Array.isArray(attachments)) return
-    for (const [index, attachment] of (attachments as { content: unknown }[]).entries()) {
-      const { content: name } = attachment
+  /** Puts the bytes where their names stand in the attachments of a request, of whatever form; gives those that were no base64. */
+  putInto({ attachments }: Given): readonly Fault[] {
+    if (this.#kept.size === 0 || !Array.isArray(attachments)) return []
+    const faults: Fault[] = []
+    for (const [index, attachment] of (attachments as unknown[]).entries()) {
+      if (typeof attachment !== 'object' || attachment === null) continue
+      const { content: name } = attachment as { content?: unknown }
       if (typeof name !== 'string' || !this.#kept.has(name)) continue
       const content = this.#kept.get(name)
-      if (content === undefined) throw invalidRequest(`body/attachments/${index}/content`, 'must be base64')
-      attachment.content = content
+      if (content) Object.assign(attachment, { content })
+      else faults.push({ path: `/attachments/${index}/content`, message: 'must be base64' })
     }
+    return faults
   }
 }

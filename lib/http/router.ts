@@ -3,6 +3,7 @@ import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import { type Download, type Method, type Operation, Redirect, Repeated } from '../api/operation.ts'
 import { compileValidator } from '../api/validate.ts'
+import type { Given } from '../base/found-faults.ts'
 import { limits } from '../base/limits.ts'
 import { Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
@@ -149,9 +150,11 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     const { value, contents, isSmall } = await readBody(request.context, request.share)
     // A body may take long to come, and the key be revoked meanwhile.
     if (request.caller && !(await isActiveToken(app, token!))) throw new Problem('unauthorized')
-    const body = validateBody(value, isSmall)
-    contents.putInto(body)
-    return body
+    const others = function* (given: Given) {
+      yield* contents.putInto(given)
+      if (one.faults) yield* one.faults(given, app)
+    }
+    return validateBody(value, { allFaults: isSmall, others })
   }
 
   /** Room for the answer until it was read, or its connection is over. */

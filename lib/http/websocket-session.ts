@@ -8,6 +8,7 @@ import {
 } from '../api/web-socket.ts'
 import { limits } from '../base/limits.ts'
 import { invalidRequest, Problem } from '../base/problem.ts'
+import { choiceInWords } from '../base/value-words.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
 import type { EventReader } from '../core/app/stream.ts'
@@ -146,7 +147,7 @@ function readMessage(data: RawData, isBinary: boolean): WsClientMessage {
   }
   const type = typeof value === 'object' && value !== null && 'type' in value ? value.type : undefined
   if (type !== 'subscribe' && type !== 'unsubscribe' && type !== 'ping') {
-    throw invalidRequest('', 'type must be subscribe, unsubscribe or ping')
+    throw invalidRequest('message/type', `must be ${choiceInWords(Object.keys(validators), type)}`)
   }
   return validators[type](value) as WsClientMessage
 }

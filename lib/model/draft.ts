@@ -37,9 +37,11 @@ const draftFields = {
   includeQuote: orNull<boolean>(properties.includeQuote),
   autoSubmitted: orNull<boolean>(properties.autoSubmitted),
   attachments: Type.Optional(
-    Type.Array(AttachmentUpload, {
+    Type.Unsafe<readonly AttachmentUpload[] | null>({
+      type: ['array', 'null'],
+      items: AttachmentUpload,
       maxItems: limits.attachmentsCount,
-      description: 'They take the place of those that were there.',
+      description: 'They take the place of those that were there; null: there are none.',
     }),
   ),
   sendAt: orNull<string>(

@@ -15,7 +15,7 @@ function people(description: string, example = 'bob@example.net') {
   })
 }
 
-export const AttachmentUpload = named('AttachmentUpload', 'A file that goes with a message.', {
+const upload = named('AttachmentUpload', 'A file that goes with a message.', {
   filename: Type.String({
     minLength: 1,
     maxLength: limits.filenameLength,
@@ -31,12 +31,21 @@ export const AttachmentUpload = named('AttachmentUpload', 'A file that goes with
   ),
   // The door may have decoded it already: then it is bytes.
   content: Type.Unsafe<string | Buffer>({
-    type: 'string',
+    type: ['string', 'null'],
     contentEncoding: 'base64',
-    description: 'The bytes in base64. In JSON it may be called `data`, too.',
+    description: 'The bytes in base64. Required, unless they stand in `data`.',
     examples: ['U2V2ZW50eS10d28gdG9ucy4K'],
   }),
+  data: Type.Optional(
+    nullableText({
+      contentEncoding: 'base64',
+      description: 'Another name for `content`, for clients that call it so; give one of the two.',
+    }),
+  ),
 })
+
+/** Of `content` and `data` it has one, and the door makes that `content`; none is what `sendFaults` tells. */
+export const AttachmentUpload = { ...upload, required: ['filename'] } as unknown as typeof upload
 export type AttachmentUpload = Type.Static<typeof AttachmentUpload>
 
 export const SendRequest = named('SendRequest', 'A message to be sent, or a reply.', {

@@ -45,13 +45,17 @@ export type ThreadMessages = Type.Static<typeof ThreadMessages>
 /** Either spelling; `is_read` is the specification's. */
 export const ThreadChange = named('ThreadChange', 'What of a thread becomes something else.', {
   is_read: Type.Optional(
-    Type.Boolean({
+    Type.Unsafe<boolean | null>({
+      type: ['boolean', 'null'],
       description: 'true: dealt with. false: put it into the queue again.',
       examples: [true],
     }),
   ),
   isRead: Type.Optional(
-    Type.Boolean({ description: 'As `is_read`, for clients that spell all names so; give one of the two.' }),
+    Type.Unsafe<boolean | null>({
+      type: ['boolean', 'null'],
+      description: 'As `is_read`, for clients that spell all names so; give one of the two.',
+    }),
   ),
 })
 export type ThreadChange = Type.Static<typeof ThreadChange>

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { type Answer, type Call, createAnswerer } from '../base/calls.ts'
 import { limits } from '../base/limits.ts'
+import type { LogStyle } from '../base/log-style.ts'
 import type { Noted } from '../base/meter.ts'
 import { threadEntry } from '../base/thread-entry.ts'
 import { createThreadMark, createThreadWatch, findCulprit, placesIn } from '../base/thread-watch.ts'
@@ -20,6 +21,8 @@ export interface DoorThreadData {
   readonly mark: SharedArrayBuffer
   /** Whose small messages are read elsewhere (lib/reading/near.ts). */
   readonly suspects: readonly string[]
+  /** How it writes its log. */
+  readonly logStyle: LogStyle
   /** Whether there is room for mail (lib/core/app/storage.ts). */
   readonly storage: SharedArrayBuffer
 }
@@ -71,11 +74,11 @@ const mebibyte = 1024 * 1024
  * their peers try again; what it had handed over to be written is written.
  */
 export function startDoorThread(parts: DoorThreadParts): DoorThread {
-  const { config, bounds, pairs, suspects, app, calls } = parts
+  const { config, bounds, pairs, suspects, logStyle, app, calls } = parts
   const mark = createThreadMark()
   const connections = new Set<string>()
   const storage = app.storage.shared
-  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects, storage }
+  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects, logStyle, storage }
   const worker = new Worker(threadEntry('smtpd/worker'), {
     name: 'smtp',
     workerData,

@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net'
 import { limits } from '../base/limits.ts'
+import { jsonStyle, type LogStyle } from '../base/log-style.ts'
 import { Reply } from '../base/reply.ts'
 import { createTally } from '../base/tally.ts'
 import type { Throttles } from '../core/account/throttles.ts'
@@ -23,6 +24,8 @@ export interface SmtpDoorOptions extends SessionBounds {
   readonly threadTimeoutMs: number
   /** After this without a connection the threads end. */
   readonly threadIdleMs: number
+  /** How threads write their log; JSON unless said. */
+  readonly logStyle?: LogStyle | undefined
 }
 
 export interface Listener {
@@ -49,7 +52,15 @@ export interface SmtpDoor extends Listener {
  */
 export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDoor {
   const { config, clock, log, meter } = app
-  const { certificates, throttles, threads, threadTimeoutMs, threadIdleMs, ...bounds } = options
+  const {
+    certificates,
+    throttles,
+    threads,
+    threadTimeoutMs,
+    threadIdleMs,
+    logStyle = jsonStyle,
+    ...bounds
+  } = options
   const shares = createShares(config.smtp, clock)
   const places = new Map<string, () => void>()
   const turnedAway = createTally(clock, limits.tallyMs, counts =>
@@ -68,7 +79,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   const times = { timeoutMs: threadTimeoutMs, idleMs: threadIdleMs }
   const sessions =
     threads > 1 && canHandOver
-      ? createThreads({ app, count: threads, bounds, certificates, ...times, calls, own, ended })
+      ? createThreads({ app, count: threads, bounds, certificates, ...times, logStyle, calls, own, ended })
       : own
 
   function accept(door: DoorName, socket: Socket, local: AddressInfo): void {

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
 import { limits } from '../base/limits.ts'
+import type { LogStyle } from '../base/log-style.ts'
 import type { Networked } from '../core/app/app.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import { type DoorCalls, type DoorThread, startDoorThread } from './door-thread.ts'
@@ -19,6 +20,7 @@ export interface ThreadsParts {
   readonly timeoutMs: number
   /** After this without a connection they end, for what they grew to. */
   readonly idleMs: number
+  readonly logStyle: LogStyle
   readonly calls: DoorCalls
   /** Those in this thread: they take what comes while no other is ready. */
   readonly own: Sessions
@@ -50,6 +52,7 @@ export function createThreads(parts: ThreadsParts): Sessions {
       bounds,
       pairs: certificates.pairs,
       suspects: [...suspects],
+      logStyle: parts.logStyle,
       app,
       timeoutMs,
       calls,

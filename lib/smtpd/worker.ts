@@ -17,7 +17,7 @@ import { createSessions } from './sessions.ts'
  * A thread of SMTP sessions: it takes connections that the main thread has accepted, reads the database, and has the main
  * thread do the rest.
  */
-const { config, bounds, pairs, mark, suspects: known, storage } = workerData as DoorThreadData
+const { config, bounds, pairs, mark, suspects: known, logStyle, storage } = workerData as DoorThreadData
 const port = parentPort!
 const post = (message: FromDoor) => port.postMessage(message)
 const { call, settle } = createCaller<DoorCalls>((calls, transfer) => {
@@ -29,7 +29,7 @@ const { receiver, close } = await openReceiver({
   clock: systemClock,
   ids: createIds(systemClock),
   // A line is written at once and whole, so that those of several threads do not mix.
-  log: createLog(config.log.level),
+  log: createLog(config.log.level, undefined, logStyle),
   meter: config.metrics.listen.length > 0 ? createDistantMeter(noted => post({ noted })) : noMeter,
   main: callMain(call),
   mark,

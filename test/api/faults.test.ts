@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Answer } from '../support/api.ts'
 import { startApi } from '../support/api-app.ts'
 
 t.test('a refusal names every fault, each in a sentence', async t => {
@@ -6,7 +7,10 @@ t.test('a refusal names every fault, each in a sentence', async t => {
   const { id } = (await api.post('/v1/inboxes', {})).body
   const two = await api.patch(`/v1/inboxes/${id}`, { displayName: 5, forwardTo: [] })
   t.equal(two.status, 400)
-  t.equal(two.body.message, 'body/displayName must be string,null. body/forwardTo must be string,null.')
+  t.equal(
+    two.body.message,
+    'body/displayName must be a text of at most 200 characters. body/forwardTo must be a text.',
+  )
   t.strictSame(
     two.body.details.map((fault: { path: string }) => fault.path),
     ['/displayName', '/forwardTo'],
@@ -25,6 +29,112 @@ t.test('a refusal names every fault, each in a sentence', async t => {
   t.strictSame(faults, [])
 })
 
+const paths = ({ body }: Answer): string[] => body.details.map(({ path }: { path: string }) => path).sort()
+
+t.test('what the schema finds hides nothing of the rest', async t => {
+  const { api, faults } = await startApi(t)
+  const { id } = (await api.post('/v1/inboxes', {})).body
+  const send = async (letter: object) => paths(await api.send(id, letter))
+  const file = { filename: 'f', content: 'YQ==' }
+  t.strictSame(await send({ to: 'x', cc: 'y', replyTo: 'z', subject: '', body: '' }), [
+    '/body',
+    '/cc',
+    '/replyTo',
+    '/subject',
+    '/to',
+  ])
+  t.strictSame(await send({}), ['/body', '/subject', '/to'])
+  t.strictSame(await send({ body: 'b' }), ['/subject', '/to'], 'also where the schema finds nothing')
+  t.strictSame(await send({ to: [], body: 'b', replyAll: true }), ['/replyAll', '/subject', '/to'])
+  t.strictSame(await send({ to: ['a@x.example', 'x', 5, 'y'], body: 'b', subject: 's' }), [
+    '/to/1',
+    '/to/2',
+    '/to/3',
+  ])
+  const attachments = [{ content: '***' }, { ...file, content: '***' }, file, {}, { ...file, data: 'YQ==' }]
+  t.strictSame(await send({ to: 'a@x.example', subject: 's', body: 'b', attachments }), [
+    '/attachments/0/content',
+    '/attachments/0/filename',
+    '/attachments/1/content',
+    '/attachments/3/content',
+    '/attachments/3/filename',
+    '/attachments/4/data',
+  ])
+  const large = { filename: '', content: `${'*'.repeat(2 * 1024 * 1024)}` }
+  t.strictSame(await send({ to: 'a@x.example', subject: 's', body: 'b', attachments: [large] }), [
+    '/attachments/0/content',
+    '/attachments/0/filename',
+  ])
+  const name = { mailboxName: 'Ünïcode', displayName: 'x'.repeat(201), clientId: '', forwardTo: 'x' }
+  const inbox = await api.post('/v1/inboxes', { ...name, webhookUrl: 'ftp://x' })
+  t.strictSame(paths(inbox), ['/clientId', '/displayName', '/forwardTo', '/mailboxName', '/webhookUrl'])
+  t.equal((await api.post('/v1/inboxes', { mailboxName: 'ä' })).body.error, 'invalid_mailbox_name')
+  t.equal((await api.post('/v1/inboxes', { forwardTo: 'ä' })).body.error, 'invalid_forward_to')
+
+  const draft = (await api.post(`/v1/inboxes/${id}/drafts`, {})).body
+  const sent = await api.call('POST', `/v1/drafts/${draft.id}/send`, undefined, { 'idempotency-key': 'd' })
+  t.strictSame(paths(sent), ['/body', '/subject', '/to'])
+  const change = await api.patch(`/v1/drafts/${draft.id}`, { to: 'x', subject: 5, sendAt: 'soon' })
+  t.strictSame(paths(change), ['/sendAt', '/subject', '/to'])
+
+  const rules = [{ type: 'allow', value: 'x' }, { type: 'let', value: 'a@x.example' }, { value: '*y' }]
+  const policy = await api.call('PUT', '/v1/policy', { inbound: { mode: 'none', rules } })
+  t.strictSame(paths(policy), [
+    '/inbound/rules/0/value',
+    '/inbound/rules/1/type',
+    '/inbound/rules/2/type',
+    '/inbound/rules/2/value',
+  ])
+  t.strictSame(paths(await api.post('/v1/policy/rules', { value: '*y' })), ['/direction', '/type', '/value'])
+  const suppression = { recipient: 'x', reason: 'y', expiresAt: 'z' }
+  t.strictSame(paths(await api.post('/v1/suppressions', suppression)), [
+    '/expiresAt',
+    '/reason',
+    '/recipient',
+  ])
+  t.strictSame(paths(await api.post('/v1/members', { address: 'x', name: 5 })), ['/address', '/name'])
+  t.strictSame(paths(await api.post('/v1/feedback', { message: ' ', type: 'x' })), ['/message', '/type'])
+  t.strictSame(paths(await api.post('/v1/pods', { clientId: '', name: 5 })), ['/clientId', '/name'])
+
+  const many = { to: Array.from({ length: 5000 }, () => 'x'), cc: 'y', body: 5 }
+  t.equal((await api.send(id, many)).body.details.length, 20, 'bounded as everything')
+  t.strictSame(faults, [])
+})
+
+t.test('of each fault one sentence, in words for people', async t => {
+  const { api, faults } = await startApi(t)
+  const { id } = (await api.post('/v1/inboxes', {})).body
+  const said = async (answer: Promise<Answer>) => (await answer).body.message
+  const letter = { to: 'a@x.example', subject: 's', body: 'b' }
+  t.equal(
+    await said(api.call('PUT', '/v1/policy', { inbound: { mode: null, rules: [] } })),
+    'body/inbound/mode must be one of "none", "allowlist", "inherit".',
+  )
+  t.match(
+    await said(api.call('PUT', '/v1/policy/mode', { mode: 'alowlist', direction: 'inbound' })),
+    /did you mean "allowlist"\?\.$/,
+  )
+  t.equal(
+    await said(api.post('/v1/feedback', { type: 'bug', message: 'm', context: [1] })),
+    'body/context must be a text or an object.',
+  )
+  t.equal(
+    await said(api.send(id, { ...letter, subject: '' })),
+    'body/subject must be a text of 1 to 998 characters.',
+  )
+  t.equal(
+    await said(api.send(id, { ...letter, cc: {} })),
+    'body/cc must be a text of at most 998 characters or a list of at most 100 entries.',
+  )
+  t.equal(
+    await said(api.get(`/v1/inboxes/${id}/threads?is_read=maybe`)),
+    'query/is_read must be true or false.',
+  )
+  t.equal(await said(api.get('/v1/inboxes?limit=-1')), 'query/limit must be a whole number of at least 0.')
+  t.equal(await said(api.send(id, [] as never)), 'body must be an object.')
+  t.strictSame(faults, [])
+})
+
 t.test('a property that is unknown is told its likely name', async t => {
   const { api, faults } = await startApi(t)
   const { id } = (await api.post('/v1/inboxes', {})).body
@@ -36,6 +146,11 @@ t.test('a property that is unknown is told its likely name', async t => {
   )
   t.match(await means('includequote'), /did you mean includeQuote\?/)
   t.match(await means('atachments'), /did you mean attachments\?/)
+  t.match(await means('text'), /did you mean body\?/)
+  for (const html of ['html', 'htmlBody', 'html_body', 'HTML'])
+    t.match(await means(html), /did you mean bodyHtml\?/, html)
+  t.match(await means('in_reply_to'), /did you mean threadId\?/)
+  t.notMatch(await means('constructor'), /did you mean/)
   t.notMatch(await means('colour'), /did you mean/)
   t.notMatch(await means('x'.repeat(200)), /did you mean/)
   const query = await api.get('/v1/inboxes?ofset=1')

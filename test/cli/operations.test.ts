@@ -116,7 +116,7 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
   for (const line of told.trim().split('\n')) t.match(JSON.parse(line), { inbox_address: ann })
 
   const refusals: [code: number, says: RegExp, ...args: string[]][] = [
-    [1, /^--limit must be >= 0/, 'message', 'list', ann, '--limit=-1'],
+    [1, /^--limit must be a whole number of at least 0/, 'message', 'list', ann, '--limit=-1'],
     [2, /Did you mean list\?/, 'message', 'lst', ann],
     [2, /Did you mean --subject\?/, 'message', 'send', ann, '--subjct', 'x', '--body', 'x'],
     [1, /burnt.*--yes/, 'inbox', 'delete', ann],

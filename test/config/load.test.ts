@@ -40,7 +40,7 @@ t.test('a file with what is required alone has the defaults', async t => {
     data_dir: '/var/lib/mailboxd',
     min_free: 100 * 1024 * 1024,
     plan: 'pro',
-    log: { level: 'info' },
+    log: { level: 'info', format: 'auto' },
     smtp: {
       listen: ['0.0.0.0:25', '[::]:25'],
       max_size: 26_214_400,

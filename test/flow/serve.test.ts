@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { apiOf } from '../support/api.ts'
+import { builtProgram } from '../support/built.ts'
 import { startLocalDaemon } from '../support/local-daemon.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -78,5 +79,39 @@ t.test('ports that are taken make it move', async t => {
   t.match(daemon.printed, `smtp://127.0.0.1:${daemon.smtpPort}/`, 'the commands name the other ones')
   t.match(daemon.printed, `export API=${daemon.baseUrl}/v1`)
   t.equal((await fetch(`${daemon.baseUrl}/v1/openapi.json`)).status, 200)
+  t.match(daemon.log, /the port is taken( by .+ \(process \d+\))?; another one is used/)
   t.equal(await daemon.stop(), 0)
+})
+
+t.test('ports can be chosen, are kept over restarts, and what is printed works anywhere', async t => {
+  const dir = temporaryDir(t)
+  const first = await startLocalDaemon(t, dir, '--port', '0', '--smtp-port', '0')
+  const { smtpPort, baseUrl } = first
+  const taken = await runProgram(process.execPath, [
+    builtProgram('mailboxd'),
+    ...['--data', join(dir, 'other'), '--port', new URL(baseUrl).port],
+  ])
+  t.equal(taken.code, 1, 'a port that was named is that one or none')
+  t.match(taken.stderr, `(process ${first.process.pid})`)
+
+  const keys = /^.* (\S+\/mailboxctl --data \S+) key create/m.exec(first.printed)![1]!
+  const made = await runProgram('sh', ['-c', `${keys} --json key create`], '', { cwd: '/' })
+  t.equal(made.code, 0, made.stderr)
+  const api = apiOf(baseUrl, JSON.parse(made.stdout).token)
+  const { body } = await api.get('/v1/inboxes')
+  await api.patch(`/v1/inboxes/${body.data[0].id}`, { forwardTo: 'ann@example.org', forwardWhen: 'always' })
+  const link = await until(
+    'the link of the mail that is captured',
+    () => /"link":"([^"]+)"/.exec(first.log)?.[1],
+  )
+  t.ok(link.startsWith(`${baseUrl}/`))
+  t.match(await (await fetch(link)).text(), /ann@example\.org/)
+  t.equal(await first.stop(), 0)
+
+  const second = await startLocalDaemon(t, dir)
+  t.strictSame([second.smtpPort, second.baseUrl], [smtpPort, baseUrl])
+  t.equal(await second.stop(), 0)
+  const both = await runProgram(process.execPath, [builtProgram('mailboxd'), '--config', 'x', '--port', '1'])
+  t.equal(both.code, 2)
+  t.match(both.stderr, /are of local mode/)
 })

@@ -9,6 +9,8 @@ import { until } from './until.ts'
 export interface LocalDaemon {
   /** What it has printed. */
   readonly printed: string
+  /** What stands on standard error so far. */
+  readonly log: string
   readonly smtpPort: number
   readonly baseUrl: string
   readonly process: ChildProcess
@@ -16,8 +18,12 @@ export interface LocalDaemon {
   stop(): Promise<number | null>
 }
 
-export async function startLocalDaemon(t: Test, dir: string): Promise<LocalDaemon> {
-  const child = spawn(process.execPath, [builtProgram('mailboxd')], { cwd: dir, stdio: 'pipe' })
+export async function startLocalDaemon(
+  t: Test,
+  dir: string,
+  ...args: readonly string[]
+): Promise<LocalDaemon> {
+  const child = spawn(process.execPath, [builtProgram('mailboxd'), ...args], { cwd: dir, stdio: 'pipe' })
   t.teardown(() => child.kill('SIGKILL'))
   let printed = ''
   let log = ''
@@ -33,6 +39,9 @@ export async function startLocalDaemon(t: Test, dir: string): Promise<LocalDaemo
   })
   return {
     printed,
+    get log() {
+      return log
+    },
     smtpPort: Number(/^ {2}SMTP +127\.0\.0\.1:(\d+)$/m.exec(printed)?.[1]),
     baseUrl: /^ {2}API +(http:\/\/127\.0\.0\.1:\d+)\/v1 /m.exec(printed)?.[1] ?? '',
     process: child,

@@ -9,6 +9,7 @@ import { operations } from '../../api/index.ts'
 import { type Operation, Repeated } from '../../api/operation.ts'
 import { type Form, type Parameter, parametersOf } from '../../api/parameters.ts'
 import { compileValidator } from '../../api/validate.ts'
+import type { Given } from '../../base/found-faults.ts'
 import { Problem } from '../../base/problem.ts'
 import type { App } from '../../core/app/app.ts'
 import { operator } from '../../core/app/caller.ts'
@@ -81,7 +82,8 @@ async function perform(app: App, ctl: Ctl, { declared, how, values, key, output 
   let answer: unknown
   try {
     const query = declared.query ? compileValidator(declared.query, 'query')(of('query')) : {}
-    const body = declared.body ? compileValidator(declared.body, 'body')(of('body')) : {}
+    const others = (given: Given) => declared.faults?.(given, app) ?? []
+    const body = declared.body ? compileValidator(declared.body, 'body')(of('body'), { others }) : {}
     const signal = () => new AbortController().signal
     answer = await declared.handle({
       app,

@@ -1,3 +1,4 @@
+import { type FoundFault, faultsOf, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { Feedback, FeedbackCreation } from '../../model/feedback.ts'
@@ -16,12 +17,8 @@ import { nextDay, secondsUntil, utcDay } from '../quota/period.ts'
  * `invalid_request` for a message that nobody can see and a context that is too long
  */
 export async function giveFeedback(app: App, caller: Caller, given: FeedbackCreation): Promise<Feedback> {
-  const context = given.context === undefined ? null : printable(JSON.stringify(given.context))
-  if (context !== null && context.length > limits.feedbackLength) {
-    throw invalidRequest('body/context', `must have at most ${limits.feedbackLength} characters as JSON`)
-  }
-  const message = printable(given.message)
-  if (message.trim() === '') throw invalidRequest('body/message', 'must have a character that can be seen')
+  const context = given.context === undefined ? null : requireContext(given.context)
+  const message = requireMessage(given.message)
   const row: FeedbackRow = {
     id: app.ids.next(),
     type: given.type,
@@ -68,4 +65,23 @@ function present({ keyId: _keyId, context, ...row }: FeedbackRow): Feedback {
 /** It is read on a terminal: what moves the cursor there, or hides text, is left out. */
 function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n\t]|[\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '').toWellFormed()
+}
+
+/** What no schema says of a note that is given. */
+export function* feedbackFaults(given: Given): Generator<FoundFault> {
+  yield* faultsOfText(given, 'message', requireMessage)
+  const { context } = given
+  if (context !== undefined && context !== null) yield* faultsOf('/context', () => requireContext(context))
+}
+
+function requireContext(context: unknown): string {
+  const text = printable(JSON.stringify(context))
+  if (text.length <= limits.feedbackLength) return text
+  throw invalidRequest('body/context', `must have at most ${limits.feedbackLength} characters as JSON`)
+}
+
+function requireMessage(text: string): string {
+  const message = printable(text)
+  if (message.trim() === '') throw invalidRequest('body/message', 'must have a character that can be seen')
+  return message
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { packageRoot } from '../../base/package-root.ts'
@@ -21,10 +22,10 @@ import { type Caller, reachesInbox, reachesPod, requireAccess } from '../app/cal
 import { findInboxByName, findPodByName, findReachableInbox, getInboxRow, noSuchInbox } from '../app/reach.ts'
 import { secretOf } from '../app/secrets.ts'
 import { findHolder, isOpenTo, isUsable, unusableDomain } from '../domains/usable.ts'
-import { changeForwarding } from '../forwarding/settings.ts'
+import { changeForwarding, requireTargetAddress } from '../forwarding/settings.ts'
 import { forgetBounce } from '../outbound/suppressions.ts'
 import { takeInboxPlace } from '../quota/plan.ts'
-import { readWebhookUrl, webhookChange } from '../webhooks/settings.ts'
+import { readWebhookUrl, webhookChange, webhookFaults } from '../webhooks/settings.ts'
 
 /** As the caller may see it: where its events go is not for the key of an agent. */
 function present(row: InboxRow, caller: Caller): Inbox {
@@ -133,6 +134,20 @@ export async function ensureInbox(
     const inbox = { ...present(forwarding, caller), ...(secret !== undefined && { webhookSecret: secret }) }
     return { inbox, isNew: true }
   })
+}
+
+/** What no schema says of an inbox that is to be made or changed; the codes of its own stay where nothing else is wrong. */
+export function* inboxFaults(given: Given, app: App): Generator<FoundFault> {
+  const name = `must be ${limits.mailboxNameMin} to ${limits.mailboxNameMax} of a-z, 0-9, dot, hyphen and underscore, with a letter or digit at both ends and no two dots in a row`
+  yield* faultsOfText(given, 'mailboxName', requireMailboxName, name)
+  yield* faultsOfText(given, 'clientId', requireClientId)
+  yield* webhookFaults(given, app)
+  yield* faultsOfText(
+    given,
+    'forwardTo',
+    requireTargetAddress,
+    'must be one email address in a domain of the public Internet',
+  )
 }
 
 /** @throws Problem `invalid_request` */

@@ -1,3 +1,4 @@
+import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { Problem } from '../../base/problem.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
 import { singleLine } from '../../mail/header/text.ts'
@@ -5,7 +6,7 @@ import type { Member, MemberCreation } from '../../model/member.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import * as members from '../../store/members.ts'
 import type { App } from '../app/app.ts'
-import { requireAddress } from '../outbound/addressees.ts'
+import { requireKnownAddress } from '../outbound/addressees.ts'
 
 /** In the order of their addresses. */
 export function listMembers(app: App, page: Page): Promise<Listed<Member>> {
@@ -20,7 +21,7 @@ export function listMembers(app: App, page: Page): Promise<Listed<Member>> {
 export async function addMember(app: App, request: MemberCreation): Promise<Member> {
   const name = request.name ?? null
   const row: Member = {
-    address: requireAddress(request.address, '/address'),
+    address: requireKnownAddress(request.address, '/address'),
     name: name === null ? null : singleLine(name),
     createdAt: app.clock.now().toISOString(),
   }
@@ -29,6 +30,11 @@ export async function addMember(app: App, request: MemberCreation): Promise<Memb
     await members.insertMember(db, row)
   })
   return row
+}
+
+/** What no schema says of a member that is to be added. */
+export function memberFaults(given: Given): Iterable<FoundFault> {
+  return faultsOfText(given, 'address', text => requireKnownAddress(text, '/address'))
 }
 
 /** What is forwarded to the address already goes on. @throws Problem `not_found` */

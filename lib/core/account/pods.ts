@@ -1,3 +1,4 @@
+import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Pod, PodChange, PodCreation } from '../../model/pod.ts'
@@ -66,9 +67,19 @@ export async function changePod(
   })
 }
 
-async function requireFreeClientId(db: Db, clientId: string | null): Promise<void> {
+/** What no schema says of a pod that is to be made or changed. */
+export function podFaults(given: Given): Iterable<FoundFault> {
+  return faultsOfText(given, 'clientId', requireClientId)
+}
+
+/** @throws Problem `invalid_request` */
+function requireClientId(clientId: string): void {
   // In a path it would name nothing.
   if (clientId === '') throw invalidRequest('body/clientId', 'must have at least one character')
+}
+
+async function requireFreeClientId(db: Db, clientId: string | null): Promise<void> {
+  if (clientId !== null) requireClientId(clientId)
   if (clientId !== null && (await pods.findPodByClientId(db, clientId))) throw new Problem('client_id_taken')
 }
 

@@ -13,10 +13,6 @@ import type { App } from './app.ts'
 import { type Caller, reachesInbox, reachesPod } from './caller.ts'
 import { secretOf } from './secrets.ts'
 
-export function noSuchThread(): Problem {
-  return new Problem('not_found', 'There is no such thread.')
-}
-
 export function noSuchInbox(): Problem {
   return new Problem('not_found', 'There is no such inbox.')
 }
@@ -66,7 +62,8 @@ export async function getPodRow(db: Db, caller: Caller, idOrClientId: string): P
 export async function getThreadRow(db: Db, caller: Caller, id: string): Promise<ThreadRow> {
   const row = isId(id) ? await threads.findThread(db, id.toLowerCase()) : undefined
   const inbox = row && (await findInbox(db, row.inboxId))
-  if (!row || !inbox || !reachesInbox(caller, inbox)) throw noSuchThread()
+  if (!row || !inbox || !reachesInbox(caller, inbox))
+    throw new Problem('not_found', 'There is no such thread.')
   return row
 }
 

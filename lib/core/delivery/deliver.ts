@@ -9,6 +9,7 @@ import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { isDeliveredHere } from '../domains/usable.ts'
+import { findConfirmationLink } from '../forwarding/question.ts'
 import { prepareReception } from '../inbound/receive.ts'
 import { createReceiver } from '../inbound/receiver.ts'
 import { resolveRecipient } from '../inbound/recipient.ts'
@@ -89,7 +90,7 @@ function tell(
   entry: Leased,
   delivery: DeliveryRow,
   message: CarriedMessage,
-  { outcome, captured }: Ended,
+  { outcome, captured, link }: Ended,
 ): void {
   app.log.info(
     {
@@ -104,6 +105,7 @@ function tell(
       host: outcome.host,
       tls: outcome.tls,
       durationMs: Math.round(outcome.durationMs),
+      link,
     },
     captured ? 'delivery captured' : 'delivery attempted',
   )
@@ -131,7 +133,10 @@ async function attempt(
   if ('refusal' in cargo) return { outcome: { result: 'permanent', text: cargo.refusal, durationMs: 0 } }
   if (app.config.delivery.mode === 'capture') {
     const text = 'captured: this server keeps mail to other domains (delivery.mode = "capture")'
-    return { captured: true, outcome: { result: 'delivered', text, durationMs: 0, showing: 'answers' } }
+    // Nobody will read the mail: who runs this finds its link in the log.
+    const link = carried.message.rawId === null && (await findConfirmationLink(app, carried.message.id))
+    const outcome = { result: 'delivered', text, durationMs: 0, showing: 'answers' } as const
+    return { captured: true, outcome, ...(link && { link }) }
   }
   const outcome = await app.courier.carry(
     {

@@ -27,6 +27,8 @@ import { waitBoundsOf } from './waits.ts'
 export interface Ended {
   readonly outcome: Outcome
   readonly captured?: boolean
+  /** Where the captured mail asks its reader to go. */
+  readonly link?: string
   /** A local delivery: the rows of the message as the other inbox gets it. */
   readonly write?: (db: WriteDb) => Promise<unknown>
   /** The inbox here that it was for. */

@@ -1,4 +1,5 @@
 import { isoAfter } from '../../base/clock.ts'
+import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { isId } from '../../base/ids.ts'
 import { readInstant } from '../../base/instant.ts'
 import { limits } from '../../base/limits.ts'
@@ -18,6 +19,7 @@ import { getInboxRow, getThreadRow, signingSecret } from '../app/reach.ts'
 import { createUrlSigner } from '../app/signed.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
 import { readPeople, requireAddress } from '../outbound/addressees.ts'
+import { partFaults } from '../outbound/send-faults.ts'
 import { keepAttachments, removeFiles } from './attachments.ts'
 
 async function present(app: App, db: Db, rows: readonly drafts.ListedDraftRow[]): Promise<Draft[]> {
@@ -243,6 +245,12 @@ async function readThread(app: App, caller: Caller, inboxId: string, threadId: s
   const thread = await getThreadRow(app.store.read, caller, threadId)
   if (thread.inboxId !== inboxId) throw new Problem('not_found', 'This inbox has no such thread.')
   return thread.id
+}
+
+/** What no schema says of the fields of a draft. */
+export function* draftFaults(given: Given, app: App): Generator<FoundFault> {
+  yield* partFaults(given)
+  yield* faultsOfText(given, 'sendAt', text => readSendAt(app, text))
 }
 
 function readSendAt(app: App, text: string | null): string | null {

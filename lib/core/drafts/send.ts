@@ -1,4 +1,4 @@
-import { invalidRequest, nameOf, Problem } from '../../base/problem.ts'
+import { nameOf, Problem } from '../../base/problem.ts'
 import type { DraftError } from '../../model/draft.ts'
 import type { SendRequest, SendResult } from '../../model/send.ts'
 import { type Leased, LeaseLost } from '../../queue/leased.ts'
@@ -11,6 +11,7 @@ import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow } from '../app/reach.ts'
 import { sendNow } from '../outbound/send.ts'
+import { requireWhole } from '../outbound/send-faults.ts'
 import { loadAttachments, removeFiles } from './attachments.ts'
 import { getDraftRow } from './drafts.ts'
 
@@ -125,13 +126,14 @@ async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Also)
 }
 
 async function requestOf(app: App, draft: DraftRow): Promise<SendRequest> {
-  if (draft.body === null) throw invalidRequest('body/body', 'is required')
+  const to = JSON.parse(draft.to) as string[]
+  requireWhole({ ...draft, to, replyAll: draft.replyAll === 1 })
   const attachments = await loadAttachments(app, draft.id)
   if (!attachments) throw new DraftChanged()
   const { subject, bodyHtml, threadId, replyTo, replyAll, includeQuote, autoSubmitted } = draft
   return {
-    to: JSON.parse(draft.to) as string[],
-    body: draft.body,
+    to,
+    body: draft.body ?? '',
     cc: JSON.parse(draft.cc) as string[],
     bcc: JSON.parse(draft.bcc) as string[],
     attachments,

@@ -36,6 +36,11 @@ export async function readSubscription(
     if (isEventName(type)) types.add(type)
     else faults.push({ path: `/event_types/${index}`, message: `is no type of event: ${type}` })
   }
+  const nothing = 'so nothing was subscribed: no answer of the type subscribed comes'
+  if (asked.inboxIds?.length && inboxIds.size === 0)
+    faults.unshift({ path: '/inbox_ids', message: `names no inbox that the key reaches, ${nothing}` })
+  if (asked.types?.length && types.size === 0)
+    faults.unshift({ path: '/event_types', message: `names no type of event that there is, ${nothing}` })
   const { after } = asked
   const cursor = after === undefined ? undefined : await findReachableEvent(app.store.read, caller, after)
   if (after !== undefined && !cursor) {

@@ -122,17 +122,28 @@ export async function writeConfirmationMail(
   )
 }
 
+/** The link of such a message, for who runs a server from which no mail goes out; undefined when it is not asked any more. */
+export async function findConfirmationLink(app: App, messageId: string): Promise<string | undefined> {
+  return (await findAsked(app, messageId))?.link
+}
+
+async function findAsked(app: App, messageId: string) {
+  const db = app.store.read
+  const question = await findForwardConfirmation(db, messageId)
+  const inbox = question && (await findAskingInbox(db, question))
+  if (!question || !inbox) return undefined
+  const token = formatConfirmationToken(await signingSecret(app, db), question)
+  return { question, inbox, link: `${app.baseUrl}/forwarding/confirm?token=${token}` }
+}
+
 /** The bytes of such a message, composed and signed; undefined when an answer to its question would change nothing. */
 export async function composeConfirmationMail(
   app: App,
   message: CarriedMessage,
 ): Promise<Content | undefined> {
-  const db = app.store.read
-  const question = await findForwardConfirmation(db, message.id)
-  const inbox = question && (await findAskingInbox(db, question))
-  if (!question || !inbox) return undefined
-  const token = formatConfirmationToken(await signingSecret(app, db), question)
-  const link = `${app.baseUrl}/forwarding/confirm?token=${token}`
+  const asked = await findAsked(app, message.id)
+  if (!asked) return undefined
+  const { question, inbox, link } = asked
   const { raw } = await composeMessage({
     id: message.id,
     messageIdDomain: domainOf(message.fromAddr),

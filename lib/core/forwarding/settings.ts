@@ -1,7 +1,7 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
+import { domainOf, normaliseRecipient } from '../../mail/address/address.ts'
 import { forwardModes } from '../../model/inbox.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import {
@@ -79,14 +79,19 @@ function requireMode(text: string): void {
   if (!forwardModes.some(mode => mode === text)) throw new Problem('invalid_forward_when')
 }
 
+/** An address, in lower case, that mail could be forwarded to. @throws Problem `invalid_forward_to` */
+export function requireTargetAddress(text: string): string {
+  const address = normaliseRecipient(text)
+  if (address === undefined) throw new Problem('invalid_forward_to')
+  return address
+}
+
 /**
  * An address that is not ours and is written to. One that is suppressed because copies of this inbox's mail came back, or
  * were complained of, is written to again: setting it anew resumes forwarding, and who is no member is asked first.
  */
 async function requireTarget(app: App, db: WriteDb, inbox: InboxRow, text: string): Promise<string> {
-  const address = normaliseAddress(text)
-  // A name without a dot is no domain of the Internet (RFC 5321 §2.3.5).
-  if (address === undefined || !domainOf(address).includes('.')) throw new Problem('invalid_forward_to')
+  const address = requireTargetAddress(text)
   if (domainOf(address) === app.config.hostname || (await isDeliveredHere(app, db, address)))
     throw new Problem('forward_to_is_service_address')
   const by = { podId: inbox.podId, now: app.clock.now().toISOString() }

@@ -87,6 +87,7 @@ export async function changeThread(
   change: ThreadChange,
 ): Promise<void> {
   const isRead = change.is_read ?? change.isRead
-  if (isRead === undefined) throw invalidRequest('body/is_read', 'is required: true or false')
+  if (isRead === undefined || isRead === null)
+    throw invalidRequest('body/is_read', 'is required: true or false')
   await app.store.write(async db => threads.setThreadRead(db, await getThreadRow(db, caller, id), isRead))
 }

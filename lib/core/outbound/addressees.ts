@@ -1,6 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
-import { baseAddress, normaliseAddress, writtenAddress } from '../../mail/address/address.ts'
+import { baseAddress, normaliseRecipient, writtenAddress } from '../../mail/address/address.ts'
 import { readMailbox } from '../../mail/header/mailbox.ts'
 import type { SendRequest } from '../../model/send.ts'
 import type { Correspondents } from './correspondents.ts'
@@ -40,10 +40,10 @@ export function readPeople(given: string | readonly string[] | null | undefined,
 }
 
 function requirePerson(text: string, path: string): Person {
-  const bare = normaliseAddress(text)
+  const bare = normaliseRecipient(text)
   if (bare !== undefined) return { address: bare, name: '', written: writtenAddress(text) }
   const mailbox = readMailbox(text)
-  const address = mailbox && normaliseAddress(mailbox.address)
+  const address = mailbox && normaliseRecipient(mailbox.address)
   if (!mailbox || address === undefined) {
     throw invalidRequest(
       `body${path}`,
@@ -58,9 +58,19 @@ function requirePerson(text: string, path: string): Person {
 
 /** The address in lower case. @throws Problem `invalid_request` that names `path` */
 export function requireAddress(text: string, path: string): string {
-  const address = normaliseAddress(text)
+  const address = normaliseRecipient(text)
   if (address !== undefined) return address
   throw invalidRequest(`body${path}`, 'must be a bare email address such as ann@example.com')
+}
+
+/**
+ * The same of one that is kept to be compared with others: who writes a star into it means a pattern, which it would not be.
+ * @throws Problem `invalid_request` that names `path`
+ */
+export function requireKnownAddress(text: string, path: string): string {
+  const address = requireAddress(text, path)
+  if (!address.includes('*')) return address
+  throw invalidRequest(`body${path}`, 'must be one email address: a star is no pattern here')
 }
 
 /** A reply: who took part in what it answers, and whether it goes to all of them. */

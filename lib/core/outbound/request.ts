@@ -17,7 +17,7 @@ export function readAttachments(uploads: readonly AttachmentUpload[]): OutgoingA
   const attachments = uploads.map((upload, index) => ({
     filename: upload.filename,
     contentType: upload.contentType ?? 'application/octet-stream',
-    content: readContent(upload, `body/attachments/${index}/content`),
+    content: readContent(upload.content, `body/attachments/${index}/content`),
   }))
   requireSmall(attachments)
   return attachments
@@ -29,7 +29,8 @@ export function requireSmall(attachments: readonly OutgoingAttachment[]): void {
   if (sizeBytes > limits.attachmentsBytes) throw new Problem('attachments_too_large')
 }
 
-function readContent({ content }: AttachmentUpload, path: string): Buffer {
+/** The bytes of an attachment. @throws Problem `invalid_request` that names `path` for what is not base64 */
+export function readContent(content: string | Buffer, path: string): Buffer {
   if (typeof content !== 'string') return content
   const compact = content.replace(/[ \t\n\v\f\r]+/g, '')
   if (!base64.test(compact) || compact.length % 4 === 1) throw invalidRequest(path, 'must be base64')

@@ -1,3 +1,4 @@
+import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
 import { domainOf } from '../../mail/address/address.ts'
@@ -14,14 +15,7 @@ import { findThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
-import {
-  getInboxRow,
-  getMessageRow,
-  getThreadRow,
-  getWholeMessage,
-  noSuchThread,
-  requireReachable,
-} from '../app/reach.ts'
+import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage, requireReachable } from '../app/reach.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
 import { chooseAddressees, type Reply, readNamed } from './addressees.ts'
@@ -48,6 +42,8 @@ export async function send(
 ): Promise<SendResult> {
   // Before the key is looked up: what was answered to another inbox's key is no one else's to read.
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
+  // No thread has such a name: the key is left for the request that was meant.
+  if (request.threadId !== undefined && !isId(request.threadId)) throw noSuchThread()
   const comparable = await comparableRequest(request)
   return sendOnce(app, caller, inbox, { request }, key, comparable)
 }
@@ -248,6 +244,10 @@ export async function queueMessage(
   return result
 }
 
+function noSuchThread(): Problem {
+  return new Problem('not_found', 'This inbox has no such thread.')
+}
+
 function asWritten({ address, name, written = address }: Person): Mailbox {
   return { address: written, name }
 }
@@ -272,7 +272,7 @@ async function findReply(
   }
   const db = app.store.read
   const thread = await getThreadRow(db, caller, request.threadId)
-  if (thread.inboxId !== inbox.id) throw new Problem('not_found', 'This inbox has no such thread.')
+  if (thread.inboxId !== inbox.id) throw noSuchThread()
   const named = answers === undefined ? undefined : await getWholeMessage(db, caller, answers)
   const parent = named ?? (await findLastMessage(db, thread.id))
   const answered = named ?? (await findAnsweredMessage(db, thread.id))

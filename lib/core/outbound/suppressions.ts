@@ -1,3 +1,4 @@
+import { type FoundFault, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { readInstant } from '../../base/instant.ts'
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
@@ -10,6 +11,7 @@ import * as suppressions from '../../store/suppressions.ts'
 import { everyPod } from '../../store/suppressions.ts'
 import type { DeliveryRow, InboxRow, SuppressionRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
+import { requireKnownAddress } from './addressees.ts'
 
 function present(row: SuppressionRow): Suppression {
   const podId = row.podId === everyPod ? null : row.podId
@@ -31,7 +33,7 @@ export async function listSuppressions(
 export async function addSuppression(app: App, request: SuppressionCreation): Promise<Suppression> {
   const now = app.clock.now().toISOString()
   const row: SuppressionRow = {
-    recipient: requireRecipient(request.recipient),
+    recipient: requireKnownAddress(request.recipient, '/recipient'),
     podId: everyPod,
     reason: request.reason ?? 'manual',
     evidence: request.evidence ?? null,
@@ -153,6 +155,12 @@ export async function forgetBounce(db: WriteDb, address: string): Promise<void> 
 export async function expireSuppressions(app: App): Promise<number> {
   const now = app.clock.now().toISOString()
   return app.store.write(db => suppressions.deleteExpiredSuppressions(db, now, limits.sweepRows))
+}
+
+/** What no schema says of an entry that is to be made. */
+export function* suppressionFaults(given: Given, app: App): Generator<FoundFault> {
+  yield* faultsOfText(given, 'recipient', text => requireKnownAddress(text, '/recipient'))
+  yield* faultsOfText(given, 'expiresAt', text => requireExpiry(text, app.clock.now().toISOString()))
 }
 
 function requireRecipient(text: string): string {

@@ -1,5 +1,5 @@
 import { Problem } from '../../base/problem.ts'
-import { baseAddress, domainOf, normaliseAddress, normaliseDomain } from '../../mail/address/address.ts'
+import { baseAddress, domainOf, normaliseDomain, normaliseRecipient } from '../../mail/address/address.ts'
 import type { PolicyMode, RuleType } from '../../model/policy.ts'
 import type { Caller } from '../app/caller.ts'
 
@@ -106,7 +106,7 @@ export function normalisePolicyValue(text: string): string | undefined {
   if (text.startsWith('*@')) return mailDomain(text.slice(2))
   if (text.startsWith('@')) return mailDomain(text.slice(1))
   if (!text.includes('@')) return mailDomain(text)
-  const address = normaliseAddress(text)
+  const address = normaliseRecipient(text)
   // RFC 5322 allows a star in an address; whoever writes one here means a pattern, which this is not.
   return address?.includes('*') ? undefined : address
 }

@@ -1,3 +1,4 @@
+import { type FoundFault, faultsOf, faultsOfText, type Given } from '../../base/found-faults.ts'
 import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { invalidRequest, Problem } from '../../base/problem.ts'
@@ -204,6 +205,20 @@ async function scopeOfRule(db: Db, row: PolicyRuleRow): Promise<Scope | undefine
   const inbox = await findInbox(db, row.scope)
   if (inbox) return { podId: inbox.podId, inboxId: inbox.id }
   return (await findPod(db, row.scope)) && { podId: row.scope, inboxId: null }
+}
+
+/** What no schema says of rules that are to be made: their values, and a mode that the account can't have. */
+export function* policyFaults(given: Given): Generator<FoundFault> {
+  yield* faultsOfText(given, 'value', text => requireValue(text, '/value'))
+  for (const direction of ['inbound', 'outbound']) {
+    const { rules } = (given[direction] ?? {}) as { rules?: unknown }
+    if (!Array.isArray(rules)) continue
+    for (const [index, rule] of rules.slice(0, limits.policyRules).entries()) {
+      const { value } = (rule ?? {}) as { value?: unknown }
+      const path = `/${direction}/rules/${index}/value`
+      if (typeof value === 'string') yield* faultsOf(path, () => requireValue(value, path))
+    }
+  }
 }
 
 function requireValue(text: string, path: string): string {

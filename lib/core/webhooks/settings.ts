@@ -1,3 +1,4 @@
+import { type FoundFault, faultsOf, type Given } from '../../base/found-faults.ts'
 import { Problem } from '../../base/problem.ts'
 import type { Sealed, SecretPlace } from '../../base/secret-box.ts'
 import { newWebhookSecret } from '../../courier/webhook/signature.ts'
@@ -27,6 +28,12 @@ export function readWebhookUrl(
   if (text === undefined) return undefined
   requireAccess(caller, 'account')
   return text === null || text === '' ? null : requireWebhookUrl(app, text)
+}
+
+/** What is wrong with the URL of a webhook that is asked for, if one is. */
+export function* webhookFaults({ webhookUrl: text }: Given, app: App): Generator<FoundFault> {
+  if (typeof text !== 'string' || text === '') return
+  yield* faultsOf('/webhookUrl', () => requireWebhookUrl(app, text))
 }
 
 /** @throws Problem `invalid_webhook_url`, with what is wrong with it and what to do about it */

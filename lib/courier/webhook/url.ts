@@ -65,7 +65,7 @@ export function readWebhookUrl(
   if (port === 0) return fault('names port 0: write the port that the server listens on')
   if (!isHostName(host))
     return fault(
-      'names a host that can not be: each part of its name has 1 to 63 characters, all of it 253 at the most',
+      'names a host that can not be: each part of its name has 1 to 63 characters and no hyphen at an end, all of it 253 at the most',
     )
   const refusal = hostRefusal(host, port, guard)
   if (refusal !== undefined) return fault(refusal)
@@ -75,7 +75,9 @@ export function readWebhookUrl(
 /** What DNS can answer (RFC 1035 §2.3.4), or an address. */
 function isHostName(host: string): boolean {
   if (host.includes(':')) return true
-  return host.length <= 253 && host.split('.').every(label => label.length > 0 && label.length <= 63)
+  return (
+    host.length <= 253 && host.split('.').every(label => /^[^-].{0,62}$/.test(label) && !label.endsWith('-'))
+  )
 }
 
 function hostRefusal(host: string, port: number, guard: AddressGuard): string | undefined {

@@ -59,6 +59,15 @@ function hasFakeLabel(domain: string): boolean {
   return /(?:^|\.)xn--/.test(domain) && /(?:^|\.)xn--/.test(domainToUnicode(domain))
 }
 
+/**
+ * As `normaliseAddress`, of an address that mail can be delivered to: one label alone is no domain of the Internet (RFC 5321
+ * §2.3.5), but a name that some network gives a machine.
+ */
+export function normaliseRecipient(text: string): string | undefined {
+  const address = normaliseAddress(text)
+  return address !== undefined && domainOf(address).includes('.') ? address : undefined
+}
+
 /** The domain of an address, in lower case. */
 export function domainOf(address: string): string {
   return address.slice(address.lastIndexOf('@') + 1).toLowerCase()

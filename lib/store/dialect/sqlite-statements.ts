@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Tables } from '../tables.ts'
 import type { WriteDb } from './dialect.ts'
-import { runDirectly } from './kept.ts'
+import { keepPrepared, runDirectly } from './kept.ts'
 
 type Connection = InstanceType<typeof Database>
 /** A prepared one. */
@@ -11,12 +11,6 @@ export type Statement = Database.Statement<unknown[]>
 /** Gives a statement that is run at once. */
 export type Prepare = (sql: string) => Statement
 
-/**
- * Compiled statements kept for each connection; the first one that was kept makes room for a new one. Most of the product's
- * are always the same text, but filters and lists of values make many texts of one.
- */
-const statementsKept = 500
-
 /** Sets a connection up; gives what prepares its statements. */
 export function preparedOn(connection: Connection): Prepare {
   connection.pragma('foreign_keys = on')
@@ -24,7 +18,7 @@ export function preparedOn(connection: Connection): Prepare {
   connection.pragma('trusted_schema = off')
   connection.pragma('temp_store = memory')
   connection.pragma('cache_size = -16000')
-  return statementCache(connection)
+  return keepPrepared(sql => connection.prepare(unplannedBy(sql)))
 }
 
 /**
@@ -44,24 +38,6 @@ export function handleOn(prepare: Prepare, written: (bytes: number) => void = ()
     },
   })
   return db
-}
-
-/**
- * kysely prepares a statement for every query; compiling costs SQLite more than running it (measured: 65 µs a
- * select by key against 11 µs). A statement that is still being iterated can't be run again, so it is not shared.
- */
-function statementCache(connection: Connection): Prepare {
-  const kept = new Map<string, Statement>()
-  return sql => {
-    const known = kept.get(sql)
-    if (known && !known.busy) return known
-    const statement = connection.prepare(unplannedBy(sql))
-    if (!known) {
-      if (kept.size >= statementsKept) kept.delete(kept.keys().next().value!)
-      kept.set(sql, statement)
-    }
-    return statement
-  }
 }
 
 /**
