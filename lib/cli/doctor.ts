@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
+import { readLoad } from '../core/load.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose } from './dns.ts'
 import { failFor, tellFindings } from './findings.ts'
+import { loadFindings } from './load-findings.ts'
 import { findConfig } from './open.ts'
 import { canReachPort25, serverFindings } from './server-findings.ts'
 
@@ -20,7 +22,11 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       // A laboratory's mail does not leave by that port.
       const { mode, port: outPort } = config.delivery
       const goesOut = mode !== 'mx' || outPort !== 25 || (await canReachPort25(someMailServer))
-      const { domain, findings: dns } = await ctl.withApp(app => diagnose(app, undefined, false))
+      const { load, diagnosis } = await ctl.withApp(async app => ({
+        load: loadFindings(await readLoad(app)),
+        diagnosis: await diagnose(app, undefined, false),
+      }))
+      const { domain, findings: dns } = diagnosis
       const port: typeof server = goesOut
         ? []
         : [
@@ -33,7 +39,7 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
               paste: null,
             },
           ]
-      const findings = [...server, ...port, ...dns]
+      const findings = [...server, ...load, ...port, ...dns]
       const well = `${domain.domain} is ${domain.status}, and nothing is wrong`
       ctl
         .output()

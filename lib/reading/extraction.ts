@@ -45,10 +45,10 @@ export function oneTimeOf(otp: string | null, signInLink: string | null | undefi
 export const nothingFound = '{"replyText":null,"otp":null,"links":[]}'
 
 export function extract(message: { subject: string; text: string; html: string }): Extraction {
-  const { text: reply, isForward } = newText(message)
-  const own = { subject: message.subject, text: reply, html: message.html }
+  const { text: reply, html } = newText(message)
+  const own = { subject: message.subject, text: reply, html }
   // A code in what is quoted was for the one who is quoted.
   const otp = findOtp(own)
-  const links = findLinks({ ...own, isForward })
+  const links = findLinks(own)
   return { replyText: reply, otp, oneTime: oneTimeOf(otp, otp ?? findSignInLink({ ...own, links })), links }
 }

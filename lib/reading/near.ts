@@ -30,7 +30,9 @@ export function createNearReader(options: NearReaderOptions): Pick<MailReader, '
         return far(request, party)
       const bytes = await readContent(request.content)
       if (!isLittle(bytes)) return far(request, party)
-      const read = work(party, () => readWhatCanBe(bytes, request))
+      const { lacksGuess, ...read } = work(party, () => readWhatCanBe(bytes, request))
+      // The detector takes much memory, so no thread of sessions has it.
+      if (lacksGuess) return far(request, party)
       return { ...read, authentication: await authenticate(bytes, read, request, authenticator) }
     },
   }

@@ -1,4 +1,5 @@
 import type { Authenticator } from '../mail/authentication/authenticator.ts'
+import type { CharsetGuess } from '../mail/header/charset-guess.ts'
 import { type Header, readHeader } from '../mail/header/header.ts'
 import { classify } from '../mail/message/automatic.ts'
 import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
@@ -7,22 +8,25 @@ import { readDsn } from '../mail/report/dsn.ts'
 import { extract, extractionColumn, nothingFound } from './extraction.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
 
-/** What the bytes of a message say; who wrote it is found out apart, for that waits for DNS. */
-export type Read = Omit<Reading, 'authentication'>
+/**
+ * What the bytes of a message say; who wrote it is found out apart, for that waits for DNS. `lacksGuess`: it should be read again
+ * with a detector of charsets.
+ */
+export type Read = Omit<Reading, 'authentication'> & { readonly lacksGuess: boolean }
 
 /**
  * Reads one message: header, parts and texts, class, extraction, search words, reports. It is done where it can be
  * stopped (lib/reading/worker.ts), for it is all computing on what a stranger wrote.
  * @throws what is a fault of ours in the reading
  */
-export function readMail(bytes: Buffer, request: ReadingRequest): Read {
-  return compose(readHeader(bytes), readMessage(bytes), request, true)
+export function readMail(bytes: Buffer, request: ReadingRequest, guess?: CharsetGuess): Read {
+  return compose(readHeader(bytes), readMessage(bytes, guess), request, true)
 }
 
 /** All of it, or what its header says where a fault of ours keeps the rest from being read. */
-export function readWhatCanBe(bytes: Buffer, request: ReadingRequest): Read {
+export function readWhatCanBe(bytes: Buffer, request: ReadingRequest, guess?: CharsetGuess): Read {
   try {
-    return readMail(bytes, request)
+    return readMail(bytes, request, guess)
   } catch (error) {
     return readHeaderAlone(bytes, request, `it could not be read: ${String(error)}`)
   }
@@ -42,7 +46,7 @@ export function readHeaderAlone(start: Buffer, request: ReadingRequest, problem:
 
 function compose(
   header: Header,
-  { reportParts, ...message }: ParsedMessage,
+  { reportParts, lacksGuess, ...message }: ParsedMessage,
   { mailFrom, mayReport, deliveredTo }: ReadingRequest,
   isWhole: boolean,
 ): Read {
@@ -54,6 +58,7 @@ function compose(
   return {
     message,
     isWhole,
+    lacksGuess,
     classified,
     extracted: extraction ? extractionColumn(message, extraction) : nothingFound,
     // It is about what it came back to, and about nothing else.
@@ -65,7 +70,7 @@ function compose(
 /** Who wrote it, as far as it can be proven; null where that is not asked. */
 export async function authenticate(
   raw: Buffer,
-  { message: { author } }: Read,
+  { message: { author } }: Pick<Read, 'message'>,
   { mailFrom, peer }: ReadingRequest,
   authenticator: Authenticator,
 ): Promise<Reading['authentication']> {

@@ -5,6 +5,7 @@ import { heartbeatMs, places } from '../base/thread-watch.ts'
 import { crossed, readContent } from '../blob/content.ts'
 import { createDns } from '../courier/dns.ts'
 import { createAuthenticator } from '../mail/authentication/authenticator.ts'
+import { type CharsetGuess, loadCharsetGuess } from '../mail/header/charset-guess.ts'
 import type { Answer, Job, ThreadData } from './job.ts'
 import { authenticate, type Read, readHeaderAlone, readMail, readWhatCanBe } from './read-mail.ts'
 
@@ -37,6 +38,9 @@ port.on('message', (jobs: readonly Job[]) => {
   }
 })
 
+/** Loaded by the first message whose charset must be guessed. */
+let guess: CharsetGuess | undefined
+
 interface InTurn {
   readonly job: Job
   readonly bytes: Buffer
@@ -51,9 +55,11 @@ async function readInTurn(job: Job): Promise<InTurn> {
   Atomics.store(place, places.current, job.number)
   try {
     const { request, headerAlone } = job
-    const read =
-      headerAlone === undefined ? readWhatCanBe(bytes, request) : readHeaderAlone(bytes, request, headerAlone)
-    return { job, bytes, read }
+    if (headerAlone !== undefined) return { job, bytes, read: readHeaderAlone(bytes, request, headerAlone) }
+    const read = readWhatCanBe(bytes, request, guess)
+    if (!read.lacksGuess) return { job, bytes, read }
+    guess = await loadCharsetGuess()
+    return { job, bytes, read: readWhatCanBe(bytes, request, guess) }
   } finally {
     Atomics.store(place, places.current, 0)
   }
@@ -61,7 +67,8 @@ async function readInTurn(job: Job): Promise<InTurn> {
 
 async function finish({ job, bytes, read }: InTurn): Promise<Answer> {
   const authentication = await authenticate(bytes, read, job.request, authenticator)
-  return { number: job.number, reading: { ...read, authentication } }
+  const { lacksGuess, ...reading } = read
+  return { number: job.number, reading: { ...reading, authentication } }
 }
 
 /** What is ready in one turn of the event loop goes back together: to wake the other thread costs more than to read. */

@@ -2,6 +2,7 @@ import { type Content, readContent } from '../blob/content.ts'
 import { relaxedBodyHash } from '../mail/compose/canonical.ts'
 import { bodyOf } from '../mail/compose/dkim.ts'
 import { type Mended, type Mending, mendSubmitted } from '../mail/compose/submitted.ts'
+import { loadCharsetGuess } from '../mail/header/charset-guess.ts'
 import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
 
 /** A message that was written elsewhere and is to be sent, as plain data: it crosses into a thread. */
@@ -17,7 +18,7 @@ export type Accepted =
       readonly rfcMessageId: string
       /** Of `raw`, as a DKIM signature has it (`bh=`). */
       readonly bodyHash: string
-      readonly message: Omit<ParsedMessage, 'reportParts'>
+      readonly message: Omit<ParsedMessage, 'reportParts' | 'lacksGuess'>
     }
   | Extract<Mended, { refusal: string }>
 
@@ -25,6 +26,9 @@ export type Accepted =
 export async function acceptSubmitted({ content, mending }: Submitted): Promise<Accepted> {
   const mended = mendSubmitted(await readContent(content), mending)
   if ('refusal' in mended) return mended
-  const { reportParts, ...message } = readMessage(mended.raw)
+  const first = readMessage(mended.raw)
+  const { reportParts, lacksGuess, ...message } = first.lacksGuess
+    ? readMessage(mended.raw, await loadCharsetGuess())
+    : first
   return { ...mended, bodyHash: await relaxedBodyHash(bodyOf(mended.raw)), message }
 }

@@ -86,6 +86,7 @@ const places: Record<string, readonly string[]> = {
   tldts: ['lib/mail/domain/registrable.ts'],
   'html-to-text': ['lib/mail/text/html'],
   htmlparser2: ['lib/mail/text/html', 'lib/reading/attachment/markup.ts'],
+  jschardet: ['lib/mail/header/charset-guess.ts'],
   unpdf: ['lib/reading/attachment/pdf.ts'],
   yauzl: ['lib/reading/attachment/archive.ts'],
   '@koa/router': ['lib/http/router.ts'],

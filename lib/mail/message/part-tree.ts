@@ -3,11 +3,16 @@ import { type Header, readHeader } from '../header/header.ts'
 import { lineAt } from '../header/line.ts'
 import { findDelimiter } from './delimiter.ts'
 import { type OpenPart, type Part, partOf } from './part.ts'
+import { partUuencodedFiles } from './uuencoded-files.ts'
 
 /** The parts of a message, and what of it was not read, in words for the log. */
 export interface PartTree {
   readonly root: Part
   readonly problems: readonly string[]
+}
+
+interface Tree extends PartTree {
+  readonly root: OpenPart
 }
 
 /**
@@ -16,6 +21,12 @@ export interface PartTree {
  */
 export function readPartTree(raw: Buffer, header: Header): PartTree {
   const root = partOf(header, undefined, header.bodyOffset, raw.length)
+  const tree = readAsSaid(raw, root)
+  partUuencodedFiles(raw, tree.root)
+  return tree
+}
+
+function readAsSaid(raw: Buffer, root: OpenPart): Tree {
   const tree = readTree(raw, root)
   if (!isMultipart(root) || root.children.length > 0) return tree
   const boundary = guessBoundary(raw, root)
@@ -26,7 +37,7 @@ export function isMultipart(part: Part): boolean {
   return part.contentType.startsWith('multipart/')
 }
 
-function readTree(raw: Buffer, root: OpenPart): PartTree {
+function readTree(raw: Buffer, root: OpenPart): Tree {
   const problems = new Set<string>()
   /** The multiparts that the place is in, from the outermost to the innermost. */
   const open: OpenPart[] = []

@@ -1,5 +1,6 @@
 import { limits } from '../../base/limits.ts'
-import { decodeText } from '../header/charset.ts'
+import { decodeText, isSaid, markupCharset } from '../header/charset.ts'
+import type { CharsetGuess } from '../header/charset-guess.ts'
 import { type MessageFields, readFields } from '../header/fields.ts'
 import { readHeader } from '../header/header.ts'
 import { isReportType, type ReportPart, reportPart } from '../report/part.ts'
@@ -20,6 +21,8 @@ export interface ParsedMessage extends MessageFields {
   readonly reportParts: readonly ReportPart[]
   /** What could not be read, or is not all there, in words for the log. */
   readonly problems: readonly string[]
+  /** Whether another reading with a detector of charsets may read more of it right. */
+  readonly lacksGuess: boolean
 }
 
 export interface ParsedAttachment extends AttachmentDescription {
@@ -31,11 +34,12 @@ export interface ParsedAttachment extends AttachmentDescription {
  * Reads a whole message: a pure function of its bytes, in a time that grows with them, and plain data. Never fails for
  * what a message holds: of one that can't be read to its end there is what could be read, and `problems` says why. Takes
  * about three times the raw in memory.
+ * @param guess finds out the charset of what is not what it is said to be; without it that is windows-1252
  */
-export function readMessage(raw: Buffer): ParsedMessage {
+export function readMessage(raw: Buffer, guess?: CharsetGuess): ParsedMessage {
   const header = readHeader(raw)
   const { root, problems } = readPartTree(raw, header)
-  const reading = createReading(raw)
+  const reading = createReading(raw, guess)
   const body = reading.read(root)
   const { text, html, isCut } = bodyText(body)
   return {
@@ -49,6 +53,7 @@ export function readMessage(raw: Buffer): ParsedMessage {
       ...problems,
       ...(isCut || reading.isTextCut() ? ['more text than is kept'] : []),
     ],
+    lacksGuess: guess === undefined && reading.wasGuessed(),
   }
 }
 
@@ -87,14 +92,19 @@ export function openAttachments(raw: Buffer): Buffer[] {
   return attachmentsOf(root).map(part => contentOf(part, raw))
 }
 
-function createReading(raw: Buffer) {
+function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
   const attachments: ParsedAttachment[] = []
   const shownReports: ReportPart[] = []
   const reports: ReportPart[] = []
   let room: number = limits.textPartsBytes
   let isCut = false
+  let wasGuessed = false
   const attached = new Set<Part>()
 
+  const guessed: CharsetGuess = bytes => {
+    wasGuessed = true
+    return guess?.(bytes) ?? ''
+  }
   const attach = (part: Part) => {
     const content = contentOf(part, raw)
     const described = describeAttachment(part, attachments.length + 1, raw)
@@ -107,7 +117,10 @@ function createReading(raw: Buffer) {
     const end = Math.min(part.end, part.start + room)
     if (end < part.end) isCut = true
     room -= end - part.start
-    const text = decodeText(decodeTransfer(raw.subarray(part.start, end), part.encoding), part.charset)
+    const content = decodeTransfer(raw.subarray(part.start, end), part.encoding)
+    const isMarkup = part.contentType === 'text/html'
+    const charset = isMarkup && !isSaid(part.charset) ? markupCharset(content) : part.charset
+    const text = decodeText(content, charset, guessed)
     const lines = text.replaceAll('\r\n', '\n')
     return part.isFlowed ? unflow(lines, part.deletesSpace) : lines
   }
@@ -129,6 +142,7 @@ function createReading(raw: Buffer) {
     shownReports,
     reports,
     isTextCut: () => isCut,
+    wasGuessed: () => wasGuessed,
     read(root: Part): BodyPart {
       for (const part of attachmentsOf(root)) attached.add(part)
       return read(root)

@@ -170,7 +170,7 @@ const rules = /[\s>*_—–=~#-]/
  * (`forwarded`, up to the `end`), or that replies go above it; undefined when it is no such line.
  */
 export function separatorOf(line: string): 'original' | 'forwarded' | 'end' | 'above' | undefined {
-  if (line.length >= 300) return undefined
+  if (line.length >= 300 || !mayBeSeparator(line)) return undefined
   if (aboveLine.test(line)) return 'above'
   const { words, hasRule } = withoutRules(shown(line))
   if (words === '') return undefined
@@ -182,6 +182,12 @@ export function separatorOf(line: string): 'original' | 'forwarded' | 'end' | 'a
   }
   // Apple's has no rule, and a colon.
   return /[:：]$/u.test(words) && forwards.has(words.slice(0, -1).trimEnd()) ? 'forwarded' : undefined
+}
+
+/** Whether it begins with marks, ends in a colon, or asks for something: few do. */
+function mayBeSeparator(line: string): boolean {
+  if (/^[\s>]*[-_—–=~#*]{2}|^[\s>#=*_-]*(?:please|type|write|reply|add)\b/i.test(line)) return true
+  return /[:：]$/u.test(shown(line))
 }
 
 /** `-----Original Message-----`: the words between the rules; that behind the words is left out by some. */

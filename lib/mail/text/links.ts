@@ -1,6 +1,5 @@
 import { limits } from '../../base/limits.ts'
 import { walkHtml } from './html-walk.ts'
-import { withoutQuotes } from './own-html.ts'
 
 export interface Link {
   readonly url: string
@@ -12,14 +11,9 @@ const webUrl =
   /\bhttps?:\/\/[^\s<>"'`{}|\\^\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}，。、；：！？（）「」]+/giu
 
 /**
- * The web links of a message in their order, each once, `limits.links` at the most; of the HTML where there is one, and
- * not of what it quotes; of a message that was forwarded also of what was.
+ * The web links of a message in their order, each once, `limits.links` at the most; of the HTML where there is one.
  */
-export function findLinks(message: {
-  readonly text: string
-  readonly html: string
-  readonly isForward: boolean
-}): Link[] {
+export function findLinks(message: { readonly text: string; readonly html: string }): Link[] {
   const found = new Map<string, string>()
   if (message.html === '') {
     let looks = 0
@@ -30,7 +24,7 @@ export function findLinks(message: {
       put(found, url, url)
     }
   } else {
-    readAnchors(withoutQuotes(message.html, message.isForward)?.html ?? message.html, found)
+    readAnchors(message.html, found)
   }
   return [...found].map(([url, text]) => ({ url, text }))
 }

@@ -6,7 +6,10 @@ const named = new RegExp(
 )
 const word = /[\p{L}\p{M}]+/gu
 /** Whether there can be a name at all: most mail is not looked at word by word. */
-const anyStem = new RegExp(weakStems.join('|'), 'iu')
+const anyStem = new RegExp(
+  `(?<!\\p{L})(?:pin|m?tan|otp|cod|mã)(?!\\p{L})|${weakStems.filter(stem => !['pin', 'tan', 'otp', 'cod', 'mã'].includes(stem)).join('|')}`,
+  'iu',
+)
 /** Codes that let nobody in, by what stands before the name, in it, or behind it. */
 const otherBefore =
   /\b(?:promo(?:tion)?|discount|coupon|voucher|gift(?: card)?|zip|postal|post|area|error|status|exit|return|country|product|referral|booking|tracking|order|source|qr|bar|swift|sort|tax|party|dress|check-?in|colou?r|build|machine|morse|rabatt|gutschein|réduction|descuento|sconto|обмен[а-я]{0,5}|почтовый)[\s-]*$/iu

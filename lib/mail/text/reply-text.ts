@@ -12,6 +12,12 @@ const forwardsRead = 5
 /** What came anew with a message. */
 export interface NewText {
   readonly text: string
+  /** The HTML without what it quotes; empty where there is none. */
+  readonly html: string
+}
+
+interface Own {
+  readonly text: string
   /** Whether it is, or holds, a message that was forwarded. */
   readonly isForward: boolean
 }
@@ -32,13 +38,20 @@ export function newText({ subject, text, html }: Told): NewText {
   const hint = hintOf(subject)
   const found = withoutHistory(linesOf(text), hint)
   // What elements the HTML quotes in is believed before any words.
-  const own = found.isForward ? undefined : withoutQuotes(html, false)
-  if (own === undefined || own.letters === '' || own.letters === lettersOf(found.text)) {
-    return found.text === '' ? { ...found, text: whole } : found
-  }
-  const told = withoutHistory(linesOf(htmlToText(own.html)), hint)
-  const reply = told.text === '' ? found.text : told.text
-  return { text: reply === '' ? whole : reply, isForward: false }
+  const own = withoutQuotes(html, found.isForward)
+  if (own === undefined) return { text: found.text || whole, html }
+  const isKnown =
+    found.isForward || own.letters === '' || isAllBut(own.letters, lettersOf(found.text || whole))
+  const told = isKnown ? found : withoutHistory(linesOf(htmlToText(own.html)), hint)
+  return { text: told.text || found.text || whole, html: own.html }
+}
+
+/** Letters of a signature, at the most. */
+const signatureLetters = 250
+
+/** Whether they are the same, a signature at the end apart. */
+function isAllBut(letters: string, others: string): boolean {
+  return letters.startsWith(others) && letters.length - others.length <= signatureLetters
 }
 
 /** `VS:` stands for a reply in Finland and for what is forwarded in Denmark. */
@@ -54,11 +67,7 @@ function linesOf(text: string): string[] {
 /**
  * @param hint what the subject says of it, for a header block alone stands above what is forwarded and above what is replied to
  */
-function withoutHistory(
-  all: readonly string[],
-  hint: 'forward' | 'reply' | undefined,
-  forwards = 0,
-): NewText {
+function withoutHistory(all: readonly string[], hint: 'forward' | 'reply' | undefined, forwards = 0): Own {
   const lines = all.slice(0, linesRead)
   const rest = all.slice(linesRead)
   const parts: string[] = []
@@ -68,7 +77,7 @@ function withoutHistory(
     if (own !== '') parts.push(own)
     part = []
   }
-  const answer = (isForward = false): NewText => {
+  const answer = (isForward = false): Own => {
     end()
     return { text: parts.join('\n\n').trim(), isForward }
   }

@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import { decodeText } from '../../mail/header/charset.ts'
+import { decodeText, markupCharset } from '../../mail/header/charset.ts'
 import { htmlToText } from '../../mail/text/html.ts'
 import { storable } from './collected.ts'
 import { extractionMethodOf } from './method.ts'
@@ -49,7 +49,7 @@ async function textOf(
         length,
       })
     case 'html':
-      return htmlToText(decode(content, charset || saidCharset(content)))
+      return htmlToText(decode(content, charset || markupCharset(content)))
     case 'csv':
     case 'text':
       return decode(content, charset)
@@ -70,11 +70,6 @@ function markedCharset(bytes: Buffer): string | undefined {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be'
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 'utf-8' : undefined
-}
-
-/** What HTML says of itself in its first 1,024 bytes, where the part says nothing. */
-function saidCharset(content: Buffer): string {
-  return /<meta\s[^<>]*charset=["']?([\w-]{1,40})/i.exec(content.toString('latin1', 0, 1024))?.[1] ?? ''
 }
 
 function bounded(text: string): string {

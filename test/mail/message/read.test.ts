@@ -71,6 +71,7 @@ t.test('a plain message', async t => {
       attachments: [],
       reportParts: [],
       problems: [],
+      lacksGuess: false,
     },
   )
 })

@@ -1,10 +1,11 @@
 import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { findLinks } from '../../../lib/mail/text/links.ts'
+import { newText } from '../../../lib/mail/text/reply-text.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
-const ofText = (text: string) => findLinks({ text, html: '', isForward: false }).map(link => link.url)
-const ofHtml = (html: string) => findLinks({ text: '', html, isForward: false })
+const ofText = (text: string) => findLinks({ text, html: '' }).map(link => link.url)
+const ofHtml = (html: string) => findLinks(newText({ subject: '', text: '', html }))
 
 t.test('in text: where a URL ends', async t => {
   for (const [text, ...urls] of [
@@ -62,7 +63,7 @@ t.test('bounds', async t => {
     `https://a/${')'.repeat(limits.linkLength - 10)} `.repeat(manyTimes / 100),
     '<a href='.repeat(manyTimes),
   ]) {
-    t.type(findLinks({ text, html: '', isForward: false }).length, 'number', text.slice(0, 20))
-    t.type(findLinks({ text: '', html: text, isForward: false }).length, 'number', text.slice(0, 20))
+    t.type(findLinks({ text, html: '' }).length, 'number', text.slice(0, 20))
+    t.type(findLinks({ text: '', html: text }).length, 'number', text.slice(0, 20))
   }
 })

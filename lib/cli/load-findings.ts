@@ -1,0 +1,39 @@
+import { limits } from '../base/limits.ts'
+import type { readLoad } from '../core/load.ts'
+import type { serverFindings } from './server-findings.ts'
+
+type Findings = Awaited<ReturnType<typeof serverFindings>>
+type Load = Awaited<ReturnType<typeof readLoad>>
+
+/** After this what is due should have begun, and what came be found by its words. */
+const lateMs = 10 * 60_000
+
+/** What is wrong with what waits: the queue, the search index, and the write-ahead log. */
+export function loadFindings({ queue, index, disk }: Load): Findings {
+  const warning = (code: string, subject: string, message: string, paste: string | null = null) =>
+    ({ level: 'warning', code, subject, message, paste }) as const
+  const minutes = (ms: number) => `${Math.round(ms / 60_000)} minutes`
+  const found = queue.late
+    .filter(one => one.lateMs > lateMs)
+    .map(({ kind, lateMs: ms }) =>
+      warning(
+        'queue_late',
+        kind,
+        `the ${kind} that is due longest is due for ${minutes(ms)}, and nobody has begun it: does mailboxd run, and has it more to do than it can?`,
+        'mailboxctl status',
+      ),
+    )
+  if (index.lagMs > lateMs) {
+    const message = `new mail is not found by its words for ${minutes(index.lagMs)}: the log says why`
+    found.push(warning('search_index_late', 'search', message))
+  }
+  if (index.failed > 0) {
+    const message = `${index.failed} messages could not be put into the search index; they stand in lists alone`
+    found.push(warning('search_index_incomplete', 'search', message))
+  }
+  if (disk.log > 8 * limits.logBytes) {
+    const message = `the write-ahead log of the database has ${Math.round(disk.log / 2 ** 20)} MiB: another program keeps the database open, or its file can not be written`
+    found.push(warning('database_log_long', 'mailboxd.sqlite-wal', message))
+  }
+  return found
+}

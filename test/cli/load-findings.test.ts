@@ -1,0 +1,35 @@
+import t from 'tap'
+import { limits } from '../../lib/base/limits.ts'
+import { loadFindings } from '../../lib/cli/load-findings.ts'
+
+const quiet = {
+  queue: {
+    waiting: [],
+    late: [
+      { kind: 'delivery', lateMs: 5000 },
+      { kind: 'webhook', lateMs: 0 },
+    ],
+    oldestMs: 86_400_000,
+  },
+  index: { waiting: 5, failed: 0, lagMs: 1000 },
+  disk: { database: 1e9, log: limits.logBytes, free: 1e9 },
+}
+
+t.test('the doctor tells what waits too long, and is quiet about what waits as it should', async t => {
+  t.strictSame(loadFindings(quiet), [])
+  const found = loadFindings({
+    queue: { ...quiet.queue, late: [{ kind: 'delivery', lateMs: 3_600_000 }] },
+    index: { waiting: 10_000, failed: 2, lagMs: 1_200_000 },
+    disk: { ...quiet.disk, log: 9 * limits.logBytes },
+  })
+  t.strictSame(
+    found.map(({ level, code, subject }) => [level, code, subject]),
+    [
+      ['warning', 'queue_late', 'delivery'],
+      ['warning', 'search_index_late', 'search'],
+      ['warning', 'search_index_incomplete', 'search'],
+      ['warning', 'database_log_long', 'mailboxd.sqlite-wal'],
+    ],
+  )
+  t.match(found[0]!.message, /60 minutes/)
+})

@@ -1,0 +1,132 @@
+import t from 'tap'
+import { loadCharsetGuess } from '../../../lib/mail/header/charset-guess.ts'
+import { readMessage } from '../../../lib/mail/message/read.ts'
+
+const guess = await loadCharsetGuess()
+
+/** What each character is in a charset of one or two bytes: the other way round than TextDecoder goes. */
+const encoders = new Map<string, Map<string, Buffer>>()
+function encoderOf(charset: string): Map<string, Buffer> {
+  const known = encoders.get(charset)
+  if (known) return known
+  const decoder = new TextDecoder(charset)
+  const bytes = new Map<string, Buffer>()
+  const add = (buffer: Buffer) => {
+    const text = decoder.decode(buffer)
+    if ([...text].length === 1 && text !== '\ufffd' && !bytes.has(text)) bytes.set(text, buffer)
+  }
+  for (let one = 0; one < 256; one++) add(Buffer.from([one]))
+  for (let first = 128; first < 256; first++)
+    for (let second = 0x30; second < 256; second++) add(Buffer.from([first, second]))
+  encoders.set(charset, bytes)
+  return bytes
+}
+const encode = (text: string, charset: string) =>
+  charset === 'utf-8'
+    ? Buffer.from(text)
+    : Buffer.concat([...text].map(character => encoderOf(charset).get(character)!))
+
+/** Short texts as people write them. */
+const texts: Record<string, readonly string[]> = {
+  'windows-1252': [
+    'Grüße aus Köln',
+    'Voilà le résumé demandé, à bientôt',
+    'Preço: 5 € – até amanhã',
+    'Señor Muñoz: ¿Qué pasa?',
+    'Där är ett fel på sidan, hälsningar Åsa',
+    'The price is £20 – “final”',
+  ],
+  'iso-8859-2': [
+    'Dobrý den, žádám o potvrzení',
+    'Děkuji za zprávu, přeji hezký den',
+    'Proszę o potwierdzenie spotkania, dziękuję',
+  ],
+  'koi8-r': [
+    'Добрый день, высылаю договор на подпись.',
+    'С уважением, Иван Петров',
+    'Пожалуйста, подтвердите встречу завтра',
+  ],
+  'windows-1251': [
+    'Добрый день, высылаю договор на подпись.',
+    'С уважением, Иван Петров',
+    'Ваш заказ отправлен',
+  ],
+  shift_jis: ['お世話になっております。', '添付の請求書をご確認ください。', '明日の会議は10時からです'],
+  'euc-jp': ['お世話になっております。', '添付の請求書をご確認ください。', '明日の会議は10時からです'],
+  gb18030: ['请查收附件中的发票，谢谢。', '明天上午十点开会', '您的订单已发货'],
+  big5: ['請查收附件中的發票，謝謝。', '明天上午十點開會', '您的訂單已出貨'],
+  'euc-kr': ['첨부된 송장을 확인해 주세요.', '내일 오전 10시에 회의가 있습니다', '감사합니다'],
+  'utf-8': ['Grüße', 'Привет', 'こんにちは', '你好', 'Zażółć gęślą'],
+}
+
+const read = (body: Buffer, fields: string) =>
+  readMessage(
+    Buffer.concat([Buffer.from(`From: a@example.com\r\n${fields}\r\n`), body, Buffer.from('\r\n')]),
+    guess,
+  )
+
+t.test('8-bit text without a charset, or with one that it is not', async t => {
+  for (const [what, fields] of [
+    ['none', ''],
+    ['us-ascii', 'Content-Type: text/plain; charset=us-ascii\r\n'],
+    ['utf-8', 'Content-Type: text/plain; charset=utf-8\r\n'],
+    ['one that nobody knows', 'Content-Type: text/plain; charset=x-nobody\r\n'],
+    ['unknown-8bit', 'Content-Type: text/plain; charset=unknown-8bit\r\n'],
+  ]) {
+    let right = 0
+    const wrong: string[] = []
+    for (const [charset, list] of Object.entries(texts)) {
+      for (const text of list) {
+        const found = read(encode(text, charset), fields!).text.trim()
+        t.notMatch(found, '\ufffd', `${charset} as ${what}`)
+        if (found === text) right++
+        else wrong.push(`${charset}: ${text} as ${found}`)
+      }
+    }
+    const all = Object.values(texts).flat().length
+    t.comment(`${what}: ${right} of ${all}`, wrong)
+    t.ok(right >= 0.9 * all, wrong.join('\n'))
+  }
+})
+
+t.test('what is said, and can be, is believed', async t => {
+  for (const [charset, list] of Object.entries(texts)) {
+    for (const text of list) {
+      const { lacksGuess, text: found } = readMessage(
+        Buffer.concat([
+          Buffer.from(`Content-Type: text/plain; charset=${charset}\r\n\r\n`),
+          encode(text, charset),
+        ]),
+      )
+      t.same([found, lacksGuess], [text, false], charset)
+    }
+  }
+})
+
+t.test('only <meta> says it', async t => {
+  const html = (charset: string) => `<html><head><meta charset="${charset}"></head><body>`
+  for (const [fields, charset, text] of [
+    ['Content-Type: text/html\r\n', 'koi8-r', 'Да'],
+    ['Content-Type: text/html; charset=us-ascii\r\n', 'iso-8859-2', 'Ž'],
+    ['Content-Type: text/html\r\n', 'shift_jis', 'はい'],
+  ] as const) {
+    const body = Buffer.concat([Buffer.from(html(charset)), encode(text, charset)])
+    t.equal(read(body, fields).text, text, charset)
+  }
+})
+
+t.test('ISO-2022-JP that is not said', async t => {
+  t.equal(read(Buffer.from('\x1b$B$3$s$K$A$O\x1b(B'), '').text.trim(), 'こんにちは')
+})
+
+t.test('UTF-8 with single bytes of windows-1252 in it has no U+FFFD', async t => {
+  const body = Buffer.concat([Buffer.from('Grüße, Привет, '), Buffer.from([0xe9, 0x20, 0x80, 0x21])])
+  t.equal(read(body, 'Content-Type: text/plain; charset=utf-8\r\n').text.trim(), 'Grüße, Привет, é €!')
+})
+
+t.test('without a detector it is said that one is missing', async t => {
+  const raw = Buffer.from('From: a@example.com\r\n\r\nGr\xfc\xdfe\r\n', 'latin1')
+  const { text, lacksGuess } = readMessage(raw)
+  t.same([text.trim(), lacksGuess], ['Grüße', true])
+  t.equal(readMessage(raw, guess).lacksGuess, false)
+})
