@@ -356,6 +356,11 @@ export const limits = {
   /** The text of a key, and of an address, that is looked up. */
   tokenLength: 200,
   addressLength: 320,
+  /** How long mail that was submitted waits until its sender is told; what comes back whole in a notice; ENVID and ORCPT (RFC 3461 §4.2, §4.4). */
+  delayNoticeMs: 4 * 3_600_000,
+  returnedBytes: 1024 * 1024,
+  envelopeIdLength: 100,
+  originalRecipientLength: 500,
   smtpCommandBytes: 4096,
   /** A file with a certificate and its chain, or with a key; and how often it is looked whether it changed. */
   pemBytes: 256 * 1024,

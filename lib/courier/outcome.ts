@@ -26,6 +26,8 @@ export interface Outcome {
    * Absent where it shows nothing.
    */
   readonly showing?: 'answers' | 'slows' | 'fails'
+  /** The host tells who sent it what becomes of it, as was asked for (RFC 3461). */
+  readonly isNoticePassedOn?: true
   /** How TLS with the hosts that were tried went, and with the domain's policy, each to be counted once. */
   readonly tlsResults?: readonly TlsResult[]
   /** It was not the turn of the servers that the domain leads to: nothing was tried. */

@@ -42,6 +42,16 @@ export function allowOrigins(origins: readonly string[]): Middleware {
   }
 }
 
+/** What of it stands in an answer that is given before there is a request to speak of. @param origin its Origin, if it has one */
+export function originHeaders(
+  origins: readonly string[],
+  origin: string | undefined,
+): Record<string, string> {
+  if (origins.includes('*')) return { 'Access-Control-Allow-Origin': '*' }
+  if (origin === undefined || !origins.includes(origin)) return { Vary: 'Origin' }
+  return { Vary: 'Origin', 'Access-Control-Allow-Origin': origin }
+}
+
 function isPreflight(context: Context): boolean {
   return (
     context.method === 'OPTIONS' &&

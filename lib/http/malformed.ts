@@ -3,8 +3,12 @@ import type { Duplex } from 'node:stream'
 import { invalidRequest, type Problem } from '../base/problem.ts'
 import { answerOnSocket } from './socket-answer.ts'
 
-/** Answers what Node could not read as a request, in the form of every other error, and hangs up. */
-export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+/** Answers what Node could not read as a request, in the form of every other error with these `fields`, and hangs up. */
+export function refuseMalformed(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  fields: Readonly<Record<string, string>>,
+): void {
   const answer = '_httpMessage' in socket ? (socket._httpMessage as ServerResponse | null) : null
   // In the midst of an answer nothing can be said; nor before one to a request that was whole, or it would be taken for that.
   const isAnswering = answer !== null && (answer.headersSent || answer.req.complete)
@@ -12,7 +16,7 @@ export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): v
     socket.destroy()
     return
   }
-  answerOnSocket(socket, invalidRequest('', messageOf(error)))
+  answerOnSocket(socket, invalidRequest('', messageOf(error)), { fields })
 }
 
 /** What is wrong with the Host of a request (RFC 9112 §3.2): there is one, but in HTTP/1.0, and never several. */

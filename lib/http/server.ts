@@ -13,7 +13,7 @@ import { createAnswerRoom } from './answer-room.ts'
 import { createBodyRoom } from './body-room.ts'
 import { createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
-import { allowOrigins } from './cors.ts'
+import { allowOrigins, originHeaders } from './cors.ts'
 import { isMoreThanLinger, lingerAfter } from './linger.ts'
 import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
@@ -107,7 +107,9 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     const answer = oneAtATime((request: IncomingMessage, response: ServerResponse) => {
       lingerAfter(request)
       const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
-      if (refusal) return answerOnSocket(request.socket, refusal)
+      const fields = originHeaders(http.cors_origins, request.headers.origin)
+      if (refusal)
+        return answerOnSocket(request.socket, refusal, { isHead: request.method === 'HEAD', fields })
       request.url = originForm(request.url ?? '')
       return handle(request, response)
     })
@@ -127,7 +129,9 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     server.on('connection', connections.add)
     // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
     server.on('checkExpectation', answer)
-    server.on('clientError', refuseMalformed)
+    server.on('clientError', (error, socket) =>
+      refuseMalformed(error, socket, originHeaders(http.cors_origins, undefined)),
+    )
     server.on('connect', (_request, socket) => answerOnSocket(socket, noProxy()))
     server.on('upgrade', (request, socket, head) => {
       connections.noteStream(socket)

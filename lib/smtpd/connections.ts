@@ -45,6 +45,7 @@ export class Connections extends Set<Connection> {
     this.#byId.set(connection.id, connection)
     keepEnhancedCodes(connection, this.#refused)
     keepALabels(connection)
+    readQuotedPaths(connection)
     refuseExpn(connection)
     offerAuthenticationInTls(connection)
     boundSession(connection, this.#maxMessages)
@@ -106,6 +107,22 @@ function offerAuthenticationInTls(connection: Connection): void {
   connection.send = (code, data, context) => {
     const said = connection.secure || !Array.isArray(data) ? data : data.filter(line => !/^AUTH /.test(line))
     return send.call(connection, code, said, context)
+  }
+}
+
+const quotedPath = /^((?:MAIL FROM|RCPT TO):\s*<)("(?:[^"\\\x00-\x1f]|\\[\x20-\x7e])*")(@[^\s<>"@]+>.*)$/is
+
+/**
+ * The library takes a path for what has no space and one @. A local part in quotes may have both (RFC 5321 §4.1.2); it is
+ * kept apart while the rest is read.
+ */
+function readQuotedPaths(connection: Connection): void {
+  const { _parseAddressCommand: parse } = connection
+  connection._parseAddressCommand = (name, command) => {
+    const [, before, quoted, rest] = quotedPath.exec(command.toString()) ?? []
+    if (quoted === undefined) return parse.call(connection, name, command)
+    const parsed = parse.call(connection, name, Buffer.from(`${before}quoted${rest}`))
+    return parsed && { ...parsed, address: quoted + parsed.address.slice('quoted'.length) }
   }
 }
 

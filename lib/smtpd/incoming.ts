@@ -1,4 +1,5 @@
 import { limits } from '../base/limits.ts'
+import { reversedAddress } from '../base/network.ts'
 import { Reply } from '../base/reply.ts'
 import { requireKnownSender } from '../core/inbound/greylist.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
@@ -41,6 +42,14 @@ export function incomingSteps({ receiver, takeMessage }: IncomingParts): Steps {
     }
   }
 
+  /** RFC 5321 §4.5.1, §4.1.3: postmaster at the address that the peer has reached us by, or that is ours for others, is postmaster here. */
+  function ownPostmaster(rcptTo: string, localAddress: string): string {
+    const literal = /^postmaster@\[(?:IPv6:)?([0-9a-f.:]+)\]$/i.exec(rcptTo)?.[1]
+    const ours = [localAddress, ...config.delivery.public_addresses].map(one => reversedAddress(one)?.labels)
+    const asked = literal === undefined ? undefined : reversedAddress(literal)?.labels
+    return asked !== undefined && ours.includes(asked) ? 'postmaster' : rcptTo
+  }
+
   return {
     async mail(session, address, smtp) {
       checkMail(address, smtp)
@@ -49,7 +58,8 @@ export function incomingSteps({ receiver, takeMessage }: IncomingParts): Steps {
       session.dnsList ??= askLists(session)
       session.recipients = []
     },
-    async rcpt(session, address, smtp) {
+    async rcpt(session, given, smtp) {
+      const address = { ...given, address: ownPostmaster(given.address, smtp.localAddress) }
       checkRcpt(address, smtp)
       await requireUnlisted(session, address.address)
       const recipient = await findRecipient(session, address.address)

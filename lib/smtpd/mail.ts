@@ -4,8 +4,9 @@ import { parseAddress } from '../mail/address/address.ts'
 
 /** The parameters of the extensions that we advertise (RFC 1870, RFC 6152, RFC 6531). */
 const known = ['SIZE', 'BODY', 'SMTPUTF8']
-/** Those that a client may give beside these where it has authenticated (RFC 4954 §5). */
-const knownOfSubmitters = [...known, 'AUTH']
+/** Those that a client may give beside these where it has authenticated (RFC 4954 §5, RFC 3461 §4.3). */
+const knownOfSubmitters = [...known, 'AUTH', 'RET', 'ENVID']
+const recipientsOfSubmitters = ['NOTIFY', 'ORCPT']
 
 /**
  * May this transaction begin? The null reverse-path may (RFC 5321 §4.5.5).
@@ -32,9 +33,14 @@ export function checkMail(
  * Is this a forward-path that could be ours? Which inbox it leads to is core's to say.
  * @throws Reply 555, 553
  */
-export function checkRcpt(address: SMTPServerAddress, session: SMTPServerSession): void {
-  if (address.args && Object.keys(address.args).length > 0) {
-    throw new Reply(555, '5.5.4', 'RCPT parameters are not supported')
+export function checkRcpt(
+  address: SMTPServerAddress,
+  session: SMTPServerSession,
+  isSubmission = false,
+): void {
+  const taken = isSubmission ? recipientsOfSubmitters : []
+  if (Object.keys(address.args || {}).some(name => !taken.includes(name))) {
+    throw new Reply(555, '5.5.4', 'That RCPT parameter is not supported')
   }
   if (address.address.toLowerCase() === 'postmaster') return
   const { mailFrom } = session.envelope

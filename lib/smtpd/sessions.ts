@@ -147,7 +147,7 @@ export function createSessions(parts: SessionsParts): Sessions {
     const made = new SMTPServer({
       ...(door === 'smtp'
         ? { authOptional: true, hideDSN: true, disabledCommands: ['AUTH', ...disabledCommands] }
-        : { authMethods: ['PLAIN', 'LOGIN'], hideDSN: true, disabledCommands }),
+        : { authMethods: ['PLAIN', 'LOGIN'], hideDSN: false, disabledCommands }),
       // From its first byte on the handshake is part of the session, and has its times.
       ...(door === 'submissions' && { secure: true, needsUpgrade: true }),
       ...optionsOf(door === 'smtp' ? incoming : submitting),

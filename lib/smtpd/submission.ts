@@ -1,10 +1,12 @@
-import type { SMTPServerAuthentication } from 'smtp-server'
+import type { SMTPServerAuthentication, SMTPServerSession } from 'smtp-server'
 import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
 import { openIntake } from '../core/mailbox/raws.ts'
+import { noticeWords } from '../core/outbound/notice-request.ts'
 import type { Submitter } from '../core/submission/credentials.ts'
 import type { SubmissionDoor } from '../core/submission/door.ts'
+import type { SubmittedRecipient } from '../core/submission/submit.ts'
 import { baseAddress, normaliseAddress } from '../mail/address/address.ts'
 import { protocolOf, takeBytes } from './data.ts'
 import { checkMail, checkRcpt } from './mail.ts'
@@ -40,11 +42,13 @@ export function submissionSteps({ receiver, submission }: SubmissionParts): Step
   return {
     async mail(session, address, smtp) {
       checkMail(address, smtp, true)
+      requireShort(address.args && address.args.ENVID, limits.envelopeIdLength)
       requireOwnPath(address.address, requireSubmitter(session))
       receiver.requireRoom()
     },
     async rcpt(session, address, smtp) {
-      checkRcpt(address, smtp)
+      checkRcpt(address, smtp, true)
+      requireShort(address.args && address.args.ORCPT, limits.originalRecipientLength)
       requireOther(address.address, requireSubmitter(session), smtp.envelope.rcptTo.length)
     },
     async data(session, stream, smtp) {
@@ -52,8 +56,8 @@ export function submissionSteps({ receiver, submission }: SubmissionParts): Step
       const intake = openIntake(receiver)
       try {
         const content = await takeBytes(receiver, session, intake, stream)
-        const rcptTos = smtp.envelope.rcptTo.map(({ address }) => address)
-        const id = await submission.submit({ submitter, rcptTos, content, protocol: protocolOf(smtp) })
+        const recipients = recipientsOf(smtp)
+        const id = await submission.submit({ submitter, recipients, content, protocol: protocolOf(smtp) })
         session.log.info({ messageId: id, keyId: submitter.keyId }, 'message submitted')
         return `2.6.0 Queued as ${id}`
       } finally {
@@ -61,6 +65,30 @@ export function submissionSteps({ receiver, submission }: SubmissionParts): Step
       }
     },
   }
+}
+
+/** With what is to be told of each (RFC 3461 §4): nothing to the null path, whatever was asked. */
+function recipientsOf({ envelope }: SMTPServerSession): SubmittedRecipient[] {
+  const { mailFrom, rcptTo, dsn } = envelope
+  const isNull = mailFrom === false || mailFrom.address === ''
+  return rcptTo.map(({ address, dsn: asked }) => ({
+    rcptTo: address,
+    notice: isNull
+      ? null
+      : {
+          notify: asked?.notify ? noticeWords.filter(word => asked.notify!.includes(word)) : null,
+          originalRecipient: asked?.orcpt ?? null,
+          envelopeId: dsn?.envid ?? null,
+          returned: dsn?.ret === 'FULL' || dsn?.ret === 'HDRS' ? dsn.ret : null,
+          isDelayTold: false,
+        },
+  }))
+}
+
+/** @throws Reply 501 5.5.4 */
+function requireShort(value: unknown, length: number): void {
+  if (typeof value === 'string' && value.length > length)
+    throw new Reply(501, '5.5.4', `A parameter has more than ${length} characters`)
 }
 
 /** The library lets nobody else come so far. */

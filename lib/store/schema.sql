@@ -273,7 +273,7 @@ create index "unindexedBody_state" on "unindexedBody" ("state", "messageId");
 -- message) or forward (a copy of an inbound one). `mailFrom` is the reverse-path of this delivery alone, in lower
 -- case, by which what comes back is known; null: the message's. `heldBy`, while it is held: operator, or null for the suspension
 -- of its inbox. `recipient` is in the form that is compared; `rcptTo` as it was written, where that differs (RFC 5321 section 2.4). `replyClass` is what the last
--- refusal is about.
+-- refusal is about. `notify`, of mail that was submitted by SMTP: what its sender asks to be told, as JSON; null: nothing.
 create table "delivery" (
   "id" text primary key,
   "messageId" text not null references "message" ("id"),
@@ -292,7 +292,8 @@ create table "delivery" (
   "mailFrom" text,
   "heldBy" text,
   "rcptTo" text,
-  "replyClass" text
+  "replyClass" text,
+  "notify" text
 );
 create index "delivery_message" on "delivery" ("messageId", "id");
 create index "delivery_pending" on "delivery" ("messageId") where "state" in ('queued', 'deferred', 'held');

@@ -213,6 +213,8 @@ export interface DeliveryRow {
   rcptTo: string | null
   /** What the last refusal is about (lib/base/reply-class.ts). */
   replyClass: string | null
+  /** What who submitted it by SMTP asks to be told, as JSON (lib/core/outbound/notice-request.ts); null: nothing. */
+  notify: string | null
 }
 
 export interface AttemptRow {

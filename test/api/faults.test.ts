@@ -174,3 +174,13 @@ t.test('a domain that is not verified yet is called so', async t => {
   t.equal(foreign.body.message, unknown.body.message, 'of what another pod added nothing is said')
   t.strictSame(faults, [])
 })
+
+t.test('a threadId that is no id leaves the key for the request that was meant', async t => {
+  const { api, faults } = await startApi(t)
+  const { id } = (await api.post('/v1/inboxes', {})).body
+  const letter = { to: 'a@x.example', subject: 's', body: 'b' }
+  const refused = await api.send(id, { ...letter, threadId: 'x' }, 'once')
+  t.strictSame([refused.status, refused.body.error], [404, 'not_found'])
+  t.equal((await api.send(id, letter, 'once')).status, 200)
+  t.strictSame(faults, [])
+})

@@ -145,6 +145,12 @@ t.test('requests of a strange form', async t => {
     }
   })
 
+  await t.test('HEAD without Host has no body, and pages may read every refusal', async t => {
+    const head = await talk(server, 'HEAD /health HTTP/1.1', '', '')
+    t.match(head, /^HTTP\/1\.1 400 [\s\S]*Access-Control-Allow-Origin: \*\r\n[\s\S]*\r\n\r\n$/)
+    t.match(await talk(server, 'nonsense', '', ''), /\r\nAccess-Control-Allow-Origin: \*\r\n/)
+  })
+
   await t.test('what is no HTTP', async t => {
     for (const lines of [
       ['nonsense', '', ''],

@@ -201,3 +201,32 @@ t.test('UTF-8 addresses need SMTPUTF8; an IDN domain is its A-label', async t =>
   dialog.write(Buffer.from('MAIL FROM:<j\xf6rg@example.net>\r\n', 'latin1'))
   t.equal(String((await dialog.reply()).code)[0], '5')
 })
+
+t.test('a local part in quotes may have spaces and an @, and postmaster is here at our address', async t => {
+  const { port, messages, inbox } = await openDoor(t, {
+    toml: '[delivery]\npublic_addresses = ["192.0.2.7"]\n',
+  })
+  await inbox('ann')
+  const dialog = await greetedDialog(port)
+  const mail = 'MAIL FROM:<"a b@c"@example.net> SIZE=100'
+  for (const path of ['postmaster@[127.0.0.1]', 'Postmaster@[192.0.2.7]', '"ann"@ours.example']) {
+    t.match((await dialog.say(mail)).text, /^250 /)
+    t.match((await dialog.say(`RCPT TO:<${path}>`)).text, /^250 /, path)
+    t.equal((await dialog.say('DATA')).code, 354)
+    t.equal((await dialog.data('Subject: x\r\n\r\nx')).code, 250)
+  }
+  t.strictSame(
+    (await messages()).map(message => [message.mailFrom, message.toAddr]),
+    ['postmaster', 'postmaster', 'ann'].map(name => ['"a b@c"@example.net', `${name}@ours.example`]),
+  )
+  await dialog.say(mail)
+  t.match(
+    (await dialog.say('RCPT TO:<"a b"@ours.example>')).text,
+    /^550 5\.1\.1 /,
+    'well-formed, and nobody here',
+  )
+  t.match((await dialog.say('RCPT TO:<postmaster@[192.0.2.8]>')).text, /^553 5\.1\.3 /, 'not our address')
+  t.match((await dialog.say('RCPT TO:<ann@[127.0.0.1]>')).text, /^553 5\.1\.3 /)
+  t.match((await dialog.say('RCPT TO:<"a b@ours.example>')).text, /^501 /)
+  t.match((await dialog.say('RCPT TO:<"a">b"@ours.example>')).text, /^5/)
+})

@@ -84,6 +84,7 @@ onEveryDatabase('the copy before, and whether a host took it', async (t, store) 
           heldBy: null,
           rcptTo: null,
           replyClass: null,
+          notify: null,
         },
       })
     }

@@ -233,6 +233,7 @@ onEveryDatabase('an older database: whom its inboxes have mail of is no stranger
           heldBy: null,
           rcptTo: null,
           replyClass: null,
+          notify: null,
         },
       ])
     }

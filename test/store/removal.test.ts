@@ -41,6 +41,7 @@ onEveryDatabase('messages go with what is theirs alone; counters follow', async 
         heldBy: null,
         rcptTo: null,
         replyClass: null,
+        notify: null,
       },
     }
     await insertDeliveries(db, [delivery])

@@ -17,6 +17,7 @@ import { openApp } from '../../lib/core/open.ts'
 import { createScreening } from '../../lib/core/screening.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { createSmtpCourier } from '../../lib/courier/smtp/courier.ts'
+import type { SmtpTimeouts } from '../../lib/courier/smtp/session.ts'
 import { createSmtpDoor, type SmtpDoor, type SmtpDoorOptions } from '../../lib/smtpd/server.ts'
 import { wholeMessages } from '../../lib/store/search/whole-messages.ts'
 import type { MessageRow, WholeMessage } from '../../lib/store/tables.ts'
@@ -59,6 +60,8 @@ export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certifi
   /** The port of the servers that mail is delivered to. */
   readonly mxPort?: number
   readonly clock?: Clock
+  /** How long mail servers are waited for. */
+  readonly smtpTimeouts?: Partial<SmtpTimeouts>
 }
 
 /** The SMTP door alone, in this process, over a real database; it and its data go with the test. */
@@ -107,6 +110,7 @@ ${settings.toml ?? ''}
     sourceAddress: undefined,
     useIpv6: false,
     random: Math.random,
+    timeouts: settings.smtpTimeouts,
   })
   const { scanner, dnsLists } = createScreening({ config, dns, clock, log })
   const app: Networked = Object.create(opened, {

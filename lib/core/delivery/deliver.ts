@@ -15,7 +15,9 @@ import { createReceiver } from '../inbound/receiver.ts'
 import { resolveRecipient } from '../inbound/recipient.ts'
 import { writeReception } from '../inbound/write.ts'
 import { holdInstead } from '../outbound/hold.ts'
+import { readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, cargoOf, findContent } from './cargo.ts'
+import { prepareNotice, writeNotice } from './notices.ts'
 import { type Ended, record, withClass } from './record.ts'
 
 /**
@@ -43,11 +45,14 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     const destination = place?.destination ?? entry.destination
     if (ended.outcome.showing === 'fails') place?.showed('fails')
     const isClean = place?.isClean ?? false
-    const write = () =>
-      app.store.write(async db => {
+    const write = async () => {
+      const notice = await prepareNotice(app, entry, delivery, carried, ended)
+      await app.store.write(async db => {
         if (destination !== entry.destination) await noteFound(app, db, entry)
         await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
+        if (notice) await writeNotice(app, db, delivery, notice)
       })
+    }
     await write().catch(error => {
       // The inbox here was deleted since the attempt found it.
       if (!(error instanceof Reply)) throw error
@@ -138,6 +143,7 @@ async function attempt(
     const outcome = { result: 'delivered', text, durationMs: 0, showing: 'answers' } as const
     return { captured: true, outcome, ...(link && { link }) }
   }
+  const request = readNoticeRequest(delivery.notify)
   const outcome = await app.courier.carry(
     {
       id: delivery.id,
@@ -149,6 +155,7 @@ async function attempt(
       is8Bit: cargo.is8Bit,
       isUtf8: cargo.isUtf8,
       isTlsReport: delivery.purpose === 'report',
+      ...(request && { notice: request }),
     },
     cargo.raw,
     place,

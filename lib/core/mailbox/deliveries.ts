@@ -89,6 +89,7 @@ function presentDelivery(standing: Standing): Delivery {
     mailFrom: _mailFrom,
     heldBy: _heldBy,
     rcptTo: _rcptTo,
+    notify: _notify,
     ...told
   } = standing.delivery
   const { captured, state, purpose, ...rest } = told

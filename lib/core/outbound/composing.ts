@@ -46,6 +46,8 @@ export interface Outgoing {
   readonly inReplyTo: string | null
   readonly references: readonly string[]
   readonly thread: ThreadRow | undefined
+  /** What is to be told of the deliveries, by recipient, as their column `notify` has it. */
+  readonly notify?: ReadonlyMap<string, string>
 }
 
 /**
@@ -124,6 +126,7 @@ export async function writeOutgoing(
     messageId: id,
     recipient,
     rcptTo: addressees.written.get(recipient),
+    notify: outgoing.notify?.get(recipient),
     purpose: outgoing.purpose ?? 'send',
     // None for the null reverse-path.
     mailFrom: outgoing.mailFrom === '' ? null : newReversePath(outgoing.mailFrom),
@@ -145,6 +148,7 @@ function beginningThread(id: string, { inbox, subject }: Outgoing, createdAt: st
 export type NewDelivery = Pick<DeliveryRow, 'id' | 'messageId' | 'recipient' | 'purpose' | 'mailFrom'> & {
   /** The recipient as it was written, where that differs. */
   readonly rcptTo?: string | undefined
+  readonly notify?: string | undefined
 }
 
 /** Writes deliveries of mail of an inbox and has the queue carry them, from `at` on until they are given up. */
@@ -158,7 +162,7 @@ export async function putDeliveries(
   const createdAt = at.toISOString()
   await insertDeliveries(
     db,
-    deliveries.map(({ id, messageId, recipient, purpose, mailFrom, rcptTo }) => ({
+    deliveries.map(({ id, messageId, recipient, purpose, mailFrom, rcptTo, notify }) => ({
       id,
       messageId,
       recipient,
@@ -177,6 +181,7 @@ export async function putDeliveries(
       mailFrom,
       heldBy: null,
       rcptTo: rcptTo ?? null,
+      notify: notify ?? null,
     })),
   )
   const expiresAt = isoAfter(at, durationMs(app.config.delivery.give_up_after))

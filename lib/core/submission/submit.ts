@@ -1,6 +1,6 @@
 import { Reply } from '../../base/reply.ts'
 import type { Content } from '../../blob/content.ts'
-import { domainOf } from '../../mail/address/address.ts'
+import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { formatMessageId } from '../../mail/compose/compose.ts'
 import { dkimField } from '../../mail/compose/dkim.ts'
 import { receivedFilename } from '../../mail/message/filename.ts'
@@ -15,15 +15,22 @@ import { getInboxRow, requireReachable } from '../app/reach.ts'
 import type { Addressees } from '../outbound/addressees.ts'
 import { countOutgoing, signerOf } from '../outbound/composing.ts'
 import { requireSendable } from '../outbound/gate.ts'
+import type { NoticeRequest } from '../outbound/notice-request.ts'
 import { queueMessage } from '../outbound/send.ts'
 import { auditingRefusals } from '../policy/check.ts'
 import { submittedAddressees } from './addressees.ts'
 import { callerOf, type Submitter } from './credentials.ts'
 
+/** One recipient of the envelope, as the client wrote it, and what is to be told of it. */
+export interface SubmittedRecipient {
+  readonly rcptTo: string
+  readonly notice: NoticeRequest | null
+}
+
 /** A message as a client handed it over, with its envelope, as plain data: it crosses between threads. */
 export interface Submission {
   readonly submitter: Submitter
-  readonly rcptTos: readonly string[]
+  readonly recipients: readonly SubmittedRecipient[]
   /** With CRLF, and without what a line check refuses (lib/smtpd/line-check.ts). */
   readonly content: Content
   /** As Received names it (RFC 3848). */
@@ -45,7 +52,7 @@ async function submitFrom(
   app: App,
   caller: Caller,
   inbox: InboxRow,
-  { submitter, rcptTos, content, protocol }: Submission,
+  { submitter, recipients, content, protocol }: Submission,
 ): Promise<string> {
   const id = app.ids.next()
   const date = app.clock.now()
@@ -63,7 +70,11 @@ async function submitFrom(
   )
   if ('refusal' in accepted) throw new Reply(550, accepted.enhanced, accepted.refusal)
   const { raw, bodyHash, rfcMessageId, message } = accepted
-  const { addressees, replyTos } = submittedAddressees(inbox.address, rcptTos, message)
+  const { addressees, replyTos } = submittedAddressees(
+    inbox.address,
+    recipients.map(({ rcptTo }) => rcptTo),
+    message,
+  )
   const permit = async (db: WriteDb): Promise<ThreadRow | undefined> => {
     // Revoked, moved or forbidden while it was on its way, it is not sent.
     const current = await callerOf(db, submitter)
@@ -91,10 +102,20 @@ async function submitFrom(
     subject: message.subject,
     inReplyTo: message.inReplyTo[0] ?? null,
     references: message.references,
+    notify: noticesOf(recipients),
   } as const
   const signature = await dkimField(raw, bodyHash, await signerOf(app, inbox.address, outgoing.date))
   const sent = await queueMessage(app, caller, { message: outgoing, raw, signature }, permit, async () => {})
   return sent.messageId
+}
+
+function noticesOf(recipients: readonly SubmittedRecipient[]): Map<string, string> {
+  const notices = new Map<string, string>()
+  for (const { rcptTo, notice } of recipients) {
+    const address = normaliseAddress(rcptTo)
+    if (notice && address !== undefined) notices.set(address, JSON.stringify(notice))
+  }
+  return notices
 }
 
 async function requireAllSendable(

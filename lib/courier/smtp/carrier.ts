@@ -7,7 +7,7 @@ import { isTlsFault, laneOf, openSession, type SessionOptions } from './connect.
 import { type Ending, endingOf, refused } from './ending.ts'
 import { findObjection } from './extensions.ts'
 import { SessionPool } from './pool.ts'
-import { type Answer, type Raw, SmtpSession, type Watch } from './session.ts'
+import { type Answer, type NoticeParameters, type Raw, SmtpSession, type Watch } from './session.ts'
 
 /** What of a message a transaction asks. */
 export interface Letter {
@@ -16,6 +16,7 @@ export interface Letter {
   readonly sizeBytes: number
   readonly is8Bit?: boolean
   readonly isUtf8?: boolean
+  readonly notice?: NoticeParameters
 }
 
 /** A host of a domain on the way. */
@@ -63,7 +64,7 @@ export function createCarrier(
   async function carryBy(session: SmtpSession, letter: Letter, raw: Raw, watch: Watch): Promise<Ending> {
     const mailFrom = onTheWire(letter.mailFrom)
     const rcptTo = onTheWire(letter.rcptTo)
-    const { sizeBytes, is8Bit = false, isUtf8 = false } = letter
+    const { sizeBytes, is8Bit = false, isUtf8 = false, notice } = letter
     const encrypted = session.tls === undefined ? {} : { tls: session.tls }
     const objection = findObjection({ ...letter, mailFrom, rcptTo }, session.extensions)
     if (objection !== undefined) {
@@ -76,7 +77,7 @@ export function createCarrier(
     busy.add(session)
     let answer: Answer
     try {
-      answer = await session.send({ mailFrom, rcptTo, sizeBytes, is8Bit, isUtf8 }, raw, watch)
+      answer = await session.send({ mailFrom, rcptTo, sizeBytes, is8Bit, isUtf8, notice }, raw, watch)
     } finally {
       busy.delete(session)
     }
@@ -86,7 +87,9 @@ export function createCarrier(
     if (outcome.result === 'delivered') pool.give(session)
     else if (isGone || outcome.code === undefined || answer.sent !== 'none') session.close()
     else void giveBack(session)
-    return { ...ending, isStale, outcome: { ...outcome, ...encrypted } }
+    const isPassedOn = outcome.result === 'delivered' && notice && session.extensions.has('DSN')
+    const passed = isPassedOn ? ({ isNoticePassedOn: true } as const) : {}
+    return { ...ending, isStale, outcome: { ...outcome, ...encrypted, ...passed } }
   }
 
   /** After a refusal the transaction is undone, so that the next one does not inherit it. */

@@ -18,7 +18,7 @@ import { createCarrier, forbidden } from './carrier.ts'
 import type { SessionOptions } from './connect.ts'
 import { type Ending, moreTelling, refused, silent, unheard } from './ending.ts'
 import { findRoute, type Route, type Smarthost, type SourceAddress } from './routes.ts'
-import { abortError, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
+import { abortError, type NoticeParameters, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
 import { TlsMemory } from './tls-memory.ts'
 
 /** One message to one recipient. */
@@ -36,6 +36,8 @@ export interface SmtpDelivery {
   readonly is8Bit?: boolean
   /** Whether its header section has UTF-8 (RFC 6532). */
   readonly isUtf8?: boolean
+  /** What who sent it asks to be told, for hosts that offer DSN (RFC 3461). */
+  readonly notice?: NoticeParameters
   /** It tells of faults of TLS, and is to arrive in spite of them (RFC 8460 §3): no policy is asked for, nothing counted. */
   readonly isTlsReport?: boolean
 }

@@ -13,6 +13,15 @@ export type Raw = Buffer | (() => Readable)
 /** How long a peer may take for each step, in milliseconds (RFC 5321 §4.5.3.2). */
 export type SmtpTimeouts = { readonly [step in keyof typeof limits.smtpClientTimeouts]: number }
 
+/** The parameters of RFC 3461, decoded; null for what is not said. */
+export interface NoticeParameters {
+  readonly notify: readonly string[] | null
+  /** `rfc822;bob@example.net` */
+  readonly originalRecipient: string | null
+  readonly envelopeId: string | null
+  readonly returned: 'FULL' | 'HDRS' | null
+}
+
 /** Who watches an attempt. */
 export interface Watch {
   /** Ends the attempt as it stands. */
@@ -46,6 +55,17 @@ export interface SmtpError extends Error {
 }
 
 const chunkBytes = 64 * 1024
+const lf = 0x0a
+
+/** What a transaction says before DATA. */
+export interface Envelope {
+  readonly mailFrom: string
+  readonly rcptTo: string
+  readonly sizeBytes: number
+  readonly is8Bit: boolean
+  readonly isUtf8: boolean
+  readonly notice?: NoticeParameters | undefined
+}
 
 /** One SMTP session with a host, past EHLO; carries one message after the other (RFC 5321 §3.3). */
 export class SmtpSession {
@@ -99,18 +119,15 @@ export class SmtpSession {
    * MAIL, RCPT, DATA and the message, to one recipient. Addresses are as they go on the wire. Throws only when
    * `raw` can't be read, and the session is closed then.
    */
-  async send(
-    envelope: { mailFrom: string; rcptTo: string; sizeBytes: number; is8Bit: boolean; isUtf8: boolean },
-    raw: Raw,
-    watch: Watch,
-  ): Promise<Answer> {
+  async send(envelope: Envelope, raw: Raw, watch: Watch): Promise<Answer> {
     this.messages++
     const { signal } = watch
     const progress: Progress = { sent: 'none', heard: '' }
     const message = Readable.from(this.#read(raw, progress, watch), { objectMode: false })
     const socket = this.#connection._socket
     const hear = (chunk: Buffer) => {
-      watch.heard()
+      // A byte now and then, and no line, is no answer.
+      if (chunk.includes(lf)) watch.heard()
       if (progress.heard.length < limits.smtpReplyBytes) progress.heard += chunk.toString()
     }
     if (socket) socket.on('data', hear)
@@ -139,6 +156,8 @@ export class SmtpSession {
           to: [envelope.rcptTo],
           size: envelope.sizeBytes,
           use8BitMime: envelope.is8Bit,
+          // It says them only to hosts that offer DSN.
+          ...(envelope.notice && { dsn: parametersOf(envelope.notice) }),
         },
         message,
         (error, info) => {
@@ -220,6 +239,16 @@ function addToNextCommand(connection: SMTPConnection, parameter: string): void {
   commands._sendCommand = line => {
     commands._sendCommand = send
     send.call(connection, `${line}${parameter}`)
+  }
+}
+
+/** As Nodemailer takes them. */
+function parametersOf({ notify, originalRecipient, envelopeId, returned }: NoticeParameters) {
+  return {
+    ...(notify && { notify: [...notify] }),
+    ...(originalRecipient !== null && { orcpt: originalRecipient }),
+    ...(envelopeId !== null && { envid: envelopeId }),
+    ...(returned !== null && { ret: returned }),
   }
 }
 

@@ -24,6 +24,7 @@ import { domainKeys } from './0039-domain-keys.ts'
 import { replyClassesKept } from './0041-reply-classes.ts'
 import { suppressionsOfPods } from './0042-suppressions-of-pods.ts'
 import { retention } from './0045-retention.ts'
+import { notices } from './0047-notices.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -54,4 +55,5 @@ export const migrations: readonly Migration[] = [
   replyClassesKept,
   suppressionsOfPods,
   retention,
+  notices,
 ]

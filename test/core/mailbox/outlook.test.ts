@@ -15,6 +15,7 @@ const delivery: DeliveryRow = {
     heldBy: null,
     rcptTo: null,
     replyClass: null,
+    notify: null,
   },
 }
 const entry: QueueEntryRow = {

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 
-/** What the peer does at one step: says lines, then goes on, closes, or falls silent. */
+/** What the peer does at one step: says lines, then goes on, closes, falls silent, or says a byte after the other and no line. */
 export type Step =
   | string
-  | { say?: string; next: 'close' | 'reset' | 'silence' }
+  | { say?: string; next: 'close' | 'reset' | 'silence' | 'drip' }
   | ((session: Session) => Step)
 
 export interface Session {
@@ -26,6 +26,7 @@ export interface Script {
   RCPT?: Step
   DATA?: Step
   RSET?: Step
+  QUIT?: Step
   /** After the final dot. */
   message?: Step
   /** At the first bytes of the message, before its end. */
@@ -89,6 +90,10 @@ export async function startPeer(address: string, port: number, script: Script = 
       if (typeof step === 'string') return
       isSilent = true
       if (step.next === 'close') socket.end()
+      if (step.next === 'drip') {
+        const dripping = setInterval(() => socket.write('2'), 50)
+        socket.on('close', () => clearInterval(dripping))
+      }
       if (step.next === 'reset') socket.resetAndDestroy()
     }
 
@@ -119,7 +124,7 @@ export async function startPeer(address: string, port: number, script: Script = 
       act(verb)
       isData = verb === 'DATA' && !isSilent && lastSaid.startsWith('354')
       isHandshake = verb === 'STARTTLS' && steps.handshake !== undefined
-      if (verb === 'QUIT') socket.end()
+      if (verb === 'QUIT' && !isSilent) socket.end()
       return true
     }
 

@@ -1,0 +1,222 @@
+import t, { type Test } from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { createInbox } from '../../../lib/core/account/inboxes.ts'
+import { createKey } from '../../../lib/core/account/keys.ts'
+import { operator } from '../../../lib/core/app/caller.ts'
+import { deliver } from '../../../lib/core/delivery/deliver.ts'
+import { send } from '../../../lib/core/outbound/send.ts'
+import { type Script, startPeer } from '../../courier/smtp/scripted-peer.ts'
+import { startDns } from '../../support/dns.ts'
+import { getPeer, without } from '../../support/peers.ts'
+import { freePort } from '../../support/ports.ts'
+import { runProgram } from '../../support/program.ts'
+import { greetedDialog } from '../../support/smtp-dialog.ts'
+import { openDoor } from '../../support/smtp-door.ts'
+
+const needed = { skip: without('python3') }
+
+/** What Python's email reads in a notice: its header, its parts' types, both groups of fields, and what came back. */
+const program = `
+import email, email.policy, json, sys
+message = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.default)
+parts = list(message.iter_parts())
+groups = [dict(group.items()) for group in parts[1].get_payload()]
+last = parts[2]
+back = last.get_payload(0).as_string() if last.get_content_type() == 'message/rfc822' else last.get_content()
+print(json.dumps({
+  'defects': [str(d) for part in message.walk() for d in part.defects],
+  'from': message['From'], 'to': message['To'], 'auto': message['Auto-Submitted'], 'subject': message['Subject'],
+  'type': message.get_content_type(), 'report': message.get_param('report-type'),
+  'parts': [part.get_content_type() for part in parts],
+  'text': parts[0].get_content(), 'groups': groups, 'back': back if isinstance(back, str) else back.decode(),
+}))
+`
+
+async function setUp(t: Test, script: Script) {
+  const mxPort = await freePort('127.0.0.9')
+  const dns = await startDns({
+    'theirs.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] },
+    'mx.theirs.example': { A: ['127.0.0.9'] },
+  })
+  t.teardown(() => dns.close())
+  const peer = await startPeer('127.0.0.9', mxPort, script)
+  t.teardown(() => peer.close())
+  let offsetMs = 0
+  const clock = {
+    ...systemClock,
+    now: () => new Date(systemClock.now().getTime() + offsetMs),
+    monotonicMs: () => systemClock.monotonicMs() + offsetMs,
+  }
+  const door = await openDoor(t, { dns: dns.server, mxPort, clock, toml: '[delivery]\nmode = "mx"' })
+  const { app } = door
+  const inbox = await door.inbox('ann')
+  const { token } = await createKey(app, operator, { inbox }, null)
+  const dialog = await greetedDialog(door.submissionPort)
+  await dialog.startTls()
+  const ehlo = await dialog.say('EHLO client.example')
+  t.match(ehlo.text, /250-DSN/)
+  await dialog.say(`AUTH PLAIN ${Buffer.from(`\0ann@ours.example\0${token}`).toString('base64')}`)
+  t.teardown(() => dialog.end())
+  const submit = async (mail: string, ...rcpt: string[]) => {
+    for (const line of [`MAIL FROM:${mail}`, ...rcpt.map(each => `RCPT TO:${each}`), 'DATA']) {
+      const { code, text } = await dialog.say(line)
+      if (code >= 400) throw new Error(`${line}: ${text}`)
+    }
+    const { code, text } = await dialog.data(
+      'From: Ann <ann@ours.example>\r\nTo: bob@theirs.example\r\nMessage-ID: <m@client.example>\r\nSubject: Grüße\r\n\r\nHello',
+    )
+    if (code !== 250) throw new Error(text)
+  }
+  const deliverAll = async () => {
+    for (;;) {
+      const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+      if (!entry) return
+      await deliver(app, entry)
+    }
+  }
+  const notices = async () => {
+    const read = []
+    for (const message of await door.messages()) {
+      if (message.category !== 'bounce') continue
+      const { code, stdout, stderr } = await runProgram(
+        getPeer('python3'),
+        ['-c', program],
+        await door.raw(message),
+      )
+      if (code !== 0) throw new Error(stderr)
+      read.push({ message, ...JSON.parse(stdout) })
+    }
+    return read
+  }
+  const wait = (ms: number) => {
+    offsetMs += ms
+  }
+  return { ...door, inbox, peer, dialog, submit, deliverAll, notices, wait }
+}
+
+t.test(
+  'a failure is told to who submitted the mail, in its thread, with what was asked for',
+  needed,
+  async t => {
+    const { submit, deliverAll, notices, app } = await setUp(t, { RCPT: '550 5.1.1 nobody of that name' })
+    await submit(
+      '<ann@ours.example> RET=FULL ENVID=QQ+2B314',
+      '<Bob@theirs.example> NOTIFY=FAILURE ORCPT=rfc822;Robert@theirs.example',
+      '<never@theirs.example> NOTIFY=NEVER',
+    )
+    await deliverAll()
+    const [notice, ...others] = await notices()
+    t.same(others, [], 'NEVER is heeded')
+    t.match(notice, {
+      defects: [],
+      from: 'Mail Delivery System <mailer-daemon@mail.ours.example>',
+      to: 'ann@ours.example',
+      auto: 'auto-replied',
+      type: 'multipart/report',
+      report: 'delivery-status',
+      parts: ['text/plain', 'message/delivery-status', 'message/rfc822'],
+      text: /Grüße.*bob@theirs\.example.*nobody of that name/s,
+    })
+    t.match(notice.groups[0], { 'Reporting-MTA': 'dns; mail.ours.example', 'Original-Envelope-Id': 'QQ+314' })
+    t.match(notice.groups[1], {
+      'Original-Recipient': 'rfc822;Robert@theirs.example',
+      'Final-Recipient': 'rfc822; bob@theirs.example',
+      Action: 'failed',
+      Status: '5.1.1',
+      'Remote-MTA': 'dns; mx.theirs.example',
+      'Diagnostic-Code': /^smtp; 550 .*nobody of that name/,
+    })
+    t.match(notice.back, /Hello/)
+    const { message } = notice
+    t.match(message, {
+      mailFrom: '',
+      category: 'bounce',
+      autoReplyable: 0,
+      fromAddr: 'mailer-daemon@mail.ours.example',
+    })
+    const sent = await app.store.read
+      .selectFrom('message')
+      .select('threadId')
+      .where('direction', '=', 'outbound')
+      .executeTakeFirstOrThrow()
+    t.equal(message.threadId, sent.threadId)
+  },
+)
+
+t.test('nothing is told to the null path, nor of what the API sends', needed, async t => {
+  const { submit, deliverAll, notices, app, inbox } = await setUp(t, {
+    RCPT: '550 5.1.1 nobody of that name',
+  })
+  await submit('<>', '<bob@theirs.example> NOTIFY=SUCCESS,FAILURE,DELAY')
+  await send(app, operator, inbox, { to: 'cara@theirs.example', subject: 's', body: 'b' }, 'one')
+  await deliverAll()
+  t.same(await notices(), [])
+})
+
+t.test(
+  'success is told by the last server that can: the next one where it offers DSN, else this one',
+  needed,
+  async t => {
+    let hasDsn = false
+    const EHLO = () =>
+      `250-peer.test\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n${hasDsn ? '250-DSN\r\n' : ''}250 SIZE`
+    const { submit, deliverAll, notices, peer } = await setUp(t, { EHLO })
+    const path = '<bob@theirs.example> NOTIFY=SUCCESS,DELAY ORCPT=rfc822;b+2Bx@theirs.example'
+    await submit('<ann@ours.example> ENVID=e1', path)
+    await deliverAll()
+    t.notMatch(peer.commands.join('\n'), /NOTIFY|ORCPT|ENVID/)
+    const [relayed] = await notices()
+    t.match(relayed.groups[1], { Action: 'relayed', Status: /^2\./, 'Remote-MTA': 'dns; mx.theirs.example' })
+    t.same(relayed.parts, ['text/plain', 'message/delivery-status', 'text/rfc822-headers'])
+    t.notMatch(relayed.back, /Hello/)
+
+    hasDsn = true
+    const again = await setUp(t, { EHLO })
+    await again.submit('<ann@ours.example> RET=HDRS ENVID=e2', path)
+    await again.deliverAll()
+    const said = again.peer.commands.join('\n')
+    t.match(said, /MAIL FROM:<b-[a-z0-9]+@bounce\.ours\.example>.* RET=HDRS ENVID=e2/)
+    t.match(said, /RCPT TO:<bob@theirs\.example> NOTIFY=SUCCESS,DELAY ORCPT=rfc822;b\+2Bx@theirs\.example/)
+    t.same(await again.notices(), [], 'they tell it')
+  },
+)
+
+t.test('a delay is told once, after hours, with until when it is tried', needed, async t => {
+  const { submit, deliverAll, notices, wait } = await setUp(t, { MAIL: '451 4.3.0 later' })
+  await submit('<ann@ours.example>', '<bob@theirs.example>')
+  await deliverAll()
+  t.same(await notices(), [], 'not at the first attempt')
+  wait(5 * 3_600_000)
+  await deliverAll()
+  wait(24 * 3_600_000)
+  await deliverAll()
+  const [delayed, ...others] = await notices()
+  t.same(others, [])
+  t.match(delayed.groups[1], { Action: 'delayed', Status: '4.3.0', 'Will-Retry-Until': /\+0000$/ })
+  wait(5 * 24 * 3_600_000)
+  await deliverAll()
+  const [, failed] = await notices()
+  t.match(failed.groups[1], { Action: 'failed', Status: '4.4.7' })
+  t.match(failed.subject, 'Not delivered: bob@theirs.example')
+})
+
+t.test('what is delivered to an inbox here is told so, and parameters are bounded', needed, async t => {
+  const { submit, deliverAll, notices, inbox, dialog, app } = await setUp(t, {})
+  await createInbox(app, operator, { mailboxName: 'bob' })
+  await submit('<ann@ours.example>', '<bob@ours.example> NOTIFY=SUCCESS')
+  await deliverAll()
+  const told = (await notices()).filter(({ message }) => message.inboxId === inbox)
+  t.equal(told.length, 1)
+  t.match(told[0].groups[1], { Action: 'delivered', Status: '2.0.0' })
+  t.equal((await dialog.say(`MAIL FROM:<ann@ours.example> ENVID=${'x'.repeat(101)}`)).code, 501)
+  t.equal((await dialog.say('MAIL FROM:<ann@ours.example> RET=ALL')).code, 501)
+  await dialog.say('MAIL FROM:<ann@ours.example>')
+  for (const parameter of [
+    'NOTIFY=NEVER,FAILURE',
+    'NOTIFY=',
+    'ORCPT=nobody',
+    `ORCPT=rfc822;${'x'.repeat(600)}`,
+    'X=1',
+  ])
+    t.match((await dialog.say(`RCPT TO:<bob@theirs.example> ${parameter}`)).text, /^5\d\d /, parameter)
+})
