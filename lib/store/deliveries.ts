@@ -26,7 +26,16 @@ export interface SendingInbox {
 /** What an attempt needs to know of the message. */
 export type CarriedMessage = Pick<
   MessageRow,
-  'id' | 'inboxId' | 'threadId' | 'rawId' | 'mailFrom' | 'trace' | 'fromAddr' | 'subject' | 'createdAt'
+  | 'id'
+  | 'inboxId'
+  | 'threadId'
+  | 'rawId'
+  | 'rfcMessageId'
+  | 'mailFrom'
+  | 'trace'
+  | 'fromAddr'
+  | 'subject'
+  | 'createdAt'
 >
 
 /** A delivery with all that an attempt begins with. */
@@ -44,8 +53,19 @@ export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDe
   const row = await deliveryToCarry(db, { id })
   if (!row) return undefined
   const { foundInboxId, podId, isSystem, suspendedAt, foundRawId, content, ...rest } = row
-  const { inboxId, threadId, rawId, ofMessage, trace, fromAddr, subject, writtenAt, ...delivery } = rest
-  const message = { inboxId, threadId, rawId, mailFrom: ofMessage, trace, fromAddr, subject }
+  const {
+    inboxId,
+    threadId,
+    rawId,
+    rfcMessageId,
+    ofMessage,
+    trace,
+    fromAddr,
+    subject,
+    writtenAt,
+    ...delivery
+  } = rest
+  const message = { inboxId, threadId, rawId, rfcMessageId, mailFrom: ofMessage, trace, fromAddr, subject }
   const isThere = foundInboxId !== null && podId !== null && isSystem !== null
   return {
     delivery,
@@ -64,7 +84,13 @@ const deliveryToCarry = keptRow((db, given: { id: string }) =>
     )
     .selectAll('delivery')
     .select(['message.inboxId', 'message.threadId', 'message.rawId', 'message.mailFrom as ofMessage'])
-    .select(['message.trace', 'message.fromAddr', 'message.subject', 'message.createdAt as writtenAt'])
+    .select([
+      'message.rfcMessageId',
+      'message.trace',
+      'message.fromAddr',
+      'message.subject',
+      'message.createdAt as writtenAt',
+    ])
     .select(['raw.id as foundRawId', 'raw.content'])
     .select(['inbox.id as foundInboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
     .where('delivery.id', '=', given.id),
