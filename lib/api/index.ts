@@ -16,6 +16,7 @@ import { openApiDocument } from './openapi.ts'
 import { type Operation, openOperation } from './operation.ts'
 import { podOperations } from './pods.ts'
 import { policyOperations } from './policy.ts'
+import { queueOperations } from './queue.ts'
 import { serverOperations } from './server.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { threadOperations } from './threads.ts'
@@ -36,6 +37,7 @@ const declared = [
   ...domainOperations,
   ...policyOperations,
   ...suppressionOperations,
+  ...queueOperations,
   ...memberOperations,
   ...usageOperations,
   ...feedbackOperations,

@@ -9,6 +9,7 @@ const descriptions: Readonly<Record<string, string>> = {
   'threads/{id}': 'Which thread, by its id, as each of its messages has it.',
   'drafts/{id}': 'Which draft, by its id, as the list of the inbox gives it.',
   'domains/{id}': 'Which domain, by its id and not its name (GET /v1/domains?domain= finds it).',
+  'queue/{id}': 'Which delivery, by its id, or all those of a message, by the id of that.',
   'rules/{id}': 'Which rule, by its id, as GET /v1/policy lists it.',
   'members/{address}': 'Which member, by the address as it is listed.',
   'events/{id}': 'Which event, by its `event_id`.',

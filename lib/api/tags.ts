@@ -11,6 +11,7 @@ export const tags = {
   Domains: 'Mail domains of your own: the DNS records to publish, and whether they are right.',
   'Sender rules': 'Who may write to the inboxes, and to whom they may write.',
   Suppressions: 'Addresses that are not written to any more, because mail to them came back or was unwanted.',
+  Queue: 'Mail on its way out: what waits and why; for the operator to try now, hold, release or call off.',
   Pods: 'Tenants: each has inboxes, domains and keys that no other pod sees.',
   'API keys': 'Keys that reach one pod or one inbox. The first key of the account is made by `mailboxctl`.',
   Members: 'People of your organisation, to whom mail is forwarded without asking them.',

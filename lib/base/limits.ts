@@ -361,6 +361,8 @@ export const limits = {
   returnedBytes: 1024 * 1024,
   envelopeIdLength: 100,
   originalRecipientLength: 500,
+  /** Holds of the operator by inbox, pod or domain. */
+  standingHolds: 100,
   smtpCommandBytes: 4096,
   /** A file with a certificate and its chain, or with a key; and how often it is looked whether it changed. */
   pemBytes: 256 * 1024,

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { changeRow, insertRow, insertRows } from './dialect/insert.ts'
 import { keptRow } from './dialect/kept.ts'
+import { holdsOfDelivery } from './standing-holds.ts'
 import type { AttemptRow, DeliveryRow, MessageRow, RawRow } from './tables.ts'
 
 export async function insertDeliveries(db: WriteDb, rows: readonly DeliveryRow[]): Promise<void> {
@@ -46,13 +47,15 @@ export interface CarriedDelivery {
   readonly raw: Pick<RawRow, 'id' | 'content'> | undefined
   /** The one that sends; undefined when it was deleted. */
   readonly inbox: SendingInbox | undefined
+  /** Whether the operator holds it with all that is like it (lib/store/standing-holds.ts). */
+  readonly isHeld: boolean
 }
 
 /** One statement, for it is what every delivery begins with; undefined when the message was deleted. */
 export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDelivery | undefined> {
   const row = await deliveryToCarry(db, { id })
   if (!row) return undefined
-  const { foundInboxId, podId, isSystem, suspendedAt, foundRawId, content, ...rest } = row
+  const { foundInboxId, podId, isSystem, suspendedAt, foundRawId, content, holds, ...rest } = row
   const {
     inboxId,
     threadId,
@@ -72,6 +75,7 @@ export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDe
     message: { ...message, id: delivery.messageId, createdAt: writtenAt },
     raw: foundRawId === null ? undefined : { id: foundRawId, content },
     inbox: isThere ? { id: foundInboxId, podId, isSystem, suspendedAt } : undefined,
+    isHeld: Number(holds) > 0,
   }
 }
 const deliveryToCarry = keptRow((db, given: { id: string }) =>
@@ -93,6 +97,7 @@ const deliveryToCarry = keptRow((db, given: { id: string }) =>
     ])
     .select(['raw.id as foundRawId', 'raw.content'])
     .select(['inbox.id as foundInboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
+    .select(holdsOfDelivery.as('holds'))
     .where('delivery.id', '=', given.id),
 )
 

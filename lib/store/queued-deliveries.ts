@@ -54,8 +54,14 @@ export async function listQueuedDeliveries(
   db: Db,
   filter: QueueFilter,
   limit: number,
+  offset = 0,
 ): Promise<QueuedDelivery[]> {
-  return shown(queued(db, filter)).orderBy('queueEntry.dueAt').limit(limit).execute()
+  return shown(queued(db, filter))
+    .orderBy('queueEntry.dueAt')
+    .orderBy('queueEntry.id')
+    .limit(limit)
+    .offset(offset)
+    .execute()
 }
 
 /** The same in the order in which they were put, after the entry with this id: so that a change of them ends. */

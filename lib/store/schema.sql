@@ -299,6 +299,16 @@ create index "delivery_message" on "delivery" ("messageId", "id");
 create index "delivery_pending" on "delivery" ("messageId") where "state" in ('queued', 'deferred', 'held');
 create index "delivery_mailFrom" on "delivery" ("mailFrom", "id") where "mailFrom" is not null;
 
+-- What the operator holds by inbox, pod or domain of the recipient (null: any), and what comes new with it; a handful of rows
+-- (limits.standingHolds), which each attempt asks.
+create table "standingHold" (
+  "id" text primary key,
+  "inboxId" text,
+  "podId" text,
+  "domain" text,
+  "createdAt" text not null
+);
+
 -- Every try of a delivery, as the courier saw it.
 create table "attempt" (
   "id" text primary key,

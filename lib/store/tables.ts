@@ -217,6 +217,14 @@ export interface DeliveryRow {
   notify: string | null
 }
 
+export interface StandingHoldRow {
+  id: string
+  inboxId: string | null
+  podId: string | null
+  domain: string | null
+  createdAt: string
+}
+
 export interface AttemptRow {
   id: string
   deliveryId: string
@@ -480,6 +488,7 @@ export interface Tables {
   unindexedBody: UnindexedBodyRow
   delivery: DeliveryRow
   attempt: AttemptRow
+  standingHold: StandingHoldRow
   queueEntry: QueueEntryRow
   destination: DestinationRow
   event: EventRow

@@ -242,6 +242,24 @@ const table: Record<string, Row> = {
     expected: keys(refused, refused, refused, missing, 204),
   },
   listPolicyAudit: { path: ({ inbox }) => `/v1/policy/audit?inboxId=${inbox}`, expected: ofPod(200) },
+  listQueue: { path: () => '/v1/queue', expected: accountOnly(200) },
+  explainQueued: {
+    path: () => '/v1/queue/019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18',
+    expected: accountOnly(404),
+  },
+  retryQueued: { path: () => '/v1/queue/retry', body: {}, expected: accountOnly(200) },
+  holdQueued: { path: () => '/v1/queue/hold', body: { domain: 'one.example' }, expected: accountOnly(200) },
+  releaseQueued: {
+    path: () => '/v1/queue/release',
+    body: { domain: 'one.example' },
+    expected: accountOnly(200),
+  },
+  cancelQueued: {
+    path: () => '/v1/queue/cancel',
+    body: { domain: 'one.example' },
+    expected: accountOnly(200),
+  },
+  listQueueHolds: { path: () => '/v1/queue-holds', expected: accountOnly(200) },
   listSuppressions: { path: () => '/v1/suppressions', expected: accountOnly(200) },
   createSuppression: {
     path: () => '/v1/suppressions',

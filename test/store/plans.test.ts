@@ -224,7 +224,7 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
 
   // Tables of one row, or of a handful; what a bounded query found ("some"); and the full-text index, which says SCAN for every use of its own indexes.
   const small =
-    /^SCAN "?(account|migration|domain|secretKey)"?|^SCAN some$|^SCAN messageSearch VIRTUAL TABLE INDEX/
+    /^SCAN "?(account|migration|domain|secretKey|standingHold)"?|^SCAN some$|^SCAN messageSearch VIRTUAL TABLE INDEX/
   const executor = real.store.read.getExecutor()
   const seen = new Set<string>()
   for (const node of nodes) {

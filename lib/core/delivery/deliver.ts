@@ -14,7 +14,7 @@ import { prepareReception } from '../inbound/receive.ts'
 import { createReceiver } from '../inbound/receiver.ts'
 import { resolveRecipient } from '../inbound/recipient.ts'
 import { writeReception } from '../inbound/write.ts'
-import { holdInstead } from '../outbound/hold.ts'
+import { holdAsOperator, holdInstead } from '../outbound/hold.ts'
 import { readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, cargoOf, findContent } from './cargo.ts'
 import { prepareNotice, writeNotice } from './notices.ts'
@@ -33,6 +33,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
   }
   const { delivery, message, inbox } = carried
   try {
+    if (carried.isHeld && (await holdAsOperator(app, entry, delivery.id))) return
     if (inbox?.suspendedAt && (await holdInstead(app, entry, delivery, message))) return
     let ended = await attempt(app, entry, delivery, carried, place)
     if (ended.outcome.isUntried) {

@@ -2,8 +2,9 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
+import { normaliseDomain } from '../../mail/address/address.ts'
 import { attemptsMade } from '../../queue/leased.ts'
-import { findDelivery, updateDelivery } from '../../store/deliveries.ts'
+import { findDelivery, findDeliveryToCarry, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { findMessage } from '../../store/messages.ts'
@@ -19,6 +20,7 @@ import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { findEventSubject } from './event-subject.ts'
+import { liftHold, standHold } from './hold.ts'
 
 export { type QueueFilter, type QueueState, queueStates } from '../../store/queued-deliveries.ts'
 
@@ -37,8 +39,13 @@ export interface QueueLine {
 }
 
 /** The deliveries that are queued, the next due first. */
-export async function listQueue(app: App, limit: number, filter: QueueFilter = {}): Promise<QueueLine[]> {
-  const rows = await listQueuedDeliveries(app.store.read, filter, limit)
+export async function listQueue(
+  app: App,
+  limit: number,
+  filter: QueueFilter = {},
+  offset = 0,
+): Promise<QueueLine[]> {
+  const rows = await listQueuedDeliveries(app.store.read, filter, limit, offset)
   return rows.map(row => ({
     deliveryId: row.subjectId,
     messageId: row.messageId,
@@ -50,6 +57,11 @@ export async function listQueue(app: App, limit: number, filter: QueueFilter = {
     givenUpAt: row.expiresAt,
     lastReply: row.replyText,
   }))
+}
+
+/** A domain in the form that filters have it; undefined for what is none. */
+export function readDomain(text: string): string | undefined {
+  return normaliseDomain(text)
 }
 
 export function countQueue(app: App, filter: QueueFilter): Promise<number> {
@@ -66,11 +78,14 @@ export type Hand = keyof typeof hands
 
 /**
  * Has it done to all that a filter means, in the order in which they were put, in as many writes as it takes. What is under
- * way ends as it ends; nor is anything done to what is not in the state for it.
+ * way ends as it ends; nor is anything done to what is not in the state for it. What an inbox, a pod or a domain alone is held
+ * by holds what comes new, too, until the same is released.
  * @returns how many it was done to
  * @throws Problem `not_found` when ids are given that nothing queued has
  */
 export async function handle(app: App, hand: Hand, filter: QueueFilter): Promise<number> {
+  if (hand === 'hold') await standHold(app, filter)
+  if (hand === 'release') await liftHold(app, filter)
   let done = 0
   let after: string | undefined = ''
   let seen = 0
@@ -111,8 +126,10 @@ async function hold(app: App, db: WriteDb, { subjectId }: QueuedDelivery): Promi
 
 /** It goes on, and is given up as late as if it were sent now. What a suspended inbox holds goes on with the inbox alone. */
 async function release(app: App, db: WriteDb, { subjectId }: QueuedDelivery): Promise<boolean> {
-  const delivery = await findDelivery(db, subjectId)
-  if (!delivery || delivery.heldBy === null) return false
+  const found = await findDeliveryToCarry(db, subjectId)
+  // What its inbox, pod or domain is held by is released first.
+  if (!found || found.delivery.heldBy === null || found.isHeld) return false
+  const { delivery } = found
   const now = app.clock.now()
   const expiresAt = isoAfter(now, durationMs(app.config.delivery.give_up_after))
   const nextAttemptAt = await app.queue.release(db, subjectId, expiresAt)

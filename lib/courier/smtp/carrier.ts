@@ -47,7 +47,7 @@ export function createCarrier(
   async function carryTo(to: Stop, letter: Letter, raw: Raw, watch: Watch): Promise<Ending> {
     const { host, address, tls } = to
     const at = (ending: Ending): Ending => ({ ...ending, outcome: { ...ending.outcome, host, address } })
-    const waiting = pool.take(address, laneOf(host, { ...sessionOptions, ...to.by }, tls))
+    const waiting = pool.take(host, address, laneOf(host, { ...sessionOptions, ...to.by }, tls))
     if (waiting !== undefined) {
       const ending = await carryBy(waiting, letter, raw, watch)
       if (ending.isStale !== true) return at(ending)

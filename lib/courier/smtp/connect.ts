@@ -62,7 +62,7 @@ export async function openSession(
 ): Promise<Opening> {
   const { memory } = options
   const isFree = tls.demand.kind === 'opportunistic'
-  const broken = isFree ? memory.brokenBy(address) : undefined
+  const broken = isFree ? memory.brokenBy(host, address) : undefined
   if (broken !== undefined)
     return { begun: (await begin(host, address, options, watch, tls, false)).begun, tls: broken }
   const first = await begin(host, address, options, watch, tls, true)
@@ -75,7 +75,7 @@ export async function openSession(
   if (!isFree) return { begun: fault, tls: fault }
   if (watch.signal.aborted) return { begun }
   const second = await begin(host, address, options, watch, tls, false)
-  if (second.begun instanceof SmtpSession) memory.noteBroken(address, fault)
+  if (second.begun instanceof SmtpSession) memory.noteBroken(host, address, fault)
   return { begun: second.begun, tls: fault }
 }
 
@@ -173,6 +173,9 @@ async function begin(
 
 const notOffered: TlsFault = { type: 'starttls-not-supported', text: 'it does not offer STARTTLS' }
 
+/** What the system says when it has no address of the family at all, or no way out for it. */
+const noWay = new Set(['ENETUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT'])
+
 function openSocket(address: string, options: SessionOptions, signal: AbortSignal): Promise<Socket | Answer> {
   const localAddress = isIPv6(address) ? options.sourceAddress?.ipv6 : options.sourceAddress?.ipv4
   const socket = connect({
@@ -185,7 +188,14 @@ function openSocket(address: string, options: SessionOptions, signal: AbortSigna
       end()
       socket.on('error', () => {})
       socket.destroy()
-      resolve({ stage: 'connect', text: error.message, isLost: true, sent: 'none' })
+      const hasNoWay = 'code' in error && noWay.has(String(error.code))
+      resolve({
+        stage: 'connect',
+        text: error.message,
+        isLost: true,
+        sent: 'none',
+        ...(hasNoWay && { hasNoWay }),
+      })
     }
     const abort = () => fail(abortError(signal))
     const timer = setTimeout(

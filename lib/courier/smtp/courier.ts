@@ -260,16 +260,19 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
           best = moreTelling(best, silent('4.4.1', `not tried: ${address} has not answered for a while`))
           continue
         }
+        const sinceMs = clock.monotonicMs()
         const ending = await carrier.carryTo(
           { host, address, tls, by, noteTls: note },
           delivery,
           raw,
           progress,
         )
-        if (isIPv6(address) && noWay.test(ending.outcome.text)) {
+        if (isIPv6(address) && ending.hasNoWay === true) {
           // That says nothing of the other side.
           noIpv6UntilMs = clock.monotonicMs() + limits.ipv6BrokenMs
-        } else if (!stopping.signal.aborted) standing.note(address, ending.outcome.showing !== 'fails')
+        } else if (!stopping.signal.aborted && !isCutShort(signal, sinceMs)) {
+          standing.note(address, ending.outcome.showing !== 'fails')
+        }
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)
@@ -278,6 +281,11 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       }
     }
     return best ?? unheard('4.4.7', abortError(signal).message)
+  }
+
+  /** Whether an address was given up before it had time to answer: the hosts before it used that up, and it proves nothing. */
+  function isCutShort(signal: AbortSignal, sinceMs: number): boolean {
+    return signal.aborted && clock.monotonicMs() - sinceMs < limits.silentGreetingMs
   }
 
   return {
@@ -291,9 +299,6 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
 
 /** A certificate that is believed, for the name. */
 const proven: HostTls = { ...opportunistic, demand: { kind: 'certificate' } }
-
-/** What the system says when it has no IPv6 at all, or no way out for it. */
-const noWay = /\b(?:ENETUNREACH|EADDRNOTAVAIL|EAFNOSUPPORT)\b/
 
 function untried(): Ending {
   const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')

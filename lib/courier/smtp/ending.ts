@@ -12,6 +12,8 @@ export interface Ending {
   readonly isFinal: boolean
   /** Whether the host answered, and said "not now". */
   readonly isDeferral?: boolean
+  /** Whether this system has no way to the address, which says nothing of the other side. */
+  readonly hasNoWay?: boolean
   /** Whether a session that had waited was dead before any of the message left. */
   readonly isStale?: boolean
 }
@@ -22,7 +24,10 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
   // A connection lost after the final dot may have been a delivery. Later may double the message, and that is
   // the better fault (RFC 5321 §4.5.3.2.6, RFC 1047); another host now would nearly surely double it.
   const isFinal = answer.sent === 'all'
-  if (isLost) return { ...silent(stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
+  if (isLost) {
+    const ending = silent(stage === 'connect' ? '4.4.1' : '4.4.2', text)
+    return { ...ending, isFinal, hasNoWay: answer.hasNoWay === true }
+  }
   const reply = answer.lines === undefined ? undefined : readReply(answer.lines)
   if (reply === undefined) return { ...silent('4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
   const judgement = judge(stage, reply, rules)

@@ -14,11 +14,14 @@ export class SessionPool {
   /**
    * A session with the address, the one that waited least; it is the caller's now.
    * @param lane of the same lane alone: what was demanded of the one holds for the other
+   * @param host what is in plaintext is for the same host alone: with another name of the address TLS may succeed
    */
-  take(address: string, lane: string): SmtpSession | undefined {
+  take(host: string, address: string, lane: string): SmtpSession | undefined {
     let found: SmtpSession | undefined
-    for (const session of this.#idle.keys())
-      if (session.address === address && session.lane === lane && session.isOpen) found = session
+    for (const session of this.#idle.keys()) {
+      const isSafe = session.tls !== undefined || session.host === host
+      if (isSafe && session.address === address && session.lane === lane && session.isOpen) found = session
+    }
     if (found !== undefined) this.#forget(found)
     return found
   }

@@ -41,6 +41,8 @@ export interface Answer {
   readonly text: string
   /** Whether the connection is gone; then `lines`, if any, are the last words and answer nothing. */
   readonly isLost: boolean
+  /** Whether this system has no way to the address, by the error of our own socket: nothing that a peer says. */
+  readonly hasNoWay?: true
   /** Whether STARTTLS is what failed. */
   readonly isTlsFailure?: boolean
   /** How much of the message the peer may have: none of it, a part, or all with the final dot. */

@@ -4,7 +4,7 @@ import { limits } from '../../base/limits.ts'
 import type { TlsFault } from '../tls-result.ts'
 
 /**
- * What was seen of TLS with addresses, bounded and for a while: where STARTTLS is broken, and sessions of TLS that can be
+ * What was seen of TLS with hosts at addresses, bounded and for a while: where STARTTLS is broken, and sessions of TLS that can be
  * taken up again (RFC 8446 §2.2).
  */
 export class TlsMemory {
@@ -30,17 +30,21 @@ export class TlsMemory {
     return this.#context
   }
 
-  /** Why STARTTLS failed there lately, so that it is not tried where nothing demands it. */
-  brokenBy(address: string): TlsFault | undefined {
-    const found = this.#broken.get(address)
+  /**
+   * Why STARTTLS failed there lately, so that it is not tried where nothing demands it. Of the host at the address alone:
+   * a server may have no certificate for the name by which somebody else's domain leads to it (RFC 6066 §3).
+   */
+  brokenBy(host: string, address: string): TlsFault | undefined {
+    const key = `${host} ${address}`
+    const found = this.#broken.get(key)
     if (found && this.#clock.monotonicMs() < found.untilMs) return found.fault
-    this.#broken.delete(address)
+    this.#broken.delete(key)
     return undefined
   }
 
-  noteBroken(address: string, fault: TlsFault): void {
+  noteBroken(host: string, address: string, fault: TlsFault): void {
     const untilMs = this.#clock.monotonicMs() + limits.tlsBrokenMs
-    put(this.#broken, address, { fault, untilMs }, limits.destinationsKnown)
+    put(this.#broken, `${host} ${address}`, { fault, untilMs }, limits.destinationsKnown)
   }
 
   /** @param key of demand, host and address: what was proven in it is taken up, too */

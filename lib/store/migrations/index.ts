@@ -25,6 +25,7 @@ import { replyClassesKept } from './0041-reply-classes.ts'
 import { suppressionsOfPods } from './0042-suppressions-of-pods.ts'
 import { retention } from './0045-retention.ts'
 import { notices } from './0047-notices.ts'
+import { standingHolds } from './0048-standing-holds.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -56,4 +57,5 @@ export const migrations: readonly Migration[] = [
   suppressionsOfPods,
   retention,
   notices,
+  standingHolds,
 ]

@@ -2,8 +2,10 @@ import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createPod } from '../../../lib/core/account/pods.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
+import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { listEvents } from '../../../lib/core/events/list.ts'
 import { explainDeliveries, listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
+import { listHolds } from '../../../lib/core/outbound/hold.ts'
 import { countQueue, handle, listQueue, type QueueFilter } from '../../../lib/core/outbound/operators-hand.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { createQueue } from '../../../lib/queue/queue.ts'
@@ -88,5 +90,59 @@ onEveryDatabase(
     t.equal(await countQueue(app, {}), 0)
     const events = await listEvents(app, operator, { inboxId: ann, type: 'message.failed' }, 10)
     t.equal(events.length, 2)
+  },
+)
+
+onEveryDatabase(
+  'what an inbox, a pod or a domain is held by holds what comes new, until the same is released',
+  async (t, store) => {
+    const { app, ann, bea, pod, sendFrom, states, claim } = await setUp(t, store)
+    const carried: string[] = []
+    const networked = Object.create(app, {
+      courier: {
+        value: {
+          carry: async ({ rcptTo }: { rcptTo: string }) => {
+            carried.push(rcptTo)
+            return { result: 'delivered', code: 250, text: 'ok', durationMs: 1, showing: 'answers' }
+          },
+        },
+      },
+    })
+    const carryAll = async () => {
+      for (let entries = await claim(); entries.length > 0; entries = await claim())
+        for (const entry of entries) await deliver(networked, entry)
+    }
+    const before = await sendFrom(ann, 'a@one.example')
+    for (const filter of [{ domain: 'one.example' }, { podId: pod.id }]) await handle(app, 'hold', filter)
+    await handle(app, 'hold', { domain: 'one.example' })
+    t.match(await listHolds(app), [{ domain: 'one.example' }, { podId: pod.id }], 'once each')
+    const after = await sendFrom(ann, 'b@one.example', 'c@two.example', 'd@more-one.example')
+    const others = await sendFrom(bea, 'e@two.example')
+    await carryAll()
+    t.same(carried, ['c@two.example', 'd@more-one.example'])
+    t.same(
+      [await states(before), await states(after), await states(others)],
+      [['held'], ['held', 'delivered', 'delivered'], ['held']],
+    )
+    t.match(await listMessageDeliveries(app, operator, others), [
+      { attempts: 0, outlook: /Held by the operator/ },
+    ])
+    t.equal(await handle(app, 'release', { ids: [others] }), 0, 'its hold stands')
+    t.equal(await handle(app, 'release', { podId: pod.id }), 1)
+    t.equal(await handle(app, 'release', { domain: 'one.example' }), 2)
+    await carryAll()
+    t.same(carried.slice(2).sort(), ['a@one.example', 'b@one.example', 'e@two.example'])
+    t.same(await listHolds(app), [])
+  },
+)
+
+onEveryDatabase(
+  'what is queued at a time is held alone where more than a place is named',
+  async (t, store) => {
+    const { app, ann, sendFrom } = await setUp(t, store)
+    await sendFrom(ann, 'a@one.example')
+    await handle(app, 'hold', { inboxId: ann, state: 'waiting' })
+    await handle(app, 'hold', { inboxId: ann, before: '2100-01-01T00:00:00.000Z' })
+    t.same(await listHolds(app), [])
   },
 )

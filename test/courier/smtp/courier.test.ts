@@ -331,6 +331,18 @@ t.test('source addresses; IPv6 on demand', { skip: !hasIpv6 && 'no IPv6 on the l
   t.equal(six.lastFrom, '::1')
 })
 
+t.test('IPv6 stays on, whatever a server says', { skip: !hasIpv6 && 'no IPv6 on the loopback' }, async t => {
+  const { courier, dns, port } = await loopback(t, [undefined, {}], { useIpv6: true })
+  dns.set('mx1.there.example', 'A', [])
+  dns.set('mx1.there.example', 'AAAA', ['::1'])
+  let step: Step = '451 4.3.0 sorry, connect ENETUNREACH ::1'
+  const six = await startPeer('::1', port, { MAIL: () => step })
+  t.teardown(() => six.close())
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.3' })
+  step = '250 2.1.0 ok'
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '::1' })
+})
+
 t.test('an MX record that leads to this machine or a private network is not followed', async t => {
   const ownPorts: number[] = []
   const guarding = (allowNetworks: string[]) =>

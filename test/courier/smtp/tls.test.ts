@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createSecureContext, type SecureContext } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import t from 'tap'
 import { writeCertificate } from '../../support/certificate.ts'
@@ -109,6 +110,23 @@ t.test('STARTTLS that failed is not tried again for a while', async t => {
       tlsResults: [{ policyType: 'no-policy-found', type: 'starttls-not-supported' }],
     })
   t.equal(peers[0]?.commands.filter(line => line === 'STARTTLS').length, 1)
+})
+
+t.test('TLS that fails for one name of an address is tried for another', async t => {
+  const { courier, dns, port } = await loopback(t, [undefined])
+  dns.set('mx1.there.example', 'A', ['127.0.0.2'])
+  dns.set('evil.example', 'MX', [{ priority: 1, exchange: 'mx.evil.example' }])
+  dns.set('mx.evil.example', 'A', ['127.0.0.2'])
+  const context = createSecureContext({ cert: readFileSync(cert), key: readFileSync(key) })
+  const received = await realServer(port, {
+    // For other names it has none, and the handshake fails.
+    SNICallback: (name, done) => done(null, name === 'mx1.there.example' ? context : ({} as SecureContext)),
+  })
+  t.match(await courier.carry(delivery({ domain: 'evil.example' }), raw), { result: 'delivered' })
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered', tls: /^TLSv1\.3/ })
+  t.match(received, [{ isSecure: false }, { isSecure: true, sni: 'mx1.there.example' }])
+  await courier.carry(delivery({ domain: 'evil.example' }), raw)
+  t.match(received[2], { isSecure: true }, 'a session that is encrypted is for all names')
 })
 
 t.test('421 to STARTTLS is no reason for plaintext', async t => {
