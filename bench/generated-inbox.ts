@@ -1,10 +1,11 @@
 import { v7 } from 'uuid'
+import { addToInbox } from '../lib/store/inboxes.ts'
 import { insertMessage, insertReading } from '../lib/store/messages.ts'
 import type { Store } from '../lib/store/open.ts'
 import { indexMessage } from '../lib/store/search/full-text.ts'
 import { wordsOfRow } from '../lib/store/search/row-words.ts'
 import type { InboxRow } from '../lib/store/tables.ts'
-import { insertThread } from '../lib/store/threads.ts'
+import { insertUncountedThreads } from '../lib/store/threads.ts'
 import { dropUnindexed } from '../lib/store/unindexed-bodies.ts'
 import { insertInstallation } from '../test/support/rows.ts'
 
@@ -34,15 +35,18 @@ export async function fillInbox(store: Store, count: number): Promise<InboxRow> 
         const createdAt = new Date(Date.UTC(2026, 0, 1) + n * 1000).toISOString()
         if (n % 2 === 0) {
           threadId = v7()
-          await insertThread(db, {
-            id: threadId,
-            inboxId: inbox.id,
-            subject: `report ${n}`,
-            isRead: n % 4 === 0 ? 1 : 0,
-            messageCount: 2,
-            lastMessageAt: createdAt,
-            createdAt,
-          })
+          await addToInbox(db, inbox.id, { threads: 1, unreadThreads: n % 4 === 0 ? 0 : 1 })
+          await insertUncountedThreads(db, [
+            {
+              id: threadId,
+              inboxId: inbox.id,
+              subject: `report ${n}`,
+              isRead: n % 4 === 0 ? 1 : 0,
+              messageCount: 2,
+              lastMessageAt: createdAt,
+              createdAt,
+            },
+          ])
         }
         const id = v7()
         const reading = {
@@ -82,7 +86,8 @@ export async function fillInbox(store: Store, count: number): Promise<InboxRow> 
           readingId: id,
         }
         await insertReading(db, { id, ...reading })
-        await insertMessage(db, row)
+        await insertMessage(db, { row, inbox, attachmentBytes: n % 20 === 0 ? 1 : 0, storedBytes: 0 })
+        await addToInbox(db, inbox.id, { inbound: 1 })
         // As the follower would, which is not what is measured.
         await indexMessage(db, {
           ...row,

@@ -1,32 +1,28 @@
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRows } from './dialect/insert.ts'
+import { insertMissingRows, insertRows } from './dialect/insert.ts'
+import { keptRowsOf } from './dialect/kept.ts'
 import type { ContactRow } from './tables.ts'
 
 /** Which of these addresses (lower-case) the inbox is acquainted with. */
 export async function findContacts(db: Db, inboxId: string, addresses: readonly string[]): Promise<string[]> {
-  const rows = await db
-    .selectFrom('contact')
-    .select('address')
-    .where('inboxId', '=', inboxId)
-    .where('address', 'in', addresses)
-    .execute()
-  return rows.map(row => row.address)
+  return (await knownOf(db, { inboxId }, addresses)).map(row => row.address)
 }
+const knownOf = keptRowsOf((db, { inboxId }: { inboxId: string }, addresses = []) =>
+  db.selectFrom('contact').select('address').where('inboxId', '=', inboxId).where('address', 'in', addresses),
+)
 
-/** Makes the inbox acquainted with these addresses. */
+/** Makes the inbox acquainted with these addresses (lower-case); gives those that it was not acquainted with. */
 export async function putContacts(
   db: WriteDb,
   inboxId: string,
   addresses: readonly string[],
   createdAt: string,
-): Promise<void> {
-  await insertContacts(
-    db,
-    addresses.map(address => ({ inboxId, address, createdAt })),
-  )
+): Promise<string[]> {
+  const rows = addresses.map(address => ({ inboxId, address, createdAt }))
+  return (await insertMissingRows(db, 'contact', rows, ['inboxId', 'address'])).map(row => row.address)
 }
 
-/** The same for several inboxes. */
+/** Makes several inboxes acquainted with addresses. */
 export async function insertContacts(db: WriteDb, rows: readonly ContactRow[]): Promise<void> {
   await insertRows(db, 'contact', rows, ['inboxId', 'address'])
 }

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRowOnce } from './dialect/insert.ts'
-import { keptChange, keptRow } from './dialect/kept.ts'
-import type { DailyUsageRow, InboxRow, MessageRow } from './tables.ts'
+import { keptChange } from './dialect/kept.ts'
+import type { DailyUsageRow, InboxRow } from './tables.ts'
 
 /** What is counted of an inbox and a day: messages in and out, deliveries that were taken and that came back, and bytes. */
 export interface DayCounts {
@@ -61,33 +61,6 @@ const countMore = keptChange((db, given: Omit<DailyUsageRow, 'podId'> & Record<s
     }))
     .where('day', '=', given.day)
     .where('inboxId', '=', given.inboxId),
-)
-
-/** Counts a message, whose raw and reading are there, in the write that inserts it. */
-export async function countMessage(
-  db: WriteDb,
-  inbox: Pick<InboxRow, 'id' | 'podId' | 'isSystem'>,
-  {
-    direction,
-    rawId,
-    readingId,
-    createdAt,
-  }: Pick<MessageRow, 'direction' | 'rawId' | 'readingId' | 'createdAt'>,
-): Promise<void> {
-  const raw = rawId === null ? undefined : await sizeOfRaw(db, { rawId })
-  const { attachments = '[]' } = (await attachmentsOf(db, { readingId })) ?? {}
-  const listed = attachments === '[]' ? [] : (JSON.parse(attachments) as { sizeBytes: number }[])
-  await addToDay(db, inbox, createdAt, {
-    ...(direction === 'inbound' ? { inbound: 1 } : { outbound: 1 }),
-    attachmentBytes: listed.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
-    storedBytes: raw?.sizeBytes ?? 0,
-  })
-}
-const sizeOfRaw = keptRow((db, given: { rawId: string }) =>
-  db.selectFrom('raw').select('sizeBytes').where('id', '=', given.rawId),
-)
-const attachmentsOf = keptRow((db, given: { readingId: string }) =>
-  db.selectFrom('reading').select('attachments').where('id', '=', given.readingId),
 )
 
 /** What one inbox did on one day. */

@@ -3,7 +3,7 @@ import type { Db, WriteDb } from './dialect/dialect.ts'
 import { changeRow, insertRow, insertRows } from './dialect/insert.ts'
 import { keptRow } from './dialect/kept.ts'
 import { holdsOfDelivery } from './standing-holds.ts'
-import type { AttemptRow, DeliveryRow } from './tables.ts'
+import type { AttemptRow, DeliveryRow, MessageRow, RawRow } from './tables.ts'
 
 export async function insertDeliveries(db: WriteDb, rows: readonly DeliveryRow[]): Promise<void> {
   await insertRows(db, 'delivery', rows)
@@ -24,31 +24,79 @@ export interface SendingInbox {
   readonly suspendedAt: string | null
 }
 
-/** A delivery with the inbox of its message, which is undefined when it was deleted. */
-export interface SentDelivery {
+/** What an attempt needs to know of the message. */
+export type CarriedMessage = Pick<
+  MessageRow,
+  | 'id'
+  | 'inboxId'
+  | 'threadId'
+  | 'rawId'
+  | 'rfcMessageId'
+  | 'mailFrom'
+  | 'trace'
+  | 'fromAddr'
+  | 'subject'
+  | 'createdAt'
+>
+
+/** A delivery with all that an attempt begins with. */
+export interface CarriedDelivery {
   readonly delivery: DeliveryRow
+  readonly message: CarriedMessage
+  /** Undefined for a message whose bytes are made when it is carried. */
+  readonly raw: Pick<RawRow, 'id' | 'content'> | undefined
+  /** The one that sends; undefined when it was deleted. */
   readonly inbox: SendingInbox | undefined
   /** Whether the operator holds it with all that is like it (lib/store/standing-holds.ts). */
   readonly isHeld: boolean
 }
 
-export async function findDeliveryOfInbox(db: Db, id: string): Promise<SentDelivery | undefined> {
-  const row = await deliveryOfInbox(db, { id })
+/** One statement, for it is what every delivery begins with; undefined when the message was deleted. */
+export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDelivery | undefined> {
+  const row = await deliveryToCarry(db, { id })
   if (!row) return undefined
-  const { inboxId, podId, isSystem, suspendedAt, holds, ...delivery } = row
-  const isHeld = Number(holds) > 0
-  if (inboxId === null || podId === null || isSystem === null) return { delivery, inbox: undefined, isHeld }
-  return { delivery, inbox: { id: inboxId, podId, isSystem, suspendedAt }, isHeld }
+  const { foundInboxId, podId, isSystem, suspendedAt, foundRawId, content, holds, ...rest } = row
+  const {
+    inboxId,
+    threadId,
+    rawId,
+    rfcMessageId,
+    ofMessage,
+    trace,
+    fromAddr,
+    subject,
+    writtenAt,
+    ...delivery
+  } = rest
+  const message = { inboxId, threadId, rawId, rfcMessageId, mailFrom: ofMessage, trace, fromAddr, subject }
+  const isThere = foundInboxId !== null && podId !== null && isSystem !== null
+  return {
+    delivery,
+    message: { ...message, id: delivery.messageId, createdAt: writtenAt },
+    raw: foundRawId === null ? undefined : { id: foundRawId, content },
+    inbox: isThere ? { id: foundInboxId, podId, isSystem, suspendedAt } : undefined,
+    isHeld: Number(holds) > 0,
+  }
 }
-const deliveryOfInbox = keptRow((db, given: { id: string }) =>
+const deliveryToCarry = keptRow((db, given: { id: string }) =>
   db
     .selectFrom('delivery')
     .innerJoin('message', 'message.id', 'delivery.messageId')
+    .leftJoin('raw', 'raw.id', 'message.rawId')
     .leftJoin('inbox', join =>
       join.onRef('inbox.id', '=', 'message.inboxId').on('inbox.deletedAt', 'is', null),
     )
     .selectAll('delivery')
-    .select(['inbox.id as inboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
+    .select(['message.inboxId', 'message.threadId', 'message.rawId', 'message.mailFrom as ofMessage'])
+    .select([
+      'message.rfcMessageId',
+      'message.trace',
+      'message.fromAddr',
+      'message.subject',
+      'message.createdAt as writtenAt',
+    ])
+    .select(['raw.id as foundRawId', 'raw.content'])
+    .select(['inbox.id as foundInboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
     .select(holdsOfDelivery.as('holds'))
     .where('delivery.id', '=', given.id),
 )

@@ -4,7 +4,7 @@ import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptChange, keptRow, keptRows } from './dialect/kept.ts'
+import { keptChange, keptReturning, keptRow, keptRows } from './dialect/kept.ts'
 import { addToDomainUse } from './domains.ts'
 import type { InboxRow, Tables } from './tables.ts'
 
@@ -228,7 +228,13 @@ export interface InboxCounts {
 
 export async function addToInbox(db: WriteDb, id: string, added: InboxCounts): Promise<void> {
   const { inbound = 0, outbound = 0, threads = 0, unreadThreads = 0 } = added
-  await countInInbox(db, { inbound, outbound, threads, unreadThreads, id })
+  await countOnly(db, { inbound, outbound, threads, unreadThreads, id })
+}
+
+/** The same; gives the inbox as it is then, which is undefined when it was deleted. */
+export function countInInbox(db: WriteDb, id: string, added: InboxCounts): Promise<InboxRow | undefined> {
+  const { inbound = 0, outbound = 0, threads = 0, unreadThreads = 0 } = added
+  return countAndFind(db, { inbound, outbound, threads, unreadThreads, id })
 }
 
 /** The same for several inboxes, each of which is named once: those that get the same are counted together. */
@@ -252,11 +258,14 @@ export async function addToInboxes(
   }
 }
 
-const countInInbox = keptChange((db, given: Required<InboxCounts> & { id: string }) =>
+const counting = (db: WriteDb, given: Required<InboxCounts> & { id: string }) =>
   db
     .updateTable('inbox')
     .set(eb => increments(eb, given))
-    .where('id', '=', given.id),
+    .where('id', '=', given.id)
+const countOnly = keptChange(counting)
+const countAndFind = keptReturning((db, given: Required<InboxCounts> & { id: string }) =>
+  counting(db, given).where('deletedAt', 'is', null).returningAll(),
 )
 
 function increments(eb: ExpressionBuilder<Tables, 'inbox'>, given: Required<InboxCounts>) {

@@ -1,11 +1,10 @@
 import { sql } from 'kysely'
 import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
-import { countMessage } from './daily-usage.ts'
+import { addToDay } from './daily-usage.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRowOnce, insertRows } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
-import { addToInbox, findInbox } from './inboxes.ts'
 import {
   type ListedMessageRow,
   listedBytes,
@@ -14,7 +13,7 @@ import {
   takeTurnWithLarge,
 } from './listed-messages.ts'
 import { wholeMessages } from './search/whole-messages.ts'
-import type { InboxRow, MessageRow, RawRow, ReadingRow, WholeMessage } from './tables.ts'
+import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
 import { insertUnindexed } from './unindexed-bodies.ts'
 
 /** Inserts what a message says, unless it is there already: it came to another inbox before. */
@@ -36,12 +35,22 @@ export async function insertUncountedMessages(db: WriteDb, rows: readonly Messag
   )
 }
 
-/** Inserts a message, whose reading is there; the index follows. */
-export async function insertMessage(db: WriteDb, row: MessageRow): Promise<void> {
-  const inbox = await findInbox(db, row.inboxId)
+/** A message as it is written: its row, and what the day of its inbox counts. */
+export interface NewMessage {
+  readonly row: MessageRow
+  readonly inbox: Pick<InboxRow, 'id' | 'podId' | 'isSystem'>
+  /** The bytes of all its attachments. */
+  readonly attachmentBytes: number
+  /** The bytes of its raw. */
+  readonly storedBytes: number
+}
+
+/** Inserts a message, whose reading is there; the index follows. What the inbox counts is for `addToInbox`. */
+export async function insertMessage(db: WriteDb, message: NewMessage): Promise<void> {
+  const { row, inbox, attachmentBytes, storedBytes } = message
   await insertUncountedMessages(db, [row])
-  await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
-  if (inbox) await countMessage(db, inbox, row)
+  const direction = row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 }
+  await addToDay(db, inbox, row.createdAt, { ...direction, attachmentBytes, storedBytes })
 }
 
 export function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {
@@ -49,27 +58,6 @@ export function findMessage(db: Db, id: string): Promise<MessageRow | undefined>
 }
 const messageById = keptRow((db, given: { id: string }) =>
   db.selectFrom('message').selectAll().where('id', '=', given.id),
-)
-
-/** The message with its raw, which is undefined for one whose bytes are made when it is carried. */
-export async function findMessageWithRaw(
-  db: Db,
-  id: string,
-): Promise<
-  { readonly message: MessageRow; readonly raw: Pick<RawRow, 'id' | 'content'> | undefined } | undefined
-> {
-  const row = await withRawById(db, { id })
-  if (!row) return undefined
-  const { foundRawId, content, ...message } = row
-  return { message, raw: foundRawId === null ? undefined : { id: foundRawId, content } }
-}
-const withRawById = keptRow((db, given: { id: string }) =>
-  db
-    .selectFrom('message')
-    .leftJoin('raw', 'raw.id', 'message.rawId')
-    .selectAll('message')
-    .select(['raw.id as foundRawId', 'raw.content'])
-    .where('message.id', '=', given.id),
 )
 
 /** The message with what it says. */

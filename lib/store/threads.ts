@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRow, insertRows } from './dialect/insert.ts'
+import { insertRows } from './dialect/insert.ts'
 import { keptChange, keptRow } from './dialect/kept.ts'
 import { addToInbox } from './inboxes.ts'
 import type { ThreadRow } from './tables.ts'
@@ -9,11 +9,6 @@ import type { ThreadRow } from './tables.ts'
 /** Inserts threads that are in no counter of their inbox yet. */
 export async function insertUncountedThreads(db: WriteDb, rows: readonly ThreadRow[]): Promise<void> {
   await insertRows(db, 'thread', rows)
-}
-
-export async function insertThread(db: WriteDb, row: ThreadRow): Promise<void> {
-  await insertRow(db, 'thread', row)
-  await addToInbox(db, row.inboxId, { threads: 1, unreadThreads: row.isRead ? 0 : 1 })
 }
 
 export function findThread(db: Db, id: string): Promise<ThreadRow | undefined> {
@@ -55,14 +50,13 @@ export async function listThreads(
   return { rows, total }
 }
 
-/** Adds a message to the thread: it becomes the newest, and is read or unread as `isRead` says. */
+/** Adds a message to the thread: it becomes the newest, and is read or unread as `isRead` says; its inbox counts that apart. */
 export async function addMessageToThread(
   db: WriteDb,
-  thread: ThreadRow,
-  message: { createdAt: string; isRead: boolean },
+  id: string,
+  { createdAt, isRead }: { createdAt: string; isRead: boolean },
 ): Promise<void> {
-  await addNewest(db, { id: thread.id, createdAt: message.createdAt })
-  await setThreadRead(db, thread, message.isRead)
+  await addNewest(db, { id, createdAt, isRead: isRead ? 1 : 0 })
 }
 
 /** Adds unread messages to a thread; whether it was read before, its inbox counts. */
@@ -84,10 +78,14 @@ const addUnread = keptChange((db, given: { id: string; added: number; createdAt:
     }))
     .where('id', '=', given.id),
 )
-const addNewest = keptChange((db, given: { id: string; createdAt: string }) =>
+const addNewest = keptChange((db, given: { id: string; createdAt: string; isRead: number }) =>
   db
     .updateTable('thread')
-    .set(eb => ({ messageCount: eb('messageCount', '+', 1), lastMessageAt: given.createdAt }))
+    .set(eb => ({
+      messageCount: eb('messageCount', '+', 1),
+      lastMessageAt: given.createdAt,
+      isRead: given.isRead,
+    }))
     .where('id', '=', given.id),
 )
 

@@ -4,9 +4,19 @@ import type { UsageRow } from './tables.ts'
 
 /** Counts `count` more, in the write of what is counted; gives what it comes to. */
 export async function addUsage(db: WriteDb, row: UsageRow): Promise<number> {
-  const [counted] = await addToRows(db, 'usage', [row], ['subject', 'kind', 'period'], 'count')
-  if (!counted) throw new Error(`nothing counts ${row.kind} of ${row.subject}`)
-  return counted.count
+  const [count] = await addUsages(db, [row])
+  return count!
+}
+
+/** The same for several that differ in kind. */
+export async function addUsages(db: WriteDb, rows: readonly UsageRow[]): Promise<number[]> {
+  const counted = await addToRows(db, 'usage', rows, ['subject', 'kind', 'period'], 'count')
+  const counts = new Map(counted.map(({ kind, count }) => [kind, count]))
+  return rows.map(({ kind, subject }) => {
+    const count = counts.get(kind)
+    if (count === undefined) throw new Error(`nothing counts ${kind} of ${subject}`)
+    return count
+  })
 }
 
 export async function findUsage(db: Db, subject: string, kind: string, period: string): Promise<number> {

@@ -2,13 +2,14 @@ import { v7 } from 'uuid'
 import type { Sealed } from '../../lib/base/secret-box.ts'
 import { insertAccount } from '../../lib/store/account.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
-import { insertInbox } from '../../lib/store/inboxes.ts'
-import { insertMessage, insertReading } from '../../lib/store/messages.ts'
+import { addToInbox, findInbox, insertInbox } from '../../lib/store/inboxes.ts'
+import { insertMessage, insertReading, insertUncountedMessages } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { insertPod } from '../../lib/store/pods.ts'
+import { findRaw } from '../../lib/store/raws.ts'
 import { searchWords } from '../../lib/store/search/words.ts'
 import type { InboxRow, PodRow, QueueEntryRow, ThreadRow, WholeMessage } from '../../lib/store/tables.ts'
-import { insertThread } from '../../lib/store/threads.ts'
+import { insertUncountedThreads } from '../../lib/store/threads.ts'
 import { dropUnindexed, listUnindexed, putIntoIndex } from '../../lib/store/unindexed-bodies.ts'
 
 const at = '2026-01-02T03:04:05.678Z'
@@ -91,7 +92,8 @@ export async function insertThreadRow(
     createdAt: at,
     ...changes,
   }
-  await insertThread(db, thread)
+  await insertUncountedThreads(db, [thread])
+  await addToInbox(db, inboxId, { threads: 1, unreadThreads: thread.isRead ? 0 : 1 })
   return thread
 }
 
@@ -153,7 +155,14 @@ export async function insertUnindexedRow(
   }
   const { readingId, bodyText, bodyHtml, attachments, extracted, parseProblems, ...rest } = message
   await insertReading(db, { id: readingId, bodyText, bodyHtml, attachments, extracted, parseProblems })
-  await insertMessage(db, { ...rest, readingId })
+  const row = { ...rest, readingId }
+  const inbox = await findInbox(db, row.inboxId)
+  const raw = row.rawId === null ? undefined : await findRaw(db, row.rawId)
+  const sizes = (JSON.parse(attachments) as { sizeBytes: number }[]).map(({ sizeBytes }) => sizeBytes)
+  const attachmentBytes = sizes.reduce((sum, sizeBytes) => sum + sizeBytes, 0)
+  if (!inbox) await insertUncountedMessages(db, [row])
+  else await insertMessage(db, { row, inbox, attachmentBytes, storedBytes: raw?.sizeBytes ?? 0 })
+  await addToInbox(db, row.inboxId, row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 })
   return message
 }
 

@@ -36,8 +36,12 @@ export async function findReachableInbox(
 
 /** The inbox with this id or this address, if it is there and the caller reaches it. @throws Problem `not_found` */
 export async function getInboxRow(db: Db, caller: Caller, idOrAddress: string): Promise<InboxRow> {
-  const row = await findReachableInbox(db, caller, idOrAddress)
-  if (!row) throw noSuchInbox()
+  return requireReachable(caller, await findInboxByName(db, idOrAddress))
+}
+
+/** An inbox row that was read, if it is there and the caller reaches it. @throws Problem `not_found` */
+export function requireReachable(caller: Caller, row: InboxRow | undefined): InboxRow {
+  if (!row || !reachesInbox(caller, row)) throw noSuchInbox()
   return row
 }
 

@@ -1,17 +1,15 @@
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
 import type { Cargo } from '../../courier/smtp/courier.ts'
 import { wireNeedsOf } from '../../mail/message/wire-needs.ts'
-import type { DeliveryRow, MessageRow, RawRow } from '../../store/tables.ts'
+import type { CarriedDelivery } from '../../store/deliveries.ts'
+import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { forwardContent } from '../forwarding/copy.ts'
 import { composeConfirmationMail } from '../forwarding/question.ts'
 import { contentOfRaw } from '../mailbox/raws.ts'
 
 /** A message that is carried. */
-export interface Carried {
-  readonly message: MessageRow
-  readonly raw: Pick<RawRow, 'id' | 'content'> | undefined
-}
+export type Carried = Pick<CarriedDelivery, 'message' | 'raw'>
 
 /** What a delivery carries, or why it is not to be carried any more. */
 export async function cargoOf(

@@ -4,10 +4,9 @@ import type { Outcome } from '../../courier/outcome.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { FairPlace } from '../../queue/fair-turns.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
-import { findDeliveryOfInbox } from '../../store/deliveries.ts'
+import { type CarriedMessage, findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { findMessageWithRaw } from '../../store/messages.ts'
-import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import type { DeliveryRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { isDeliveredHere } from '../domains/usable.ts'
 import { findConfirmationLink } from '../forwarding/question.ts'
@@ -26,17 +25,15 @@ import { type Ended, record, withClass } from './record.ts'
  * @param place that it has in the queue's turns; a test may do without
  */
 export async function deliver(app: Networked, entry: Leased, place?: FairPlace): Promise<void> {
-  const found = await findDeliveryOfInbox(app.store.read, entry.subjectId)
-  const carried = found && (await findMessageWithRaw(app.store.read, found.delivery.messageId))
+  const carried = await findDeliveryToCarry(app.store.read, entry.subjectId)
   if (!carried) {
     // The message was deleted while it was queued.
     await app.store.write(db => app.queue.done(db, entry))
     return
   }
-  const { delivery, inbox } = found
-  const { message } = carried
+  const { delivery, message, inbox } = carried
   try {
-    if (found.isHeld && (await holdAsOperator(app, entry, delivery.id))) return
+    if (carried.isHeld && (await holdAsOperator(app, entry, delivery.id))) return
     if (inbox?.suspendedAt && (await holdInstead(app, entry, delivery, message))) return
     let ended = await attempt(app, entry, delivery, carried, place)
     if (ended.outcome.isUntried) {
@@ -98,7 +95,7 @@ function tell(
   app: Networked,
   entry: Leased,
   delivery: DeliveryRow,
-  message: MessageRow,
+  message: CarriedMessage,
   { outcome, captured, link }: Ended,
 ): void {
   app.log.info(

@@ -3,15 +3,21 @@ import { classOf } from '../../mail/report/reply-rules.ts'
 import type { EventName } from '../../model/event.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { addToDay } from '../../store/daily-usage.ts'
-import { insertAttempt, type SendingInbox, updateDelivery } from '../../store/deliveries.ts'
+import {
+  type CarriedMessage,
+  insertAttempt,
+  type SendingInbox,
+  updateDelivery,
+} from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findPodOfInbox } from '../../store/inboxes.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { everyPod } from '../../store/suppressions.ts'
-import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
+import type { DeliveryRow } from '../../store/tables.ts'
 import { countTlsResults } from '../../store/tls-results.ts'
+import { findEndpoint } from '../../store/webhook-deliveries.ts'
 import type { Networked } from '../app/app.ts'
-import { recordEvent } from '../events/record.ts'
+import { type NewEvent, recordEvents } from '../events/record.ts'
 import { noteForwardOutcome } from '../forwarding/outcome.ts'
 import { eventSubject } from '../outbound/event-subject.ts'
 import { holdAfterAttempt } from '../outbound/hold.ts'
@@ -33,7 +39,7 @@ export interface Ended {
 /** A delivery as it was before the attempt. */
 export interface Attempted {
   readonly delivery: DeliveryRow
-  readonly message: MessageRow
+  readonly message: CarriedMessage
   /** The one that sends; undefined when it was deleted. */
   readonly inbox: SendingInbox | undefined
   /** Nothing bad is known of its destination. */
@@ -138,6 +144,8 @@ async function announce(
   }
   const isSent = state !== 'deferred' && (await settleMessage(db, message.id)) === 'sent'
   const subject = eventSubject(message, inbox?.podId)
-  await recordEvent(app, db, type, subject, payload)
-  if (isSent) await recordEvent(app, db, 'message.sent', subject)
+  const endpoint = await findEndpoint(db, subject.inboxId)
+  const told: NewEvent[] = [{ type, subject, payload, endpoint }]
+  if (isSent) told.push({ type: 'message.sent', subject, endpoint })
+  await recordEvents(app, db, told)
 }

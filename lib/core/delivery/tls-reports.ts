@@ -17,7 +17,7 @@ import { listTlsResults, listUnreported, setTlsResultsReported } from '../../sto
 import type { App } from '../app/app.ts'
 import { systemAddress } from '../domains/usable.ts'
 import { keepBytes } from '../mailbox/raws.ts'
-import { signerOf, writeOutgoing } from '../outbound/composing.ts'
+import { countOutgoing, signerOf, writeOutgoing } from '../outbound/composing.ts'
 import { storedAttachment } from '../outbound/request.ts'
 
 /**
@@ -109,7 +109,8 @@ async function compose(
       references: [],
       thread: undefined,
     }
-    await writeOutgoing(app, db, outgoing, rawId)
+    await countOutgoing(db, inbox.id, undefined)
+    await writeOutgoing(app, db, outgoing, { id: rawId, sizeBytes: raw.length })
   }
 }
 

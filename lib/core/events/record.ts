@@ -34,15 +34,20 @@ export async function recordEvent(
   return endpoint
 }
 
-/** The same for several of a kind, about inboxes whose webhooks are known. */
-export async function recordEvents(
-  app: App,
-  db: WriteDb,
-  type: EventName,
-  about: readonly { readonly subject: EventSubject; readonly endpoint: Endpoint | undefined }[],
-): Promise<void> {
+/** An event that is to be written. */
+export interface NewEvent {
+  readonly type: EventName
+  readonly subject: EventSubject
+  readonly payload?: Readonly<Record<string, unknown>>
+  /** The webhook that is told of what happens there. */
+  readonly endpoint: Endpoint | undefined
+}
+
+/** The same for several, in their order. */
+export async function recordEvents(app: App, db: WriteDb, about: readonly NewEvent[]): Promise<void> {
   const events: EventRow[] = []
-  for (const { subject } of about) events.push(await makeEvent(app, db, type, subject, {}))
+  for (const { type, subject, payload = {} } of about)
+    events.push(await makeEvent(app, db, type, subject, payload))
   await insertEvents(db, events)
   if (events.length > 0) notice(db, 'event')
   for (const [index, { endpoint }] of about.entries()) {

@@ -9,7 +9,7 @@ import { fieldValues, readHeader } from '../../mail/header/header.ts'
 import { wireNeedsOf } from '../../mail/message/wire-needs.ts'
 import { sealArc, sealedPart } from '../../mail/signature/arc-seal.ts'
 import { hashMessage } from '../../mail/signature/message.ts'
-import { listDeliveries } from '../../store/deliveries.ts'
+import { type CarriedMessage, listDeliveries } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
@@ -112,7 +112,7 @@ async function reversePath(app: App, db: Db, inbox: InboxRow, deliveryId: string
 export async function forwardContent(
   app: App,
   delivery: DeliveryRow,
-  message: MessageRow,
+  message: CarriedMessage,
   original: Content,
 ): Promise<Cargo | { readonly refusal: string }> {
   const db = app.store.read
@@ -146,7 +146,7 @@ async function* joined(seal: Buffer, copy: Traced): AsyncGenerator<Buffer> {
  * Our ARC set for a copy (RFC 8617), by the key of the inbox's domain: it tells the next host what we found, for of SPF
  * nothing is left there. Empty when nothing was checked, or when nobody could check ours.
  */
-async function sealCopy(app: App, inbox: InboxRow, { trace }: MessageRow, copy: Traced): Promise<string> {
+async function sealCopy(app: App, inbox: InboxRow, { trace }: CarriedMessage, copy: Traced): Promise<string> {
   const found = readOwnResults(trace)
   const domain = await findHolder(app, app.store.read, domainOf(inbox.address))
   if (!found || !domain || !isUsable(app, domain) || !isOpenTo(domain, inbox)) return ''
@@ -155,7 +155,7 @@ async function sealCopy(app: App, inbox: InboxRow, { trace }: MessageRow, copy: 
 }
 
 /** As Gmail and Postfix write it. Return-Path is for the last host alone to add (RFC 5321 §4.4). */
-function traceOf({ address }: InboxRow, { recipient }: DeliveryRow, { trace }: MessageRow): string {
+function traceOf({ address }: InboxRow, { recipient }: DeliveryRow, { trace }: CarriedMessage): string {
   return (
     `X-Forwarded-To: ${recipient}\r\nX-Forwarded-For: ${address} ${recipient}\r\nDelivered-To: ${address}\r\n` +
     trace.replace(/^Return-Path:.*\r\n/, '')

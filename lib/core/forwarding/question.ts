@@ -5,16 +5,17 @@ import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import { composeMessage, formatMessageId } from '../../mail/compose/compose.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
+import type { CarriedMessage } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as confirmations from '../../store/forward-confirmations.ts'
 import { findForwardConfirmation } from '../../store/forward-confirmations.ts'
 import { findInbox, updateInbox } from '../../store/inboxes.ts'
-import type { ForwardConfirmationRow, InboxRow, MessageRow } from '../../store/tables.ts'
+import type { ForwardConfirmationRow, InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import { signingSecret } from '../app/reach.ts'
 import { formatConfirmationToken, readConfirmationToken } from '../app/signed.ts'
 import { systemAddress } from '../domains/usable.ts'
-import { signerOf, writeOutgoing } from '../outbound/composing.ts'
+import { countOutgoing, signerOf, writeOutgoing } from '../outbound/composing.ts'
 
 /** What somebody with a link is asked. */
 export interface ForwardQuestion {
@@ -90,6 +91,7 @@ export async function writeConfirmationMail(
 ): Promise<void> {
   const fromAddr = `no-reply@${app.config.account_domain}`
   const to = question.address
+  await countOutgoing(db, inbox.id, undefined)
   await writeOutgoing(
     app,
     db,
@@ -135,7 +137,10 @@ async function findAsked(app: App, messageId: string) {
 }
 
 /** The bytes of such a message, composed and signed; undefined when an answer to its question would change nothing. */
-export async function composeConfirmationMail(app: App, message: MessageRow): Promise<Content | undefined> {
+export async function composeConfirmationMail(
+  app: App,
+  message: CarriedMessage,
+): Promise<Content | undefined> {
   const asked = await findAsked(app, message.id)
   if (!asked) return undefined
   const { question, inbox, link } = asked

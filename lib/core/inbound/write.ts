@@ -199,8 +199,8 @@ async function tellAll(app: App, db: WriteDb, arriving: readonly Arriving[]): Pr
   await recordEvents(
     app,
     db,
-    'message.received',
     told.map(({ inbox, row }) => ({
+      type: 'message.received',
       subject: { podId: inbox.podId, inboxId: inbox.id, threadId: row.threadId, messageId: row.id },
       endpoint: endpoints.get(inbox.id),
     })),

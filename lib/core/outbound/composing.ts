@@ -8,9 +8,10 @@ import type { Body } from '../../mail/compose/quote.ts'
 import { addressNames, type Mailbox } from '../../mail/header/mailbox.ts'
 import { insertDeliveries } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { countInInbox } from '../../store/inboxes.ts'
 import { insertMessage, insertReading } from '../../store/messages.ts'
 import type { DeliveryRow, InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
-import { addMessageToThread, insertThread } from '../../store/threads.ts'
+import { addMessageToThread, insertUncountedThreads } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
 import { dkimSigner } from '../domains/keys.ts'
 import { findHolder } from '../domains/usable.ts'
@@ -50,20 +51,36 @@ export interface Outgoing {
 }
 
 /**
- * Writes the message, its thread, one delivery for each recipient and their queue entries; gives the thread's id.
- * @param rawId null for one whose bytes are made when it is carried
+ * Counts a message that an inbox sends, in the write of it.
+ * @param thread that it answers in; undefined for one of its own
+ * @returns the inbox as it is in this write; undefined when it was deleted
+ */
+export function countOutgoing(
+  db: WriteDb,
+  inboxId: string,
+  thread: ThreadRow | undefined,
+): Promise<InboxRow | undefined> {
+  // Answering marks the thread read; so does having begun it.
+  const ofThreads = thread ? { unreadThreads: thread.isRead === 1 ? 0 : -1 } : { threads: 1 }
+  return countInInbox(db, inboxId, { outbound: 1, ...ofThreads })
+}
+
+/**
+ * Writes the message, its thread, one delivery for each recipient and their queue entries; gives the thread's id. It was
+ * counted before (`countOutgoing`).
+ * @param raw null for one whose bytes are made when it is carried
  */
 export async function writeOutgoing(
   app: App,
   db: WriteDb,
   outgoing: Outgoing,
-  rawId: string | null,
+  raw: { readonly id: string; readonly sizeBytes: number } | null,
 ): Promise<string> {
   const { id, inbox, addressees } = outgoing
   const { to, cc, bcc } = addressees
   const names = addressNames([...to, ...cc])
   const createdAt = outgoing.date.toISOString()
-  const thread = outgoing.thread ?? (await startThread(app, db, outgoing, createdAt))
+  const threadId = outgoing.thread?.id ?? app.ids.next()
   const reading = {
     bodyText: outgoing.body.text,
     bodyHtml: outgoing.body.html ?? '',
@@ -74,10 +91,10 @@ export async function writeOutgoing(
   const row: MessageRow = {
     id,
     inboxId: inbox.id,
-    threadId: thread.id,
+    threadId,
     direction: 'outbound',
     status: 'pending',
-    rawId,
+    rawId: raw?.id ?? null,
     rfcMessageId: outgoing.rfcMessageId,
     inReplyTo: outgoing.inReplyTo,
     references: JSON.stringify(outgoing.references),
@@ -100,9 +117,10 @@ export async function writeOutgoing(
     readingId: id,
   }
   await insertReading(db, { id, ...reading })
-  await insertMessage(db, row)
-  // Answering marks the thread read; so does having begun it.
-  await addMessageToThread(db, thread, { createdAt, isRead: true })
+  if (outgoing.thread) await addMessageToThread(db, threadId, { createdAt, isRead: true })
+  else await insertUncountedThreads(db, [beginningThread(threadId, outgoing, createdAt)])
+  const attachmentBytes = outgoing.attachments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  await insertMessage(db, { row, inbox, attachmentBytes, storedBytes: raw?.sizeBytes ?? 0 })
   const deliveries = addressees.all.map(recipient => ({
     id: app.ids.next(),
     messageId: id,
@@ -114,25 +132,16 @@ export async function writeOutgoing(
     mailFrom: outgoing.mailFrom === '' ? null : newReversePath(outgoing.mailFrom),
   }))
   await putDeliveries(app, db, inbox, deliveries, outgoing.date)
-  return thread.id
+  return threadId
 }
 
 function addressesOf(people: readonly Mailbox[]): string[] {
   return people.map(({ address }) => address)
 }
 
-async function startThread(app: App, db: WriteDb, outgoing: Outgoing, createdAt: string): Promise<ThreadRow> {
-  const thread: ThreadRow = {
-    id: app.ids.next(),
-    inboxId: outgoing.inbox.id,
-    subject: outgoing.subject,
-    isRead: 1,
-    messageCount: 0,
-    lastMessageAt: createdAt,
-    createdAt,
-  }
-  await insertThread(db, thread)
-  return thread
+function beginningThread(id: string, { inbox, subject }: Outgoing, createdAt: string): ThreadRow {
+  const inboxId = inbox.id
+  return { id, inboxId, subject, isRead: 1, messageCount: 1, lastMessageAt: createdAt, createdAt }
 }
 
 /** A message on its way to one recipient; without a `mailFrom` of its own, under the message's. */

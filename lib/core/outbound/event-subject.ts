@@ -9,7 +9,10 @@ export async function findEventSubject(db: Db, message: MessageRow): Promise<Eve
 }
 
 /** The same where it is known in which pod its inbox is. */
-export function eventSubject(message: MessageRow, podId: string | undefined): EventSubject {
+export function eventSubject(
+  message: Pick<MessageRow, 'id' | 'inboxId' | 'threadId'>,
+  podId: string | undefined,
+): EventSubject {
   return {
     podId: podId ?? null,
     inboxId: message.inboxId,

@@ -2,12 +2,12 @@ import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
-import { findContacts, putContacts } from '../../store/contacts.ts'
+import { putContacts } from '../../store/contacts.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { filterInboxAddresses } from '../../store/inboxes.ts'
 import { listThreadCorrespondents } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
-import { addUsage } from '../../store/usage.ts'
+import { addUsage, addUsages } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, requireAccess } from '../app/caller.ts'
 import { requireSendingDomain } from '../domains/usable.ts'
@@ -53,35 +53,33 @@ export async function takeSendPlaces(
   answeredThreadId: string | undefined,
 ): Promise<void> {
   if (answeredThreadId !== undefined) await requireNoReplyLoop(app, db, answeredThreadId, all)
-  await takeColdPlaces(app, db, inbox, all, answeredThreadId)
-  const period = utcMonth(app.clock.now())
-  await addUsage(db, { subject: inbox.id, kind: 'messages', period, count: 1 })
+  const now = app.clock.now()
+  const cold = await countStrangers(db, inbox, all, answeredThreadId, now)
+  const sent = { subject: inbox.id, kind: 'messages', period: utcMonth(now), count: 1 }
+  if (cold === 0) {
+    await addUsage(db, sent)
+    return
+  }
+  const strangers = { subject: inbox.id, kind: 'cold', period: utcDay(now), count: cold }
+  const [counted = 0] = await addUsages(db, [strangers, sent])
+  const limit = coldLimit(app, inbox, now)
+  if (limit > 0 && counted > limit) throw overLimit(limit, counted - cold, now)
 }
 
 /**
  * Counts the strangers among the recipients of a send, in the write that sends it, and makes all of them acquaintances.
  * A stranger never wrote to this inbox and was never written to by it, is no inbox here, and took no part in the thread
  * that is answered.
- * @throws Problem `cold_outreach_limit`
  */
-async function takeColdPlaces(
-  app: App,
+async function countStrangers(
   db: WriteDb,
   inbox: InboxRow,
   recipients: readonly string[],
   answeredThreadId: string | undefined,
-): Promise<void> {
-  const known = new Set(await findContacts(db, inbox.id, recipients))
-  const unknown = recipients.filter(address => !known.has(address))
-  if (unknown.length === 0) return
-  const now = app.clock.now()
-  const count = await countCold(db, unknown, answeredThreadId)
-  if (count > 0) {
-    const counted = await addUsage(db, { subject: inbox.id, kind: 'cold', period: utcDay(now), count })
-    const limit = coldLimit(app, inbox, now)
-    if (limit > 0 && counted > limit) throw overLimit(limit, counted - count, now)
-  }
-  await putContacts(db, inbox.id, unknown, now.toISOString())
+  now: Date,
+): Promise<number> {
+  const unknown = await putContacts(db, inbox.id, recipients, now.toISOString())
+  return unknown.length === 0 ? 0 : countCold(db, unknown, answeredThreadId)
 }
 
 function overLimit(limit: number, used: number, now: Date): Problem {

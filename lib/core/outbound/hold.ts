@@ -3,7 +3,7 @@ import { limits } from '../../base/limits.ts'
 import { invalidRequest } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
 import type { Leased } from '../../queue/leased.ts'
-import { findDeliveryOfInbox, listPendingOfInbox, updateDelivery } from '../../store/deliveries.ts'
+import { findDeliveryToCarry, listPendingOfInbox, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox, findResumedInbox, updateInbox } from '../../store/inboxes.ts'
 import type { QueueFilter } from '../../store/queued-deliveries.ts'
@@ -52,7 +52,7 @@ export async function holdInstead(
   app: App,
   entry: Leased,
   delivery: DeliveryRow,
-  message: MessageRow,
+  message: Pick<MessageRow, 'inboxId'>,
 ): Promise<boolean> {
   if (delivery.purpose !== 'send') return false
   return app.store.write(async db => {
@@ -68,7 +68,7 @@ export async function holdAfterAttempt(
   app: App,
   db: WriteDb,
   delivery: DeliveryRow,
-  message: MessageRow,
+  message: Pick<MessageRow, 'inboxId'>,
 ): Promise<boolean> {
   if (delivery.purpose !== 'send' || !(await isSuspended(db, message))) return false
   await app.queue.hold(db, delivery.id)
@@ -76,12 +76,17 @@ export async function holdAfterAttempt(
   return true
 }
 
-async function isSuspended(db: WriteDb, { inboxId }: MessageRow): Promise<boolean> {
+async function isSuspended(db: WriteDb, { inboxId }: Pick<MessageRow, 'inboxId'>): Promise<boolean> {
   const inbox = await findInbox(db, inboxId)
   return inbox !== undefined && inbox.suspendedAt !== null
 }
 
-async function noteHeld(app: App, db: WriteDb, { id }: DeliveryRow, { inboxId }: MessageRow): Promise<void> {
+async function noteHeld(
+  app: App,
+  db: WriteDb,
+  { id }: DeliveryRow,
+  { inboxId }: Pick<MessageRow, 'inboxId'>,
+): Promise<void> {
   const updatedAt = app.clock.now().toISOString()
   await updateDelivery(db, id, { state: 'held', nextAttemptAt: null, updatedAt })
   await updateInbox(db, inboxId, { hasHeld: 1 })
@@ -165,7 +170,7 @@ export async function liftHold(
 /** Holds a delivery whose turn has come, if a hold is of it still; gives whether it is held. */
 export async function holdAsOperator(app: App, entry: Leased, deliveryId: string): Promise<boolean> {
   return app.store.write(async db => {
-    if (!(await findDeliveryOfInbox(db, deliveryId))?.isHeld) return false
+    if (!(await findDeliveryToCarry(db, deliveryId))?.isHeld) return false
     await app.queue.holdLeased(db, entry)
     const updatedAt = app.clock.now().toISOString()
     await updateDelivery(db, deliveryId, {

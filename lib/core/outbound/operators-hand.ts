@@ -4,7 +4,7 @@ import { Problem } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
 import { normaliseDomain } from '../../mail/address/address.ts'
 import { attemptsMade } from '../../queue/leased.ts'
-import { findDelivery, findDeliveryOfInbox, updateDelivery } from '../../store/deliveries.ts'
+import { findDelivery, findDeliveryToCarry, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { findMessage } from '../../store/messages.ts'
@@ -126,7 +126,7 @@ async function hold(app: App, db: WriteDb, { subjectId }: QueuedDelivery): Promi
 
 /** It goes on, and is given up as late as if it were sent now. What a suspended inbox holds goes on with the inbox alone. */
 async function release(app: App, db: WriteDb, { subjectId }: QueuedDelivery): Promise<boolean> {
-  const found = await findDeliveryOfInbox(db, subjectId)
+  const found = await findDeliveryToCarry(db, subjectId)
   // What its inbox, pod or domain is held by is released first.
   if (!found || found.delivery.heldBy === null || found.isHeld) return false
   const { delivery } = found

@@ -11,14 +11,15 @@ import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findAnsweredMessage, findLastMessage } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
 import type { InboxRow, MessageRow, ThreadRow, WholeMessage } from '../../store/tables.ts'
+import { findThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
-import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage } from '../app/reach.ts'
+import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage, requireReachable } from '../app/reach.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
 import { chooseAddressees, type Reply, readNamed } from './addressees.ts'
-import { type Outgoing, signerOf, writeOutgoing } from './composing.ts'
+import { countOutgoing, type Outgoing, signerOf, writeOutgoing } from './composing.ts'
 import { correspondentsOf, nobody } from './correspondents.ts'
 import { type Forwarded, type Forwarding, openForwarded } from './forwarded.ts'
 import { requireSendable, takeSendPlaces } from './gate.ts'
@@ -182,8 +183,11 @@ async function sendFrom(
   }
   const permit = async (db: WriteDb) => {
     // What was permitted and there before it was composed may not be any more.
-    await requireSendable(app, db, caller, await getInboxRow(db, caller, inbox.id), addressees)
-    return reply && (await getThreadRow(db, caller, reply.thread.id))
+    const thread = reply && (await findThread(db, reply.thread.id))
+    if (reply && !thread) throw noSuchThread()
+    const sender = requireReachable(caller, await countOutgoing(db, inbox.id, thread))
+    await requireSendable(app, db, caller, sender, addressees)
+    return thread
   }
   return queueMessage(app, caller, { message, ...composed }, permit, remember)
 }
@@ -198,7 +202,8 @@ export interface Ready {
 
 /**
  * Has a message on the disk with one delivery for each recipient when this resolves.
- * @param permit asked in the write: gives the thread that it is a reply in, and what it throws undoes the send
+ * @param permit asked in the write: counts the message (`countOutgoing`), and gives the thread that it is a reply in; what it
+ * throws undoes the send
  * @param remember as of `sendNow`
  * @throws Problem as `takeSendPlaces`
  */
@@ -217,7 +222,7 @@ export async function queueMessage(
     const thread = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
     await insertRaw(db, { id: rawId, sizeBytes, content, createdAt: date.toISOString() })
-    const threadId = await writeOutgoing(app, db, { ...message, thread }, rawId)
+    const threadId = await writeOutgoing(app, db, { ...message, thread }, { id: rawId, sizeBytes })
     const sent: SendResult = {
       messageId: id,
       threadId,

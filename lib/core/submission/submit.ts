@@ -11,9 +11,9 @@ import type { InboxRow, ThreadRow } from '../../store/tables.ts'
 import { findThread } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import { getInboxRow } from '../app/reach.ts'
+import { getInboxRow, requireReachable } from '../app/reach.ts'
 import type { Addressees } from '../outbound/addressees.ts'
-import { signerOf } from '../outbound/composing.ts'
+import { countOutgoing, signerOf } from '../outbound/composing.ts'
 import { requireSendable } from '../outbound/gate.ts'
 import type { NoticeRequest } from '../outbound/notice-request.ts'
 import { queueMessage } from '../outbound/send.ts'
@@ -79,9 +79,10 @@ async function submitFrom(
   const permit = async (db: WriteDb): Promise<ThreadRow | undefined> => {
     // Revoked, moved or forbidden while it was on its way, it is not sent.
     const current = await callerOf(db, submitter)
-    const sender = await getInboxRow(db, current, inbox.id)
+    const thread = await findAnswered(db, inbox, message)
+    const sender = requireReachable(current, await countOutgoing(db, inbox.id, thread))
     await requireAllSendable(app, db, current, sender, people)
-    return findAnswered(db, inbox, message)
+    return thread
   }
   await requireAllSendable(app, app.store.read, caller, inbox, people)
   const outgoing = {

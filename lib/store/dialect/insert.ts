@@ -169,6 +169,31 @@ export async function addToRows<Name extends 'usage'>(
   return (await known(db, namedRows(rows as unknown as readonly Values[]))) as Tables[Name][]
 }
 
+const inserting = new Map<string, Returning>()
+
+/** Inserts those of these rows that are not there by their `key`; gives them. */
+export async function insertMissingRows<Name extends 'contact'>(
+  db: WriteDb,
+  table: Name,
+  rows: readonly Tables[Name][],
+  key: readonly (keyof Tables[Name] & string)[],
+): Promise<Tables[Name][]> {
+  if (rows.length === 0) return []
+  const name = `${table}.${rows.length}`
+  const columns = Object.keys(rows[0]!)
+  const known =
+    inserting.get(name) ??
+    keptReturningRows((on, given: Values) =>
+      on
+        .insertInto(table)
+        .values(rowsNamed(columns, rows.length, given) as never)
+        .onConflict(conflict => conflict.columns(key as never).doNothing())
+        .returningAll(),
+    )
+  inserting.set(name, known)
+  return (await known(db, namedRows(rows as unknown as readonly Values[]))) as Tables[Name][]
+}
+
 /**
  * Composes the insert of a row where a condition holds, in the place of one with the same `key` of which `replaces` is so.
  * @param values of the columns; a number as it must be cast

@@ -287,10 +287,13 @@ function preparedOn(connection: Connection): Prepare {
   connection.pragma('trusted_schema = off')
   connection.pragma('temp_store = memory')
   connection.pragma('cache_size = -16000')
-  return keepPrepared(sql => connection.prepare(sql))
+  return keepPrepared(sql => connection.prepare(unplannedBy(sql)))
 }
 
-/** What runs statements that are prepared so. @param written called with about how many bytes a statement that changes rows was given: a letter counts as one */
+/**
+ * What runs statements that are prepared so.
+ * @param written called with about how many bytes a statement that changes rows was given: a letter counts as one
+ */
 function handleOn(prepare: Prepare, written: (bytes: number) => void = () => {}): WriteDb {
   const dialect = new SqliteDialect({ database: { prepare, close() {} } })
   const db: WriteDb = new Kysely<Tables>({ dialect })
@@ -304,4 +307,13 @@ function handleOn(prepare: Prepare, written: (bytes: number) => void = () => {})
     },
   })
   return db
+}
+
+/**
+ * The same text, with a sign that changes no value before each place. SQLite looks at the value in a bare place when it plans a join,
+ * an order or a limit, and then plans anew each time that another value is bound (sqlite3_bind, "automatically recompiled"), which
+ * took eight times as long as to run it: 97 instead of 12 µs for what a delivery begins with.
+ */
+function unplannedBy(sql: string): string {
+  return sql.replace(/'[^']*'|"[^"]*"|\?/g, part => (part === '?' ? '+?' : part))
 }
