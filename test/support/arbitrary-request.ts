@@ -9,6 +9,7 @@ export const realThings = [
   'inbox',
   'thread',
   'message',
+  'delivery',
   'draft',
   'domain',
   'rule',
