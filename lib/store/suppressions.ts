@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Listed, Page } from '../model/page.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
@@ -70,6 +71,20 @@ export async function deleteSuppression(
   if (reason !== undefined) query = query.where('reason', '=', reason)
   const done = await query.executeTakeFirst()
   return done.numDeletedRows > 0
+}
+
+/** Those of this reason of the address with any tag (`ann+tag@…` of `ann@…`). */
+export async function deleteTaggedSuppressions(db: WriteDb, address: string, reason: string): Promise<void> {
+  const at = address.lastIndexOf('@')
+  const [base, domain] = [address.slice(0, at), address.slice(at)]
+  await db
+    .deleteFrom('suppression')
+    // The comma is what comes after the plus sign.
+    .where('recipient', '>', `${base}+`)
+    .where('recipient', '<', `${base},`)
+    .where(sql`substr("recipient", length("recipient") - ${domain.length - 1})`, '=', domain)
+    .where('reason', '=', reason)
+    .execute()
 }
 
 /** All that hold for this pod alone. */

@@ -245,7 +245,7 @@ const table: Record<string, Row> = {
   listQueue: { path: () => '/v1/queue', expected: accountOnly(200) },
   explainQueued: {
     path: () => '/v1/queue/019a8f1c-6b2e-7d40-9c51-3e0f7a2b4d18',
-    expected: accountOnly(404),
+    expected: keys(refused, refused, refused, refused, missing),
   },
   retryQueued: { path: () => '/v1/queue/retry', body: {}, expected: accountOnly(200) },
   holdQueued: { path: () => '/v1/queue/hold', body: { domain: 'one.example' }, expected: accountOnly(200) },

@@ -77,6 +77,11 @@ t.test('a name stands once, and nothing behind the checksums', async t => {
     new BackupFault('the archive holds b behind its SHA256SUMS'),
   )
   await t.rejects(read(await made('a', 'SHA256SUMS', 'SHA256SUMS')), BackupFault)
+  await t.rejects(
+    read(await made('a\n\x1b[1mAll is well', 'a\n\x1b[1mAll is well', 'SHA256SUMS')),
+    { message: 'the archive holds a\\n\\x1b[1mAll is well twice' },
+    'a name stays on the line of its sentence',
+  )
 })
 
 t.test('a list is read line by line, and a small text is small', async t => {

@@ -91,5 +91,16 @@ async function headOf(text: string): Promise<BackupHead> {
       `the backup is of form ${head.version}, which this mailboxd does not know: install a newer one`,
     )
   }
+  if (!isHead(head))
+    throw new BackupFault(`${names.head} of the backup does not say what a backup says of itself`)
   return head
+}
+
+function isHead(head: BackupHead): boolean {
+  const isText = (...values: readonly unknown[]) => values.every(value => typeof value === 'string')
+  const isCount = (...values: readonly unknown[]) =>
+    values.every(value => Number.isSafeInteger(value) && Number(value) >= 0)
+  const { id, createdAt, program, files, filesHere, base, hasKey } = head
+  const isBase = base === null || (typeof base === 'object' && isText(base.id, base.createdAt))
+  return isText(id, createdAt, program) && isCount(files, filesHere) && isBase && typeof hasKey === 'boolean'
 }

@@ -5,6 +5,7 @@ import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { addToDay } from '../../store/daily-usage.ts'
 import { insertAttempt, type SendingInbox, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { findPodOfInbox } from '../../store/inboxes.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { everyPod } from '../../store/suppressions.ts'
 import type { DeliveryRow, MessageRow } from '../../store/tables.ts'
@@ -90,7 +91,9 @@ export async function record(
   if (isTransient) await holdAfterAttempt(app, db, delivery, message)
   // A copy is of an inbound message, of which all is told already.
   if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
-  await suppressBounced(app, db, delivery, outcome, everyPod)
+  // To a server `ANN@` may be another mailbox than `ann@` (RFC 5321 §2.4), which others write to.
+  const podId = delivery.rcptTo === null ? everyPod : await findPodOfInbox(db, message.inboxId)
+  if (podId !== undefined) await suppressBounced(app, db, delivery, outcome, podId)
   await announce(app, db, attempted, state, outcome)
 }
 

@@ -27,7 +27,7 @@ export async function noteForwardOutcome(
  * told: they did not write to that address.
  * @param delivery as it is before it is marked failed; a bounce of one that was taken marks it here
  * @param failure what was said of a hard bounce
- * @param heardBy what the courier heard suppresses for all pods, what came by mail for that of the inbox
+ * @param heardBy what the courier heard of the address as all write it suppresses for all pods, all else for that of the inbox
  */
 export async function noteForwardFailure(
   app: App,
@@ -47,7 +47,7 @@ export async function noteForwardFailure(
   const isOver = isComplaint || forwardFailures >= limits.forwardFailures
   await updateInbox(db, inbox.id, { forwardFailures, ...(isOver ? { forwardStatus: 'disabled' } : {}) })
   if (!isOver) return
-  const podId = heardBy === 'courier' ? everyPod : inbox.podId
+  const podId = heardBy === 'courier' && delivery.rcptTo === null ? everyPod : inbox.podId
   await (isComplaint
     ? suppressComplained(app, db, delivery, inbox.podId)
     : suppressBounced(app, db, delivery, failure, podId))

@@ -3,7 +3,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { networkOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
-import { firstField, type Header } from '../../mail/header/header.ts'
+import { type Header, lastField } from '../../mail/header/header.ts'
 import { deleteDeferralsBefore } from '../../store/authentication-deferrals.ts'
 import type { AuthenticationDeferralRow } from '../../store/tables.ts'
 import type { App, Reads } from '../app/app.ts'
@@ -25,7 +25,7 @@ export async function deferUnknown(
 ): Promise<void> {
   const { remoteAddress, mailFrom, header } = of
   const now = app.clock.now()
-  const name = firstField(header, 'message-id') ?? JSON.stringify(header.fields.map(({ value }) => value))
+  const name = lastField(header, 'message-id') ?? JSON.stringify(header.fields.map(({ value }) => value))
   const row = {
     id: createHash('sha256')
       .update(JSON.stringify([mailFrom, name]))

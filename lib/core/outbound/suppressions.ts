@@ -92,8 +92,9 @@ export function suppressedUntil(outcome: Outcome, now: Date): Date | null | unde
 
 /**
  * Suppresses the recipient of a bounce, in the write that fails the delivery. What stands there already stays.
- * @param podId `everyPod` for what our own courier heard. What came back by mail says it for the pod of its delivery alone:
- * whoever knows the reverse-path may have written it, and one that answers tells it to who sent.
+ * @param podId `everyPod` for what our own courier heard of the address as it is compared here. What came back by mail says it
+ * for the pod of its delivery alone: whoever knows the reverse-path may have written it, and one that answers tells it to who
+ * sent. So does what was heard of an address that was written otherwise, for it may be another mailbox.
  */
 export async function suppressBounced(
   app: App,
@@ -146,9 +147,10 @@ function evidenceOf({ code, enhanced, text }: Outcome): string {
     .toWellFormed()
 }
 
-/** An address that bounced because it was not there yet can be written to once it is an inbox here. */
+/** An address that bounced because it was not there yet can be written to once it is an inbox here, with any tag. */
 export async function forgetBounce(db: WriteDb, address: string): Promise<void> {
   await suppressions.deleteSuppression(db, address, { reason: 'bounce' })
+  await suppressions.deleteTaggedSuppressions(db, address, 'bounce')
 }
 
 /** Deletes some that are over; gives how many. */

@@ -19,10 +19,12 @@ const quotedString = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e\u{80}-\u{10ffff}]|\\[\x20
 const ldhLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 /** Controls, half surrogates, line separators, and spaces other than the one of ASCII. */
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|[^\P{Zs} ]/u
+/** What is not ASCII and would be in the form that is compared, by NFC or in lower case: the sign of Kelvin, two of Greek. */
+const asciiTwins = /[\u212a\u037e\u1fef]/
 
 /** A bare addr-spec, without display name, comments or angle brackets. Address literals (`[192.0.2.1]`) are none. */
 export function parseAddress(text: string): Address | undefined {
-  if (text.length > pathBytes || unprintable.test(text)) return undefined
+  if (text.length > pathBytes || unprintable.test(text) || asciiTwins.test(text)) return undefined
   const at = text.lastIndexOf('@')
   const localPart = parseLocalPart(text.slice(0, Math.max(at, 0)))
   const domain = normaliseDomain(text.slice(at + 1))

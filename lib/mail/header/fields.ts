@@ -3,7 +3,7 @@ import { type Author, readAuthor, shownAuthor } from './author.ts'
 import { decodeText } from './charset.ts'
 import { parseDate } from './date.ts'
 import { decodeWords } from './encoded-word.ts'
-import { fieldValues, type Header } from './header.ts'
+import { type Header, lastField } from './header.ts'
 import { addressNames, type Mailbox, mailboxes } from './mailbox.ts'
 import { readMessageIds, readReferences } from './message-id.ts'
 import { readParameters } from './parameters.ts'
@@ -32,13 +32,11 @@ export interface MessageFields {
 }
 
 /**
- * Reads what is asked of a header. Of a field that may stand there once (RFC 5322 §3.6) the last counts: it is the one
- * that signatures are of (RFC 6376 §5.4.2), and another above it may have been added by anybody.
+ * Reads what is asked of a header. Of a field that may stand there once (RFC 5322 §3.6) the last counts, as `lastField` says.
  */
 export function readFields(header: Header): MessageFields {
-  const people = (name: string) =>
-    fieldValues(header, name).flatMap(value => mailboxes(readAddressList(value)))
-  const last = (name: string) => fieldValues(header, name).at(-1) ?? ''
+  const last = (name: string) => lastField(header, name) ?? ''
+  const people = (name: string) => mailboxes(readAddressList(last(name)))
   const author = readAuthor(header)
   const from = shownAuthor(author)
   const [to, cc] = [people('to'), people('cc')]
@@ -48,10 +46,10 @@ export function readFields(header: Header): MessageFields {
     references: readReferences(last('references')),
     author,
     from,
-    sender: mailboxes(readAddressList(last('sender')))[0] ?? null,
+    sender: people('sender')[0] ?? null,
     to,
     cc,
-    replyTo: mailboxes(readAddressList(last('reply-to'))),
+    replyTo: people('reply-to'),
     addressNames: addressNames([...(from ? [from] : []), ...to, ...cc]),
     subject: readSubject(header),
     date: parseDate(last('date').replace(/\s+/g, ' ')),
@@ -63,7 +61,7 @@ function readSubject(header: Header): string {
   const field = header.fields.findLast(({ lowerName }) => lowerName === 'subject')
   if (!field) return ''
   if (field.isUtf8) return singleLine(decodeWords(field.value))
-  const { charset = '' } = readParameters(fieldValues(header, 'content-type').at(-1) ?? '').parameters
+  const { charset = '' } = readParameters(lastField(header, 'content-type') ?? '').parameters
   // In those charsets, what is ASCII in every header would be other characters.
   const named = /^(?:utf-?16|iso-2022)/i.test(charset) ? '' : charset
   const outside = (text: string) => decodeText(Buffer.from(text, 'latin1'), named)

@@ -88,9 +88,12 @@ export function fieldValues(header: Header, lowerName: string): string[] {
   return header.fields.filter(field => field.lowerName === lowerName).map(field => field.value)
 }
 
-/** The value of the topmost field of that name (in lower case). */
-export function firstField(header: Header, lowerName: string): string | undefined {
-  return header.fields.find(field => field.lowerName === lowerName)?.value
+/**
+ * The value of the last field of that name (in lower case): where it stands there twice, that is the one that signatures are of
+ * (RFC 6376 §5.4.2), and another above it may have been added by anybody.
+ */
+export function lastField(header: Header, lowerName: string): string | undefined {
+  return header.fields.findLast(field => field.lowerName === lowerName)?.value
 }
 
 /** How many hosts say that they have passed the message on (RFC 5321 §6.3). */

@@ -1,4 +1,4 @@
-import { fieldValues, firstField, type Header } from '../header/header.ts'
+import { fieldValues, type Header, lastField } from '../header/header.ts'
 import { isForwardSubject, isReplySubject } from '../quote/subject.ts'
 
 export interface Classified {
@@ -106,23 +106,23 @@ function localPart(address: string): string {
 }
 
 function has(header: Header, lowerName: string): boolean {
-  return firstField(header, lowerName) !== undefined
+  return lastField(header, lowerName) !== undefined
 }
 
 /** The report-type of a multipart/report (RFC 6522 §3), empty when it names none; undefined for other mail. */
 function reportType(header: Header): string | undefined {
-  const contentType = firstField(header, 'content-type') ?? ''
+  const contentType = lastField(header, 'content-type') ?? ''
   if (!/^multipart\/report\b/i.test(contentType)) return undefined
   return (/;\s*report-type\s*=\s*"?([\w-]+)/i.exec(contentType)?.[1] ?? '').toLowerCase()
 }
 
 /** The keyword of Auto-Submitted, without comments and parameters (RFC 3834 §5.2). */
 function autoSubmitted(header: Header): string {
-  return keyword(firstField(header, 'auto-submitted'))
+  return keyword(lastField(header, 'auto-submitted'))
 }
 
 function precedence(header: Header): string {
-  return keyword(firstField(header, 'precedence'))
+  return keyword(lastField(header, 'precedence'))
 }
 
 function keyword(value = ''): string {
@@ -137,7 +137,7 @@ function suppressesAnswers(header: Header): boolean {
 }
 
 function subjectOf({ subject, header }: Classifiable): string {
-  return subject ?? firstField(header, 'subject') ?? ''
+  return subject ?? lastField(header, 'subject') ?? ''
 }
 
 /** A new message with such a subject; a person who answers it, or passes it on, repeats the subject. */

@@ -1,5 +1,5 @@
 import { decodeWords } from '../header/encoded-word.ts'
-import { firstField, type Header } from '../header/header.ts'
+import { type Header, lastField } from '../header/header.ts'
 import { readParameters } from '../header/parameters.ts'
 import { isMediaType } from './media-type.ts'
 
@@ -33,8 +33,8 @@ export interface OpenPart extends Part {
 
 /** The part that a header describes, whose body begins at `start`. */
 export function partOf(header: Header, parent: Part | undefined, start: number, end: number): OpenPart {
-  const type = readParameters(firstField(header, 'content-type') ?? '')
-  const disposition = readParameters(decodeWords(firstField(header, 'content-disposition') ?? ''))
+  const type = readParameters(lastField(header, 'content-type') ?? '')
+  const disposition = readParameters(decodeWords(lastField(header, 'content-disposition') ?? ''))
   const { charset, boundary, format, delsp, name } = type.parameters
   const { filename = name } = disposition.parameters
   return {
@@ -46,8 +46,8 @@ export function partOf(header: Header, parent: Part | undefined, start: number, 
     // RFC 2183 §2.8: one that nobody knows is an attachment.
     disposition: ['', 'inline'].includes(disposition.value) ? disposition.value : 'attachment',
     filename: filename && decodeWords(filename),
-    encoding: /^\s*"?([\w-]*)/.exec(firstField(header, 'content-transfer-encoding') ?? '')![1]!.toLowerCase(),
-    contentId: firstField(header, 'content-id') ?? '',
+    encoding: /^\s*"?([\w-]*)/.exec(lastField(header, 'content-transfer-encoding') ?? '')![1]!.toLowerCase(),
+    contentId: lastField(header, 'content-id') ?? '',
     parent,
     children: [],
     start,
@@ -62,6 +62,6 @@ function unsaidType(said: string, parent: Part | undefined): string {
 }
 
 function boundaryOf(text: string, header: Header): string {
-  const isUtf8 = header.fields.find(({ lowerName }) => lowerName === 'content-type')?.isUtf8
+  const isUtf8 = header.fields.findLast(({ lowerName }) => lowerName === 'content-type')?.isUtf8
   return Buffer.from(text.trimEnd(), isUtf8 ? 'utf8' : 'latin1').toString('latin1')
 }

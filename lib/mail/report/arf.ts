@@ -1,5 +1,5 @@
 import { limits } from '../../base/limits.ts'
-import { fieldValues, firstField, type Header, readHeader } from '../header/header.ts'
+import { fieldValues, type Header, lastField, readHeader } from '../header/header.ts'
 import { singleLine } from '../header/text.ts'
 import type { FeedbackReport } from './feedback.ts'
 import { partsOf, type ReportPart } from './part.ts'
@@ -18,7 +18,7 @@ const ownPath = /\b(?:b-[0-9a-z]{24}@bounce\.|srs0=)[0-9a-z.=@_+-]{1,320}/gi
 export function readFeedbackReport(parts: readonly ReportPart[], text = ''): FeedbackReport | undefined {
   const [report] = partsOf(parts, 'message/feedback-report')
   const fields = report && headerOf(report)
-  const type = fields && /^[\w-]+/.exec(firstField(fields, 'feedback-type') ?? '')?.[0].toLowerCase()
+  const type = fields && /^[\w-]+/.exec(lastField(fields, 'feedback-type') ?? '')?.[0].toLowerCase()
   const reported = partsOf(
     parts,
     'message/rfc822',
@@ -56,7 +56,7 @@ function authFailureOf(fields: Header): string | undefined {
   const says = ['auth-failure', 'delivery-result', 'source-ip', 'reported-domain'].flatMap(name =>
     fieldValues(fields, name).slice(0, 1),
   )
-  if (firstField(fields, 'auth-failure') === undefined) return undefined
+  if (lastField(fields, 'auth-failure') === undefined) return undefined
   return singleLine(says.join(' ')).slice(0, limits.reportTextLength)
 }
 

@@ -1,6 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
-import { fieldValues, firstField, type Header } from '../header/header.ts'
+import { fieldValues, type Header, lastField } from '../header/header.ts'
 import { singleLine } from '../header/text.ts'
 import { type Notice, noticeIn } from './notice.ts'
 import type { ReturnedRecipient } from './recipient.ts'
@@ -97,17 +97,17 @@ export function readBounceText(
 /** Somebody's program that answers, or tells what became of a message in the mailbox (RFC 8098): it has come. */
 function isAnswer({ header, subject, text }: BounceText): boolean {
   if (absence.test(subject)) return true
-  const contentType = firstField(header, 'content-type') ?? ''
+  const contentType = lastField(header, 'content-type') ?? ''
   // RFC 5429 §2.1.2: a filter that refuses may say so in one of those, too.
   if (/\bdisposition-notification\b/i.test(contentType))
     return !/\bwas automatically rejected\b/i.test(text.slice(0, 1000))
-  const isSystem = daemon.test(fromOf(header)) || firstField(header, 'x-failed-recipients') !== undefined
+  const isSystem = daemon.test(fromOf(header)) || lastField(header, 'x-failed-recipients') !== undefined
   const programs = ['x-autoreply', 'x-autorespond', 'x-autoresponder', 'x-auto-reply-from']
-  return !isSystem && programs.some(name => firstField(header, name) !== undefined)
+  return !isSystem && programs.some(name => lastField(header, name) !== undefined)
 }
 
 function fromOf(header: Header): string {
-  return (firstField(header, 'from') ?? '').slice(0, 1000)
+  return (lastField(header, 'from') ?? '').slice(0, 1000)
 }
 
 /** The fields may stand below a word about a copy, but the copy has a type of its own. */

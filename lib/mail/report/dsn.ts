@@ -1,6 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
-import { firstField, type Header, readHeader } from '../header/header.ts'
+import { type Header, lastField, readHeader } from '../header/header.ts'
 import { type BounceText, readBounceText } from './bounce-text.ts'
 import { type Notice, noticeIn } from './notice.ts'
 import { partsOf, type ReportPart } from './part.ts'
@@ -43,7 +43,7 @@ export function readDsn(message: Returned, recipients: readonly string[] = []): 
 function statusInside(content: string): string {
   const head = content.slice(0, limits.reportPartBytes)
   const header = readHeader(Buffer.from(head.trimStart()))
-  if (!/\bdelivery-status\b/i.test(firstField(header, 'content-type') ?? '')) return ''
+  if (!/\bdelivery-status\b/i.test(lastField(header, 'content-type') ?? '')) return ''
   const at = /^content-type:[ \t]*message\/(?:global-)?delivery-status/im.exec(head)?.index
   return at === undefined ? '' : head.slice(at)
 }
@@ -79,7 +79,7 @@ function readStatus(content: string, count: number): ReturnedRecipient[] {
     .slice(0, limits.reportPartBytes)
     .split(/\r?\n[ \t]*\r?\n/)
     .flatMap(splitGroup)
-  const host = mtaOf(groups.map(group => firstField(group, 'reporting-mta')).find(Boolean))
+  const host = mtaOf(groups.map(group => lastField(group, 'reporting-mta')).find(Boolean))
   const found: ReturnedRecipient[] = []
   for (const group of groups) {
     if (found.length >= count) break
@@ -104,7 +104,7 @@ function splitGroup(text: string): Header[] {
 }
 
 function readRecipient(group: Header, reportingMta: string | undefined): ReturnedRecipient[] {
-  const field = (name: string) => firstField(group, name)
+  const field = (name: string) => lastField(group, name)
   const status = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(field('status') ?? '')?.[0]
   const action = actionOf(field('action'), status)
   // A group without one is about whom it came back to.

@@ -31,15 +31,19 @@ const head = {
   version: 1,
   id: 'x',
   createdAt: '2026-01-01T00:00:00.000Z',
+  program: '0.1.0',
+  files: 0,
+  filesHere: 0,
   base: null,
+  hasKey: false,
 }
 
-async function restored(t: Test, { harm = '', files = '' }): Promise<string> {
+async function restored(t: Test, { harm = '', files = '', said = {} }): Promise<string> {
   const dir = temporaryDir(t)
   const path = join(dir, 'backup')
   const target = createWriteStream(path)
   const archive = writeArchive(target, new Date(0))
-  await archive.addText('backup.json', JSON.stringify(head))
+  await archive.addText('backup.json', JSON.stringify({ ...head, ...said }))
   await archive.addText('files.txt', files)
   const database = await madeDatabase(t, harm)
   await archive.addFile('mailboxd.sqlite', database, statSync(database).size)
@@ -78,6 +82,19 @@ t.test('a database is restored when its schema is what our migrations make, and 
   t.ok(existsSync(join(place, 'mailboxd.sqlite')))
   for (const [name, harm] of Object.entries(foreign)) {
     await t.rejects(restored(t, { harm }), BackupFault, name)
+  }
+})
+
+t.test('a head that does not say what a backup says of itself', async t => {
+  for (const said of [
+    { base: 5 },
+    { id: ['a'] },
+    { files: {} },
+    { filesHere: -1 },
+    { hasKey: 1 },
+    { base: { id: 'x' } },
+  ]) {
+    await t.rejects(restored(t, { said }), BackupFault, JSON.stringify(said))
   }
 })
 

@@ -235,9 +235,14 @@ t.test(
       'recipient_suppressed',
       'it was told to this server itself',
     )
+    await carryAll(app)
+    refused.push('550 5.1.1 no such user')
+    await sent({ to: 'EVE@theirs.example' })
+    t.equal(await tries(ann, 'eve@theirs.example', 'e'), 'recipient_suppressed')
+    t.equal(await tries(theirs.id, 'eve@theirs.example', 'f'), 'sent', 'it may be another mailbox')
     t.strictSame(
       (await listSuppressions(app, undefined, { limit: 10, offset: 0 })).rows.map(row => row.podId === null),
-      [true, false, false, false, false, false],
+      [false, true, false, false, false, false, false],
     )
   },
 )

@@ -107,3 +107,12 @@ t.test('parts of an address', async t => {
   t.equal(baseAddress('+tag@example.com'), '+tag@example.com')
   t.equal(baseAddress('"a+b c"@example.com'), '"a+b c"@example.com')
 })
+
+t.test('no letter outside ASCII is one of ASCII where addresses are compared', async t => {
+  for (let code = 0x80; code <= 0x10ffff; code++) {
+    const letter = String.fromCodePoint(code)
+    const address = normaliseAddress(`x${letter}x@example.com`)
+    if (address !== undefined && /^[\0-\x7f]*$/.test(address)) t.fail(`U+${code.toString(16)} is ${address}`)
+  }
+  t.equal(normaliseAddress('fran\u212a@example.com'), undefined)
+})

@@ -6,7 +6,7 @@ import { limits } from '../../../lib/base/limits.ts'
 import { attachmentFilename, attachmentType } from '../../../lib/mail/compose/attachment.ts'
 import { composeMessage, type MessageParts } from '../../../lib/mail/compose/compose.ts'
 import { readAddressList } from '../../../lib/mail/header/address-list.ts'
-import { firstField, readHeader } from '../../../lib/mail/header/header.ts'
+import { lastField, readHeader } from '../../../lib/mail/header/header.ts'
 import { mailboxes } from '../../../lib/mail/header/mailbox.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import { runProgram } from '../../support/program.ts'
@@ -273,7 +273,7 @@ t.test('a quoted local part comes back as it was, whatever is in the quotes', as
     const raw = await compose({ to: bare(address, other), cc: bare(address), replyTo: address })
     const header = readHeader(raw)
     const read = (name: string) =>
-      mailboxes(readAddressList(firstField(header, name) ?? '')).map(one => one.address)
+      mailboxes(readAddressList(lastField(header, name) ?? '')).map(one => one.address)
     t.strictSame([read('to'), read('cc'), read('reply-to')], [[address, other], [address], [address]])
   }
   // Of 8 bits it makes no text.

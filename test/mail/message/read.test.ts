@@ -550,3 +550,41 @@ t.test('hostile headers of parts take no long time either', async t => {
     t.ok(attachments.length <= 60)
   }
 })
+
+t.test('of a field that stands there twice the last is read, whatever stands above it', async t => {
+  const fields = {
+    To: ['ann@a.example', 'bob@b.example'],
+    Cc: ['ann@a.example', 'bob@b.example'],
+    Sender: ['ann@a.example', 'bob@b.example'],
+    'Reply-To': ['ann@a.example', 'bob@b.example'],
+    Subject: ['one', '=?utf-8?q?two?='],
+    Date: ['Thu, 1 Jan 2026 10:00:00 +0000', 'Fri, 2 Jan 2026 10:00:00 +0000'],
+    'Message-ID': ['<1@a.example>', '<2@b.example>'],
+    'In-Reply-To': ['<1@a.example>', '<2@b.example>'],
+    References: ['<1@a.example>', '<2@b.example>'],
+    'Content-Type': [
+      'multipart/mixed; boundary=other',
+      'text/plain; charset=utf-8; format=flowed; name=a.txt',
+      'text/html; charset=iso-8859-1',
+      'multipart/mixed; boundary=b',
+      'application/pdf; name="x.pdf"',
+    ],
+    'Content-Transfer-Encoding': ['base64', 'quoted-printable', '8bit'],
+    'Content-Disposition': ['attachment; filename=a.txt', 'inline', 'attachment; filename=b.txt'],
+    'Content-ID': ['<1@a.example>', '<2@b.example>'],
+  }
+  const body = ['--other', '', 'Not this', '--other--', '--b', '', 'Gr=FC=C3=BCn', '--b--', 'R3I9w7xu']
+  const said = (lines: readonly string[]) => {
+    const { problems: _problems, ...read } = readMessage(message(['From: ann@a.example', ...lines], body))
+    return read
+  }
+  for (const [name, values] of Object.entries(fields)) {
+    for (const above of values)
+      for (const last of values)
+        t.strictSame(
+          said([`${name}: ${above}`, `${name}: ${last}`]),
+          said([`${name}: ${last}`]),
+          `${name}: ${last}`,
+        )
+  }
+})
