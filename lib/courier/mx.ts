@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import type { Dns } from '../base/dns.ts'
@@ -16,8 +17,11 @@ export interface DnsFailure {
 export type MxResult =
   | {
       readonly hosts: readonly string[]
-      /** What all domains with the same servers have in common: the first by name of those that are preferred. */
-      readonly group: string
+      /**
+       * What all domains with the same servers in the same order have in common, and no others; undefined where there are more
+       * servers than are tried. It is no domain name.
+       */
+      readonly group: string | undefined
       /** The preference of each host: the smaller, the sooner. */
       readonly preferences: ReadonlyMap<string, number>
     }
@@ -61,15 +65,25 @@ export async function findMxHosts(
   const ours = sorted.find(({ exchange }) => isOurs(exchange))
   const hosts = sorted.filter(({ priority }) => ours === undefined || priority < ours.priority)
   if (hosts.length === 0) return loopsBack(name)
-  const preferred = hosts.filter(({ priority }) => priority === hosts[0]!.priority)
-  const group = preferred.map(({ exchange }) => exchange).sort()[0]!
   // Of a host that stands there twice, the smaller one.
   const preferences = new Map(hosts.toReversed().map(({ exchange, priority }) => [exchange, priority]))
-  return {
-    hosts: [...new Set(hosts.map(({ exchange }) => exchange))].slice(0, limits.mxHosts),
-    group,
-    preferences,
-  }
+  const names = [...new Set(hosts.map(({ exchange }) => exchange))]
+  const group = names.length > limits.mxHosts ? undefined : groupOf(preferences)
+  return { hosts: names.slice(0, limits.mxHosts), group, preferences }
+}
+
+/**
+ * Named by all servers, for a domain may name servers of others beside its own: what such mail shows is nothing about them.
+ * Their order belongs to it: with another one, other servers would be tried first.
+ */
+function groupOf(preferences: ReadonlyMap<string, number>): string {
+  const ranks = [...Map.groupBy(preferences, ([, priority]) => priority)]
+    .sort(([a], [b]) => a - b)
+    .map(([, hosts]) => hosts.map(([host]) => host).sort())
+  const first = ranks[0]![0]!
+  if (preferences.size === 1 && /^[a-z0-9._-]+$/.test(first)) return `mx:${first}`
+  const digest = hash('sha256', JSON.stringify(ranks), 'base64url').slice(0, 22)
+  return `mx:${first}+${preferences.size - 1}:${digest}`
 }
 
 /** Why mail for a domain goes nowhere whose mail servers are this one, though it is no domain of ours. */
@@ -80,7 +94,10 @@ export function loopsBack(name: string): { readonly failure: DnsFailure } {
 
 async function implicitMx(dns: MxDns, name: string): Promise<MxResult> {
   const found = await findAddresses(dns, name, true)
-  if ('addresses' in found) return { hosts: [name], group: name, preferences: new Map([[name, 0]]) }
+  if ('addresses' in found) {
+    const preferences = new Map([[name, 0]])
+    return { hosts: [name], group: groupOf(preferences), preferences }
+  }
   if (found.failure.result === 'transient') return found
   return permanent('5.1.2', `${name} has neither an MX record nor an address`)
 }

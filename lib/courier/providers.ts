@@ -12,8 +12,8 @@ export interface Provider {
 
 /** The large providers that are known, by the names of their mail servers. */
 export interface Providers {
-  /** Whose server this is (in lower case), if it is one's of them. */
-  ofHost(host: string): Provider | undefined
+  /** Whose servers these all are (in lower case), if they are one's of them: beside one of somebody else they prove nothing. */
+  ofHosts(hosts: readonly string[]): Provider | undefined
   named(name: string): Provider | undefined
 }
 
@@ -42,14 +42,18 @@ function readProviders(text: string): Providers {
     byName.set(name, provider)
     bySuffix.set(suffix, provider)
   }
+  function ofHost(host: string): Provider | undefined {
+    const labels = host.split('.')
+    for (let from = 0; from < labels.length; from++) {
+      const provider = bySuffix.get(labels.slice(from).join('.'))
+      if (provider) return provider
+    }
+    return undefined
+  }
   return {
-    ofHost(host) {
-      const labels = host.split('.')
-      for (let from = 0; from < labels.length; from++) {
-        const provider = bySuffix.get(labels.slice(from).join('.'))
-        if (provider) return provider
-      }
-      return undefined
+    ofHosts(hosts) {
+      const [first, ...others] = hosts.map(ofHost)
+      return others.every(one => one === first) ? first : undefined
     },
     named: name => byName.get(name),
   }

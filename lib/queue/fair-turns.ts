@@ -8,7 +8,7 @@ import type { Leased, Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
 import { boundsOf, count, hasPlace, noneTaken, Patience, type Place, type Sort } from './places.ts'
 import { Rotation } from './rotation.ts'
-import { NamesKnown, type Showing } from './standing.ts'
+import { NamesKnown, probeNow, type Showing } from './standing.ts'
 
 export interface FairTurns extends Turns {
   /** The place of an entry that is under way. */
@@ -172,7 +172,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       freed.add(destination)
     },
 
-    placeOf({ id, destination: domain }) {
+    placeOf({ id }) {
       const mine = held.get(id)!
       const { patience } = mine
       return {
@@ -186,9 +186,12 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           // Of what other attempts found meanwhile, this process has forgotten that it answers.
           return mine.isUnnoted && proven.get(mine.destination) === true
         },
-        async isTurnOf(name) {
+        async isTurnOf(name, domain) {
+          if (name === domain) groups.forget(domain)
+          else groups.note(domain, name)
           if (name === mine.destination) return true
-          groups.note(domain, name)
+          // It leads elsewhere by now, and finds out nothing about who fails: another one is to.
+          if (mine.sort.isProbe) await store.write(db => probeNow(db, clock, mine.destination))
           const row = await findDestination(store.read, name)
           if (row?.isFailing === 1 || room(name) <= 0) return false
           move(mine.destination, -1)
@@ -197,7 +200,11 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           count(taken, mine.sort, -1)
           mine.destination = name
           mine.isUnnoted = row === undefined
-          mine.sort = { ...mine.sort, isUnproven: proven.get(name) === undefined }
+          mine.sort = {
+            isRetry: mine.sort.isRetry,
+            isProbe: false,
+            isUnproven: proven.get(name) === undefined,
+          }
           count(taken, mine.sort, 1)
           return true
         },

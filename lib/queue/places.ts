@@ -75,10 +75,10 @@ export interface Place {
   /** From now on the mail may have been taken: to break off could double it. */
   commit(): void
   /**
-   * The destination turned out to be this one, a group of mail servers.
+   * Mail for `domain` turned out to go to this destination: a group of mail servers, or the domain itself.
    * @returns whether it may have this attempt now; else the entry must be given back
    */
-  isTurnOf(destination: string): Promise<boolean>
+  isTurnOf(destination: string, domain: string): Promise<boolean>
 }
 
 /** How long the other side of an attempt has been silent, and how that can be ended. */

@@ -24,7 +24,7 @@ t.teardown(() => server.close())
 t.test('by preference, in lower case', async t => {
   t.match(await findMxHosts(dns, 'plain.example'), {
     hosts: ['first.example', 'second.example', 'third.example'],
-    group: 'first.example',
+    group: /^mx:first\.example\+2:[\w-]{22}$/,
   })
   t.same(await findMxHosts(dns, 'Alias.Example.'), await findMxHosts(dns, 'plain.example'))
 })
@@ -37,7 +37,31 @@ t.test('equal preference is in the order of the lots', async t => {
   const one = await orderOf(0.1, 0.2, 0.3, 0.4)
   t.same(await orderOf(0.4, 0.3, 0.2, 0.1), one.toReversed())
   t.same(one.toSorted(), ['a.example', 'b.example', 'c.example', 'd.example'])
-  for (let n = 0; n < 5; n++) t.match(await findMxHosts(dns, 'equal.example'), { group: 'a.example' })
+})
+
+t.test('a group are all domains with the same servers in the same order, and no others', async t => {
+  const groupOf = async (records: readonly { priority: number; exchange: string }[]) => {
+    server.set('one.example', 'MX', [...records])
+    const found = await findMxHosts(dns, 'one.example')
+    return 'hosts' in found ? found.group : found
+  }
+  const equal = ['a', 'b', 'c', 'd'].map(name => mx(10, `${name}.example`))
+  const group = await groupOf(equal)
+  for (let n = 0; n < 5; n++) t.match(await findMxHosts(dns, 'equal.example'), { group })
+  t.equal(await groupOf(equal.map(({ exchange }) => mx(7, exchange)).toReversed()), group)
+  t.equal(await groupOf([mx(3, 'mx.big.example')]), 'mx:mx.big.example', 'which is no domain name')
+  const others = [
+    [...equal, mx(20, 'dead.evil.example')],
+    [...equal, mx(10, 'dead.evil.example')],
+    equal.slice(1),
+    [mx(5, 'd.example'), ...equal.slice(0, 3)],
+    [mx(20, 'a.example'), ...equal.slice(1)],
+  ]
+  const [a, b, c] = ['a.example', 'b.example', 'c.example'] as const
+  others.push([mx(1, a), mx(2, b), mx(3, c)], [mx(1, a), mx(2, c), mx(3, b)], [mx(1, a), mx(2, b), mx(2, c)])
+  const names = [group]
+  for (const records of others) names.push(await groupOf(records))
+  t.equal(new Set(names).size, names.length)
 })
 
 t.test('what leads to us is left out, with all that is not preferred to it (RFC 5321 §5.1)', async t => {
@@ -52,11 +76,12 @@ t.test('what leads to us is left out, with all that is not preferred to it (RFC 
 t.test('not more than ten hosts, the best ones', async t => {
   const result = await findMxHosts(dns, 'many.example')
   t.match(result, { hosts: Array.from({ length: 10 }, (_, index) => `mx${index}.example`) })
+  t.match(result, { group: undefined }, 'of no group, for not all of it is tried')
 })
 
 t.test('without MX the domain itself, when it has an address (RFC 5321 §5.1)', async t => {
-  t.match(await findMxHosts(dns, 'host.example'), { hosts: ['host.example'], group: 'host.example' })
-  t.match(await findMxHosts(dns, 'host6.example'), { hosts: ['host6.example'], group: 'host6.example' })
+  t.match(await findMxHosts(dns, 'host.example'), { hosts: ['host.example'], group: 'mx:host.example' })
+  t.match(await findMxHosts(dns, 'host6.example'), { hosts: ['host6.example'], group: 'mx:host6.example' })
   t.match(await findMxHosts(dns, 'txt.example'), { failure: { result: 'permanent', enhanced: '5.1.2' } })
 })
 

@@ -13,12 +13,15 @@ function providersOf(t: Test, text: string) {
 t.test('a provider is known by the end of the names of its servers', async t => {
   const providers = providersOf(t, '# x\n\nbig.example\tbig\t20\t600\nother.example\tbig\t1\t1\n')
   const big = { name: 'big', concurrency: 20, perMinute: 600 }
-  t.strictSame(providers.ofHost('mx1.big.example'), big)
-  t.strictSame(providers.ofHost('big.example'), big)
-  t.strictSame(providers.ofHost('mx.other.example'), big, 'the numbers of its first line')
+  t.strictSame(providers.ofHosts(['mx1.big.example']), big)
+  t.strictSame(providers.ofHosts(['big.example']), big)
+  t.strictSame(providers.ofHosts(['mx.other.example']), big, 'the numbers of its first line')
   t.strictSame(providers.named('big'), big)
   for (const host of ['notbig.example', 'example', 'big.example.evil.example'])
-    t.equal(providers.ofHost(host), undefined, host)
+    t.equal(providers.ofHosts([host]), undefined, host)
+  t.strictSame(providers.ofHosts(['mx1.big.example', 'mx.other.example']), big)
+  t.equal(providers.ofHosts(['mx1.big.example', 'dead.evil.example']), undefined, 'beside a stranger')
+  t.equal(providers.ofHosts(['dead.evil.example', 'mx1.big.example']), undefined)
 })
 
 t.test('a line that is none is said with its number', async t => {
@@ -28,8 +31,11 @@ t.test('a line that is none is said with its number', async t => {
 
 t.test('those that come with the program', async t => {
   const providers = loadProviders()
-  t.match(providers.ofHost('gmail-smtp-in.l.google.com'), { name: 'google' })
-  t.match(providers.ofHost('acme-example.mail.protection.outlook.com'), { name: 'microsoft' })
-  t.match(providers.ofHost('mta5.am0.yahoodns.net'), { name: 'yahoo' })
-  t.equal(providers.ofHost('mx.theirs.example'), undefined)
+  t.match(providers.ofHosts(['gmail-smtp-in.l.google.com', 'alt1.gmail-smtp-in.l.google.com']), {
+    name: 'google',
+  })
+  t.match(providers.ofHosts(['acme-example.mail.protection.outlook.com']), { name: 'microsoft' })
+  t.match(providers.ofHosts(['mta5.am0.yahoodns.net']), { name: 'yahoo' })
+  for (const other of ['mx.theirs.example', 'www.google.com', 'a.google.com', 'c-192-0-2-1.hsd1.comcast.net'])
+    t.equal(providers.ofHosts([other]), undefined, other)
 })

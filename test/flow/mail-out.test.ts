@@ -230,7 +230,7 @@ t.test('what is wrong for now is tried again, what is wrong for good fails', asy
     t.match(why.data, [
       {
         recipient: 'a@down.example',
-        destination: 'mx.down.example',
+        destination: 'mx:mx.down.example',
         outlook: /^Attempt 2 is due at 20.*Z; the last one ended with ".*ECONNREFUSED.*"/,
         destinationFailures: 1,
       },

@@ -222,9 +222,9 @@ onEveryDatabase('domains with the same servers share one standing', async (t, st
   const { turns, put } = mine
   await put(['a', 'b', 'c'], '')
   const [a, b, c] = await turns.claim()
-  t.equal(await turns.placeOf(a!).isTurnOf('mx.host.example'), true)
-  t.equal(await turns.placeOf(b!).isTurnOf('mx.host.example'), true)
-  t.equal(await turns.placeOf(c!).isTurnOf('mx.host.example'), false, 'its two places are taken')
+  t.equal(await turns.placeOf(a!).isTurnOf('mx.host.example', 'a.example'), true)
+  t.equal(await turns.placeOf(b!).isTurnOf('mx.host.example', 'b.example'), true)
+  t.equal(await turns.placeOf(c!).isTurnOf('mx.host.example', 'c.example'), false, 'its two places are taken')
   await store.write(db => mine.queue.giveBack(db, c!))
   turns.end(c!)
   t.match(await findQueueEntryBySubject(store.read, 'c'), { attempts: 0, destination: 'c.example' })
@@ -233,6 +233,39 @@ onEveryDatabase('domains with the same servers share one standing', async (t, st
   t.match(await findQueueEntryBySubject(store.read, 'c'), waiting)
   await end({ ...mine, store }, a!, 'answers')
   t.strictSame(names(await turns.claim()), ['c'])
+})
+
+onEveryDatabase('a domain that leads elsewhere by now takes nothing from where it led', async (t, store) => {
+  const mine = setUp(store, 8, 2)
+  const { turns, put } = mine
+  await put(['a'], 'evil.example')
+  const [a] = await turns.claim()
+  t.equal(await turns.placeOf(a!).isTurnOf('mx:big', 'evil.example'), true)
+  await end({ ...mine, store }, a!, 'answers')
+  await put(['b'], 'evil.example')
+  await put(['c'], 'good.example')
+  const [b, c] = await turns.claim()
+  t.equal(b!.destination, 'mx:big', 'what it was of')
+  t.equal(await turns.placeOf(c!).isTurnOf('mx:big', 'good.example'), true)
+  t.equal(await turns.placeOf(b!).isTurnOf('mx:dead', 'evil.example'), true)
+  await end({ ...mine, store }, b!, 'fails', true)
+  await end({ ...mine, store }, c!, 'answers', false)
+  t.equal(await findDestination(store.read, 'mx:big'), undefined)
+  mine.advance(3_600_000)
+  t.match(await turns.claim(), [{ subjectId: 'c', destination: 'mx:big' }])
+})
+
+onEveryDatabase('a probe that leads elsewhere by now is no probe: the next one is made', async (t, store) => {
+  const mine = setUp(store, 8)
+  const { turns, put, advance } = mine
+  await put(numbered('x', 6), 'down.example')
+  for (const entry of await turns.claim()) await end({ ...mine, store }, entry, 'fails', true)
+  await put(numbered('y', 3), 'down.example')
+  t.strictSame(await turns.claim(), [])
+  advance(limits.probeMaxMs)
+  const [probe] = await turns.claim()
+  t.equal(await turns.placeOf(probe!).isTurnOf('mx:elsewhere', 'other.example'), true)
+  t.match(await turns.claim(), [{ destination: 'down.example' }], 'another is tried at once')
 })
 
 async function silence(t: Test, store: Store) {

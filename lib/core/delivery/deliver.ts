@@ -32,24 +32,27 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     return
   }
   const { delivery, message, inbox } = carried
+  const domain = domainOf(delivery.recipient)
   try {
     if (carried.isHeld && (await holdAsOperator(app, entry, delivery.id))) return
     if (inbox?.suspendedAt && (await holdInstead(app, entry, delivery, message))) return
     let ended = await attempt(app, entry, delivery, carried, place)
     if (ended.outcome.isUntried) {
       await app.store.write(async db => {
-        await noteFound(app, db, entry)
-        await app.queue.giveBack(db, entry)
+        if (entry.destination === domain) await noteFound(app, db, domain)
+        // By its domain it is found to be of the group that it turned out to be of, and not of the one of before.
+        await app.queue.giveBack(db, { ...entry, destination: domain })
       })
       return
     }
     const destination = place?.destination ?? entry.destination
+    const hasLed = entry.destination === domain && destination !== domain
     if (ended.outcome.showing === 'fails') place?.showed('fails')
     const isClean = place?.isClean ?? false
     const write = async () => {
       const notice = await prepareNotice(app, entry, delivery, carried, ended)
       await app.store.write(async db => {
-        if (destination !== entry.destination) await noteFound(app, db, entry)
+        if (hasLed) await noteFound(app, db, domain)
         await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
         if (notice) await writeNotice(app, db, delivery, notice)
       })
@@ -70,8 +73,8 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
 }
 
 /** The domain has led to servers: that it failed for its DNS is over, and what they do counts from now on. */
-async function noteFound(app: Networked, db: WriteDb, { destination }: Leased): Promise<void> {
-  await app.queue.note(db, destination, 'answers', '')
+async function noteFound(app: Networked, db: WriteDb, domain: string): Promise<void> {
+  await app.queue.note(db, domain, 'answers', '')
 }
 
 function measure(

@@ -79,8 +79,11 @@ export interface SmtpCourierOptions {
 
 /** Who watches an attempt, and says whether it may go where it turns out to lead. */
 export interface Progress extends Watch {
-  /** Whether it is the turn of this group of mail servers; else the attempt ends, untried. */
-  isTurnOf(group: string): Promise<boolean>
+  /**
+   * Whether it is the turn of the destination that mail for `domain` turned out to go to, a group of mail servers or the
+   * domain itself; else the attempt ends, untried. What the attempt shows from then on is of it.
+   */
+  isTurnOf(destination: string, domain: string): Promise<boolean>
 }
 
 const unwatched: Progress = {
@@ -127,7 +130,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         signal,
         heard: () => progress.heard(),
         commit: () => progress.commit(),
-        isTurnOf: group => progress.isTurnOf(group),
+        isTurnOf: (destination, domain) => progress.isTurnOf(destination, domain),
       })
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
@@ -165,7 +168,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     { sourceAddress: source }: Route,
     { host, port: at, tls, login }: Smarthost,
   ): Promise<Ending> {
-    if (!(await progress.isTurnOf(host))) return untried()
+    if (!(await progress.isTurnOf(`smarthost:${host}`, delivery.domain))) return untried()
     const found = await findAddresses(dns, host, useIpv6)
     if ('failure' in found) {
       // The operator named it: that it has no address is nothing about the recipient.
@@ -212,16 +215,20 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     const lookups = seen ?? dns
     const mx = await findMxHosts(lookups, delivery.domain, random, host => ours.has(host))
     if ('failure' in mx) {
-      const isFailing = mx.failure.result === 'transient'
-      return { outcome: { ...mx.failure, ...(isFailing && { showing: 'fails' }) }, isFinal: true }
+      if (mx.failure.result === 'permanent') return { outcome: mx.failure, isFinal: true }
+      // Whatever servers it led to before: that its DNS fails is nothing about them.
+      if (!(await progress.isTurnOf(delivery.domain, delivery.domain))) return untried()
+      return { outcome: { ...mx.failure, showing: 'fails' }, isFinal: true }
     }
-    if (!(await progress.isTurnOf(providers.ofHost(mx.group)?.name ?? mx.group))) return untried()
     const given = await findDomainTls(
       { domain: toAscii(delivery.domain).toLowerCase().replace(/\.$/, ''), port, secureDns, seen },
       delivery.isTlsReport === true ? undefined : stsPolicies,
       signal,
     )
     if (given === undefined) return unheard('4.4.7', abortError(signal).message)
+    // After its policy was asked for: how long that takes is the domain's affair, and no place of the servers is held for it.
+    const group = mx.group === undefined ? undefined : (providers.ofHosts(mx.hosts)?.name ?? mx.group)
+    if (!(await progress.isTurnOf(group ?? delivery.domain, delivery.domain))) return untried()
     const { domain, sts } = given
     const note = (host: string, policyType: TlsResult['policyType'], type: TlsResult['type']) =>
       tlsResults.push({ policyDomain: domain, policyType, type, host })

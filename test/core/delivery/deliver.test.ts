@@ -1,9 +1,11 @@
 import t from 'tap'
+import type { Networked } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { listSuppressions } from '../../../lib/core/outbound/suppressions.ts'
+import type { FairTurns } from '../../../lib/queue/fair-turns.ts'
 import { findDestination } from '../../../lib/store/destinations.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { startDns } from '../../support/dns.ts'
@@ -42,6 +44,124 @@ t.test('a domain that failed for its DNS alone is forgiven when it leads to serv
   }
   t.equal(peer.messages.length, 1, 'the second one was given back, untried')
 })
+
+t.test('a domain that led to a group and leads elsewhere by now forgives the group nothing', async t => {
+  const mxPort = await freePort('127.0.0.9')
+  const dns = await startDns({
+    'theirs.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] },
+    'mx.theirs.example': { A: ['127.0.0.9'] },
+  })
+  t.teardown(() => dns.close())
+  const peer = await startPeer('127.0.0.9', mxPort)
+  t.teardown(() => peer.close())
+  const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
+  const ann = await inbox('ann')
+  for (let n = 0; n < 3; n++) await app.store.write(db => app.queue.note(db, 'mx:big', 'fails', 'down'))
+  for (const isTurn of [false, true]) {
+    const key = String(isTurn)
+    await send(app, operator, ann, { to: 'bob@theirs.example', subject: 's', body: 'b' }, key)
+    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    const place = {
+      signal: new AbortController().signal,
+      heard() {},
+      commit() {},
+      isTurnOf: async () => isTurn,
+      isClean: false,
+      destination: isTurn ? 'mx:mx.theirs.example' : 'mx:big',
+      showed() {},
+    }
+    await deliver(app, { ...entry!, destination: 'mx:big' }, place)
+    t.match(await findDestination(app.store.read, 'mx:big'), { failures: 3, isFailing: 1 })
+    const waiting = await app.store.read.selectFrom('queueEntry').select('destination').execute()
+    if (!isTurn) t.strictSame(waiting, [{ destination: 'theirs.example' }], 'to be found by its domain')
+    await app.store.write(db => db.deleteFrom('queueEntry').execute())
+  }
+  t.equal(peer.messages.length, 1)
+})
+
+t.test("who names other people's servers beside dead ones stops nobody's mail to them", async t => {
+  const mxPort = await freePort('127.0.0.9')
+  const google = 'gmail-smtp-in.l.google.com'
+  const dead = { priority: 20, exchange: 'dead.evil.example' }
+  const many = Array.from({ length: 40 }, (_, n) => ({ priority: 10, exchange: `z${n}.evil.example` }))
+  const dns = await startDns({
+    'gmail.example': { MX: [{ priority: 5, exchange: google }] },
+    'bigco.example': { MX: [{ priority: 10, exchange: 'mx.bigco.example' }] },
+    [google]: { A: ['127.0.0.9'] },
+    'mx.bigco.example': { A: ['127.0.0.9'] },
+    'dead.evil.example': { A: ['127.0.0.10'] },
+    ...Object.fromEntries(many.map(({ exchange }) => [exchange, { A: ['127.0.0.10'] }])),
+    'no-such.evil.example': { MX: [{ priority: 10, exchange: 'a.google.com' }, dead] },
+    'beside.evil.example': { MX: [{ priority: 10, exchange: `no-such.${google}` }, dead] },
+    'many.evil.example': { MX: [{ priority: 10, exchange: 'nx.bigco.example' }, ...many] },
+    'flap.evil.example': { MX: [{ priority: 5, exchange: google }] },
+  })
+  t.teardown(() => dns.close())
+  const peer = await startPeer('127.0.0.9', mxPort)
+  t.teardown(() => peer.close())
+  const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
+  const ann = await inbox('ann')
+  const allowanceOf = () => ({ concurrency: 5, perMinute: 0 })
+  const [one, other] = [0, 1].map(() => app.queue.fairTurns({ concurrency: 20, allowanceOf }))
+  let number = 0
+  /** Sends to these, and one process carries all that may begin. */
+  const carry = async (turns: FairTurns, ...to: string[]) => {
+    for (const address of to)
+      await send(app, operator, ann, { to: address, subject: 's', body: 'b' }, String(number++))
+    await carryAll(app, turns)
+  }
+  await carry(one!, 'x@flap.evil.example')
+  t.equal(peer.messages.length, 1)
+  dns.fail('flap.evil.example', 'SERVFAIL')
+  for (let n = 0; n < 4; n++) {
+    const domains = ['no-such', 'beside', 'many', 'flap']
+    await carry(n === 2 ? other! : one!, ...domains.map(name => `x${n}@${name}.evil.example`))
+  }
+  const failing = await listFailing(app)
+  t.equal(failing.length, 4)
+  t.ok(failing.includes('flap.evil.example') && failing.includes('many.evil.example'))
+  for (const name of failing)
+    t.match(name, /evil\.example$|^mx:.*\+1:/, 'of the domain itself, or of all its servers')
+  await carry(one!, 'b@gmail.example', 'b@bigco.example')
+  await carry(other!, 'b@gmail.example', 'b@bigco.example')
+  t.equal(peer.messages.length, 5)
+})
+
+t.test('several domains with the same dead servers are one destination, which is probed', async t => {
+  const mxPort = await freePort('127.0.0.9')
+  const domains = Array.from({ length: 12 }, (_, n) => `hosted${n}.example`)
+  const MX = [1, 2].map(n => ({ priority: 10, exchange: `mx${n}.host.example` }))
+  const dns = await startDns({
+    ...Object.fromEntries(domains.map(name => [name, { MX }])),
+    'mx1.host.example': { A: ['127.0.0.9'] },
+    'mx2.host.example': { A: ['127.0.0.9'] },
+  })
+  t.teardown(() => dns.close())
+  const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
+  const ann = await inbox('ann')
+  const allowanceOf = () => ({ concurrency: 1, perMinute: 0 })
+  const turns = app.queue.fairTurns({ concurrency: 1, allowanceOf })
+  for (const name of domains)
+    await send(app, operator, ann, { to: `b@${name}`, subject: 's', body: 'b' }, name)
+  await carryAll(app, turns)
+  t.match(await listFailing(app), [/^mx:mx1\.host\.example\+1:/])
+  const tried = await app.store.read.selectFrom('attempt').selectAll().execute()
+  t.equal(tried.length, 3, 'all else waits untried')
+})
+
+/** Carries all that may begin. */
+async function carryAll(app: Networked, turns: FairTurns): Promise<void> {
+  for (let some = await turns.claim(); some.length > 0; some = await turns.claim())
+    for (const entry of some) {
+      await deliver(app, entry, turns.placeOf(entry))
+      turns.end(entry)
+    }
+}
+
+async function listFailing({ store }: Networked): Promise<string[]> {
+  const rows = await store.read.selectFrom('destination').select('name').where('isFailing', '=', 1).execute()
+  return rows.map(({ name }) => name)
+}
 
 t.test(
   'what a refusal is about decides when it is tried again, and what it means when it is given up',

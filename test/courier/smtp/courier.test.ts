@@ -391,6 +391,45 @@ t.test('an address that does not answer is left alone, whatever leads to it, but
   t.equal(peers[0]?.connections, 4)
 })
 
+t.test('mail counts for a group of servers only when all that are tried are of it', async t => {
+  const { courier, dns } = await loopback(t, [undefined])
+  const at = (...exchanges: string[]) => exchanges.map((exchange, n) => ({ priority: n, exchange }))
+  const many = Array.from({ length: 12 }, (_, n) => ({ priority: 1, exchange: `z${n}.there.example` }))
+  const asked: string[][] = []
+  const turnOf = async (domain: string) => {
+    const progress = {
+      signal: new AbortController().signal,
+      heard() {},
+      commit() {},
+      isTurnOf: async (...of: [string, string]) => {
+        asked.push(of)
+        return false
+      },
+    }
+    t.match(await courier.carry(delivery({ domain }), raw, progress), { isUntried: true })
+    t.equal(asked.at(-1)![1], domain)
+    return asked.at(-1)![0]
+  }
+  const of = (records: { priority: number; exchange: string }[]) => {
+    dns.set('one.example', 'MX', records)
+    return turnOf('one.example')
+  }
+  const big = 'gmail-smtp-in.l.google.com'
+  t.equal(await of(at(big, `alt1.${big}`)), 'google')
+  t.equal(await of(at('mx.bigco.example')), 'mx:mx.bigco.example')
+  t.match(await of(at(big, 'dead.evil.example')), /^mx:gmail.*\+1:/, 'a group of its own')
+  t.equal(await of(at('a.google.com')), 'mx:a.google.com', 'no mail server of theirs that is known')
+  t.match(await of(at('a.google.com', 'dead.evil.example')), /^mx:a\.google\.com\+1:/)
+  t.match(await of(at('mx.bigco.example', 'dead.evil.example')), /^mx:mx\.bigco\.example\+1:/)
+  t.equal(
+    await of([{ priority: 1, exchange: 'mx.bigco.example' }, ...many]),
+    'one.example',
+    'not all are tried',
+  )
+  dns.fail('one.example', 'SERVFAIL')
+  t.equal(await turnOf('one.example'), 'one.example', 'its DNS fails, wherever it led before')
+})
+
 t.test('what one host lacks is asked of the next; proof is that all lack it', async t => {
   const lacking: Script = { EHLO: '250-x\r\n250 SIZE 10' }
   const wanted = [
