@@ -39,8 +39,7 @@ export function llmsText(operations: readonly Operation[], baseUrl: string): str
     ...[...nouns].map(([name, noun]) => `- ${name} {${fieldsOf(noun)}}`),
     '',
     '## Events',
-    `Webhooks, GET /v1/events, /v1/events/stream (SSE) and /v1/ws (WebSocket) tell the same object: ${eventNames.join(', ')}.`,
-    'Webhooks are signed by Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature); answer 2xx within 15 seconds.',
+    `Webhooks, GET /v1/events, /v1/events/stream (SSE) and /v1/ws (WebSocket) tell the same object: ${eventNames.join(', ')}. Webhooks are signed by Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature); answer 2xx within 15 seconds.`,
     'WebSocket: send {"type":"subscribe","inbox_ids"?:[],"event_types"?:[],"last_event_id"?} and get {"type":"subscribed"}, then events.',
     '',
     '## Errors',
@@ -48,8 +47,7 @@ export function llmsText(operations: readonly Operation[], baseUrl: string): str
     ...codesByStatus(),
     '',
     '## More',
-    `- [OpenAPI 3.1](${baseUrl}/openapi.json): every field with its meaning, for generated clients`,
-    `- [Reference](${baseUrl}/docs): the same to read and try`,
+    `- [OpenAPI 3.1](${baseUrl}/openapi.json): every field with its meaning, for generated clients; [reference](${baseUrl}/docs): the same to read and try`,
   ].join('\n')}\n`
 }
 

@@ -276,6 +276,23 @@ const table: Record<string, { good: object[]; bad: [body: object, path: string][
   },
 }
 
+for (const hand of ['retry', 'hold', 'release', 'cancel']) {
+  table[`${hand}Queued`] = {
+    good: [
+      { state: 'held' },
+      { domain: 'nowhere.example', confirm: false },
+      { state: 'queued', confirm: null },
+    ],
+    bad: [
+      [{ ids: [] }, '/ids'],
+      [{ state: 'gone' }, '/state'],
+      [{ state: 'held', confirm: 1 }, '/confirm'],
+      [{ domain: 'no domain' }, '/domain'],
+      [{ before: 'yesterday' }, '/before'],
+    ],
+  }
+}
+
 t.test('bodies', async t => {
   const server = await startApi(t)
   const { api, app } = server
