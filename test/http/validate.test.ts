@@ -281,7 +281,7 @@ for (const hand of ['retry', 'hold', 'release', 'cancel']) {
     good: [
       { state: 'held' },
       { domain: 'nowhere.example', confirm: false },
-      { state: 'queued', confirm: null },
+      { state: 'waiting', confirm: null },
     ],
     bad: [
       [{ ids: [] }, '/ids'],
