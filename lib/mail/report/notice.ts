@@ -70,11 +70,25 @@ function paragraphsOf(text: string): Notice['paragraphs'] {
   return paragraphs
 }
 
-/** The last character is none that ends a sentence. */
-const anywhere = /[^\s<>:,;()"'[\]@=]{1,64}@[^\s<>:,;()"'[\]@]{0,254}[^\s<>:,;()"'[\]@.!?*]/g
+const inLocalPart = /[^\s<>:,;()"'[\]@=]/
+const inDomain = /[^\s<>:,;()"'[\]@]/
+const endsSentence = /[.!?*]/
 
+/** By each at sign, for one pattern that looks for the whole takes long to be judged. */
 function namedIn(lower: string): Notice['named'] {
-  return Array.from(lower.matchAll(anywhere), ({ 0: address, index }) => ({ at: index, address }))
+  const named: { at: number; address: string }[] = []
+  let from = 0
+  for (let at = lower.indexOf('@'); at >= 0; at = lower.indexOf('@', at + 1)) {
+    let start = at
+    while (start > from && at - start < 64 && inLocalPart.test(lower[start - 1]!)) start--
+    let end = at + 1
+    while (end < lower.length && end - at <= 255 && inDomain.test(lower[end]!)) end++
+    while (end > at + 1 && endsSentence.test(lower[end - 1]!)) end--
+    if (start === at || end === at + 1) continue
+    named.push({ at: start, address: lower.slice(start, end) })
+    from = end
+  }
+  return named
 }
 
 /** At the beginning of a line, in quotes, in angle brackets, behind a bullet or `Recipient:`; not those that can help. */
