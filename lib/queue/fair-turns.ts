@@ -41,6 +41,8 @@ interface Held {
   isUnnoted: boolean
   /** Whether it has given its place to others, and only waits for the answer to what it has sent. */
   isLingering: boolean
+  /** Whether it has shown anything of its destination. */
+  hasShown: boolean
   readonly patience: Patience
 }
 
@@ -103,7 +105,8 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     for (const name of full) filled.note(name, true)
     for (const { entry, sort, isUnnoted } of begun) {
       const { destination } = entry
-      held.set(entry.id, { sort, destination, isUnnoted, isLingering: false, patience: new Patience(clock) })
+      const states = { isLingering: false, hasShown: false }
+      held.set(entry.id, { sort, destination, isUnnoted, ...states, patience: new Patience(clock) })
       count(taken, sort, 1)
       move(entry.destination, 1)
       pace.began(entry.destination)
@@ -161,15 +164,18 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       }
     },
 
-    end({ id }) {
-      const { sort, destination, isLingering } = held.get(id)!
+    async end({ id }) {
+      const { sort, destination, isLingering, hasShown } = held.get(id)!
       held.delete(id)
       if (isLingering) lingering--
       else count(taken, sort, -1)
       move(destination, -1)
-      if (filled.get(destination) === undefined) return
-      filled.forget(destination)
-      freed.add(destination)
+      if (filled.get(destination) !== undefined) {
+        filled.forget(destination)
+        freed.add(destination)
+      }
+      // It has found out nothing about who fails, for its own domain or mailbox ended it: another one is to.
+      if (sort.isProbe && !hasShown) await store.write(db => probeNow(db, clock, destination))
     },
 
     placeOf({ id }) {
@@ -209,6 +215,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           return true
         },
         showed(showing) {
+          mine.hasShown = true
           if (showing === 'fails') proven.forget(mine.destination)
           else proven.note(mine.destination, true)
           if (showing === 'answers') pace.answered(mine.destination)

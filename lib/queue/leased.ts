@@ -21,6 +21,6 @@ export class LeaseLost extends Error {
 export interface Turns {
   /** Leases what may begin now; nothing where there is nothing or no place. Each must be ended. */
   claim(): Promise<Leased[]>
-  /** An entry that was claimed is not under way any more. */
-  end(entry: Leased): void
+  /** An entry that was claimed is not under way any more; its place is free at once. */
+  end(entry: Leased): Promise<void>
 }

@@ -61,11 +61,13 @@ export function createRunner(parts: RunnerParts): Runner {
   }
 
   function begin(entry: Leased): void {
-    const work = performGuarded(entry).finally(() => {
-      underWay.delete(work)
-      turns.end(entry)
-      wake()
-    })
+    const work = performGuarded(entry)
+      .then(() => turns.end(entry))
+      .catch(error => log.error({ err: error, kind }, 'queue entry was not ended'))
+      .finally(() => {
+        underWay.delete(work)
+        wake()
+      })
     underWay.add(work)
   }
 

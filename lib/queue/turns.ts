@@ -26,7 +26,7 @@ export function createTurnsInOrder(parts: TurnsInOrder): Turns {
       }
       return claimed
     },
-    end({ id, destination }) {
+    async end({ id, destination }) {
       underWay.delete(id)
       const left = perDestination.get(destination)! - 1
       if (left > 0) perDestination.set(destination, left)

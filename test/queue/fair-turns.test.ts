@@ -57,7 +57,7 @@ async function end(
     else await queue.later(db, { ...entry, destination: place.destination })
   })
   place.showed(showing)
-  turns.end(entry)
+  await turns.end(entry)
 }
 
 /** Has a destination answer once. */
@@ -136,13 +136,34 @@ onEveryDatabase('old mail to who answers is not behind old mail to who may hang'
   for (let claimed = await turns.claim(); claimed.length > 0; claimed = await turns.claim()) {
     for (const entry of claimed) {
       await store.write(db => mine.queue.later(db, entry))
-      turns.end(entry)
+      await turns.end(entry)
     }
   }
   advance(3_600_000)
   const again = names(await turns.claim())
   t.strictSame([again.length, again.filter(name => name.startsWith('good')).length], [4, 2])
 })
+
+onEveryDatabase(
+  'a probe that shows nothing of its destination is no probe: the next one is made',
+  async (t, store) => {
+    const mine = setUp(store, 8)
+    const { turns, put, advance, clock } = mine
+    await put(numbered('x', 6), 'down.example')
+    for (const entry of (await turns.claim()).slice(0, 3)) await end({ ...mine, store }, entry, 'fails')
+    const row = await findDestination(store.read, 'down.example')
+    advance(Date.parse(row!.probeAt!) - clock.now().getTime())
+    const [probe, ...more] = await turns.claim()
+    t.ok(probe)
+    t.equal(more.length, 0)
+    // Its own domain has a null MX by now.
+    await store.write(db => mine.queue.done(db, probe!))
+    await turns.end(probe!)
+    const [next] = await turns.claim()
+    t.ok(next, 'another one finds out who fails, at once')
+    t.not(next?.id, probe!.id)
+  },
+)
 
 onEveryDatabase('probes hold a quarter of the places', async (t, store) => {
   const mine = setUp(store, 8)
@@ -226,7 +247,7 @@ onEveryDatabase('domains with the same servers share one standing', async (t, st
   t.equal(await turns.placeOf(b!).isTurnOf('mx.host.example', 'b.example'), true)
   t.equal(await turns.placeOf(c!).isTurnOf('mx.host.example', 'c.example'), false, 'its two places are taken')
   await store.write(db => mine.queue.giveBack(db, c!))
-  turns.end(c!)
+  await turns.end(c!)
   t.match(await findQueueEntryBySubject(store.read, 'c'), { attempts: 0, destination: 'c.example' })
   t.strictSame(await turns.claim(), [])
   const waiting = { attempts: 0, destination: 'mx.host.example', state: 'parked' }
