@@ -87,8 +87,9 @@ async function headOf(text: string): Promise<BackupHead> {
   }
   if (head?.format !== 'mailboxd backup') throw new BackupFault('this is no backup of mailboxd')
   if (head.version !== 1) {
+    const version: unknown = head.version
     throw new BackupFault(
-      `the backup is of form ${head.version}, which this mailboxd does not know: install a newer one`,
+      `the backup is of form ${typeof version === 'number' ? version : 'unknown'}, which this mailboxd does not know: install a newer one`,
     )
   }
   if (!isHead(head))

@@ -88,6 +88,8 @@ t.test('a database is restored when its schema is what our migrations make, and 
 t.test('a head that does not say what a backup says of itself', async t => {
   for (const said of [
     { base: 5 },
+    { version: { toString: 1, valueOf: 1 } },
+    { version: 2 },
     { id: ['a'] },
     { files: {} },
     { filesHere: -1 },
