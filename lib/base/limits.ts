@@ -246,6 +246,8 @@ export const limits = {
   mimeParts: 1000,
   mimeDepth: 30,
   partHeaderBytes: 16 * 1024,
+  /** How deep in one another messages may be that are packed into a winmail.dat. */
+  tnefDepth: 4,
   /** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
   textPartsBytes: 4 * 1024 * 1024,
   /** Of reports (bounces, complaints): the parts that are read, bytes of each, paragraphs, recipients, and characters of what was said of one. */
