@@ -84,6 +84,8 @@ export const limits = {
   mailboxLength: 998,
   /** Addresses of Reply-To that are kept: who writes more wants others to get our mail. */
   replyToAddresses: 10,
+  /** Addresses in the header of a submitted message, of each of which the rules are asked. */
+  namedAddresses: 200,
   labelLength: 255,
   sendBodyLength: 100_000,
   sendBodyHtmlLength: 500_000,
