@@ -14,7 +14,7 @@ export interface OpenedAttachment extends AttachmentDescription {
 }
 
 /** The bytes of a part, without their encoding. */
-export function contentOf({ start, end, encoding }: Part, raw: Buffer): Buffer {
+function contentOf({ start, end, encoding }: Part, raw: Buffer): Buffer {
   return decodeTransfer(raw.subarray(start, end), encoding)
 }
 
