@@ -7,7 +7,7 @@ import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
 import { adviseDomain } from '../../mail/domain/advice.ts'
 import { adviseDnssec } from '../../mail/domain/dnssec-advice.ts'
 import { orWhenUnanswered } from '../../mail/domain/find.ts'
-import { type Finding, finding, notChecked, unanswered } from '../../mail/domain/finding.ts'
+import { type Finding, finding, unanswered } from '../../mail/domain/finding.ts'
 import { checkHost } from '../../mail/domain/host.ts'
 import { zoneFile } from '../../mail/domain/records.ts'
 import type { Domain, RecordPurpose } from '../../model/domain.ts'
@@ -16,7 +16,7 @@ import { namesOf, runDomainCheck, sourcesOf } from './checks.ts'
 import { getRowByName } from './domains.ts'
 import { isNeeded, shown } from './present.ts'
 
-export { type Finding, finding, notChecked }
+export { type Finding, finding }
 
 /** A domain after a check, with all that was found about it, its host included. */
 export interface Diagnosis {
