@@ -69,6 +69,11 @@ export const limits = {
   /** Name servers of a zone that an operator's check asks, and how long it waits until it asks again for what is missing. */
   nameServersAsked: 4,
   dnsWaitMs: 15_000,
+  /** What one question to the name servers of a zone may take, and one part of what the operator has checked (DNS, a door, the database). */
+  nameServerMs: 2_500,
+  checkMs: 12_000,
+  /** How long before a DNSSEC signature ends it is told. */
+  dnssecSoonMs: 2 * 86_400_000,
   /** The part of a disk that is left when it is nearly full, and how long a connection to port 25 of another may take. */
   diskNearlyFull: 0.05,
   port25Ms: 5_000,
@@ -248,6 +253,8 @@ export const limits = {
   mimeParts: 1000,
   mimeDepth: 30,
   partHeaderBytes: 16 * 1024,
+  /** How deep in one another messages may be that are packed into a winmail.dat. */
+  tnefDepth: 4,
   /** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
   textPartsBytes: 4 * 1024 * 1024,
   /** Of reports (bounces, complaints): the parts that are read, bytes of each, paragraphs, recipients, and characters of what was said of one. */
