@@ -118,7 +118,10 @@ function pageHandler({ app, perVisitor, clientAddress }: RouterParts, page: Page
       return answerPage(context, page.tooMany(app))
     }
     const host = context.hostname.toLowerCase()
-    answerPage(context, await page.handle({ app, host, query: new URLSearchParams(context.querystring) }))
+    await answerPage(
+      context,
+      await page.handle({ app, host, query: new URLSearchParams(context.querystring) }),
+    )
   }
 }
 
