@@ -239,7 +239,7 @@ export const limits = {
   authenticationMs: 15_000,
   /**
    * A message that can't be judged because DNS does not say what decides: how long from its first attempt on it is
-   * deferred (451 4.7.26), how long that is remembered, and how many are, of one address (of IPv6 a /64) and in all.
+   * deferred (451 4.7.26), how long that is remembered, and how many are, of one block of addresses (a /24 of IPv4, a /48 of IPv6) and in all.
    */
   deferralMs: 4 * 3_600_000,
   deferralKeptMs: 28 * 3_600_000,
@@ -570,7 +570,7 @@ export const limits = {
   lingerMs: 30_000,
   /** How often the time limits of requests are looked at. */
   requestsWatchMs: 1_000,
-  /** The bodies of the requests under way: of all together, and of those of one key. */
+  /** The bodies of the requests under way: of all together, of which those of a pod take half, and of those of one key. */
   bodiesBytes: 256 * 1024 * 1024,
   bodiesBytesPerKey: 128 * 1024 * 1024,
   /** /metrics: how far what waits is counted, how long an answer is given again, how long one who asks may take, and how many there are. */
