@@ -17,7 +17,7 @@ t.test(
     const work = temporaryDir(t)
     // Nobody waits for a small file here.
     Object.assign(process.env, { DPKG_DEB_COMPRESSOR_TYPE: 'none', SOURCE_DATE_EPOCH: '1700000000' })
-    const deb = makeDebianPackage(makeProgram(work), architecture, { work, to: work })
+    const deb = await makeDebianPackage(makeProgram(work), architecture, { work, to: work })
     const older = join(work, 'older.deb')
     const tree = join(work, `debian-${architecture}`)
     execFileSync('sed', ['-i', 's/^Version: .*/Version: 0.0.1/', join(tree, 'DEBIAN/control')])
