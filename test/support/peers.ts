@@ -37,6 +37,7 @@ const peers = {
   },
   prometheus: { package: 'prometheus', paths: ['/usr/bin/prometheus'], root: false },
   knot: { package: 'knot', paths: ['/usr/sbin/knotd'], root: true },
+  keymgr: { package: 'knot', paths: ['/usr/sbin/keymgr', '/usr/bin/keymgr'], root: true },
   dpkg: { package: 'dpkg', paths: ['/usr/bin/dpkg'], root: true },
   sysusers: { package: 'systemd', paths: ['/usr/bin/systemd-sysusers', '/bin/systemd-sysusers'], root: true },
   systemd: { package: 'systemd', paths: ['/usr/lib/systemd/systemd'], root: true },
