@@ -108,6 +108,8 @@ const { metafile } = await build({
   target: 'node26',
   chunkNames: 'chunks/[name]-[hash]',
   external,
+  // Two packages each bring a table of all media types; one of them is enough.
+  alias: { 'mime-db': require.resolve('mime-db') },
   plugins: [namesOfCommonJs, builtinWhenUsed, settingsMade],
   banner: { js: commonJs },
   minifyWhitespace: true,

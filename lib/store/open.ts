@@ -160,7 +160,9 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
       })
     },
     keepIndex(told) {
-      const options = { name: 'index', workerData: { path } }
+      // A larger one is not faster, and stays when nothing is to be done.
+      const resourceLimits = { maxYoungGenerationSizeMb: 8 }
+      const options = { name: 'index', workerData: { path }, resourceLimits }
       return keepThread(
         () => new Worker(threadEntry('store/index-thread'), options),
         told,
