@@ -3,10 +3,10 @@ import { checkDatabase } from '../core/doctor/database.ts'
 import { examine } from '../core/doctor/doctor.ts'
 import { someMailServer } from '../core/doctor/doors.ts'
 import type { Finding } from '../core/domains/diagnosis.ts'
-import { databasePath } from '../core/open.ts'
+import { databasePath } from '../core/open-rows.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
-import { becomeOwner, findConfig, requireInstallation } from './open.ts'
+import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
 import { serverFindings } from './server-findings.ts'
 
 interface Options {
