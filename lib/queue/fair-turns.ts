@@ -22,6 +22,8 @@ export interface FairPlace extends Place {
   readonly isClean: boolean
   /** What the attempt has shown of it; when it fails, before that is recorded. */
   showed(showing: Showing): void
+  /** It could not be tried, and what waits for it was told to wait (`Queue.postpone`); before that is recorded. */
+  passedOver(): void
 }
 
 export interface FairTurnsParts {
@@ -41,7 +43,7 @@ interface Held {
   isUnnoted: boolean
   /** Whether it has given its place to others, and only waits for the answer to what it has sent. */
   isLingering: boolean
-  /** Whether it has shown anything of its destination. */
+  /** Whether it has shown anything of its destination, or that nothing is to be found out now. */
   hasShown: boolean
   readonly patience: Patience
 }
@@ -213,6 +215,10 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           }
           count(taken, mine.sort, 1)
           return true
+        },
+        passedOver() {
+          mine.hasShown = true
+          proven.forget(mine.destination)
         },
         showed(showing) {
           mine.hasShown = true

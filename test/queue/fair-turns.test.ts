@@ -165,6 +165,39 @@ onEveryDatabase(
   },
 )
 
+onEveryDatabase('a probe that could not be tried is made again when that is of use', async (t, store) => {
+  const mine = setUp(store, 40)
+  const { turns, put, advance, clock } = mine
+  await put(numbered('x', 30), 'down.example')
+  for (const entry of await turns.claim()) await end({ ...mine, store }, entry, 'fails')
+  t.strictSame(await turns.claim(), [])
+  const row = await findDestination(store.read, 'down.example')
+  advance(Date.parse(row!.probeAt!) - clock.now().getTime())
+  const [probe] = await turns.claim()
+  await store.write(async db => {
+    await mine.queue.postpone(db, 'down.example', 20_000, 'not tried')
+    await mine.queue.later(db, probe!)
+  })
+  turns.placeOf(probe!).passedOver()
+  await turns.end(probe!)
+  t.strictSame(await turns.claim(), [], 'not one after the other for nothing')
+  t.match(
+    await findDestination(store.read, 'down.example'),
+    { failures: 20, isFailing: 1 },
+    'it has shown nothing',
+  )
+  advance(20_000)
+  const [next, ...more] = await turns.claim()
+  t.equal(more.length, 0)
+  await end({ ...mine, store }, next!, 'answers')
+  t.ok(names(await turns.claim()).includes('x29'), 'it answers: all else may begin')
+  await put(['new'], 'other.example')
+  await store.write(db => mine.queue.postpone(db, 'other.example', 20_000, 'not tried'))
+  t.strictSame(await turns.claim(), [], 'also what never failed before')
+  advance(20_000)
+  t.strictSame(names(await turns.claim()), ['new'])
+})
+
 onEveryDatabase('probes hold a quarter of the places', async (t, store) => {
   const mine = setUp(store, 8)
   const { turns, put, advance } = mine

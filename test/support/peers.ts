@@ -40,6 +40,7 @@ const peers = {
   dpkg: { package: 'dpkg', paths: ['/usr/bin/dpkg'], root: true },
   sysusers: { package: 'systemd', paths: ['/usr/bin/systemd-sysusers', '/bin/systemd-sysusers'], root: true },
   gcc: { package: 'gcc', paths: ['/usr/bin/gcc'], root: false },
+  ip: { package: 'iproute2', paths: ['/usr/sbin/ip', '/sbin/ip'], root: true },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const
 

@@ -18,7 +18,7 @@ import { holdAsOperator, holdInstead } from '../outbound/hold.ts'
 import { readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, cargoOf, findContent } from './cargo.ts'
 import { prepareNotice, writeNotice } from './notices.ts'
-import { type Ended, record, withClass } from './record.ts'
+import { type Ended, postponedMs, record, withClass } from './record.ts'
 
 /**
  * Carries one delivery once and records how it went, in one write.
@@ -48,6 +48,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     const destination = place?.destination ?? entry.destination
     const hasLed = entry.destination === domain && destination !== domain
     if (ended.outcome.showing === 'fails') place?.showed('fails')
+    if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
     const isClean = place?.isClean ?? false
     const write = async () => {
       const notice = await prepareNotice(app, entry, delivery, carried, ended)

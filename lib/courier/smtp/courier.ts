@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
@@ -14,9 +13,9 @@ import type { Outcome } from '../outcome.ts'
 import { loadProviders, type Providers } from '../providers.ts'
 import type { TlsResult } from '../tls-result.ts'
 import { AddressStanding } from './address-standing.ts'
-import { createCarrier, forbidden } from './carrier.ts'
+import { createCarrier, forbidden, type Stop } from './carrier.ts'
 import type { SessionOptions } from './connect.ts'
-import { type Ending, moreTelling, refused, silent, unheard } from './ending.ts'
+import { type Ending, moreTelling, passedOver, refused, unheard } from './ending.ts'
 import { findRoute, type Route, type Smarthost, type SourceAddress } from './routes.ts'
 import { abortError, type NoticeParameters, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
 import { TlsMemory } from './tls-memory.ts'
@@ -111,8 +110,6 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const rules = options.rules ?? loadReplyRules()
   const { routes = [] } = options
   const ownAddresses = new Set(options.ownAddresses)
-  /** Until when the system is believed to have no way for IPv6. */
-  let noIpv6UntilMs = Number.NEGATIVE_INFINITY
   const ours = new Set([hostname.toLowerCase(), ...(options.ownNames ?? [])])
   const carrier = createCarrier(sessionOptions, { rules, idleMs: options.idleMs })
   const standing = new AddressStanding(clock)
@@ -155,8 +152,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     const route = findRoute(routes, toAscii(delivery.domain).toLowerCase())
     if (route?.smarthost === undefined) return carryToMx(delivery, raw, tlsResults, progress, route)
     const ending = await carryToSmarthost(delivery, raw, progress, route, route.smarthost)
-    const isSilent = !ending.isFinal && ending.outcome.showing === 'fails'
-    if (!route.fallsBack || !isSilent || signal.aborted) return ending
+    if (!route.fallsBack || ending.isFinal || hasAnswered(ending) || signal.aborted) return ending
     const direct = await carryToMx(delivery, raw, tlsResults, progress, undefined)
     return direct.isFinal ? direct : moreTelling(ending, direct)
   }
@@ -198,7 +194,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'smarthost tried')
       best = moreTelling(best, ending)
       // Whatever it answers is the answer: it speaks for all its addresses.
-      if (ending.isFinal || ending.outcome.showing !== 'fails') break
+      if (ending.isFinal || hasAnswered(ending)) break
     }
     return best ?? unheard('4.4.7', abortError(progress.signal).message)
   }
@@ -241,7 +237,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     for (const host of mx.hosts) {
       if (signal.aborted) break
       if ((mx.preferences.get(host) ?? 0) >= isOursFrom) continue
-      const found = await findAddresses(lookups, host, useIpv6 && clock.monotonicMs() >= noIpv6UntilMs)
+      const found = await findAddresses(lookups, host, useIpv6)
       if ('addresses' in found && found.addresses.some(address => ownAddresses.has(address))) {
         isOursFrom = mx.preferences.get(host) ?? 0
         best = moreTelling(best, { outcome: { ...loopsBack(domain).failure, host }, isFinal: false })
@@ -263,23 +259,17 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
           best = moreTelling(best, guarded(host, reason))
           continue
         }
-        if (!standing.mayTry(address)) {
-          best = moreTelling(best, silent('4.4.1', `not tried: ${address} has not answered for a while`))
+        const turn = standing.mayTry(address)
+        if (turn !== true) {
+          best = moreTelling(best, passedOver(address, turn.inMs))
           continue
         }
-        const sinceMs = clock.monotonicMs()
-        const ending = await carrier.carryTo(
+        const ending = await carryToAddress(
           { host, address, tls, by, noteTls: note },
           delivery,
           raw,
           progress,
         )
-        if (isIPv6(address) && ending.hasNoWay === true) {
-          // That says nothing of the other side.
-          noIpv6UntilMs = clock.monotonicMs() + limits.ipv6BrokenMs
-        } else if (!stopping.signal.aborted && !isCutShort(signal, sinceMs)) {
-          standing.note(address, ending.outcome.showing !== 'fails')
-        }
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)
@@ -290,9 +280,24 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     return best ?? unheard('4.4.7', abortError(signal).message)
   }
 
-  /** Whether an address was given up before it had time to answer: the hosts before it used that up, and it proves nothing. */
-  function isCutShort(signal: AbortSignal, sinceMs: number): boolean {
-    return signal.aborted && clock.monotonicMs() - sinceMs < limits.silentGreetingMs
+  async function carryToAddress(
+    stop: Stop,
+    delivery: SmtpDelivery,
+    raw: Raw,
+    progress: Progress,
+  ): Promise<Ending> {
+    let shown: 'answers' | 'fails' | 'nothing' = 'nothing'
+    try {
+      const ending = await carrier.carryTo(stop, delivery, raw, progress)
+      const { showing, code } = ending.outcome
+      // Who was cut off had less time than is due, and who else sends mail decides how much less. Who takes no mail answers, too,
+      // and costs no time.
+      if (showing !== undefined && !progress.signal.aborted)
+        shown = showing === 'fails' && code === undefined ? 'fails' : 'answers'
+      return ending
+    } finally {
+      standing.note(stop.address, shown)
+    }
   }
 
   return {
@@ -306,6 +311,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
 
 /** A certificate that is believed, for the name. */
 const proven: HostTls = { ...opportunistic, demand: { kind: 'certificate' } }
+
+function hasAnswered({ outcome: { showing } }: Ending): boolean {
+  return showing === 'answers' || showing === 'slows'
+}
 
 function untried(): Ending {
   const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')

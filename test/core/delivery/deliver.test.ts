@@ -39,6 +39,7 @@ t.test('a domain that failed for its DNS alone is forgiven when it leads to serv
       isClean: false,
       destination: isTurn ? 'mx.theirs.example' : 'theirs.example',
       showed() {},
+      passedOver() {},
     })
     t.equal(await standing(), undefined)
   }
@@ -69,6 +70,7 @@ t.test('a domain that led to a group and leads elsewhere by now forgives the gro
       isClean: false,
       destination: isTurn ? 'mx:mx.theirs.example' : 'mx:big',
       showed() {},
+      passedOver() {},
     }
     await deliver(app, { ...entry!, destination: 'mx:big' }, place)
     t.match(await findDestination(app.store.read, 'mx:big'), { failures: 3, isFailing: 1 })
