@@ -84,6 +84,8 @@ export const limits = {
   mailboxLength: 998,
   /** Addresses of Reply-To that are kept: who writes more wants others to get our mail. */
   replyToAddresses: 10,
+  /** Addresses in the header of a submitted message, of each of which the rules are asked. */
+  namedAddresses: 200,
   labelLength: 255,
   sendBodyLength: 100_000,
   sendBodyHtmlLength: 500_000,
@@ -246,6 +248,8 @@ export const limits = {
   mimeParts: 1000,
   mimeDepth: 30,
   partHeaderBytes: 16 * 1024,
+  /** How deep in one another messages may be that are packed into a winmail.dat. */
+  tnefDepth: 4,
   /** Bytes of all text parts of one message, as they came, that are decoded; the rest of them is in the raw alone. */
   textPartsBytes: 4 * 1024 * 1024,
   /** Of reports (bounces, complaints): the parts that are read, bytes of each, paragraphs, recipients, and characters of what was said of one. */

@@ -2,6 +2,7 @@ import { type Content, readContent } from '../blob/content.ts'
 import { relaxedBodyHash } from '../mail/compose/canonical.ts'
 import { bodyOf } from '../mail/compose/dkim.ts'
 import { type Mended, type Mending, mendSubmitted } from '../mail/compose/submitted.ts'
+import type { SubmittedPeople } from '../mail/compose/submitted-people.ts'
 import { loadCharsetGuess } from '../mail/header/charset-guess.ts'
 import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
 
@@ -16,8 +17,7 @@ export type Accepted =
   | {
       readonly raw: Buffer
       readonly rfcMessageId: string
-      /** As in `Mended`. */
-      readonly answersTo: readonly string[]
+      readonly people: SubmittedPeople
       /** Of `raw`, as a DKIM signature has it (`bh=`). */
       readonly bodyHash: string
       readonly message: Omit<ParsedMessage, 'reportParts' | 'lacksGuess'>

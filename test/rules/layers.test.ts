@@ -32,6 +32,7 @@ const rooms: Record<string, readonly string[]> = {
     'header',
     'quote',
     'text',
+    'tnef',
     'report',
     'message',
     'compose',

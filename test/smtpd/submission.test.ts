@@ -182,12 +182,17 @@ t.test('who may not send is told what to do, and a key that is revoked sends not
     { inbox: inboxId },
     { direction: 'outbound', type: 'block', value: 'trusted.example' },
   )
-  for (const field of ['Reply-To', 'Disposition-Notification-To', 'Mail-Followup-To', 'Cc', 'To']) {
+  for (const field of ['Reply-To', 'X-Confirm-Reading-To', 'Cc', 'To', 'Resent-To', 'List-Post']) {
     await refused(
-      `From: ann@ours.example\r\n${field}: boss@trusted.example\r\n\r\nHello`,
+      `From: ann@ours.example\r\n${field}: <boss@trusted.example>\r\n\r\nHello`,
       /^550 5\.7\.1 .*boss@trusted\.example/,
     )
   }
+  const many = Array.from({ length: 120 }, (_, index) => `x${index}@fine.example`).join(',\r\n ')
+  await refused(
+    `From: ann@ours.example\r\nTo: ${many}, boss@trusted.example\r\n\r\nHello`,
+    /^550 5\.7\.1 .*boss@trusted\.example/,
+  )
   await app.store.write(async db => {
     await db
       .updateTable('inbox')

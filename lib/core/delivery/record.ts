@@ -21,7 +21,7 @@ import { type NewEvent, recordEvents } from '../events/record.ts'
 import { noteForwardOutcome } from '../forwarding/outcome.ts'
 import { eventSubject } from '../outbound/event-subject.ts'
 import { holdAfterAttempt } from '../outbound/hold.ts'
-import { suppressBounced } from '../outbound/suppressions.ts'
+import { isHardBounce, suppressBounced } from '../outbound/suppressions.ts'
 import { waitBoundsOf } from './waits.ts'
 
 /** One attempt's end, with what else belongs into the write that records it. */
@@ -99,15 +99,24 @@ export async function record(
   if (isTransient) await holdAfterAttempt(app, db, delivery, message)
   // A copy is of an inbound message, of which all is told already.
   if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
-  // To a server `ANN@` may be another mailbox than `ann@` (RFC 5321 §2.4), which others write to.
-  const podId = delivery.rcptTo === null ? everyPod : await findPodOfInbox(db, message.inboxId)
-  if (podId !== undefined) await suppressBounced(app, db, delivery, outcome, podId)
+  if (outcome.result === 'permanent') {
+    const podId = isSaidToAll(delivery, outcome) ? everyPod : await findPodOfInbox(db, message.inboxId)
+    if (podId !== undefined) await suppressBounced(app, db, delivery, outcome, podId)
+  }
   await announce(app, db, attempted, state, outcome)
 }
 
 /** For how long it is no use to try others at the same servers, where nothing could be tried. */
 export function postponedMs({ showing, triedAgainInMs }: Outcome): number | undefined {
   return showing === undefined ? triedAgainInMs : undefined
+}
+
+/**
+ * Whether what a server said of a recipient holds for whoever writes to them. That a mailbox is full does not: one message may
+ * be too large for what is left of it. Nor does what was said of `ANN@`, which may be another mailbox than `ann@` (RFC 5321 §2.4).
+ */
+function isSaidToAll({ rcptTo }: DeliveryRow, outcome: Outcome): boolean {
+  return rcptTo === null && isHardBounce(outcome)
 }
 
 /** With what it is about: the courier says it of the replies that it heard, and of all else the codes and words do. */

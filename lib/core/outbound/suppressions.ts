@@ -92,9 +92,8 @@ export function suppressedUntil(outcome: Outcome, now: Date): Date | null | unde
 
 /**
  * Suppresses the recipient of a bounce, in the write that fails the delivery. What stands there already stays.
- * @param podId `everyPod` for what our own courier heard of the address as it is compared here. What came back by mail says it
- * for the pod of its delivery alone: whoever knows the reverse-path may have written it, and one that answers tells it to who
- * sent. So does what was heard of an address that was written otherwise, for it may be another mailbox.
+ * @param podId `everyPod` for what our own courier heard of the recipient of any message. What came back by mail says it for
+ * the pod of its delivery alone: whoever knows the reverse-path may have written it, and one that answers tells it to who sent.
  */
 export async function suppressBounced(
   app: App,

@@ -10,13 +10,11 @@ export interface HeaderPeople {
   readonly to: readonly Mailbox[]
   readonly cc: readonly Mailbox[]
   readonly replyTo: readonly Mailbox[]
-  /** Whom answers may go to, by Reply-To and all fields like it, as `normaliseAddress` gives them. */
-  readonly answersTo: readonly string[]
 }
 
 /**
- * Whom a submitted message goes to: the recipients of its envelope, and nobody else. Those that its header does not name
- * are blind copies. The rules are asked of whom answers may go to, too, and of whom the header names besides: answers to all go there.
+ * Whom a submitted message goes to: the recipients of its envelope, and nobody else. Those that To and Cc do not name are
+ * blind copies.
  * @param rcptTos as the client wrote them, each an address
  * @throws Problem `invalid_request`, `recipient_is_sender`
  */
@@ -24,7 +22,7 @@ export function submittedAddressees(
   sender: string,
   rcptTos: readonly string[],
   header: HeaderPeople,
-): { readonly addressees: Addressees; readonly named: readonly string[] } {
+): Addressees {
   const all = [...new Set(rcptTos.map(normal))]
   const self = all.find(address => baseAddress(address) === sender)
   if (self !== undefined) {
@@ -47,14 +45,10 @@ export function submittedAddressees(
   if (to.length === 0) to.push(...cc.splice(0, 1))
   const blind = all.filter(address => !shown.has(address))
   if (to.length === 0) to.push({ address: blind.shift()!, name: '' })
-  if (header.answersTo.length > limits.replyToAddresses) {
-    throw invalidRequest('', `Reply-To and the like have at most ${limits.replyToAddresses} addresses`)
-  }
   const bcc = blind.map(address => ({ address, name: '' }))
   const replyTos = header.replyTo.flatMap(asPerson).map(({ address }) => address)
   const replyTo = replyTos.length === 0 ? null : replyTos.join(', ')
-  const named = [...shown].filter(address => !all.includes(address) && baseAddress(address) !== sender)
-  return { addressees: { to, cc, bcc, replyTo, all, written }, named }
+  return { to, cc, bcc, replyTo, all, written }
 }
 
 function normal(rcptTo: string): string {

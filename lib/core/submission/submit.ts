@@ -3,6 +3,7 @@ import type { Content } from '../../blob/content.ts'
 import { domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { formatMessageId } from '../../mail/compose/compose.ts'
 import { dkimField } from '../../mail/compose/dkim.ts'
+import type { SubmittedPeople } from '../../mail/compose/submitted-people.ts'
 import { receivedFilename } from '../../mail/message/filename.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
@@ -69,22 +70,18 @@ async function submitFrom(
     inbox.id,
   )
   if ('refusal' in accepted) throw new Reply(550, accepted.enhanced, accepted.refusal)
-  const { raw, bodyHash, rfcMessageId, answersTo, message } = accepted
-  const { addressees, named } = submittedAddressees(
-    inbox.address,
-    recipients.map(({ rcptTo }) => rcptTo),
-    { ...message, answersTo },
-  )
-  const people = { addressees, answersTo, named }
+  const { raw, bodyHash, rfcMessageId, people, message } = accepted
+  const rcptTos = recipients.map(({ rcptTo }) => rcptTo)
+  const addressees = submittedAddressees(inbox.address, rcptTos, message)
   const permit = async (db: WriteDb): Promise<ThreadRow | undefined> => {
     // Revoked, moved or forbidden while it was on its way, it is not sent.
     const current = await callerOf(db, submitter)
     const thread = await findAnswered(db, inbox, message)
     const sender = requireReachable(current, await countOutgoing(db, inbox.id, thread))
-    await requireAllSendable(app, db, current, sender, people)
+    await requireAllSendable(app, db, current, sender, addressees, people)
     return thread
   }
-  await requireAllSendable(app, app.store.read, caller, inbox, people)
+  await requireAllSendable(app, app.store.read, caller, inbox, addressees, people)
   const outgoing = {
     id,
     date,
@@ -119,23 +116,19 @@ function noticesOf(recipients: readonly SubmittedRecipient[]): Map<string, strin
   return notices
 }
 
-interface People {
-  readonly addressees: Addressees
-  readonly answersTo: readonly string[]
-  readonly named: readonly string[]
-}
-
+/** The rules are asked of all whom the header names, too: answers to all, and those to a list, go there. */
 async function requireAllSendable(
   app: App,
   db: Db,
   caller: Caller,
   inbox: InboxRow,
-  { addressees, answersTo, named }: People,
+  addressees: Addressees,
+  { answersTo, named }: SubmittedPeople,
 ): Promise<void> {
   for (const replyTo of answersTo.length > 0 ? answersTo : [null]) {
     await requireSendable(app, db, caller, inbox, { ...addressees, replyTo })
   }
-  if (named.length > 0) await requirePermitted(db, inbox, named)
+  await requirePermitted(db, inbox, named)
 }
 
 /** The thread here of the message that it answers, as its header says. */

@@ -3,8 +3,8 @@ import { domainOf, normaliseAddress } from '../address/address.ts'
 import { readAddressList } from '../header/address-list.ts'
 import { readAuthor } from '../header/author.ts'
 import { fieldValues, findHeaderFault, type Header, lastField, readHeader } from '../header/header.ts'
-import { mailboxes } from '../header/mailbox.ts'
 import { readMessageIds } from '../header/message-id.ts'
+import { readSubmittedPeople, type SubmittedPeople } from './submitted-people.ts'
 
 /** What a submission server puts into a message that lacks it. */
 export interface Mending {
@@ -19,12 +19,7 @@ export interface Mending {
 
 /** The message as it goes on; or why it does not, in a sentence for who wrote it. */
 export type Mended =
-  | {
-      readonly raw: Buffer
-      readonly rfcMessageId: string
-      /** Whom answers to it may go to, as `normaliseAddress` gives them. */
-      readonly answersTo: readonly string[]
-    }
+  | { readonly raw: Buffer; readonly rfcMessageId: string; readonly people: SubmittedPeople }
   | { readonly enhanced: '5.6.0' | '5.7.1' | '5.3.4'; readonly refusal: string }
 
 /** Fields that stand in a message once at the most (RFC 5322 §3.6), and of which readers differ which of two counts. */
@@ -45,17 +40,8 @@ const single = [
   'content-disposition',
   'content-id',
 ]
-/** Fields by which programs choose where an answer or a notice of theirs goes. */
-const answered = [
-  'reply-to',
-  'mail-reply-to',
-  'mail-followup-to',
-  'resent-reply-to',
-  'disposition-notification-to',
-  'return-receipt-to',
-  'errors-to',
-]
-const blindCopies = ['bcc', 'resent-bcc']
+/** What no other server is told: blind copies, and whom a server that delivers puts there (RFC 5321 §4.4). */
+const takenOff = ['bcc', 'resent-bcc', 'return-path']
 
 /**
  * Mends the header of a message as RFC 6409 §8 lets the server that it is submitted to: Date and Message-ID are added where
@@ -66,14 +52,14 @@ export function mendSubmitted(raw: Buffer, { author, messageId, date, received }
   const tooLarge = findHeaderFault(raw)
   if (tooLarge) return { enhanced: '5.3.4', refusal: `The message header is too large: ${tooLarge}` }
   const header = readHeader(raw)
-  const answersTo = readAnswersTo(header)
   const fault = formFault(raw, header) ?? authorFault(header, author)
   if (fault) return fault
-  if ('refusal' in answersTo) return answersTo
+  const people = readSubmittedPeople(header, author)
+  if ('refusal' in people) return people
   const ids = readMessageIds(fieldValues(header, 'message-id')[0] ?? '')
   const isIdMissing = ids.length === 0
   const dropped = header.fields.filter(
-    ({ lowerName }) => blindCopies.includes(lowerName) || (isIdMissing && lowerName === 'message-id'),
+    ({ lowerName }) => takenOff.includes(lowerName) || (isIdMissing && lowerName === 'message-id'),
   )
   // RFC 5322 §3.3: toUTCString says GMT, which only the obsolete syntax has.
   const stamp = date.toUTCString().replace('GMT', '+0000')
@@ -88,7 +74,7 @@ export function mendSubmitted(raw: Buffer, { author, messageId, date, received }
     at = end
   }
   pieces.push(raw.subarray(at))
-  return { raw: Buffer.concat(pieces), rfcMessageId: ids[0] ?? messageId, answersTo }
+  return { raw: Buffer.concat(pieces), rfcMessageId: ids[0] ?? messageId, people }
 }
 
 function formFault(raw: Buffer, header: Header): Mended | undefined {
@@ -113,43 +99,15 @@ function authorFault(header: Header, address: string): Mended | undefined {
       refusal: `It must be sure who wrote it: there is ${author.fault}. Send one From with ${address}`,
     }
   }
-  const refused = (name: string) =>
-    ({
-      enhanced: '5.7.1',
-      refusal: `${name} must be ${address}, which you authenticated as; authenticate as the inbox that writes`,
-    }) as const
-  if (normaliseAddress(author.mailbox.address) !== address || isMapped(header, address))
-    return refused('From')
-  const senders = fieldValues(header, 'sender').map(value => addressesIn(value))
-  const isOther = senders.some(some => some === undefined || some.some(one => one !== address))
-  return isOther ? refused('Sender') : undefined
+  if (normaliseAddress(author.mailbox.address) === address && !isMapped(header, address)) return undefined
+  return {
+    enhanced: '5.7.1',
+    refusal: `From must be ${address}, which you authenticated as; authenticate as the inbox that writes`,
+  }
 }
 
 /** Whether the domain in From stands there in letters that only UTS 46 maps to it: others would see another. */
 function isMapped(header: Header, address: string): boolean {
   const domain = domainOf(readAddressList(lastField(header, 'from') ?? '').mailboxes[0]?.address ?? '')
   return /[^\x00-\x7f]/.test(domain) && domain !== domainToUnicode(domainOf(address))
-}
-
-function readAnswersTo(header: Header): string[] | Extract<Mended, { refusal: string }> {
-  const found = new Set<string>()
-  for (const name of answered) {
-    for (const value of fieldValues(header, name)) {
-      const addresses = addressesIn(value)
-      if (!addresses) {
-        const refusal = `${name} must name addresses such as ann@example.com, which every reader finds; or leave it out`
-        return { enhanced: '5.6.0', refusal }
-      }
-      for (const address of addresses) found.add(address)
-    }
-  }
-  return [...found]
-}
-
-/** The addresses of a field, one at the least; undefined where readers might find others. */
-function addressesIn(value: string): string[] | undefined {
-  const list = readAddressList(value)
-  const addresses = mailboxes(list).map(one => normaliseAddress(one.address))
-  const isSure = list.fault === undefined && !list.hasGroup && addresses.length > 0
-  return isSure && addresses.every(one => one !== undefined) ? addresses : undefined
 }

@@ -6,7 +6,9 @@ import { readHeader } from '../header/header.ts'
 import { isReportType, type ReportPart, reportPart } from '../report/part.ts'
 import { type BodyPart, bodyText } from '../text/body-text.ts'
 import { unflow } from '../text/flowed.ts'
-import { type AttachmentDescription, describeAttachment, isAttachment } from './attachment.ts'
+import type { Tnef } from '../tnef/tnef.ts'
+import { type AttachmentDescription, isAttachment } from './attachment.ts'
+import { mayBeTnef, type OpenedAttachment, openPart } from './opened.ts'
 import type { Part } from './part.ts'
 import { readPartTree } from './part-tree.ts'
 import { decodeTransfer } from './transfer-encoding.ts'
@@ -41,7 +43,9 @@ export function readMessage(raw: Buffer, guess?: CharsetGuess): ParsedMessage {
   const { root, problems } = readPartTree(raw, header)
   const reading = createReading(raw, guess)
   const body = reading.read(root)
-  const { text, html, isCut } = bodyText(body)
+  const own = bodyText(body)
+  const isEmpty = own.html === '' && own.text.trim() === ''
+  const { text, html, isCut } = isEmpty ? (reading.packedText() ?? own) : own
   return {
     ...readFields(header),
     text,
@@ -57,39 +61,42 @@ export function readMessage(raw: Buffer, guess?: CharsetGuess): ParsedMessage {
   }
 }
 
-/** How many bytes of a message, as they came, are text of it and no attachments: what to read it takes its time for. */
+/** How many bytes of a message, as they came, are text of it and no attachments, or may be: what to read it takes its time for. */
 export function textBytesOf(raw: Buffer): number {
   const { root } = readPartTree(raw, readHeader(raw))
   const attached = new Set(attachmentsOf(root))
   return leavesOf(root).reduce(
-    (bytes, part) => (attached.has(part) ? bytes : bytes + part.end - part.start),
+    (bytes, part) => (attached.has(part) && !mayBeTnef(part) ? bytes : bytes + part.end - part.start),
     0,
   )
-}
-
-/** An attachment with its bytes; its charset as its part says it, empty for none said. */
-export interface OpenedAttachment extends AttachmentDescription {
-  readonly charset: string
-  readonly content: Buffer
 }
 
 /** The bytes of one attachment, counted from 0 as readMessage lists them, with what it is; undefined for none. */
 export function openAttachment(raw: Buffer, index: number): OpenedAttachment | undefined {
   const { root } = readPartTree(raw, readHeader(raw))
-  const part = attachmentsOf(root)[index]
-  return (
-    part && {
-      ...describeAttachment(part, index + 1, raw),
-      charset: part.charset,
-      content: contentOf(part, raw),
+  let before = 0
+  for (const part of attachmentsOf(root)) {
+    // One that is certainly not packed is not decoded to be counted.
+    if (!mayBeTnef(part) && before < index) {
+      before++
+      continue
     }
-  )
+    const { attachments } = openPart(part, before, raw)
+    const found = attachments[index - before]
+    if (found) return found
+    before += attachments.length
+  }
+  return undefined
 }
 
 /** The bytes of all attachments, as readMessage lists them: the parts are looked for once. */
 export function openAttachments(raw: Buffer): Buffer[] {
   const { root } = readPartTree(raw, readHeader(raw))
-  return attachmentsOf(root).map(part => contentOf(part, raw))
+  const contents: Buffer[] = []
+  for (const part of attachmentsOf(root)) {
+    contents.push(...openPart(part, contents.length, raw).attachments.map(({ content }) => content))
+  }
+  return contents
 }
 
 function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
@@ -99,6 +106,7 @@ function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
   let room: number = limits.textPartsBytes
   let isCut = false
   let wasGuessed = false
+  let packed: Tnef | undefined
   const attached = new Set<Part>()
 
   const guessed: CharsetGuess = bytes => {
@@ -106,11 +114,13 @@ function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
     return guess?.(bytes) ?? ''
   }
   const attach = (part: Part) => {
-    const content = contentOf(part, raw)
-    const described = describeAttachment(part, attachments.length + 1, raw)
-    attachments.push({ ...described, sizeBytes: content.length })
-    if (isReportType(described.contentType) && reports.length < limits.reportParts) {
-      reports.push(reportPart(described.contentType, content))
+    const opened = openPart(part, attachments.length, raw)
+    packed ??= opened.tnef
+    for (const { content, charset, ...described } of opened.attachments) {
+      attachments.push({ ...described, sizeBytes: content.length })
+      if (isReportType(described.contentType) && reports.length < limits.reportParts) {
+        reports.push(reportPart(described.contentType, content))
+      }
     }
   }
   const textOf = (part: Part): string => {
@@ -143,6 +153,18 @@ function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
     reports,
     isTextCut: () => isCut,
     wasGuessed: () => wasGuessed,
+    /** The text that Outlook packed among the attachments. */
+    packedText() {
+      const { text = '', html = '' } = packed?.body() ?? {}
+      if (text === '' && html === '') return undefined
+      const forms = { 'text/plain': text, 'text/html': html }
+      const children = Object.entries(forms).map(([contentType, textContent]) => ({
+        contentType,
+        textContent,
+        children: [],
+      }))
+      return bodyText({ contentType: 'multipart/alternative', children })
+    },
     read(root: Part): BodyPart {
       for (const part of attachmentsOf(root)) attached.add(part)
       return read(root)
@@ -164,8 +186,4 @@ function attachmentsOf(root: Part): Part[] {
 /** Parts that hold no others; their depth is bounded by limits.mimeDepth. */
 function leavesOf(part: Part): Part[] {
   return part.children.length === 0 ? [part] : part.children.flatMap(leavesOf)
-}
-
-function contentOf({ start, end, encoding }: Part, raw: Buffer): Buffer {
-  return decodeTransfer(raw.subarray(start, end), encoding)
 }

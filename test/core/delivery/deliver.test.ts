@@ -223,12 +223,12 @@ t.test(
     await sent('gone@theirs.example', '550 5.4.1 Recipient address rejected: Access denied')
     const { rows } = await listSuppressions(app, undefined, { limit: 10, offset: 0 })
     t.strictSame(
-      rows.map(({ recipient, expiresAt }) => [recipient, expiresAt === null]).sort(),
+      rows.map(({ recipient, expiresAt, podId }) => [recipient, expiresAt === null, podId === null]).sort(),
       [
-        ['full@theirs.example', false],
-        ['gone@theirs.example', true],
+        ['full@theirs.example', false, false],
+        ['gone@theirs.example', true, true],
       ],
-      'a fault of ours suppresses nobody, and a full mailbox for a time',
+      'a fault of ours suppresses nobody, and a full mailbox for a time and for who wrote too much into it',
     )
   },
 )

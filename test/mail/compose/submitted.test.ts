@@ -22,7 +22,7 @@ t.test('what is missing is added, blind copies are taken off, and the rest stays
   )
   t.equal(mended(bare).rfcMessageId, '<new@ours.example>')
   const whole = mended(
-    'Bcc: a@b.example\nFrom: ann@ours.example\nMessage-Id: <mine@x>\nBCC:\n c@d.example\nResent-Bcc: e@f.example\nDate: now\n\n',
+    'Return-Path: <eve@x.example>\nBcc: a@b.example\nFrom: ann@ours.example\nMessage-Id: <mine@x>\nBCC:\n c@d.example\nResent-Bcc: e@f.example\nDate: now\n\n',
   )
   t.equal(
     whole.text,
@@ -57,54 +57,6 @@ t.test('what two readers may read in two ways is refused', async t => {
     const result = mend(text)
     t.match('refusal' in result ? result.refusal : 'taken', expected, JSON.stringify(text.slice(0, 60)))
   }
-})
-
-const answered = [
-  'Reply-To',
-  'Mail-Reply-To',
-  'Mail-Followup-To',
-  'Resent-Reply-To',
-  'Disposition-Notification-To',
-  'Return-Receipt-To',
-  'Errors-To',
-]
-
-t.test('whom answers may go to is found by every reader, or it is refused', async t => {
-  for (const name of answered) {
-    const letter = (value: string) => `From: ann@ours.example\n${name}: ${value}\n\n`
-    t.strictSame(mended(letter('Bob <Bob@x.example>, eve@x.example')).answersTo, [
-      'bob@x.example',
-      'eve@x.example',
-    ])
-    for (const value of [
-      '',
-      '=?utf-8?q?boss=40x.example?=',
-      '"boss@x.example"',
-      '<>boss@x.example',
-      '"boss@x.example',
-      '(boss@x.example',
-      '(boss@x.example)',
-      'some: boss@x.example;',
-      'x boss@x.example',
-      'boss',
-      '<boss>',
-      'ann@ours.example, "boss@x.example',
-    ]) {
-      const result = mend(letter(value))
-      t.match('refusal' in result ? result.refusal : 'taken', /must name addresses/, `${name}: ${value}`)
-    }
-  }
-  for (const value of [
-    '=?utf-8?q?boss=40x.example?=',
-    '<>boss@x.example',
-    '',
-    'x ann@ours.example',
-    '"boss@x.example"',
-  ]) {
-    const result = mend(`From: ann@ours.example\nSender: ${value}\n\n`)
-    t.match('refusal' in result ? result.refusal : 'taken', /Sender must be/, value)
-  }
-  t.notOk('refusal' in mend('From: ann@ours.example\nSender: Ann <ANN@ours.example>\n\n'))
 })
 
 t.test('no field that is read stands there twice', async t => {

@@ -10,6 +10,7 @@ import type { Part } from '../../../lib/mail/message/part.ts'
 import { readPartTree } from '../../../lib/mail/message/part-tree.ts'
 import { openAttachment, openAttachments, readMessage } from '../../../lib/mail/message/read.ts'
 import { readMail } from '../../../lib/reading/read-mail.ts'
+import { messageWith, packRtf, writeTnef } from '../tnef/written.ts'
 
 /** What failed once is found again by its seed; both say how to look for longer. */
 const seed = Number(process.env.MAILBOXD_PROPERTY_SEED ?? 3676)
@@ -29,6 +30,14 @@ const messages = globSync(isThere ? '{mime-torture,bounces,reply-parsing,arf,thr
   .filter(entry => entry.isFile() && !noMessage.test(entry.name))
   .map(entry => readFileSync(`${entry.parentPath}/${entry.name}`))
   .filter(raw => raw.length <= 64 * 1024)
+const packed = writeTnef({
+  rtf: packRtf('{\\rtf1\\fromhtml1 {\\*\\htmltag <p>}Hello}'),
+  files: [
+    { longName: 'a.pdf', content: Buffer.from('%PDF') },
+    { displayName: 'm', message: writeTnef({ text: 'Inside', files: [{ title: 'b' }] }) },
+  ],
+})
+messages.push(messageWith(packed), messageWith(packed, 'See below'))
 
 /** What breaks a structure where it is put. */
 const pieces = fc.oneof(
