@@ -37,10 +37,15 @@ const peers = {
   },
   prometheus: { package: 'prometheus', paths: ['/usr/bin/prometheus'], root: false },
   knot: { package: 'knot', paths: ['/usr/sbin/knotd'], root: true },
+  keymgr: { package: 'knot', paths: ['/usr/sbin/keymgr', '/usr/bin/keymgr'], root: true },
   dpkg: { package: 'dpkg', paths: ['/usr/bin/dpkg'], root: true },
   sysusers: { package: 'systemd', paths: ['/usr/bin/systemd-sysusers', '/bin/systemd-sysusers'], root: true },
+  systemd: { package: 'systemd', paths: ['/usr/lib/systemd/systemd'], root: true },
+  ip: { package: 'iproute2', paths: ['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip'], root: true },
+  nginx: { package: 'nginx-light', paths: ['/usr/sbin/nginx'], root: true },
+  caddy: { package: 'caddy', paths: ['/usr/bin/caddy'], root: true },
+  jq: { package: 'jq', paths: ['/usr/bin/jq'], root: false },
   gcc: { package: 'gcc', paths: ['/usr/bin/gcc'], root: false },
-  ip: { package: 'iproute2', paths: ['/usr/sbin/ip', '/sbin/ip'], root: true },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const
 
