@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import type { Ending } from './ending.ts'
 
 interface Failing {
   readonly failures: number
@@ -33,8 +34,24 @@ export class AddressStanding {
     return true
   }
 
-  /** Notes whether the address answered when it was connected to; `nothing`: it had no time to, and another is to find out. */
-  note(address: string, shown: 'answers' | 'fails' | 'nothing'): void {
+  /** Has it connected to, and notes whether it answered. @param signal by which it may be cut off */
+  async watch(address: string, signal: AbortSignal, attempt: () => Promise<Ending>): Promise<Ending> {
+    let shown: 'answers' | 'fails' | 'nothing' = 'nothing'
+    try {
+      const ending = await attempt()
+      const { showing, code } = ending.outcome
+      // Who was cut off had less time than is due, and who else sends mail decides how much less. Who takes no mail answers, too,
+      // and costs no time.
+      if (showing !== undefined && !signal.aborted)
+        shown = showing === 'fails' && code === undefined ? 'fails' : 'answers'
+      return ending
+    } finally {
+      this.#note(address, shown)
+    }
+  }
+
+  /** `nothing`: it had no time to answer, and another is to find out. */
+  #note(address: string, shown: 'answers' | 'fails' | 'nothing'): void {
     const before = this.#failing.get(address)
     if (shown === 'answers') {
       this.#failing.delete(address)

@@ -52,6 +52,7 @@ export function createCarrier(
       const ending = await carryBy(waiting, letter, raw, watch)
       if (ending.isStale !== true) return at(ending)
     }
+    await pool.makeRoom(address)
     const opening = await openSession(host, address, { ...sessionOptions, ...to.by }, watch, tls)
     if (opening.tls !== undefined)
       to.noteTls(host, tls.policyType, opening.tls === 'success' ? 'success' : opening.tls.type)

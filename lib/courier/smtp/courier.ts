@@ -5,7 +5,7 @@ import type { Log } from '../../base/log.ts'
 import { loadReplyRules, type ReplyRule } from '../../mail/report/reply-rules.ts'
 import type { AddressGuard } from '../address-guard.ts'
 import { createAuthenticatedDns } from '../encryption/authenticated-dns.ts'
-import { findDomainTls, type HostTls, hostTls, opportunistic } from '../encryption/host-tls.ts'
+import { findDomainTls, hostTls, opportunistic } from '../encryption/host-tls.ts'
 import type { SecureDns } from '../encryption/secure-dns.ts'
 import type { StsPolicies } from '../encryption/sts-policies.ts'
 import { findAddresses, findMxHosts, loopsBack, toAscii } from '../mx.ts'
@@ -13,11 +13,12 @@ import type { Outcome } from '../outcome.ts'
 import { loadProviders, type Providers } from '../providers.ts'
 import type { TlsResult } from '../tls-result.ts'
 import { AddressStanding } from './address-standing.ts'
-import { createCarrier, forbidden, type Stop } from './carrier.ts'
+import { createCarrier, forbidden } from './carrier.ts'
 import type { SessionOptions } from './connect.ts'
 import { type Ending, moreTelling, passedOver, refused, unheard } from './ending.ts'
-import { findRoute, type Route, type Smarthost, type SourceAddress } from './routes.ts'
+import { findRoute, type Route, type SourceAddress } from './routes.ts'
 import { abortError, type NoticeParameters, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
+import { carryToSmarthost, hasAnswered } from './smarthost.ts'
 import { TlsMemory } from './tls-memory.ts'
 
 /** One message to one recipient. */
@@ -83,6 +84,8 @@ export interface Progress extends Watch {
    * domain itself; else the attempt ends, untried. What the attempt shows from then on is of it.
    */
   isTurnOf(destination: string, domain: string): Promise<boolean>
+  /** Whether the attempt may connect to the address now, with all that others have there. */
+  hasRoomAt(address: string): boolean
 }
 
 const unwatched: Progress = {
@@ -90,6 +93,7 @@ const unwatched: Progress = {
   heard() {},
   commit() {},
   isTurnOf: async () => true,
+  hasRoomAt: () => true,
 }
 
 export interface SmtpCourier {
@@ -128,6 +132,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         heard: () => progress.heard(),
         commit: () => progress.commit(),
         isTurnOf: (destination, domain) => progress.isTurnOf(destination, domain),
+        hasRoomAt: address => progress.hasRoomAt(address),
       })
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
@@ -151,52 +156,12 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     if (/[\x00-\x1f\x7f<>]/.test(delivery.mailFrom)) return refused('5.1.7', 'the reverse-path is malformed')
     const route = findRoute(routes, toAscii(delivery.domain).toLowerCase())
     if (route?.smarthost === undefined) return carryToMx(delivery, raw, tlsResults, progress, route)
-    const ending = await carryToSmarthost(delivery, raw, progress, route, route.smarthost)
+    if (!(await progress.isTurnOf(`smarthost:${route.smarthost.host}`, delivery.domain))) return untried()
+    const parts = { dns, carrier, useIpv6, log }
+    const ending = await carryToSmarthost(parts, delivery, raw, progress, route, route.smarthost)
     if (!route.fallsBack || ending.isFinal || hasAnswered(ending) || signal.aborted) return ending
     const direct = await carryToMx(delivery, raw, tlsResults, progress, undefined)
     return direct.isFinal ? direct : moreTelling(ending, direct)
-  }
-
-  async function carryToSmarthost(
-    delivery: SmtpDelivery,
-    raw: Raw,
-    progress: Progress,
-    { sourceAddress: source }: Route,
-    { host, port: at, tls, login }: Smarthost,
-  ): Promise<Ending> {
-    if (!(await progress.isTurnOf(`smarthost:${host}`, delivery.domain))) return untried()
-    const found = await findAddresses(dns, host, useIpv6)
-    if ('failure' in found) {
-      // The operator named it: that it has no address is nothing about the recipient.
-      const { text } = found.failure
-      return {
-        outcome: { result: 'transient', enhanced: '4.4.3', text, host, showing: 'fails' },
-        isFinal: false,
-      }
-    }
-    const by = {
-      port: at,
-      isImplicit: tls === 'implicit',
-      login,
-      route: `${host}:${at} ${login?.user ?? ''}`,
-      ...(source === undefined ? {} : { sourceAddress: source }),
-    }
-    const demanded = tls === 'plain' ? opportunistic : proven
-    let best: Ending | undefined
-    for (const address of found.addresses) {
-      if (progress.signal.aborted) break
-      const ending = await carrier.carryTo(
-        { host, address, tls: demanded, by, noteTls() {} },
-        delivery,
-        raw,
-        progress,
-      )
-      log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'smarthost tried')
-      best = moreTelling(best, ending)
-      // Whatever it answers is the answer: it speaks for all its addresses.
-      if (ending.isFinal || hasAnswered(ending)) break
-    }
-    return best ?? unheard('4.4.7', abortError(progress.signal).message)
   }
 
   async function carryToMx(
@@ -234,12 +199,16 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     let best: Ending | undefined
     let deferrals = 0
     let isOursFrom = Number.POSITIVE_INFINITY
+    let full: { readonly address: string; readonly preference: number } | undefined
     for (const host of mx.hosts) {
       if (signal.aborted) break
-      if ((mx.preferences.get(host) ?? 0) >= isOursFrom) continue
+      const preference = mx.preferences.get(host) ?? 0
+      if (preference >= isOursFrom) continue
+      // A server that is less preferred is for when the others fail, and not for when they have enough to do.
+      if (full !== undefined && preference > full.preference) break
       const found = await findAddresses(lookups, host, useIpv6)
       if ('addresses' in found && found.addresses.some(address => ownAddresses.has(address))) {
-        isOursFrom = mx.preferences.get(host) ?? 0
+        isOursFrom = preference
         best = moreTelling(best, { outcome: { ...loopsBack(domain).failure, host }, isFinal: false })
         continue
       }
@@ -259,17 +228,18 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
           best = moreTelling(best, guarded(host, reason))
           continue
         }
+        if (!progress.hasRoomAt(address)) {
+          full ??= { address, preference }
+          continue
+        }
         const turn = standing.mayTry(address)
         if (turn !== true) {
           best = moreTelling(best, passedOver(address, turn.inMs))
           continue
         }
-        const ending = await carryToAddress(
-          { host, address, tls, by, noteTls: note },
-          delivery,
-          raw,
-          progress,
-        )
+        const stop = { host, address, tls, by, noteTls: note }
+        const carry = () => carrier.carryTo(stop, delivery, raw, progress)
+        const ending = await standing.watch(address, signal, carry)
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)
@@ -277,27 +247,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         if (deferrals >= limits.mxDeferrals) return best
       }
     }
+    // Whoever had room has not answered either.
+    if (full !== undefined && best?.outcome.code === undefined && !signal.aborted)
+      return untried(full.address)
     return best ?? unheard('4.4.7', abortError(signal).message)
-  }
-
-  async function carryToAddress(
-    stop: Stop,
-    delivery: SmtpDelivery,
-    raw: Raw,
-    progress: Progress,
-  ): Promise<Ending> {
-    let shown: 'answers' | 'fails' | 'nothing' = 'nothing'
-    try {
-      const ending = await carrier.carryTo(stop, delivery, raw, progress)
-      const { showing, code } = ending.outcome
-      // Who was cut off had less time than is due, and who else sends mail decides how much less. Who takes no mail answers, too,
-      // and costs no time.
-      if (showing !== undefined && !progress.signal.aborted)
-        shown = showing === 'fails' && code === undefined ? 'fails' : 'answers'
-      return ending
-    } finally {
-      standing.note(stop.address, shown)
-    }
   }
 
   return {
@@ -309,16 +262,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   }
 }
 
-/** A certificate that is believed, for the name. */
-const proven: HostTls = { ...opportunistic, demand: { kind: 'certificate' } }
-
-function hasAnswered({ outcome: { showing } }: Ending): boolean {
-  return showing === 'answers' || showing === 'slows'
-}
-
-function untried(): Ending {
+/** @param fullAddress where it is to wait for room */
+function untried(fullAddress?: string): Ending {
   const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
-  return { outcome: { ...outcome, isUntried: true }, isFinal: true }
+  return { outcome: { ...outcome, isUntried: true, ...(fullAddress && { fullAddress }) }, isFinal: true }
 }
 
 /** Where mail may not go is no proof while another host may still take it; alone it is. */

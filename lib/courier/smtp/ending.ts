@@ -70,7 +70,7 @@ function unquoted(text: string): string {
 }
 
 /** The host did not answer. */
-export function silent(enhanced: string, text: string): Ending {
+function silent(enhanced: string, text: string): Ending {
   return { outcome: { ...unheard(enhanced, text).outcome, showing: 'fails' }, isFinal: false }
 }
 

@@ -435,6 +435,7 @@ t.test('a probe of an address that was cut off is no probe', async t => {
     signal: cut.signal,
     heard() {},
     commit() {},
+    hasRoomAt: () => true,
     isTurnOf: async () => {
       cut.abort(new Error('cut'))
       return true
@@ -444,6 +445,36 @@ t.test('a probe of an address that was cut off is no probe', async t => {
   await courier.carry(delivery(), raw)
   t.equal(peers[0]?.connections, 4, 'the next one finds out')
 })
+
+t.test(
+  'who has as many connections as it gets is waited for, and nobody less preferred is asked',
+  async t => {
+    const { courier, peers, dns } = await loopback(t, [{}, {}, undefined])
+    const full = new Set<string>()
+    const progress = {
+      signal: new AbortController().signal,
+      heard() {},
+      commit() {},
+      isTurnOf: async () => true,
+      hasRoomAt: (address: string) => !full.has(address),
+    }
+    const carry = () => courier.carry(delivery(), raw, progress)
+    full.add('127.0.0.2')
+    t.match(await carry(), { isUntried: true, fullAddress: '127.0.0.2', showing: undefined })
+    t.equal(peers[1]?.connections, 0)
+    const at = (...hosts: [string, number][]) =>
+      hosts.map(([name, priority]) => ({ priority, exchange: `${name}.there.example` }))
+    dns.set('there.example', 'MX', at(['mx1', 10], ['mx2', 10]))
+    t.match(await carry(), { result: 'delivered', address: '127.0.0.3' }, 'who is as good is asked')
+    dns.set('there.example', 'MX', at(['mx3', 5], ['mx1', 10], ['mx2', 20]))
+    t.match(await carry(), { isUntried: true, fullAddress: '127.0.0.2' }, 'the one before it is down')
+    full.add('127.0.0.3')
+    dns.set('there.example', 'MX', at(['mx2', 5]))
+    t.match(await carry(), { isUntried: true, fullAddress: '127.0.0.3' })
+    full.clear()
+    t.match(await carry(), { result: 'delivered' })
+  },
+)
 
 t.test('mail counts for a group of servers only when all that are tried are of it', async t => {
   const { courier, dns } = await loopback(t, [undefined])
@@ -455,6 +486,7 @@ t.test('mail counts for a group of servers only when all that are tried are of i
       signal: new AbortController().signal,
       heard() {},
       commit() {},
+      hasRoomAt: () => true,
       isTurnOf: async (...of: [string, string]) => {
         asked.push(of)
         return false
