@@ -3,8 +3,8 @@ import { readLoad } from '../core/load.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose } from './dns.ts'
 import { failFor, tellFindings } from './findings.ts'
+import { findConfig } from './installation.ts'
 import { loadFindings } from './load-findings.ts'
-import { findConfig } from './open.ts'
 import { canReachPort25, serverFindings } from './server-findings.ts'
 
 /** A mail server that has answered everybody for decades. */
