@@ -463,8 +463,6 @@ export const limits = {
   tlsReportsAtOnce: 20,
   /** The file of a smarthost's password. */
   passwordBytes: 4096,
-  /** How long IPv6 is left out after the system had no way for it. */
-  ipv6BrokenMs: 600_000,
   /** The text of a webhook's URL. */
   webhookUrlLength: 2048,
   /** One webhook call from DNS to the end of the answer, and the connecting to one address of it (TCP and TLS). */
