@@ -74,6 +74,12 @@ export const limits = {
   checkMs: 12_000,
   /** How long before a DNSSEC signature ends it is told. */
   dnssecSoonMs: 2 * 86_400_000,
+  /** What the doctor finds enough: of the clock, days of a certificate, memory for all of it and what is available, files beside connections. */
+  clockSkewMs: 60_000,
+  certificateSoonDays: 14,
+  memoryEnough: 512 * 1024 * 1024,
+  memoryFree: 64 * 1024 * 1024,
+  filesBeside: 200,
   /** The part of a disk that is left when it is nearly full, and how long a connection to port 25 of another may take. */
   diskNearlyFull: 0.05,
   port25Ms: 5_000,
@@ -457,8 +463,6 @@ export const limits = {
   tlsReportsAtOnce: 20,
   /** The file of a smarthost's password. */
   passwordBytes: 4096,
-  /** How long IPv6 is left out after the system had no way for it. */
-  ipv6BrokenMs: 600_000,
   /** The text of a webhook's URL. */
   webhookUrlLength: 2048,
   /** One webhook call from DNS to the end of the answer, and the connecting to one address of it (TCP and TLS). */
