@@ -1,7 +1,9 @@
 /**
- * `npm run mutate [-- [--sample N] [--seed S] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
+ * `npm run mutate [-- [--named] [--sample N] [--seed S] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
  * notice. A name is a file or folder below lib/; without any it is the rooms that hold the promises. It takes N faults by chance (200
  * unless told), works on a copy, prints each that no test noticed, and last the share of those that one did.
+ *
+ * With --named it makes those of support/named-faults.ts instead, which no test noticed once.
  *
  * For a fault the tests are run that are nearest to its file, until one fails: its own, those of its folder, those that import it.
  */
@@ -12,6 +14,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { makeMigratedFile } from './support/migrated.ts'
 import { type Mutant, mutantsOf } from './support/mutants.ts'
+import { namedFaults } from './support/named-faults.ts'
 import { findPeer } from './support/peers.ts'
 import { startPostgres } from './support/postgres.ts'
 import { makeRunDir } from './support/run-dir.ts'
@@ -27,12 +30,18 @@ const mostTests = 10
 
 interface Fault extends Mutant {
   readonly file: string
+  /** Those that are run for it; the nearest to its file unless told. */
+  readonly tests?: readonly string[]
 }
 
 async function main(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { sample: { type: 'string', default: '200' }, seed: { type: 'string' } },
+    options: {
+      sample: { type: 'string', default: '200' },
+      seed: { type: 'string' },
+      named: { type: 'boolean', default: false },
+    },
     allowPositionals: true,
   })
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
@@ -43,8 +52,9 @@ async function main(args: readonly string[]): Promise<number> {
   const all = files.flatMap(file =>
     mutantsOf(readFileSync(join(root, file), 'utf8')).map(mutant => ({ file, ...mutant })),
   )
-  const chosen = sample(all, Number(values.sample), seed)
-  console.log(`${chosen.length} of ${all.length} faults in ${files.length} files, seed ${seed}`)
+  const chosen = values.named ? named() : sample(all, Number(values.sample), seed)
+  if (values.named) console.log(`${chosen.length} named faults`)
+  else console.log(`${chosen.length} of ${all.length} faults in ${files.length} files, seed ${seed}`)
   const imports = readImports()
   await makeWhatIsShared()
   const waiting = chosen.values()
@@ -54,7 +64,7 @@ async function main(args: readonly string[]): Promise<number> {
     const copy = makeCopy()
     try {
       for (const fault of waiting) {
-        const by = await noticedBy(copy, fault, testsFor(fault.file, imports))
+        const by = await noticedBy(copy, fault, fault.tests ?? testsFor(fault.file, imports))
         if (by.notice) noticed++
         else {
           unnoticed.push(`${fault.file}:${fault.line}  ${fault.what}  (${by.ran} tests)`)
@@ -71,6 +81,18 @@ async function main(args: readonly string[]): Promise<number> {
     `\n${noticed} of ${chosen.length} noticed (${((100 * noticed) / chosen.length).toFixed(1)} %), seed ${seed}`,
   )
   return 0
+}
+
+/** @throws Error where a fault is named that can't be made any more */
+function named(): Fault[] {
+  return namedFaults.map(({ what, file, was, is, tests }) => {
+    const source = readFileSync(join(root, file), 'utf8')
+    const start = source.indexOf(was)
+    if (start < 0 || source.indexOf(was, start + 1) >= 0)
+      throw new Error(`${what}: ${file} has not "${was}" once`)
+    const line = source.slice(0, start).split('\n').length
+    return { file, line, start, end: start + was.length, text: is, what, tests }
+  })
 }
 
 /** The databases that tests begin with. */
