@@ -8,7 +8,16 @@
  * For a fault the tests are run that are nearest to its file, until one fails: its own, those of its folder, those that import it.
  */
 
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -118,6 +127,8 @@ function sample(faults: readonly Fault[], count: number, seed: number): Fault[] 
 /** What a checkout needs for its tests; its packages are shared. */
 function makeCopy(): string {
   const copy = mkdtempSync(join(tmpdir(), 'mailboxd-mutants-'))
+  // Programs that drop their rights are run from there, too.
+  chmodSync(copy, 0o755)
   for (const name of [
     'bin',
     'config',
@@ -141,16 +152,30 @@ async function noticedBy(
 ): Promise<{ notice: boolean; ran: number }> {
   const path = join(copy, fault.file)
   const source = readFileSync(path, 'utf8')
-  writeFileSync(path, source.slice(0, fault.start) + fault.text + source.slice(fault.end))
+  const faulty = source.slice(0, fault.start) + fault.text + source.slice(fault.end)
+  writeFileSync(path, faulty)
   try {
     for (const [index, test] of tests.entries()) {
       const report = await runTestFile(join(copy, test), runDir)
-      if (report.failures.length > 0) return { notice: true, ran: index + 1 }
+      if (report.failures.length === 0) continue
+      writeFileSync(path, source)
+      if (await passesWithout(copy, test)) return { notice: true, ran: index + 1 }
+      console.log(`${test} fails without a fault, too`)
+      writeFileSync(path, faulty)
     }
     return { notice: false, ran: tests.length }
   } finally {
     writeFileSync(path, source)
   }
+}
+
+const passing = new Set<string>()
+
+/** Whether a test passes where there is no fault; one that does not notices none. */
+async function passesWithout(copy: string, test: string): Promise<boolean> {
+  if (!passing.has(test) && (await runTestFile(join(copy, test), runDir)).failures.length === 0)
+    passing.add(test)
+  return passing.has(test)
 }
 
 /** Who imports whom, of all sources: by the imported, its importers. */
