@@ -1,21 +1,12 @@
 import { existsSync, statfsSync } from 'node:fs'
-import { connect } from 'node:net'
 import { limits } from '../base/limits.ts'
 import { createNetworkSet } from '../base/network.ts'
 import { parseEndpoint } from '../config/endpoint.ts'
 import type { Config } from '../config/load.ts'
-import type { Finding } from '../core/domains/diagnosis.ts'
+import { type Finding, finding } from '../core/domains/diagnosis.ts'
 import { checkCertificates } from './certificates.ts'
 
 const isLoopback = createNetworkSet(['127.0.0.0/8', '::1/128'])
-
-const finding = (
-  level: Finding['level'],
-  code: string,
-  subject: string,
-  message: string,
-  paste: string | null = null,
-) => ({ level, code, subject, message, paste }) satisfies Finding
 
 /** What of the configuration and the machine loses mail, or will; it is told at the start and by mailboxctl doctor. */
 export async function serverFindings(config: Config): Promise<Finding[]> {
@@ -52,16 +43,4 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
     ...faults.map(one => finding('error', 'certificate', one.path, one.message)),
     ...warnings.map(one => finding('warning', 'certificate', one.path, one.message)),
   ]
-}
-
-/** Whether anything answers on port 25 of a host: at many hosters it is closed until one asks. */
-export function canReachPort25(host: string): Promise<boolean> {
-  const socket = connect({ host, port: 25, timeout: limits.port25Ms })
-  return new Promise(resolve => {
-    const end = (isOpen: boolean) => () => {
-      socket.destroy()
-      resolve(isOpen)
-    }
-    socket.once('connect', end(true)).once('timeout', end(false)).once('error', end(false))
-  })
 }

@@ -4,7 +4,7 @@ import { printableLine } from '../base/control-characters.ts'
 import { durationMs } from '../config/duration.ts'
 import { verify } from '../core/backup/verify.ts'
 import type { Ctl } from './ctl.ts'
-import { becomeOwner, findConfig, requireInstallation } from './open.ts'
+import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed } from './output.ts'
 import { createProgress } from './progress.ts'
 

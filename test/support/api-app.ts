@@ -98,7 +98,7 @@ ${settings.top ?? ''}
 data_dir = "${join(dir, 'data')}"
 [http]
 requests_per_minute = ${settings.requestsPerMinute ?? 1_000_000}
-${settings.http ?? 'max_connections_per_address = 5000'}
+${settings.http ?? 'max_connections_per_address = 5000\nmax_connections_per_block = 5000'}
 [dns]
 servers = ["${settings.dns ?? '127.0.0.1:9'}"]
 [authentication]
