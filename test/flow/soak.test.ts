@@ -1,11 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
-import { databasePath } from '../../lib/core/open.ts'
 import { apiOf } from '../support/api.ts'
-import { startDaemon, type TestDaemon } from '../support/daemon.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { startDns } from '../support/dns.ts'
-import { type Figures, readFigures, sizeOf } from '../support/process-figures.ts'
 import {
   bringsMail,
   type Load,
@@ -16,6 +13,7 @@ import {
   subscribes,
   usesTheApi,
 } from '../support/soak-load.ts'
+import { quantile, type Seen, summary, timeFor, watch } from '../support/soak-watch.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -34,12 +32,6 @@ const bounds = {
   loopDelayMs: 250,
 }
 
-interface Seen {
-  figures: Figures
-  logBytes: number
-  loopDelayMs: number
-}
-
 const toml = `
 [webhook]
 allow_http = true
@@ -47,45 +39,6 @@ allow_networks = ["127.0.0.0/8"]
 retry = ["1s", "1s", "1s", "1s", "1s", "1s", "1s", "1s"]
 [metrics]
 listen = ["127.0.0.1:0"]`
-
-/** What one daemon takes, looked at every second until it ends. */
-async function watch(daemon: TestDaemon, seen: Seen[], isOver: () => boolean): Promise<void> {
-  const told = daemon.log().find(line => line.msg === 'metrics can be asked for')
-  const url = `http://${(told as unknown as { metrics: string[] }).metrics[0]}/metrics`
-  let before = readFigures(daemon.process.pid!)
-  while (!isOver() && before) {
-    await pause(1_000)
-    const text = await fetch(url).then(
-      answer => answer.text(),
-      () => '',
-    )
-    const figures = readFigures(daemon.process.pid!)
-    const lag = /^mailboxd_nodejs_eventloop_lag_p90_seconds (\S+)$/m.exec(text)?.[1]
-    if (!figures || lag === undefined) return
-    const ranMs = figures.ranMs - before.ranMs
-    const stretch = (ranMs + figures.waitedMs - before.waitedMs) / Math.max(1, ranMs)
-    before = figures
-    const logBytes = sizeOf(`${databasePath(daemon.dataDir)}-wal`)
-    seen.push({ figures, logBytes, loopDelayMs: (Number(lag) * 1000) / Math.max(1, stretch) })
-  }
-}
-
-/** The value that a share of all are not above. */
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
-}
-
-function summary(seen: readonly Seen[]): string {
-  const most = (of: (one: Seen) => number) => Math.round(Math.max(...seen.map(of)))
-  const delay = Math.round(
-    quantile(
-      seen.map(one => one.loopDelayMs),
-      0.95,
-    ),
-  )
-  return `${most(one => one.figures.rssBytes / mebibyte)} MB, ${most(one => one.figures.descriptors)} descriptors, log ${most(one => one.logBytes / mebibyte)} MB, loop ${delay} ms late`
-}
 
 t.test(`mixed load for ${seconds} s, with kills`, async t => {
   const server = await startTakingServer(t)
@@ -105,8 +58,7 @@ t.test(`mixed load for ${seconds} s, with kills`, async t => {
     webhookUrl: receiver.url,
   })
   const promised: Promised = { received: new Set(), sent: new Set() }
-  const endsAt = performance.now() + seconds * 1000
-  const isOver = () => performance.now() >= endsAt
+  const isOver = timeFor(seconds)
   const load: Load = { daemon: () => daemon, token, inbox: made.body, isOver, promised }
   const working = [
     ...[1, 2, 3].map(() => bringsMail(load)),
@@ -118,8 +70,8 @@ t.test(`mixed load for ${seconds} s, with kills`, async t => {
   const all: Seen[] = []
   for (let life = 1; !isOver(); life++) {
     const seen: Seen[] = []
-    const lifeEnds = Math.min(endsAt, performance.now() + lifeSeconds * 1000)
-    await watch(daemon, seen, () => performance.now() >= lifeEnds)
+    const isLifeOver = timeFor(lifeSeconds)
+    await watch(daemon, seen, () => isOver() || isLifeOver())
     all.push(...seen)
     t.comment(`life ${life}: ${seen.length} looks, ${summary(seen)}`)
     if (isOver()) break

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../lib/base/clock.ts'
 import { type Finding, verify } from '../../lib/core/backup/verify.ts'
-import { databasePath } from '../../lib/core/open.ts'
+import { databasePath } from '../../lib/core/open-rows.ts'
 import { until } from './until.ts'
 
 /** Longer than any test: no event of it is swept. */
