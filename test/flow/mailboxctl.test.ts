@@ -49,6 +49,7 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     ['queue flush'],
     ['queue retry', '--domain', 'example.org'],
     ['queue hold', '--inbox', inbox.id, '--yes'],
+    ['queue holds'],
     ['queue release', '--state', 'held', '--yes'],
     ['queue cancel', '--older-than', '1d'],
     ['webhook show'],
