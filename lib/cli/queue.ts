@@ -43,15 +43,7 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
         const filter = await filterOf(app, options)
         return { lines: await listQueue(app, limit, filter), total: await countQueue(app, filter) }
       })
-      const columns = [
-        'deliveryId',
-        'recipient',
-        'state',
-        'attempts',
-        'cutOffs',
-        'nextAttemptAt',
-        'lastReply',
-      ]
+      const columns = ['deliveryId', 'recipient', 'state', 'attempts', 'nextAttemptAt', 'lastReply']
       const text = () => `${tableOf(lines, columns)}\n\n${lines.length} of ${total}`
       ctl.output().say({ data: lines, total }, () => (lines.length > 0 ? text() : 'nothing of it is queued'))
     })
