@@ -1,4 +1,4 @@
-import { attributionStart, behindHeaderBlock, isHeaderBlock, separatorOf, shown } from '../quote/lines.ts'
+import { attributionStart, behindHeaderBlock, isBlank, isHeaderBlock, separatorOf } from '../quote/lines.ts'
 import { withoutSignature } from '../quote/signature.ts'
 import { isForwardSubject, isReplySubject } from '../quote/subject.ts'
 import { htmlToText } from './html.ts'
@@ -148,10 +148,6 @@ function wordsBelow(lines: readonly string[]): string[] {
     if (!isBlank(lines[at]!)) next = lines[at]!
   }
   return below
-}
-
-function isBlank(line: string): boolean {
-  return shown(line) === ''
 }
 
 function isQuoted(line: string): boolean {
