@@ -3,11 +3,15 @@ import { systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
 import { createLog } from '../base/log.ts'
 import { logStyle } from '../base/log-style.ts'
+import { noMeter } from '../base/meter.ts'
+import type { Blobs } from '../blob/blobs.ts'
 import { defaultBaseUrl, parseEndpoint } from '../config/endpoint.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
 import type { App } from '../core/app/app.ts'
+import { openBlobs } from '../core/app/blobs.ts'
 import { databasePath, openApp } from '../core/open.ts'
+import type { Db } from '../store/dialect/dialect.ts'
 
 /** The user that the unit of systemd runs the daemon as. */
 export const daemonUser = 'mailboxd'
@@ -74,8 +78,15 @@ export async function withApp<T>(
     return await work(app)
   } finally {
     app.webhookCourier.close()
+    await app.disk.close()
     await app.store.close()
   }
+}
+
+/** Where large raws are, by the settings, for what works on a database without opening all of it. */
+export function blobsOf(config: Config): (read: Db) => Promise<Blobs> {
+  const log = createLog('warn', undefined, logStyle('auto', undefined))
+  return read => openBlobs({ config, clock: systemClock, log, meter: noMeter, read })
 }
 
 /**

@@ -4,7 +4,7 @@ import { printableLine } from '../base/control-characters.ts'
 import { durationMs } from '../config/duration.ts'
 import { verify } from '../core/backup/verify.ts'
 import type { Ctl } from './ctl.ts'
-import { becomeOwner, findConfig, requireInstallation } from './open.ts'
+import { becomeOwner, blobsOf, findConfig, requireInstallation } from './open.ts'
 import { CheckFailed } from './output.ts'
 import { createProgress } from './progress.ts'
 
@@ -22,6 +22,7 @@ export function addVerifyCommand(program: Command, ctl: Ctl): void {
       const findings = await verify({
         dataDir: config.data_dir,
         clock: systemClock,
+        openBlobs: blobsOf(config),
         eventsKeptMs: durationMs(config.events.keep_for),
         told: progress.told,
       }).finally(progress.end)

@@ -8,7 +8,6 @@ import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import type { SecretBox } from '../base/secret-box.ts'
-import { openDisk } from '../blob/disk.ts'
 import { durationMs } from '../config/duration.ts'
 import type { Config } from '../config/load.ts'
 import { createAddressGuard, interfaceAddresses } from '../courier/address-guard.ts'
@@ -21,6 +20,7 @@ import { createRenderer } from '../rendering/renderer.ts'
 import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
+import { openBlobs } from './app/blobs.ts'
 import { nodeName } from './app/node-name.ts'
 import { openSecrets } from './app/secrets.ts'
 import { createStorage } from './app/storage.ts'
@@ -99,7 +99,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     store,
     storage: createStorage(),
     secrets,
-    disk: await openDisk(config.data_dir),
+    disk: await openBlobs({ config, clock, log, meter, read: store.read }),
     queue: createQueue({
       store,
       clock,

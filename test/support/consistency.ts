@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../lib/base/clock.ts'
+import { openDisk } from '../../lib/blob/disk.ts'
 import { verify } from '../../lib/core/backup/verify.ts'
 import { until } from './until.ts'
 
@@ -25,7 +26,12 @@ export async function settledContradictions(dataDir: string): Promise<string[]> 
  * be there, whenever the daemon was killed. Asked while the daemon runs and nothing is under way, or while it is down.
  */
 export async function findContradictions(dataDir: string): Promise<string[]> {
-  const findings = await verify({ dataDir, clock: systemClock, eventsKeptMs })
+  const findings = await verify({
+    dataDir,
+    openBlobs: () => openDisk(dataDir),
+    clock: systemClock,
+    eventsKeptMs,
+  })
   const spooled = readdirSync(join(dataDir, 'spool'))
   return [
     ...findings.map(({ check, subject, found }) => `${check}: ${subject} ${found}`),

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
@@ -48,6 +49,21 @@ export async function removeStrayFiles(app: App, ids: readonly string[], signal:
     count++
   }
   if (count > 0) app.log.info({ files: count }, 'files without a row removed')
+}
+
+/** Removes objects of the bucket that no row points to; gives none, for it looks at all of them. */
+export async function removeStrayObjects(app: App, isStopping: () => boolean): Promise<number> {
+  let count = 0
+  for await (const ids of app.disk.listDistant()) {
+    for (const id of ids) {
+      if (isStopping()) return 0
+      if (!isId(id) || (await isFileUsed(app.store.read, id))) continue
+      await app.disk.remove(id)
+      count++
+    }
+  }
+  if (count > 0) app.log.info({ objects: count }, 'objects without a row removed from the bucket')
+  return 0
 }
 
 /** Takes the bytes of a message that is coming in: in memory while it is small, in a spool file when it is large. */
