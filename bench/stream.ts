@@ -41,6 +41,7 @@ listen = ["127.0.0.1:0"]
 requests_per_minute = 1000000
 max_connections = 20000
 max_connections_per_address = 20000
+max_connections_per_block = 20000
 [authentication]
 check = false
 `

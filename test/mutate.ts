@@ -10,9 +10,15 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, write
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { makeMigratedFile } from './support/migrated.ts'
 import { type Mutant, mutantsOf } from './support/mutants.ts'
+import { findPeer } from './support/peers.ts'
+import { startPostgres } from './support/postgres.ts'
+import { makeRunDir } from './support/run-dir.ts'
 import { runTestFile } from './support/test-file.ts'
 
+/** What is made once for all tests is made without faults: `makeWhatIsShared`. */
+const runDir = makeRunDir()
 const root = join(import.meta.dirname, '..')
 const rooms = ['core', 'mail', 'store', 'courier', 'smtpd', 'queue', 'http']
 const jobs = 2
@@ -40,6 +46,7 @@ async function main(args: readonly string[]): Promise<number> {
   const chosen = sample(all, Number(values.sample), seed)
   console.log(`${chosen.length} of ${all.length} faults in ${files.length} files, seed ${seed}`)
   const imports = readImports()
+  await makeWhatIsShared()
   const waiting = chosen.values()
   let noticed = 0
   const unnoticed: string[] = []
@@ -59,10 +66,18 @@ async function main(args: readonly string[]): Promise<number> {
     }
   }
   await Promise.all(Array.from({ length: jobs }, work))
+  rmSync(runDir, { recursive: true, force: true })
   console.log(
     `\n${noticed} of ${chosen.length} noticed (${((100 * noticed) / chosen.length).toFixed(1)} %), seed ${seed}`,
   )
   return 0
+}
+
+/** The databases that tests begin with. */
+async function makeWhatIsShared(): Promise<void> {
+  process.env.MAILBOXD_TESTS_RUN = runDir
+  await makeMigratedFile(join(runDir, 'unused.sqlite'))
+  if (findPeer('postgres')) await (await startPostgres()).stop()
 }
 
 /** So many of the list by chance, the same by the same seed. */
@@ -107,7 +122,7 @@ async function noticedBy(
   writeFileSync(path, source.slice(0, fault.start) + fault.text + source.slice(fault.end))
   try {
     for (const [index, test] of tests.entries()) {
-      const report = await runTestFile(join(copy, test), join(copy, '.compiled'))
+      const report = await runTestFile(join(copy, test), runDir)
       if (report.failures.length > 0) return { notice: true, ran: index + 1 }
     }
     return { notice: false, ran: tests.length }

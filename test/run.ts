@@ -1,19 +1,21 @@
 /**
  * `npm test [-- [--watch] NAME…]`: runs every *.test.ts under test/, or those that the names mean (a file, or a folder or
- * file below test/ by its path without the end: `store`, `core/policy`, `http/form`), two at a time, each in a process of
+ * file below test/ by its path without the end: `store`, `core/policy`, `http/form`), some at a time, each in a process of
  * its own. Prints what failed and what was skipped with its reason, and last the counts of assertions. With --watch it
  * runs them again when a source changes.
  * One file with all its TAP: `bin/node test/mail/address/address.test.ts`.
  */
 
-import { globSync, mkdtempSync, rmSync, watch } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync, rmSync, watch } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { buildOnce } from './support/built.ts'
 import { chooseTestFiles, UnknownTestName } from './support/choose-files.ts'
+import { makeRunDir } from './support/run-dir.ts'
 import { runTestFile, type TestFileReport } from './support/test-file.ts'
 
-const jobs = 2
+/** One more than there are processors: a file waits a third of its time. */
+const jobs = availableParallelism() + 1
 const root = join(import.meta.dirname, '..')
 const watched = ['bin', 'config', 'lib', 'test']
 /** An editor saves one file in several steps: the last one is waited for. */
@@ -65,20 +67,19 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
     return 1
   }
   buildOnce()
-  // Each file, and each program that it starts, has the same sources to strip of their types: half a second.
-  const compileCache = mkdtempSync(join(tmpdir(), 'mailboxd-compiled-'))
+  const runDir = makeRunDir()
   const reports: TestFileReport[] = []
   const waiting = files.values()
   const work = async () => {
     for (const file of waiting) {
       if (stopping.aborted) return
-      const report = await runTestFile(file, compileCache, stopping)
+      const report = await runTestFile(file, runDir, stopping)
       reports.push(report)
       printFile(report)
     }
   }
   await Promise.all(Array.from({ length: jobs }, work))
-  rmSync(compileCache, { recursive: true, force: true })
+  rmSync(runDir, { recursive: true, force: true })
   return summarise(reports, files.length)
 }
 

@@ -67,6 +67,7 @@ listen = ["${address}:${httpPort}"]
 requests_per_minute = 1000000
 max_connections = 20000
 max_connections_per_address = 20000
+max_connections_per_block = 20000
 [dns]
 servers = ["${dns.server}"]
 [delivery]

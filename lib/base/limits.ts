@@ -84,6 +84,11 @@ export const limits = {
   /** Name servers of a zone that an operator's check asks, and how long it waits until it asks again for what is missing. */
   nameServersAsked: 4,
   dnsWaitMs: 15_000,
+  /** What one question to the name servers of a zone may take, and one part of what the operator has checked (DNS, a door, the database). */
+  nameServerMs: 2_500,
+  checkMs: 12_000,
+  /** How long before a DNSSEC signature ends it is told. */
+  dnssecSoonMs: 2 * 86_400_000,
   /** The part of a disk that is left when it is nearly full, and how long a connection to port 25 of another may take. */
   diskNearlyFull: 0.05,
   port25Ms: 5_000,

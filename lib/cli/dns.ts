@@ -39,5 +39,8 @@ export async function diagnose(app: App, name: string | undefined, isPatient: bo
 export function tellDiagnosis({ domain, findings }: Diagnosis): string {
   const count = (level: string) => findings.filter(one => one.level === level).length
   const counts = `${count('error')} errors, ${count('warning')} warnings, ${count('hint')} hints`
-  return [`${domain.domain} is ${domain.status}: ${counts}`, tellFindings(findings)].join('\n\n').trimEnd()
+  // "verified" is about its records alone, and must comfort nobody whose mail is refused.
+  const isRefused = domain.status === 'verified' && count('error') > 0
+  const status = isRefused ? 'not well' : domain.status
+  return [`${domain.domain} is ${status}: ${counts}`, tellFindings(findings)].join('\n\n').trimEnd()
 }

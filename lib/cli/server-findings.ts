@@ -4,18 +4,10 @@ import { limits } from '../base/limits.ts'
 import { createNetworkSet } from '../base/network.ts'
 import { parseEndpoint } from '../config/endpoint.ts'
 import type { Config } from '../config/load.ts'
-import type { Finding } from '../core/domains/diagnosis.ts'
+import { type Finding, finding } from '../core/domains/diagnosis.ts'
 import { checkCertificates } from './certificates.ts'
 
 const isLoopback = createNetworkSet(['127.0.0.0/8', '::1/128'])
-
-const finding = (
-  level: Finding['level'],
-  code: string,
-  subject: string,
-  message: string,
-  paste: string | null = null,
-) => ({ level, code, subject, message, paste }) satisfies Finding
 
 /** What of the configuration and the machine loses mail, or will; it is told at the start and by mailboxctl doctor. */
 export async function serverFindings(config: Config): Promise<Finding[]> {

@@ -38,6 +38,14 @@ export const httpTable = table('The door of the API.', {
     description:
       'The most connections at one time from one address, or one /64 of IPv6 (429 above it). Those of trusted_proxies are not counted so.',
   }),
+  max_connections_per_block: number({
+    default: 1000,
+    local: 5000,
+    minimum: 1,
+    maximum: 100_000,
+    unit: 'connections',
+    description: 'The same for one block of addresses, a /24 of IPv4 or a /48 of IPv6 (429 above it).',
+  }),
   header_timeout: duration(['1s', '1h'], {
     default: '20s',
     description: 'The longest that the header of a request may take to arrive.',

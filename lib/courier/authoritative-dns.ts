@@ -2,49 +2,83 @@ import type { Dns } from '../base/dns.ts'
 import { limits } from '../base/limits.ts'
 import { createDns } from './dns.ts'
 
+/** DNS by the name servers of each zone. */
+export interface AuthoritativeDns extends Dns {
+  /** The zone that a name is in, with the addresses of its name servers; undefined where they can't be found. */
+  findZone(name: string): Promise<Zone | undefined>
+  /** The zones whose name servers gave no answer so far, so that the resolver was believed. */
+  silentZones(): readonly string[]
+}
+
+interface Zone {
+  readonly name: string
+  readonly servers: readonly string[]
+}
+
 /**
  * DNS as the name servers of each zone say it now, so that what a resolver remembers of before misleads nobody. Where these can't be
  * found or do not answer, the resolver is believed. For the operator's own questions: strangers must not choose who is asked.
  * @param resolver finds the name servers, and follows aliases
  */
-export function createAuthoritativeDns(resolver: Dns): Dns {
-  const zones = new Map<string, Promise<Dns | undefined>>()
+export function createAuthoritativeDns(resolver: Dns): AuthoritativeDns {
+  const zones = new Map<string, Promise<Zone | undefined>>()
+  const clients = new Map<string, Dns>()
+  const silent = new Set<string>()
 
-  function serversOf(name: string): Promise<Dns | undefined> {
+  function findZone(name: string): Promise<Zone | undefined> {
     const known = zones.get(name)
     if (known) return known
-    const found = findServers(name)
+    const found = look(name)
     zones.set(name, found)
     return found
   }
 
-  /** The name servers of the closest name above that has some. */
-  async function findServers(name: string): Promise<Dns | undefined> {
-    const hosts: unknown[] = await resolver.resolve(name, 'NS').catch(() => [])
+  /** The closest name above, or this one, that has name servers. */
+  async function look(name: string): Promise<Zone | undefined> {
+    let hosts: unknown[]
+    try {
+      hosts = await resolver.resolve(name, 'NS')
+    } catch (error) {
+      // Of a zone that is broken those above would say that there is nothing in it.
+      if (!isNone(error)) return undefined
+      hosts = []
+    }
     const names = hosts
       .filter((host): host is string => typeof host === 'string')
       .slice(0, limits.nameServersAsked)
     if (names.length === 0) {
-      const above = name.slice(name.indexOf('.') + 1)
-      // A top-level domain delegates: its servers do not answer for others' zones.
-      return name.includes('.') && above.includes('.') ? serversOf(above) : undefined
+      return name.includes('.') ? findZone(name.slice(name.indexOf('.') + 1)) : undefined
     }
-    const addresses = await Promise.all(names.map(host => resolver.resolve4(host).catch(() => [])))
-    const servers = addresses.flatMap(each => each.slice(0, 1))
-    return servers.length > 0 ? createDns({ servers, timeoutMs: limits.dnsTimeoutMs }) : undefined
+    const addresses = await Promise.all(names.map(addressOf))
+    const servers = addresses.flat()
+    return servers.length > 0 ? { name, servers } : undefined
+  }
+
+  async function addressOf(host: string): Promise<string[]> {
+    const ipv4 = await resolver.resolve4(host).catch(() => [])
+    const found = ipv4.length > 0 ? ipv4 : await resolver.resolve6(host).catch(() => [])
+    return found.slice(0, 1)
+  }
+
+  function clientOf({ name, servers }: Zone): Dns {
+    const known = clients.get(name)
+    if (known) return known
+    const made = createDns({ servers, timeoutMs: limits.nameServerMs })
+    clients.set(name, made)
+    return made
   }
 
   async function ask<T>(name: string, question: (dns: Dns) => Promise<T>): Promise<T> {
-    const authority = await serversOf(name)
-    if (!authority) return question(resolver)
+    const zone = await findZone(name)
+    // A top-level domain delegates: its servers do not answer for others' zones.
+    if (!zone?.name.includes('.')) return question(resolver)
     try {
-      return await question(authority)
+      return await question(clientOf(zone))
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? error.code : undefined
-      const isNone = code === 'ENOTFOUND' || code === 'ENODATA'
+      if (!isNone(error)) silent.add(zone.name)
       // An alias leads out of the zone, which these servers do not follow.
-      const aliases = isNone ? await resolver.resolve(name, 'CNAME').catch(() => []) : []
-      if (isNone && aliases.length === 0) throw error
+      const aliases = isNone(error) ? await resolver.resolve(name, 'CNAME').catch(() => []) : []
+      if (isNone(error) && aliases.length === 0) throw error
       return question(resolver)
     }
   }
@@ -56,5 +90,12 @@ export function createAuthoritativeDns(resolver: Dns): Dns {
     resolveTxt: name => ask(name, dns => dns.resolveTxt(name)),
     resolve: (name, type) => ask(name, dns => dns.resolve(name, type)),
     reverse: address => resolver.reverse(address),
+    findZone,
+    silentZones: () => [...silent],
   }
+}
+
+function isNone(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return code === 'ENOTFOUND' || code === 'ENODATA'
 }

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
-import { type AddressCount, createAddressCount } from '../base/address-count.ts'
+import { createAddressCount } from '../base/address-count.ts'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import { networkOf } from '../base/network.ts'
+import { blockOf, networkOf } from '../base/network.ts'
 import { Problem } from '../base/problem.ts'
 
 /** The connections of the door: how many there may be, and how long one may leave its answers unread. */
@@ -26,6 +26,8 @@ export interface Connections {
 export interface ConnectionLimits {
   readonly max: number
   readonly maxPerAddress: number
+  /** Of a block of addresses, which ten addresses of one network share. */
+  readonly maxPerBlock: number
   /** How long nothing of an answer may be read. */
   readonly writeTimeoutMs: number
   /** Connections from such an address are those of many clients, and are counted in all alone. */
@@ -45,24 +47,38 @@ interface Watched {
 export function createConnections(clock: Clock, given: ConnectionLimits): Connections {
   const open = new Map<Duplex, Watched & { readonly socket: Socket }>()
   const refused = new WeakMap<Socket, Problem>()
-  const perAddress: AddressCount = createAddressCount(given.maxPerAddress, networkOf)
+  const shares = [
+    {
+      whose: 'Your address',
+      max: given.maxPerAddress,
+      ...createAddressCount(given.maxPerAddress, networkOf),
+    },
+    {
+      whose: 'The network of your address',
+      max: given.maxPerBlock,
+      ...createAddressCount(given.maxPerBlock, blockOf),
+    },
+  ]
   let timer: NodeJS.Timeout | undefined
   let places = 0
   let lingerMs: number = limits.lingerMs
 
   function take(socket: Socket): Problem | undefined {
     const address = socket.remoteAddress ?? ''
-    const isCounted = !given.isTrusted(address)
     if (places >= given.max)
       return new Problem('unavailable', 'Too many connections are open. Try again shortly.')
-    if (isCounted && !perAddress.add(address)) {
-      const message = `Your address has ${given.maxPerAddress} connections open. Close one first.`
+    const counted = given.isTrusted(address) ? [] : shares
+    const full = counted.findIndex(share => !share.add(address))
+    if (full >= 0) {
+      for (const share of counted.slice(0, full)) share.remove(address)
+      const { whose, max } = counted[full]!
+      const message = `${whose} has ${max} connections open. Close one first.`
       return new Problem('rate_limit_exceeded', message, { retryAfterSeconds: 1 })
     }
     places++
     socket.once('close', () => {
       places--
-      if (isCounted) perAddress.remove(address)
+      for (const share of counted) share.remove(address)
     })
     return undefined
   }

@@ -48,6 +48,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
   const connections = createConnections(app.clock, {
     max: http.max_connections,
     maxPerAddress: http.max_connections_per_address,
+    maxPerBlock: http.max_connections_per_block,
     writeTimeoutMs: times.writeMs,
     isTrusted,
   })

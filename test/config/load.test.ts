@@ -71,6 +71,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       requests_per_minute: 1000,
       max_connections: 5000,
       max_connections_per_address: 500,
+      max_connections_per_block: 1000,
       header_timeout: '20s',
       request_timeout: '5m',
       write_timeout: '30s',

@@ -1,30 +1,19 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { makeDebianPackage } from '../../packaging/debian.ts'
-import { makeProgram } from '../../packaging/program.ts'
-import { runInOverlaidSystem } from '../support/overlaid-system.ts'
+import { runInBootedSystem } from '../support/booted-system.ts'
+import { makePackages } from '../support/debian-package.ts'
 import { without } from '../support/peers.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
-const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64'
-
 t.test(
-  'the Debian package is installed, upgraded, removed and purged',
-  { skip: without('dpkg', 'sysusers', 'unshare') },
+  'the Debian package is installed, run by systemd, upgraded, removed and purged',
+  { skip: without('dpkg', 'systemd', 'unshare', 'ip') },
   async t => {
-    const work = temporaryDir(t)
-    // Nobody waits for a small file here.
-    Object.assign(process.env, { DPKG_DEB_COMPRESSOR_TYPE: 'none', SOURCE_DATE_EPOCH: '1700000000' })
-    const deb = makeDebianPackage(makeProgram(work), architecture, { work, to: work })
-    const older = join(work, 'older.deb')
-    const tree = join(work, `debian-${architecture}`)
-    execFileSync('sed', ['-i', 's/^Version: .*/Version: 0.0.1/', join(tree, 'DEBIAN/control')])
-    execFileSync('dpkg-deb', ['--root-owner-group', '--build', tree, older], { stdio: 'ignore' })
-
+    const { deb, older, tree } = makePackages(t)
     const script = `
 said() { echo "== $1"; }
+trap 'journalctl --no-pager --unit mailboxd >&2' EXIT
 # Nobody reads manuals here, or pulls the plug.
 rm -f /var/lib/man-db/auto-update
 said installed
@@ -36,31 +25,60 @@ zcat /usr/share/man/man8/mailboxctl.8.gz | grep -c '^.B mailboxctl inbox create'
 bash -c 'source /usr/share/bash-completion/completions/mailboxctl
   COMP_WORDS=(mailboxctl --json inbox cr) COMP_CWORD=3; _mailboxctl; echo "completed: \${COMPREPLY[*]}"'
 ls /etc/systemd/system/*.wants/ | grep mailboxd
-printf 'hostname = "mail.ours.example"\\naccount_domain = "ours.example"\\n[smtp]\\nlisten = ["127.0.0.1:0"]\\n[http]\\nlisten = ["127.0.0.1:0"]\\n' > /etc/mailboxd/mailboxd.toml
-chgrp mailboxd /etc/mailboxd/mailboxd.toml
-chmod 640 /etc/mailboxd/mailboxd.toml
-install -d -o mailboxd -g mailboxd -m 700 /var/lib/mailboxd
+systemctl is-active mailboxd mailboxd-smtp.socket mailboxd-http.socket || true
 said ran
-setpriv --reuid=mailboxd --regid=mailboxd --clear-groups mailboxd --config /etc/mailboxd/mailboxd.toml 2> /tmp/log &
-daemon=$!
-until grep '"msg":"ready"' /tmp/log; do kill -0 $daemon; sleep 0.1; done
-mailboxctl inbox create --mailbox-name support
-kill $daemon
-wait $daemon
+# A certificate that root alone may read comes as a credential.
+install -d -m 700 /etc/credstore
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=mail.ours.example \\
+  -addext subjectAltName=DNS:mail.ours.example -keyout /etc/credstore/mailboxd.key.pem -out /etc/credstore/mailboxd.certificate.pem 2> /dev/null
+credentials=/run/credentials/mailboxd.service
+mailboxctl setup --domain ours.example --hostname mail.ours.example --certificate $credentials/certificate.pem --key $credentials/key.pem --inbox support > /dev/null
+systemctl show mailboxd --property User,MainPID,NotifyAccess,WatchdogUSec,LimitCORE,ActiveState
+systemd-analyze security --no-pager mailboxd.service | tail -n 1
+openssl s_client -starttls smtp -connect 127.0.0.1:25 < /dev/null 2> /dev/null | grep subject
+main=$(systemctl show mailboxd --property MainPID --value)
+grep -E '^(Uid|CapEff|NoNewPrivs|Seccomp):' /proc/$main/status
 said upgraded
 echo 'OURS=1' >> /etc/default/mailboxd
+# All the while somebody connects anew; nobody is refused.
+( while [ ! -e /tmp/upgraded ]; do
+    exec 3<> /dev/tcp/127.0.0.1/25 || echo refused
+    read -r -t 30 line <&3 && echo "\${line%% *}" || echo closed
+    exec 3<&-
+    sleep 0.6 # a peer has so many connections a minute
+  done > /tmp/connections 2>&1 ) &
+until [ -s /tmp/connections ]; do sleep 0.1; done
 dpkg --force-unsafe-io --install /given/newer.deb
+curl -sS --retry 30 --retry-all-errors --retry-delay 1 http://127.0.0.1:8025/health
+echo
+touch /tmp/upgraded
+wait $!
+sort -u /tmp/connections | sed 's/^/connection: /'
+[ "$(systemctl show mailboxd --property MainPID --value)" != $main ] && echo 'another process'
 tail -n 1 /etc/default/mailboxd
 mailboxctl inbox list
+said watched
+# Whose event loop does not come round is ended and started again.
+mkdir -p /etc/systemd/system/mailboxd.service.d
+printf '[Service]\\nWatchdogSec=3\\n' > /etc/systemd/system/mailboxd.service.d/sooner.conf
+systemctl daemon-reload
+systemctl restart mailboxd
+main=$(systemctl show mailboxd --property MainPID --value)
+kill -STOP $main
+until [ "$(systemctl is-active mailboxd)" = active ] && [ "$(systemctl show mailboxd --property MainPID --value)" != $main ]; do sleep 0.2; done
+systemctl show mailboxd --property NRestarts
+rm -r /etc/systemd/system/mailboxd.service.d
 said removed
 dpkg --remove mailboxd
 ls /usr/lib/mailboxd /usr/bin/mailboxctl 2>&1 | grep -c 'No such file'
+systemctl is-active mailboxd mailboxd-smtp.socket mailboxd-http.socket || true
 ls -A /etc/mailboxd
 said purged
+rm -r /etc/credstore
 dpkg --purge mailboxd
-find / -xdev -name '*mailboxd*' -not -path '/given/*' -not -path '/tmp/*' -not -path '*/node_modules/*' -newer /tmp/script -print
+find / -xdev -name '*mailboxd*' -not -path '/given/*' -not -path '/tmp/*' -not -path '/proc/*' -not -path '*/node_modules/*' -newer /given/script -print
 `
-    const { code, stdout, stderr } = await runInOverlaidSystem(temporaryDir(t), script, {
+    const { code, stdout, stderr } = await runInBootedSystem(temporaryDir(t), script, {
       'older.deb': older,
       'newer.deb': deb,
     })
@@ -77,10 +95,25 @@ find / -xdev -name '*mailboxd*' -not -path '/given/*' -not -path '/tmp/*' -not -
     t.match(parts.installed, /^1$/m, 'the manual tells of the commands')
     t.match(parts.installed, /^completed: create$/m)
     t.match(parts.installed, /mailboxd-http\.socket\n(.*\n)*mailboxd-smtp\.socket/)
-    t.match(parts.ran, /support@ours\.example/)
+    t.match(parts.installed, /(^inactive\n){3}/m, 'nothing runs that nobody has set up')
+    for (const property of ['User=mailboxd', 'ActiveState=active', 'LimitCORE=0', 'WatchdogUSec=1min']) {
+      t.match(parts.ran, new RegExp(`^${property}$`, 'm'))
+    }
+    const exposure = Number(/level for mailboxd\.service: ([\d.]+)/.exec(parts.ran ?? '')?.[1])
+    t.ok(exposure <= 1.5, `systemd-analyze security: ${exposure}`)
+    t.match(parts.ran, /^subject=CN = mail\.ours\.example$/m, 'the credential is the certificate')
+    t.match(parts.ran, /^Uid:\s+[1-9]\d*\b/m)
+    t.match(parts.ran, /^CapEff:\s+0{13}400$/m, 'one right: ports below 1024')
+    t.match(parts.ran, /^NoNewPrivs:\s+1\nSeccomp:\s+2$/m)
+    t.match(parts.upgraded, /"status":"ok"/)
+    const connections: string[] = parts.upgraded?.match(/^connection: .*$/gm) ?? []
+    t.ok(connections.includes('connection: 220'), connections.join())
+    t.notOk(connections.includes('connection: refused'), connections.join())
+    t.match(parts.upgraded, /^another process$/m)
     t.match(parts.upgraded, /^OURS=1$/m, 'what was changed in a conffile stays')
     t.match(parts.upgraded, /support@ours\.example/)
-    t.match(parts.removed, /^2\nmailboxd\.toml$/m, 'the configuration stays until the purge')
+    t.match(parts.watched, /^NRestarts=1$/m)
+    t.match(parts.removed, /^2\n(inactive\n){3}mailboxd\.toml$/m, 'the configuration stays until the purge')
     t.match(stderr, /the mail in \/var\/lib\/mailboxd was kept/)
     t.notMatch(parts.purged, /\/(etc|usr)\/.*mailboxd/)
     t.match(readFileSync(join(tree, 'DEBIAN/control'), 'utf8'), /^Depends: .*\blibatomic1\b/m)

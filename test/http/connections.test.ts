@@ -8,7 +8,13 @@ import { createConnections } from '../../lib/http/connections.ts'
 import { startApi } from '../support/api-app.ts'
 import { until } from '../support/until.ts'
 
-const everything = { max: 10, maxPerAddress: 10, writeTimeoutMs: 30_000, isTrusted: () => false }
+const everything = {
+  max: 10,
+  maxPerAddress: 10,
+  maxPerBlock: 10,
+  writeTimeoutMs: 30_000,
+  isTrusted: () => false,
+}
 
 async function open(t: Test, port: number, localAddress = '127.0.0.1'): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', localAddress })
@@ -74,6 +80,39 @@ t.test('and so many from one address', async t => {
   await openFrom('127.0.0.9', 10)
   t.strictSame(faults, [])
 })
+
+t.test(
+  'and so many from a block of addresses: ten of one network do not take what is there for all',
+  async t => {
+    const { port, faults } = await startApi(t, {
+      http: 'max_connections_per_address = 3\nmax_connections_per_block = 4\ntrusted_proxies = ["127.0.9.9/32"]',
+    })
+    const answered = async (address: string) => {
+      const socket = await open(t, port, address)
+      socket.write(ask('/health'))
+      const [answer] = await once(socket, 'data')
+      return { socket, answer: String(answer) }
+    }
+    const mine = []
+    for (let number = 1; number <= 4; number++) mine.push(await answered(`127.0.0.${number}`))
+    for (const { answer } of mine) t.match(answer, /^HTTP\/1\.1 200 /)
+    for (const number of [5, 5, 5, 5, 6, 7, 8, 9, 10]) {
+      const { answer } = await answered(`127.0.0.${number}`)
+      t.match(answer, /^HTTP\/1\.1 429 [\s\S]*"The network of your address has 4 connections open/)
+    }
+    t.match((await answered('127.0.9.9')).answer, /^HTTP\/1\.1 200 /, 'a proxy speaks for many')
+    const another = ['127.0.1.1', '127.0.1.1', '127.0.1.1']
+    for (const address of another) t.match((await answered(address)).answer, /^HTTP\/1\.1 200 /)
+    for (const address of another) {
+      t.match((await answered(address)).answer, /^HTTP\/1\.1 429 [\s\S]*"Your address has 3 connections open/)
+    }
+    // Who was refused takes nothing: not of the block for its address, nor of its address for the block.
+    t.match((await answered('127.0.1.2')).answer, /^HTTP\/1\.1 200 /)
+    mine[0]!.socket.destroy()
+    await until('its place is free again', () => isServed(t, port, '127.0.0.5'))
+    t.strictSame(faults, [])
+  },
+)
 
 t.test('a header that does not come to its end is not waited for', async t => {
   const { port, faults } = await startApi(t, { http: 'header_timeout = "1s"\nrequest_timeout = "1s"' })

@@ -130,7 +130,9 @@ t.test('a reader that takes nothing is closed, and others go on', async t => {
 })
 
 t.test('a slow reader has time to come to the close frame', async t => {
-  const server = await startApi(t, { http: 'write_timeout = "1s"\nmax_connections_per_address = 5000' })
+  const server = await startApi(t, {
+    http: 'write_timeout = "1s"\nmax_connections_per_address = 5000\nmax_connections_per_block = 5000',
+  })
   const { api, app, baseUrl, token, clock, faults } = server
   const inbox = (await api.post('/v1/inboxes', {})).body
   const slow = await openSocket(t, baseUrl, token)

@@ -12,7 +12,8 @@ import { operator } from '../../lib/core/app/caller.ts'
 import { openApp } from '../../lib/core/open.ts'
 import { createHttpDoor, type HttpDoor } from '../../lib/http/server.ts'
 import { type Api, apiOf } from './api.ts'
-import { createContract } from './contract.ts'
+import { type Contract, createContract } from './contract.ts'
+import { makeDataDir } from './migrated.ts'
 import { temporaryDir } from './temporary-dir.ts'
 
 /** Real time that a test can move on. */
@@ -60,6 +61,14 @@ export async function startApi(t: Test, settings: ApiSettings = {}): Promise<Api
   return open(t, settings, temporaryDir(t), createClock(), undefined)
 }
 
+let contract: Contract | undefined
+
+/** To read the schemas of all operations takes half a second of the processor, and they are the same at every address. */
+function declared(): Contract {
+  contract ??= createContract(operations, openApiDocument(operations, [], 'http://localhost'))
+  return contract
+}
+
 function createClock(): TestClock {
   let ahead = 0
   let stopped: { at: number; monotonicMs: number } | undefined
@@ -89,7 +98,7 @@ ${settings.top ?? ''}
 data_dir = "${join(dir, 'data')}"
 [http]
 requests_per_minute = ${settings.requestsPerMinute ?? 1_000_000}
-${settings.http ?? 'max_connections_per_address = 5000'}
+${settings.http ?? 'max_connections_per_address = 5000\nmax_connections_per_block = 5000'}
 [dns]
 servers = ["${settings.dns ?? '127.0.0.1:9'}"]
 [authentication]
@@ -100,6 +109,7 @@ ${settings.toml ?? ''}`,
   const faults: string[] = []
   const log: Log = createLog('error', { write: line => void faults.push(line) })
   let baseUrl = ''
+  await makeDataDir(config.data_dir)
   const { app } = await openApp({
     mayMigrate: true,
     config,
@@ -114,8 +124,7 @@ ${settings.toml ?? ''}`,
   const { port } = await door.listen('127.0.0.1', 0)
   baseUrl = `http://127.0.0.1:${port}`
   const token = tokenBefore ?? (await createKey(app, operator, { account: true }, null)).token
-  const check = createContract(operations, openApiDocument(operations, [], baseUrl))
-  const apiWith = (key: string | undefined) => apiOf(baseUrl, key, check)
+  const apiWith = (key: string | undefined) => apiOf(baseUrl, key, declared())
   let stopped: Promise<void> | undefined
   let closed: Promise<void> | undefined
   const closeStore = () => {

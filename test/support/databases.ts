@@ -6,8 +6,9 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { openStore, type Store } from '../../lib/store/open.ts'
+import { makeMigratedFile } from './migrated.ts'
 import { without } from './peers.ts'
-import { type Postgres, startPostgres } from './postgres.ts'
+import { databaseUrl, migratedDatabase, type Postgres, startPostgres } from './postgres.ts'
 
 let postgres: Postgres | undefined
 
@@ -15,7 +16,9 @@ let postgres: Postgres | undefined
 export function onEveryDatabase(name: string, test: (t: Test, store: Store) => Promise<void>): void {
   t.test(`${name} (SQLite)`, async t => {
     const dir = mkdtempSync(join(tmpdir(), 'mailboxd-store-'))
-    const store = await openStore(join(dir, 'test.sqlite'), systemClock)
+    const path = join(dir, 'test.sqlite')
+    await makeMigratedFile(path)
+    const store = await openStore(path, systemClock)
     t.teardown(async () => {
       await store.close()
       rmSync(dir, { recursive: true, force: true })
@@ -23,14 +26,14 @@ export function onEveryDatabase(name: string, test: (t: Test, store: Store) => P
     await test(t, store)
   })
   t.test(`${name} (PostgreSQL)`, { skip: without('postgres') }, async t => {
-    const store = await openStore(await newPostgresDatabase(), systemClock)
+    const store = await openStore(await newPostgresDatabase(migratedDatabase), systemClock)
     t.teardown(() => store.close())
     await test(t, store)
   })
 }
 
-/** A new database of this test file's PostgreSQL, which is started when it is first asked for. */
-export async function newPostgresDatabase(): Promise<string> {
+/** A new database of this test file's PostgreSQL, which is started when it is first asked for; empty, or with all migrations. */
+export async function newPostgresDatabase(from = 'template1'): Promise<string> {
   if (!postgres) {
     postgres = await startPostgres()
     t.teardown(() => postgres?.stop())
@@ -38,7 +41,7 @@ export async function newPostgresDatabase(): Promise<string> {
   const name = `t${randomUUID().replaceAll('-', '')}`
   const client = new pg.Client({ connectionString: postgres.url })
   await client.connect()
-  await client.query(`create database ${name}`)
+  await client.query(`create database ${name} template ${from}`)
   await client.end()
-  return postgres.url.replace(/\/postgres$/, `/${name}`)
+  return databaseUrl(postgres, name)
 }

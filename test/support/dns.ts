@@ -11,6 +11,7 @@ export interface DnsRecords {
   TXT?: readonly (string | readonly string[])[]
   PTR?: readonly string[]
   CNAME?: readonly string[]
+  NS?: readonly string[]
 }
 /** Names to their records. An IP address as a name stands for its reverse name, for PTR. */
 export type DnsZone = Readonly<Record<string, DnsRecords>>
@@ -61,6 +62,7 @@ function answersOf(name: string, type: string, records: DnsRecords): Answer[] {
     case 'AAAA':
     case 'PTR':
     case 'CNAME':
+    case 'NS':
       return (records[type] ?? []).map(data => ({ type, name, ttl, data }))
     case 'MX':
       return (records.MX ?? []).map(({ priority, exchange }) => ({

@@ -23,6 +23,7 @@ import { wholeMessages } from '../../lib/store/search/whole-messages.ts'
 import type { MessageRow, WholeMessage } from '../../lib/store/tables.ts'
 import { openCertificates } from '../../lib/tls/certificates.ts'
 import { loopbackGuard } from '../courier/loopback.ts'
+import { makeDataDir } from './migrated.ts'
 import type { SmtpDialog } from './smtp-dialog.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
@@ -89,6 +90,7 @@ ${settings.toml ?? ''}
   )
   const entries: Record<string, unknown>[] = []
   const log = createLog('debug', { write: line => void entries.push(JSON.parse(line)) })
+  await makeDataDir(dataDir)
   const { app: opened } = await openApp({
     mayMigrate: true,
     config,

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { Parser, type Result } from 'tap-parser'
 
 export interface TestFileReport {
@@ -10,27 +11,24 @@ export interface TestFileReport {
 }
 
 /** After this a file is asked to say what it hangs on (SIGALRM: tap answers with the open handles), then killed. */
-const timeoutMs = 120_000
+const timeoutMs = 240_000
 const lastWordsMs = 3_000
 const keptStderr = 8_000
 
 /**
  * Runs one test file in a process of its own and reads its TAP. A file that dies, hangs or asserts nothing is a
  * failure, whatever it printed before.
- * @param compileCache a directory in which Node keeps what it compiled, for the files and programs that start after it
+ * @param runDir a directory for what the files of a run share: what Node compiled, and what is made once (made-once.ts)
  */
-export function runTestFile(
-  file: string,
-  compileCache: string,
-  signal?: AbortSignal,
-): Promise<TestFileReport> {
+export function runTestFile(file: string, runDir: string, signal?: AbortSignal): Promise<TestFileReport> {
   const startedAt = performance.now()
   const child = spawn(process.execPath, [file], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
       TAP_TIMEOUT: String(timeoutMs / 1000 - 10),
-      NODE_COMPILE_CACHE: compileCache,
+      NODE_COMPILE_CACHE: join(runDir, 'compiled'),
+      MAILBOXD_TESTS_RUN: runDir,
     },
   })
   const failures: string[] = []

@@ -3,6 +3,7 @@ import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { checkDomain } from '../../mail/domain/check.ts'
 import type { DomainNames } from '../../mail/domain/records.ts'
+import type { Sources } from '../../mail/domain/sources.ts'
 import { type RecordPurpose, recordPurposes } from '../../model/domain.ts'
 import { listDomainKeys } from '../../store/domain-keys.ts'
 import { findDomainById, listDueDomains, updateDomain } from '../../store/domains.ts'
@@ -103,10 +104,16 @@ export function namesOf(app: App, row: DomainRow, keys: readonly DomainKeyRow[])
   return { domain, hostname, selector, publicKeyBase64: dkimPublicKey, keys: keys.map(shownKey), stsId }
 }
 
-function sourcesOf({ config: { delivery } }: App) {
-  const { source_address: source, ipv6: useIpv6 } = delivery
-  const isIpv6 = source?.includes(':') ?? false
-  return { ipv4: isIpv6 ? undefined : source, ipv6: isIpv6 ? source : undefined, useIpv6 }
+/** The addresses that mail leaves from for others; behind NAT those are others than ours. Mail by a smarthost leaves from it. */
+export function sourcesOf({ config: { delivery } }: Pick<App, 'config'>): Sources {
+  const { source_address: source, public_addresses: seen, route, ipv6: useIpv6 } = delivery
+  const direct = route.filter(({ host }) => host === undefined).map(one => one.source_address)
+  const set = [source, ...direct].filter(address => address !== undefined)
+  const of = (isIpv6: boolean) => {
+    const own = (addresses: readonly string[]) => addresses.filter(one => one.includes(':') === isIpv6)
+    return own(seen).length > 0 ? own(seen) : own(set)
+  }
+  return { ipv4: of(false), ipv6: of(true), useIpv6 }
 }
 
 /** Checks some of the domains whose time has come; gives how many. */

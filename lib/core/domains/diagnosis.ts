@@ -1,15 +1,22 @@
-import { createAuthoritativeDns } from '../../courier/authoritative-dns.ts'
+import { limits } from '../../base/limits.ts'
+import { createAddressGuard } from '../../courier/address-guard.ts'
+import { type AuthoritativeDns, createAuthoritativeDns } from '../../courier/authoritative-dns.ts'
+import { findSigning } from '../../courier/encryption/zone-signing.ts'
+import { httpsGet } from '../../courier/https-get.ts'
+import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
 import { adviseDomain } from '../../mail/domain/advice.ts'
-import type { Finding } from '../../mail/domain/finding.ts'
+import { adviseDnssec } from '../../mail/domain/dnssec-advice.ts'
+import { orWhenUnanswered } from '../../mail/domain/find.ts'
+import { type Finding, finding, unanswered } from '../../mail/domain/finding.ts'
 import { checkHost } from '../../mail/domain/host.ts'
 import { zoneFile } from '../../mail/domain/records.ts'
 import type { Domain, RecordPurpose } from '../../model/domain.ts'
 import type { App } from '../app/app.ts'
-import { namesOf, runDomainCheck } from './checks.ts'
+import { namesOf, runDomainCheck, sourcesOf } from './checks.ts'
 import { getRowByName } from './domains.ts'
 import { isNeeded, shown } from './present.ts'
 
-export type { Finding }
+export { type Finding, finding }
 
 /** A domain after a check, with all that was found about it, its host included. */
 export interface Diagnosis {
@@ -19,64 +26,114 @@ export interface Diagnosis {
 
 /**
  * Checks a domain as `/v1/domains/{id}/verify` does, and what is beside its records, for the operator: the name servers of
- * each zone are asked.
+ * each zone are asked. It ends in bounded time, and says of what it has no answer for that it was not checked.
  * @throws Problem `not_found`, `domain_under_review`
  */
 export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Diagnosis> {
-  const app: App = Object.create(opened, { dns: { value: createAuthoritativeDns(opened.dns) } })
+  const dns = createAuthoritativeDns(opened.dns)
+  const app: App = Object.create(opened, { dns: { value: dns } })
   const known = await getRowByName(app, nameOrId)
-  const [{ row, unanswered }, host, advice] = await Promise.all([
+  const lookup = createDnsCache({ dns, clock: app.clock })
+  const names = namesOf(app, known, [])
+  const asked = {
+    lookup,
+    sources: sourcesOf(app),
+    acmeDirectory: app.config.acme.directory,
+    fetchPolicy: (domain: string) => fetchPolicy(app, domain),
+  }
+  const [{ row, unanswered: without }, host, advice, signing] = await Promise.all([
     runDomainCheck(app, known.id, true),
-    checkHost(app.config.hostname, app.dns),
-    adviseDomain(namesOf(app, known, []), app.dns),
+    within(checkHost(names.hostname, lookup), names.hostname, 'the name and the addresses of this server'),
+    within(adviseDomain(names, asked), names.domain, 'what stands beside the records'),
+    within(checkSigning(app, dns, names.domain), names.domain, 'DNSSEC'),
   ])
   const domain = await shown(app, app.store.read, row)
-  const told = new Set(advice.map(one => one.subject))
-  const records = findingsOf(domain, unanswered)
+  const told = new Set(advice.filter(({ level }) => level === 'error').map(aboutOf))
+  const records = findingsOf(domain, without)
   // What advice says of a record is closer than that it is wrong.
-  const others = records.filter(one => !(one.code.endsWith('_invalid') && told.has(one.subject)))
-  return { domain, findings: [...host, ...others, ...advice] }
+  const others = records.filter(one => !(one.code.endsWith('_invalid') && told.has(aboutOf(one))))
+  const silent = dns.silentZones().map(isSilent)
+  return { domain, findings: distinct([...host, ...others, ...advice, ...signing, ...silent]) }
 }
 
-function findingsOf(domain: Domain, unanswered: readonly RecordPurpose[]): Finding[] {
+/** A part of the check, or that it took too long. */
+async function within(work: Promise<Finding[]>, subject: string, what: string): Promise<Finding[]> {
+  const { promise: late, resolve } = Promise.withResolvers<Finding[]>()
+  const timer = setTimeout(() => resolve([unanswered(subject, what)]), limits.checkMs)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function checkSigning(app: App, dns: AuthoritativeDns, domain: string): Promise<Finding[]> {
+  const own = await dns.findZone(domain)
+  const above = own && (await dns.findZone(own.name.slice(own.name.indexOf('.') + 1)))
+  if (!own?.name.includes('.') || !above) return [unanswered(domain, 'DNSSEC')]
+  const places = { own: own.servers, above: above.servers }
+  const signing = await orWhenUnanswered(findSigning(own.name, places, limits.dnsTimeoutMs), undefined)
+  if (signing === undefined) return [unanswered(own.name, 'DNSSEC')]
+  return adviseDnssec(own.name, signing, app.clock.now())
+}
+
+/** As others fetch it, but that it may be at an address of this machine. */
+async function fetchPolicy({ dns, clock, config }: App, domain: string) {
+  const guard = createAddressGuard({
+    clock,
+    allowNetworks: config.delivery.allow_networks,
+    ownAddresses: () => [],
+    ownPorts: () => [],
+  })
+  const fetched = await httpsGet(`mta-sts.${domain}`, '/.well-known/mta-sts.txt', {
+    dns,
+    guard,
+    port: 443,
+    connectMs: limits.nameServerMs,
+    timeoutMs: limits.dnsTimeoutMs,
+    maxBytes: limits.stsPolicyBytes,
+  })
+  if ('text' in fetched && fetched.status !== 200) {
+    return { error: `the web server answered ${fetched.status}` }
+  }
+  return fetched
+}
+
+function isSilent(zone: string): Finding {
+  const message =
+    'the name servers of the zone gave no answer, or not to all: what a resolver remembers of it was believed'
+  return finding('warning', 'name_servers_silent', zone, message)
+}
+
+/** Which standard at which name: at one name stand several. */
+function aboutOf({ code, subject }: Finding): string {
+  return `${code.split('_')[0]} ${subject}`
+}
+
+/** Several parts may say the same of one name. */
+function distinct(findings: readonly Finding[]): Finding[] {
+  const known = new Set<string>()
+  return findings.filter(({ code, subject, message }) => {
+    const key = JSON.stringify([code, subject, message])
+    return !known.has(key) && known.add(key)
+  })
+}
+
+function findingsOf(domain: Domain, without: readonly RecordPurpose[]): Finding[] {
   const records = domain.records.flatMap((record): Finding[] => {
     const { purpose, type, name, status, found, problem } = record
-    if (unanswered.includes(purpose)) {
-      const message = `DNS gave no answer for the ${type} of ${name}: try again, or see to the DNS server`
-      return [{ level: 'warning', code: 'dns_unanswered', subject: name, message, paste: null }]
-    }
+    if (without.includes(purpose)) return [unanswered(name, `the ${type} of ${name}`)]
     if (status === 'valid') return []
     const seen = found.length === 0 ? '' : ` Found: ${found.join(' | ')}`
-    return [
-      {
-        level: isNeeded(purpose) ? 'error' : 'warning',
-        code: `${purpose.replaceAll('-', '_')}_${status}`,
-        subject: name,
-        message: `${problem}${seen}`,
-        paste: zoneFile([record]).trimEnd(),
-      },
-    ]
+    const level = isNeeded(purpose) ? 'error' : 'warning'
+    const code = `${purpose.replaceAll('-', '_')}_${status}`
+    return [finding(level, code, name, `${problem}${seen}`, zoneFile([record]).trimEnd())]
   })
-  const warnings = domain.warnings.map(
-    ({ code, message }): Finding => ({
-      level: 'warning',
-      code,
-      subject: domain.domain,
-      message,
-      paste: null,
-    }),
+  const warnings = domain.warnings.map(({ code, message }) =>
+    finding('warning', code, domain.domain, message),
   )
-  const taken: Finding[] =
-    domain.problem === 'domain_taken'
-      ? [
-          {
-            level: 'error',
-            code: 'domain_taken',
-            subject: domain.domain,
-            message: 'another pod has this domain, whose records were found first',
-            paste: null,
-          },
-        ]
-      : []
+  const message = 'another pod has this domain, whose records were found first'
+  const taken =
+    domain.problem === 'domain_taken' ? [finding('error', 'domain_taken', domain.domain, message)] : []
   return [...records, ...taken, ...warnings]
 }

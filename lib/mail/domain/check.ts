@@ -5,6 +5,7 @@ import { bounceDomain } from '../address/bounce-domain.ts'
 import { createDnsCache } from '../authentication/dns-cache.ts'
 import { evaluateSpf, hasDmarcPolicy } from '../authentication/policy.ts'
 import type { Lookup } from '../signature/key.ts'
+import { bounded, find, findTexts } from './find.ts'
 import {
   competingHosts,
   isSpfRecord,
@@ -18,14 +19,7 @@ import {
 } from './judgement.ts'
 import { readStsId } from './mta-sts.ts'
 import { type DomainNames, keyName } from './records.ts'
-
-/** Where our mail comes from: what DNS has for the server's name, or the address that is set for a family. */
-export interface Sources {
-  readonly ipv4: string | undefined
-  readonly ipv6: string | undefined
-  /** Whether mail leaves over IPv6 at all. */
-  readonly useIpv6: boolean
-}
+import { findAddresses, type Sources } from './sources.ts'
 
 /** What stands where the record of a further key is to stand. */
 export interface KeyFinding {
@@ -122,13 +116,6 @@ function textOf({ priority, exchange }: Mx): string {
   return `${priority} ${exchange}`
 }
 
-/** Whoever runs the name server chooses these texts: few of them, and the start of each. */
-function bounded(texts: readonly string[]): string[] {
-  return texts
-    .slice(0, limits.recordsFound)
-    .map(text => text.replace(/[^\x20-\x7e]/g, '?').slice(0, limits.recordFoundLength))
-}
-
 async function findSpf(
   lookup: Lookup,
   domain: string,
@@ -140,19 +127,10 @@ async function findSpf(
   const results = await Promise.all(
     addresses.map(address => evaluateSpf(lookup, { domain, address, helo: hostname })),
   )
-  if (results.some(result => result !== 'pass' && result !== 'temperror')) return 'invalid'
-  if (results.includes('temperror')) return undefined
+  if (results.some(({ result }) => result !== 'pass' && result !== 'temperror')) return 'invalid'
+  if (results.some(({ result }) => result === 'temperror')) return undefined
   // Nothing can pass for a server without an address.
   return results.length > 0 ? 'valid' : 'invalid'
-}
-
-async function findAddresses(lookup: Lookup, hostname: string, sources: Sources): Promise<string[]> {
-  const { ipv4, ipv6, useIpv6 } = sources
-  const found = await Promise.all([
-    ipv4 === undefined ? find(lookup, hostname, 'A') : [ipv4],
-    useIpv6 ? (ipv6 === undefined ? find(lookup, hostname, 'AAAA') : [ipv6]) : [],
-  ])
-  return found.flat().filter(address => typeof address === 'string')
 }
 
 async function findDmarc(lookup: Lookup, domain: string): Promise<RecordFinding> {
@@ -169,20 +147,4 @@ async function findMx(lookup: Lookup, name: string): Promise<Mx[]> {
 
 function isMx(record: unknown): record is Mx {
   return typeof record === 'object' && record !== null && 'exchange' in record && 'priority' in record
-}
-
-/** Each record in one piece. */
-async function findTexts(lookup: Lookup, name: string): Promise<string[]> {
-  return (await find(lookup, name, 'TXT')).map(record => (Array.isArray(record) ? record.join('') : ''))
-}
-
-/** The records, or an empty list when there are none; throws when DNS does not say. */
-async function find(lookup: Lookup, name: string, type: string): Promise<unknown[]> {
-  try {
-    return await lookup(name, type)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'ENOTFOUND' || code === 'ENODATA') return []
-    throw error
-  }
 }

@@ -1,57 +1,52 @@
-import type { Dns } from '../../base/dns.ts'
-import type { Finding } from './finding.ts'
+import { reversedAddress } from '../../base/network.ts'
+import type { Lookup } from '../signature/key.ts'
+import { bounded, find, orWhenUnanswered } from './find.ts'
+import { type Finding, finding, unanswered } from './finding.ts'
+
+/** Names that nobody has on the internet (RFC 6761, RFC 6762, RFC 8375, ICANN's "internal"). */
+const nobodys = /(?:^|\.)(?:local|localhost|localdomain|lan|internal|invalid|test|home\.arpa)$/
 
 /**
- * Whether the server's name leads to an address, and each address back to the name (forward-confirmed reverse DNS): many servers
- * refuse mail from who can't say so. What DNS gives no answer for is a warning, and no error.
+ * Whether the server's name, which it says in EHLO, leads to an address, and each address back to the name (forward-confirmed reverse
+ * DNS): many servers refuse mail from who can't say so. What DNS gives no answer for is a warning, and no error.
  */
-export async function checkHost(hostname: string, dns: Dns): Promise<Finding[]> {
-  const [ipv4, ipv6] = await Promise.all([answer(dns.resolve4(hostname)), answer(dns.resolve6(hostname))])
-  if (ipv4 === undefined || ipv6 === undefined) {
+export async function checkHost(hostname: string, lookup: Lookup): Promise<Finding[]> {
+  if (nobodys.test(hostname)) {
+    const message =
+      'the name that this server says in EHLO is nobody\'s on the internet, and others refuse mail for it: set "hostname" to a name of yours that leads here'
+    return [finding('error', 'helo_name', hostname, message)]
+  }
+  const [ipv4, ipv6, alias] = await Promise.all(
+    ['A', 'AAAA', 'CNAME'].map(type => orWhenUnanswered(find(lookup, hostname, type), undefined)),
+  )
+  if (ipv4 === undefined || ipv6 === undefined || alias === undefined) {
     return [unanswered(hostname, 'the addresses of this server')]
   }
-  const addresses = [...ipv4, ...ipv6]
+  const addresses = [...ipv4, ...ipv6].filter(address => typeof address === 'string')
   if (addresses.length === 0) {
-    return [
-      {
-        level: 'error',
-        code: 'host_without_address',
-        subject: hostname,
-        message: 'the name of this server has no address: nobody can deliver to it. Publish one',
-        paste: `${hostname}. 3600 IN A <the public address of this machine>`,
-      },
-    ]
+    const message = 'the name of this server has no address: nobody can deliver to it. Publish one'
+    const paste = `${hostname}. 3600 IN A <the public address of this machine>`
+    return [finding('error', 'host_without_address', hostname, message, paste)]
   }
-  return (await Promise.all(addresses.map(address => checkReverse(hostname, address, dns)))).flat()
+  const found = await Promise.all(addresses.map(address => checkReverse(hostname, address, lookup)))
+  return [...(alias.length > 0 ? [isAlias(hostname, bounded(alias.map(String)))] : []), ...found.flat()]
 }
 
-async function checkReverse(hostname: string, address: string, dns: Dns): Promise<Finding[]> {
-  const names = await answer(dns.reverse(address))
-  if (names === undefined) return [unanswered(address, 'the PTR of the address')]
-  if (names.some(name => name.toLowerCase().replace(/\.$/, '') === hostname)) return []
-  const found = names.length === 0 ? 'it has none' : `it is ${names.slice(0, 3).join(', ').slice(0, 300)}`
-  return [
-    {
-      level: 'error',
-      code: 'ptr_mismatch',
-      subject: address,
-      message: `the PTR of ${address} must be ${hostname}, and ${found}: large providers refuse mail from here. Whoever gave you the address sets it (it is called "reverse DNS")`,
-      paste: hostname,
-    },
-  ]
+function isAlias(hostname: string, targets: readonly string[]): Finding {
+  const message = `the name is an alias of ${targets.join(', ')}, which an MX must not lead to (RFC 2181 §10.3): give it addresses of its own`
+  const paste = `${hostname}. 3600 IN A <the public address of this machine>`
+  return finding('warning', 'host_is_alias', hostname, message, paste)
 }
 
-function unanswered(subject: string, what: string): Finding {
-  const message = `DNS gave no answer for ${what}: try again, or see to the DNS server`
-  return { level: 'warning', code: 'dns_unanswered', subject, message, paste: null }
-}
-
-/** The records, none, or undefined when DNS does not say. */
-export async function answer<T>(asked: Promise<T[]>): Promise<T[] | undefined> {
-  try {
-    return await asked
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : undefined
-  }
+async function checkReverse(hostname: string, address: string, lookup: Lookup): Promise<Finding[]> {
+  const { labels, family } = reversedAddress(address)!
+  const name = `${labels}.${family === 'ipv4' ? 'in-addr' : 'ip6'}.arpa`
+  const found = await orWhenUnanswered(find(lookup, name, 'PTR'), undefined)
+  if (found === undefined) return [unanswered(address, 'the PTR of the address')]
+  const names = found.map(String)
+  if (names.some(one => one.toLowerCase().replace(/\.$/, '') === hostname)) return []
+  const is =
+    names.length === 0 ? 'it has none' : `it is ${bounded(names).slice(0, 3).join(', ').slice(0, 300)}`
+  const message = `the PTR of ${address} must be ${hostname}, and ${is}: large providers refuse mail from here. Whoever gave you the address sets it (it is called "reverse DNS")`
+  return [finding('error', 'ptr_mismatch', address, message, hostname)]
 }

@@ -2,8 +2,9 @@ import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { generateDkimKey } from '../../../lib/mail/compose/dkim.ts'
-import { checkDomain, type Sources } from '../../../lib/mail/domain/check.ts'
+import { checkDomain } from '../../../lib/mail/domain/check.ts'
 import { domainRecords } from '../../../lib/mail/domain/records.ts'
+import type { Sources } from '../../../lib/mail/domain/sources.ts'
 import { type DnsRecords, startDns } from '../../support/dns.ts'
 
 const { publicKeyBase64 } = await generateDkimKey()
@@ -15,7 +16,7 @@ const names = {
   publicKeyBase64,
 }
 const dkimName = 'mailboxd._domainkey.theirs.example'
-const sources: Sources = { ipv4: undefined, ipv6: undefined, useIpv6: false }
+const sources: Sources = { ipv4: [], ipv6: [], useIpv6: false }
 
 /** What a check finds when these names stand in DNS, besides the server's own. */
 async function check(
@@ -139,12 +140,12 @@ t.test('SPF: what it evaluates to for our addresses', async t => {
   t.equal(await spf('v=spf1 redirect=spf.other.example', included), 'valid')
   t.equal(await spf('v=spf1 ip4:192.0.2.1 -all'), 'invalid', 'one of two addresses')
   t.equal(
-    await spf('v=spf1 ip4:192.0.2.1 -all', {}, { ipv4: '192.0.2.1' }),
+    await spf('v=spf1 ip4:192.0.2.1 -all', {}, { ipv4: ['192.0.2.1'] }),
     'valid',
     'the one that mail leaves from',
   )
   t.equal(await spf('v=spf1 ip4:192.0.2.0/24 -all', {}, { useIpv6: true }), 'invalid', 'not over IPv6')
-  t.equal(await spf('v=spf1 ip4:192.0.2.0/24 -all', {}, { useIpv6: true, ipv6: '2001:db8::9' }), 'invalid')
+  t.equal(await spf('v=spf1 ip4:192.0.2.0/24 -all', {}, { useIpv6: true, ipv6: ['2001:db8::9'] }), 'invalid')
   t.equal(await spf('v=spf1 -all'), 'invalid')
   t.equal(await spf('v=spf1 ?all'), 'invalid')
   t.equal(await spf('v=spf1 nonsense -all'), 'invalid')

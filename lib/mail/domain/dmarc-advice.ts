@@ -1,0 +1,39 @@
+import { limits } from '../../base/limits.ts'
+import type { Lookup } from '../signature/key.ts'
+import { bounded, findTexts, orWhenUnanswered } from './find.ts'
+import { type Finding, finding, unanswered } from './finding.ts'
+import { readTags } from './judgement.ts'
+import { zoneFile } from './records.ts'
+
+/** Whether one policy stands at the domain, and whether those that it names for its reports have said that they take them. */
+export async function adviseDmarc(domain: string, lookup: Lookup): Promise<Finding[]> {
+  const subject = `_dmarc.${domain}`
+  const policies = (await findTexts(lookup, subject)).filter(text => /^v=DMARC1\b/i.test(text))
+  if (policies.length > 1) {
+    const message = `${policies.length} DMARC policies stand here, and who checks one takes none (RFC 7489 §6.6.3): leave one`
+    const [value = ''] = bounded(policies)
+    const isWhole = value === policies[0]
+    const record = { type: 'TXT', name: subject, value, priority: null }
+    const paste = isWhole ? zoneFile([record]).trimEnd() : null
+    return [finding('error', 'dmarc_several', subject, message, paste)]
+  }
+  const tags = readTags(policies[0] ?? '')
+  const targets = `${tags.get('rua') ?? ''},${tags.get('ruf') ?? ''}`
+    .slice(0, limits.dkimRecordLength)
+    .split(',')
+    .map(uri => /^\s*mailto:[^@\s]+@([a-z0-9.-]+)/i.exec(uri)?.[1]?.toLowerCase().replace(/\.$/, ''))
+    .filter(host => host !== undefined)
+    .filter(host => host !== domain && !host.endsWith(`.${domain}`) && !domain.endsWith(`.${host}`))
+  const asked = [...new Set(targets)].slice(0, limits.recordsFound)
+  return (await Promise.all(asked.map(host => judge(domain, host, lookup)))).flat()
+}
+
+async function judge(domain: string, host: string, lookup: Lookup): Promise<Finding[]> {
+  const name = `${domain}._report._dmarc.${host}`
+  const texts = await orWhenUnanswered(findTexts(lookup, name), undefined)
+  if (texts === undefined) return [unanswered(name, `whether ${host} takes reports about ${domain}`)]
+  if (texts.some(text => /^v=DMARC1\b/i.test(text))) return []
+  const message = `${host} has not said that it takes reports about ${domain} (RFC 7489 §7.1), so it gets none: this must stand in its zone`
+  const paste = zoneFile([{ type: 'TXT', name, value: 'v=DMARC1', priority: null }]).trimEnd()
+  return [finding('warning', 'dmarc_reports_not_authorised', `_dmarc.${domain}`, message, paste)]
+}

@@ -1,0 +1,91 @@
+import { createSocket } from 'node:dgram'
+import t from 'tap'
+import { operator } from '../../../lib/core/app/caller.ts'
+import { diagnoseDomain } from '../../../lib/core/domains/diagnosis.ts'
+import { createDomain } from '../../../lib/core/domains/domains.ts'
+import { zoneFile } from '../../../lib/mail/domain/records.ts'
+import { startApi } from '../../support/api-app.ts'
+import { startDns } from '../../support/dns.ts'
+import { startKnot } from '../../support/knot.ts'
+import { without } from '../../support/peers.ts'
+
+/** Nobody else listens there; port 53 is where name servers are asked. */
+const address = '127.53.12.8'
+const silentAddress = '127.53.12.7'
+
+const records = [
+  { type: 'MX', name: 'theirs.example', value: 'mail.ours.example', priority: 10 },
+  {
+    type: 'TXT',
+    name: '_smtp._tls.theirs.example',
+    value: 'v=TLSRPTv1; rua=mailto:a@theirs.example',
+    priority: null,
+  },
+]
+
+t.test('what a resolver remembers misleads nobody', { skip: without('knot') }, async t => {
+  await startKnot(t, address, { 'theirs.example': zoneFile(records) })
+  const resolver = await startDns({
+    'theirs.example': { NS: ['ns.theirs.example'], MX: [{ priority: 1, exchange: 'mx.before.example' }] },
+    'ns.theirs.example': { A: [address] },
+  })
+  t.teardown(() => resolver.close())
+  const { app } = await startApi(t, { dns: resolver.server })
+  const { id } = await createDomain(app, operator, { domain: 'theirs.example' })
+  const { domain, findings } = await diagnoseDomain(app, id)
+  const told = findings.filter(({ subject }) => subject.endsWith('theirs.example')).map(({ code }) => code)
+  t.notOk(told.includes('mx_invalid') || told.includes('tls_rpt_missing'), JSON.stringify(findings))
+  t.equal(domain.records.find(one => one.purpose === 'mx')?.status, 'valid')
+})
+
+t.test('name servers that say nothing: the resolver is believed, and it is told', async t => {
+  const nobody = createSocket('udp4')
+  await new Promise<void>(resolve => nobody.bind(53, silentAddress, resolve))
+  t.teardown(() => nobody.close())
+  const resolver = await startDns({
+    'theirs.example': { NS: ['ns.theirs.example'], MX: [{ priority: 1, exchange: 'mail.ours.example' }] },
+    'ns.theirs.example': { A: [silentAddress] },
+  })
+  t.teardown(() => resolver.close())
+  const { app } = await startApi(t, { dns: resolver.server })
+  const { id } = await createDomain(app, operator, { domain: 'theirs.example' })
+  const { domain, findings } = await diagnoseDomain(app, id)
+  const silent = findings.find(({ code }) => code === 'name_servers_silent')
+  t.match(silent, { subject: 'theirs.example', level: 'warning' }, JSON.stringify(findings))
+  t.equal(domain.records.find(one => one.purpose === 'mx')?.status, 'valid')
+  t.ok(findings.some(({ code, message }) => code === 'dns_unanswered' && message.includes('DNSSEC')))
+})
+
+t.test('a resolver that says nothing: nothing passes, and it comes to an end', async t => {
+  const resolver = await startDns({})
+  t.teardown(() => resolver.close())
+  const { app } = await startApi(t, { dns: resolver.server })
+  const { id } = await createDomain(app, operator, { domain: 'theirs.example' })
+  for (const name of ['theirs.example', 'mail.ours.example']) resolver.fail(name, 'timeout')
+  for (const below of ['bounce', '_dmarc', '_mta-sts', '_smtp._tls', 'mailboxd._domainkey'])
+    resolver.fail(`${below}.theirs.example`, 'timeout')
+  const { domain, findings } = await diagnoseDomain(app, id)
+  t.not(domain.status, 'verified')
+  const codes = new Set(findings.map(({ code, level }) => `${level} ${code}`))
+  t.ok(codes.has('warning dns_unanswered'), JSON.stringify(findings))
+  const told = findings.filter(({ code }) => code === 'dns_unanswered').map(({ subject }) => subject)
+  for (const subject of ['mail.ours.example', 'theirs.example', 'bounce.theirs.example'])
+    t.ok(told.includes(subject), `${subject}: ${JSON.stringify(findings)}`)
+})
+
+t.test('what stands in a zone of a stranger stays within a line', { skip: without('knot') }, async t => {
+  const evil = 'v=spf1 \\027[2J\\010error  yours.example +all'
+  await startKnot(t, address, {
+    'theirs.example': `@ TXT "${evil}"\nbounce TXT "${'v=spf1 ' + 'a'.repeat(240)}" "${'b'.repeat(250)}" "${'c'.repeat(250)} +all"\n`,
+  })
+  const { app } = await startApi(t, { dns: `${address}:53` })
+  const { id } = await createDomain(app, operator, { domain: 'theirs.example' })
+  const { findings } = await diagnoseDomain(app, id)
+  const open = findings.filter(({ code }) => code === 'spf_allows_all' || code === 'spf_broken')
+  t.equal(open.length, 2, JSON.stringify(findings))
+  for (const { paste, message } of findings) {
+    t.notMatch(`${paste}${message}`, /[^ -~\n]/)
+    t.ok((paste ?? '').length < 2000)
+    t.ok((paste ?? '').split('\n').length === 1, paste ?? '')
+  }
+})

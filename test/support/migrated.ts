@@ -1,0 +1,18 @@
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import { systemClock } from '../../lib/base/clock.ts'
+import { databasePath } from '../../lib/core/open.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { madeOnce } from './made-once.ts'
+
+/** Puts a new SQLite file with all migrations at `path`, unless one is there: what they do is asked in test/store/schema.test.ts. */
+export async function makeMigratedFile(path: string): Promise<void> {
+  if (existsSync(path)) return
+  const made = await madeOnce('migrated.sqlite', async path => (await openStore(path, systemClock)).close())
+  copyFileSync(made, path)
+}
+
+/** Makes a data directory in which nothing is but that file, unless it is there. */
+export async function makeDataDir(dir: string): Promise<void> {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  await makeMigratedFile(databasePath(dir))
+}
