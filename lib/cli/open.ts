@@ -4,14 +4,13 @@ import { createIds } from '../base/ids.ts'
 import { createLog } from '../base/log.ts'
 import { logStyle } from '../base/log-style.ts'
 import { noMeter } from '../base/meter.ts'
-import type { Blobs } from '../blob/blobs.ts'
 import { defaultBaseUrl, parseEndpoint } from '../config/endpoint.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
 import type { App } from '../core/app/app.ts'
-import { openBlobs } from '../core/app/blobs.ts'
+import type { OpenBlobs } from '../core/backup/verify.ts'
 import { databasePath, openApp } from '../core/open.ts'
-import type { Db } from '../store/dialect/dialect.ts'
+import { openBlobs } from '../core/open-blobs.ts'
 
 /** The user that the unit of systemd runs the daemon as. */
 export const daemonUser = 'mailboxd'
@@ -84,7 +83,7 @@ export async function withApp<T>(
 }
 
 /** Where large raws are, by the settings, for what works on a database without opening all of it. */
-export function blobsOf(config: Config): (read: Db) => Promise<Blobs> {
+export function blobsOf(config: Config): OpenBlobs {
   const log = createLog('warn', undefined, logStyle('auto', undefined))
   return read => openBlobs({ config, clock: systemClock, log, meter: noMeter, read })
 }

@@ -48,7 +48,6 @@ export const settings = Type.Object(
           'The bucket that messages above 256 KiB are put into, for a disk that need not hold them: "s3://name" or "s3://name/beginning-of-keys". Smaller ones, and all else, stay in the database. What was kept in data_dir before stays there and is found. The table s3 says how the bucket is reached.',
       }),
     ),
-    s3: s3Table,
     min_free: number({
       default: 100 * 1024 * 1024,
       minimum: 0,
@@ -283,6 +282,7 @@ export const settings = Type.Object(
     greylist: greylistTable,
     dns_lists: dnsListsTable,
     scanner: scannerTable,
+    s3: s3Table,
   },
   { additionalProperties: false },
 )

@@ -6,11 +6,11 @@ import type { Config } from '../config/load.ts'
 import { createAuthenticator } from '../mail/authentication/authenticator.ts'
 import { createNearReader } from '../reading/near.ts'
 import { openReader } from '../store/open.ts'
-import { openBlobs } from './app/blobs.ts'
 import { requireRoomForMail } from './app/storage.ts'
 import type { DistantMain } from './inbound/main-calls.ts'
 import type { Receiver } from './inbound/receiver.ts'
 import { databasePath } from './open.ts'
+import { openBlobs } from './open-blobs.ts'
 
 export interface ReceiverParts {
   readonly config: Config

@@ -20,7 +20,6 @@ import { createRenderer } from '../rendering/renderer.ts'
 import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
-import { openBlobs } from './app/blobs.ts'
 import { nodeName } from './app/node-name.ts'
 import { openSecrets } from './app/secrets.ts'
 import { createStorage } from './app/storage.ts'
@@ -28,6 +27,7 @@ import { createReaders } from './app/stream.ts'
 import { keepBeforeUpgrade } from './backup/upgrade.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
+import { openBlobs } from './open-blobs.ts'
 
 export interface AppParts {
   readonly config: Config

@@ -52,7 +52,7 @@ t.test(
     t.equal(objects().length, 1, 'the large one lies there, and the small one in the database')
     t.strictSame(readdirSync(join(daemon.dataDir, 'raw')), [])
     const { data: came } = (await api.get(`/v1/inboxes/${ann.id}/messages`)).body
-  const { id } = came.find(({ subject }: { subject: string }) => subject === 'one')
+    const { id } = came.find(({ subject }: { subject: string }) => subject === 'one')
     t.equal((await rawOf(id)).text, `${letter('one', largeText)}\r\n`)
     forgetCopies()
     t.equal((await rawOf(id)).text, `${letter('one', largeText)}\r\n`, 'fetched again')

@@ -2,7 +2,7 @@ declare module '@20minutes/s3rver' {
   import type { Server } from 'node:http'
 
   /** As far as it is used here. */
-  export default class S3rver {
+  class S3rver {
     constructor(options: {
       readonly address: string
       readonly port: number
@@ -15,4 +15,6 @@ declare module '@20minutes/s3rver' {
     readonly httpServer: Server
     readonly logger: { silent: boolean }
   }
+
+  export = S3rver
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Blobs } from '../blobs.ts'
 import type { Content } from '../content.ts'
@@ -9,6 +10,7 @@ import type { Bucket } from './s3.ts'
 export interface DistantParts {
   readonly dataDir: string
   readonly bucket: Bucket
+  readonly clock: Pick<Clock, 'now'>
   /** What stands before the keys of this installation, and of no other; asked when the first is needed. */
   readonly prefix: () => Promise<string>
   /** What copies on this machine may come to. */
@@ -23,7 +25,7 @@ export interface DistantParts {
  * @param near the data directory
  */
 export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blobs> {
-  const { bucket, cacheBytes, left } = parts
+  const { bucket, clock, cacheBytes, left } = parts
   const cache = join(parts.dataDir, 'cache')
   await mkdir(cache, { recursive: true, mode: 0o700 })
   const pathOf = (id: string) => join(cache, id)
@@ -40,7 +42,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
     const path = pathOf(id)
     const found = await stat(path).catch(absent)
     if (!found) return undefined
-    const now = new Date()
+    const now = clock.now()
     // One that was read just now is not trimmed.
     await utimes(path, now, now).catch(absent)
     return { kind: 'file', path, sizeBytes: found.size }
@@ -93,7 +95,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
     async trimCache() {
       const files = await filesOf(cache)
       let sum = files.reduce((all, { sizeBytes }) => all + sizeBytes, 0)
-      const now = Date.now()
+      const now = clock.now().getTime()
       let removed = 0
       for (const { name, sizeBytes, readAtMs } of files.sort((a, b) => a.readAtMs - b.readAtMs)) {
         const unreadMs = now - readAtMs

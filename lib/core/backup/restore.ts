@@ -4,8 +4,6 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
-import type { Blobs } from '../../blob/blobs.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { findStrangeSchema, type StrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { openReader } from '../../store/open.ts'
@@ -19,12 +17,12 @@ import {
   rawOfName,
   smallFiles,
 } from './contents.ts'
-import { findMissingFiles } from './verify.ts'
+import { findMissingFiles, type OpenBlobs } from './verify.ts'
 
 export interface RestoreParts {
   readonly dataDir: string
   /** Where large raws are, of the installation with this database: what a bucket has is not missing. */
-  readonly openBlobs: (read: Db) => Promise<Blobs>
+  readonly openBlobs: OpenBlobs
   readonly told: Progress
 }
 

@@ -23,11 +23,14 @@ export interface Finding {
   readonly found: string
 }
 
+/** Opens where the large raws of the installation with this database are. */
+export type OpenBlobs = (read: Db) => Promise<Blobs>
+
 interface VerifyParts {
   readonly dataDir: string
   readonly clock: Clock
   /** Where large raws are, of the installation with this database. */
-  readonly openBlobs: (read: Db) => Promise<Blobs>
+  readonly openBlobs: OpenBlobs
   /** How long events are kept. */
   readonly eventsKeptMs: number
   readonly told?: (step: string, done: number, of: number) => void

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
+import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { openDistant } from '../../../lib/blob/bucket/distant.ts'
 import { type Bucket, openS3 } from '../../../lib/blob/bucket/s3.ts'
@@ -20,6 +21,7 @@ async function open(t: Test, watch: (bucket: Bucket) => Partial<Bucket> = () => 
   const blobs = await openDistant(near, {
     dataDir,
     bucket: { ...real, ...watch(real) },
+    clock: systemClock,
     prefix: async () => 'here/',
     cacheBytes: 1000,
     left: error => left.push(error),
@@ -99,7 +101,7 @@ t.test('only what lies in the bucket for longer than a day can be stray', async 
   const { blobs, spooled, directory } = await open(t)
   const [old, young] = [v7(), v7()]
   for (const id of [old, young]) await blobs.keep(id, spooled(id))
-  const dayAgo = Date.now() / 1000 - limits.strayObjectMs / 1000 - 60
+  const dayAgo = (systemClock.now().getTime() - limits.strayObjectMs - 60_000) / 1000
   const file = join(directory, 'here', old.slice(-2), old)
   const [name] = readdirSync(join(file, '..')).filter(one => one.startsWith(old) && one.includes('object'))
   utimesSync(join(file, '..', name!), dayAgo, dayAgo)
@@ -113,7 +115,7 @@ t.test('copies go when they are too much or old, and never under who reads them'
   const ids = Array.from({ length: 4 }, () => v7())
   for (const id of ids) await blobs.keep(id, spooled('x'.repeat(400)))
   const ago = (id: string, ms: number) => {
-    const at = (Date.now() - ms) / 1000
+    const at = (systemClock.now().getTime() - ms) / 1000
     utimesSync(cached(id), at, at)
   }
   t.equal(await blobs.trimCache(), 0, 'all were read just now')

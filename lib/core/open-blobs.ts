@@ -1,16 +1,16 @@
-import type { Clock } from '../../base/clock.ts'
-import { readFirstLine } from '../../base/first-line.ts'
-import { limits } from '../../base/limits.ts'
-import type { Log } from '../../base/log.ts'
-import type { Meter } from '../../base/meter.ts'
-import { createTally } from '../../base/tally.ts'
-import type { Blobs } from '../../blob/blobs.ts'
-import { openDisk } from '../../blob/disk.ts'
-import { durationMs } from '../../config/duration.ts'
-import { readBucketUrl } from '../../config/format.ts'
-import type { Config } from '../../config/load.ts'
-import { findAccount } from '../../store/account.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import type { Clock } from '../base/clock.ts'
+import { readFirstLine } from '../base/first-line.ts'
+import { limits } from '../base/limits.ts'
+import type { Log } from '../base/log.ts'
+import type { Meter } from '../base/meter.ts'
+import { createTally } from '../base/tally.ts'
+import type { Blobs } from '../blob/blobs.ts'
+import { openDisk } from '../blob/disk.ts'
+import { durationMs } from '../config/duration.ts'
+import { readBucketUrl } from '../config/format.ts'
+import type { Config } from '../config/load.ts'
+import { findAccount } from '../store/account.ts'
+import type { Db } from '../store/dialect/dialect.ts'
 
 export interface BlobsParts {
   readonly config: Pick<Config, 'data_dir' | 'blobs' | 's3'>
@@ -28,10 +28,8 @@ export async function openBlobs({ config, clock, log, meter, read }: BlobsParts)
   if (!named) return near
   const { s3 } = config
   // Nobody else needs to load what speaks to a bucket.
-  const [{ openDistant }, { openS3 }] = await Promise.all([
-    import('../../blob/bucket/distant.ts'),
-    import('../../blob/bucket/s3.ts'),
-  ])
+  const { openDistant } = await import('../blob/bucket/distant.ts')
+  const { openS3 } = await import('../blob/bucket/s3.ts')
   const left = createTally(clock, limits.tallyMs, counts =>
     log.warn(
       { counts },
@@ -55,6 +53,7 @@ export async function openBlobs({ config, clock, log, meter, read }: BlobsParts)
   return openDistant(near, {
     dataDir: config.data_dir,
     bucket,
+    clock,
     cacheBytes: s3.cache,
     left: error => left.note(error instanceof Error ? error.message : String(error)),
     prefix: async () => {
