@@ -1,9 +1,6 @@
-import { flushCompileCache } from 'node:module'
 import { keepCompiledCode } from './compile-cache.ts'
 
 keepCompiledCode()
 const { runMailboxctl } = await import('../lib/cli/program.ts')
 const { packageVersion } = await import('../lib/base/package-root.ts')
-// Now, for root becomes another user, who may not write there.
-flushCompileCache()
 process.exitCode = await runMailboxctl(process.argv.slice(2), packageVersion(), process.env)

@@ -36,7 +36,7 @@ try {
   const program = makeProgram(work)
   for (const name of wanted.length > 0 ? wanted : made) {
     const file = isArchitecture(name)
-      ? makeDebianPackage(program, name, { work, to })
+      ? await makeDebianPackage(program, name, { work, to })
       : makeNpmPackage(program, to)
     console.log(`${file}  ${(statSync(file).size / 1e6).toFixed(1)} MB`)
   }

@@ -32,11 +32,11 @@ const depends = [
 ]
 
 /** Makes mailboxd_<version>_<architecture>.deb in `to`; gives its path. */
-export function makeDebianPackage(
+export async function makeDebianPackage(
   program: string,
   architecture: Architecture,
   { work, to }: { work: string; to: string },
-): string {
+): Promise<string> {
   const tree = join(work, `debian-${architecture}`)
   const put = (path: string, content: string | Buffer) => {
     mkdirSync(dirname(join(tree, path)), { recursive: true })
@@ -54,7 +54,7 @@ export function makeDebianPackage(
   copy('systemd/mailboxd.sysusers', 'usr/lib/sysusers.d/mailboxd.conf')
   copy('systemd/mailboxd.tmpfiles', 'usr/lib/tmpfiles.d/mailboxd.conf')
   copy('systemd/mailboxd.default', 'etc/default/mailboxd')
-  putDocuments(put, carriedNode(architecture, work))
+  await putDocuments(put, carriedNode(architecture, work))
 
   // Modes come from nowhere else: git and the umask of who builds are not asked.
   for (const file of globSync('**/*', { cwd: tree, withFileTypes: true })) {
@@ -102,7 +102,10 @@ Description: mail server that gives software agents real email inboxes
 `
 }
 
-function putDocuments(put: (path: string, content: string | Buffer) => void, node: string): void {
+async function putDocuments(
+  put: (path: string, content: string | Buffer) => void,
+  node: string,
+): Promise<void> {
   const doc = 'usr/share/doc/mailboxd'
   const zipped = (path: string, content: string | Buffer) =>
     put(`${path}.gz`, gzipSync(content, { level: 9 }))
@@ -116,7 +119,7 @@ function putDocuments(put: (path: string, content: string | Buffer) => void, nod
       '/usr/share/doc/mailboxd/examples/mailboxd.toml: every setting with its meaning.',
     ],
   }
-  const manuals = [declareMailboxd(version), declareMailboxctl(version)]
+  const manuals = [declareMailboxd(version), await declareMailboxctl(version)]
   for (const program of manuals) {
     zipped(`usr/share/man/man8/${program.name()}.8`, manualPage(program, { ...page, section: 8, more }))
   }

@@ -3,7 +3,7 @@ import { describeConfig, printConfig } from '../config/describe.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
-import { becomeDaemonUser, configSource, findConfig, systemConfigPath } from './open.ts'
+import { becomeDaemonUser, configSource, findConfig, systemConfigPath } from './installation.ts'
 
 const checkedAsRoot =
   'there is neither a data directory nor a user mailboxd, so the files were read as root: whether the daemon may read them is not known'

@@ -1,5 +1,5 @@
-import type { App } from '../core/app/app.ts'
-import type { Installation } from './open.ts'
+import type { App, Rows } from '../core/app/app.ts'
+import type { Installation } from './installation.ts'
 import type { Output } from './output.ts'
 
 /** What every command is given. */
@@ -7,6 +7,8 @@ export interface Ctl {
   installation(): Installation
   isJson(): boolean
   output(): Output
-  /** Opens the database for the time of `work`. */
+  /** Opens the database for the time of `work`, which needs nothing but rows. */
+  withRows<T>(work: (rows: Rows) => Promise<T>): Promise<T>
+  /** Opens the database and all that works with it for the time of `work`. */
   withApp<T>(work: (app: App) => Promise<T>): Promise<T>
 }

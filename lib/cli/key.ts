@@ -21,7 +21,9 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
     .option('--pod <id>', 'a pod (id or clientId) that the key is confined to')
     .option('--inbox <id>', 'an inbox (id or address) that the key is confined to')
     .action(async (options: Target & { name?: string }) => {
-      const made = await ctl.withApp(app => createKey(app, operator, targetOf(options), options.name ?? null))
+      const made = await ctl.withRows(rows =>
+        createKey(rows, operator, targetOf(options), options.name ?? null),
+      )
       ctl.output().say(made, () => fieldsOf(made))
     })
 
@@ -31,7 +33,7 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
     .option('--limit <n>', 'how many', wholeNumber, 100)
     .option('--after <id>', 'those after the key with this id')
     .action(async (options: { limit: number; after?: string }) => {
-      const keys = await ctl.withApp(app => listAllKeys(app, options.limit, options.after))
+      const keys = await ctl.withRows(rows => listAllKeys(rows, options.limit, options.after))
       const columns = ['id', 'name', 'podId', 'inboxId', 'tokenPrefix', 'last4', 'createdAt', 'lastUsedAt']
       ctl.output().say({ data: keys }, () => tableOf(keys, columns))
     })
@@ -41,7 +43,7 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
     .description('revoke a key; it is refused from then on')
     .argument('<id>')
     .action(async (id: string) => {
-      await ctl.withApp(app => revokeAnyKey(app, id))
+      await ctl.withRows(rows => revokeAnyKey(rows, id))
       ctl.output().say({ revoked: id }, () => `revoked ${id}`)
     })
 }

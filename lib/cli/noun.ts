@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 
-/** What each noun is that several files have commands of. */
-const nouns: Readonly<Record<string, string>> = {
+/** What each noun is that several files have commands of, the operations among them. */
+export const nouns: Readonly<Record<string, string>> = {
   pod: 'tenants; every command takes a pod by its id or clientId',
   inbox: 'inboxes; every command takes one by its id or address',
   message: 'mail that came and that was sent; every inbox by its id or address',

@@ -1,31 +1,11 @@
 import { Command } from 'commander'
 import { ConfigFault } from '../config/fault.ts'
-import { addBackupCommands } from './backup.ts'
-import { addCompactCommand } from './compact.ts'
-import { addCompletionCommand } from './completion.ts'
-import { addConfigCommands } from './config.ts'
+import { addCommands } from './commands.ts'
 import type { Ctl } from './ctl.ts'
-import { addDnsCommands } from './dns.ts'
-import { addDoctorCommand } from './doctor.ts'
-import { addDomainCommands } from './domain.ts'
-import { addEventCommands } from './event.ts'
 import { exitCodes } from './exit-codes.ts'
-import { addFeedbackCommands } from './feedback.ts'
-import { addInboxCommands } from './inbox.ts'
-import { addKeyCommands } from './key.ts'
-import { addMessageCommands } from './message.ts'
-import { type Installation, withApp } from './open.ts'
-import { addOperationCommands } from './operations/commands.ts'
+import type { Installation } from './installation.ts'
 import { createOutput, tellFailure } from './output.ts'
-import { addQueueCommands } from './queue.ts'
-import { addSecretsCommands } from './secrets.ts'
-import { addSetupCommand } from './setup.ts'
-import { addStatusCommand } from './status.ts'
-import { addSuppressionCommands } from './suppression.ts'
 import { writeText } from './terminal.ts'
-import { addTlsCommands } from './tls.ts'
-import { addVerifyCommand } from './verify.ts'
-import { addWebhookCommands } from './webhook.ts'
 
 /**
  * Runs mailboxctl; gives the exit code.
@@ -43,8 +23,10 @@ export async function runMailboxctl(
     if (!('code' in error && error.code === 'EPIPE')) throw error
     process.exit(0)
   })
-  const program = declareMailboxctl(version, environment)
+  const { program, ctl } = declareProgram(version, environment)
   try {
+    const [word] = program.parseOptions([...argv]).operands
+    await addCommands(program, ctl, word)
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
@@ -55,10 +37,17 @@ export async function runMailboxctl(
 }
 
 /** All commands of mailboxctl. Manual and completion are readings of this. */
-export function declareMailboxctl(
+export async function declareMailboxctl(version: string): Promise<Command> {
+  const { program, ctl } = declareProgram(version, {})
+  await addCommands(program, ctl)
+  return program
+}
+
+/** mailboxctl without its commands. */
+function declareProgram(
   version: string,
-  environment: Readonly<Record<string, string | undefined>> = {},
-): Command {
+  environment: Readonly<Record<string, string | undefined>>,
+): { program: Command; ctl: Ctl } {
   const program = new Command('mailboxctl')
     .description('The admin of mailboxd. It works on the same database, whether the daemon runs or not.')
     .version(version)
@@ -82,34 +71,10 @@ export function declareMailboxctl(
     installation: () => installationOf(program.opts(), environment),
     isJson: () => isJson(program),
     output: () => createOutput(isJson(program)),
-    withApp: work => withApp(ctl.installation(), work),
+    withRows: async work => (await import('./rows.ts')).withRows(ctl.installation(), work),
+    withApp: async work => (await import('./open.ts')).withApp(ctl.installation(), work),
   }
-  for (const add of [
-    addSetupCommand,
-    addStatusCommand,
-    addKeyCommands,
-    addOperationCommands,
-    addInboxCommands,
-    addMessageCommands,
-    addDomainCommands,
-    addDnsCommands,
-    addDoctorCommand,
-    addQueueCommands,
-    addSuppressionCommands,
-    addWebhookCommands,
-    addEventCommands,
-    addFeedbackCommands,
-    addTlsCommands,
-    addSecretsCommands,
-    addVerifyCommand,
-    addCompactCommand,
-    addBackupCommands,
-    addConfigCommands,
-    addCompletionCommand,
-  ]) {
-    add(program, ctl)
-  }
-  return program
+  return { program, ctl }
 }
 
 const isJson = (program: Command) => program.opts<{ json?: boolean }>().json === true

@@ -11,7 +11,8 @@ import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
 import type { DomainRecord } from '../model/domain.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis } from './dns.ts'
-import { daemonUser, systemConfigPath, withApp } from './open.ts'
+import { daemonUser, systemConfigPath } from './installation.ts'
+import { withApp } from './open.ts'
 import { askForAnswers, configOf, missingOptions, type SetupAnswers } from './setup-config.ts'
 
 interface SetupOptions extends SetupAnswers {

@@ -4,7 +4,7 @@ import { issuedPaths } from '../tls/acme/issued.ts'
 import { readStanding } from '../tls/acme/standing.ts'
 import { listCertificates } from '../tls/list.ts'
 import type { Ctl } from './ctl.ts'
-import { becomeOwner, findConfig } from './open.ts'
+import { becomeOwner, findConfig } from './installation.ts'
 import { tableOf } from './output.ts'
 
 export function addTlsCommands(program: Command, ctl: Ctl): void {

@@ -1,34 +1,8 @@
-import { Ajv } from 'ajv'
+import { check } from './check.ts'
 import { crossFaults } from './cross-check.ts'
-import { durationFault, durationMs } from './duration.ts'
 import type { Fault } from './fault.ts'
 import { faultOf } from './fault-text.ts'
-import { formats } from './format.ts'
-import { type Config, settings } from './schema.ts'
-
-// Our schema is tried against the meta-schema by a test, and its code runs once: optimising it costs more than it saves.
-const ajv = new Ajv({
-  allErrors: true,
-  useDefaults: true,
-  verbose: true,
-  validateSchema: false,
-  code: { optimize: false },
-})
-ajv.addVocabulary(['local', 'unit'])
-ajv.addKeyword({
-  keyword: 'between',
-  type: 'string',
-  schemaType: 'array',
-  validate: ([least, most]: [string, string], text: string) => {
-    // What is no duration at all is the format's to say.
-    if (durationFault(text) !== undefined) return true
-    return durationMs(text) >= durationMs(least) && durationMs(text) <= durationMs(most)
-  },
-})
-for (const [name, { fault }] of Object.entries(formats)) {
-  ajv.addFormat(name, text => fault(text) === undefined)
-}
-const check = ajv.compile<Config>(settings)
+import type { Config } from './schema.ts'
 
 /** The configuration that `document` makes with the defaults filled in, or all that is wrong with it. Changes `document`. */
 export function validate(document: Record<string, unknown>): { config: Config } | { faults: Fault[] } {

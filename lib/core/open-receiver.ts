@@ -9,8 +9,8 @@ import { openReader } from '../store/open.ts'
 import { requireRoomForMail } from './app/storage.ts'
 import type { DistantMain } from './inbound/main-calls.ts'
 import type { Receiver } from './inbound/receiver.ts'
-import { databasePath } from './open.ts'
 import { openBlobs } from './open-blobs.ts'
+import { databasePath } from './open-rows.ts'
 
 export interface ReceiverParts {
   readonly config: Config

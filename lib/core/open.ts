@@ -1,15 +1,7 @@
-import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
-import type { Clock } from '../base/clock.ts'
-import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
-import type { Log } from '../base/log.ts'
-import { type Meter, noMeter } from '../base/meter.ts'
-import { SchemaFault } from '../base/schema-fault.ts'
 import type { SecretBox } from '../base/secret-box.ts'
 import { durationMs } from '../config/duration.ts'
-import type { Config } from '../config/load.ts'
 import { createAddressGuard, interfaceAddresses } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
 import { createWebhookCourier } from '../courier/webhook/courier.ts'
@@ -17,42 +9,31 @@ import { createQueue } from '../queue/queue.ts'
 import { createTextReader } from '../reading/attachment/text-reader.ts'
 import { createMailReader } from '../reading/pool.ts'
 import { createRenderer } from '../rendering/renderer.ts'
-import { openStore } from '../store/open.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
 import { nodeName } from './app/node-name.ts'
 import { openSecrets } from './app/secrets.ts'
 import { createStorage } from './app/storage.ts'
 import { createReaders } from './app/stream.ts'
-import { keepBeforeUpgrade } from './backup/upgrade.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
 import { openBlobs } from './open-blobs.ts'
+import { openRows, type RowsParts } from './open-rows.ts'
 
-export interface AppParts {
-  readonly config: Config
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly log: Log
-  /** Nothing is counted without one. */
-  readonly meter?: Meter
+export interface AppParts extends RowsParts {
   /** Random numbers in [0, 1). */
   readonly random: () => number
-  /** Whether a database of an older schema is brought up to date: by the daemon, which has it for itself, and nobody else. */
-  readonly mayMigrate: boolean
   /** Asked when an answer needs it: the port of the API may be known only after it listens. */
   readonly baseUrl: () => string
   /** The ports that this server listens on; no webhook may lead there. */
   readonly ownPorts: () => readonly number[]
 }
 
-/** Where the database of a data directory is. */
-export const databasePath = (dataDir: string) => join(dataDir, 'mailboxd.sqlite')
-
 /** Opens the data directory (made when missing) and everything in it; the first time, makes what an installation has. */
 export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boolean }> {
-  const { config, clock, ids, log, random, baseUrl, meter = noMeter } = parts
-  await mkdir(config.data_dir, { recursive: true, mode: 0o700 })
+  const { config, clock, ids, log, random, baseUrl } = parts
+  const rows = await openRows(parts)
+  const { store } = rows
   const { webhook } = config
   const dns = createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs })
   const webhookGuard = createAddressGuard({
@@ -61,15 +42,6 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     ownAddresses: interfaceAddresses,
     ownPorts: parts.ownPorts,
   })
-  const beforeMigration = async (lastStep: number) => {
-    if (!parts.mayMigrate) {
-      throw new SchemaFault(
-        'the database is of an older mailboxd than this program: start mailboxd, which brings it up to date, or use the older mailboxctl',
-      )
-    }
-    await keepBeforeUpgrade(config.data_dir, lastStep, log)
-  }
-  const store = await openStore(databasePath(config.data_dir), clock, beforeMigration, meter)
   let secrets: SecretBox
   try {
     secrets = await openSecrets({ store, dataDir: config.data_dir, clock, log })
@@ -78,11 +50,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     throw error
   }
   const app: App = {
-    config,
-    clock,
-    ids,
-    log,
-    meter,
+    ...rows,
     dns,
     webhookGuard,
     webhookCourier: createWebhookCourier({
@@ -96,10 +64,9 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       maxConnections: webhook.concurrency,
       maxConnectionsPerOrigin: webhook.concurrency,
     }),
-    store,
     storage: createStorage(),
     secrets,
-    disk: await openBlobs({ config, clock, log, meter, read: store.read }),
+    disk: await openBlobs({ config, clock, log, meter: rows.meter, read: store.read }),
     queue: createQueue({
       store,
       clock,
@@ -121,7 +88,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       idleMs: limits.readingIdleMs,
       clock,
       log,
-      meter,
+      meter: rows.meter,
     }),
     renderer: createRenderer({
       timeoutMs: limits.renderingMs,

@@ -1,5 +1,4 @@
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { Client } from 'undici'
 import type { Dns } from '../base/dns.ts'
 import { oneLine } from '../base/one-line.ts'
 import type { AddressGuard } from './address-guard.ts'
@@ -37,6 +36,8 @@ export async function httpsGet(host: string, path: string, options: HttpsGetOpti
     signal,
   )
   if ('error' in opened) return { error: opened.error, isTlsFault: opened.error.startsWith('TLS failed') }
+  // The HTTP client takes a megabyte of code, and most fetch nothing.
+  const { Client } = await import('undici')
   const client = new Client(`https://${host}:${port}`, {
     connect: (_, callback) => queueMicrotask(() => callback(null, opened.socket)),
     allowH2: false,

@@ -6,7 +6,6 @@ import { Reply } from '../base/reply.ts'
 import { readStart, sizeOf } from '../blob/content.ts'
 import type { Answer, ThreadData } from './job.ts'
 import { createLane, type Lane, type Task } from './lane.ts'
-import { readHeaderAlone } from './read-mail.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
 import { type Death, startThread, type ThreadBounds } from './thread.ts'
 
@@ -153,6 +152,8 @@ export function createMailReader(options: ReaderOptions): MailReader {
 
 /** The header alone, in this thread, which is little work whatever stands in it. */
 async function readHere(request: ReadingRequest, problem: string): Promise<Reading> {
+  // What reads is loaded in its threads, and hardly ever here.
+  const { readHeaderAlone } = await import('./read-mail.ts')
   const start = await readStart(request.content, limits.headerBytes)
   return { ...(await readHeaderAlone(start, request, problem)), authentication: null }
 }

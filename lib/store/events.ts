@@ -45,6 +45,17 @@ export async function findLastEventAt(db: Db, type: string): Promise<string | nu
   return row?.createdAt ?? null
 }
 
+/** When the newest event was recorded. */
+export async function findNewestEventAt(db: Db): Promise<string | null> {
+  const row = await db
+    .selectFrom('event')
+    .select('createdAt')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.createdAt ?? null
+}
+
 /** An event that is there still. */
 export function findEvent(db: Db, id: string): Promise<EventRow | undefined> {
   return eventById(db, { id })

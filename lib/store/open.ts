@@ -1,5 +1,4 @@
 import { Worker } from 'node:worker_threads'
-import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
@@ -10,9 +9,8 @@ import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
 import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect/group-commit.ts'
 import { type KeptThread, keepThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
-import { openPostgres } from './dialect/postgres.ts'
 import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
-import { followIndex, type Indexing, type IndexTrouble } from './indexing.ts'
+import type { Indexing, IndexTrouble } from './indexing.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { migrate, outdatedSince } from './migrations/migrate.ts'
 import { optimizeIndex } from './search/full-text.ts'
@@ -91,7 +89,7 @@ export async function openStore(
   meter: Meter = noMeter,
 ): Promise<Store> {
   const store = /^postgres(ql)?:\/\//.test(location)
-    ? postgresStore(location, clock)
+    ? (await import('./postgres-store.ts')).postgresStore(location, clock)
     : sqliteStore(location, clock, meter)
   try {
     const lastStep = await outdatedSince(store.read, store.dialect)
@@ -162,7 +160,9 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
       })
     },
     keepIndex(told) {
-      const options = { name: 'index', workerData: { path } }
+      // A larger one is not faster, and stays when nothing is to be done.
+      const resourceLimits = { maxYoungGenerationSizeMb: 8 }
+      const options = { name: 'index', workerData: { path }, resourceLimits }
       return keepThread(
         () => new Worker(threadEntry('store/index-thread'), options),
         told,
@@ -185,34 +185,5 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
       reader.close()
       writer.close()
     },
-  }
-}
-
-function postgresStore(url: string, clock: Clock): Store {
-  const pool = openPostgres(url)
-  const listeners = createListeners()
-  return {
-    dialect: 'postgres',
-    read: pool.db,
-    write: work => pool.write(work, listeners.tell),
-    version: () => undefined,
-    writeUnsynced: work => pool.write(work, listeners.tell),
-    onCommit: listeners.on,
-    // Both are the server's own business.
-    failed: new Promise(() => {}),
-    keepLog: () => ({ stop: async () => {} }),
-    keepIndex: told =>
-      followIndex(
-        { read: pool.db, write: work => pool.write(work, listeners.tell), version: () => undefined },
-        clock,
-        told,
-      ),
-    async forgetOverwrittenSecrets() {
-      await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
-    },
-    async compact() {
-      await sql`vacuum full`.execute(pool.db)
-    },
-    close: pool.close,
   }
 }

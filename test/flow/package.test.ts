@@ -10,7 +10,7 @@ t.test(
   'the Debian package is installed, run by systemd, upgraded, removed and purged',
   { skip: without('dpkg', 'systemd', 'unshare', 'ip') },
   async t => {
-    const { deb, older, tree } = makePackages(t)
+    const { deb, older, tree } = await makePackages(t)
     const script = `
 said() { echo "== $1"; }
 trap 'journalctl --no-pager --unit mailboxd >&2' EXIT

@@ -1,9 +1,19 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { blocksOf } from '../support/documents.ts'
 import { root } from './source-tree.ts'
 
 const text = readFileSync(join(root, 'HACKING.md'), 'utf8')
+const documents = globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root })
+
+/** The names that a link can lead to in a document, as those who show Markdown make them of its headings. */
+function anchorsOf(path: string): Set<string> {
+  const prose = readFileSync(join(root, path), 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '')
+  const headings = [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!.toLowerCase())
+  return new Set(headings.map(heading => heading.replaceAll(/[^\w\s-]/g, '').replaceAll(' ', '-')))
+}
+
 const section = (title: string) => text.split(/^## /m).find(part => part.startsWith(title)) ?? ''
 
 t.test('a newcomer finds each rule in one file', async t => {
@@ -69,10 +79,28 @@ t.test('each decision is a page with its figures, and the index has it', async t
   }
 })
 
-t.test('the links between the documents lead somewhere', async t => {
-  for (const path of globSync(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root })) {
-    for (const [, to] of readFileSync(join(root, path), 'utf8').matchAll(/\]\(([^)#:]+)\)/g)) {
-      t.ok(existsSync(join(root, dirname(path), to!)), `${path}: ${to}`)
+t.test('the links between the documents lead somewhere, to a heading where they name one', async t => {
+  for (const path of documents) {
+    for (const [, link] of readFileSync(join(root, path), 'utf8').matchAll(/\]\(([^):]+)\)/g)) {
+      const [file, heading] = link!.split('#')
+      const to = file === '' ? path : join(dirname(path), file!)
+      t.ok(existsSync(join(root, to)), `${path}: ${link}`)
+      if (heading !== undefined) t.ok(anchorsOf(to).has(heading), `${path}: ${link}`)
+    }
+  }
+})
+
+t.test('each guide is in the index, and its blocks are run by a story', async t => {
+  const index = readFileSync(join(root, 'docs/README.md'), 'utf8')
+  const guides = documents.filter(path => /^docs\/(agents|operators)\//.test(path))
+  t.ok(guides.length > 10)
+  for (const guide of guides) t.ok(index.includes(`](${guide.slice('docs/'.length)})`), guide)
+  // Elsewhere stand commands for who works on the sources; these are scripts of package.json.
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  for (const path of ['docs/reliability.md', 'docs/second-opinion.md', 'docs/standards.md']) {
+    for (const { language, text, where } of blocksOf(path)) {
+      const script = /^npm (?:run )?(\w+)/.exec(text)?.[1]
+      t.ok(language === 'sh' && script !== undefined && script in scripts, where)
     }
   }
 })

@@ -51,6 +51,9 @@ function importsOf(files: ReadonlyMap<string, string>): Set<string> {
         found.add(`${posix.join(posix.dirname(path), file!)}#${name.split(/\s+as\s+|\s*:\s*/)[0]}`)
       }
     }
+    for (const [, file, name] of text.matchAll(/\(await import\('(\.[^']+)'\)\)\.(\w+)/g)) {
+      found.add(`${posix.join(posix.dirname(path), file!)}#${name}`)
+    }
     for (const [, all, file] of text.matchAll(/\bimport \* as (\w+) from '(\.[^']+)'/g)) {
       for (const [, name] of text.matchAll(new RegExp(`\\b${all}\\.(\\w+)`, 'g'))) {
         found.add(`${posix.join(posix.dirname(path), file!)}#${name}`)

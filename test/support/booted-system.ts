@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Finished, runProgram } from './program.ts'
 
@@ -26,15 +26,18 @@ const masked = [
  * written to `dir` and gone with it, its processes end with it, and it has a network of its own, so that every port is free.
  * On its `eth0` it is 193.0.0.25; the rest of the world is in the network namespace `world` (`ip netns exec world`), where
  * 193.0.0.53 is the name server of both, and 193.0.0.26 and 193.0.0.27 are there to be anybody. Needs root.
- * @param given files that the script finds in /given
+ * @param given files that the script finds in /given, and directories, of which it finds copies there
  */
 export async function runInBootedSystem(
   dir: string,
   script: string,
   given: Readonly<Record<string, string>> = {},
 ): Promise<Finished> {
-  const files = Object.entries(given).map(
-    ([name, path]) => `touch "$root/given/${name}"; mount --bind '${path}' "$root/given/${name}"\n`,
+  const files = Object.entries(given).map(([name, path]) =>
+    statSync(path).isDirectory()
+      ? `mkdir "$root/given/${name}" '${dir}/overlay/${name}' '${dir}/overlay/${name}.work'
+mount -t overlay overlay -o "lowerdir=${path},upperdir=${dir}/overlay/${name},workdir=${dir}/overlay/${name}.work" "$root/given/${name}"\n`
+      : `touch "$root/given/${name}"; mount --bind '${path}' "$root/given/${name}"\n`,
   )
   for (const name of ['stdout', 'stderr']) writeFileSync(join(dir, name), '')
   writeFileSync(join(dir, 'script'), `set -e\ncd /root\n${network}${script}`)

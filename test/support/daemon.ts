@@ -21,6 +21,8 @@ export interface DaemonSettings {
   /** More TOML, after the tables above it: `[smtp]` is not among them. */
   readonly toml?: string
   readonly smtp?: string
+  /** Where it takes mail; a free port unless told. */
+  readonly smtpListen?: string
   /** More of the environment of the daemon and of mailboxctl. */
   readonly env?: Readonly<Record<string, string>>
   /** Where its data are to be; in a directory that goes with the test unless told. */
@@ -62,7 +64,7 @@ ${settings.toml ?? ''}
 [http]
 listen = ["127.0.0.1:0"]
 [smtp]
-listen = ["127.0.0.1:0"]
+listen = ["${settings.smtpListen ?? '127.0.0.1:0'}"]
 max_connections_per_address = 500
 max_connections_per_block = 500
 connections_per_minute_per_address = 0

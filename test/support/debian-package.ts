@@ -18,11 +18,11 @@ export interface Packages {
 }
 
 /** Makes the Debian package of this checkout. */
-export function makePackages(t: Test): Packages {
+export async function makePackages(t: Test): Promise<Packages> {
   const work = temporaryDir(t)
   // Nobody waits for a small file here.
   Object.assign(process.env, { DPKG_DEB_COMPRESSOR_TYPE: 'none', SOURCE_DATE_EPOCH: '1700000000' })
-  const deb = makeDebianPackage(makeProgram(work), architecture, { work, to: work })
+  const deb = await makeDebianPackage(makeProgram(work), architecture, { work, to: work })
   const tree = join(work, `debian-${architecture}`)
   const older = join(work, 'older.deb')
   execFileSync('sed', ['-i', 's/^Version: .*/Version: 0.0.1/', join(tree, 'DEBIAN/control')])

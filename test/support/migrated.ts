@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import { systemClock } from '../../lib/base/clock.ts'
-import { databasePath } from '../../lib/core/open.ts'
+import { databasePath } from '../../lib/core/open-rows.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { madeOnce } from './made-once.ts'
 

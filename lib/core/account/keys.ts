@@ -8,7 +8,7 @@ import * as keys from '../../store/api-keys.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
 import type { ApiKeyRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow, getPodRow } from '../app/reach.ts'
 
@@ -39,7 +39,7 @@ async function scopeOf(db: Db, caller: Caller, target: KeyTarget): Promise<Scope
  * @throws Problem `not_found`; `api_key_limit_reached` when a pod or inbox has 20 active keys
  */
 export async function createKey(
-  app: App,
+  app: Rows,
   caller: Caller,
   target: KeyTarget,
   name: string | null,
@@ -68,18 +68,18 @@ export async function createKey(
 }
 
 /** The active keys of exactly this target. @throws Problem `not_found` */
-export async function listKeys(app: App, caller: Caller, target: KeyTarget): Promise<ApiKey[]> {
+export async function listKeys(app: Rows, caller: Caller, target: KeyTarget): Promise<ApiKey[]> {
   const scope = await scopeOf(app.store.read, caller, target)
   return (await keys.listApiKeys(app.store.read, scope)).map(present)
 }
 
 /** All active keys, page by page after a key's id (for the operator). */
-export async function listAllKeys(app: App, limit: number, after?: string): Promise<ApiKey[]> {
+export async function listAllKeys(app: Rows, limit: number, after?: string): Promise<ApiKey[]> {
   return (await keys.listAllApiKeys(app.store.read, limit, after)).map(present)
 }
 
 /** Revokes a key of exactly this target; it is refused from the next request on. @throws Problem `not_found` */
-export async function revokeKey(app: App, caller: Caller, target: KeyTarget, keyId: string): Promise<void> {
+export async function revokeKey(app: Rows, caller: Caller, target: KeyTarget, keyId: string): Promise<void> {
   await app.store.write(async db => {
     const scope = await scopeOf(db, caller, target)
     const row = isId(keyId) ? await keys.findApiKey(db, keyId.toLowerCase()) : undefined
@@ -90,7 +90,7 @@ export async function revokeKey(app: App, caller: Caller, target: KeyTarget, key
 }
 
 /** Revokes any key (for the operator). @throws Problem `not_found` */
-export async function revokeAnyKey(app: App, keyId: string): Promise<void> {
+export async function revokeAnyKey(app: Rows, keyId: string): Promise<void> {
   const revoked =
     isId(keyId) &&
     (await app.store.write(db => {
@@ -116,10 +116,10 @@ interface KnownHolders {
   version: number
   readonly byToken: Map<string, Holder>
 }
-const knownHolders = new WeakMap<App['store'], KnownHolders>()
+const knownHolders = new WeakMap<Rows['store'], KnownHolders>()
 
 /** Who holds this token; undefined when nobody does or the key was revoked, which counts from its commit on. */
-export async function findCaller(app: App, token: string): Promise<Caller | undefined> {
+export async function findCaller(app: Rows, token: string): Promise<Caller | undefined> {
   const holder = await findHolder(app, token)
   if (!holder) return undefined
   const { caller, lastUsedMs } = holder
@@ -134,12 +134,12 @@ export async function findCaller(app: App, token: string): Promise<Caller | unde
 }
 
 /** Whether the key is still good: `findCaller` for a request that was long under way. */
-export async function isActiveToken(app: App, token: string): Promise<boolean> {
+export async function isActiveToken(app: Rows, token: string): Promise<boolean> {
   return (await findHolder(app, token)) !== undefined
 }
 
 /** Asked of the database, unless nothing was committed since it was: that is asked at every request. */
-async function findHolder({ store }: App, token: string): Promise<Holder | undefined> {
+async function findHolder({ store }: Rows, token: string): Promise<Holder | undefined> {
   // Before the row is read, which may be newer than that and never older.
   const version = store.version()
   const known = version === undefined ? undefined : holdersOf(store, version)
@@ -157,7 +157,7 @@ async function findHolder({ store }: App, token: string): Promise<Holder | undef
   return holder
 }
 
-function holdersOf(store: App['store'], version: number): KnownHolders {
+function holdersOf(store: Rows['store'], version: number): KnownHolders {
   let known = knownHolders.get(store)
   if (!known) {
     known = { version, byToken: new Map() }

@@ -61,6 +61,9 @@ export interface App {
   readonly readers: Readers
 }
 
+/** What work on rows takes, and nothing else. */
+export type Rows = Pick<App, 'config' | 'clock' | 'ids' | 'log' | 'meter' | 'store'>
+
 /** What it takes to look something up, in whatever thread. */
 export type Reads = Pick<App, 'config' | 'clock' | 'log' | 'meter'> & { readonly store: Pick<Store, 'read'> }
 

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { Pool } from 'undici'
+import type { Pool } from 'undici'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 
@@ -32,10 +32,16 @@ export interface Rspamd {
 /** @param url `http://127.0.0.1:11333`, without a slash at the end */
 export function createRspamd(url: string): Rspamd {
   const { origin, pathname } = new URL(url)
-  const pool = new Pool(origin, { connections: limits.scansAtOnce, pipelining: 1, allowH2: false })
+  let pool: Promise<Pool> | undefined
+  const open = async () => {
+    // The HTTP client takes a megabyte of code, and only who has rspamd needs it.
+    const { Pool } = await import('undici')
+    return new Pool(origin, { connections: limits.scansAtOnce, pipelining: 1, allowH2: false })
+  }
   return {
     async check(envelope, content, signal) {
-      const { statusCode, body } = await pool.request({
+      pool ??= open()
+      const { statusCode, body } = await (await pool).request({
         method: 'POST',
         path: `${pathname.replace(/\/$/, '')}/checkv2`,
         headers: headersOf(envelope),
@@ -46,7 +52,7 @@ export function createRspamd(url: string): Rspamd {
       if (statusCode !== 200) throw new Error(`rspamd answered ${statusCode}: ${oneLine(text)}`)
       return readAdvice(text)
     },
-    close: () => pool.destroy(),
+    close: async () => (await pool)?.destroy(),
   }
 }
 

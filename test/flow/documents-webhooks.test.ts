@@ -1,15 +1,15 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { newWebhookSecret, webhookSignatureHeaders } from '../../lib/courier/webhook/signature.ts'
+import { blocksOf } from '../support/documents.ts'
 import { getPeer, without } from '../support/peers.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
-const readme = readFileSync(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8')
-const blockOf = (language: string) =>
-  new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(readme)?.[1] ?? ''
+const blockOf = (file: string) =>
+  blocksOf('docs/agents/events.md').find(({ text }) => text.split('\n')[0]!.endsWith(` ${file}`))!.text
 
 const secret = newWebhookSecret()
 const body = JSON.stringify({ event: 'message.received', text: 'é🙂' })
@@ -29,17 +29,17 @@ const cases: [headers: Record<string, string>, body: string, isGood: boolean][] 
   [{}, body, false],
 ]
 
-t.test('the verification in Node that the README shows', async t => {
+t.test('the verification in Node that the guide shows', async t => {
   const path = join(temporaryDir(t), 'verify.mjs')
-  writeFileSync(path, blockOf('js'))
+  writeFileSync(path, blockOf('verify.mjs'))
   const { isFromMailboxd } = await import(pathToFileURL(path).href)
   for (const [headers, text, isGood] of cases) {
     t.equal(isFromMailboxd(headers, Buffer.from(text), secret), isGood)
   }
 })
 
-t.test('the verification in Python that the README shows', { skip: without('python3') }, async t => {
-  const script = `${blockOf('python')}
+t.test('the verification in Python that the guide shows', { skip: without('python3') }, async t => {
+  const script = `${blockOf('verify.py')}
 import json, sys
 for headers, body, secret in json.load(sys.stdin):
     print(is_from_mailboxd(headers, body.encode(), secret))

@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { apiOf } from '../support/api.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { blocksOf } from '../support/documents.ts'
 import { submit } from '../support/smtp-client.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
 
-const readme = readFileSync(join(import.meta.dirname, '..', '..', 'README.md'), 'utf8')
-const snippet = /^```js\n(\/\/ stream\.mjs[\s\S]*?)^```$/m.exec(readme)?.[1] ?? ''
+const snippet = blocksOf('docs/agents/events.md').find(({ text }) => text.startsWith('// stream.mjs'))!.text
 
-/** The program of the README, as it stands there. */
+/** The program of the guide, as it stands there. */
 function run(t: Test, env: Record<string, string>) {
   const path = join(temporaryDir(t), 'stream.mjs')
   writeFileSync(path, snippet)
@@ -32,7 +32,7 @@ function run(t: Test, env: Record<string, string>) {
   return { said, ended }
 }
 
-t.test('the program that listens, as the README shows it', async t => {
+t.test('the program that listens, as the guide shows it', async t => {
   const daemon = await startDaemon(t)
   const { token } = await daemon.ctl('key', 'create')
   const api = apiOf(daemon.baseUrl, String(token))

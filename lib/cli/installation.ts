@@ -1,0 +1,72 @@
+import { existsSync, statSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
+import { ConfigFault } from '../config/fault.ts'
+import { type Config, loadConfig, localConfig } from '../config/load.ts'
+import { databasePath } from '../core/open-rows.ts'
+
+/** The user that the unit of systemd runs the daemon as. */
+export const daemonUser = 'mailboxd'
+
+export const systemConfigPath = '/etc/mailboxd/mailboxd.toml'
+
+/** Which installation is meant: by `--config` or MAILBOXD_CONFIG, by `--data`, or neither. */
+export interface Installation {
+  readonly config?: string
+  /** The data directory of local mode. */
+  readonly data?: string
+}
+
+/** The configuration that is named; without any that of the system, or else of local mode in this directory. */
+export async function findConfig({ config, data }: Installation): Promise<Config> {
+  if (config !== undefined) return loadConfig(config)
+  if (data !== undefined) return localConfig({ dataDir: data })
+  return existsSync(systemConfigPath) ? loadConfig(systemConfigPath) : localConfig()
+}
+
+/** What the configuration is called in what is said of it. */
+export function configSource({ config, data }: Installation): string {
+  if (config !== undefined) return config
+  return data === undefined && existsSync(systemConfigPath) ? systemConfigPath : 'local mode'
+}
+
+/** @throws ConfigFault where there is no data: an installation is made by the daemon alone, for its own user */
+export function requireInstallation(installation: Installation, config: Config): void {
+  if (existsSync(databasePath(config.data_dir))) return
+  const message = `there is no installation in ${config.data_dir}: start mailboxd, which makes it, or name the one that you mean with --config (a server), MAILBOXD_CONFIG, or --data (local mode)`
+  throw new ConfigFault(configSource(installation), [{ path: 'data_dir', message }])
+}
+
+/**
+ * root becomes the user that the daemon runs as: whom the data belongs to or, before there is any, who the unit names.
+ * Gives whether it could.
+ */
+export function becomeDaemonUser(dataDir: string): boolean {
+  if (process.getuid?.() !== 0) return true
+  if (existsSync(dataDir)) {
+    becomeOwner(dataDir)
+    return true
+  }
+  try {
+    become(daemonUser, daemonUser)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_UNKNOWN_CREDENTIAL') return false
+    throw error
+  }
+}
+
+/** root becomes the user that the data belongs to: a file of root's in there would lock the daemon out. */
+export function becomeOwner(dataDir: string): void {
+  if (process.getuid?.() !== 0 || !existsSync(dataDir)) return
+  const { uid, gid } = statSync(dataDir)
+  if (uid === 0) return
+  become(uid, gid)
+}
+
+function become(user: number | string, group: number | string): void {
+  // Whom root becomes may not write where root keeps its compiled code.
+  flushCompileCache()
+  process.setgroups?.([group])
+  process.setgid?.(group)
+  process.setuid?.(user)
+}

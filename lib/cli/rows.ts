@@ -1,0 +1,33 @@
+import { systemClock } from '../base/clock.ts'
+import { createIds } from '../base/ids.ts'
+import { createLog } from '../base/log.ts'
+import { logStyle } from '../base/log-style.ts'
+import type { Rows } from '../core/app/app.ts'
+import { openRows, type RowsParts } from '../core/open-rows.ts'
+import { becomeOwner, findConfig, type Installation, requireInstallation } from './installation.ts'
+
+/**
+ * What an installation is opened with, by mailboxctl: as whom it belongs to.
+ * @param mayMake as of `withApp`
+ * @throws ConfigFault where there is none
+ */
+export async function partsOf(installation: Installation, mayMake: boolean): Promise<RowsParts> {
+  const config = await findConfig(installation)
+  if (!mayMake) requireInstallation(installation, config)
+  becomeOwner(config.data_dir)
+  const log = createLog('warn', undefined, logStyle('auto', undefined))
+  return { config, clock: systemClock, ids: createIds(systemClock), log, mayMigrate: false }
+}
+
+/**
+ * As `withApp`, for what asks and changes rows alone: it is open in a fraction of the time.
+ * @throws ConfigFault where there is no installation
+ */
+export async function withRows<T>(installation: Installation, work: (rows: Rows) => Promise<T>): Promise<T> {
+  const rows = await openRows(await partsOf(installation, false))
+  try {
+    return await work(rows)
+  } finally {
+    await rows.store.close()
+  }
+}

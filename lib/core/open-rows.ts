@@ -1,0 +1,44 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../base/clock.ts'
+import type { Ids } from '../base/ids.ts'
+import type { Log } from '../base/log.ts'
+import { type Meter, noMeter } from '../base/meter.ts'
+import { SchemaFault } from '../base/schema-fault.ts'
+import type { Config } from '../config/load.ts'
+import { openStore } from '../store/open.ts'
+import type { Rows } from './app/app.ts'
+
+export interface RowsParts {
+  readonly config: Config
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly log: Log
+  /** Nothing is counted without one. */
+  readonly meter?: Meter
+  /** Whether a database of an older schema is brought up to date: by the daemon, which has it for itself, and nobody else. */
+  readonly mayMigrate: boolean
+}
+
+/** Where the database of a data directory is. */
+export const databasePath = (dataDir: string) => join(dataDir, 'mailboxd.sqlite')
+
+/**
+ * Opens the database in the data directory (made when missing), and nothing else of it.
+ * @throws SchemaFault when it is of another version than this program, and may not be brought up to date or not by it
+ */
+export async function openRows(parts: RowsParts): Promise<Rows> {
+  const { config, clock, ids, log, meter = noMeter } = parts
+  await mkdir(config.data_dir, { recursive: true, mode: 0o700 })
+  const beforeMigration = async (lastStep: number) => {
+    if (!parts.mayMigrate) {
+      throw new SchemaFault(
+        'the database is of an older mailboxd than this program: start mailboxd, which brings it up to date, or use the older mailboxctl',
+      )
+    }
+    const { keepBeforeUpgrade } = await import('./backup/upgrade.ts')
+    await keepBeforeUpgrade(config.data_dir, lastStep, log)
+  }
+  const store = await openStore(databasePath(config.data_dir), clock, beforeMigration, meter)
+  return { config, clock, ids, log, meter, store }
+}
