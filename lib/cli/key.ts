@@ -34,8 +34,8 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
     .option('--after <id>', 'those after the key with this id')
     .action(async (options: { limit: number; after?: string }) => {
       const keys = await ctl.withRows(rows => listAllKeys(rows, options.limit, options.after))
-      const columns = ['id', 'name', 'podId', 'inboxId', 'tokenPrefix', 'last4', 'createdAt', 'lastUsedAt']
-      ctl.output().say({ data: keys }, () => tableOf(keys, columns))
+      const columns = ['id', 'name', 'scope', 'last4']
+      ctl.output().say({ data: keys }, () => tableOf(keys.map(withScope), columns))
     })
 
   key
@@ -46,6 +46,17 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
       await ctl.withRows(rows => revokeAnyKey(rows, id))
       ctl.output().say({ revoked: id }, () => `revoked ${id}`)
     })
+}
+
+/** What a key reaches, in a word and an id. */
+function withScope<T extends { podId: string | null; inboxId: string | null }>(
+  key: T,
+): T & { scope: string } {
+  const { podId, inboxId } = key
+  return {
+    ...key,
+    scope: inboxId !== null ? `inbox ${inboxId}` : podId !== null ? `pod ${podId}` : 'account',
+  }
 }
 
 function targetOf({ pod, inbox }: Target): KeyTarget {

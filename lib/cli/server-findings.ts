@@ -32,8 +32,8 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
   }
   if (existsSync(dataDir)) {
     const { bavail, blocks, bsize } = statfsSync(dataDir)
-    if (bavail < blocks * limits.diskNearlyFull) {
-      const message = `the disk is nearly full: ${Math.floor((bavail * bsize) / 1e6)} MB are left (mail is refused when it is full)`
+    if (bavail < blocks * limits.diskNearlyFull || bavail * bsize < 2 * config.min_free) {
+      const message = `the disk is nearly full: ${Math.floor((bavail * bsize) / 1e6)} MB are left, and below ${Math.ceil(config.min_free / 1e6)} MB mail is deferred`
       found.push(finding('warning', 'disk_nearly_full', dataDir, message))
     }
   }

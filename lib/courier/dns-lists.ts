@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Dns } from '../base/dns.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
+import type { Meter } from '../base/meter.ts'
 import { reversedAddress } from '../base/network.ts'
 
 /** Lists of addresses that are published in DNS (RFC 5782). */
@@ -24,6 +25,7 @@ export interface DnsListsOptions {
   readonly dns: Dns
   readonly clock: Clock
   readonly log: Log
+  readonly meter: Meter
   readonly zones: readonly string[]
   /** How long the lists may take together to answer about one address. */
   readonly timeoutMs: number
@@ -48,7 +50,7 @@ interface Belief {
  * A list is believed after it has passed the test of RFC 5782 §5, for each family of addresses, and is tested again every
  * so often: one that was shut down answers nothing, or lists the whole world.
  */
-export function createDnsLists({ dns, clock, log, zones, timeoutMs }: DnsListsOptions): DnsLists {
+export function createDnsLists({ dns, clock, log, meter, zones, timeoutMs }: DnsListsOptions): DnsLists {
   const beliefs = new Map<string, Belief>()
 
   /** Whether a list has an address; undefined when that is not known. */
@@ -118,6 +120,7 @@ export function createDnsLists({ dns, clock, log, zones, timeoutMs }: DnsListsOp
     },
     async find(address) {
       const found = await look(address)
+      for (const one of found) if (one) meter.count('dns_list_answers_total', one.zone, one.is)
       return found.find(one => one?.is === 'listed')?.zone
     },
     async standing(address) {

@@ -83,6 +83,8 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   const perDestination = new Map<string, number>()
   const proven = new NamesKnown<true>(limits.destinationsKnown)
   const groups = new NamesKnown<string>(limits.destinationsKnown)
+  /** Destinations whose mail had to wait for room at an address, and at which: what comes next waits there untried. */
+  const waited = new NamesKnown<string>(limits.destinationsKnown)
   /** Destinations with parked entries and no room, and those of them that have room again. */
   const filled = new NamesKnown<true>(limits.destinationsKnown)
   const freed = new Set<string>()
@@ -94,7 +96,11 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     bounds,
     isUnderWay: id => held.has(id),
     isProven: name => proven.get(name) === true,
-    groupOf: destination => groups.get(destination) ?? destination,
+    groupOf(destination) {
+      const name = groups.get(destination) ?? destination
+      const address = waited.get(name)
+      return address !== undefined && room(address) <= 0 ? address : name
+    },
     rotations: { ready: new Rotation(), unproven: new Rotation(), parked: new Rotation() },
   })
 
@@ -124,6 +130,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     }
     if (filled.get(name) !== undefined || freed.has(name) || room(name) <= 0) return false
     if (mine.room !== undefined) leave(mine.room)
+    if (waited.get(mine.destination) !== name) waited.forget(mine.destination)
     mine.room = name
     move(name, 1)
     pace.began(name)
@@ -239,6 +246,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           const row = await findDestination(store.read, name)
           if (row?.isFailing === 1 || room(name) <= 0) return false
           // The room at an address that it was promised stays its own.
+          if (mine.destination === mine.room) waited.note(name, mine.room)
           if (mine.destination !== mine.room) move(mine.destination, -1)
           move(name, 1)
           pace.began(name)

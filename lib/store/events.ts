@@ -109,3 +109,13 @@ export async function listEvents(db: Db, filter: EventFilter, limit: number): Pr
   if (until !== undefined) query = query.where('id', '<=', until)
   return query.orderBy('id').limit(limit).execute()
 }
+
+/** The first events about one message of an inbox, in the order in which they happened. */
+export function listEventsAbout(
+  db: Db,
+  { inboxId, messageId }: { inboxId: string; messageId: string },
+  limit: number,
+): Promise<EventRow[]> {
+  const ofInbox = db.selectFrom('event').selectAll().where('inboxId', '=', inboxId)
+  return ofInbox.where('messageId', '=', messageId).orderBy('id').limit(limit).execute()
+}

@@ -49,6 +49,7 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     ['queue flush'],
     ['queue retry', '--domain', 'example.org'],
     ['queue hold', '--inbox', inbox.id, '--yes'],
+    ['queue holds'],
     ['queue release', '--state', 'held', '--yes'],
     ['queue cancel', '--older-than', '1d'],
     ['webhook show'],
@@ -169,7 +170,16 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   t.equal(refused.stdout, '')
 
   // Of these there are stories of their own (backup, setup, dns-check, and test/cli).
-  const elsewhere = ['backup', 'restore', 'event tail', 'completion', 'setup', 'dns check', 'doctor']
+  const elsewhere = [
+    'backup',
+    'restore',
+    'event tail',
+    'completion',
+    'setup',
+    'dns check',
+    'doctor',
+    'message log',
+  ]
   for (const command of [...elsewhere, ...Object.values(spoken).map(one => one.words)]) tried.add(command)
 
   t.strictSame(

@@ -1,4 +1,5 @@
 import { limits } from '../../base/limits.ts'
+import { noMeter } from '../../base/meter.ts'
 import { createDnsLists } from '../../courier/dns-lists.ts'
 import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
@@ -21,7 +22,7 @@ export async function checkBlockLists(app: App): Promise<Finding[]> {
       notChecked(config.hostname, 'block lists were not asked: the addresses of this server are not known'),
     ]
   }
-  const lists = createDnsLists({ dns, clock, log, zones, timeoutMs: limits.dnsTimeoutMs })
+  const lists = createDnsLists({ dns, clock, log, meter: noMeter, zones, timeoutMs: limits.dnsTimeoutMs })
   const found = await Promise.all(
     addresses.slice(0, limits.mxAddresses).map(async address =>
       (await lists.standing(address)).map(({ zone, is }) => {
