@@ -1,18 +1,22 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../lib/base/clock.ts'
 import { openDisk } from '../../lib/blob/disk.ts'
-import { verify } from '../../lib/core/backup/verify.ts'
+import { type Finding, type OpenBlobs, verify } from '../../lib/core/backup/verify.ts'
+import { databasePath } from '../../lib/core/open-rows.ts'
 import { until } from './until.ts'
 
 /** Longer than any test: no event of it is swept. */
 const eventsKeptMs = 7 * 86_400_000
 
 /** What contradicts itself still after a start has had its time to clean up. */
-export async function settledContradictions(dataDir: string): Promise<string[]> {
+export async function settledContradictions(
+  dataDir: string,
+  openBlobs: OpenBlobs = () => openDisk(dataDir),
+): Promise<string[]> {
   let found: string[] = []
   const look = async () => {
-    found = await findContradictions(dataDir)
+    found = await findContradictions(dataDir, openBlobs)
     return found.length === 0
   }
   await until('nothing to contradict itself', look).catch(error => {
@@ -25,16 +29,44 @@ export async function settledContradictions(dataDir: string): Promise<string[]> 
  * Everything that contradicts itself in a data directory, as `mailboxctl verify` finds it, and spool files. Nothing of it may ever
  * be there, whenever the daemon was killed. Asked while the daemon runs and nothing is under way, or while it is down.
  */
-export async function findContradictions(dataDir: string): Promise<string[]> {
-  const findings = await verify({
-    dataDir,
-    openBlobs: () => openDisk(dataDir),
-    clock: systemClock,
-    eventsKeptMs,
-  })
+export async function findContradictions(
+  dataDir: string,
+  openBlobs: OpenBlobs = () => openDisk(dataDir),
+): Promise<string[]> {
+  const findings = await verify({ dataDir, openBlobs, clock: systemClock, eventsKeptMs })
   const spooled = readdirSync(join(dataDir, 'spool'))
-  return [
-    ...findings.map(({ check, subject, found }) => `${check}: ${subject} ${found}`),
-    ...spooled.map(name => `spool file ${name}`),
-  ]
+  return [...findings.map(describe), ...spooled.map(name => `spool file ${name}`)]
+}
+
+const describe = ({ check, subject, found }: Finding) => `${check}: ${subject} ${found}`
+
+/** How a daemon's process ended: after a kill, files that were under way are there until the next start. */
+export type End = 'stopped' | 'killed'
+
+/**
+ * Asks after the end of a process that had this data directory.
+ * @throws Error that names what contradicts itself
+ */
+export async function requireConsistency(
+  dataDir: string,
+  end: End,
+  openBlobs: OpenBlobs,
+): Promise<void> {
+  if (!existsSync(databasePath(dataDir))) return
+  const found =
+    end === 'stopped'
+      ? await findContradictions(dataDir, openBlobs)
+      : (await verify({ dataDir, openBlobs, clock: systemClock, eventsKeptMs }))
+          .filter(({ found }) => found !== 'is of no row')
+          .map(describe)
+  if (found.length > 0) throw new Error(`${dataDir} contradicts itself: ${found.join('; ')}`)
+}
+
+/**
+ * Asks while a daemon runs, as soon as what it has under way is done.
+ * @throws Error that names what contradicts itself
+ */
+export async function requireSettled(dataDir: string, openBlobs: OpenBlobs): Promise<void> {
+  const found = await settledContradictions(dataDir, openBlobs)
+  if (found.length > 0) throw new Error(`${dataDir} contradicts itself: ${found.join('; ')}`)
 }
