@@ -47,11 +47,7 @@ export type End = 'stopped' | 'killed'
  * Asks after the end of a process that had this data directory.
  * @throws Error that names what contradicts itself
  */
-export async function requireConsistency(
-  dataDir: string,
-  end: End,
-  openBlobs: OpenBlobs,
-): Promise<void> {
+export async function requireConsistency(dataDir: string, end: End, openBlobs: OpenBlobs): Promise<void> {
   if (!existsSync(databasePath(dataDir))) return
   const found =
     end === 'stopped'

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
@@ -22,8 +22,13 @@ export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer
   const sizeBytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
   if (sizeBytes <= limits.blobInDatabaseBytes) return Buffer.concat(pieces)
   const spooled = app.disk.spoolPath(rawId)
-  await writeFile(spooled, pieces, { mode: 0o600, flag: 'wx' })
-  await app.disk.keep(rawId, spooled)
+  try {
+    await writeFile(spooled, pieces, { mode: 0o600, flag: 'wx' })
+    await app.disk.keep(rawId, spooled)
+  } catch (error) {
+    await rm(spooled, { force: true })
+    throw error
+  }
   return null
 }
 
