@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { builtProgram } from './built.ts'
+import { requireConsistency, requireSettled } from './consistency.ts'
 import { type Finished, runProgram } from './program.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
@@ -27,9 +28,14 @@ export interface DaemonSettings {
   readonly env?: Readonly<Record<string, string>>
   /** Where its data are to be; in a directory that goes with the test unless told. */
   readonly dataDir?: string
+  /** The test puts there what contradicts itself: nobody asks for that at the end. */
+  readonly isContradictory?: boolean
 }
 
-/** A real daemon in a process of its own, on free ports, with its data in a directory that goes with the test. */
+/**
+ * A real daemon in a process of its own, on free ports, with its data in a directory that goes with the test. However it ends, by `end` or
+ * with the test, its data must not contradict themselves (`mailboxctl verify`).
+ */
 export interface TestDaemon {
   readonly configPath: string
   readonly dataDir: string
@@ -81,7 +87,7 @@ allow_networks = ["127.0.0.0/8"]
 check = ${settings.dns !== undefined}
 `,
   )
-  return run(t, dir, configPath, dataDir, settings.env)
+  return run(t, dir, configPath, dataDir, settings)
 }
 
 async function run(
@@ -89,13 +95,14 @@ async function run(
   dir: string,
   configPath: string,
   dataDir: string,
-  env: DaemonSettings['env'],
+  settings: DaemonSettings,
 ): Promise<TestDaemon> {
   const child = spawn(process.execPath, [builtProgram('mailboxd'), '--config', configPath], {
     cwd: dir,
     stdio: ['ignore', 'inherit', 'pipe'],
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...settings.env },
   })
+  const asksAtEnd = !settings.isContradictory
   const entries: Record<string, unknown>[] = []
   let rest = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -103,14 +110,22 @@ async function run(
     rest = lines.pop()!
     for (const line of lines) entries.push(line.startsWith('{') ? JSON.parse(line) : { msg: line })
   })
+  const isUp = () => child.exitCode === null && child.signalCode === null
   const end = async (signal: NodeJS.Signals) => {
-    if (child.exitCode !== null || child.signalCode !== null) return child.signalCode ?? child.exitCode!
+    if (!isUp()) return child.signalCode ?? child.exitCode!
     const exit = once(child, 'exit')
     child.kill(signal)
     const [code, killedBy] = await exit
+    if (asksAtEnd) await requireConsistency(dataDir, code === 0 ? 'stopped' : 'killed')
     return killedBy ?? code
   }
-  t.teardown(() => end('SIGKILL'))
+  t.teardown(async () => {
+    try {
+      if (asksAtEnd && isUp()) await requireSettled(dataDir)
+    } finally {
+      await end('SIGKILL')
+    }
+  })
   const ready = await until('the daemon ready', () => {
     if (child.exitCode !== null) throw new Error(`the daemon ended: ${JSON.stringify(entries)}`)
     return entries.find(entry => entry.msg === 'ready')
@@ -120,7 +135,7 @@ async function run(
       process.execPath,
       [builtProgram('mailboxctl'), '--config', configPath, '--json', ...args],
       undefined,
-      { env },
+      { env: settings.env },
     )
   return {
     configPath,
@@ -142,6 +157,6 @@ async function run(
     },
     ctlResult,
     end,
-    restart: () => run(t, dir, configPath, dataDir, env),
+    restart: () => run(t, dir, configPath, dataDir, settings),
   }
 }
