@@ -308,6 +308,7 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
+  closing.push(() => opened.app.disk.close())
   const { mailReader, renderer, textReader } = opened.app
   closing.push(() => Promise.all([mailReader.stop(), renderer.stop(), textReader.stop()]))
   return opened
