@@ -411,6 +411,8 @@ export const limits = {
   smtpThreadHeapBytes: 512 * 1024 * 1024,
   /** How long one of them may stand still before it is ended; one small message takes milliseconds. */
   smtpThreadStillMs: 10_000,
+  /** How often is looked whether nothing is done, so that what was needed for work is given back. */
+  idleHeapLookMs: 10_000,
   /** After it, threads that have no connection are ended: 20 MB each, and 100 ms for the next to come. */
   smtpThreadIdleMs: 300_000,
   /** When one that could not start is started again. */
