@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { invalidRequest } from '../base/problem.ts'
 import { createKey, type KeyTarget, listAllKeys, revokeAnyKey } from '../core/account/keys.ts'
 import { operator } from '../core/app/caller.ts'
+import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
@@ -42,7 +43,10 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
     .command('revoke')
     .description('revoke a key; it is refused from then on')
     .argument('<id>')
-    .action(async (id: string) => {
+    .option('--yes', 'do not ask')
+    .action(async (id: string, { yes }: { yes?: boolean }) => {
+      if (yes !== true)
+        await confirm('Whoever has the key is refused from then on, and it is never given back.')
       await ctl.withRows(rows => revokeAnyKey(rows, id))
       ctl.output().say({ revoked: id }, () => `revoked ${id}`)
     })

@@ -6,6 +6,7 @@ import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import { findAddresses } from '../../mail/domain/sources.ts'
 import type { App } from '../app/app.ts'
 import { sourcesOf } from '../domains/checks.ts'
+import { leavesBySmarthost } from './doors.ts'
 
 /** What most of those ask who refuse mail by a list. */
 const wellKnown = ['zen.spamhaus.org', 'bl.spamcop.net']
@@ -13,6 +14,7 @@ const wellKnown = ['zen.spamhaus.org', 'bl.spamcop.net']
 /** Whether a list of spammers' addresses (RFC 5782) has one that mail leaves from: the lists of `dns_lists.zones`, or two that many ask. */
 export async function checkBlockLists(app: App): Promise<Finding[]> {
   const { dns, clock, log, config } = app
+  if (leavesBySmarthost(config)) return []
   const own = config.dns_lists.zones
   const zones = own.length > 0 ? own : wellKnown
   const lookup = createDnsCache({ dns, clock })

@@ -1,5 +1,6 @@
 import { limits } from '../../base/limits.ts'
 import { parseEndpoint } from '../../config/endpoint.ts'
+import type { Config } from '../../config/load.ts'
 import { createAuthoritativeDns } from '../../courier/authoritative-dns.ts'
 import { canConnect, type Door, type Probed, probeDoor } from '../../courier/smtp/probe.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
@@ -96,11 +97,14 @@ function judge(
   return [finding('warning', 'certificate_ends_soon', at, message, 'mailboxctl tls list')]
 }
 
+/** Whether all mail leaves by a server that passes it on. */
+export function leavesBySmarthost({ delivery }: Pick<Config, 'delivery'>): boolean {
+  return delivery.route.some(one => one.host !== undefined && !one.fallback && one.domains.includes('*'))
+}
+
 /** Whether mail can leave by port 25. A laboratory's does not leave by it. @param host who is tried */
 export async function checkWayOut(app: App, host: string): Promise<Finding[]> {
-  const { port, route } = app.config.delivery
-  const isBySmarthost = route.some(one => one.host !== undefined && one.domains.includes('*'))
-  if (port !== 25 || isBySmarthost) return []
+  if (app.config.delivery.port !== 25 || leavesBySmarthost(app.config)) return []
   const [address] = (await app.dns.resolve4(host).catch(() => [])) as string[]
   if (address === undefined) {
     return [

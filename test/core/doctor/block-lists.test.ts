@@ -23,6 +23,12 @@ t.test('addresses that mail leaves from are looked for in lists that answer as l
     [],
     'only whence mail leaves',
   )
+  const smarthost = '[[delivery.route]]\ndomains = ["*"]\nhost = "relay.example"\n'
+  t.strictSame(
+    await found(`[dns_lists]\nzones = ["good.example"]\n${smarthost}`),
+    [],
+    'a smarthost has its own',
+  )
   t.match(await found('[dns_lists]\nzones = ["refusing.example"]'), ['warning not_checked refusing.example'])
   t.match(await found(''), ['hint not_checked zen.spamhaus.org', 'hint not_checked bl.spamcop.net'])
   dns.fail('mail.ours.example', 'SERVFAIL')
