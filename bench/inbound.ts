@@ -8,7 +8,7 @@ import type { Subject } from './subject/subject.ts'
 
 export interface InboundFigures {
   readonly messages: number
-  /** Messages a second, 20 connections, 4 kB, each connection kept for many messages: until the last 250. */
+  /** Messages a second, 20 connections, each connection kept for many messages: until the last 250. */
   readonly acceptedPerSecond: number
   /** The same until the last message lay in its mailbox. */
   readonly deliveredPerSecond: number
@@ -22,8 +22,12 @@ export interface InboundFigures {
 
 const deliveryMs = 120_000
 
-/** Measures how a running mail server takes `messages` messages, after a tenth of that to warm up. */
-export async function measureInbound(subject: Subject, messages: number): Promise<InboundFigures> {
+/** Measures how a running mail server takes `messages` messages of `bytes`, after a tenth of that to warm up. */
+export async function measureInbound(
+  subject: Subject,
+  messages: number,
+  bytes: number,
+): Promise<InboundFigures> {
   let sent = 0
   const settled = async (count: number) => {
     sent += count
@@ -31,11 +35,11 @@ export async function measureInbound(subject: Subject, messages: number): Promis
     if (delivered) await until(`${sent} messages delivered`, () => delivered() >= sent, deliveryMs)
   }
   const warming = Math.ceil(messages / 10)
-  await source(subject, warming, ['-d'])
+  await source(subject, warming, bytes, ['-d'])
   await settled(warming)
 
   const watch = watchProcesses(subject.pid)
-  const accepting = await source(subject, messages, ['-d'])
+  const accepting = await source(subject, messages, bytes, ['-d'])
   const startedAt = performance.now()
   await settled(messages)
   const delivering = accepting + (performance.now() - startedAt) / 1000
@@ -43,10 +47,10 @@ export async function measureInbound(subject: Subject, messages: number): Promis
 
   const fewer = Math.ceil(messages / 5)
   const watchOwn = watchProcesses(subject.pid)
-  const ownConnection = await source(subject, fewer, [])
+  const ownConnection = await source(subject, fewer, bytes, [])
   await settled(fewer)
   const loadOwnConnection = watchOwn.stop()
-  const accept = await acceptTimes(subject, messages)
+  const accept = await acceptTimes(subject, messages, bytes)
   await settled(accept.accepted)
 
   return {
@@ -65,25 +69,41 @@ export async function measureInbound(subject: Subject, messages: number): Promis
 async function source(
   { address, port, recipient }: Subject,
   messages: number,
+  bytes: number,
   args: string[],
 ): Promise<number> {
-  const load = ['-s', '20', '-m', String(messages), '-l', '4096', '-f', 'load@client.test', '-t', recipient]
+  const load = [
+    '-s',
+    '20',
+    '-m',
+    String(messages),
+    '-l',
+    String(bytes),
+    '-f',
+    'load@client.test',
+    '-t',
+    recipient,
+  ]
   const startedAt = performance.now()
   const run = await runProgram(getPeer('smtp-source'), [...args, ...load, `${address}:${port}`], undefined, {
-    timeoutMs: 300_000,
+    timeoutMs: 900_000,
   })
   if (run.code !== 0) throw new Error(`smtp-source ended with ${run.code}: ${run.stderr}`)
   return (performance.now() - startedAt) / 1000
 }
 
-async function acceptTimes({ address, port, recipient }: Subject, messages: number): Promise<AcceptTimes> {
+async function acceptTimes(
+  { address, port, recipient }: Subject,
+  messages: number,
+  bytes: number,
+): Promise<AcceptTimes> {
   const client = fileURLToPath(new URL('load-client.ts', import.meta.url))
   const run = await runProgram(
     process.execPath,
-    [client, address, String(port), String(messages), recipient],
+    [client, address, String(port), String(messages), recipient, String(bytes)],
     undefined,
     {
-      timeoutMs: 300_000,
+      timeoutMs: 900_000,
     },
   )
   if (run.code !== 0) throw new Error(`load-client ended with ${run.code}: ${run.stderr}`)

@@ -9,19 +9,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
-import { systemClock } from '../lib/base/clock.ts'
-import { createIds } from '../lib/base/ids.ts'
-import { createLog } from '../lib/base/log.ts'
 import { parseConfig } from '../lib/config/load.ts'
 import { createInbox } from '../lib/core/account/inboxes.ts'
 import { createKey } from '../lib/core/account/keys.ts'
 import { operator } from '../lib/core/app/caller.ts'
-import { openApp } from '../lib/core/open.ts'
+import { databasePath } from '../lib/core/open-rows.ts'
 import { until } from '../test/support/until.ts'
 import { loadHttp } from './http-load.ts'
 import { percentile } from './percentile.ts'
 import { residentBytes } from './process-figures.ts'
+import { storeMessages } from './stored.ts'
+import { withInstallation } from './subject/installation.ts'
 import { table } from './table.ts'
 
 const count = Number(process.argv[2] ?? 1_000_000)
@@ -43,7 +41,7 @@ const children: ChildProcess[] = []
 try {
   const { inboxId, token } = await install()
   progress(`filling an inbox with ${count} messages`)
-  fill(inboxId)
+  storeMessages(databasePath(dataDir), count, inboxId)
   const bare = { port: await startBare(inboxId), token }
   const { port, pid } = await startDaemon()
   const daemon = { port, token }
@@ -80,56 +78,18 @@ try {
   rmSync(dir, { recursive: true, force: true })
 }
 
-async function install(): Promise<{ inboxId: string; token: string }> {
-  const { app } = await openApp({
-    mayMigrate: true,
-    config: parseConfig(configText, 'bench'),
-    clock: systemClock,
-    ids: createIds(systemClock),
-    log: createLog('error', process.stderr),
-    random: Math.random,
-    baseUrl: () => 'http://bench',
-    ownPorts: () => [],
+function install(): Promise<{ inboxId: string; token: string }> {
+  return withInstallation(parseConfig(configText, 'bench'), async app => {
+    const inbox = await createInbox(app, operator, { mailboxName: 'bench' })
+    const { token } = await createKey(app, operator, { account: true }, null)
+    return { inboxId: inbox.id, token }
   })
-  const inbox = await createInbox(app, operator, { mailboxName: 'bench' })
-  const { token } = await createKey(app, operator, { account: true }, null)
-  await app.store.close()
-  return { inboxId: inbox.id, token }
-}
-
-/** Rows as they would be, made by SQLite itself; without the index of the search, which no list reads. */
-function fill(inboxId: string): void {
-  const database = new Database(join(dataDir, 'mailboxd.sqlite'))
-  database.pragma('synchronous = off')
-  const numbers = `with recursive "numbers" ("n") as (select 0 union all select "n" + 1 from "numbers" where "n" < @last)`
-  const id = (kind: string, n: string) =>
-    `printf('0199%04x-%04x-7000-8000-${kind}%011x', ${n} >> 16, ${n} & 65535, ${n})`
-  const at = (n: string) => `strftime('%Y-%m-%dT%H:%M:%f', 1767225600 + ${n}, 'unixepoch') || 'Z'`
-  database
-    .prepare(`${numbers} insert into "thread" ("id", "inboxId", "subject", "isRead", "messageCount", "lastMessageAt", "createdAt")
-      select ${id('a', '"n"')}, @inboxId, 'report ' || "n", "n" % 2, 2, ${at('"n" * 2')}, ${at('"n" * 2')} from "numbers"`)
-    .run({ last: count / 2 - 1, inboxId })
-  database
-    .prepare(`${numbers} insert into "message" ("id", "inboxId", "threadId", "direction", "status", "rfcMessageId", "references",
-        "mailFrom", "trace", "fromAddr", "toAddr", "headerTo", "deliveryRole", "cc", "bcc", "subject", "bodyText",
-        "bodyHtml", "attachments", "category", "autoReplyable", "verdict", "authentication", "createdAt", "extracted")
-      select ${id('b', '"n"')}, @inboxId, ${id('a', '"n" / 2')}, 'inbound', 'received', '<' || "n" || '@example.net>', '[]',
-        'bob@example.net', '', 'bob@example.net', 'bench@mailboxd.test', 'bench@mailboxd.test', 'to', '[]', '[]',
-        'report ' || "n", @text, '', '[]', 'personal', 1, 'clean', '{"spf":"pass","dkim":"pass","dmarc":"pass"}',
-        ${at('"n"')}, '{"replyText":null,"otp":null,"links":[]}' from "numbers"`)
-    .run({ last: count - 1, inboxId, text: 'The figures of the last quarter are attached. '.repeat(20) })
-  database
-    .prepare(
-      'update "inbox" set "inboundCount" = @count, "threadCount" = @count / 2, "unreadThreadCount" = @count / 4 where "id" = @inboxId',
-    )
-    .run({ count, inboxId })
-  database.close()
 }
 
 async function startBare(inboxId: string): Promise<number> {
   const child = spawn(
     process.execPath,
-    [join(root, 'bench/subject/bare-koa.mjs'), join(dataDir, 'mailboxd.sqlite'), inboxId],
+    [join(root, 'bench/subject/bare-koa.mjs'), databasePath(dataDir), inboxId],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )
   children.push(child)

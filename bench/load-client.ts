@@ -1,6 +1,6 @@
 /**
- * A process that sends N messages of 4 kB over 20 kept connections and prints, as JSON, how long each acceptance took: from
- * the final dot to its 250. `node bench/load-client.ts ADDRESS PORT N RECIPIENT`
+ * A process that sends N messages of BYTES (4096 unless told) over 20 kept connections and prints, as JSON, how long each acceptance took: from
+ * the final dot to its 250. `node bench/load-client.ts ADDRESS PORT N RECIPIENT [BYTES]`
  */
 import { createConnection } from 'node:net'
 import { createInterface } from 'node:readline'
@@ -15,9 +15,9 @@ export interface AcceptTimes {
 }
 
 const connections = 20
-const messageBytes = 4096
 
-const [address = '', port = '', count = '', recipient = ''] = process.argv.slice(2)
+const [address = '', port = '', count = '', recipient = '', bytes = '4096'] = process.argv.slice(2)
+const messageBytes = Number(bytes)
 let left = Number(count)
 let refused = 0
 const times: number[] = []

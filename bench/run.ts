@@ -1,25 +1,33 @@
 /**
- * `npm run bench [-- [--json] [SUBJECT…]]`: measures mailboxd beside Postfix and smtp-server alone, on this machine in one run, the
- * load generator on the same cores. Needs root for Postfix. All subjects unless told; `sends` is mailboxd's sending alone.
+ * `npm run bench [-- [--json] [--rounds N] [--messages N] [--bytes N] [--stored N] [--peers] [SUBJECT…]]`: measures mailboxd beside Postfix
+ * and smtp-server alone, on this machine in one run, the load generator on the same cores. Needs root for Postfix. All of these
+ * subjects unless told, with --peers Exim and OpenSMTPD, too; `sends` is mailboxd's sending alone. With rounds the subjects take turns, and
+ * each figure is the median of its rounds.
  */
 import { cpus } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { without } from '../test/support/peers.ts'
+import { loadConfig } from '../lib/config/load.ts'
+import { databasePath } from '../lib/core/open-rows.ts'
+import { type Peer, without } from '../test/support/peers.ts'
 import { freePort } from '../test/support/ports.ts'
 import { startSmtpSink } from '../test/support/smtp-sink.ts'
 import { type InboundFigures, measureInbound } from './inbound.ts'
+import { mediansOf } from './medians.ts'
 import { measureOutbound, type OutboundFigures } from './outbound.ts'
 import { residentBytes } from './process-figures.ts'
-import { startMailboxdSubject, withoutMailboxd } from './subject/mailboxd.ts'
-import { startPostfixSubject } from './subject/postfix.ts'
+import { storeMessages } from './stored.ts'
+import { withInstallation } from './subject/installation.ts'
+import { type MailboxdSettings, startMailboxdSubject, withoutMailboxd } from './subject/mailboxd.ts'
+import { peers, startPeerSubject } from './subject/peer.ts'
 import { startSmtpServerSubject } from './subject/smtp-server.ts'
 import type { Subject } from './subject/subject.ts'
 import { table } from './table.ts'
 
-const subjects = ['smtp-server', 'postfix', 'mailboxd', 'sends']
-const inboundMessages = 5000
+const usual = ['smtp-server', 'postfix', 'mailboxd']
+const subjects = [...new Set([...usual, ...Object.keys(peers), 'sends'])]
 const outboundMessages = 2000
+const storedInboxes = 10_000
 const settleMs = 2000
 
 interface Figures {
@@ -30,14 +38,21 @@ interface Figures {
   readonly skipped: readonly string[]
 }
 
-async function measure(wanted: readonly string[]): Promise<Figures> {
+interface Chosen {
+  readonly wanted: readonly string[]
+  readonly messages: number
+  readonly bytes: number
+  readonly stored: number
+}
+
+async function measure({ wanted, messages, bytes, stored }: Chosen): Promise<Figures> {
   const inbound: Record<string, InboundFigures> = {}
   const skipped: string[] = []
   const measured = async (name: string, start: () => Promise<Subject>) => {
     progress(`${name}, inbound`)
     const subject = await start()
     try {
-      inbound[name] = await measureInbound(subject, inboundMessages)
+      inbound[name] = await measureInbound(subject, messages, bytes)
     } finally {
       await subject.stop()
     }
@@ -49,13 +64,17 @@ async function measure(wanted: readonly string[]): Promise<Figures> {
   }
 
   if (may('smtp-server', without('smtp-source'))) await measured('smtp-server', startSmtpServerSubject)
-  if (may('postfix', without('postfix', 'smtp-source'))) await measured('postfix', startPostfixSubject)
+  for (const name of Object.keys(peers)) {
+    if (may(name, without(name as Peer, 'smtp-source'))) await measured(name, () => startPeerSubject(name))
+  }
   let own: Pick<Figures, 'outbound' | 'idle'> = {}
   if (may('mailboxd', without('smtp-source', 'smtp-sink') || withoutMailboxd())) {
-    await measured('mailboxd', async () => startMailboxdSubject(await freePort('127.0.0.2')))
+    await measured('mailboxd', async () =>
+      startMailboxdSubject(await freePort('127.0.0.2'), filledWith(stored)),
+    )
   }
   const isSending = wanted.includes('mailboxd') ? 'mailboxd' : 'sends'
-  if (may(isSending, without('smtp-source', 'smtp-sink') || withoutMailboxd())) own = await measureOwn()
+  if (may(isSending, without('smtp-source', 'smtp-sink') || withoutMailboxd())) own = await measureOwn(stored)
   return {
     machine: `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`,
     inbound,
@@ -64,12 +83,25 @@ async function measure(wanted: readonly string[]): Promise<Figures> {
   }
 }
 
+/** A data directory that has so many messages in 10,000 inboxes before it starts. */
+function filledWith(stored: number): MailboxdSettings {
+  if (stored === 0) return {}
+  return {
+    async prepare(path) {
+      progress(`how to fill it with ${stored} messages`)
+      const config = await loadConfig(path)
+      await withInstallation(config, async () => {})
+      storeMessages(databasePath(config.data_dir), stored, storedInboxes)
+    },
+  }
+}
+
 /** What only mailboxd does: from the API to a sink; and what it costs to stand there. */
-async function measureOwn(): Promise<Required<Pick<Figures, 'outbound' | 'idle'>>> {
+async function measureOwn(stored: number): Promise<Required<Pick<Figures, 'outbound' | 'idle'>>> {
   progress('mailboxd, outbound')
   const sink = await startSmtpSink('127.0.0.2', await freePort('127.0.0.2'))
   try {
-    const mailboxd = await startMailboxdSubject(sink.port)
+    const mailboxd = await startMailboxdSubject(sink.port, filledWith(stored))
     try {
       await pause(settleMs)
       const idle = { startMs: mailboxd.startMs, rssBytes: residentBytes(mailboxd.pid) }
@@ -82,13 +114,17 @@ async function measureOwn(): Promise<Required<Pick<Figures, 'outbound' | 'idle'>
   }
 }
 
-function print({ machine, inbound, outbound, idle, skipped }: Figures): void {
+function print(
+  { machine, inbound, outbound, idle, skipped }: Figures,
+  { messages, bytes, stored }: Chosen,
+  rounds: number,
+): void {
   const postfix = inbound.postfix
   const megabytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(0)
   const ratio = (rate: number) => (postfix ? `${(rate / postfix.deliveredPerSecond).toFixed(2)}×` : '')
   console.log(`\n${machine}\n`)
   console.log(
-    `Inbound: ${inboundMessages} messages of 4 kB, 20 connections; the load generator on the same cores\n`,
+    `Inbound: ${messages} messages of ${bytes} bytes, 20 connections; the load generator on the same cores; medians of ${rounds}${stored > 0 ? `; mailboxd has ${stored} messages in ${storedInboxes} inboxes` : ''}\n`,
   )
   const head = [
     'messages/s',
@@ -136,9 +172,13 @@ RSS, PSS: the peak of the sum over all processes; RSS counts a shared page in ea
       sentPerSecond.toFixed(0),
       arrivedPerSecond.toFixed(0),
       load.cpuSeconds.toFixed(2),
+      each(load.mainThreadCpuSeconds, outboundMessages),
     ]
     console.log(
-      table(['messages/s', 'got 200', 'arrived', 'CPU s', 'RSS MB'], [[...row, megabytes(load.rssBytes)]]),
+      table(
+        ['messages/s', 'got 200', 'arrived', 'CPU s', 'main ms', 'RSS MB'],
+        [[...row, megabytes(load.rssBytes)]],
+      ),
     )
   }
   if (idle)
@@ -152,10 +192,33 @@ function progress(what: string): void {
   process.stderr.write(`measuring ${what}\n`)
 }
 
-const { values, positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true })
+const { values, positionals } = parseArgs({
+  options: {
+    json: { type: 'boolean' },
+    peers: { type: 'boolean' },
+    rounds: { type: 'string', default: '1' },
+    messages: { type: 'string', default: '5000' },
+    bytes: { type: 'string', default: '4096' },
+    stored: { type: 'string', default: '0' },
+  },
+  allowPositionals: true,
+})
 const unknown = positionals.filter(name => !subjects.includes(name))
 if (unknown.length > 0)
   throw new Error(`no such subject: ${unknown.join(', ')}; there are ${subjects.join(', ')}`)
-const figures = await measure(positionals.length > 0 ? positionals : subjects)
+const named = positionals.length > 0 ? positionals : usual
+const chosen: Chosen = {
+  wanted: values.peers ? [...named, ...Object.keys(peers)] : named,
+  messages: Number(values.messages),
+  bytes: Number(values.bytes),
+  stored: Number(values.stored),
+}
+const rounds = Number(values.rounds)
+const measured: Figures[] = []
+for (let round = 1; round <= rounds; round++) {
+  if (rounds > 1) progress(`round ${round} of ${rounds}`)
+  measured.push(await measure(chosen))
+}
+const figures = mediansOf(measured)
 if (values.json) console.log(JSON.stringify(figures, null, 2))
-else print(figures)
+else print(figures, chosen, rounds)

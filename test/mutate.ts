@@ -1,17 +1,29 @@
 /**
- * `npm run mutate [-- [--sample N] [--seed S] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
+ * `npm run mutate [-- [--named] [--sample N] [--seed S] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
  * notice. A name is a file or folder below lib/; without any it is the rooms that hold the promises. It takes N faults by chance (200
  * unless told), works on a copy, prints each that no test noticed, and last the share of those that one did.
+ *
+ * With --named it makes those of support/named-faults.ts instead, which no test noticed once.
  *
  * For a fault the tests are run that are nearest to its file, until one fails: its own, those of its folder, those that import it.
  */
 
-import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { makeMigratedFile } from './support/migrated.ts'
 import { type Mutant, mutantsOf } from './support/mutants.ts'
+import { namedFaults } from './support/named-faults.ts'
 import { findPeer } from './support/peers.ts'
 import { startPostgres } from './support/postgres.ts'
 import { makeRunDir } from './support/run-dir.ts'
@@ -27,12 +39,18 @@ const mostTests = 10
 
 interface Fault extends Mutant {
   readonly file: string
+  /** Those that are run for it; the nearest to its file unless told. */
+  readonly tests?: readonly string[]
 }
 
 async function main(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { sample: { type: 'string', default: '200' }, seed: { type: 'string' } },
+    options: {
+      sample: { type: 'string', default: '200' },
+      seed: { type: 'string' },
+      named: { type: 'boolean', default: false },
+    },
     allowPositionals: true,
   })
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
@@ -43,8 +61,9 @@ async function main(args: readonly string[]): Promise<number> {
   const all = files.flatMap(file =>
     mutantsOf(readFileSync(join(root, file), 'utf8')).map(mutant => ({ file, ...mutant })),
   )
-  const chosen = sample(all, Number(values.sample), seed)
-  console.log(`${chosen.length} of ${all.length} faults in ${files.length} files, seed ${seed}`)
+  const chosen = values.named ? named() : sample(all, Number(values.sample), seed)
+  if (values.named) console.log(`${chosen.length} named faults`)
+  else console.log(`${chosen.length} of ${all.length} faults in ${files.length} files, seed ${seed}`)
   const imports = readImports()
   await makeWhatIsShared()
   const waiting = chosen.values()
@@ -54,7 +73,7 @@ async function main(args: readonly string[]): Promise<number> {
     const copy = makeCopy()
     try {
       for (const fault of waiting) {
-        const by = await noticedBy(copy, fault, testsFor(fault.file, imports))
+        const by = await noticedBy(copy, fault, fault.tests ?? testsFor(fault.file, imports))
         if (by.notice) noticed++
         else {
           unnoticed.push(`${fault.file}:${fault.line}  ${fault.what}  (${by.ran} tests)`)
@@ -71,6 +90,18 @@ async function main(args: readonly string[]): Promise<number> {
     `\n${noticed} of ${chosen.length} noticed (${((100 * noticed) / chosen.length).toFixed(1)} %), seed ${seed}`,
   )
   return 0
+}
+
+/** @throws Error where a fault is named that can't be made any more */
+function named(): Fault[] {
+  return namedFaults.map(({ what, file, was, is, tests }) => {
+    const source = readFileSync(join(root, file), 'utf8')
+    const start = source.indexOf(was)
+    if (start < 0 || source.indexOf(was, start + 1) >= 0)
+      throw new Error(`${what}: ${file} has not "${was}" once`)
+    const line = source.slice(0, start).split('\n').length
+    return { file, line, start, end: start + was.length, text: is, what, tests }
+  })
 }
 
 /** The databases that tests begin with. */
@@ -96,6 +127,8 @@ function sample(faults: readonly Fault[], count: number, seed: number): Fault[] 
 /** What a checkout needs for its tests; its packages are shared. */
 function makeCopy(): string {
   const copy = mkdtempSync(join(tmpdir(), 'mailboxd-mutants-'))
+  // Programs that drop their rights are run from there, too.
+  chmodSync(copy, 0o755)
   for (const name of [
     'bin',
     'config',
@@ -119,16 +152,30 @@ async function noticedBy(
 ): Promise<{ notice: boolean; ran: number }> {
   const path = join(copy, fault.file)
   const source = readFileSync(path, 'utf8')
-  writeFileSync(path, source.slice(0, fault.start) + fault.text + source.slice(fault.end))
+  const faulty = source.slice(0, fault.start) + fault.text + source.slice(fault.end)
+  writeFileSync(path, faulty)
   try {
     for (const [index, test] of tests.entries()) {
       const report = await runTestFile(join(copy, test), runDir)
-      if (report.failures.length > 0) return { notice: true, ran: index + 1 }
+      if (report.failures.length === 0) continue
+      writeFileSync(path, source)
+      if (await passesWithout(copy, test)) return { notice: true, ran: index + 1 }
+      console.log(`${test} fails without a fault, too`)
+      writeFileSync(path, faulty)
     }
     return { notice: false, ran: tests.length }
   } finally {
     writeFileSync(path, source)
   }
+}
+
+const passing = new Set<string>()
+
+/** Whether a test passes where there is no fault; one that does not notices none. */
+async function passesWithout(copy: string, test: string): Promise<boolean> {
+  if (!passing.has(test) && (await runTestFile(join(copy, test), runDir)).failures.length === 0)
+    passing.add(test)
+  return passing.has(test)
 }
 
 /** Who imports whom, of all sources: by the imported, its importers. */

@@ -1,12 +1,9 @@
-import { systemClock } from '../../lib/base/clock.ts'
-import { createIds } from '../../lib/base/ids.ts'
-import { createLog } from '../../lib/base/log.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { createInbox } from '../../lib/core/account/inboxes.ts'
 import { operator } from '../../lib/core/app/caller.ts'
-import { openApp } from '../../lib/core/open.ts'
 import { putDeliveries } from '../../lib/core/outbound/composing.ts'
 import { send } from '../../lib/core/outbound/send.ts'
+import { withInstallation } from './installation.ts'
 
 const atOnce = 500
 
@@ -16,45 +13,34 @@ const atOnce = 500
  */
 export async function fillBacklog(configPath: string, count: number): Promise<void> {
   const config = await loadConfig(configPath)
-  const { app } = await openApp({
-    mayMigrate: true,
-    config,
-    clock: systemClock,
-    ids: createIds(systemClock),
-    log: createLog('error'),
-    random: Math.random,
-    baseUrl: () => '',
-    ownPorts: () => [],
-  })
-  const inbox = await createInbox(app, operator, { mailboxName: 'backlog' })
-  const { messageId } = await send(
-    app,
-    operator,
-    inbox.id,
-    { to: 'bob@sink.test', subject: 'old', body: 'x' },
-    'k',
-  )
-  const domainOf = (n: number) => {
-    if (n % 10 === 0) return 'sink.test'
-    const kind = ['later', 'down', 'mute'][n % 3]
-    return `${kind}${Math.floor(n / 3) % 1000}.test`
-  }
-  for (let done = 0; done < count; done += atOnce) {
+  await withInstallation(config, async app => {
+    const inbox = await createInbox(app, operator, { mailboxName: 'backlog' })
+    const { messageId } = await send(
+      app,
+      operator,
+      inbox.id,
+      { to: 'bob@sink.test', subject: 'old', body: 'x' },
+      'k',
+    )
+    const domainOf = (n: number) => {
+      if (n % 10 === 0) return 'sink.test'
+      const kind = ['later', 'down', 'mute'][n % 3]
+      return `${kind}${Math.floor(n / 3) % 1000}.test`
+    }
+    for (let done = 0; done < count; done += atOnce) {
+      await app.store.write(async db => {
+        const deliveries = Array.from({ length: atOnce }, (_, n) => ({
+          id: app.ids.next(),
+          messageId,
+          recipient: `r${done + n}@${domainOf(done + n)}`,
+          purpose: 'send',
+          mailFrom: null,
+        }))
+        await putDeliveries(app, db, { id: inbox.id, podId: inbox.podId }, deliveries, app.clock.now())
+      })
+    }
     await app.store.write(async db => {
-      const deliveries = Array.from({ length: atOnce }, (_, n) => ({
-        id: app.ids.next(),
-        messageId,
-        recipient: `r${done + n}@${domainOf(done + n)}`,
-        purpose: 'send',
-        mailFrom: null,
-      }))
-      await putDeliveries(app, db, { id: inbox.id, podId: inbox.podId }, deliveries, app.clock.now())
+      await db.updateTable('queueEntry').set({ attempts: 1 }).where('inboxId', '=', inbox.id).execute()
     })
-  }
-  await app.store.write(async db => {
-    await db.updateTable('queueEntry').set({ attempts: 1 }).where('inboxId', '=', inbox.id).execute()
   })
-  app.webhookCourier.close()
-  await app.mailReader.stop()
-  await app.store.close()
 }

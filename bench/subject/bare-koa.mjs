@@ -4,7 +4,9 @@ import Koa from 'koa'
 
 const [path, inboxId] = process.argv.slice(2)
 const database = new Database(path, { readonly: true })
-const list = database.prepare('select * from "message" where "inboxId" = ? order by "id" desc limit 50')
+const list =
+  database.prepare(`select * from "message" join "reading" on "reading"."id" = "message"."readingId"
+  where "message"."inboxId" = ? order by "message"."id" desc limit 50`)
 const inbox = database.prepare('select * from "inbox" where "id" = ?')
 
 const koa = new Koa()

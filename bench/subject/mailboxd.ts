@@ -16,6 +16,8 @@ export interface MailboxdSubject extends Subject {
   readonly api: string
   readonly token: string
   readonly inboxId: string
+  /** The path of its configuration. */
+  readonly config: string
   /** From the start of the process to the first byte of its greeting. */
   readonly startMs: number
 }
@@ -112,6 +114,7 @@ allow_networks = ["127.0.0.0/8"]
       api: `http://${address}:${httpPort}`,
       token: String(key.token),
       inboxId: String(inbox.id),
+      config,
       startMs,
       stop,
     }

@@ -130,7 +130,7 @@ export const queueOperations: readonly Operation[] = [
   handOperation(
     'cancel',
     'Send it no more.',
-    'The senders are told that it failed (`message.failed`). It can not be undone.',
+    'The senders are told that it failed (`message.failed`), and who submitted it by SMTP gets no notification by mail. It can not be undone.',
   ),
   operation({
     id: 'listQueueHolds',

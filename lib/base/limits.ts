@@ -74,6 +74,12 @@ export const limits = {
   checkMs: 12_000,
   /** How long before a DNSSEC signature ends it is told. */
   dnssecSoonMs: 2 * 86_400_000,
+  /** What the doctor finds enough: of the clock, days of a certificate, memory for all of it and what is available, files beside connections. */
+  clockSkewMs: 60_000,
+  certificateSoonDays: 14,
+  memoryEnough: 512 * 1024 * 1024,
+  memoryFree: 64 * 1024 * 1024,
+  filesBeside: 200,
   /** The part of a disk that is left when it is nearly full, and how long a connection to port 25 of another may take. */
   diskNearlyFull: 0.05,
   port25Ms: 5_000,
@@ -239,7 +245,7 @@ export const limits = {
   authenticationMs: 15_000,
   /**
    * A message that can't be judged because DNS does not say what decides: how long from its first attempt on it is
-   * deferred (451 4.7.26), how long that is remembered, and how many are, of one address (of IPv6 a /64) and in all.
+   * deferred (451 4.7.26), how long that is remembered, and how many are, of one block of addresses (a /24 of IPv4, a /48 of IPv6) and in all.
    */
   deferralMs: 4 * 3_600_000,
   deferralKeptMs: 28 * 3_600_000,
@@ -457,8 +463,6 @@ export const limits = {
   tlsReportsAtOnce: 20,
   /** The file of a smarthost's password. */
   passwordBytes: 4096,
-  /** How long IPv6 is left out after the system had no way for it. */
-  ipv6BrokenMs: 600_000,
   /** The text of a webhook's URL. */
   webhookUrlLength: 2048,
   /** One webhook call from DNS to the end of the answer, and the connecting to one address of it (TCP and TLS). */
@@ -570,7 +574,7 @@ export const limits = {
   lingerMs: 30_000,
   /** How often the time limits of requests are looked at. */
   requestsWatchMs: 1_000,
-  /** The bodies of the requests under way: of all together, and of those of one key. */
+  /** The bodies of the requests under way: of all together, of which those of a pod take half, and of those of one key. */
   bodiesBytes: 256 * 1024 * 1024,
   bodiesBytesPerKey: 128 * 1024 * 1024,
   /** /metrics: how far what waits is counted, how long an answer is given again, how long one who asks may take, and how many there are. */

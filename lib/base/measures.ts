@@ -61,6 +61,21 @@ export const measures = {
   reading_deaths_total: counter('Threads that ended while they read messages, or were late.'),
   reading_under_way: gauge('Messages that such threads have, or that wait for them.'),
   smtp_thread_deaths_total: counter('Threads of SMTP sessions that ended by themselves or stood still.'),
+  scans_total: counter(
+    'Messages that a scanner (clamav, rspamd) was to look into, by outcome: clean, found, late, failed, or too_large.',
+    'scanner',
+    'outcome',
+  ),
+  scan_seconds: histogram('How long a scan took, waiting for its turn included.', seconds, 'scanner'),
+  dns_list_answers_total: counter(
+    'What DNS lists said of peers, by zone: listed, unlisted, or unknown (not believed, or no answer in time).',
+    'zone',
+    'outcome',
+  ),
+  greylist_total: counter(
+    'Senders that greylisting looked at: known before, deferred (451 4.7.1), or passed because they came again.',
+    'outcome',
+  ),
   messages_queued_total: counter('Messages that were sent by the API and queued.'),
   delivery_attempts_total: counter(
     'Attempts to deliver, by result, by what a refusal is about (config/replies.txt), and by way: smtp, local (an inbox here) or capture.',

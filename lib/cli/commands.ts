@@ -16,6 +16,7 @@ const files: readonly (readonly [words: readonly string[], load: () => Promise<A
   [Object.keys(nouns), async () => (await import('./operations/commands.ts')).addOperationCommands],
   [['inbox'], async () => (await import('./inbox.ts')).addInboxCommands],
   [['message'], async () => (await import('./message.ts')).addMessageCommands],
+  [['message'], async () => (await import('./message-log.ts')).addMessageLogCommand],
   [['domain'], async () => (await import('./domain.ts')).addDomainCommands],
   [['dns'], async () => (await import('./dns.ts')).addDnsCommands],
   [['doctor'], async () => (await import('./doctor.ts')).addDoctorCommand],

@@ -1,49 +1,43 @@
 import type { Command } from 'commander'
-import { readLoad } from '../core/load.ts'
+import { checkDatabase } from '../core/doctor/database.ts'
+import { examine } from '../core/doctor/doctor.ts'
+import { someMailServer } from '../core/doctor/doors.ts'
+import type { Finding } from '../core/domains/diagnosis.ts'
+import { databasePath } from '../core/open-rows.ts'
 import type { Ctl } from './ctl.ts'
-import { diagnose } from './dns.ts'
 import { failFor, tellFindings } from './findings.ts'
-import { findConfig } from './installation.ts'
-import { loadFindings } from './load-findings.ts'
-import { canReachPort25, serverFindings } from './server-findings.ts'
+import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
+import { serverFindings } from './server-findings.ts'
 
-/** A mail server that has answered everybody for decades. */
-const someMailServer = 'gmail-smtp-in.l.google.com'
+interface Options {
+  readonly deep?: boolean
+  readonly reach: string
+}
 
 export function addDoctorCommand(program: Command, ctl: Ctl): void {
   program
     .command('doctor')
     .description(
-      'look at the configuration, the machine and the DNS of the account domain, and tell what to do; exit 0 when all is well, 1 with a warning, 2 with an error',
+      'look at the configuration, the machine, the database, the doors as others find them, block lists and the DNS of the account domain, and tell what to do; exit 0 when all is well, 1 with a warning, 2 with an error',
     )
-    .action(async () => {
+    .option('--deep', 'read all of the database, however long that takes')
+    .option('--reach <host>', 'whose port 25 is tried, to see whether mail can leave', someMailServer)
+    .action(async ({ deep, reach }: Options) => {
       const config = await findConfig(ctl.installation())
-      const server = await serverFindings(config)
-      // A laboratory's mail does not leave by that port.
-      const { mode, port: outPort } = config.delivery
-      const goesOut = mode !== 'mx' || outPort !== 25 || (await canReachPort25(someMailServer))
-      const { load, diagnosis } = await ctl.withApp(async app => ({
-        load: loadFindings(await readLoad(app)),
-        diagnosis: await diagnose(app, undefined, false),
-      }))
-      const { domain, findings: dns } = diagnosis
-      const port: typeof server = goesOut
-        ? []
-        : [
-            {
-              level: 'error',
-              code: 'port_25_closed',
-              subject: someMailServer,
-              message:
-                'port 25 of other servers can not be reached from here, so no mail goes out: ask whoever rents you the machine to open it',
-              paste: null,
-            },
-          ]
-      const findings = [...server, ...load, ...port, ...dns]
-      const well = `${domain.domain} is ${domain.status}, and nothing is wrong`
-      ctl
-        .output()
-        .say({ domain: domain.domain, status: domain.status, findings }, () => tellFindings(findings) || well)
+      requireInstallation(ctl.installation(), config)
+      becomeOwner(config.data_dir)
+      const before = [
+        ...(await serverFindings(config)),
+        ...(await checkDatabase(databasePath(config.data_dir), deep === true)),
+      ]
+      // What is damaged can not be asked.
+      const isDamaged = before.some(({ code }) => code === 'database_damaged')
+      const examined = isDamaged ? undefined : await ctl.withApp(app => examine(app, reach))
+      const findings: Finding[] = [...before, ...(examined?.findings ?? [])]
+      const domain = config.account_domain
+      const status = examined?.domain.status ?? null
+      const well = `${domain} is ${status}, and nothing is wrong`
+      ctl.output().say({ domain, status, findings }, () => tellFindings(findings) || well)
       failFor(findings)
     })
 }

@@ -54,7 +54,7 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
     .option('--offset <n>', 'how many to skip', wholeNumber, 0)
     .action(async (page: { limit: number; offset: number }) => {
       const { rows, total } = await ctl.withApp(app => listDomains(app, operator, page))
-      const columns = ['id', 'domain', 'status', 'podId', 'verifiedAt', 'createdAt']
+      const columns = ['id', 'domain', 'status', 'podId']
       ctl.output().say({ data: rows, total }, () => tableOf(rows, columns))
     })
 

@@ -1,8 +1,11 @@
 /** What the exit codes of mailboxctl say (70 and 78 are those of sysexits.h). */
 export const exitCodes: readonly (readonly [code: number, meaning: string])[] = [
   [0, 'It was done, or the answer is yes.'],
-  [1, 'It was refused or not found, or the answer of a check is no.'],
-  [2, 'The command line is wrong.'],
+  [
+    1,
+    'It was refused or not found, or the answer of a check is no (doctor and dns check: a warning was found).',
+  ],
+  [2, 'The command line is wrong, or doctor or dns check found an error.'],
   [70, 'A fault of mailboxd or of the machine, such as a disk that can not be read.'],
   [78, 'The configuration is wrong, or there is no installation where it was looked for.'],
 ]

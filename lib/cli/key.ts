@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { invalidRequest } from '../base/problem.ts'
 import { createKey, type KeyTarget, listAllKeys, revokeAnyKey } from '../core/account/keys.ts'
 import { operator } from '../core/app/caller.ts'
+import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
@@ -34,18 +35,32 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
     .option('--after <id>', 'those after the key with this id')
     .action(async (options: { limit: number; after?: string }) => {
       const keys = await ctl.withRows(rows => listAllKeys(rows, options.limit, options.after))
-      const columns = ['id', 'name', 'podId', 'inboxId', 'tokenPrefix', 'last4', 'createdAt', 'lastUsedAt']
-      ctl.output().say({ data: keys }, () => tableOf(keys, columns))
+      const columns = ['id', 'name', 'scope', 'last4']
+      ctl.output().say({ data: keys }, () => tableOf(keys.map(withScope), columns))
     })
 
   key
     .command('revoke')
     .description('revoke a key; it is refused from then on')
     .argument('<id>')
-    .action(async (id: string) => {
+    .option('--yes', 'do not ask')
+    .action(async (id: string, { yes }: { yes?: boolean }) => {
+      if (yes !== true)
+        await confirm('Whoever has the key is refused from then on, and it is never given back.')
       await ctl.withRows(rows => revokeAnyKey(rows, id))
       ctl.output().say({ revoked: id }, () => `revoked ${id}`)
     })
+}
+
+/** What a key reaches, in a word and an id. */
+function withScope<T extends { podId: string | null; inboxId: string | null }>(
+  key: T,
+): T & { scope: string } {
+  const { podId, inboxId } = key
+  return {
+    ...key,
+    scope: inboxId !== null ? `inbox ${inboxId}` : podId !== null ? `pod ${podId}` : 'account',
+  }
 }
 
 function targetOf({ pod, inbox }: Target): KeyTarget {

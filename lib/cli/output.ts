@@ -12,7 +12,10 @@ const tableWidth = 100
 const narrowest = 8
 const between = '  '
 
-/** Rows as columns of text under their names, cut to fit: ids and instants are whole, for they are to be copied, and `--json` has all. */
+/**
+ * Rows as columns of text under their names, cut to fit: ids and instants are whole, for they are to be copied, and `--json` has all.
+ * What does not fit by that is a list of properties for each row.
+ */
 export function tableOf(rows: readonly object[], columns: readonly string[]): string {
   const cells = [
     columns,
@@ -22,6 +25,7 @@ export function tableOf(rows: readonly object[], columns: readonly string[]): st
     columns.map((_, index) => Math.max(...cells.map(row => row[index]!.length))),
     columns,
   )
+  if (widthOf(widths) > tableWidth) return rows.map(row => fieldsOf(pick(row, columns))).join('\n\n')
   const [head, ...lines] = cells.map(row =>
     row
       .map((cell, index) => cut(cell, widths[index]!).padEnd(widths[index]!))
@@ -31,13 +35,20 @@ export function tableOf(rows: readonly object[], columns: readonly string[]): st
   return [heading(head!), ...lines].join('\n')
 }
 
+const widthOf = (widths: readonly number[]) =>
+  widths.reduce((sum, width) => sum + width + between.length, -between.length)
+
+function pick(row: object, columns: readonly string[]): object {
+  return Object.fromEntries(columns.map(name => [name, (row as Record<string, unknown>)[name]]))
+}
+
 /** The widest columns that are no ids give way until all fits. */
 function fitting(widths: readonly number[], columns: readonly string[]): number[] {
   const fitted = [...widths]
+  // A clientId is whatever its owner likes.
   const isFixed = (index: number) =>
-    /(^|[_a-z])(id|at)$/i.test(columns[index]!) || fitted[index]! <= narrowest
-  const excess = () =>
-    fitted.reduce((sum, width) => sum + width + between.length, -between.length) - tableWidth
+    /^(?!clientId$)(?:.*[_a-z])?(?:id|at)$/i.test(columns[index]!) || fitted[index]! <= narrowest
+  const excess = () => widthOf(fitted) - tableWidth
   for (let over = excess(); over > 0; over = excess()) {
     const free = fitted.map((_, index) => index).filter(index => !isFixed(index))
     if (free.length === 0) break

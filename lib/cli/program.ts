@@ -5,7 +5,7 @@ import type { Ctl } from './ctl.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { Installation } from './installation.ts'
 import { createOutput, tellFailure } from './output.ts'
-import { writeText } from './terminal.ts'
+import { writeJson, writeText } from './terminal.ts'
 
 /**
  * Runs mailboxctl; gives the exit code.
@@ -23,7 +23,7 @@ export async function runMailboxctl(
     if (!('code' in error && error.code === 'EPIPE')) throw error
     process.exit(0)
   })
-  const { program, ctl } = declareProgram(version, environment)
+  const { program, ctl } = declareProgram(version, environment, argv.includes('--json'))
   try {
     const [word] = program.parseOptions([...argv]).operands
     await addCommands(program, ctl, word)
@@ -38,15 +38,16 @@ export async function runMailboxctl(
 
 /** All commands of mailboxctl. Manual and completion are readings of this. */
 export async function declareMailboxctl(version: string): Promise<Command> {
-  const { program, ctl } = declareProgram(version, {})
+  const { program, ctl } = declareProgram(version, {}, false)
   await addCommands(program, ctl)
   return program
 }
 
-/** mailboxctl without its commands. */
+/** mailboxctl without its commands. @param wantsJson whether what is wrong with the command line is told in JSON, too */
 function declareProgram(
   version: string,
   environment: Readonly<Record<string, string | undefined>>,
+  wantsJson: boolean,
 ): { program: Command; ctl: Ctl } {
   const program = new Command('mailboxctl')
     .description('The admin of mailboxd. It works on the same database, whether the daemon runs or not.')
@@ -61,11 +62,19 @@ function declareProgram(
       'after',
       `\nExit codes:\n${exitCodes.map(([code, meaning]) => `  ${String(code).padEnd(3)} ${meaning}`).join('\n')}`,
     )
-    .showHelpAfterError('(mailboxctl --help lists the commands)')
+    .showHelpAfterError(wantsJson ? false : '(mailboxctl --help lists the commands)')
     .exitOverride()
     .configureOutput({
       writeOut: text => writeText('stdout', text),
       writeErr: text => writeText('stderr', text),
+      outputError: (text, write) => {
+        if (!wantsJson) return write(text)
+        const message = text
+          .trim()
+          .replace(/^error: /, '')
+          .replaceAll('\n', ' ')
+        writeJson('stderr', { error: 'wrong_command_line', message })
+      },
     })
   const ctl: Ctl = {
     installation: () => installationOf(program.opts(), environment),

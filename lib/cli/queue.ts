@@ -6,6 +6,7 @@ import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import { getInboxRow, getPodRow } from '../core/app/reach.ts'
 import { explainDeliveries } from '../core/mailbox/deliveries.ts'
+import { listHolds } from '../core/outbound/hold.ts'
 import {
   countQueue,
   type Hand,
@@ -42,15 +43,7 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
         const filter = await filterOf(app, options)
         return { lines: await listQueue(app, limit, filter), total: await countQueue(app, filter) }
       })
-      const columns = [
-        'deliveryId',
-        'recipient',
-        'state',
-        'attempts',
-        'cutOffs',
-        'nextAttemptAt',
-        'lastReply',
-      ]
+      const columns = ['deliveryId', 'recipient', 'state', 'attempts', 'nextAttemptAt', 'lastReply']
       const text = () => `${tableOf(lines, columns)}\n\n${lines.length} of ${total}`
       ctl.output().say({ data: lines, total }, () => (lines.length > 0 ? text() : 'nothing of it is queued'))
     })
@@ -87,8 +80,16 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
     'make what waits due now; a destination that fails is tried once, and all else if that goes well',
   )
   addHand('hold', 'keep what is queued from being sent, until it is released')
+  queue
+    .command('holds')
+    .description('list what is held with all that comes new, by inbox, pod or domain, oldest first')
+    .action(async () => {
+      const holds = await ctl.withApp(listHolds)
+      const text = () => tableOf(holds, ['domain', 'inboxId', 'podId', 'createdAt'])
+      ctl.output().say({ data: holds }, () => (holds.length > 0 ? text() : 'nothing is held'))
+    })
   addHand('release', 'go on with what was held, in the order in which it was sent')
-  addHand('cancel', 'send it no more; the senders are told that it failed')
+  addHand('cancel', 'send it no more; the senders are told that it failed, by message.failed and not by mail')
 
   filtered(queue.command('flush'))
     .description('make all that waits due now, or of it what the options say')

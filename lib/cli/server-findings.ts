@@ -1,5 +1,4 @@
 import { existsSync, statfsSync } from 'node:fs'
-import { connect } from 'node:net'
 import { limits } from '../base/limits.ts'
 import { createNetworkSet } from '../base/network.ts'
 import { parseEndpoint } from '../config/endpoint.ts'
@@ -33,8 +32,8 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
   }
   if (existsSync(dataDir)) {
     const { bavail, blocks, bsize } = statfsSync(dataDir)
-    if (bavail < blocks * limits.diskNearlyFull) {
-      const message = `the disk is nearly full: ${Math.floor((bavail * bsize) / 1e6)} MB are left (mail is refused when it is full)`
+    if (bavail < blocks * limits.diskNearlyFull || bavail * bsize < 2 * config.min_free) {
+      const message = `the disk is nearly full: ${Math.floor((bavail * bsize) / 1e6)} MB are left, and below ${Math.ceil(config.min_free / 1e6)} MB mail is deferred`
       found.push(finding('warning', 'disk_nearly_full', dataDir, message))
     }
   }
@@ -44,16 +43,4 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
     ...faults.map(one => finding('error', 'certificate', one.path, one.message)),
     ...warnings.map(one => finding('warning', 'certificate', one.path, one.message)),
   ]
-}
-
-/** Whether anything answers on port 25 of a host: at many hosters it is closed until one asks. */
-export function canReachPort25(host: string): Promise<boolean> {
-  const socket = connect({ host, port: 25, timeout: limits.port25Ms })
-  return new Promise(resolve => {
-    const end = (isOpen: boolean) => () => {
-      socket.destroy()
-      resolve(isOpen)
-    }
-    socket.once('connect', end(true)).once('timeout', end(false)).once('error', end(false))
-  })
 }

@@ -17,7 +17,7 @@ export function addSuppressionCommands(program: Command, ctl: Ctl): void {
     .option('--offset <n>', 'how many to skip', wholeNumber, 0)
     .action(async (page: { limit: number; offset: number }) => {
       const { rows, total } = await ctl.withApp(app => listSuppressions(app, undefined, page))
-      const columns = ['recipient', 'podId', 'reason', 'createdAt', 'expiresAt', 'evidence']
+      const columns = ['recipient', 'podId', 'reason', 'expiresAt', 'evidence']
       ctl
         .output()
         .say({ data: rows, total }, () => (rows.length > 0 ? tableOf(rows, columns) : 'none is suppressed'))

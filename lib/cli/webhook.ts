@@ -11,6 +11,7 @@ import {
   setAccountWebhook,
 } from '../core/webhooks/settings.ts'
 import type { AccountWebhook } from '../model/webhook.ts'
+import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
 
@@ -54,15 +55,19 @@ export function addWebhookCommands(program: Command, ctl: Ctl): void {
       ),
     )
 
-  command('delete', 'take it away').action(async ({ inbox }: { inbox?: string }) => {
-    await run(inbox, {
-      account: deleteAccountWebhook,
-      inbox: async (app, id) => {
-        await setInboxWebhook(app, id, null)
-      },
+  command('delete', 'take it away')
+    .option('--yes', 'do not ask')
+    .action(async ({ inbox, yes }: { inbox?: string; yes?: boolean }) => {
+      if (yes !== true)
+        await confirm('Events are told to nobody there any more, and its secret is gone for good.')
+      await run(inbox, {
+        account: deleteAccountWebhook,
+        inbox: async (app, id) => {
+          await setInboxWebhook(app, id, null)
+        },
+      })
+      ctl.output().say({ deleted: inbox ?? 'account' }, () => 'deleted')
     })
-    ctl.output().say({ deleted: inbox ?? 'account' }, () => 'deleted')
-  })
 
   command('rotate-secret', 'make a new secret; the former one is worth nothing from the next call on').action(
     async ({ inbox }: { inbox?: string }) =>

@@ -29,7 +29,8 @@ export const deliveryTable = table('How mail goes out.', {
     minimum: 1,
     maximum: 1000,
     unit: 'deliveries',
-    description: 'The most deliveries under way at one time to one destination.',
+    description:
+      'The most deliveries under way at one time to one destination, and to one address of a mail server, whatever names lead there.',
   }),
   allow_networks: list('network', 0, {
     default: [],

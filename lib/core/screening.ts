@@ -6,7 +6,13 @@ import { createScanner, type Scanner } from '../courier/scanner/scanner.ts'
 import type { App } from './app/app.ts'
 
 /** The ways to ask others about a message and its peer, as the settings name them. */
-export function createScreening({ config, dns, clock, log }: Pick<App, 'config' | 'dns' | 'clock' | 'log'>): {
+export function createScreening({
+  config,
+  dns,
+  clock,
+  log,
+  meter,
+}: Pick<App, 'config' | 'dns' | 'clock' | 'log' | 'meter'>): {
   readonly scanner: Scanner
   readonly dnsLists: DnsLists
 } {
@@ -15,12 +21,20 @@ export function createScreening({ config, dns, clock, log }: Pick<App, 'config' 
     scanner: createScanner({
       clock,
       log,
+      meter,
       clamav: clamav === undefined ? undefined : parseSocket(clamav),
       rspamdUrl: rspamd_url,
       spamActions: rspamd_spam_actions,
       timeoutMs: durationMs(timeout),
       maxSizeBytes: max_message_size,
     }),
-    dnsLists: createDnsLists({ dns, clock, log, zones: config.dns_lists.zones, timeoutMs: limits.dnsListMs }),
+    dnsLists: createDnsLists({
+      dns,
+      clock,
+      log,
+      meter,
+      zones: config.dns_lists.zones,
+      timeoutMs: limits.dnsListMs,
+    }),
   }
 }

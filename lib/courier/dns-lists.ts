@@ -2,20 +2,30 @@ import type { Clock } from '../base/clock.ts'
 import type { Dns } from '../base/dns.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
+import type { Meter } from '../base/meter.ts'
 import { reversedAddress } from '../base/network.ts'
 
 /** Lists of addresses that are published in DNS (RFC 5782). */
 export interface DnsLists {
   /** The zone of the first list that has the address; undefined when none has it, or none says so in time. Never rejects. */
   find(address: string): Promise<string | undefined>
+  /** What each list says of an address, as far as it has addresses of its family. Never rejects. */
+  standing(address: string): Promise<ListStanding[]>
   /** Tests all of them, so that the log says which are not asked before mail comes. Never rejects. */
   test(): Promise<void>
+}
+
+export interface ListStanding {
+  readonly zone: string
+  /** unknown: it is not believed, or gave no answer in time. */
+  readonly is: 'listed' | 'unlisted' | 'unknown'
 }
 
 export interface DnsListsOptions {
   readonly dns: Dns
   readonly clock: Clock
   readonly log: Log
+  readonly meter: Meter
   readonly zones: readonly string[]
   /** How long the lists may take together to answer about one address. */
   readonly timeoutMs: number
@@ -28,8 +38,11 @@ const probes = {
 } as const
 type Family = keyof typeof probes
 
+/** Whether a list answers as one does: of addresses of the family, with something else, or not having any of the family. */
+type Trust = 'trusted' | 'untrusted' | 'other family'
+
 interface Belief {
-  readonly isTrusted: Promise<boolean>
+  readonly trust: Promise<Trust>
   readonly untilMs: number
 }
 
@@ -37,7 +50,7 @@ interface Belief {
  * A list is believed after it has passed the test of RFC 5782 §5, for each family of addresses, and is tested again every
  * so often: one that was shut down answers nothing, or lists the whole world.
  */
-export function createDnsLists({ dns, clock, log, zones, timeoutMs }: DnsListsOptions): DnsLists {
+export function createDnsLists({ dns, clock, log, meter, zones, timeoutMs }: DnsListsOptions): DnsLists {
   const beliefs = new Map<string, Belief>()
 
   /** Whether a list has an address; undefined when that is not known. */
@@ -50,7 +63,7 @@ export function createDnsLists({ dns, clock, log, zones, timeoutMs }: DnsListsOp
     }
   }
 
-  async function test(zone: string, family: Family): Promise<boolean> {
+  async function test(zone: string, family: Family): Promise<Trust> {
     const { listed, unlisted } = probes[family]
     const [hasListed, hasUnlisted] = await Promise.all([
       ask(zone, reversedProbe(listed)),
@@ -59,39 +72,60 @@ export function createDnsLists({ dns, clock, log, zones, timeoutMs }: DnsListsOp
     const isTrusted = hasListed === true && hasUnlisted === false
     // Most lists have no IPv6 at all, and say that of everything: nothing that somebody should see to.
     const isOfOtherFamily = family === 'ipv6' && hasListed === false && hasUnlisted === false
-    if (isOfOtherFamily) log.debug({ zone }, 'a DNS list has no IPv6; not asked of it')
-    else if (!isTrusted) {
-      log.warn({ zone, family, hasListed, hasUnlisted }, 'a DNS list fails the test of RFC 5782; not asked')
+    if (isTrusted) return 'trusted'
+    if (isOfOtherFamily) {
+      log.debug({ zone }, 'a DNS list has no IPv6; not asked of it')
+      return 'other family'
     }
-    return isTrusted
+    log.warn({ zone, family, hasListed, hasUnlisted }, 'a DNS list fails the test of RFC 5782; not asked')
+    return 'untrusted'
   }
 
-  function isTrusted(zone: string, family: Family): Promise<boolean> {
+  function trustIn(zone: string, family: Family): Promise<Trust> {
     const name = `${family} ${zone}`
     const known = beliefs.get(name)
     const now = clock.monotonicMs()
-    if (known && known.untilMs > now) return known.isTrusted
-    const belief = { isTrusted: test(zone, family), untilMs: now + limits.dnsListTestMs }
+    if (known && known.untilMs > now) return known.trust
+    const belief = { trust: test(zone, family), untilMs: now + limits.dnsListTestMs }
     beliefs.set(name, belief)
-    return belief.isTrusted
+    return belief.trust
+  }
+
+  async function standingOf(
+    zone: string,
+    { family, labels }: { family: Family; labels: string },
+  ): Promise<ListStanding | undefined> {
+    const trust = await trustIn(zone, family)
+    if (trust === 'other family') return undefined
+    const isListed = trust === 'trusted' ? await ask(zone, labels) : undefined
+    return { zone, is: isListed === undefined ? 'unknown' : isListed ? 'listed' : 'unlisted' }
+  }
+
+  /** In the order of the lists; undefined for one that has no such addresses. */
+  async function look(address: string): Promise<(ListStanding | undefined)[]> {
+    const reversed = reversedAddress(address)
+    if (!reversed || zones.length === 0) return []
+    const found: (ListStanding | undefined)[] = zones.map(zone => ({ zone, is: 'unknown' }))
+    const all = Promise.all(
+      zones.map(async (zone, index) => (found[index] = await standingOf(zone, reversed))),
+    )
+    await Promise.race([all, after(timeoutMs)])
+    return [...found]
   }
 
   return {
     async test() {
       const families = Object.keys(probes) as Family[]
-      await Promise.all(zones.flatMap(zone => families.map(family => isTrusted(zone, family))))
+      await Promise.all(zones.flatMap(zone => families.map(family => trustIn(zone, family))))
     },
     async find(address) {
-      const reversed = reversedAddress(address)
-      if (!reversed || zones.length === 0) return undefined
-      const asked = zones.map(async zone => {
-        if (!(await isTrusted(zone, reversed.family))) return undefined
-        return (await ask(zone, reversed.labels)) ? zone : undefined
-      })
-      const found: (string | undefined)[] = zones.map(() => undefined)
-      const all = Promise.all(asked.map(async (one, index) => (found[index] = await one)))
-      await Promise.race([all, after(timeoutMs)])
-      return found.find(zone => zone !== undefined)
+      const found = await look(address)
+      for (const one of found) if (one) meter.count('dns_list_answers_total', one.zone, one.is)
+      return found.find(one => one?.is === 'listed')?.zone
+    },
+    async standing(address) {
+      const found = await look(address)
+      return found.filter(one => one !== undefined)
     },
   }
 }

@@ -26,10 +26,14 @@ export interface Outcome {
    * Absent where it shows nothing.
    */
   readonly showing?: 'answers' | 'slows' | 'fails'
+  /** Nothing was tried: no address of the servers has answered for a while, or this machine has no way there. Worth trying again in so many milliseconds. */
+  readonly triedAgainInMs?: number
   /** The host tells who sent it what becomes of it, as was asked for (RFC 3461). */
   readonly isNoticePassedOn?: true
   /** How TLS with the hosts that were tried went, and with the domain's policy, each to be counted once. */
   readonly tlsResults?: readonly TlsResult[]
   /** It was not the turn of the servers that the domain leads to: nothing was tried. */
   readonly isUntried?: true
+  /** Then: the address that has as many connections as it gets, for which the attempt is to wait. */
+  readonly fullAddress?: string
 }

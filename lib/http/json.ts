@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { limits } from '../base/limits.ts'
-import { createPace, takeTurns } from '../base/turns.ts'
+import { createPace } from '../base/turns.ts'
 import { jsonBytes, jsonLength } from './json-text.ts'
 import { answerKept, type KeptBody, keepBody } from './kept-body.ts'
 
@@ -37,37 +37,20 @@ async function bodyOf(value: unknown): Promise<Buffer | string> {
 
 const newline = Buffer.from('\n')
 
-interface Kept {
-  readonly body: Promise<KeptBody>
-  isMade: boolean
-}
-
 /** What was made of answers that stay the same. */
-const kept = new WeakMap<object, Kept>()
-const takeTurn = takeTurns()
+const kept = new WeakMap<object, Promise<KeptBody>>()
 
 /** The text of a value that stays the same, made once. */
-export async function keptJson(value: object): Promise<KeptBody> {
-  const known = kept.get(value)
-  if (known?.isMade) return known.body
-  const one = known ?? keep(value)
-  const body = await one.body
-  one.isMade = true
-  // All who wait for it would be answered in one turn of the event loop.
-  await takeTurn()
+export function keptJson(value: object): Promise<KeptBody> {
+  const body = kept.get(value) ?? keepBody(textOf(value))
+  kept.set(value, body)
   return body
-}
-
-function keep(value: object): Kept {
-  const one = { body: keepBody(textOf(value)), isMade: false }
-  kept.set(value, one)
-  return one
 }
 
 /** Answers with a value that stays the same. */
 export async function answerKeptJson(context: Context, value: object): Promise<void> {
   context.set('Content-Type', jsonType)
-  answerKept(context, await keptJson(value))
+  await answerKept(context, await keptJson(value))
 }
 
 function textOf(value: unknown): string {

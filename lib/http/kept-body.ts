@@ -1,7 +1,9 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Context } from 'koa'
+import { limits } from '../base/limits.ts'
 import { sha256Hex } from '../base/secret.ts'
+import { takeTurns } from '../base/turns.ts'
 
 /** A body that stays the same: its bytes in every form are made once and held once, however many read them. */
 export interface KeptBody {
@@ -31,8 +33,13 @@ export async function keepBody(text: string | Buffer): Promise<KeptBody> {
   }
 }
 
-/** Answers with it in the best form that the client takes (RFC 9110 §12.5.3), or with 304 when the client has it. */
-export function answerKept(context: Context, { etag, identity, compressed }: KeptBody): void {
+const takeTurn = takeTurns()
+
+/**
+ * Answers with it in the best form that the client takes (RFC 9110 §12.5.3), or with 304 when the client has it. To hand
+ * a large one to the system takes a millisecond or two: of all who ask at once, one is answered in a turn of the event loop.
+ */
+export async function answerKept(context: Context, { etag, identity, compressed }: KeptBody): Promise<void> {
   context.vary('Accept-Encoding')
   context.set('Cache-Control', 'no-cache')
   context.status = 200
@@ -44,5 +51,7 @@ export function answerKept(context: Context, { etag, identity, compressed }: Kep
     return
   }
   if (form !== undefined) context.set('Content-Encoding', form)
-  context.body = form === undefined ? identity : compressed.get(form)
+  const bytes = form === undefined ? identity : compressed.get(form)!
+  if (bytes.length > limits.unpacedBytes) await takeTurn()
+  context.body = bytes
 }

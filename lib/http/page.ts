@@ -31,7 +31,7 @@ export interface PageAnswer {
 }
 
 /** No page is shown inside another, loads what it does not say, or tells others its address, which may hold a secret. */
-export function answerPage(context: Context, page: PageAnswer): void {
+export async function answerPage(context: Context, page: PageAnswer): Promise<void> {
   const directives = [
     "default-src 'none'",
     "base-uri 'none'",
@@ -46,7 +46,7 @@ export function answerPage(context: Context, page: PageAnswer): void {
   })
   context.type = page.contentType ?? 'text/html; charset=utf-8'
   if (typeof page.body !== 'string') {
-    answerKept(context, page.body)
+    await answerKept(context, page.body)
     return
   }
   context.set('Cache-Control', 'no-store')

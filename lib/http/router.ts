@@ -118,7 +118,10 @@ function pageHandler({ app, perVisitor, clientAddress }: RouterParts, page: Page
       return answerPage(context, page.tooMany(app))
     }
     const host = context.hostname.toLowerCase()
-    answerPage(context, await page.handle({ app, host, query: new URLSearchParams(context.querystring) }))
+    await answerPage(
+      context,
+      await page.handle({ app, host, query: new URLSearchParams(context.querystring) }),
+    )
   }
 }
 
@@ -146,7 +149,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
 
   async function bodyOf(request: Asking, token: string | undefined): Promise<Record<string, unknown>> {
     if (!readBody || !validateBody) return {}
-    request.share = bodies.enter(request.caller?.keyId ?? null)
+    request.share = bodies.enter(request.caller)
     const { value, contents, isSmall } = await readBody(request.context, request.share)
     // A body may take long to come, and the key be revoked meanwhile.
     if (request.caller && !(await isActiveToken(app, token!))) throw new Problem('unauthorized')

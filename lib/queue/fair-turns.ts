@@ -6,7 +6,17 @@ import { findWaiting, hasFirstAttempt, type Waiting } from '../store/queue-turns
 import { createLook, type Looked } from './fair-look.ts'
 import type { Leased, Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
-import { boundsOf, count, hasPlace, noneTaken, Patience, type Place, type Sort } from './places.ts'
+import {
+  boundsOf,
+  count,
+  hasPlace,
+  isRoomAt,
+  noneTaken,
+  Patience,
+  type Place,
+  roomAt,
+  type Sort,
+} from './places.ts'
 import { Rotation } from './rotation.ts'
 import { NamesKnown, probeNow, type Showing } from './standing.ts'
 
@@ -22,6 +32,8 @@ export interface FairPlace extends Place {
   readonly isClean: boolean
   /** What the attempt has shown of it; when it fails, before that is recorded. */
   showed(showing: Showing): void
+  /** It could not be tried, and what waits for it was told to wait (`Queue.postpone`); before that is recorded. */
+  passedOver(): void
 }
 
 export interface FairTurnsParts {
@@ -37,11 +49,13 @@ export interface FairTurnsParts {
 interface Held {
   sort: Sort
   destination: string
+  /** The room at an address that it has, or was promised when its turn came (lib/queue/places.ts). */
+  room: string | undefined
   /** Whether no row spoke of it when its turn came. */
   isUnnoted: boolean
   /** Whether it has given its place to others, and only waits for the answer to what it has sent. */
   isLingering: boolean
-  /** Whether it has shown anything of its destination. */
+  /** Whether it has shown anything of its destination, or that nothing is to be found out now. */
   hasShown: boolean
   readonly patience: Patience
 }
@@ -59,7 +73,9 @@ const anyProbe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
  */
 export function createFairTurns(parts: FairTurnsParts): FairTurns {
   const { store, clock } = parts
-  const pace = new Pace(clock, parts.allowanceOf)
+  /** Providers whose addresses these are: they get there what their provider gets. */
+  const providers = new NamesKnown<string>(limits.destinationsKnown)
+  const pace = new Pace(clock, name => parts.allowanceOf(providers.get(name) ?? name))
   const bounds = boundsOf(parts.concurrency)
   const taken = noneTaken()
   const held = new Map<string, Held>()
@@ -67,6 +83,8 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   const perDestination = new Map<string, number>()
   const proven = new NamesKnown<true>(limits.destinationsKnown)
   const groups = new NamesKnown<string>(limits.destinationsKnown)
+  /** Destinations whose mail had to wait for room at an address, and at which: what comes next waits there untried. */
+  const waited = new NamesKnown<string>(limits.destinationsKnown)
   /** Destinations with parked entries and no room, and those of them that have room again. */
   const filled = new NamesKnown<true>(limits.destinationsKnown)
   const freed = new Set<string>()
@@ -78,7 +96,11 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     bounds,
     isUnderWay: id => held.has(id),
     isProven: name => proven.get(name) === true,
-    groupOf: destination => groups.get(destination) ?? destination,
+    groupOf(destination) {
+      const name = groups.get(destination) ?? destination
+      const address = waited.get(name)
+      return address !== undefined && room(address) <= 0 ? address : name
+    },
     rotations: { ready: new Rotation(), unproven: new Rotation(), parked: new Rotation() },
   })
 
@@ -88,6 +110,31 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     const now = (perDestination.get(name) ?? 0) + by
     if (now > 0) perDestination.set(name, now)
     else perDestination.delete(name)
+  }
+
+  /** One attempt less there: what waits for that may begin. */
+  function leave(name: string): void {
+    move(name, -1)
+    if (filled.get(name) === undefined) return
+    filled.forget(name)
+    freed.add(name)
+  }
+
+  /** Takes room at an address for an attempt. Who comes new does so behind those who wait for it, for they take turns. */
+  function takeRoom(mine: Held, name: string): boolean {
+    if (mine.room === name) return true
+    const { concurrency } = parts.allowanceOf(mine.destination)
+    if (providers.get(name) === undefined && concurrency > parts.allowanceOf(name).concurrency) {
+      providers.note(name, mine.destination)
+      pace.forget(name)
+    }
+    if (filled.get(name) !== undefined || freed.has(name) || room(name) <= 0) return false
+    if (mine.room !== undefined) leave(mine.room)
+    if (waited.get(mine.destination) !== name) waited.forget(mine.destination)
+    mine.room = name
+    move(name, 1)
+    pace.began(name)
+    return true
   }
 
   /** Whether something of what waits could begin, or be set aside: a look that can do nothing costs a write. */
@@ -106,7 +153,8 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     for (const { entry, sort, isUnnoted } of begun) {
       const { destination } = entry
       const states = { isLingering: false, hasShown: false }
-      held.set(entry.id, { sort, destination, isUnnoted, ...states, patience: new Patience(clock) })
+      const at = { destination, room: isRoomAt(destination) ? destination : undefined }
+      held.set(entry.id, { sort, ...at, isUnnoted, ...states, patience: new Patience(clock) })
       count(taken, sort, 1)
       move(entry.destination, 1)
       pace.began(entry.destination)
@@ -165,15 +213,12 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     },
 
     async end({ id }) {
-      const { sort, destination, isLingering, hasShown } = held.get(id)!
+      const { sort, destination, room: had, isLingering, hasShown } = held.get(id)!
       held.delete(id)
       if (isLingering) lingering--
       else count(taken, sort, -1)
-      move(destination, -1)
-      if (filled.get(destination) !== undefined) {
-        filled.forget(destination)
-        freed.add(destination)
-      }
+      leave(destination)
+      if (had !== undefined && had !== destination) leave(had)
       // It has found out nothing about who fails, for its own domain or mailbox ended it: another one is to.
       if (sort.isProbe && !hasShown) await store.write(db => probeNow(db, clock, destination))
     },
@@ -200,7 +245,9 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           if (mine.sort.isProbe) await store.write(db => probeNow(db, clock, mine.destination))
           const row = await findDestination(store.read, name)
           if (row?.isFailing === 1 || room(name) <= 0) return false
-          move(mine.destination, -1)
+          // The room at an address that it was promised stays its own.
+          if (mine.destination === mine.room) waited.note(name, mine.room)
+          if (mine.destination !== mine.room) move(mine.destination, -1)
           move(name, 1)
           pace.began(name)
           count(taken, mine.sort, -1)
@@ -214,12 +261,20 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           count(taken, mine.sort, 1)
           return true
         },
+        hasRoomAt: address => takeRoom(mine, roomAt(address)),
+        passedOver() {
+          mine.hasShown = true
+          proven.forget(mine.destination)
+        },
         showed(showing) {
           mine.hasShown = true
-          if (showing === 'fails') proven.forget(mine.destination)
-          else proven.note(mine.destination, true)
-          if (showing === 'answers') pace.answered(mine.destination)
-          if (showing === 'slows') pace.slowDown(mine.destination)
+          // What the servers say holds for their address, too, whatever other names lead there.
+          for (const name of new Set([mine.destination, mine.room ?? mine.destination])) {
+            if (showing === 'fails') proven.forget(name)
+            else proven.note(name, true)
+            if (showing === 'answers') pace.answered(name)
+            if (showing === 'slows') pace.slowDown(name)
+          }
         },
       }
     },

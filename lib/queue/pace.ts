@@ -44,6 +44,11 @@ export class Pace {
     this.#pacings.note(name, { ...now, tokens: now.tokens - 1 })
   }
 
+  /** It gets what its allowance is by now. */
+  forget(name: string): void {
+    this.#pacings.forget(name)
+  }
+
   slowDown(name: string): void {
     const now = this.#now(name)
     this.#pacings.note(name, { ...now, concurrency: Math.max(1, now.concurrency / 2) })

@@ -79,6 +79,22 @@ export interface Place {
    * @returns whether it may have this attempt now; else the entry must be given back
    */
   isTurnOf(destination: string, domain: string): Promise<boolean>
+  /**
+   * Whether this attempt may connect to the address, which no more than one destination's share do at once, whatever names lead
+   * there. It counts there from then on, and no longer at one before; else it may wait for room there (`roomAt`).
+   */
+  hasRoomAt(address: string): boolean
+}
+
+const room = 'address:'
+
+/** The destination at which waits what may begin when there is room at an address. */
+export function roomAt(address: string): string {
+  return room + address
+}
+
+export function isRoomAt(destination: string): boolean {
+  return destination.startsWith(room)
 }
 
 /** How long the other side of an attempt has been silent, and how that can be ended. */

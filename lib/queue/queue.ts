@@ -11,7 +11,7 @@ import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import { type Beginning, holdOn, lease } from './lease.ts'
 import { attemptsMade, type Kind, kinds, type Leased, LeaseLost } from './leased.ts'
 import type { Allowance } from './pace.ts'
-import { noteShowing, probeNow, type Showing } from './standing.ts'
+import { noteShowing, postpone, probeNow, type Showing } from './standing.ts'
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
 export interface Work {
@@ -50,6 +50,8 @@ export interface Queue {
   fairTurns(options: { concurrency: number; allowanceOf: (destination: string) => Allowance }): FairTurns
   /** Notes what an attempt has shown of its destination, and what was said. */
   note(db: WriteDb, destination: string, showing: Showing, said: string): Promise<void>
+  /** Nothing for the destination could be tried, and nothing can for so many milliseconds; what was said of it. */
+  postpone(db: WriteDb, destination: string, forMs: number, said: string): Promise<void>
   /** It is over, well or badly. */
   done(db: WriteDb, entry: Leased): Promise<void>
   /** What was put for this subject is not to be done any more; whoever holds its lease has lost it. */
@@ -203,6 +205,8 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     fairTurns: options => createFairTurns({ store, clock, node, ...options }),
 
     note: (db, destination, showing, said) => noteShowing(db, { clock, random }, destination, showing, said),
+
+    postpone: (db, destination, forMs, said) => postpone(db, clock, destination, forMs, said),
 
     hold: entries.holdEntry,
 

@@ -48,6 +48,33 @@ export async function noteShowing(
   })
 }
 
+/**
+ * Nothing for the destination could be tried: it gets its one attempt after so long, and all else for it is parked until then,
+ * as when it fails; yet that is no failure of its own, and makes no wait longer.
+ */
+export async function postpone(
+  db: WriteDb,
+  clock: Pick<Clock, 'now'>,
+  name: string,
+  forMs: number,
+  said: string,
+): Promise<void> {
+  const before = await findDestination(db, name)
+  const now = clock.now()
+  const updatedAt = now.toISOString()
+  const probeAt = isoAfter(now, forMs)
+  await putDestination(db, {
+    name,
+    failures: Math.max(before?.failures ?? 0, limits.destinationFailures),
+    isFailing: 1,
+    failingSince: before?.failingSince ?? updatedAt,
+    lastFailure: said,
+    probeAt,
+    lookAt: (before?.lookAt ?? null) === null ? null : probeAt,
+    updatedAt,
+  })
+}
+
 /** A destination that fails gets its one attempt now. */
 export async function probeNow(db: WriteDb, clock: Pick<Clock, 'now'>, name: string): Promise<void> {
   const row = await findDestination(db, name)

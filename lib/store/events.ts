@@ -45,6 +45,17 @@ export async function findLastEventAt(db: Db, type: string): Promise<string | nu
   return row?.createdAt ?? null
 }
 
+/** When the newest event was recorded. */
+export async function findNewestEventAt(db: Db): Promise<string | null> {
+  const row = await db
+    .selectFrom('event')
+    .select('createdAt')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.createdAt ?? null
+}
+
 /** An event that is there still. */
 export function findEvent(db: Db, id: string): Promise<EventRow | undefined> {
   return eventById(db, { id })
@@ -97,4 +108,14 @@ export async function listEvents(db: Db, filter: EventFilter, limit: number): Pr
   if (after !== undefined) query = query.where('id', '>', after)
   if (until !== undefined) query = query.where('id', '<=', until)
   return query.orderBy('id').limit(limit).execute()
+}
+
+/** The first events about one message of an inbox, in the order in which they happened. */
+export function listEventsAbout(
+  db: Db,
+  { inboxId, messageId }: { inboxId: string; messageId: string },
+  limit: number,
+): Promise<EventRow[]> {
+  const ofInbox = db.selectFrom('event').selectAll().where('inboxId', '=', inboxId)
+  return ofInbox.where('messageId', '=', messageId).orderBy('id').limit(limit).execute()
 }

@@ -615,8 +615,8 @@ create table "greylistEntry" (
 create index "greylistEntry_expiresAt" on "greylistEntry" ("expiresAt");
 
 -- Messages that were answered "try again later" because DNS did not say what decides whether they are from whom they
--- say (lib/core/inbound/deferral.ts): a hash of reverse-path and Message-ID, and whose address it was first. Their number
--- is bounded for each network and in all.
+-- say (lib/core/inbound/deferral.ts): a hash of reverse-path and Message-ID, and the block of addresses that it came from
+-- first. Their number is bounded for each block and in all.
 create table "authenticationDeferral" (
   "id" text primary key,
   "network" text not null,

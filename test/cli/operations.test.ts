@@ -37,7 +37,7 @@ const unspoken: Readonly<Record<string, string>> = {
   holdQueued: 'queue hold',
   releaseQueued: 'queue release',
   cancelQueued: 'queue cancel',
-  listQueueHolds: "queue list tells of what is held; the holds by themselves are the API's alone",
+  listQueueHolds: 'queue holds',
   listSuppressions: 'suppression list',
   createSuppression: 'suppression add',
   deleteSuppression: 'suppression remove',

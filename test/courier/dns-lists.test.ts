@@ -4,6 +4,7 @@ import { createLog } from '../../lib/base/log.ts'
 import { reversedAddress } from '../../lib/base/network.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { createDnsLists } from '../../lib/courier/dns-lists.ts'
+import { countingMeter } from '../support/counted.ts'
 import { type DnsZone, startDns } from '../support/dns.ts'
 
 const listed = { A: ['127.0.0.2'] }
@@ -18,19 +19,21 @@ async function open(t: Test, zone: DnsZone, zones: readonly string[], timeoutMs 
   t.teardown(() => dns.close())
   let nowMs = 0
   const log: Record<string, string>[] = []
+  const { meter, counted } = countingMeter()
   const lists = createDnsLists({
     dns: createDns({ servers: [dns.server], timeoutMs: 5_000 }),
     clock: { ...systemClock, monotonicMs: () => nowMs },
     log: createLog('debug', { write: line => void log.push(JSON.parse(line)) }),
+    meter,
     zones,
     timeoutMs,
   })
-  return { dns, lists, log, pass: (ms: number) => (nowMs += ms) }
+  return { dns, lists, log, counted, pass: (ms: number) => (nowMs += ms) }
 }
 
 t.test('addresses of both families are found, and those that are not there are not', async t => {
   const v6 = reversedAddress('2001:db8::1')!.labels
-  const { lists } = await open(
+  const { lists, counted } = await open(
     t,
     {
       ...sound('a.example'),
@@ -46,6 +49,15 @@ t.test('addresses of both families are found, and those that are not there are n
   t.equal(await lists.find('2001:db8::1'), 'b.example')
   t.equal(await lists.find('2001:db8::2'), undefined)
   t.equal(await lists.find('nonsense'), undefined)
+  t.strictSame(
+    [...counted].sort(),
+    [
+      ['dns_list_answers_total a.example unlisted', 5],
+      ['dns_list_answers_total b.example listed', 3],
+      ['dns_list_answers_total b.example unlisted', 2],
+    ],
+    'each answer is counted',
+  )
 })
 
 t.test('a list that fails its test is not believed', async t => {

@@ -14,4 +14,11 @@ t.test('what is no command is said, with exit code 2', async t => {
     t.not(stderr, '')
     t.equal(stdout, '')
   }
+  const [near, nearOption] = await Promise.all([
+    runCtl(dir, '--json', 'inbx', 'list'),
+    runCtl(dir, 'inbox', 'list', '--limt', '3'),
+  ])
+  t.equal(near.code, 2)
+  t.match(JSON.parse(near.stderr), { error: 'wrong_command_line', message: /inbx.*Did you mean inbox/ })
+  t.match(nearOption, { code: 2, stderr: /Did you mean --limit/ })
 })

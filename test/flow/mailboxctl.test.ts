@@ -49,6 +49,7 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
     ['queue flush'],
     ['queue retry', '--domain', 'example.org'],
     ['queue hold', '--inbox', inbox.id, '--yes'],
+    ['queue holds'],
     ['queue release', '--state', 'held', '--yes'],
     ['queue cancel', '--older-than', '1d'],
     ['webhook show'],
@@ -139,7 +140,10 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   ])
   t.match(again, { data: [{}, { id: deliveryId, state: 'queued' }] })
   t.strictSame(failed, { queued: 0 })
-  const deleted = await Promise.all([ctl('webhook delete', '--inbox', inbox.id), ctl('webhook delete')])
+  const deleted = await Promise.all([
+    ctl('webhook delete', '--inbox', inbox.id, '--yes'),
+    ctl('webhook delete', '--yes'),
+  ])
   t.strictSame(deleted, [{ deleted: inbox.id }, { deleted: 'account' }])
   const wrong = [
     ['webhook', 'set', 'ftp://x'],
@@ -161,7 +165,8 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   })
   t.match(await ctl('inbox resume', inbox.id), { address: inbox.address, suspendedAt: null })
   t.match(await ctl('inbox delete', 'ann@mailboxd.localhost', '--yes'), { deleted: 'ann@mailboxd.localhost' })
-  t.match(await ctl('key revoke', key.id), { revoked: key.id })
+  t.match(await runCtl(dir, 'key', 'revoke', key.id), { code: 1, stderr: /never given back.*say --yes/ })
+  t.match(await ctl('key revoke', key.id, '--yes'), { revoked: key.id })
   t.match(await ctl('pod delete', 'first', '--yes'), { deleted: 'first' })
   const refused = await runCtl(dir, '--json', 'pod', 'get', 'first')
   t.equal(refused.code, 1)
@@ -169,7 +174,16 @@ t.test('every command answers in JSON, the same with the daemon up and down', as
   t.equal(refused.stdout, '')
 
   // Of these there are stories of their own (backup, setup, dns-check, and test/cli).
-  const elsewhere = ['backup', 'restore', 'event tail', 'completion', 'setup', 'dns check', 'doctor']
+  const elsewhere = [
+    'backup',
+    'restore',
+    'event tail',
+    'completion',
+    'setup',
+    'dns check',
+    'doctor',
+    'message log',
+  ]
   for (const command of [...elsewhere, ...Object.values(spoken).map(one => one.words)]) tried.add(command)
 
   t.strictSame(

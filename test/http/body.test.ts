@@ -7,6 +7,7 @@ import { limits } from '../../lib/base/limits.ts'
 import { Problem } from '../../lib/base/problem.ts'
 import { createKey, revokeAnyKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
+import { podShare } from '../../lib/core/app/share.ts'
 import { createBodyRoom } from '../../lib/http/body-room.ts'
 import { readBytes } from '../../lib/http/bytes.ts'
 import { apiOf } from '../support/api.ts'
@@ -160,13 +161,14 @@ t.test('a body in many pieces, plain and compressed', async t => {
 t.test('what the bodies under way may have of the memory, of one key and in all', async t => {
   const room = createBodyRoom()
   const { bodiesBytes: all, bodiesBytesPerKey: own } = limits
-  const first = room.enter('a')
+  const of = (keyId: string, podId: string | null = null) => ({ keyId, podId, inboxId: null })
+  const first = room.enter(of('a'))
   first.take(own - 10)
-  const second = room.enter('a')
+  const second = room.enter(of('a'))
   second.take(10)
   t.throws(() => second.take(11), { code: 'rate_limit_exceeded' })
   second.take(10)
-  const others = ['b', 'c', 'd'].map(key => room.enter(key))
+  const others = ['b', 'c', 'd'].map(key => room.enter(of(key)))
   for (const [index, other] of others.entries()) {
     if (own * (index + 2) <= all) other.take(own)
     else t.throws(() => other.take(own), { code: 'unavailable' })
@@ -174,6 +176,19 @@ t.test('what the bodies under way may have of the memory, of one key and in all'
   for (const share of [first, second, ...others]) share.leave()
   others[2]!.take(own)
   second.take(own)
+  for (const share of [second, others[2]!]) share.leave()
+
+  // However many keys a pod has, half is left to others.
+  const ofPod = Array.from({ length: 5 }, (_, key) => room.enter(of(`${key}`, 'pod')))
+  for (const share of ofPod.slice(0, 4)) share.take(podShare(all) / 4)
+  t.throws(() => ofPod[4]!.take(1), { code: 'rate_limit_exceeded' })
+  const another = room.enter(of('e', 'another'))
+  another.take(podShare(all))
+  t.throws(() => room.enter(undefined).take(1), { code: 'unavailable' })
+  ofPod[0]!.leave()
+  ofPod[4]!.take(podShare(all) / 4)
+  for (const share of [another, ...ofPod]) share.leave()
+  room.enter(undefined).take(own)
 })
 
 t.test('a body takes its share as it grows, and is refused where there is none', async t => {

@@ -55,7 +55,7 @@ t.test('a daemon, with mailboxctl in another process', async t => {
   const client = await openSocket(t, daemon.baseUrl, String(token))
   const revoked = await openSocket(t, daemon.baseUrl, undefined, { query: `?token=${other}` })
   await revoked.ask({ type: 'subscribe' })
-  await daemon.ctl('key', 'revoke', String(id))
+  await daemon.ctl('key', 'revoke', String(id), '--yes')
   t.match(await revoked.closed, { code: 4001 })
   const dead = await openSocket(t, daemon.baseUrl, String(token))
   await dead.ask({ type: 'subscribe' })

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import type { FairTurns } from '../../lib/queue/fair-turns.ts'
 import type { Leased } from '../../lib/queue/leased.ts'
+import { roomAt } from '../../lib/queue/places.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Showing } from '../../lib/queue/standing.ts'
 import { findDestination } from '../../lib/store/destinations.ts'
@@ -164,6 +165,39 @@ onEveryDatabase(
     t.not(next?.id, probe!.id)
   },
 )
+
+onEveryDatabase('a probe that could not be tried is made again when that is of use', async (t, store) => {
+  const mine = setUp(store, 40)
+  const { turns, put, advance, clock } = mine
+  await put(numbered('x', 30), 'down.example')
+  for (const entry of await turns.claim()) await end({ ...mine, store }, entry, 'fails')
+  t.strictSame(await turns.claim(), [])
+  const row = await findDestination(store.read, 'down.example')
+  advance(Date.parse(row!.probeAt!) - clock.now().getTime())
+  const [probe] = await turns.claim()
+  await store.write(async db => {
+    await mine.queue.postpone(db, 'down.example', 20_000, 'not tried')
+    await mine.queue.later(db, probe!)
+  })
+  turns.placeOf(probe!).passedOver()
+  await turns.end(probe!)
+  t.strictSame(await turns.claim(), [], 'not one after the other for nothing')
+  t.match(
+    await findDestination(store.read, 'down.example'),
+    { failures: 20, isFailing: 1 },
+    'it has shown nothing',
+  )
+  advance(20_000)
+  const [next, ...more] = await turns.claim()
+  t.equal(more.length, 0)
+  await end({ ...mine, store }, next!, 'answers')
+  t.ok(names(await turns.claim()).includes('x29'), 'it answers: all else may begin')
+  await put(['new'], 'other.example')
+  await store.write(db => mine.queue.postpone(db, 'other.example', 20_000, 'not tried'))
+  t.strictSame(await turns.claim(), [], 'also what never failed before')
+  advance(20_000)
+  t.strictSame(names(await turns.claim()), ['new'])
+})
 
 onEveryDatabase('probes hold a quarter of the places', async (t, store) => {
   const mine = setUp(store, 8)
@@ -389,4 +423,68 @@ t.test('a look takes as few statements for many entries as for one', async t => 
   const next = await counted()
   t.equal(next.claimed.length, 50)
   t.ok(next.count <= one.count + 2, `${next.count} for 50 that were parked`)
+})
+
+for (const address of ['192.0.2.1', '2001:db8::1'])
+  onEveryDatabase(
+    `whatever names lead to ${address}, it gets what one destination gets`,
+    async (t, store) => {
+      const mine = setUp(store, 40, 2)
+      const { turns, put, queue } = mine
+      /** Its servers turn out to be a group of their own, at the address. */
+      const hasRoom = async (entry: Leased, at = address) => {
+        const place = turns.placeOf(entry)
+        t.equal(await place.isTurnOf(`mx:mx.${entry.subjectId}.example`, `${entry.subjectId}.example`), true)
+        return place.hasRoomAt(at)
+      }
+      const wait = async (entry: Leased) => {
+        await store.write(db => queue.giveBack(db, { ...entry, destination: roomAt(address) }))
+        await turns.end(entry)
+      }
+      await put(numbered('evil', 6), '', 'evil/inbox')
+      const [first, second, elsewhere, ...others] = await turns.claim()
+      t.equal(await hasRoom(first!), true)
+      t.equal(turns.placeOf(first!).hasRoomAt(address), true, 'it has it already')
+      t.equal(await hasRoom(second!), true)
+      t.equal(await hasRoom(elsewhere!), false)
+      t.equal(await hasRoom(elsewhere!, '192.0.2.77'), true, 'of another address there is room')
+      for (const entry of others) {
+        t.equal(await hasRoom(entry), false)
+        await wait(entry)
+      }
+      t.strictSame(await turns.claim(), [], 'they wait for room')
+      await end({ ...mine, store }, first!, 'answers')
+      await put(['good'], '', 'good/inbox')
+      const [promised, good, ...more] = await turns.claim()
+      t.equal(more.length, 0)
+      t.ok(promised!.subjectId.startsWith('evil'))
+      t.equal(await hasRoom(good!), false, 'there is a line: nobody gets past it')
+      await wait(good!)
+      t.equal(await hasRoom(promised!), true, 'what was promised to who waited is kept')
+      t.strictSame(await turns.claim(), [])
+      await end({ ...mine, store }, promised!, 'answers')
+      t.strictSame(names(await turns.claim()), ['good'], 'in turns of pods')
+      await end({ ...mine, store }, second!, 'slows', true)
+      t.strictSame(await turns.claim(), [], 'who wants less at an address gets less there')
+      await end({ ...mine, store }, elsewhere!, 'answers')
+      t.strictSame(await turns.claim(), [])
+    },
+  )
+
+onEveryDatabase('an address of a provider gets what the provider gets', async (t, store) => {
+  const { queue, put } = setUp(store, 40)
+  const turns = queue.fairTurns({
+    concurrency: 40,
+    allowanceOf: name => ({ concurrency: name === 'big' ? 4 : 1, perMinute: 0 }),
+  })
+  await put(numbered('x', 6), '')
+  const entries = await turns.claim()
+  const room = async (entry: Leased, group: string) => {
+    await turns.placeOf(entry).isTurnOf(group, `${entry.subjectId}.example`)
+    return turns.placeOf(entry).hasRoomAt('192.0.2.1')
+  }
+  t.equal(await room(entries[0]!, 'mx:own'), true)
+  t.equal(await room(entries[1]!, 'mx:other'), false)
+  for (const entry of entries.slice(2, 5)) t.equal(await room(entry, 'big'), true)
+  t.equal(await room(entries[5]!, 'big'), false, 'with all that others have there')
 })

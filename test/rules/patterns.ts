@@ -9,6 +9,9 @@ export interface Pattern {
   readonly place: string
 }
 
+/** As `String(RegExp)` has it. */
+export const nameOfPattern = ({ source, flags }: Pick<Pattern, 'source' | 'flags'>) => `/${source}/${flags}`
+
 /** All regular expressions that stand in lib as literals, and the places of those that are built (`new RegExp(…)`). */
 export function writtenPatterns(): { literals: Pattern[]; built: string[] } {
   const literals: Pattern[] = []

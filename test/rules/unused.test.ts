@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import t from 'tap'
+import { problems } from '../../lib/base/problem.ts'
 import { allSettings } from '../../lib/config/declaration.ts'
 import { root } from './source-tree.ts'
 
@@ -158,4 +159,13 @@ t.test('what tests import is declared', async t => {
       t.ok(dependencies[name!] ?? devDependencies[name!], `${path} imports ${name}`)
     }
   }
+})
+
+t.test('every problem that is declared is given somewhere', async t => {
+  const giving = [...product]
+    .filter(([path]) => path !== 'lib/base/problem.ts')
+    // What an operation declares it does not give by that.
+    .map(([, text]) => text.replaceAll(/\bproblems: \[[^\]]*\]/g, ''))
+  const never = Object.keys(problems).filter(code => !giving.some(text => text.includes(`'${code}'`)))
+  t.strictSame(never, [])
 })

@@ -6,14 +6,17 @@ import { expireGreylist } from '../../lib/core/inbound/greylist.ts'
 import { send } from '../../lib/core/outbound/send.ts'
 import { putContacts } from '../../lib/store/contacts.ts'
 import { putGreylistEntry } from '../../lib/store/greylist.ts'
+import { countingMeter } from '../support/counted.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openDoor } from '../support/smtp-door.ts'
 
 async function openGreylisting(t: Test) {
+  const { meter, counted } = countingMeter()
   let nowMs = Date.now()
   const clock = { ...systemClock, now: () => new Date(nowMs) }
   const door = await openDoor(t, {
     clock,
+    meter,
     smtp: 'trusted_networks = ["127.0.9.0/24"]',
     toml: '[greylist]\nenabled = true\ndelay = "5m"\nkeep_for = "30d"',
   })
@@ -25,14 +28,14 @@ async function openGreylisting(t: Test) {
     return text
   }
   const rows = () => door.app.store.read.selectFrom('greylistEntry').selectAll().execute()
-  return { ...door, ask, rows, pass: (minutes: number) => (nowMs += minutes * 60_000) }
+  return { ...door, ask, rows, counted, pass: (minutes: number) => (nowMs += minutes * 60_000) }
 }
 
 const ann = 'ann@ours.example'
 const day = 24 * 60
 
 t.test('a stranger is put off until it comes again, and is known then', async t => {
-  const { ask, inbox, pass, app, rows } = await openGreylisting(t)
+  const { ask, inbox, pass, app, rows, counted } = await openGreylisting(t)
   await inbox('ann')
   t.equal(
     await ask('127.0.0.1', 'bob@b.example', ann),
@@ -49,6 +52,8 @@ t.test('a stranger is put off until it comes again, and is known then', async t 
   t.match(await ask('127.0.0.1', 'eve@b.example', ann), /^451 /, 'another reverse-path')
   t.match(await ask('127.0.1.1', 'bob@b.example', ann), /^451 /, 'another block')
   t.match(await ask('127.0.0.1', '', ann), /^451 /, 'the null reverse-path is one, too')
+  t.equal(counted.get('greylist_total deferred'), 5)
+  t.equal(counted.get('greylist_total passed'), 1)
   // Each time that it comes its time begins anew.
   for (const days of [20, 20, 20]) {
     pass(days * day)
@@ -63,10 +68,11 @@ t.test('a stranger is put off until it comes again, and is known then', async t 
 })
 
 t.test('who is known passes at once', async t => {
-  const { ask, inbox, pass, app } = await openGreylisting(t)
+  const { ask, inbox, pass, app, counted } = await openGreylisting(t)
   const id = await inbox('ann')
   await app.store.write(db => putContacts(db, id, ['friend@b.example'], app.clock.now().toISOString()))
   t.match(await ask('127.0.0.1', 'Friend@b.example', ann), /^250 /, 'the inbox has written with it')
+  t.equal(counted.get('greylist_total known'), 1)
   t.match(await ask('127.0.9.1', 'new@b.example', ann), /^250 /, 'a trusted network')
   for (let count = 0; count < 5; count++) {
     t.match(await ask('127.0.0.1', `${count}@b.example`, ann), /^451 /)

@@ -1,7 +1,8 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../lib/base/clock.ts'
-import { verify } from '../../lib/core/backup/verify.ts'
+import { type Finding, verify } from '../../lib/core/backup/verify.ts'
+import { databasePath } from '../../lib/core/open-rows.ts'
 import { until } from './until.ts'
 
 /** Longer than any test: no event of it is swept. */
@@ -27,8 +28,34 @@ export async function settledContradictions(dataDir: string): Promise<string[]> 
 export async function findContradictions(dataDir: string): Promise<string[]> {
   const findings = await verify({ dataDir, clock: systemClock, eventsKeptMs })
   const spooled = readdirSync(join(dataDir, 'spool'))
-  return [
-    ...findings.map(({ check, subject, found }) => `${check}: ${subject} ${found}`),
-    ...spooled.map(name => `spool file ${name}`),
-  ]
+  return [...findings.map(describe), ...spooled.map(name => `spool file ${name}`)]
+}
+
+const describe = ({ check, subject, found }: Finding) => `${check}: ${subject} ${found}`
+
+/** How a daemon's process ended: after a kill, files that were under way are there until the next start. */
+export type End = 'stopped' | 'killed'
+
+/**
+ * Asks after the end of a process that had this data directory.
+ * @throws Error that names what contradicts itself
+ */
+export async function requireConsistency(dataDir: string, end: End): Promise<void> {
+  if (!existsSync(databasePath(dataDir))) return
+  const found =
+    end === 'stopped'
+      ? await findContradictions(dataDir)
+      : (await verify({ dataDir, clock: systemClock, eventsKeptMs }))
+          .filter(({ found }) => found !== 'is of no row')
+          .map(describe)
+  if (found.length > 0) throw new Error(`${dataDir} contradicts itself: ${found.join('; ')}`)
+}
+
+/**
+ * Asks while a daemon runs, as soon as what it has under way is done.
+ * @throws Error that names what contradicts itself
+ */
+export async function requireSettled(dataDir: string): Promise<void> {
+  const found = await settledContradictions(dataDir)
+  if (found.length > 0) throw new Error(`${dataDir} contradicts itself: ${found.join('; ')}`)
 }

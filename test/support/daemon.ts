@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { builtProgram } from './built.ts'
+import { requireConsistency, requireSettled } from './consistency.ts'
 import { type Finished, runProgram } from './program.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
@@ -21,13 +22,20 @@ export interface DaemonSettings {
   /** More TOML, after the tables above it: `[smtp]` is not among them. */
   readonly toml?: string
   readonly smtp?: string
+  /** Where it takes mail; a free port unless told. */
+  readonly smtpListen?: string
   /** More of the environment of the daemon and of mailboxctl. */
   readonly env?: Readonly<Record<string, string>>
   /** Where its data are to be; in a directory that goes with the test unless told. */
   readonly dataDir?: string
+  /** The test puts there what contradicts itself: nobody asks for that at the end. */
+  readonly isContradictory?: boolean
 }
 
-/** A real daemon in a process of its own, on free ports, with its data in a directory that goes with the test. */
+/**
+ * A real daemon in a process of its own, on free ports, with its data in a directory that goes with the test. However it ends, by `end` or
+ * with the test, its data must not contradict themselves (`mailboxctl verify`).
+ */
 export interface TestDaemon {
   readonly configPath: string
   readonly dataDir: string
@@ -62,7 +70,7 @@ ${settings.toml ?? ''}
 [http]
 listen = ["127.0.0.1:0"]
 [smtp]
-listen = ["127.0.0.1:0"]
+listen = ["${settings.smtpListen ?? '127.0.0.1:0'}"]
 max_connections_per_address = 500
 max_connections_per_block = 500
 connections_per_minute_per_address = 0
@@ -79,7 +87,7 @@ allow_networks = ["127.0.0.0/8"]
 check = ${settings.dns !== undefined}
 `,
   )
-  return run(t, dir, configPath, dataDir, settings.env)
+  return run(t, dir, configPath, dataDir, settings)
 }
 
 async function run(
@@ -87,13 +95,14 @@ async function run(
   dir: string,
   configPath: string,
   dataDir: string,
-  env: DaemonSettings['env'],
+  settings: DaemonSettings,
 ): Promise<TestDaemon> {
   const child = spawn(process.execPath, [builtProgram('mailboxd'), '--config', configPath], {
     cwd: dir,
     stdio: ['ignore', 'inherit', 'pipe'],
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...settings.env },
   })
+  const asksAtEnd = !settings.isContradictory
   const entries: Record<string, unknown>[] = []
   let rest = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -101,14 +110,22 @@ async function run(
     rest = lines.pop()!
     for (const line of lines) entries.push(line.startsWith('{') ? JSON.parse(line) : { msg: line })
   })
+  const isUp = () => child.exitCode === null && child.signalCode === null
   const end = async (signal: NodeJS.Signals) => {
-    if (child.exitCode !== null || child.signalCode !== null) return child.signalCode ?? child.exitCode!
+    if (!isUp()) return child.signalCode ?? child.exitCode!
     const exit = once(child, 'exit')
     child.kill(signal)
     const [code, killedBy] = await exit
+    if (asksAtEnd) await requireConsistency(dataDir, code === 0 ? 'stopped' : 'killed')
     return killedBy ?? code
   }
-  t.teardown(() => end('SIGKILL'))
+  t.teardown(async () => {
+    try {
+      if (asksAtEnd && isUp()) await requireSettled(dataDir)
+    } finally {
+      await end('SIGKILL')
+    }
+  })
   const ready = await until('the daemon ready', () => {
     if (child.exitCode !== null) throw new Error(`the daemon ended: ${JSON.stringify(entries)}`)
     return entries.find(entry => entry.msg === 'ready')
@@ -118,7 +135,7 @@ async function run(
       process.execPath,
       [builtProgram('mailboxctl'), '--config', configPath, '--json', ...args],
       undefined,
-      { env },
+      { env: settings.env },
     )
   return {
     configPath,
@@ -140,6 +157,6 @@ async function run(
     },
     ctlResult,
     end,
-    restart: () => run(t, dir, configPath, dataDir, env),
+    restart: () => run(t, dir, configPath, dataDir, settings),
   }
 }

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { createIds } from '../../lib/base/ids.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
+import type { Meter } from '../../lib/base/meter.ts'
 import { openContent } from '../../lib/blob/content.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { createInbox } from '../../lib/core/account/inboxes.ts'
@@ -61,6 +62,7 @@ export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certifi
   /** The port of the servers that mail is delivered to. */
   readonly mxPort?: number
   readonly clock?: Clock
+  readonly meter?: Meter
   /** How long mail servers are waited for. */
   readonly smtpTimeouts?: Partial<SmtpTimeouts>
 }
@@ -98,6 +100,7 @@ ${settings.toml ?? ''}
     ids: createIds(systemClock),
     log,
     random: Math.random,
+    ...(settings.meter && { meter: settings.meter }),
     baseUrl: () => 'http://127.0.0.1',
     ownPorts: () => [],
   })
@@ -114,7 +117,7 @@ ${settings.toml ?? ''}
     random: Math.random,
     timeouts: settings.smtpTimeouts,
   })
-  const { scanner, dnsLists } = createScreening({ config, dns, clock, log })
+  const { scanner, dnsLists } = createScreening({ config, dns, clock, log, meter: opened.meter })
   const app: Networked = Object.create(opened, {
     courier: { value: courier },
     scanner: { value: scanner },

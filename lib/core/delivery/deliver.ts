@@ -4,6 +4,7 @@ import type { Outcome } from '../../courier/outcome.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { FairPlace } from '../../queue/fair-turns.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
+import { roomAt } from '../../queue/places.ts'
 import { type CarriedMessage, findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -18,7 +19,7 @@ import { holdAsOperator, holdInstead } from '../outbound/hold.ts'
 import { readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, cargoOf, findContent } from './cargo.ts'
 import { prepareNotice, writeNotice } from './notices.ts'
-import { type Ended, record, withClass } from './record.ts'
+import { type Ended, postponedMs, record, withClass } from './record.ts'
 
 /**
  * Carries one delivery once and records how it went, in one write.
@@ -40,14 +41,17 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (ended.outcome.isUntried) {
       await app.store.write(async db => {
         if (entry.destination === domain) await noteFound(app, db, domain)
+        const { fullAddress } = ended.outcome
         // By its domain it is found to be of the group that it turned out to be of, and not of the one of before.
-        await app.queue.giveBack(db, { ...entry, destination: domain })
+        const destination = fullAddress === undefined ? domain : roomAt(fullAddress)
+        await app.queue.giveBack(db, { ...entry, destination })
       })
       return
     }
     const destination = place?.destination ?? entry.destination
     const hasLed = entry.destination === domain && destination !== domain
     if (ended.outcome.showing === 'fails') place?.showed('fails')
+    if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
     const isClean = place?.isClean ?? false
     const write = async () => {
       const notice = await prepareNotice(app, entry, delivery, carried, ended)

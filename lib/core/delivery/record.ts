@@ -94,6 +94,8 @@ export async function record(
   await countTlsResults(db, outcome.tlsResults ?? [], now)
   if (outcome.showing && !(attempted.isClean && outcome.showing !== 'fails'))
     await app.queue.note(db, entry.destination, outcome.showing, outcome.text)
+  const forMs = postponedMs(outcome)
+  if (forMs !== undefined) await app.queue.postpone(db, entry.destination, forMs, outcome.text)
   if (isTransient) await holdAfterAttempt(app, db, delivery, message)
   // A copy is of an inbound message, of which all is told already.
   if (delivery.purpose === 'forward') return noteForwardOutcome(app, db, delivery, outcome)
@@ -102,6 +104,11 @@ export async function record(
     if (podId !== undefined) await suppressBounced(app, db, delivery, outcome, podId)
   }
   await announce(app, db, attempted, state, outcome)
+}
+
+/** For how long it is no use to try others at the same servers, where nothing could be tried. */
+export function postponedMs({ showing, triedAgainInMs }: Outcome): number | undefined {
+  return showing === undefined ? triedAgainInMs : undefined
 }
 
 /**

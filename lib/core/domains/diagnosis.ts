@@ -1,3 +1,4 @@
+import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
 import { createAddressGuard } from '../../courier/address-guard.ts'
 import { type AuthoritativeDns, createAuthoritativeDns } from '../../courier/authoritative-dns.ts'
@@ -57,14 +58,8 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
 }
 
 /** A part of the check, or that it took too long. */
-async function within(work: Promise<Finding[]>, subject: string, what: string): Promise<Finding[]> {
-  const { promise: late, resolve } = Promise.withResolvers<Finding[]>()
-  const timer = setTimeout(() => resolve([unanswered(subject, what)]), limits.checkMs)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function within(work: Promise<Finding[]>, subject: string, what: string): Promise<Finding[]> {
+  return inTime(work, limits.checkMs, () => [unanswered(subject, what)])
 }
 
 async function checkSigning(app: App, dns: AuthoritativeDns, domain: string): Promise<Finding[]> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
-import { networkOf } from '../../base/network.ts'
+import { blockOf } from '../../base/network.ts'
 import { Reply } from '../../base/reply.ts'
 import { type Header, lastField } from '../../mail/header/header.ts'
 import { deleteDeferralsBefore } from '../../store/authentication-deferrals.ts'
@@ -13,7 +13,7 @@ import type { App, Reads } from '../app/app.ts'
  * limits.deferralMs from its first attempt on, which a row remembers. After that it is taken for what is known of it.
  *
  * It is the same message by its reverse-path and Message-ID, for a sender may try again from another address. Who is to
- * be deferred chooses both, and gains nothing by choosing them anew. Rows are bounded for each network and in all; what
+ * be deferred chooses both, and gains nothing by choosing them anew. Rows are bounded for each block of addresses and in all; what
  * finds no room is deferred without one, and its time begins when there is.
  * @param note gives when the message was deferred first, as far as there is room to remember it
  * @throws Reply 451 4.7.26
@@ -30,7 +30,7 @@ export async function deferUnknown(
     id: createHash('sha256')
       .update(JSON.stringify([mailFrom, name]))
       .digest('hex'),
-    network: networkOf(remoteAddress),
+    network: blockOf(remoteAddress),
     firstAt: now.toISOString(),
   }
   const firstAt = await note(row)

@@ -33,11 +33,13 @@ export async function requireKnownSender(
   if (!app.config.greylist.enabled || stranger.recipient.deliveryId !== undefined) return
   const mailFrom = stranger.mailFrom.toLowerCase()
   const { inboxId } = stranger.recipient
-  if (mailFrom !== '' && (await findContacts(app.store.read, inboxId, [mailFrom])).length > 0) return
+  const isContact = mailFrom !== '' && (await findContacts(app.store.read, inboxId, [mailFrom])).length > 0
+  if (isContact) return app.meter.count('greylist_total', 'known')
   const block = blockOf(stranger.remoteAddress)
   const places = { block: placeOfBlock(block), triplet: placeOfTriplet(block, mailFrom, inboxId) }
-  if (await isKnownForLong(app, places)) return
+  if (await isKnownForLong(app, places)) return app.meter.count('greylist_total', 'known')
   const waitMs = await note(places)
+  app.meter.count('greylist_total', waitMs <= 0 ? 'passed' : 'deferred')
   if (waitMs <= 0) return
   throw new Reply(
     451,

@@ -139,7 +139,10 @@ async function release(app: App, db: WriteDb, { subjectId }: QueuedDelivery): Pr
   return true
 }
 
-/** It is not sent any more; of a message the sender is told. */
+/**
+ * It is not sent any more; of a message the sender is told, by an event. Who submitted it by SMTP gets no notification beside that:
+ * RFC 3464 §2.3.3 tells of what could not be delivered, and this is the will of who runs the server (as `postsuper -d` of Postfix).
+ */
 async function cancel(app: App, db: WriteDb, one: QueuedDelivery): Promise<boolean> {
   const delivery = await findDelivery(db, one.subjectId)
   if (!delivery || one.leasedBy !== null) return false

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
+import type { Meter } from '../../base/meter.ts'
 import { createTally } from '../../base/tally.ts'
 import { scanWithClamav } from './clamav.ts'
 import { createRspamd, type Envelope } from './rspamd.ts'
@@ -32,6 +33,7 @@ export interface Scanner {
 export interface ScannerOptions {
   readonly clock: Clock
   readonly log: Log
+  readonly meter: Meter
   /** clamd's socket; undefined: not asked. */
   readonly clamav: NetConnectOpts | undefined
   /** rspamd's address; undefined: not asked. */
@@ -44,11 +46,11 @@ export interface ScannerOptions {
 }
 
 export function createScanner(options: ScannerOptions): Scanner {
-  const { clamav, rspamdUrl, clock, log } = options
+  const { clamav, rspamdUrl, clock, log, meter } = options
   const rspamd = rspamdUrl === undefined ? undefined : createRspamd(rspamdUrl)
   const takeTurn = createTurns(limits.scansAtOnce)
   const tallies = new Map(
-    ['ClamAV', 'rspamd'].map(name => [
+    (['ClamAV', 'rspamd'] as const).map(name => [
       name,
       createTally(clock, limits.tallyMs, reasons => {
         log.warn({ scanner: name, reasons }, 'messages could not be scanned')
@@ -57,28 +59,44 @@ export function createScanner(options: ScannerOptions): Scanner {
   )
 
   /** What `work` finds, or nothing. */
-  async function attempt<T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  async function attempt<T>(
+    name: 'ClamAV' | 'rspamd',
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<{ readonly found: T } | undefined> {
     const signal = AbortSignal.timeout(options.timeoutMs)
+    const began = clock.monotonicMs()
     let release: (() => void) | undefined
     try {
       release = await takeTurn(signal)
-      return await work(signal)
+      return { found: await work(signal) }
     } catch (error) {
       tallies.get(name)!.note(signal.aborted ? 'no answer in time' : reasonOf(error))
+      meter.count('scans_total', name.toLowerCase(), signal.aborted ? 'late' : 'failed')
       return undefined
     } finally {
       release?.()
+      meter.observe('scan_seconds', (clock.monotonicMs() - began) / 1000, name.toLowerCase())
     }
   }
 
+  const outcomeOf = (isFound: boolean) => (isFound ? 'found' : 'clean')
+
   return {
     async scan(message) {
-      if (message.sizeBytes > options.maxSizeBytes) return {}
-      const [virus, advice] = await Promise.all([
+      if (message.sizeBytes > options.maxSizeBytes) {
+        if (clamav) meter.count('scans_total', 'clamav', 'too_large')
+        if (rspamd) meter.count('scans_total', 'rspamd', 'too_large')
+        return {}
+      }
+      const [scanned, checked] = await Promise.all([
         clamav && attempt('ClamAV', signal => scanWithClamav(clamav, message.open(), signal)),
         rspamd && attempt('rspamd', signal => rspamd.check(message, message.open(), signal)),
       ])
+      const virus = scanned?.found
+      const advice = checked?.found
       const isSpam = advice !== undefined && options.spamActions.includes(advice.action)
+      if (scanned) meter.count('scans_total', 'clamav', outcomeOf(virus !== undefined))
+      if (checked) meter.count('scans_total', 'rspamd', outcomeOf(isSpam))
       return { ...(virus && { virus }), ...(isSpam && { spamAction: advice.action }) }
     },
     async close() {

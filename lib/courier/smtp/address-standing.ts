@@ -1,8 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import type { Ending } from './ending.ts'
 
 interface Failing {
   readonly failures: number
+  /** Whether somebody is finding out. */
+  readonly isProbed: boolean
   readonly probeAtMs: number
 }
 
@@ -19,26 +22,50 @@ export class AddressStanding {
     this.#clock = clock
   }
 
-  /** Whether the address may be connected to now. Of those that fail, this one is the probe then. */
-  mayTry(address: string): boolean {
+  /** Whether the address may be connected to now, or in how many milliseconds. Of those that fail, this one is the probe then. */
+  mayTry(address: string): true | { readonly inMs: number } {
     const before = this.#failing.get(address)
     if (before === undefined || before.failures < limits.destinationFailures) return true
     const nowMs = this.#clock.monotonicMs()
-    if (nowMs < before.probeAtMs) return false
-    this.#put(address, { ...before, probeAtMs: nowMs + limits.probeMaxMs })
+    // How the probe ends is known long before it is surely over.
+    if (nowMs < before.probeAtMs)
+      return { inMs: before.isProbed ? limits.addressProbeMs : before.probeAtMs - nowMs }
+    this.#put(address, { ...before, isProbed: true, probeAtMs: nowMs + limits.probeMaxMs })
     return true
   }
 
-  /** Notes whether the address answered when it was connected to. */
-  note(address: string, isAnswering: boolean): void {
-    if (isAnswering) {
+  /** Has it connected to, and notes whether it answered. @param signal by which it may be cut off */
+  async watch(address: string, signal: AbortSignal, attempt: () => Promise<Ending>): Promise<Ending> {
+    let shown: 'answers' | 'fails' | 'nothing' = 'nothing'
+    try {
+      const ending = await attempt()
+      const { showing, code } = ending.outcome
+      // Who was cut off had less time than is due, and who else sends mail decides how much less. Who takes no mail answers, too,
+      // and costs no time.
+      if (showing !== undefined && !signal.aborted)
+        shown = showing === 'fails' && code === undefined ? 'fails' : 'answers'
+      return ending
+    } finally {
+      this.#note(address, shown)
+    }
+  }
+
+  /** `nothing`: it had no time to answer, and another is to find out. */
+  #note(address: string, shown: 'answers' | 'fails' | 'nothing'): void {
+    const before = this.#failing.get(address)
+    if (shown === 'answers') {
       this.#failing.delete(address)
       return
     }
-    const failures = (this.#failing.get(address)?.failures ?? 0) + 1
+    const nowMs = this.#clock.monotonicMs()
+    if (shown === 'nothing') {
+      if (before?.isProbed) this.#put(address, { ...before, isProbed: false, probeAtMs: nowMs })
+      return
+    }
+    const failures = (before?.failures ?? 0) + 1
     const doublings = Math.max(0, failures - limits.destinationFailures)
     const waitMs = Math.min(limits.addressProbeMs * 2 ** Math.min(doublings, 20), limits.probeMaxMs)
-    this.#put(address, { failures, probeAtMs: this.#clock.monotonicMs() + waitMs })
+    this.#put(address, { failures, isProbed: false, probeAtMs: nowMs + waitMs })
   }
 
   #put(address: string, failing: Failing): void {

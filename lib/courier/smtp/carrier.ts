@@ -52,12 +52,16 @@ export function createCarrier(
       const ending = await carryBy(waiting, letter, raw, watch)
       if (ending.isStale !== true) return at(ending)
     }
+    await pool.makeRoom(address)
     const opening = await openSession(host, address, { ...sessionOptions, ...to.by }, watch, tls)
     if (opening.tls !== undefined)
       to.noteTls(host, tls.policyType, opening.tls === 'success' ? 'success' : opening.tls.type)
     const { begun } = opening
     if (begun instanceof SmtpSession) return at(await carryBy(begun, letter, raw, watch))
-    return at(isTlsFault(begun) ? forbidden(host, begun, to.by !== undefined) : endingOf(begun, rules))
+    if (!isTlsFault(begun)) return at(endingOf(begun, rules))
+    const { outcome, ...ending } = forbidden(host, begun, to.by !== undefined)
+    // It was connected to, and answered as far as that.
+    return at({ ...ending, outcome: { ...outcome, showing: 'answers' } })
   }
 
   /** One transaction in a session, which is given back or ended after it. */
@@ -111,13 +115,16 @@ export function createCarrier(
   }
 }
 
-/** What the policy of the domain forbids is for now: it may be the host's fault, or somebody's between us. */
+/**
+ * What the policy of the domain forbids is for now: it may be the host's fault, or somebody's between us. It shows nothing of
+ * the host, for who has a domain writes its policy.
+ */
 export function forbidden(host: string, { type, text }: TlsFault, isRoute = false): Ending {
   const enhanced =
     type === 'starttls-not-supported' ? '4.7.10' : type === 'dnssec-invalid' ? '4.4.3' : '4.7.5'
   const whose = isRoute ? 'the route to it' : 'the policy of its domain'
   const said = `not sent to ${host}, as ${whose} demands: ${text}`
-  return { outcome: { result: 'transient', enhanced, text: said, host, showing: 'answers' }, isFinal: false }
+  return { outcome: { result: 'transient', enhanced, text: said, host }, isFinal: false }
 }
 
 /** The address with its domain as A-labels; the local part is the recipient's own (RFC 6531 §3.2). */

@@ -7,6 +7,7 @@ import { oneLine } from '../../base/one-line.ts'
 import { certificateFault, demandKey, tlsFault } from '../encryption/demand.ts'
 import type { HostTls } from '../encryption/host-tls.ts'
 import type { TlsFault } from '../tls-result.ts'
+import { hasRoute } from './own-route.ts'
 import type { Smarthost, SourceAddress } from './routes.ts'
 import {
   type Answer,
@@ -173,9 +174,6 @@ async function begin(
 
 const notOffered: TlsFault = { type: 'starttls-not-supported', text: 'it does not offer STARTTLS' }
 
-/** What the system says when it has no address of the family at all, or no way out for it. */
-const noWay = new Set(['ENETUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT'])
-
 function openSocket(address: string, options: SessionOptions, signal: AbortSignal): Promise<Socket | Answer> {
   const localAddress = isIPv6(address) ? options.sourceAddress?.ipv6 : options.sourceAddress?.ipv4
   const socket = connect({
@@ -184,18 +182,12 @@ function openSocket(address: string, options: SessionOptions, signal: AbortSigna
     ...(localAddress === undefined ? {} : { localAddress }),
   })
   return new Promise(resolve => {
-    const fail = (error: Error) => {
+    const fail = async (error: Error) => {
       end()
       socket.on('error', () => {})
       socket.destroy()
-      const hasNoWay = 'code' in error && noWay.has(String(error.code))
-      resolve({
-        stage: 'connect',
-        text: error.message,
-        isLost: true,
-        sent: 'none',
-        ...(hasNoWay && { hasNoWay }),
-      })
+      const failed = { stage: 'connect', text: error.message, isLost: true, sent: 'none' } as const
+      resolve((await hasRoute(address, localAddress)) ? failed : { ...failed, hasNoWay: true })
     }
     const abort = () => fail(abortError(signal))
     const timer = setTimeout(

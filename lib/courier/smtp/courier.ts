@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net'
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
@@ -6,7 +5,7 @@ import type { Log } from '../../base/log.ts'
 import { loadReplyRules, type ReplyRule } from '../../mail/report/reply-rules.ts'
 import type { AddressGuard } from '../address-guard.ts'
 import { createAuthenticatedDns } from '../encryption/authenticated-dns.ts'
-import { findDomainTls, type HostTls, hostTls, opportunistic } from '../encryption/host-tls.ts'
+import { findDomainTls, hostTls, opportunistic } from '../encryption/host-tls.ts'
 import type { SecureDns } from '../encryption/secure-dns.ts'
 import type { StsPolicies } from '../encryption/sts-policies.ts'
 import { findAddresses, findMxHosts, loopsBack, toAscii } from '../mx.ts'
@@ -16,9 +15,10 @@ import type { TlsResult } from '../tls-result.ts'
 import { AddressStanding } from './address-standing.ts'
 import { createCarrier, forbidden } from './carrier.ts'
 import type { SessionOptions } from './connect.ts'
-import { type Ending, moreTelling, refused, silent, unheard } from './ending.ts'
-import { findRoute, type Route, type Smarthost, type SourceAddress } from './routes.ts'
+import { type Ending, moreTelling, passedOver, refused, unheard } from './ending.ts'
+import { findRoute, type Route, type SourceAddress } from './routes.ts'
 import { abortError, type NoticeParameters, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
+import { carryToSmarthost, hasAnswered } from './smarthost.ts'
 import { TlsMemory } from './tls-memory.ts'
 
 /** One message to one recipient. */
@@ -84,6 +84,8 @@ export interface Progress extends Watch {
    * domain itself; else the attempt ends, untried. What the attempt shows from then on is of it.
    */
   isTurnOf(destination: string, domain: string): Promise<boolean>
+  /** Whether the attempt may connect to the address now, with all that others have there. */
+  hasRoomAt(address: string): boolean
 }
 
 const unwatched: Progress = {
@@ -91,6 +93,7 @@ const unwatched: Progress = {
   heard() {},
   commit() {},
   isTurnOf: async () => true,
+  hasRoomAt: () => true,
 }
 
 export interface SmtpCourier {
@@ -111,8 +114,6 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const rules = options.rules ?? loadReplyRules()
   const { routes = [] } = options
   const ownAddresses = new Set(options.ownAddresses)
-  /** Until when the system is believed to have no way for IPv6. */
-  let noIpv6UntilMs = Number.NEGATIVE_INFINITY
   const ours = new Set([hostname.toLowerCase(), ...(options.ownNames ?? [])])
   const carrier = createCarrier(sessionOptions, { rules, idleMs: options.idleMs })
   const standing = new AddressStanding(clock)
@@ -131,6 +132,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         heard: () => progress.heard(),
         commit: () => progress.commit(),
         isTurnOf: (destination, domain) => progress.isTurnOf(destination, domain),
+        hasRoomAt: address => progress.hasRoomAt(address),
       })
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
@@ -154,53 +156,12 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     if (/[\x00-\x1f\x7f<>]/.test(delivery.mailFrom)) return refused('5.1.7', 'the reverse-path is malformed')
     const route = findRoute(routes, toAscii(delivery.domain).toLowerCase())
     if (route?.smarthost === undefined) return carryToMx(delivery, raw, tlsResults, progress, route)
-    const ending = await carryToSmarthost(delivery, raw, progress, route, route.smarthost)
-    const isSilent = !ending.isFinal && ending.outcome.showing === 'fails'
-    if (!route.fallsBack || !isSilent || signal.aborted) return ending
+    if (!(await progress.isTurnOf(`smarthost:${route.smarthost.host}`, delivery.domain))) return untried()
+    const parts = { dns, carrier, useIpv6, log }
+    const ending = await carryToSmarthost(parts, delivery, raw, progress, route, route.smarthost)
+    if (!route.fallsBack || ending.isFinal || hasAnswered(ending) || signal.aborted) return ending
     const direct = await carryToMx(delivery, raw, tlsResults, progress, undefined)
     return direct.isFinal ? direct : moreTelling(ending, direct)
-  }
-
-  async function carryToSmarthost(
-    delivery: SmtpDelivery,
-    raw: Raw,
-    progress: Progress,
-    { sourceAddress: source }: Route,
-    { host, port: at, tls, login }: Smarthost,
-  ): Promise<Ending> {
-    if (!(await progress.isTurnOf(`smarthost:${host}`, delivery.domain))) return untried()
-    const found = await findAddresses(dns, host, useIpv6)
-    if ('failure' in found) {
-      // The operator named it: that it has no address is nothing about the recipient.
-      const { text } = found.failure
-      return {
-        outcome: { result: 'transient', enhanced: '4.4.3', text, host, showing: 'fails' },
-        isFinal: false,
-      }
-    }
-    const by = {
-      port: at,
-      isImplicit: tls === 'implicit',
-      login,
-      route: `${host}:${at} ${login?.user ?? ''}`,
-      ...(source === undefined ? {} : { sourceAddress: source }),
-    }
-    const demanded = tls === 'plain' ? opportunistic : proven
-    let best: Ending | undefined
-    for (const address of found.addresses) {
-      if (progress.signal.aborted) break
-      const ending = await carrier.carryTo(
-        { host, address, tls: demanded, by, noteTls() {} },
-        delivery,
-        raw,
-        progress,
-      )
-      log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'smarthost tried')
-      best = moreTelling(best, ending)
-      // Whatever it answers is the answer: it speaks for all its addresses.
-      if (ending.isFinal || ending.outcome.showing !== 'fails') break
-    }
-    return best ?? unheard('4.4.7', abortError(progress.signal).message)
   }
 
   async function carryToMx(
@@ -238,12 +199,16 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     let best: Ending | undefined
     let deferrals = 0
     let isOursFrom = Number.POSITIVE_INFINITY
+    let full: { readonly address: string; readonly preference: number } | undefined
     for (const host of mx.hosts) {
       if (signal.aborted) break
-      if ((mx.preferences.get(host) ?? 0) >= isOursFrom) continue
-      const found = await findAddresses(lookups, host, useIpv6 && clock.monotonicMs() >= noIpv6UntilMs)
+      const preference = mx.preferences.get(host) ?? 0
+      if (preference >= isOursFrom) continue
+      // A server that is less preferred is for when the others fail, and not for when they have enough to do.
+      if (full !== undefined && preference > full.preference) break
+      const found = await findAddresses(lookups, host, useIpv6)
       if ('addresses' in found && found.addresses.some(address => ownAddresses.has(address))) {
-        isOursFrom = mx.preferences.get(host) ?? 0
+        isOursFrom = preference
         best = moreTelling(best, { outcome: { ...loopsBack(domain).failure, host }, isFinal: false })
         continue
       }
@@ -263,23 +228,18 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
           best = moreTelling(best, guarded(host, reason))
           continue
         }
-        if (!standing.mayTry(address)) {
-          best = moreTelling(best, silent('4.4.1', `not tried: ${address} has not answered for a while`))
+        if (!progress.hasRoomAt(address)) {
+          full ??= { address, preference }
           continue
         }
-        const sinceMs = clock.monotonicMs()
-        const ending = await carrier.carryTo(
-          { host, address, tls, by, noteTls: note },
-          delivery,
-          raw,
-          progress,
-        )
-        if (isIPv6(address) && ending.hasNoWay === true) {
-          // That says nothing of the other side.
-          noIpv6UntilMs = clock.monotonicMs() + limits.ipv6BrokenMs
-        } else if (!stopping.signal.aborted && !isCutShort(signal, sinceMs)) {
-          standing.note(address, ending.outcome.showing !== 'fails')
+        const turn = standing.mayTry(address)
+        if (turn !== true) {
+          best = moreTelling(best, passedOver(address, turn.inMs))
+          continue
         }
+        const stop = { host, address, tls, by, noteTls: note }
+        const carry = () => carrier.carryTo(stop, delivery, raw, progress)
+        const ending = await standing.watch(address, signal, carry)
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)
@@ -287,12 +247,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         if (deferrals >= limits.mxDeferrals) return best
       }
     }
+    // Whoever had room has not answered either.
+    if (full !== undefined && best?.outcome.code === undefined && !signal.aborted)
+      return untried(full.address)
     return best ?? unheard('4.4.7', abortError(signal).message)
-  }
-
-  /** Whether an address was given up before it had time to answer: the hosts before it used that up, and it proves nothing. */
-  function isCutShort(signal: AbortSignal, sinceMs: number): boolean {
-    return signal.aborted && clock.monotonicMs() - sinceMs < limits.silentGreetingMs
   }
 
   return {
@@ -304,12 +262,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   }
 }
 
-/** A certificate that is believed, for the name. */
-const proven: HostTls = { ...opportunistic, demand: { kind: 'certificate' } }
-
-function untried(): Ending {
+/** @param fullAddress where it is to wait for room */
+function untried(fullAddress?: string): Ending {
   const { outcome } = unheard('4.4.1', 'it is not the turn of this destination')
-  return { outcome: { ...outcome, isUntried: true }, isFinal: true }
+  return { outcome: { ...outcome, isUntried: true, ...(fullAddress && { fullAddress }) }, isFinal: true }
 }
 
 /** Where mail may not go is no proof while another host may still take it; alone it is. */

@@ -1,3 +1,4 @@
+import { limits } from '../../base/limits.ts'
 import type { ReplyClass } from '../../base/reply-class.ts'
 import type { ReplyRule } from '../../mail/report/reply-rules.ts'
 import type { Outcome } from '../outcome.ts'
@@ -12,8 +13,6 @@ export interface Ending {
   readonly isFinal: boolean
   /** Whether the host answered, and said "not now". */
   readonly isDeferral?: boolean
-  /** Whether this system has no way to the address, which says nothing of the other side. */
-  readonly hasNoWay?: boolean
   /** Whether a session that had waited was dead before any of the message left. */
   readonly isStale?: boolean
 }
@@ -25,8 +24,8 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
   // the better fault (RFC 5321 §4.5.3.2.6, RFC 1047); another host now would nearly surely double it.
   const isFinal = answer.sent === 'all'
   if (isLost) {
-    const ending = silent(stage === 'connect' ? '4.4.1' : '4.4.2', text)
-    return { ...ending, isFinal, hasNoWay: answer.hasNoWay === true }
+    if (answer.hasNoWay) return unreachable(text)
+    return { ...silent(stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
   }
   const reply = answer.lines === undefined ? undefined : readReply(answer.lines)
   if (reply === undefined) return { ...silent('4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
@@ -41,22 +40,50 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
 }
 
 /**
- * A host that turns everybody away at the door does not answer. One that says 421, 4.7.x or "too many" later wants less
- * (RFC 3463 X.7: policy).
+ * What a reply shows of the servers as a group, which many share. At the door it is about us: who says 421, 4.7.x or "too many"
+ * there wants less (RFC 3463 X.7: policy), and who turns everybody away takes no mail. After that it is about one sender and one
+ * recipient, whom a tenant chose and may own; there only what is plainly said of our connections shows more than that they answer.
  */
 function showingOf(
   stage: Stage,
-  { code, enhanced }: RemoteReply,
+  { code, enhanced, text }: RemoteReply,
   replyClass: ReplyClass | undefined,
 ): Required<Pick<Outcome, 'showing'>> {
-  if (stage === 'connect') return { showing: 'fails' }
-  const isTooMuch = code === 421 || enhanced?.startsWith('4.7.') === true || replyClass === 'rate'
-  return { showing: isTooMuch ? 'slows' : 'answers' }
+  const isTooMuch = enhanced?.startsWith('4.7.') === true || replyClass === 'rate'
+  if (stage === 'connect') return { showing: code === 421 || isTooMuch ? 'slows' : 'fails' }
+  // RFC 5321 §3.8: 421 ends the connection, whatever was asked; yet its text may say that it does so for this mail.
+  const isOfConnection = code === 421 && !ofOneMail.has(replyClass)
+  const isOfUs = isTooMuch && (stage === 'mail' || stage === 'rcpt') && aboutUs.test(unquoted(text))
+  return { showing: isOfConnection || isOfUs ? 'slows' : 'answers' }
+}
+
+/** What concerns a sender, a recipient or a message, and nobody else's. */
+const ofOneMail: ReadonlySet<ReplyClass | undefined> = new Set(['sender', 'recipient', 'full', 'content'])
+
+/** It speaks of connections, or of the host that connects. */
+const aboutUs =
+  /\b(?:connections?|sessions?)\b|\b(?:your|this|sending|connecting|client|remote) (?:mail )?(?:ip|host|server|mta|client|network)\b|\[?\b\d{1,3}(?:\.\d{1,3}){3}\b(?!\.?\w)|\b(?:[0-9a-f]{1,4}:){3}/i
+
+/** Without the addresses that it repeats: whoever chose those would have chosen the words. */
+function unquoted(text: string): string {
+  return text.replace(/"[^"]*"|<[^<>]*>/g, ' ').replace(/\S*@\S*/g, ' ')
 }
 
 /** The host did not answer. */
-export function silent(enhanced: string, text: string): Ending {
+function silent(enhanced: string, text: string): Ending {
   return { outcome: { ...unheard(enhanced, text).outcome, showing: 'fails' }, isFinal: false }
+}
+
+/** It was not connected to, because it has not answered again and again: that shows nothing that was not known. */
+export function passedOver(address: string, triedAgainInMs: number): Ending {
+  const { outcome } = unheard('4.4.1', `not tried: ${address} has not answered for a while`)
+  return { outcome: { ...outcome, triedAgainInMs }, isFinal: false }
+}
+
+/** This machine has no way to it, which says nothing of the other side. */
+function unreachable(text: string): Ending {
+  const { outcome } = unheard('4.4.1', text)
+  return { outcome: { ...outcome, triedAgainInMs: limits.addressProbeMs }, isFinal: false }
 }
 
 /** Nothing was heard from the host, or nothing that is proof. */
@@ -69,9 +96,15 @@ export function refused(enhanced: string, text: string): Ending {
   return { outcome: { result: 'permanent', enhanced, text }, isFinal: true }
 }
 
-/** Of the failures at two hosts, in the order tried, the one to report. */
+/** Of the failures at two hosts, in the order tried, the one to report; it shows what either shows. */
 export function moreTelling(first: Ending | undefined, second: Ending): Ending {
   if (first === undefined) return second
+  const told = toReport(first, second)
+  const showing = told.outcome.showing ?? (told === first ? second : first).outcome.showing
+  return showing === undefined ? told : { ...told, outcome: { ...told.outcome, showing } }
+}
+
+function toReport(first: Ending, second: Ending): Ending {
   // What one host says of itself is no proof while another may still answer.
   if (first.outcome.result !== second.outcome.result)
     return first.outcome.result === 'transient' ? first : second

@@ -47,6 +47,18 @@ export class SessionPool {
     })
   }
 
+  /**
+   * Ends the session with the address that waited longest, if any does: one that can not be used is not kept beside another, or
+   * many names of one address would have more connections there than it is to have.
+   */
+  async makeRoom(address: string): Promise<void> {
+    for (const session of this.#idle.keys()) {
+      if (session.address !== address) continue
+      this.#forget(session)
+      return session.quit()
+    }
+  }
+
   #forget(session: SmtpSession): void {
     this.#idle.get(session)?.()
     this.#idle.delete(session)

@@ -41,7 +41,7 @@ export interface Answer {
   readonly text: string
   /** Whether the connection is gone; then `lines`, if any, are the last words and answer nothing. */
   readonly isLost: boolean
-  /** Whether this system has no way to the address, by the error of our own socket: nothing that a peer says. */
+  /** Whether this system has no way to the address, by its own table of routes: nothing that a peer or a router says. */
   readonly hasNoWay?: true
   /** Whether STARTTLS is what failed. */
   readonly isTlsFailure?: boolean

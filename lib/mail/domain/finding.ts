@@ -28,3 +28,8 @@ export function unanswered(subject: string, what: string): Finding {
   const message = `DNS gave no answer for ${what}: try again, or see to the DNS server`
   return finding('warning', 'dns_unanswered', subject, message)
 }
+
+/** A check that could not be made: that is never taken for well. @param why in a sentence, and what to do */
+export function notChecked(subject: string, why: string, level: Finding['level'] = 'warning'): Finding {
+  return finding(level, 'not_checked', subject, `not checked: ${why}`)
+}

@@ -19,6 +19,8 @@ const shortDate = /\p{Nd}{1,2}[./-]\p{Nd}{1,2}[./-]\p{Nd}{2}/u
 const datedBeginning = /^(?:\p{Nd}|[\p{L}\p{M}.]{2,14},?\s+\p{Nd}|[于在於])/u
 /** An address, as `<…>`, `(…)` or `[mailto:…]` hold it. */
 const bracketed = /[<([](?:mailto:)?[^<>()[\]\s@]{1,200}@[^<>()[\]\s@]{1,200}[>)\]]/u
+const byAddress =
+  /^\p{Nd}[^<>@]{4,60}\s(?:by|von|par|por|da|de|door|av|af|przez|от|від)\s[^\s<>()@]{1,100}@[^\s<>()@]{1,100}$/u
 /** Marks that say in which direction a line runs. */
 const directions = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 /** Lines that one attribution may be broken into, and its characters. */
@@ -57,6 +59,23 @@ export function attributionStart(
   return isAboveQuote ? weak : undefined
 }
 
+/** The end of an address that Gmail has broken before its bracket, and what follows there. */
+const brokenAddress = /<[^<>\s@]{1,200}@[^<>\s@]{1,200}$/
+const bracketBelow = /^>[^<>]{0,80}[:：]\s*$/u
+
+/** The lines, with those that were broken within the brackets of an address put together: what begins with a bracket is no quote then. */
+export function joinedAtBrackets(lines: readonly string[]): readonly string[] {
+  if (!lines.some(line => bracketBelow.test(line))) return lines
+  const joined: string[] = []
+  for (const line of lines) {
+    const last = joined.at(-1)
+    const isBroken = last !== undefined && last.length <= attributionLength && bracketBelow.test(line)
+    if (isBroken && brokenAddress.test(last)) joined[joined.length - 1] = last + line
+    else joined.push(line)
+  }
+  return joined
+}
+
 /** Whether words say who wrote what follows, and when: strong where nothing else needs to. */
 function strengthOf(line: string, isAboveQuote: boolean): 'strong' | 'weak' | undefined {
   const isDated = year.test(line) || time.test(line) || shortDate.test(line)
@@ -68,10 +87,14 @@ function strengthOf(line: string, isAboveQuote: boolean): 'strong' | 'weak' | un
     const isBehindDate = verb > said.search(/\p{Nd}/u) && verb >= said.length - verbWithin
     if (isBehindDate || (hasAddress && /[>)\]]$/.test(said))) return 'strong'
   }
+  // Tutanota's: a date, `by` and the address alone.
+  if (hasColon && isDated && said.length <= 120 && byAddress.test(said)) return 'strong'
   // In some languages the verb stands before the date, which ends the line.
   const endsInDate = /\p{Nd}\)*$/u.test(said)
   if (hasColon && isDated && verb >= 0 && (hasAddress || (endsInDate && said.length <= 120))) return 'strong'
   if (hasColon && verb >= 0 && said.length - verb <= verbWithin) return 'weak'
+  // `Quoting Bob <bob@example.net>:`
+  if (hasColon && hasAddress && said.length <= 120 && /[>)\]]$/.test(said)) return 'weak'
   return isDated && hasAddress ? 'weak' : undefined
 }
 
@@ -162,8 +185,10 @@ function fieldOf(line: string): Field | undefined {
 const originals = new Set(formsOf('original'))
 const forwards = new Set(formsOf('forwarded'))
 const ends = new Set(forwardEnds)
+/** `Bob ---01.11.2026 09:41:03---` above a block of fields. */
+const notes = /^[^\d\s-][^\d-]{0,80} ---\d{1,4}[./-]\d{1,2}[./-]\d{2,4} \d{1,2}[:.]\d{2}[^-]{0,12}---/
 const aboveLine = /^[\s>#=*_-]*(?:please )?(?:type|write|reply|add)\b.{0,40}\babove this line\b/iu
-const rules = /[\s>*_—–=~#-]/
+const rules = /[\s>*_‐‑‒–—―=~#-]/u
 
 /**
  * What a line says of all that stands below it: that it was there before (`original`), that it was passed on
@@ -172,21 +197,30 @@ const rules = /[\s>*_—–=~#-]/
 export function separatorOf(line: string): 'original' | 'forwarded' | 'end' | 'above' | undefined {
   if (line.length >= 300 || !mayBeSeparator(line)) return undefined
   if (aboveLine.test(line)) return 'above'
+  if (isGroupWise(line) || notes.test(line)) return 'original'
   const { words, hasRule } = withoutRules(shown(line))
   if (words === '') return undefined
   if (hasRule) {
     const name = words.replace(/[:：]$/u, '').replaceAll('’', "'")
     if (originals.has(name)) return 'original'
     if (ends.has(name)) return 'end'
-    return startsAsForward(name) ? 'forwarded' : undefined
+    if (startsAsForward(name)) return 'forwarded'
+    // `---- Bob <bob@example.net> wrote ----`
+    return bracketed.test(line) && verbAt(words) >= 0 ? 'original' : undefined
   }
   // Apple's has no rule, and a colon.
   return /[:：]$/u.test(words) && forwards.has(words.slice(0, -1).trimEnd()) ? 'forwarded' : undefined
 }
 
+/** `>>> Bob <bob@example.net> 11/1/2026 9:41 AM >>>` */
+function isGroupWise(line: string): boolean {
+  return /^>{2,3} /.test(line) && line.trimEnd().endsWith('>>') && time.test(line)
+}
+
 /** Whether it begins with marks, ends in a colon, or asks for something: few do. */
 function mayBeSeparator(line: string): boolean {
-  if (/^[\s>]*[-_—–=~#*]{2}|^[\s>#=*_-]*(?:please|type|write|reply|add)\b/i.test(line)) return true
+  if (line.includes(' ---') || line.startsWith('>>')) return true
+  if (/^[\s>]*[-_‐‑‒–—―=~#*]{2}|^[\s>#=*_-]*(?:please|type|write|reply|add)\b/iu.test(line)) return true
   return /[:：]$/u.test(shown(line))
 }
 
@@ -196,7 +230,10 @@ function withoutRules(line: string): { words: string; hasRule: boolean } {
   while (begin < line.length && rules.test(line[begin]!)) begin++
   let end = line.length
   while (end > begin && rules.test(line[end - 1]!)) end--
-  return { words: line.slice(begin, end).toLowerCase(), hasRule: /[-_—–=~#*]{2}/.test(line.slice(0, begin)) }
+  return {
+    words: line.slice(begin, end).toLowerCase(),
+    hasRule: /[-_‐‑‒–—―=~#*]{2}/u.test(line.slice(0, begin)),
+  }
 }
 
 /** `Forwarded message from Bob <bob@example.net>`, or `Forwarded by Bob on 4 May`. */

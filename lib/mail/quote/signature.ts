@@ -5,7 +5,8 @@ const sentFrom = formsOf('sentFrom')
 const sentFromByStart = Map.groupBy(sentFrom, form => form.slice(0, 2))
 const apology =
   /^[\s–-]*(?:please )?(?:excuse|pardon|forgive|sorry|apolog|entschuldig|verzeih|désolé|excuse[rz]|veuillez|disculp|desculp|perdon|scus[ai]|простите|извините|вибачте|omluvte|ospravedl|undskyld|beklager|unnskyld|ursäkta|pahoittelut|bocs|elnézést)/iu
-const webLink = /^[\s<([]*https?:\/\/\S+$/i
+/** Some say behind it what to do there: `Outlook für Android<https://…> beziehen`. */
+const webLink = /^[\s<([]*https?:\/\/\S+(?:\s{1,3}\p{L}{1,20}){0,2}$/iu
 /** `-Ann Lee`, as a last line below a blank one. */
 const nameLine = /^[-–—~]\s?\p{Lu}[\p{L}.'-]*(?: \p{Lu}[\p{L}.'-]*){0,3}$/u
 const footer = /mailing list|listinfo|unsubscribe|mailman|google groups/i

@@ -3,7 +3,7 @@ import type { QuoteWords } from './words.ts'
 /** What Gmail, Outlook, Apple Mail, Yahoo, Thunderbird, K-9, Zoho, Samsung and others write in the languages of the west and the north of Europe. */
 export const westernWords: Readonly<Record<string, QuoteWords>> = {
   en: {
-    wrote: 'wrote|writes',
+    wrote: 'wrote|writes|quoting|excerpts from|message from|thus spake',
     on: 'on|at',
     from: 'from|sender',
     date: 'sent|date|sent at|received',
@@ -17,7 +17,7 @@ export const westernWords: Readonly<Record<string, QuoteWords>> = {
       'sent from|sent via|sent with|sent using|sent by my|get outlook for|get bluemail for|this message was sent from my|this email was sent from my|typed on my|written on my|via mobile|virus-free',
   },
   de: {
-    wrote: 'schrieb|geschrieben|schrieben|schreibt',
+    wrote: 'schrieb|geschrieben|schrieben|schreibt|zitat von|nachricht von',
     on: 'am|um',
     from: 'von|absender',
     date: 'gesendet|datum|gesendet am|empfangen',
@@ -32,7 +32,7 @@ export const westernWords: Readonly<Record<string, QuoteWords>> = {
       'gesendet von|gesendet mit|von meinem|diese nachricht wurde von|diese e-mail wurde von|von unterwegs|holen sie sich outlook|outlook für ios|outlook für android|mit der telekom|mit freundlichen grüßen gesendet von|versendet mit|verschickt mit|virenfrei',
   },
   fr: {
-    wrote: 'écrit|écrivait|écrivit',
+    wrote: 'écrit|écrivait|écrivit|message de',
     on: 'le|la',
     from: 'de|expéditeur',
     date: 'envoyé|date|envoyé le',
@@ -47,7 +47,7 @@ export const westernWords: Readonly<Record<string, QuoteWords>> = {
       'envoyé de|envoyé depuis|envoyé à partir|envoyé avec|envoyé par|envoyé via|télécharger outlook|obtenez outlook|obtenir outlook|provenance : courrier|sans virus|garanti sans virus',
   },
   es: {
-    wrote: 'escribió|escribio',
+    wrote: 'escribió|escribio|citando|mensaje de',
     on: 'el|en',
     from: 'de|remitente',
     date: 'enviado|enviado el|fecha|fecha de envío',
@@ -61,7 +61,7 @@ export const westernWords: Readonly<Record<string, QuoteWords>> = {
       'enviado desde|enviado de|enviado con|enviado a través|enviado vía|obtener outlook|descargar outlook|libre de virus|mandado desde',
   },
   pt: {
-    wrote: 'escreveu',
+    wrote: 'escreveu|citando|mensagem de',
     on: 'em|no|na',
     from: 'de|remetente',
     date: 'enviada|enviado|enviado em|enviada em|data|enviada a',
@@ -75,7 +75,7 @@ export const westernWords: Readonly<Record<string, QuoteWords>> = {
       'enviado do|enviado da|enviada do|enviado a partir|enviado pelo|obter o outlook|baixar o outlook|livre de vírus',
   },
   it: {
-    wrote: 'scritto|scrisse|scrive',
+    wrote: 'scritto|scrisse|scrive|citando|messaggio da',
     on: 'il|in',
     from: 'da|mittente',
     date: 'inviato|inviato il|data|inviata',
@@ -88,7 +88,7 @@ export const westernWords: Readonly<Record<string, QuoteWords>> = {
     sentFrom: 'inviato da|inviato dal|inviata da|inviato con|scarica outlook|ottieni outlook|privo di virus',
   },
   nl: {
-    wrote: 'schreef|geschreven',
+    wrote: 'schreef|geschreven|bericht van|citeren',
     on: 'op',
     from: 'van|afzender',
     date: 'verzonden|datum|verstuurd|verzonden op',

@@ -5,6 +5,7 @@ import { singleLine } from '../header/text.ts'
 import { type Notice, noticeIn } from './notice.ts'
 import type { ReturnedRecipient } from './recipient.ts'
 import { whatWasSaid } from './said.ts'
+import { findReply } from './said-reply.ts'
 
 /** A message that may be a bounce in plain words. */
 export interface BounceText {
@@ -23,11 +24,15 @@ const warnsInSubject = /\b(?:delay(?:ed)?|warning|\(delay\)|deferred)\b/i
 /** Who speaks for a mail system, as it stands in From: a name or an address. */
 const daemon =
   /\bmailer[-_. ]?daemon\b|\bpost[-_]?master\b|\bmail[-_. ]?(?:delivery|daemon|administrator|router|system)\b|\bdelivery[-_. ](?:subsystem|system|agent|service|status|report)\b|\bmmdf\b|\bmdaemon\b/i
+/** Of these the ones that write of nothing else. */
+const otherDaemon =
+  /\bmailer[-_. ]?daemon\b|\bmail[-_. ]?(?:delivery|daemon)\b|\bdelivery[-_. ](?:subsystem|system|agent|service|status|report)\b/i
 /** What such a system writes about, in the languages of large providers. */
 const subjects =
-  /\b(?:undeliver(?:ed|able)|undelivrable|non[- ]?deliver(?:y|able|ed)|delivery (?:status|failure|failed|error|problem|report|notification|has failed)|failure (?:notice|notification|delivery)|failed (?:mail|delivery|recipient)|returned (?:mail|to sender)|mail (?:delivery|failed|returned|failure|system error)|automatically rejected mail|message (?:not delivered|delivery|undeliverable|could not be)|returning (?:message|mail)|could not be delivered|not delivered|unzustellbar|zustellung fehlgeschlagen|nicht zugestellt|non remis|non distribu|échec de la remise|no se (?:ha )?(?:pudo|podido) entregar|no entregado|mancata consegna|não entregue|falha na entrega|niet[- ]bestelbaar|kan inte levereras)\b|недостав|не доставлено|送信できません|配信(?:不能|エラー|に失敗)|エラーメール|配達できません|無法(?:投遞|傳遞)|无法(?:投递|送达)|退信/iu
-/** An answer repeats the subject of what it answers. */
-const answers = /^\s{0,5}(?:re|aw|sv|vs|odp|antw|antwort|res|rif|r|fwd?|wg|tr|enc|rv)\s?[:：]/iu
+  /\b(?:undeliver(?:ed|able)|undelivrable|non[- ]?deliver(?:y|able|ed)|delivery (?:to \S{1,320} )?(?:status|failure|failed|error|problem|report|notification|has failed)|failure (?:notice|notification|delivery)|failed (?:mail|delivery|recipient)|returned (?:mail|to sender)|mail (?:delivery|failed|returned|failure|system error)|automatically rejected mail|message (?:not delivered|delivery|undeliverable|could not be)|returning (?:message|mail)|could not be delivered|not delivered|unzustellbar(?:e|er)?|zustellung fehlgeschlagen|nicht zugestellt|non remis|non distribu|échec de la remise|no se (?:ha )?(?:pudo|podido) entregar|no entregado|mancata consegna|não entregue|falha na entrega|niet[- ]bestelbaar|niet bezorgd|kan inte levereras|kunde inte levereras|kan ikke leveres|kunne ikke leveres|olevererbart|mancato recapito|non (?:recapitato|consegnato|recapitabile)|imposible entregar|no entregable|niedostarczon[aey]|nedoručen[áéo]|nedoručiteln[áé]|kézbesíthetetlen|iletilemedi|teslim edilemedi|nu (?:a putut fi|poate fi) livrat|isporuka nije uspjela)\b|недостав|не доставлено|送信できません|配信(?:不能|エラー|に失敗)|エラーメール|配達できません|無法(?:投遞|傳遞)|无法(?:投递|送达)|退信|(?:메일|메시지) ?(?:전송|발송|배달) ?실패|전송되지 못|발송되지 못|반송|недоставлен|не (?:було )?доставлен|toimitus epäonnistui|ei voitu toimittaa|αδυναμία παράδοσης|לא ניתן למסור|تعذر (?:تسليم|التسليم)|không gửi được|gagal terkirim/iu
+/** An answer, or a desk that helps, repeats the subject of what it answers. */
+const answers =
+  /^\s{0,5}(?:(?:re|aw|sv|vs|odp|antw|antwort|res|rif|r|fwd?|wg|tr|enc|rv)\s?[:：]|[[(](?:#|(?:ticket|case|request|issue|anfrage|demande)\b)[^\])]{0,60}[\])]|(?:ticket|case|request|issue) (?:#|no\b|\d))/iu
 /** That somebody is away. */
 const absence =
   /^\s{0,5}(?:automatic reply|auto(?:matic)?[- ]?(?:reply|response)|out of (?:the )?office|abwesenheits\w*|automatische antwort|réponse automatique|respuesta automática|risposta automatica|resposta automática|automatisch antwoord|autosvar|автоответ|自动回复|自動回覆|自動返信)\s?(?:[:：]|$)/iu
@@ -36,7 +41,7 @@ const subjectGivesUp =
   /\bundeliver(?:ed|able)|\bnon[- ]?deliver|\bfail(?:ed|ure)\b|\breturned\b|\breturning (?:message|mail)\b|\bnot (?:be )?delivered\b|\brejected\b/i
 /** That it is the end. "Not" and "unable" beside what mail is for. */
 const givesUp =
-  /\b(?:permanent(?:ly)? (?:\w+ )?(?:error|failure|failed)|failed permanently|(?:given|gave|giving) up|undeliver(?:able|ed)|(?:could|can|was|were|has|have|been|is)(?: ?not|n't) (?:be |been )?(?:\w+ly )?(?:delivered|sent|transmitted|transferred)|(?:unable|not able|failed) to (?:deliver|send|transmit)|(?:did not|didn't|not) reach(?:ed)? the following|delivery (?:has )?(?:failed|failure)|(?:delivery|deliver|delivering) .{0,80}\bfailed|fatal errors?|failed addresses|failure reasons?|failed after|message expired|envelope expired|too long in the queue|i'm not going to try again|address(?:es)? failed|an error (?:has )?occurred while (?:attempting|trying) to deliver|exceeds allowed size|have been (?:rejected|returned)|has been (?:rejected|refused|returned)|was (?:rejected|refused|returned)|konnte nicht zugestellt|nicht zugestellt werden|n'a pas pu être (?:remis|distribu)|no se (?:ha )?(?:pudo|podido) entregar|impossibile (?:consegnare|recapitare)|não (?:pôde|foi possível) (?:ser )?entreg\w+)|не (?:был[оа]? )?доставлен|送信できません|配信(?:できません|不能)|届け(?:られません|ることができません)|无法(?:投递|送达)|無法(?:投遞|傳遞)|退信/iu
+  /\b(?:permanent(?:ly)? (?:\w+ )?(?:error|failure|failed)|failed permanently|(?:given|gave|giving) up|undeliver(?:able|ed)|(?:could|can|was|were|has|have|been|is)(?: ?not|n't) (?:be |been )?(?:\w+ly )?(?:delivered|sent|transmitted|transferred)|(?:unable|not able|failed) to (?:deliver|send|transmit)|(?:did not|didn't|not) reach(?:ed)? the following|delivery (?:has )?(?:failed|failure)|(?:delivery|deliver|delivering) .{0,80}\bfailed|fatal errors?|failed addresses|failure reasons?|failed after|message expired|envelope expired|too long in the queue|i'm not going to try again|address(?:es)? failed|an error (?:has )?occurred while (?:attempting|trying) to deliver|exceeds allowed size|have been (?:rejected|returned)|has been (?:rejected|refused|returned)|was (?:rejected|refused|returned)|konnte nicht zugestellt|nicht zugestellt werden|n'a pas pu être (?:remis|distribu)|no se (?:ha )?(?:pudo|podido) entregar|impossibile (?:consegnare|recapitare)|não (?:pôde|foi possível) (?:ser )?entreg\w+)|не (?:был[оа]? )?доставлен|送信できません|配信(?:できません|不能)|届け(?:られません|ることができません)|无法(?:投递|送达)|無法(?:投遞|傳遞)|退信|전송되지 (?:못|않)|발송되지 (?:못|않)|전송이 실패|전송에 실패|배달할 수 없|nie (?:mogła|mógł|mogło) zostać dostarczon|nie została dostarczon|non e' stato consegnato|non è stato (?:consegnato|recapitato)|n'a pas été (?:remis|distribué|délivré)|no (?:se )?(?:ha sido|fue|pudo ser) entregado|não foi entregue|niet (?:worden )?(?:afgeleverd|bezorgd)|kunde inte levereras|kunne ikke leveres|nemohla být doručena|nebyla doručena|nem (?:sikerült|lehetett) kézbesíteni|teslim edilemedi|iletilemedi|ei voitu toimittaa|не може бути доставлен|không (?:thể )?gửi được/iu
 
 /**
  * Reads what mail servers say in words alone (RFC 3464 asks for more than they write). Doubt means that it is none: it must
@@ -63,6 +68,10 @@ export function readBounceText(
   // Parcels are delivered, too: such a subject alone says nothing.
   const isFromSystem = isSystem || (isSubject && (copied || namesOne))
   if (!isFromSystem && (subject === '' || !copied)) return []
+  if (isVague(message.header, isSubject) && !copied && notice.listed.length === 0) {
+    const namesOurs = recipients.some(one => notice.lower.includes(one))
+    if (!namesOurs || findReply(notice.text) === undefined) return []
+  }
   const isShort = notice.text.length < limits.reportTextLength
   const failed = fieldValues(message.header, 'x-failed-recipients').join(',').split(',')
   const named = addresses(failed.map(one => one.trim()))
@@ -92,6 +101,13 @@ export function readBounceText(
       } as const,
     ]
   })
+}
+
+/** Whether a postmaster writes, who writes of much, and no subject says that something came back. */
+function isVague(header: Header, isSubject: boolean): boolean {
+  const from = fromOf(header)
+  const hasFailed = lastField(header, 'x-failed-recipients') !== undefined
+  return !isSubject && !hasFailed && /\bpost[-_]?master\b/i.test(from) && !otherDaemon.test(from)
 }
 
 /** Somebody's program that answers, or tells what became of a message in the mailbox (RFC 8098): it has come. */

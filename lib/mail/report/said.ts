@@ -21,7 +21,9 @@ export function whatWasSaid(notice: Notice, address: string | undefined, others:
       .slice(quoted.reply.index)
       .trimStart()
       .split(/\n[ \t]*\n/, 1)
-    return said(notice, quoted.reply, wordsOf(paragraph))
+    // A code behind the words that it goes with: `no such user (550)`.
+    if (/\p{L}/u.test(paragraph.replace(/^\W{0,3}(?:said|code|error|response)\b/i, '')))
+      return said(notice, quoted.reply, wordsOf(paragraph))
   }
   const texts = wordsAround(notice, at, address?.length ?? 0, next).map(wordsOf)
   const spoken = texts.filter(text => /[\p{L}\d]/u.test(text))

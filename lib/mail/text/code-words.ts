@@ -2,9 +2,10 @@
 export const codeNames = [
   // English
   '(?:verification|security|log-?in|sign-?in|access|confirmation|authentication|authorization|one[- ]time|single[- ]use|temporary|two-(?:factor|step)(?: verification)?|2fa|mfa|otp|activation|auth|device|guard|recovery|voting|pick-?up|delivery|door|ride)[- ](?:pass-?code|code|pin|password|number)(?!s)',
+  '(?:set-?up|registration|sign-?up|pairing|unlock|validation|identity|secret|dynamic|enrol?lment)[- ](?:pass-?code|code|pin)|(?:verification|security|sign-?in|log-?in|confirmation|access) token',
   'otp|pass-?code|your (?:[\\w-]+ )?(?:code|pin)(?= (?:is|for|to)\\b|\\s*[:：])',
   // German, Dutch, the North
-  '(?:bestätigungs|sicherheits|verifizierungs|verifikations|anmelde|zugangs|aktivierungs|einmal|login|freischalt)-?(?:code|kennwort|passwort|pin)|m?tan(?!\\p{L})',
+  '(?:bestätigungs|sicherheits|verifizierungs|verifikations|anmelde|zugangs|registrierungs|authentifizierungs|einrichtungs|prüf|aktivierungs|einmal|login|freischalt)-?(?:code|kennwort|passwort|pin)|m?tan(?!\\p{L})',
   '(?:verificatie|beveiligings|bevestigings|inlog|toegangs|activatie)code|eenmalige (?:code|pincode)',
   '(?:verifierings|säkerhets|engångs|bekräftelse|bekræftelses|bekreftelses|sikkerheds|sikkerhets|engangs|vahvistus|kertakäyttö)-?(?:kod|kode|koden|koodi)',
   // the Romance languages
@@ -25,13 +26,13 @@ export const codeNames = [
 
 /** Words that mean a code, of whatever kind. */
 export const weakStems: readonly string[] =
-  'code pin tan otp passcode password passwort código codice codi cod codul kod kód kódja kódod kodu kodunuz kodum kode koden koodi kood koda kodas kods код κωδικός şifre 验证码 驗證碼 密码 密碼 コード パスワード 번호 코드 비밀번호 mã รหัส कोड ओटीपी رمز کد קוד'.split(
+  'code pin tan otp passcode password passwort código codice codi cod codul kod kód kódja kódod kodu kodunuz kodum kode koden koodi kood koda kodas kods код κωδικός şifre token 验证码 驗證碼 动态码 動態碼 校验码 安全码 安全碼 确认码 確認碼 认证码 認證碼 登录码 密码 密碼 認証番号 確認番号 コード パスワード 번호 코드 비밀번호 mã รหัส कोड ओटीपी رمز کد קוד'.split(
     ' ',
   )
 
 /** Words that ask to type in what follows. */
 export const enterWords =
-  'enter|type in|type|use|quote|saisissez|entrez|tapez|introduce|introduzca|ingresa|digite|insira|inserisci|geben sie|gib|voer|wpisz|zadejte|zadajte|введите|введіть|girin|input|with pin|code|koden|le code|el código|o código|il codice|de code|kod|код'
+  'enter|type in|type|use|quote|gebruik|usa|utiliza|utilice|utilisez|utilise|verwende|verwenden sie|nutze|nutzen sie|använd|brug|bruk|käytä|użyj|użyj kodu|použijte|используйте|ange|indtast|syötä|introduceți|unesite|saisissez|entrez|tapez|introduce|introduzca|ingresa|digite|insira|inserisci|geben sie|gib|voer|wpisz|zadejte|zadajte|введите|введіть|girin|input|with pin|code|koden|le code|el código|o código|il codice|de code|kod|код'
 
 /** Words that say of what follows that it is the code. */
 export const sayingWords =
@@ -59,3 +60,7 @@ export const linkTerms = [
   'gültig|läuft|ignorier|geldig|verloopt|giltig|gyldig|voimassa|valable|ignore[zr]|ignora|caduca|válid|valid[oe]|scade',
   'ważn|platn|érvényes|действ|игнор|дійсн|ισχύει|geçerli|有効|時間以内|有效|분 이내|유효|صالح|בתוקף|hiệu lực|berlaku',
 ].join('|')
+
+/** What one does with such a code, by its beginning. */
+export const signInStems =
+  'sign|log|verif|confirm|complet|continu|finish|access|authent|proceed|anmeld|einlogg|bestätig|fortzu|connect|valider|inici|entrar|acced|accéd|loggen|bevestig|logga|bekräft|logge|bekræft|bekreft|zalog|potwierd|войти|подтверд|увійти|підтверд'

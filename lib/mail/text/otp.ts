@@ -1,4 +1,4 @@
-import { codeNames, enterWords, otherNumberWords, sayingWords, weakStems } from './code-words.ts'
+import { codeNames, enterWords, otherNumberWords, sayingWords, signInStems, weakStems } from './code-words.ts'
 
 const named = new RegExp(
   `(?<![\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}\\p{N}])(?:${codeNames})`,
@@ -12,11 +12,11 @@ const anyStem = new RegExp(
 )
 /** Codes that let nobody in, by what stands before the name, in it, or behind it. */
 const otherBefore =
-  /\b(?:promo(?:tion)?|discount|coupon|voucher|gift(?: card)?|zip|postal|post|area|error|status|exit|return|country|product|referral|booking|tracking|order|source|qr|bar|swift|sort|tax|party|dress|check-?in|colou?r|build|machine|morse|rabatt|gutschein|réduction|descuento|sconto|обмен[а-я]{0,5}|почтовый)[\s-]*$/iu
+  /\b(?:promo(?:tion)?|discount|coupon|voucher|gift(?: card)?|zip|postal|post|area|error|status|exit|return|country|product|referral|booking|tracking|order|source|qr|bar|swift|sort|tax|party|dress|check-?in|colou?r|build|machine|morse|course|iso|airport|iata|icao|penal|class|subject|module|batch|part|model|sku|item|article|stock|project|department|branch|store|plu|vat|ral|hex|cheat|genetic|conference|meeting|webinar|dial-?in|rabatt|gutschein|réduction|descuento|sconto|обмен[а-я]{0,5}|почтовый)[\s-]*$/iu
 const otherInside =
-  /promo|rabatt|gutschein|barcode|postleit|fehler|quell|unicode|encode|decode|zipcode|codec|codex|скид|промо|opcode/iu
+  /promo|rabatt|gutschein|barcode|postleit|fehler|quell|unicode|(?<!\p{L})(?:encode|decode)|zipcode|codec|codex|скид|промо|opcode/iu
 const otherBehind =
-  /^\s{0,3}(?:postal|promo|de réduction|réduction|de descuento|descuento|sconto|fiscale|promocional|promozionale|de desconto|poszt|pocztowy|rabatowy|скидки|of\b|name\b|review|base\b|barre|is sent|was|problem|réduc)/iu
+  /^\s{0,3}(?:postal|promo|de réduction|réduction|de descuento|descuento|sconto|fiscale|promocional|promozionale|de desconto|poszt|pocztowy|rabatowy|скидки|of\b|name\b|review|base\b|barre|is sent|was|problem|réduc|\d{1,8} (?:means?|to (?:the|a|an)|on the)\b)/iu
 
 /** Letters that are written with spaces between words: a code is none of these words. */
 const letters = '\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}'
@@ -25,16 +25,18 @@ const units =
 const groups = [
   '\\d{2}[ -]\\d{2}(?:[ -]\\d{2}){0,2}',
   '\\d{3,4}[ -]\\d{3,4}',
+  '\\d{3}-\\d{2}-\\d{2}',
   '\\d{4,8}',
   '(?=[A-Z0-9-]{0,10}\\d)(?=[A-Z0-9-]{0,10}[A-Z])[A-Z0-9]{2,5}-?[A-Z0-9]{2,5}',
   '[A-Z]{3,4}-[A-Z]{3,4}',
+  '(?=[A-Za-z0-9]{0,9}\\d)(?=[A-Za-z0-9]{0,9}[A-Z])(?=[A-Za-z0-9]{0,9}[a-z])[A-Za-z0-9]{6,10}',
   '(?=[a-z0-9]{0,8}\\d)(?=[a-z0-9]{0,8}[a-z])[a-z0-9]{5,8}',
   '[a-z]{3,12}(?:-[a-z]{3,12}){2,4}',
   '[A-Z]{5,8}',
 ].join('|')
 /** Digits in one piece or in groups; letters and digits; letters in groups; words. */
 const code = new RegExp(
-  `(?<![${letters}\\p{N}_.,:/@#+•=&?%$€£¥₹-])(?:[A-Z]-)?(${groups})(?![${letters}\\p{N}_@%$€£¥₹]|[.,:/-]\\d|[ -]\\d|-\\p{L}|\\s?(?:${units})(?!\\p{L})|\\s?(?:円|元|원|秒|分|号|ریال|ريال))`,
+  `(?<![${letters}\\p{N}_.,/@#+•=&?%$€£¥₹-])(?<!(?:[\\p{N}\\]]|\\.[a-z]{2,10}|localhost):)(?:[A-Z]-)?(${groups})(?![${letters}\\p{N}_@%$€£¥₹]|[.,:/-]\\d|[ -]\\d|-\\p{L}|\\s?(?:${units})(?!\\p{L})|\\s?(?:円|元|원|秒|分|号|ریال|ريال))`,
   'gu',
 )
 /** What stands before a number that is the number of something else. */
@@ -42,10 +44,18 @@ const otherNumber = new RegExp(
   `(?:\\b(?:order|invoice|ticket|case|ref(?:erence)?|account|customer|receipt|booking|reservation|flight|room|po|id|no|nr|num(?:ber|ero)?|card|phone|tel|call|fax|copyright|ending(?: in)?|ends(?: in| with)?|since|shipment|bill|version|issue|building|port|line|chapter|agent on)\\b\\.?[\\s#:№]*|(?:${otherNumberWords})[\\s#:：.№°º]*|[$€£¥₹#№©•+]\\s*|[*•xX]{2}[\\s-]*|card \\*|(?:usd|eur|gbp|inr|rs\\.?)\\s*|\\d[\\s.()-]{1,2})$`,
   'iu',
 )
+/** Of these the numbers that are codes. */
+const codeNumber = /\b(?:verification|security|confirmation|authentication) number\s{1,3}$/i
 /** Words that say of what follows that it is the code. */
 const saying = new RegExp(`(?:[:：=–—-]|(?<![\\p{L}\\p{M}])(?:${sayingWords}))$`, 'iu')
 const sayingBefore = new RegExp(`^[\\s"'”»」】)\\]]*(?:[:：=–—-]|(?:${sayingWords})(?![\\p{L}\\p{M}]))`, 'iu')
 const enters = new RegExp(`(?<![\\p{L}\\p{M}])(?:${enterWords})\\s{1,3}$`, 'iu')
+/** Where one is asked to type in digits, and what they are for: then they need no name. */
+const asks = new RegExp(`(?<![\\p{L}\\p{M}])(?:${enterWords})\\s{1,3}["'“«*]{0,3}\\d`, 'iu')
+const forSignIn = new RegExp(
+  `^["'”»*]{0,3}\\s(?:to|in order to|on|um|pour|para|per|om|för att|for at|for å|aby|чтобы|щоб)\\s(?:[\\p{L}'’-]{1,20},?\\s){0,4}(?:${signInStems})`,
+  'iu',
+)
 /** What stands around a code that makes things cheaper. */
 const ofSales =
   /checkout|% off|\d ?%|discount|voucher|coupon|rabat|korting|réduction|descuento|sconto|desconto|скидк|promo/iu
@@ -69,14 +79,28 @@ const margin = 200
  */
 export function findOtp(message: { readonly subject: string; readonly text: string }): string | null {
   const raw = `${message.subject.slice(0, 1000)}\n\n${message.text.slice(0, read)}`
-  if (!anyStem.test(raw)) return null
+  const isAsked = asks.test(raw)
+  if (!isAsked && !anyStem.test(raw)) return null
   const text = plainDigits(raw)
   const codes = [...text.matchAll(code)].filter(match => mayBeCode(text, match)).map(one => placed(text, one))
   if (codes.length === 0) return null
   const strong = namesIn(text.matchAll(named), text)
   // What is called by words that nothing else is called counts before what is only called a code.
-  const found = onlyCode(text, strong, codes, true)
-  return found === undefined ? (onlyCode(text, weakNames(text), codes, false) ?? null) : found
+  let found = onlyCode(text, strong, codes, true)
+  if (found === undefined) found = onlyCode(text, weakNames(text), codes, false)
+  return found === undefined && isAsked ? askedCode(text, codes) : (found ?? null)
+}
+
+/** What is to be typed in so as to sign in or confirm, where nothing calls it a code. */
+function askedCode(text: string, codes: readonly PlacedCode[]): string | null {
+  const asked = codes.filter(
+    ({ from, to, isSure }) =>
+      isSure &&
+      enters.test(text.slice(Math.max(0, from - 40), from).replace(/["'“«*]{1,3}$/, '')) &&
+      forSignIn.test(text.slice(to, to + 100)),
+  )
+  const [value] = new Set(asked.map(one => plain(one.value)))
+  return value !== undefined && asked.every(one => plain(one.value) === value) ? value : null
 }
 
 interface Name {
@@ -149,7 +173,9 @@ function isOtherCode(text: string, { from, to }: Name): boolean {
 }
 
 function mayBeCode(text: string, { 0: whole, 1: value = '', index }: RegExpExecArray): boolean {
-  if (otherNumber.test(text.slice(Math.max(0, index - 30), index))) return false
+  const before = text.slice(Math.max(0, index - 30), index)
+  const isBold = /\*\*\s*$/.test(before) && /^\s*\*\*/.test(text.slice(index + whole.length))
+  if (!isBold && otherNumber.test(before) && !codeNumber.test(before)) return false
   const around = text.slice(Math.max(0, index - 80), index + whole.length + 80)
   return !(/[A-Z]/i.test(value) && ofSales.test(around))
 }

@@ -117,7 +117,7 @@ function kindOf(
     .toLowerCase()
     .split(/\s+/)) {
     const plain = word.replace(/^(?:x_)+/, '').replace(/^yiv\d+/, '')
-    if (containers.has(plain) || plain.startsWith('yahoo_quoted')) return 'container'
+    if (containers.has(plain) || /^(?:ydp[0-9a-z]{1,16})?yahoo_quoted/.test(plain)) return 'container'
     if (markers.has(plain)) return 'marker'
     if (signatures.has(plain)) return 'signature'
   }

@@ -1,4 +1,11 @@
-import { attributionStart, behindHeaderBlock, isHeaderBlock, separatorOf, shown } from '../quote/lines.ts'
+import {
+  attributionStart,
+  behindHeaderBlock,
+  isHeaderBlock,
+  joinedAtBrackets,
+  separatorOf,
+  shown,
+} from '../quote/lines.ts'
 import { withoutSignature } from '../quote/signature.ts'
 import { isForwardSubject, isReplySubject } from '../quote/subject.ts'
 import { htmlToText } from './html.ts'
@@ -68,7 +75,7 @@ function linesOf(text: string): string[] {
  * @param hint what the subject says of it, for a header block alone stands above what is forwarded and above what is replied to
  */
 function withoutHistory(all: readonly string[], hint: 'forward' | 'reply' | undefined, forwards = 0): Own {
-  const lines = all.slice(0, linesRead)
+  const lines = joinedAtBrackets(all.slice(0, linesRead))
   const rest = all.slice(linesRead)
   const parts: string[] = []
   let part: string[] = []
@@ -130,13 +137,17 @@ function withoutHistory(all: readonly string[], hint: 'forward' | 'reply' | unde
   return answer()
 }
 
-/** The lines of what was forwarded, without its header, and without the marks of a quote where each line has one. */
-function forwardedLines(lines: readonly string[], at: number, isBelowLine: boolean): string[] {
+/** The lines of what was forwarded, without its header, and without the marks of a quote around or below it. */
+function forwardedLines(lines: readonly string[], at: number, isBelowLine: boolean): readonly string[] {
   const first = isBelowLine ? at + 1 : at
-  const inner = lines.slice(first)
-  const isMarked = inner.every(line => isBlank(line) || isQuoted(line))
-  const plain = isMarked ? inner.map(line => line.replace(/^\s{0,3}> ?/, '')) : inner
-  return plain.slice(behindHeaderBlock(plain, 0))
+  const inner = unmarked(lines.slice(first))
+  return unmarked(inner.slice(behindHeaderBlock(inner, 0)))
+}
+
+/** Without the marks of a quote, where each line has one. */
+function unmarked(lines: readonly string[]): readonly string[] {
+  const isMarked = lines.every(line => isBlank(line) || isQuoted(line))
+  return isMarked ? lines.map(line => line.replace(/^\s{0,3}> ?/, '')) : lines
 }
 
 /** Of each line the next one below it that is not blank. */

@@ -29,6 +29,23 @@ export function findDamage(path: string): Damage {
   }
 }
 
+/** The same but for indexes that miss rows and rows that point to nothing: without sorting anything. */
+export function findBrokenQuickly(path: string): string[] {
+  try {
+    const connection = new Database(path, { readonly: true, fileMustExist: true })
+    try {
+      connection.pragma('trusted_schema = off')
+      const found = connection.pragma(`quick_check(${toldOfDamage})`) as { quick_check: string }[]
+      return found.map(row => row.quick_check).filter(text => text !== 'ok')
+    } finally {
+      connection.close()
+    }
+  } catch (error) {
+    if (error instanceof Database.SqliteError) return [error.message]
+    throw error
+  }
+}
+
 function orphansOf(connection: Database.Database): string[] {
   const rows = connection.pragma('foreign_key_check') as { table: string; rowid: number; parent: string }[]
   return rows

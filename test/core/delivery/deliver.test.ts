@@ -6,11 +6,14 @@ import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { listSuppressions } from '../../../lib/core/outbound/suppressions.ts'
 import type { FairTurns } from '../../../lib/queue/fair-turns.ts'
+import type { Leased } from '../../../lib/queue/leased.ts'
+import { createRunner } from '../../../lib/queue/runner.ts'
 import { findDestination } from '../../../lib/store/destinations.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { startDns } from '../../support/dns.ts'
 import { freePort } from '../../support/ports.ts'
 import { openDoor } from '../../support/smtp-door.ts'
+import { until } from '../../support/until.ts'
 
 t.test('a domain that failed for its DNS alone is forgiven when it leads to servers again', async t => {
   const mxPort = await freePort('127.0.0.9')
@@ -35,10 +38,12 @@ t.test('a domain that failed for its DNS alone is forgiven when it leads to serv
       signal: new AbortController().signal,
       heard() {},
       commit() {},
+      hasRoomAt: () => true,
       isTurnOf: async () => isTurn,
       isClean: false,
       destination: isTurn ? 'mx.theirs.example' : 'theirs.example',
       showed() {},
+      passedOver() {},
     })
     t.equal(await standing(), undefined)
   }
@@ -65,10 +70,12 @@ t.test('a domain that led to a group and leads elsewhere by now forgives the gro
       signal: new AbortController().signal,
       heard() {},
       commit() {},
+      hasRoomAt: () => true,
       isTurnOf: async () => isTurn,
       isClean: false,
       destination: isTurn ? 'mx:mx.theirs.example' : 'mx:big',
       showed() {},
+      passedOver() {},
     }
     await deliver(app, { ...entry!, destination: 'mx:big' }, place)
     t.match(await findDestination(app.store.read, 'mx:big'), { failures: 3, isFailing: 1 })
@@ -148,6 +155,36 @@ t.test('several domains with the same dead servers are one destination, which is
   const tried = await app.store.read.selectFrom('attempt').selectAll().execute()
   t.equal(tried.length, 3, 'all else waits untried')
 })
+
+t.test('many names of one address have no more connections there than one has', async t => {
+  const mxPort = await freePort('127.0.0.9')
+  const names = Array.from({ length: 12 }, (_, n) => `own${n}.example`)
+  const dns = await startDns({
+    ...Object.fromEntries(names.map(name => [name, { MX: [{ priority: 10, exchange: `mx.${name}` }] }])),
+    ...Object.fromEntries(names.map(name => [`mx.${name}`, { A: ['127.0.0.9'] }])),
+  })
+  t.teardown(() => dns.close())
+  const peer = await startPeer('127.0.0.9', mxPort)
+  t.teardown(() => peer.close())
+  const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
+  const ann = await inbox('ann')
+  for (const name of names) await send(app, operator, ann, { to: `b@${name}`, subject: 's', body: 'b' }, name)
+  const allowanceOf = () => ({ concurrency: 2, perMinute: 0 })
+  const turns = app.queue.fairTurns({ concurrency: 100, allowanceOf })
+  const perform = (entry: Leased) => deliver(app, entry, turns.placeOf(entry))
+  const runner = createRunner({ queue: app.queue, kind: 'delivery', turns, perform, log: app.log })
+  runner.start()
+  t.teardown(() => runner.stop())
+  await until('all of it is taken', () => peer.messages.length === 12)
+  await until('all of it is noted', async () => (await listUndone(app)).length === 0)
+  t.equal(peer.most, 2)
+  const tried = await app.store.read.selectFrom('attempt').select('result').execute()
+  t.same(tried, Array(12).fill({ result: 'delivered' }), 'who waited was not tried, nor counted')
+})
+
+function listUndone({ store }: Networked) {
+  return store.read.selectFrom('queueEntry').select('id').where('kind', '=', 'delivery').execute()
+}
 
 /** Carries all that may begin. */
 async function carryAll(app: Networked, turns: FairTurns): Promise<void> {

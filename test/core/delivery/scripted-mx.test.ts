@@ -73,7 +73,7 @@ const cases: readonly (readonly [string, Script, Expected, to?: string])[] = [
     later({ replyClass: 'reputation', nextMinutes: 60 }),
   ],
   ['a fault of its own', { message: '451 4.3.0 local error' }, later({ code: 451, enhanced: '4.3.0' })],
-  ['421 instead of a greeting', { greeting: '421 4.3.2 busy' }, later({ host: 'fails', code: 421 })],
+  ['421 instead of a greeting', { greeting: '421 4.3.2 busy' }, later({ code: 421 })],
   // It says no, for good.
   [
     'nobody of that name',

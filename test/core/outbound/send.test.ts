@@ -4,6 +4,7 @@ import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deleteThread } from '../../../lib/core/mailbox/deletion.ts'
 import { changeThread, listThreads } from '../../../lib/core/mailbox/threads.ts'
+import { signerOf } from '../../../lib/core/outbound/composing.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { startApi } from '../../support/api-app.ts'
 
@@ -51,4 +52,15 @@ t.test('a thread that is read while its answer is composed is counted once', asy
   t.equal(await unread(), 1)
   await send(late, operator, inbox, { to: letter.to, threadId, body: 'b' }, 'reply')
   t.equal(await unread(), 0)
+})
+
+t.test('nothing is sent unsigned, also where the row of its domain is gone', async t => {
+  const { app } = await startApi(t)
+  const inbox = (await createInbox(app, operator, {})).id
+  await app.store.write(db => db.deleteFrom('domain').execute())
+  await t.rejects(send(app, operator, inbox, letter, 'first'), { code: 'unverified_domain' })
+  await t.rejects(signerOf(app, 'ann@ours.example', new Date()), /no domain row for ann@ours\.example/)
+  for (const table of ['message', 'delivery', 'queueEntry'] as const) {
+    t.strictSame(await app.store.read.selectFrom(table).select('id').execute(), [], table)
+  }
 })

@@ -5,14 +5,17 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { createLog } from '../../../lib/base/log.ts'
 import { createScanner, type ScannerOptions } from '../../../lib/courier/scanner/scanner.ts'
+import { countingMeter } from '../../support/counted.ts'
 import { without } from '../../support/peers.ts'
 import { freePort } from '../../support/ports.ts'
 import { headerText, rejectedText, startClamav, startRspamd, virusText } from '../../support/scanners.ts'
 
 function openScanner(t: Test, options: Partial<ScannerOptions>) {
   const log: Record<string, unknown>[] = []
+  const { meter, counted } = countingMeter()
   const scanner = createScanner({
     clock: systemClock,
+    meter,
     log: createLog('debug', { write: line => void log.push(JSON.parse(line)) }),
     clamav: undefined,
     rspamdUrl: undefined,
@@ -37,12 +40,12 @@ function openScanner(t: Test, options: Partial<ScannerOptions>) {
       sessionId: 's',
     })
   }
-  return { scan, log }
+  return { scan, log, counted }
 }
 
 t.test('ClamAV and rspamd, the real ones', { skip: without('clamd', 'rspamd') }, async t => {
   const [clamav, rspamd] = await Promise.all([startClamav(t), startRspamd(t)])
-  const { scan, log } = openScanner(t, { clamav: { path: clamav.path }, rspamdUrl: rspamd.url })
+  const { scan, log, counted } = openScanner(t, { clamav: { path: clamav.path }, rspamdUrl: rspamd.url })
   t.strictSame(await scan('hello\r\n'), {})
   t.strictSame(await scan(`${virusText}\r\n`), { virus: 'Test.Virus-1.UNOFFICIAL' })
   t.strictSame(await scan(`${rejectedText}\r\n`), { spamAction: 'reject' })
@@ -53,6 +56,16 @@ t.test('ClamAV and rspamd, the real ones', { skip: without('clamd', 'rspamd') },
     'many at once',
   )
   t.strictSame(log, [])
+  t.strictSame(
+    [...counted].sort(),
+    [
+      ['scans_total clamav clean', 23],
+      ['scans_total clamav found', 21],
+      ['scans_total rspamd clean', 42],
+      ['scans_total rspamd found', 2],
+    ],
+    'each is counted',
+  )
   t.strictSame(await scan(Buffer.alloc(5_000_000, 'x\r\n')), {}, 'over StreamMaxLength')
   t.match(log, [{ scanner: 'ClamAV', msg: 'messages could not be scanned' }])
   await clamav.stop()
@@ -63,11 +76,15 @@ t.test('ClamAV and rspamd, the real ones', { skip: without('clamd', 'rspamd') },
 
 t.test('what is too large is not asked about', async t => {
   const port = await freePort('127.0.0.1')
-  const { scan, log } = openScanner(t, { clamav: { host: '127.0.0.1', port }, maxSizeBytes: 1000 })
+  const { scan, log, counted } = openScanner(t, {
+    clamav: { host: '127.0.0.1', port },
+    maxSizeBytes: 1000,
+  })
   t.strictSame(await scan('x'.repeat(1000)), {})
   t.strictSame(log, [], 'or it would have been missed')
   await scan('x')
   t.match(log, [{ reasons: { ECONNREFUSED: 1 } }])
+  t.strictSame([...counted.keys()], ['scans_total clamav too_large', 'scans_total clamav failed'])
 })
 
 t.test('scanners that are late, silent or mad find nothing, and nobody waits for ever', async t => {
@@ -93,7 +110,7 @@ t.test('scanners that are late, silent or mad find nothing, and nobody waits for
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const { port } = server.address() as { port: number }
-    const { scan, log } = openScanner(t, {
+    const { scan, log, counted } = openScanner(t, {
       clamav: { host: '127.0.0.1', port },
       rspamdUrl: `http://127.0.0.1:${port}`,
       timeoutMs: 300,
@@ -102,6 +119,7 @@ t.test('scanners that are late, silent or mad find nothing, and nobody waits for
     t.strictSame(await Promise.all(Array.from({ length: 20 }, () => scan('hello'))), Array(20).fill({}), name)
     t.strictSame([...new Set(log.map(entry => entry.scanner))].sort(), ['ClamAV', 'rspamd'], name)
     t.equal(log.length, 2, `${name}: said once for each`)
+    t.match([...counted.keys()].join(), /^(?:scans_total (?:clamav|rspamd) (?:late|failed),?)+$/, name)
     for (const socket of sockets) socket.destroy()
     server.close()
   }

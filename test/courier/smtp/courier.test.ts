@@ -381,7 +381,9 @@ t.test('an address that does not answer is left alone, whatever leads to it, but
     dns.set(`many${n}.example`, 'MX', [{ priority: 1, exchange: `mx.many${n}.example` }])
     dns.set(`mx.many${n}.example`, 'A', ['127.0.0.2'])
     const outcome = await courier.carry(delivery({ domain: `many${n}.example` }), raw)
-    t.match(outcome, { result: 'transient', showing: 'fails' })
+    t.equal(outcome.result, 'transient')
+    t.equal(outcome.showing, n < 3 ? 'fails' : undefined, 'what is not tried shows nothing')
+    t.equal(outcome.triedAgainInMs, n < 3 ? undefined : 30_000)
     t.equal(/not tried/.test(outcome.text), n >= 3)
   }
   t.equal(peers[0]?.connections, 3)
@@ -390,6 +392,89 @@ t.test('an address that does not answer is left alone, whatever leads to it, but
   t.match(await courier.carry(delivery(), raw), { text: /not tried/ })
   t.equal(peers[0]?.connections, 4)
 })
+
+for (const [address, skip] of [
+  ['127.0.0.2', false],
+  ['::1', !hasIpv6 && 'no IPv6 on the loopback'],
+] as const)
+  t.test(`who answers at the door answers, whatever it says (${address})`, { skip }, async t => {
+    const doors: readonly [Script, string][] = [
+      [{ greeting: '421 4.7.0 too many connections' }, 'slows'],
+      [{ greeting: { say: '421 4.3.2 busy', next: 'close' } }, 'slows'],
+      [{ greeting: '450 4.7.1 not now' }, 'slows'],
+      [{ greeting: '554 5.7.1 not you' }, 'fails'],
+      [{ EHLO: '421 4.3.2 busy' }, 'slows'],
+      [{ EHLO: '550 no', HELO: '550 no' }, 'fails'],
+    ]
+    for (const [script, showing] of doors) {
+      const { courier, dns, port } = await loopback(t, [undefined], { useIpv6: true })
+      const peer = await startPeer(address, port, script)
+      for (let n = 0; n < 6; n++) {
+        dns.set(`many${n}.example`, 'MX', [{ priority: 1, exchange: `mx.many${n}.example` }])
+        dns.set(`mx.many${n}.example`, 'A', [])
+        dns.set(`mx.many${n}.example`, address === '::1' ? 'AAAA' : 'A', [address])
+        const outcome = await courier.carry(delivery({ domain: `many${n}.example` }), raw)
+        t.match(outcome, { result: 'transient', showing, address, triedAgainInMs: undefined })
+      }
+      t.equal(peer.connections, 6, 'each of them was asked')
+      await peer.close()
+    }
+  })
+
+t.test('a probe of an address that was cut off is no probe', async t => {
+  let nowMs = 0
+  const clock = { now: () => new Date(), monotonicMs: () => nowMs }
+  const { courier, peers } = await loopback(t, [{ greeting: { next: 'close' } }], { clock })
+  for (let n = 0; n < 3; n++) await courier.carry(delivery(), raw)
+  nowMs += 30_000
+  const unreadable = () => {
+    throw new Error('disk gone')
+  }
+  const cut = new AbortController()
+  const progress = {
+    signal: cut.signal,
+    heard() {},
+    commit() {},
+    hasRoomAt: () => true,
+    isTurnOf: async () => {
+      cut.abort(new Error('cut'))
+      return true
+    },
+  }
+  t.match(await courier.carry(delivery(), unreadable, progress), { text: 'cut' })
+  await courier.carry(delivery(), raw)
+  t.equal(peers[0]?.connections, 4, 'the next one finds out')
+})
+
+t.test(
+  'who has as many connections as it gets is waited for, and nobody less preferred is asked',
+  async t => {
+    const { courier, peers, dns } = await loopback(t, [{}, {}, undefined])
+    const full = new Set<string>()
+    const progress = {
+      signal: new AbortController().signal,
+      heard() {},
+      commit() {},
+      isTurnOf: async () => true,
+      hasRoomAt: (address: string) => !full.has(address),
+    }
+    const carry = () => courier.carry(delivery(), raw, progress)
+    full.add('127.0.0.2')
+    t.match(await carry(), { isUntried: true, fullAddress: '127.0.0.2', showing: undefined })
+    t.equal(peers[1]?.connections, 0)
+    const at = (...hosts: [string, number][]) =>
+      hosts.map(([name, priority]) => ({ priority, exchange: `${name}.there.example` }))
+    dns.set('there.example', 'MX', at(['mx1', 10], ['mx2', 10]))
+    t.match(await carry(), { result: 'delivered', address: '127.0.0.3' }, 'who is as good is asked')
+    dns.set('there.example', 'MX', at(['mx3', 5], ['mx1', 10], ['mx2', 20]))
+    t.match(await carry(), { isUntried: true, fullAddress: '127.0.0.2' }, 'the one before it is down')
+    full.add('127.0.0.3')
+    dns.set('there.example', 'MX', at(['mx2', 5]))
+    t.match(await carry(), { isUntried: true, fullAddress: '127.0.0.3' })
+    full.clear()
+    t.match(await carry(), { result: 'delivered' })
+  },
+)
 
 t.test('mail counts for a group of servers only when all that are tried are of it', async t => {
   const { courier, dns } = await loopback(t, [undefined])
@@ -401,6 +486,7 @@ t.test('mail counts for a group of servers only when all that are tried are of i
       signal: new AbortController().signal,
       heard() {},
       commit() {},
+      hasRoomAt: () => true,
       isTurnOf: async (...of: [string, string]) => {
         asked.push(of)
         return false

@@ -37,6 +37,8 @@ export interface ScriptedPeer {
   readonly commands: readonly string[]
   readonly messages: readonly string[]
   readonly connections: number
+  /** The most connections at one time, as far as they had not said QUIT. */
+  readonly most: number
   /** Where the last connection came from. */
   readonly lastFrom: string | undefined
   close(): Promise<void>
@@ -63,17 +65,26 @@ export async function startPeer(address: string, port: number, script: Script = 
   const steps: Readonly<Record<string, Step | undefined>> = { ...script }
   let connections = 0
   let lastFrom: string | undefined
+  let most = 0
+  let open = 0
 
   const server = createServer(socket => {
     const session: Session = { number: ++connections, messages: 0 }
     lastFrom = socket.remoteAddress
     sockets.add(socket)
+    most = Math.max(most, ++open)
+    const leave = () => {
+      if (!hasLeft) open--
+      hasLeft = true
+    }
+    socket.on('close', leave)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
     socket.setNoDelay(true)
     let input = ''
     let isData = false
     let isSilent = false
+    let hasLeft = false
     let isHandshake = false
     let isRefused = false
     let lastSaid = ''
@@ -124,6 +135,7 @@ export async function startPeer(address: string, port: number, script: Script = 
       act(verb)
       isData = verb === 'DATA' && !isSilent && lastSaid.startsWith('354')
       isHandshake = verb === 'STARTTLS' && steps.handshake !== undefined
+      if (verb === 'QUIT') leave()
       if (verb === 'QUIT' && !isSilent) socket.end()
       return true
     }
@@ -146,6 +158,9 @@ export async function startPeer(address: string, port: number, script: Script = 
     messages,
     get connections() {
       return connections
+    },
+    get most() {
+      return most
     },
     get lastFrom() {
       return lastFrom

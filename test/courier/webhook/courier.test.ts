@@ -231,6 +231,16 @@ t.test('slow or endless answers end with the time or with what is read', async t
   t.same(courier.size, { connections: 0, origins: 0 })
 })
 
+t.test('an answer is read so far, and then it is known', async t => {
+  const { call } = await webhookLoopback(t, {}, { timeoutMs: 600_000 })
+  const peer = await bytePeer(t, socket => {
+    const said = 'x'.repeat(limits.webhookReadBytes + 1)
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${said}`)
+  })
+  t.match(await call(`http://there.example:${peer.port}/`), { result: 'delivered', status: 200 })
+  t.ok(limits.webhookReadBytes <= 64 * 1024)
+})
+
 t.test('interim answers are passed over', async t => {
   const { call } = await webhookLoopback(t)
   const peer = await httpPeer(t, response => {

@@ -460,6 +460,22 @@ t.test('what real mail gets wrong is read all the same', async t => {
   }
 })
 
+t.test('of all text parts together so many bytes are decoded, and the rest is in the raw alone', async t => {
+  // Line ends that are none: so many of them are no text at all.
+  const empty = '=\r\n'.repeat(Math.ceil(limits.textPartsBytes / 3))
+  const part = (text: string) =>
+    `--b\r\nContent-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n${text}\r\n`
+  const read = (first: string) =>
+    readMessage(
+      Buffer.from(
+        `Content-Type: multipart/mixed; boundary=b\r\n\r\n${part(first)}${part('the last')}--b--\r\n`,
+      ),
+    )
+  t.match(read('the first').text, /the first[\s\S]*the last/)
+  t.notMatch(read(empty).text, /the last/)
+  t.ok(limits.textPartsBytes <= 8 * 1024 * 1024)
+})
+
 t.test('what is not read, and is said', async t => {
   const nested = Array.from({ length: 5000 }, (_, i) => [
     `--b${i}`,

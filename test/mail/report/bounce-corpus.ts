@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +8,7 @@ import { readHeader } from '../../../lib/mail/header/header.ts'
 import { classify } from '../../../lib/mail/message/automatic.ts'
 import { readMessage } from '../../../lib/mail/message/read.ts'
 import { readDsn } from '../../../lib/mail/report/dsn.ts'
+import { isHeldBack } from '../../support/halves.ts'
 
 const folder = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 /** All that others have labelled, beside the checkout, and the part that comes with it. */
@@ -84,8 +84,7 @@ export function judgeBounces(corpus: string): Judged[] {
           wanted: wantedOf(label, raw.toString('latin1'), recipient),
           got: whatBecomes(raw, recipient),
           label: [label.dsn, label.replycode, label.reason].join('/'),
-          // By its name, so that nobody chose what the rules were written by.
-          isHeldBack: createHash('sha256').update(name).digest()[0]! % 2 === 1,
+          isHeldBack: isHeldBack(name),
         }
       })
     })

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
-import { loadFindings } from '../../lib/cli/load-findings.ts'
+import { limits } from '../../../lib/base/limits.ts'
+import { loadFindings } from '../../../lib/core/doctor/load.ts'
 
 const quiet = {
   queue: {
@@ -18,7 +18,7 @@ const quiet = {
 t.test('the doctor tells what waits too long, and is quiet about what waits as it should', async t => {
   t.strictSame(loadFindings(quiet), [])
   const found = loadFindings({
-    queue: { ...quiet.queue, late: [{ kind: 'delivery', lateMs: 3_600_000 }] },
+    queue: { ...quiet.queue, oldestMs: 2 * 86_400_000, late: [{ kind: 'delivery', lateMs: 3_600_000 }] },
     index: { waiting: 10_000, failed: 2, lagMs: 1_200_000 },
     disk: { ...quiet.disk, log: 9 * limits.logBytes },
   })
@@ -26,6 +26,7 @@ t.test('the doctor tells what waits too long, and is quiet about what waits as i
     found.map(({ level, code, subject }) => [level, code, subject]),
     [
       ['warning', 'queue_late', 'delivery'],
+      ['hint', 'queue_old', 'queue'],
       ['warning', 'search_index_late', 'search'],
       ['warning', 'search_index_incomplete', 'search'],
       ['warning', 'database_log_long', 'mailboxd.sqlite-wal'],

@@ -1,17 +1,19 @@
-import { limits } from '../base/limits.ts'
-import type { readLoad } from '../core/load.ts'
-import type { serverFindings } from './server-findings.ts'
+import { limits } from '../../base/limits.ts'
+import { type Finding, finding } from '../../mail/domain/finding.ts'
+import type { readLoad } from '../load.ts'
 
-type Findings = Awaited<ReturnType<typeof serverFindings>>
 type Load = Awaited<ReturnType<typeof readLoad>>
 
 /** After this what is due should have begun, and what came be found by its words. */
 const lateMs = 10 * 60_000
 
+/** A server that does not answer for so long will hardly do it. */
+const oldMs = 86_400_000
+
 /** What is wrong with what waits: the queue, the search index, and the write-ahead log. */
-export function loadFindings({ queue, index, disk }: Load): Findings {
-  const warning = (code: string, subject: string, message: string, paste: string | null = null) =>
-    ({ level: 'warning', code, subject, message, paste }) as const
+export function loadFindings({ queue, index, disk }: Load): Finding[] {
+  const warning = (...parts: [code: string, subject: string, message: string, paste?: string]) =>
+    finding('warning', ...parts)
   const minutes = (ms: number) => `${Math.round(ms / 60_000)} minutes`
   const found = queue.late
     .filter(one => one.lateMs > lateMs)
@@ -23,6 +25,10 @@ export function loadFindings({ queue, index, disk }: Load): Findings {
         'mailboxctl status',
       ),
     )
+  if (queue.oldestMs > oldMs) {
+    const message = `the oldest of what is queued waits for ${Math.round(queue.oldestMs / 3_600_000)} hours: see why, before it is given up`
+    found.push(finding('hint', 'queue_old', 'queue', message, 'mailboxctl queue list --older-than 1d'))
+  }
   if (index.lagMs > lateMs) {
     const message = `new mail is not found by its words for ${minutes(index.lagMs)}: the log says why`
     found.push(warning('search_index_late', 'search', message))

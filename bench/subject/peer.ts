@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startExim } from '../../test/support/exim.ts'
+import type { MailServer, MailServerOptions } from '../../test/support/mail-server.ts'
+import { startOpenSmtpd } from '../../test/support/opensmtpd.ts'
+import { freePort } from '../../test/support/ports.ts'
+import { startPostfix } from '../../test/support/postfix.ts'
+import type { Subject } from './subject.ts'
+
+/** Mail servers of others, as Debian has them: fsync in the queue at acceptance, again at delivery into a Maildir. */
+export const peers: Readonly<Record<string, (options: MailServerOptions) => Promise<MailServer>>> = {
+  postfix: startPostfix,
+  exim: startExim,
+  opensmtpd: startOpenSmtpd,
+}
+
+/** @param name one of `peers` */
+export async function startPeerSubject(name: string): Promise<Subject> {
+  const dir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
+  const recipient = `bench@${name}.test`
+  const address = '127.0.0.1'
+  const peer = await peers[name]!({
+    dir,
+    hostname: `mx.${name}.test`,
+    address,
+    port: await freePort(address),
+    mailboxes: [recipient],
+  })
+  return {
+    address,
+    port: peer.port,
+    recipient,
+    pid: peer.pid,
+    delivered: () => peer.count(recipient),
+    async stop() {
+      await peer.stop()
+      rmSync(dir, { recursive: true })
+    },
+  }
+}

@@ -1,0 +1,131 @@
+import { limits } from '../../base/limits.ts'
+import { parseEndpoint } from '../../config/endpoint.ts'
+import type { Config } from '../../config/load.ts'
+import { createAuthoritativeDns } from '../../courier/authoritative-dns.ts'
+import { canConnect, type Door, type Probed, probeDoor } from '../../courier/smtp/probe.ts'
+import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
+import type { App } from '../app/app.ts'
+
+/** A mail server that has answered everybody for decades. */
+export const someMailServer = 'gmail-smtp-in.l.google.com'
+
+/**
+ * The doors as who comes by the wire finds them: whether port 25 of the server's name is open and ours, and what certificates it, the
+ * doors of submission and the API show. Asked from this machine: whether a firewall before it lets others in is not seen.
+ */
+export async function checkDoors(app: App): Promise<Finding[]> {
+  const { hostname, submission, base_url: baseUrl } = app.config
+  const addresses = await findAddresses(app, hostname)
+  if (addresses === undefined)
+    return [notChecked(hostname, 'its doors were not tried: its addresses are not known')]
+  const doors: Door[] = addresses.map(address => ({
+    host: hostname,
+    address,
+    port: 25,
+    kind: 'smtp' as const,
+  }))
+  const [first] = addresses
+  if (first !== undefined) {
+    const at = (endpoints: readonly string[], kind: Door['kind']) =>
+      endpoints
+        .slice(0, 1)
+        .map(text => ({ host: hostname, address: first, port: parseEndpoint(text).port, kind }))
+    doors.push(...at(submission.listen, 'smtp'), ...at(submission.listen_tls, 'tls'))
+  }
+  const found = await Promise.all(doors.map(door => checkDoor(app, door)))
+  return [...found.flat(), ...(baseUrl?.startsWith('https:') ? await checkApi(app, new URL(baseUrl)) : [])]
+}
+
+async function checkApi(app: App, { hostname, port }: URL): Promise<Finding[]> {
+  const [address] = (await findAddresses(app, hostname)) ?? []
+  if (address === undefined)
+    return [notChecked(hostname, 'the API was not tried: base_url leads to no address')]
+  return checkDoor(app, { host: hostname, address, port: port === '' ? 443 : Number(port), kind: 'tls' })
+}
+
+async function checkDoor(app: App, door: Door): Promise<Finding[]> {
+  const { host, address, port, kind } = door
+  const at = `${address.includes(':') ? `[${address}]` : address}:${port}`
+  const probed = await probeDoor(door, app.config.hostname, limits.port25Ms)
+  const { fault, greeting, offersStartTls, certificate } = probed
+  if (fault && greeting === undefined && certificate === undefined) return [unreached(at, host, fault)]
+  const isOurs = kind === 'tls' || greeting?.toLowerCase().split(/[ -]/)[1] === host.toLowerCase()
+  if (!isOurs) {
+    const message = `another server answers there ("${greeting}"), and not ${host}: mail for you goes to it. Does ${host} lead to this machine, and has another program the port?`
+    return [finding('error', 'other_server', at, message)]
+  }
+  if (kind === 'smtp' && offersStartTls === false) {
+    const message = 'it offers no STARTTLS: others deliver in plaintext, and some not at all'
+    return [finding('error', 'starttls_missing', at, message)]
+  }
+  if (!certificate) return [notChecked(at, `TLS with it failed: ${fault?.text ?? 'it ended'}`)]
+  return judge(app, at, door, certificate)
+}
+
+function unreached(at: string, host: string, { code, text }: NonNullable<Probed['fault']>): Finding {
+  if (code === 'ECONNREFUSED') {
+    const message = `nobody answers there, where ${host} leads: mailboxd is not running, or listens elsewhere`
+    return finding('error', 'door_closed', at, message, 'mailboxctl status')
+  }
+  const message = `it could not be reached from here (${text}), where ${host} leads: try it from another machine. Behind NAT that may be so and all well; else a firewall or the hoster keeps others out`
+  return notChecked(at, message)
+}
+
+function judge(
+  { clock, config }: App,
+  at: string,
+  { port, host }: Door,
+  { fault, notAfter }: NonNullable<Probed['certificate']>,
+): Finding[] {
+  // Whoever delivers to port 25 looks at no certificate, unless a policy says so.
+  const isNeeded = port !== 25 || config.mta_sts.mode === 'enforce'
+  const level = isNeeded ? 'error' : 'warning'
+  if (fault) {
+    const codes: Readonly<Record<string, string>> = {
+      'certificate-expired': 'certificate_expired',
+      'certificate-host-mismatch': 'certificate_other_name',
+    }
+    const more = isNeeded ? 'clients refuse it' : 'who wants to be sure delivers nothing'
+    const message = `as it is shown to others, ${fault.text.replace(/^its/, 'the')} (for ${host}): ${more}. Let the file have the whole chain, for that name`
+    return [
+      finding(level, codes[fault.type] ?? 'certificate_not_trusted', at, message, 'mailboxctl tls list'),
+    ]
+  }
+  const left = Math.floor((notAfter.getTime() - clock.now().getTime()) / 86_400_000)
+  if (left >= limits.certificateSoonDays) return []
+  const message = `the certificate that it shows ends in ${left} days: renew it, or see why it is not renewed`
+  return [finding('warning', 'certificate_ends_soon', at, message, 'mailboxctl tls list')]
+}
+
+/** Whether all mail leaves by a server that passes it on. */
+export function leavesBySmarthost({ delivery }: Pick<Config, 'delivery'>): boolean {
+  return delivery.route.some(one => one.host !== undefined && !one.fallback && one.domains.includes('*'))
+}
+
+/** Whether mail can leave by port 25. A laboratory's does not leave by it. @param host who is tried */
+export async function checkWayOut(app: App, host: string): Promise<Finding[]> {
+  if (app.config.delivery.port !== 25 || leavesBySmarthost(app.config)) return []
+  const [address] = (await app.dns.resolve4(host).catch(() => [])) as string[]
+  if (address === undefined) {
+    return [
+      notChecked(host, 'whether port 25 of others can be reached was not tried: DNS has no address of it'),
+    ]
+  }
+  if (await canConnect(address, 25, limits.port25Ms)) return []
+  const message =
+    'port 25 of other servers can not be reached from here, so no mail goes out: ask whoever rents you the machine to open it'
+  return [finding('error', 'port_25_closed', host, message)]
+}
+
+/** Those that DNS has, a few; undefined: it does not say. */
+async function findAddresses(app: App, host: string): Promise<string[] | undefined> {
+  const dns = createAuthoritativeDns(app.dns)
+  const of = (asked: Promise<string[]>) =>
+    asked.catch((error: unknown) => {
+      const code = error instanceof Error && 'code' in error ? error.code : undefined
+      return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : undefined
+    })
+  const [ipv4, ipv6] = await Promise.all([of(dns.resolve4(host)), of(dns.resolve6(host))])
+  if (ipv4 === undefined || ipv6 === undefined) return undefined
+  return [...ipv4, ...ipv6].slice(0, limits.mxAddresses)
+}

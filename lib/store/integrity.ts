@@ -1,0 +1,24 @@
+import { fork } from 'node:child_process'
+import { threadEntry } from '../base/thread-entry.ts'
+
+/**
+ * What is wrong with the file of a database; undefined: it took too long, and nothing is known.
+ * @param timeoutMs undefined: every page and every index is read, however long that takes
+ * @throws Error when it can't be looked at
+ */
+export function findFaults(path: string, timeoutMs: number | undefined): Promise<string[] | undefined> {
+  const depth = timeoutMs === undefined ? 'deep' : 'quick'
+  const child = fork(threadEntry('store/integrity-process'), [path, depth], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<string[] | undefined>()
+  child.once('message', found => resolve(found as string[]))
+  child.once('error', reject)
+  child.once('exit', (code, signal) => {
+    if (signal === 'SIGKILL') resolve(undefined)
+    else reject(new Error(`the process that reads the database ended with ${signal ?? code}`))
+  })
+  return promise
+}

@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { SMTPServer } from 'smtp-server'
+import t, { type Test } from 'tap'
+import { checkDoors, checkWayOut } from '../../../lib/core/doctor/doors.ts'
+import { startApi } from '../../support/api-app.ts'
+import { type CertificateFiles, writeCertificateFor } from '../../support/certificate.ts'
+import { startDns } from '../../support/dns.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
+
+const isRoot = process.getuid?.() === 0
+const skip = isRoot ? false : 'port 25 needs root'
+const host = 'mail.ours.example'
+/** Nobody else listens there. */
+const address = '127.53.13.1'
+
+/** A door of the server as others find it, on port 25. */
+async function openDoor(
+  t: Test,
+  name: string,
+  files: CertificateFiles,
+  hidesStartTls = false,
+): Promise<void> {
+  const server = new SMTPServer({
+    name,
+    cert: readFileSync(files.cert),
+    key: readFileSync(files.key),
+    hideSTARTTLS: hidesStartTls,
+    logger: false,
+  })
+  server.on('error', () => {})
+  server.listen(25, address)
+  await once(server.server, 'listening')
+  t.teardown(() => new Promise<void>(resolve => server.close(resolve)))
+}
+
+t.test('each fault of a door is found, and a sound one has none', { skip }, async t => {
+  const dir = temporaryDir(t)
+  const make = (stem: string, name: string, days: number) => writeCertificateFor(dir, [name], { stem, days })
+  const good = await make('good', host, 90)
+  const short = await make('short', host, 5)
+  const other = await make('other', 'somebody-else.example', 90)
+  const unknown = await make('unknown', host, 90)
+  const before = getCACertificates('default')
+  const trusted = [good, short, other].map(one => readFileSync(one.cert, 'utf8'))
+  setDefaultCACertificates([...before, ...trusted])
+  t.teardown(() => setDefaultCACertificates(before))
+  const dns = await startDns({ [host]: { A: [address] } })
+  t.teardown(() => dns.close())
+  const { app } = await startApi(t, { dns: dns.server })
+  const strict = Object.create(app, {
+    config: { value: { ...app.config, mta_sts: { ...app.config.mta_sts, mode: 'enforce' } } },
+  })
+  const found = async (asked = app) => (await checkDoors(asked)).map(({ level, code }) => [level, code])
+
+  t.strictSame(await found(), [['error', 'door_closed']])
+  const rows = [
+    ['sound', host, good, false, []],
+    ['of somebody else', 'mx.other.example', good, false, [['error', 'other_server']]],
+    ['without TLS', host, good, true, [['error', 'starttls_missing']]],
+    ['with a certificate for another name', host, other, false, [['warning', 'certificate_other_name']]],
+    ['with one that nobody trusts', host, unknown, false, [['warning', 'certificate_not_trusted']]],
+    ['with one that ends soon', host, short, false, [['warning', 'certificate_ends_soon']]],
+  ] as const
+  for (const [what, name, files, hides, expected] of rows) {
+    await t.test(what, async t => {
+      await openDoor(t, name, files, hides)
+      t.strictSame(await found(), expected)
+    })
+  }
+  await t.test('where a policy demands it', async t => {
+    await openDoor(t, host, other)
+    t.strictSame(await found(strict), [['error', 'certificate_other_name']])
+  })
+})
+
+t.test('what can not be tried is told, and is no fault', async t => {
+  const dns = await startDns({})
+  t.teardown(() => dns.close())
+  dns.fail(host, 'SERVFAIL')
+  const { app } = await startApi(t, { dns: dns.server })
+  const codes = (findings: readonly { level: string; code: string }[]) =>
+    findings.map(({ level, code }) => `${level} ${code}`)
+  t.strictSame(codes(await checkDoors(app)), ['warning not_checked'])
+  t.strictSame(codes(await checkWayOut(app, 'mx.elsewhere.example')), ['warning not_checked'])
+})
+
+t.test('the way out is open, or closed', { skip }, async t => {
+  const dns = await startDns({ 'mx.elsewhere.example': { A: [address] } })
+  t.teardown(() => dns.close())
+  const { app } = await startApi(t, { dns: dns.server })
+  t.match(await checkWayOut(app, 'mx.elsewhere.example'), [{ level: 'error', code: 'port_25_closed' }])
+  await openDoor(t, 'mx.elsewhere.example', await writeCertificateFor(temporaryDir(t), ['x.example']))
+  t.strictSame(await checkWayOut(app, 'mx.elsewhere.example'), [])
+})

@@ -1,0 +1,38 @@
+import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
+import { SessionPool } from '../../../lib/courier/smtp/pool.ts'
+import type { SmtpSession } from '../../../lib/courier/smtp/session.ts'
+
+/** A session between two messages, of which the pool needs no more than this. */
+function sessionWith(address: string, ended: string[]): SmtpSession {
+  const session = {
+    host: 'mx.there.example',
+    address,
+    lane: '',
+    tls: undefined,
+    isOpen: true,
+    messages: 1,
+    onceClosed: () => () => {},
+    quit: async () => void ended.push(address),
+  }
+  return session as unknown as SmtpSession
+}
+
+t.test('no more sessions wait than may, to one address and in all', async t => {
+  const pool = new SessionPool()
+  const ended: string[] = []
+  t.teardown(() => pool.close())
+  const give = (address: string, count: number) => {
+    for (let one = 0; one < count; one++) pool.give(sessionWith(address, ended))
+  }
+  give('192.0.2.1', limits.smtpIdleSessionsPerAddress + 3)
+  t.strictSame(ended, Array(3).fill('192.0.2.1'), 'those above its share are ended')
+  t.ok(limits.smtpIdleSessionsPerAddress <= 20)
+
+  ended.length = 0
+  const others = Math.ceil(limits.smtpIdleSessions / limits.smtpIdleSessionsPerAddress)
+  for (let host = 2; host < 2 + others; host++) give(`192.0.2.${host}`, limits.smtpIdleSessionsPerAddress)
+  const waiting = (others + 1) * limits.smtpIdleSessionsPerAddress - ended.length
+  t.equal(waiting, limits.smtpIdleSessions)
+  t.ok(limits.smtpIdleSessions <= 100)
+})

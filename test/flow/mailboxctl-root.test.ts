@@ -1,0 +1,28 @@
+import { chmodSync, chownSync, globSync, lstatSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { startDaemon } from '../support/daemon.ts'
+
+/** The user "nobody", who has nothing else here. */
+const owner = 65_534
+
+t.test(
+  'root that runs mailboxctl becomes the user whose data it is',
+  { skip: process.getuid?.() === 0 ? false : 'only root can become another user' },
+  async t => {
+    const daemon = await startDaemon(t)
+    await daemon.end('SIGTERM')
+    chmodSync(dirname(daemon.dataDir), 0o755)
+    const all = () => [
+      daemon.dataDir,
+      ...globSync('**/*', { cwd: daemon.dataDir }).map(name => join(daemon.dataDir, name)),
+    ]
+    for (const path of all()) chownSync(path, owner, owner)
+    for (const command of ['inbox create --mailbox-name ann', 'inbox list', 'verify', 'key create']) {
+      const { code, stderr } = await daemon.ctlResult(...command.split(' '))
+      t.equal(code, 0, `${command}: ${stderr}`)
+      const others = all().filter(path => lstatSync(path).uid !== owner || lstatSync(path).gid !== owner)
+      t.strictSame(others, [], `after ${command} nothing there is root's`)
+    }
+  },
+)
