@@ -13,6 +13,7 @@ const server = blocksOf('README.md').filter(({ section }) => section === 'Run it
 const guides = [
   'install',
   'dns',
+  'tls-and-proxy',
   'strangers',
   'retention',
   'monitoring',
@@ -20,7 +21,6 @@ const guides = [
   'scaling',
   'troubleshooting',
   'backup-and-upgrade',
-  'tls-and-proxy',
 ].map(name => `docs/operators/${name}.md`)
 const blocks = [...server, ...guides.flatMap(blocksOf)]
 
@@ -116,7 +116,9 @@ systemctl stop caddy
 nginx
 curl -sS --retry 9 --retry-all-errors --cacert /etc/nginx/api.pem https://mail.example.com/health
 key=$(mailboxctl --json key create | jq -r .token)
-curl -sS --http1.1 -i --max-time 5 --cacert /etc/nginx/api.pem -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' -H "Authorization: Bearer $key" https://mail.example.com/v1/ws | head -n 1 || true`,
+curl -sS --http1.1 -i --max-time 5 --cacert /etc/nginx/api.pem -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' -H "Authorization: Bearer $key" https://mail.example.com/v1/ws | head -n 1 || true
+nginx -s quit
+systemctl start caddy`,
   },
 ]
 
@@ -128,6 +130,12 @@ curl -sS http://127.0.0.1:8025/v1/inboxes/hello@example.com/send -H "Authorizati
 echo
 until grep -rqs '^Subject: Out' /world/mail; do sleep 0.2; done
 cat /world/mail/*
+`
+
+/** Nobody sets the clock of a machine of the tests, which the doctor warns of; its errors end the story. */
+const warned = `mailboxctl() {
+  command mailboxctl "$@" || { local code=$?; [ "$1 $code" = 'doctor 1' ]; }
+}
 `
 
 t.test(
@@ -144,7 +152,7 @@ t.test(
     const { deb } = await makePackages(t)
     const { code, stdout, stderr } = await runInBootedSystem(
       temporaryDir(t),
-      `${first}${sending}${rest.join('')}`,
+      `${first}${sending}${warned}${rest.join('')}`,
       { ...(await worldFiles(t)), 'mailboxd.deb': deb },
     )
     t.equal(code, 0, `${stdout}\n${stderr}`)
@@ -152,7 +160,10 @@ t.test(
     const [, installed = '', sent = ''] = stdout.split(/^== /m)
     const codes = [...installed.matchAll(/code (\d+) next> /g)].map(([, one]) => Number(one))
     t.match(codes, [0, 0, 0, 0, Number, 0], `the five commands: ${codes}`)
-    t.notMatch(installed, /^error /m, 'the doctor finds no error')
+    const errors = [...installed.matchAll(/^error +(\S+) +\((\w+)\)/gm)].map(
+      ([, subject, code]) => `${subject} ${code}`,
+    )
+    t.same(errors, ['193.0.0.25:443 door_closed'], 'the proxy comes later')
     t.match(installed, / inbound +ann@ex\S+ +The first/)
     t.match(sent, /^X-Mail-Args: <b-[^@]+@bounce\.example\.com>$/m)
     t.match(sent, /^\td=example\.com; s=mailboxd;/m)
