@@ -118,7 +118,8 @@ export class SmtpSession {
   }
 
   /**
-   * MAIL, RCPT, DATA and the message, to one recipient. Addresses are as they go on the wire. Throws only when
+   * MAIL, RCPT, DATA and the message, to one recipient: each delivery has a reverse-path of its own, and a transaction has one
+   * (docs/decisions/one-reverse-path-each.md). Addresses are as they go on the wire. Throws only when
    * `raw` can't be read, and the session is closed then.
    */
   async send(envelope: Envelope, raw: Raw, watch: Watch): Promise<Answer> {

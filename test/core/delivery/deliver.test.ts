@@ -182,6 +182,38 @@ t.test('many names of one address have no more connections there than one has', 
   t.same(tried, Array(12).fill({ result: 'delivered' }), 'who waited was not tried, nor counted')
 })
 
+t.test('a message to fifty at one host goes in as many sessions as it gets, one after the other', async t => {
+  const mxPort = await freePort('127.0.0.9')
+  const dns = await startDns({
+    'theirs.example': { MX: [{ priority: 10, exchange: 'mx.theirs.example' }] },
+    'mx.theirs.example': { A: ['127.0.0.9'] },
+  })
+  t.teardown(() => dns.close())
+  const peer = await startPeer('127.0.0.9', mxPort, {
+    RCPT: () => (peer.commands.at(-1)!.includes('<b7@') ? '550 5.1.1 no such user' : '250 ok'),
+  })
+  t.teardown(() => peer.close())
+  const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
+  const to = Array.from({ length: 50 }, (_, n) => `b${n}@theirs.example`)
+  await send(app, operator, await inbox('ann'), { to, subject: 's', body: 'b' }, 'fifty')
+  const turns = app.queue.fairTurns({
+    concurrency: 100,
+    allowanceOf: () => ({ concurrency: 5, perMinute: 0 }),
+  })
+  const perform = (entry: Leased) => deliver(app, entry, turns.placeOf(entry))
+  const runner = createRunner({ queue: app.queue, kind: 'delivery', turns, perform, log: app.log })
+  runner.start()
+  t.teardown(() => runner.stop())
+  await until('all of it is noted', async () => (await listUndone(app)).length === 0)
+  t.equal(peer.messages.length, 49)
+  t.ok(peer.most <= 5)
+  const said = (verb: string) => peer.commands.filter(line => line.startsWith(verb))
+  const paths = said('MAIL').map(line => /<(.*)>/.exec(line)?.[1])
+  t.equal(new Set(paths).size, 50, 'each has a reverse-path of its own')
+  t.equal(said('RSET').length, 1, 'after a refusal alone')
+  t.comment(`${peer.connections} connections for 50 recipients`)
+})
+
 function listUndone({ store }: Networked) {
   return store.read.selectFrom('queueEntry').select('id').where('kind', '=', 'delivery').execute()
 }
