@@ -85,7 +85,7 @@ export const limits = {
   nameServersAsked: 4,
   dnsWaitMs: 15_000,
   /** What one question to the name servers of a zone may take, and one part of what the operator has checked (DNS, a door, the database). */
-  nameServerMs: 2_500,
+  nameServerMs: 4_000,
   checkMs: 12_000,
   /** How long before a DNSSEC signature ends it is told. */
   dnssecSoonMs: 2 * 86_400_000,
