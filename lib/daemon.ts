@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { Clock } from './base/clock.ts'
+import { startIdleHeap } from './base/idle-heap.ts'
 import type { Ids } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
@@ -247,6 +248,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     }
     await noteRunning(config.data_dir, running)
     log.info({ smtp: running.smtp, submission: running.submission, http: running.http, baseUrl }, 'ready')
+    const heap = startIdleHeap(limits.idleHeapLookMs)
+    closing.push(() => heap.stop())
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
     const upkeep = startUpkeep(app)
     closing.push(async () => (await upkeep).stop())
@@ -308,6 +311,7 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
+  closing.push(() => opened.app.disk.close())
   const { mailReader, renderer, textReader } = opened.app
   closing.push(() => Promise.all([mailReader.stop(), renderer.stop(), textReader.stop()]))
   return opened

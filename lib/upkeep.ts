@@ -11,6 +11,7 @@ import { expireKeys, rotateDueKeys } from './core/domains/keys.ts'
 import { expireForwardConfirmations } from './core/forwarding/question.ts'
 import { expireDeferrals } from './core/inbound/deferral.ts'
 import { expireGreylist } from './core/inbound/greylist.ts'
+import { removeStrayObjects } from './core/mailbox/raws.ts'
 import { releaseResumed } from './core/outbound/hold.ts'
 import { expireSuppressions } from './core/outbound/suppressions.ts'
 import { expirePolicyAudit } from './core/policy/audit.ts'
@@ -110,6 +111,8 @@ export const sweeps: readonly Sweep[] = [
     schedule: '57 3 * * *',
     run: expireBeforeUpgrade,
   },
+  { name: 'objects of the bucket without a row', schedule: '23 4 * * *', run: removeStrayObjects },
+  { name: 'copies of objects', schedule: '* * * * *', run: app => app.disk.trimCache() },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]
 

@@ -3,6 +3,21 @@
  * that says so; what an operator may change stands in lib/config/schema.ts instead.
  */
 export const limits = {
+  /**
+   * The bucket of large messages: connections to it; how long one takes; attempts of a request, and the pause after the first
+   * (four times as long after each); what an answer that is no message may have; objects of one page of a list.
+   */
+  bucketConnections: 20,
+  bucketConnectMs: 5000,
+  bucketAttempts: 3,
+  bucketPauseMs: 100,
+  bucketAnswerBytes: 4 * 1024 * 1024,
+  bucketPage: 1000,
+  /** An object without a row is removed when it is older: whoever put it is through with it, or gone. */
+  strayObjectMs: 86_400_000,
+  /** A copy of an object stays so long after it was read, for its reader; and at the most so long. */
+  cacheKeptMs: 600_000,
+  cacheOldMs: 86_400_000,
   /** Lists: `limit` when none is given, and what a larger one is clamped to. */
   pageSize: 50,
   pageSizeMax: 100,
@@ -70,7 +85,7 @@ export const limits = {
   nameServersAsked: 4,
   dnsWaitMs: 15_000,
   /** What one question to the name servers of a zone may take, and one part of what the operator has checked (DNS, a door, the database). */
-  nameServerMs: 2_500,
+  nameServerMs: 4_000,
   checkMs: 12_000,
   /** How long before a DNSSEC signature ends it is told. */
   dnssecSoonMs: 2 * 86_400_000,
@@ -396,6 +411,8 @@ export const limits = {
   smtpThreadHeapBytes: 512 * 1024 * 1024,
   /** How long one of them may stand still before it is ended; one small message takes milliseconds. */
   smtpThreadStillMs: 10_000,
+  /** How often is looked whether nothing is done, so that what was needed for work is given back. */
+  idleHeapLookMs: 10_000,
   /** After it, threads that have no connection are ended: 20 MB each, and 100 ms for the next to come. */
   smtpThreadIdleMs: 300_000,
   /** When one that could not start is started again. */

@@ -116,6 +116,11 @@ export const measures = {
   http_connections: gauge('Connections to the HTTP door that are open.'),
   event_streams: gauge('Streams of events that are open.'),
   waits: gauge('Requests that wait for mail.'),
+  bucket_requests_total: counter(
+    'Requests to the bucket of large messages, by method and outcome (done, failed); one that was made again counts once.',
+    'method',
+    'outcome',
+  ),
   store_batch_writes: histogram('Writes that shared one transaction.', [1, 2, 4, 8, 16, 32, 64]),
   store_transaction_seconds: histogram(
     'How long transactions of the writer took, with their commit and without the disk.',

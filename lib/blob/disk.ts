@@ -1,21 +1,9 @@
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Content } from './content.ts'
+import type { Blobs } from './blobs.ts'
 
-/** The large raws: one file each below `data_dir/raw`, in 256 folders by the last two characters of the id. */
-export interface Disk {
-  /** Moves a spool file to its place and makes that durable; only then may a row point at it. */
-  keep(id: string, spooled: string): Promise<void>
-  find(id: string): Promise<Content | undefined>
-  remove(id: string): Promise<void>
-  /** The ids of all raws that are here. */
-  list(): Promise<string[]>
-  /** A path for a new spool file; what is left there after a crash is removed at the next start. */
-  spoolPath(id: string): string
-  clearSpool(): Promise<void>
-}
-
-export async function openDisk(dataDir: string): Promise<Disk> {
+/** Large raws in one file each below `data_dir/raw`, in 256 folders by the last two characters of the id. */
+export async function openDisk(dataDir: string): Promise<Blobs> {
   const spool = join(dataDir, 'spool')
   const root = join(dataDir, 'raw')
   await mkdir(spool, { recursive: true, mode: 0o700 })
@@ -36,15 +24,19 @@ export async function openDisk(dataDir: string): Promise<Disk> {
       const found = await stat(path).catch(absent)
       return found && { kind: 'file', path, sizeBytes: found.size }
     },
+    sizeOf: async id => (await stat(pathOf(id)).catch(absent))?.size,
     remove: id => rm(pathOf(id), { force: true }),
     async list() {
       const folders = await readdir(root)
       return (await Promise.all(folders.map(folder => readdir(join(root, folder))))).flat()
     },
+    async *listDistant() {},
+    trimCache: async () => 0,
     spoolPath: id => join(spool, id),
     async clearSpool() {
       for (const name of await readdir(spool)) await rm(join(spool, name), { force: true })
     },
+    async close() {},
   }
 }
 

@@ -11,6 +11,7 @@ import { ConfigFault } from '../config/fault.ts'
 import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
 import { openBackup } from '../core/backup/contents.ts'
 import { restoreBackup } from '../core/backup/restore.ts'
+import { blobsOf } from './blobs.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
@@ -75,6 +76,7 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
       clock: systemClock,
       ids: createIds(systemClock),
       withKey: key,
+      hasBucket: config.blobs !== undefined,
       told: progress.told,
       ...(base && { base }),
     })
@@ -140,7 +142,7 @@ async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
     const backups = await Promise.all(
       handles.map(handle => openBackup(handle ? handle.createReadStream() : process.stdin)),
     )
-    const report = await restoreBackup(dataDir, backups, progress.told)
+    const report = await restoreBackup({ dataDir, openBlobs: blobsOf(config), told: progress.told }, backups)
     progress.end()
     const key = report.hasKey
       ? ''

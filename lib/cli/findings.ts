@@ -8,9 +8,13 @@ export function tellFindings(findings: readonly Finding[]): string {
     .flatMap(level => findings.filter(one => one.level === level))
     .map(({ level, code, subject, message, paste }) => {
       const heading = `${level.padEnd(7)}  ${subject}  (${code})\n         ${message}`
-      return paste === null ? heading : `${heading}\n\n           ${paste}\n`
+      return paste === null ? heading : `${heading}\n\n${indented(paste)}\n`
     })
     .join('\n')
+}
+
+function indented(text: string): string {
+  return text.replaceAll(/^/gm, '           ')
 }
 
 /**

@@ -32,6 +32,7 @@ export async function withApp<T>(
     return await work(app)
   } finally {
     app.webhookCourier.close()
+    await app.disk.close()
     await app.store.close()
   }
 }

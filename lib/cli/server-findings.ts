@@ -12,13 +12,15 @@ const isLoopback = createNetworkSet(['127.0.0.0/8', '::1/128'])
 export async function serverFindings(config: Config): Promise<Finding[]> {
   const { http, submission, tls, acme, hostname, base_url: baseUrl, data_dir: dataDir } = config
   const found: Finding[] = []
-  if (tls.certificate.length === 0 && acme.directory === undefined) {
+  // Nobody comes to a laboratory.
+  const isLaboratory = config.delivery.mode === 'capture'
+  if (!isLaboratory && tls.certificate.length === 0 && acme.directory === undefined) {
     const isSubmitted = submission.listen.length + submission.listen_tls.length > 0
     const message = `the certificate is one that mailboxd signed itself: others can not verify it${isSubmitted ? ', and most clients send nothing by submission' : ''}. Let a CA give one (port 80 must be free and open)`
     const paste = '[acme]\ndirectory = "https://acme-v02.api.letsencrypt.org/directory"\nterms_agreed = true'
     found.push(finding('warning', 'certificate_self_signed', hostname, message, paste))
   }
-  if (baseUrl === undefined) {
+  if (!isLaboratory && baseUrl === undefined) {
     const message =
       'base_url is not set: the links in mails to strangers lead to the address that the API listens on'
     found.push(finding('warning', 'base_url_missing', hostname, message, `base_url = "https://${hostname}"`))

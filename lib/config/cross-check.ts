@@ -80,6 +80,15 @@ const rules: readonly Rule[] = [
       }),
   },
   {
+    reads: ['blobs', 's3.access_key_id', 's3.secret_access_key_file'],
+    faults: ({ blobs, s3 }) =>
+      (['access_key_id', 'secret_access_key_file'] as const).map(
+        name =>
+          blobs !== undefined &&
+          s3[name] === undefined && { path: `s3.${name}`, message: 'is missing: blobs names a bucket' },
+      ),
+  },
+  {
     reads: ['delivery.source_address', 'delivery.ipv6'],
     faults: ({ delivery: { source_address, ipv6 } }) => [
       source_address !== undefined &&

@@ -58,6 +58,19 @@ function baseUrlFault(text: string): string | undefined {
   return repaired === text ? undefined : `must be written "${repaired}"`
 }
 
+/** A bucket by the rules of Amazon S3, which those of others let pass, and what keys begin with. */
+export function readBucketUrl(text: string): { bucket: string; beginning: string } | undefined {
+  const [, bucket, beginning = ''] =
+    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9_./-]{1,200}))?$/.exec(text) ?? []
+  const isPath = !beginning.split('/').some(part => part === '' || part === '.' || part === '..')
+  return bucket === undefined || (beginning !== '' && !isPath) ? undefined : { bucket, beginning }
+}
+
+const bucketFault = (text: string) =>
+  readBucketUrl(text)
+    ? undefined
+    : 'must be "s3://" and the name of a bucket, and after a slash what keys begin with, if anything, such as "s3://mail-of-example/large"'
+
 function networkFault(text: string): string | undefined {
   const [address = '', prefix, ...rest] = text.split('/')
   const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
@@ -130,6 +143,7 @@ export const formats = {
   'domain-pattern': { title: 'domain, or "*"', fault: domainPatternFault },
   path: { title: 'absolute path', fault: pathFault },
   'base-url': { title: 'http or https address', fault: baseUrlFault },
+  bucket: { title: 's3://bucket', fault: bucketFault },
   listener: { title: 'address:port', fault: endpointFault },
   server: { title: 'address:port', fault: serverFault },
   origin: { title: 'origin, or "*"', fault: originFault },

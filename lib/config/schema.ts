@@ -8,6 +8,7 @@ import { limitsTable } from './limits-table.ts'
 import { planTable } from './plan-table.ts'
 import { readingTable } from './reading-table.ts'
 import { retentionTable } from './retention-table.ts'
+import { s3Table } from './s3-table.ts'
 import { dnsListsTable, greylistTable, scannerTable } from './screening.ts'
 import { duration, flag, list, number, table, text } from './setting.ts'
 import { shareSettings } from './smtp-shares.ts'
@@ -40,6 +41,13 @@ export const settings = Type.Object(
       local: './mailboxd-data',
       description: 'The directory of the database, large messages and keys. Back up this one directory.',
     }),
+    blobs: Type.Optional(
+      text('bucket', {
+        examples: ['s3://mail-of-example'],
+        description:
+          'The bucket that messages above 256 KiB are put into, for a disk that need not hold them: "s3://name" or "s3://name/beginning-of-keys". Smaller ones, and all else, stay in the database. What was kept in data_dir before stays there and is found. The table s3 says how the bucket is reached.',
+      }),
+    ),
     min_free: number({
       default: 100 * 1024 * 1024,
       minimum: 0,
@@ -274,6 +282,7 @@ export const settings = Type.Object(
     greylist: greylistTable,
     dns_lists: dnsListsTable,
     scanner: scannerTable,
+    s3: s3Table,
   },
   { additionalProperties: false },
 )

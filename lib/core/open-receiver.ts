@@ -2,7 +2,6 @@ import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
-import { openDisk } from '../blob/disk.ts'
 import type { Config } from '../config/load.ts'
 import { createAuthenticator } from '../mail/authentication/authenticator.ts'
 import { createNearReader } from '../reading/near.ts'
@@ -10,6 +9,7 @@ import { openReader } from '../store/open.ts'
 import { requireRoomForMail } from './app/storage.ts'
 import type { DistantMain } from './inbound/main-calls.ts'
 import type { Receiver } from './inbound/receiver.ts'
+import { openBlobs } from './open-blobs.ts'
 import { databasePath } from './open-rows.ts'
 
 export interface ReceiverParts {
@@ -37,9 +37,13 @@ export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Re
     trustedSealers: config.authentication.trusted_arc_sealers,
   })
   const mailReader = createNearReader({ authenticator, mark, suspects, far: main.read })
-  const disk = await openDisk(config.data_dir)
+  const disk = await openBlobs({ config, clock, log, meter, read })
   const requireRoom = () => requireRoomForMail(storage)
   const store = { read }
   const receiver: Receiver = { config, clock, ids, log, meter, store, disk, mailReader, requireRoom, main }
-  return { receiver, close }
+  const closeAll = () => {
+    void disk.close()
+    close()
+  }
+  return { receiver, close: closeAll }
 }

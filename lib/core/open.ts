@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { limits } from '../base/limits.ts'
 import type { SecretBox } from '../base/secret-box.ts'
-import { openDisk } from '../blob/disk.ts'
 import { durationMs } from '../config/duration.ts'
 import { createAddressGuard, interfaceAddresses } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
@@ -18,6 +17,7 @@ import { createStorage } from './app/storage.ts'
 import { createReaders } from './app/stream.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
+import { openBlobs } from './open-blobs.ts'
 import { openRows, type RowsParts } from './open-rows.ts'
 
 export interface AppParts extends RowsParts {
@@ -66,7 +66,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     }),
     storage: createStorage(),
     secrets,
-    disk: await openDisk(config.data_dir),
+    disk: await openBlobs({ config, clock, log, meter: rows.meter, read: store.read }),
     queue: createQueue({
       store,
       clock,

@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa'
+import { BlobsFault } from '../base/blobs-fault.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
@@ -19,7 +20,7 @@ export function answerProblems(log: Log, meter: Meter): Middleware {
       if (error instanceof Problem) return answer(context, error)
       const passing = passingProblem(error)
       if (passing) {
-        log.error({ err: error, method: context.method, path: context.path }, 'request could not be written')
+        log.error({ err: error, method: context.method, path: context.path }, 'request could not be done now')
         return answer(context, passing)
       }
       log.error({ err: error, method: context.method, path: context.path }, 'request met a fault')
@@ -28,9 +29,14 @@ export function answerProblems(log: Log, meter: Meter): Middleware {
   }
 }
 
-/** Of what will be well again without a restart: a full disk, another program that holds the database. */
+/** Of what will be well again without a restart: a full disk, a bucket that is not reached, another program that holds the database. */
 function passingProblem(error: unknown): Problem | undefined {
   if (isDiskFull(error)) return noRoomForRequests()
+  if (error instanceof BlobsFault) {
+    const message =
+      'The store of large messages does not answer. Small ones can be sent and read; try again later.'
+    return new Problem('unavailable', message, { retryAfterSeconds: 30 })
+  }
   if (!(error instanceof StorageLocked)) return undefined
   return new Problem('unavailable', 'Another program keeps the database locked. Try again shortly.')
 }

@@ -1,3 +1,4 @@
+import { BlobsFault } from '../base/blobs-fault.ts'
 import type { Log } from '../base/log.ts'
 import { Reply } from '../base/reply.ts'
 import { isDiskFull } from '../base/storage-fault.ts'
@@ -25,6 +26,10 @@ export function refuse(error: unknown, log: Log): Refusal {
   if (error instanceof Reply) {
     log.info({ reply: error.message, reason: error.reason }, 'refused')
     return refusalOf(error)
+  }
+  if (error instanceof BlobsFault) {
+    log.error({ err: error }, 'a large message can not be kept')
+    return refusalOf(new Reply(451, '4.3.0', 'Large mail can not be stored just now; try again later'))
   }
   log.error({ err: error }, 'fault in an SMTP session')
   return refusalOf(new Reply(451, '4.3.0', 'A fault of this server; try again later'))

@@ -25,6 +25,11 @@ t.test('what of the configuration loses mail is told at the start, in a line eac
   t.strictSame(await codesOf(t, { ...sound, more: '' }), ['warning certificate_self_signed'])
   t.strictSame(await codesOf(t, { ...sound, top: 'min_free = 0' }), ['warning base_url_missing'])
   t.strictSame(
+    await codesOf(t, { top: 'min_free = 0', more: '[delivery]\nmode = "capture"' }),
+    [],
+    'a laboratory',
+  )
+  t.strictSame(
     await codesOf(t, { ...sound, top: sound.top.replace('min_free = 0', `min_free = ${2 ** 40}`) }),
     ['warning disk_nearly_full'],
   )

@@ -38,6 +38,12 @@ t.test('a file with what is required alone has the defaults', async t => {
     hostname: 'mail.example.com',
     account_domain: 'example.com',
     data_dir: '/var/lib/mailboxd',
+    s3: {
+      region: 'us-east-1',
+      encryption: 'none',
+      timeout: '30s',
+      cache: 1_073_741_824,
+    },
     min_free: 100 * 1024 * 1024,
     plan: 'pro',
     log: { level: 'info', format: 'auto' },

@@ -5,6 +5,7 @@ import { apiOf } from '../support/api.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startKnot } from '../support/knot.ts'
 import { without } from '../support/peers.ts'
+import { until } from '../support/until.ts'
 
 /** Nobody else listens there, and port 53 is where name servers are asked. */
 const address = '127.53.12.4'
@@ -19,6 +20,13 @@ t.test(
       'competing.example': records => `${zoneFile(records)}competing.example. MX 5 mx.other.example.\n`,
       'dkim-cut.example': records => changed(records, 'dkim', text => text.slice(0, 255)),
     }
+    const advice = () => daemon.log().filter(({ level, code }) => level === 'warn' && code !== undefined)
+    await until('what loses mail is told at the start', () => advice().length >= 3)
+    t.strictSame(
+      advice().map(({ code }) => code),
+      ['certificate_self_signed', 'base_url_missing', 'domain_not_verified'],
+      'in a line each',
+    )
     const { token } = await daemon.ctl('key', 'create')
     const api = apiOf(daemon.baseUrl, String(token))
     const zones: Record<string, string> = {}

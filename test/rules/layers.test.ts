@@ -87,7 +87,8 @@ const places: Record<string, readonly string[]> = {
   mailauth: ['lib/mail/authentication/'],
   tldts: ['lib/mail/domain/registrable.ts'],
   'html-to-text': ['lib/mail/text/html'],
-  htmlparser2: ['lib/mail/text/html', 'lib/reading/attachment/markup.ts'],
+  htmlparser2: ['lib/blob/bucket/answers.ts', 'lib/mail/text/html', 'lib/reading/attachment/markup.ts'],
+  aws4fetch: ['lib/blob/bucket/s3.ts'],
   jschardet: ['lib/mail/header/charset-guess.ts'],
   unpdf: ['lib/reading/attachment/pdf.ts'],
   yauzl: ['lib/reading/attachment/archive.ts'],
@@ -100,6 +101,7 @@ const places: Record<string, readonly string[]> = {
     'lib/courier/address-guard.ts',
   ],
   undici: [
+    'lib/blob/bucket/s3.ts',
     'lib/courier/https-get.ts',
     'lib/courier/webhook/connection.ts',
     'lib/courier/scanner/rspamd.ts',

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../lib/base/clock.ts'
-import { type Finding, verify } from '../../lib/core/backup/verify.ts'
+import { openDisk } from '../../lib/blob/disk.ts'
+import { type Finding, type OpenBlobs, verify } from '../../lib/core/backup/verify.ts'
 import { databasePath } from '../../lib/core/open-rows.ts'
 import { until } from './until.ts'
 
@@ -9,10 +10,13 @@ import { until } from './until.ts'
 const eventsKeptMs = 7 * 86_400_000
 
 /** What contradicts itself still after a start has had its time to clean up. */
-export async function settledContradictions(dataDir: string): Promise<string[]> {
+export async function settledContradictions(
+  dataDir: string,
+  openBlobs: OpenBlobs = () => openDisk(dataDir),
+): Promise<string[]> {
   let found: string[] = []
   const look = async () => {
-    found = await findContradictions(dataDir)
+    found = await findContradictions(dataDir, openBlobs)
     return found.length === 0
   }
   await until('nothing to contradict itself', look).catch(error => {
@@ -25,8 +29,11 @@ export async function settledContradictions(dataDir: string): Promise<string[]> 
  * Everything that contradicts itself in a data directory, as `mailboxctl verify` finds it, and spool files. Nothing of it may ever
  * be there, whenever the daemon was killed. Asked while the daemon runs and nothing is under way, or while it is down.
  */
-export async function findContradictions(dataDir: string): Promise<string[]> {
-  const findings = await verify({ dataDir, clock: systemClock, eventsKeptMs })
+export async function findContradictions(
+  dataDir: string,
+  openBlobs: OpenBlobs = () => openDisk(dataDir),
+): Promise<string[]> {
+  const findings = await verify({ dataDir, openBlobs, clock: systemClock, eventsKeptMs })
   const spooled = readdirSync(join(dataDir, 'spool'))
   return [...findings.map(describe), ...spooled.map(name => `spool file ${name}`)]
 }
@@ -40,12 +47,12 @@ export type End = 'stopped' | 'killed'
  * Asks after the end of a process that had this data directory.
  * @throws Error that names what contradicts itself
  */
-export async function requireConsistency(dataDir: string, end: End): Promise<void> {
+export async function requireConsistency(dataDir: string, end: End, openBlobs: OpenBlobs): Promise<void> {
   if (!existsSync(databasePath(dataDir))) return
   const found =
     end === 'stopped'
-      ? await findContradictions(dataDir)
-      : (await verify({ dataDir, clock: systemClock, eventsKeptMs }))
+      ? await findContradictions(dataDir, openBlobs)
+      : (await verify({ dataDir, openBlobs, clock: systemClock, eventsKeptMs }))
           .filter(({ found }) => found !== 'is of no row')
           .map(describe)
   if (found.length > 0) throw new Error(`${dataDir} contradicts itself: ${found.join('; ')}`)
@@ -55,7 +62,7 @@ export async function requireConsistency(dataDir: string, end: End): Promise<voi
  * Asks while a daemon runs, as soon as what it has under way is done.
  * @throws Error that names what contradicts itself
  */
-export async function requireSettled(dataDir: string): Promise<void> {
-  const found = await settledContradictions(dataDir)
+export async function requireSettled(dataDir: string, openBlobs: OpenBlobs): Promise<void> {
+  const found = await settledContradictions(dataDir, openBlobs)
   if (found.length > 0) throw new Error(`${dataDir} contradicts itself: ${found.join('; ')}`)
 }

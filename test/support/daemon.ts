@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { blobsOf } from '../../lib/cli/blobs.ts'
+import { loadConfig } from '../../lib/config/load.ts'
 import { builtProgram } from './built.ts'
 import { requireConsistency, requireSettled } from './consistency.ts'
 import { type Finished, runProgram } from './program.ts'
@@ -103,6 +105,7 @@ async function run(
     env: { ...process.env, ...settings.env },
   })
   const asksAtEnd = !settings.isContradictory
+  const openBlobs = blobsOf(await loadConfig(configPath))
   const entries: Record<string, unknown>[] = []
   let rest = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -116,12 +119,12 @@ async function run(
     const exit = once(child, 'exit')
     child.kill(signal)
     const [code, killedBy] = await exit
-    if (asksAtEnd) await requireConsistency(dataDir, code === 0 ? 'stopped' : 'killed')
+    if (asksAtEnd) await requireConsistency(dataDir, code === 0 ? 'stopped' : 'killed', openBlobs)
     return killedBy ?? code
   }
   t.teardown(async () => {
     try {
-      if (asksAtEnd && isUp()) await requireSettled(dataDir)
+      if (asksAtEnd && isUp()) await requireSettled(dataDir, openBlobs)
     } finally {
       await end('SIGKILL')
     }

@@ -44,6 +44,7 @@ const peers = {
   ip: { package: 'iproute2', paths: ['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip'], root: true },
   nginx: { package: 'nginx-light', paths: ['/usr/sbin/nginx'], root: true },
   caddy: { package: 'caddy', paths: ['/usr/bin/caddy'], root: true },
+  nft: { package: 'nftables', paths: ['/usr/sbin/nft'], root: true },
   jq: { package: 'jq', paths: ['/usr/bin/jq'], root: false },
   gcc: { package: 'gcc', paths: ['/usr/bin/gcc'], root: false },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },

@@ -11,7 +11,7 @@ export interface TestFileReport {
 }
 
 /** After this a file is asked to say what it hangs on (SIGALRM: tap answers with the open handles), then killed. */
-const timeoutMs = 240_000
+const timeoutMs = 300_000
 const lastWordsMs = 3_000
 const keptStderr = 8_000
 

@@ -4,7 +4,7 @@ import type { Ids } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import type { Meter } from '../../base/meter.ts'
 import type { SecretBox } from '../../base/secret-box.ts'
-import type { Disk } from '../../blob/disk.ts'
+import type { Blobs } from '../../blob/blobs.ts'
 import type { Config } from '../../config/load.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
 import type { DnsLists } from '../../courier/dns-lists.ts'
@@ -43,7 +43,7 @@ export interface App {
   readonly storage: Storage
   /** Opens and seals the secrets that stand in rows. */
   readonly secrets: SecretBox
-  readonly disk: Disk
+  readonly disk: Blobs
   readonly queue: Queue
   /** Reads messages in threads, which start with the first. */
   readonly mailReader: MailReader

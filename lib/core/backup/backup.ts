@@ -27,10 +27,14 @@ export interface BackupParts {
   /** Whose files are left out, because they stand in it or in what it builds on. */
   readonly base?: Pick<OpenedBackup, 'head' | 'files'>
   readonly withKey: boolean
+  /** Whether large raws lie in a bucket: those are left there. */
+  readonly hasBucket: boolean
   readonly told: Progress
 }
 
 export interface BackupReport extends BackupHead {
+  /** Large raws that are not in the data directory but in the bucket, and stay there. */
+  readonly filesInBucket: number
   /** Messages and drafts were deleted while their files were copied: files that are in no backup, nor what pointed to them. */
   readonly deletedMeanwhile: number
   /** Files that are missing though a row points to them: damage that was there before. */
@@ -54,8 +58,7 @@ export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
     const createdAt = parts.clock.now().toISOString()
     await snapshotDatabase(database, snapshot, (done, of) => told('database', done, of))
     if (parts.withKey) await requireKeyOf(snapshot, dataDir)
-    const files = await filesOf(snapshot)
-    return await write(parts, { snapshot, createdAt, files })
+    return await write(parts, { snapshot, createdAt, kept: await filesOf(snapshot) })
   } finally {
     await removeDatabase(snapshot)
     unlock()
@@ -65,12 +68,13 @@ export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
 interface Taken {
   readonly snapshot: string
   readonly createdAt: string
-  readonly files: readonly KeptFile[]
+  readonly kept: readonly KeptFile[]
 }
 
-async function write(parts: BackupParts, { snapshot, createdAt, files }: Taken): Promise<BackupReport> {
-  const { dataDir, base, withKey, told } = parts
+async function write(parts: BackupParts, { snapshot, createdAt, kept }: Taken): Promise<BackupReport> {
+  const { dataDir, base, withKey, hasBucket, told } = parts
   const archive = writeArchive(parts.output, new Date(createdAt))
+  const files = hasBucket ? await thoseBelow(dataDir, kept) : kept
   const here = base ? files.filter(file => !base.files.has(file.id)) : files
   const head: BackupHead = {
     format: 'mailboxd backup',
@@ -96,7 +100,19 @@ async function write(parts: BackupParts, { snapshot, createdAt, files }: Taken):
   await archive.addFile(names.database, snapshot, (await stat(snapshot)).size)
   await archive.finish()
   told('writing', 1, 1)
-  return { ...head, deletedMeanwhile: gone.length - missing.length, missing }
+  return {
+    ...head,
+    filesInBucket: kept.length - files.length,
+    deletedMeanwhile: gone.length - missing.length,
+    missing,
+  }
+}
+
+async function thoseBelow(dataDir: string, files: readonly KeptFile[]): Promise<KeptFile[]> {
+  const found: KeptFile[] = []
+  for (const file of files)
+    if (await stat(join(dataDir, rawName(file.id))).catch(() => undefined)) found.push(file)
+  return found
 }
 
 /** Gives whether the file is there. */

@@ -17,7 +17,14 @@ import {
   rawOfName,
   smallFiles,
 } from './contents.ts'
-import { findMissingFiles } from './verify.ts'
+import { findMissingFiles, type OpenBlobs } from './verify.ts'
+
+export interface RestoreParts {
+  readonly dataDir: string
+  /** Where large raws are, of the installation with this database: what a bucket has is not missing. */
+  readonly openBlobs: OpenBlobs
+  readonly told: Progress
+}
 
 export interface RestoreReport extends BackupHead {
   readonly filesRestored: number
@@ -32,14 +39,14 @@ export interface RestoreReport extends BackupHead {
  * @throws BackupFault when the directory is not empty, or a backup is missing or damaged
  */
 export async function restoreBackup(
-  dataDir: string,
+  parts: RestoreParts,
   backups: readonly OpenedBackup[],
-  told: Progress,
 ): Promise<RestoreReport> {
+  const { dataDir } = parts
   const chain = chainOf(backups)
   await requireEmpty(dataDir)
   try {
-    return await restore(dataDir, chain, told)
+    return await restore(parts, chain)
   } catch (error) {
     for (const { name } of await contentsOf(dataDir)) {
       await rm(join(dataDir, name), { recursive: true, force: true })
@@ -90,11 +97,8 @@ async function contentsOf(dataDir: string): Promise<Dirent[]> {
   return (await readdir(dataDir, { withFileTypes: true })).filter(({ name }) => name !== 'lost+found')
 }
 
-async function restore(
-  dataDir: string,
-  chain: readonly OpenedBackup[],
-  told: Progress,
-): Promise<RestoreReport> {
+async function restore(parts: RestoreParts, chain: readonly OpenedBackup[]): Promise<RestoreReport> {
+  const { dataDir, told } = parts
   const [newest] = chain
   const { head, files } = newest!
   const restored = new Set<string>()
@@ -113,7 +117,7 @@ async function restore(
   const { broken, orphans } = findDamage(arriving)
   const [damage] = [...broken, ...orphans]
   if (damage !== undefined) throw new BackupFault(`the database in the backup is damaged: ${damage}`)
-  const missing = await missingOf(dataDir, arriving)
+  const missing = await missingOf(parts, arriving)
   await syncFolders(dataDir)
   await rename(arriving, join(dataDir, names.database))
   await syncFolder(dataDir)
@@ -164,11 +168,13 @@ function strangeSchemaOf(database: string): StrangeSchema {
   }
 }
 
-async function missingOf(dataDir: string, database: string): Promise<string[]> {
+async function missingOf({ openBlobs }: RestoreParts, database: string): Promise<string[]> {
   const { read, close } = openReader(database)
+  const blobs = await openBlobs(read)
   try {
-    return (await findMissingFiles(dataDir, read)).map(({ id }) => id)
+    return (await findMissingFiles(blobs, read)).map(({ id }) => id)
   } finally {
+    await blobs.close()
     close()
   }
 }

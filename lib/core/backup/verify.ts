@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import type { Blobs } from '../../blob/blobs.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { findBroken, invariants } from '../../store/invariants.ts'
@@ -10,7 +11,7 @@ import { isFileKept, type KeptFile, listKeptFiles } from '../../store/kept-files
 import { findStrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { requireCurrentSchema } from '../../store/migrations/migrate.ts'
 import { openReader } from '../../store/open.ts'
-import { names, rawName, rawOfName } from './contents.ts'
+import { names, rawOfName } from './contents.ts'
 
 /** Something that contradicts what was promised. */
 export interface Finding {
@@ -22,9 +23,14 @@ export interface Finding {
   readonly found: string
 }
 
+/** Opens where the large raws of the installation with this database are. */
+export type OpenBlobs = (read: Db) => Promise<Blobs>
+
 interface VerifyParts {
   readonly dataDir: string
   readonly clock: Clock
+  /** Where large raws are, of the installation with this database. */
+  readonly openBlobs: OpenBlobs
   /** How long events are kept. */
   readonly eventsKeptMs: number
   readonly told?: (step: string, done: number, of: number) => void
@@ -68,16 +74,21 @@ export async function verify(parts: VerifyParts): Promise<Finding[]> {
       findings.push(...rows.map(one => ({ check, promise, ...one })))
       told('verify', index + 2, checks)
     }
-    return [...findings, ...(await findFileFaults(dataDir, read))]
+    const blobs = await parts.openBlobs(read)
+    try {
+      return [...findings, ...(await findFileFaults(dataDir, read, blobs))]
+    } finally {
+      await blobs.close()
+    }
   } finally {
     close()
   }
 }
 
 /** Rows without their file, and files without a row. */
-async function findFileFaults(dataDir: string, read: Db): Promise<Finding[]> {
+async function findFileFaults(dataDir: string, read: Db, blobs: Blobs): Promise<Finding[]> {
   const stray = await findStrayFiles(dataDir, read)
-  const missing = await findMissingFiles(dataDir, read)
+  const missing = await findMissingFiles(blobs, read)
   return [
     ...missing.map(({ id, found }) => ({
       check: 'files',
@@ -96,7 +107,7 @@ async function findFileFaults(dataDir: string, read: Db): Promise<Finding[]> {
 
 /** The files that rows point to and that are not there, or not as long as their rows say; what is deleted meanwhile is not among them. */
 export async function findMissingFiles(
-  dataDir: string,
+  blobs: Blobs,
   read: Db,
 ): Promise<{ readonly id: string; readonly found: string }[]> {
   const missing: { id: string; found: string }[] = []
@@ -105,9 +116,9 @@ export async function findMissingFiles(
   do {
     page = await listKeptFiles(read, after, limits.sweepRows)
     for (const { id, sizeBytes } of page) {
-      const file = await stat(join(dataDir, rawName(id))).catch(() => undefined)
-      if (file?.size === sizeBytes || !(await isFileKept(read, id))) continue
-      const found = file ? `has ${file.size} bytes in place of ${sizeBytes}` : 'has no file'
+      const size = await blobs.sizeOf(id)
+      if (size === sizeBytes || !(await isFileKept(read, id))) continue
+      const found = size === undefined ? 'has no file' : `has ${size} bytes in place of ${sizeBytes}`
       missing.push({ id, found })
     }
     after = page.at(-1)?.id ?? after

@@ -1,5 +1,4 @@
-import { open } from 'node:fs/promises'
-import { limits } from '../../base/limits.ts'
+import { readFirstLine } from '../../base/first-line.ts'
 import type { Config } from '../../config/load.ts'
 import { type Route, sourceOf } from '../../courier/smtp/routes.ts'
 
@@ -15,20 +14,9 @@ export function routesOf({ delivery: { route } }: Config): Route[] {
             port,
             tls,
             login:
-              user === undefined ? undefined : { user, password: () => readPassword(password_file ?? '') },
+              user === undefined ? undefined : { user, password: () => readFirstLine(password_file ?? '') },
           },
     fallsBack: fallback,
     sourceAddress: sourceOf(source_address),
   }))
-}
-
-/** Read each time, so that a new one counts at once: the first line. */
-async function readPassword(path: string): Promise<string> {
-  const file = await open(path)
-  try {
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(limits.passwordBytes) })
-    return buffer.toString('utf8', 0, bytesRead).split(/\r?\n/)[0] ?? ''
-  } finally {
-    await file.close()
-  }
 }

@@ -1,5 +1,6 @@
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
@@ -21,8 +22,13 @@ export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer
   const sizeBytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
   if (sizeBytes <= limits.blobInDatabaseBytes) return Buffer.concat(pieces)
   const spooled = app.disk.spoolPath(rawId)
-  await writeFile(spooled, pieces, { mode: 0o600, flag: 'wx' })
-  await app.disk.keep(rawId, spooled)
+  try {
+    await writeFile(spooled, pieces, { mode: 0o600, flag: 'wx' })
+    await app.disk.keep(rawId, spooled)
+  } catch (error) {
+    await rm(spooled, { force: true })
+    throw error
+  }
   return null
 }
 
@@ -48,6 +54,21 @@ export async function removeStrayFiles(app: App, ids: readonly string[], signal:
     count++
   }
   if (count > 0) app.log.info({ files: count }, 'files without a row removed')
+}
+
+/** Removes objects of the bucket that no row points to; gives none, for it looks at all of them. */
+export async function removeStrayObjects(app: App, isStopping: () => boolean): Promise<number> {
+  let count = 0
+  for await (const ids of app.disk.listDistant()) {
+    for (const id of ids) {
+      if (isStopping()) return 0
+      if (!isId(id) || (await isFileUsed(app.store.read, id))) continue
+      await app.disk.remove(id)
+      count++
+    }
+  }
+  if (count > 0) app.log.info({ objects: count }, 'objects without a row removed from the bucket')
+  return 0
 }
 
 /** Takes the bytes of a message that is coming in: in memory while it is small, in a spool file when it is large. */

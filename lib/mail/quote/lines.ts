@@ -27,8 +27,16 @@ const directions = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 const attributionLines = 5
 const attributionLength = 500
 
+const shows = /[^\s\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+const endsInColon = /[:：][\s\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/u
+
+/** Whether nothing of a line shows. */
+export function isBlank(line: string): boolean {
+  return !shows.test(line)
+}
+
 /** A line as it is compared: without what does not show, and trimmed. */
-export function shown(line: string): string {
+function shown(line: string): string {
   return line.replace(directions, '').trim()
 }
 
@@ -174,7 +182,8 @@ export function behindHeaderBlock(lines: readonly string[], start: number): numb
 
 /** `> *From:* …`: marks of a quote and of bold type may stand around the name. */
 function fieldOf(line: string): Field | undefined {
-  if (line.length > 2000) return undefined
+  // Most lines have none, and every line is asked.
+  if (line.length > 2000 || !(line.includes(':') || line.includes('：'))) return undefined
   const begin = line.search(/[^\s>*\u200e\u200f\u202a-\u202e]/)
   const name = line.slice(begin, begin + fieldNameLength)
   const colon = name.search(/[:：]/)
@@ -221,7 +230,7 @@ function isGroupWise(line: string): boolean {
 function mayBeSeparator(line: string): boolean {
   if (line.includes(' ---') || line.startsWith('>>')) return true
   if (/^[\s>]*[-_‐‑‒–—―=~#*]{2}|^[\s>#=*_-]*(?:please|type|write|reply|add)\b/iu.test(line)) return true
-  return /[:：]$/u.test(shown(line))
+  return endsInColon.test(line)
 }
 
 /** `-----Original Message-----`: the words between the rules; that behind the words is left out by some. */

@@ -1,10 +1,10 @@
 import {
   attributionStart,
   behindHeaderBlock,
+  isBlank,
   isHeaderBlock,
   joinedAtBrackets,
   separatorOf,
-  shown,
 } from '../quote/lines.ts'
 import { withoutSignature } from '../quote/signature.ts'
 import { isForwardSubject, isReplySubject } from '../quote/subject.ts'
@@ -159,10 +159,6 @@ function wordsBelow(lines: readonly string[]): string[] {
     if (!isBlank(lines[at]!)) next = lines[at]!
   }
   return below
-}
-
-function isBlank(line: string): boolean {
-  return shown(line) === ''
 }
 
 function isQuoted(line: string): boolean {

@@ -25,6 +25,7 @@ export function findSignInLink(message: {
   readonly html: string
   readonly links: readonly Link[]
 }): string | null {
+  if (message.links.length === 0) return null
   const subject = message.subject.slice(0, 1000)
   const isAsked = doing.test(subject)
   if (!isAsked && !terms.test(message.text.slice(0, read))) return null

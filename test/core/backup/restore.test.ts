@@ -7,6 +7,7 @@ import { BackupFault } from '../../../lib/base/backup-fault.ts'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { SchemaFault } from '../../../lib/base/schema-fault.ts'
 import { writeArchive } from '../../../lib/blob/archive.ts'
+import { openDisk } from '../../../lib/blob/disk.ts'
 import { openBackup } from '../../../lib/core/backup/contents.ts'
 import { restoreBackup } from '../../../lib/core/backup/restore.ts'
 import { verify } from '../../../lib/core/backup/verify.ts'
@@ -53,7 +54,9 @@ async function restored(t: Test, { harm = '', files = '', said = {} }): Promise<
   const place = join(dir, 'place')
   mkdirSync(place)
   try {
-    await restoreBackup(place, [await openBackup(createReadStream(path))], () => {})
+    await restoreBackup({ dataDir: place, openBlobs: () => openDisk(place), told: () => {} }, [
+      await openBackup(createReadStream(path)),
+    ])
   } finally {
     if (!existsSync(join(place, 'mailboxd.sqlite'))) t.strictSame(readdirSync(place), [], 'nothing is left')
   }
@@ -120,6 +123,7 @@ t.test('verify tells of what is strange, and migrations do not run with it', asy
     const path = await madeDatabase(t, harm)
     const found = await verify({
       dataDir: join(path, '..'),
+      openBlobs: () => openDisk(join(path, '..')),
       clock: systemClock,
       eventsKeptMs: 7 * 86_400_000,
     })

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { createLog } from '../../../lib/base/log.ts'
+import { openDisk } from '../../../lib/blob/disk.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { expireBeforeUpgrade } from '../../../lib/core/backup/upgrade.ts'
 import { verify } from '../../../lib/core/backup/verify.ts'
@@ -74,7 +75,12 @@ t.test('a database of every schema is brought up to date, and all that was promi
       number === migrations.at(-1)!.number ? [] : [number],
       `${name}: who keeps it is asked before`,
     )
-    const found = await verify({ dataDir: dir, clock: systemClock, eventsKeptMs: 7 * 86_400_000 })
+    const found = await verify({
+      dataDir: dir,
+      openBlobs: () => openDisk(dir),
+      clock: systemClock,
+      eventsKeptMs: 7 * 86_400_000,
+    })
     t.strictSame(found, [], `from ${number} (${name})`)
   }
 })

@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
+import { openDisk } from '../../../lib/blob/disk.ts'
 import { verify } from '../../../lib/core/backup/verify.ts'
 import { invariants } from '../../../lib/store/invariants.ts'
 import { startDaemon } from '../../support/daemon.ts'
@@ -86,7 +87,8 @@ t.test('verify tells each promise that is broken, and nothing where none is', as
   t.equal(await daemon.end('SIGTERM'), 0)
 
   const dir = temporaryDir(t)
-  const look = () => verify({ dataDir: dir, clock: systemClock, eventsKeptMs: 7 * 86_400_000 })
+  const look = () =>
+    verify({ dataDir: dir, openBlobs: () => openDisk(dir), clock: systemClock, eventsKeptMs: 7 * 86_400_000 })
   const fresh = () => {
     rmSync(dir, { recursive: true, force: true })
     cpSync(daemon.dataDir, dir, { recursive: true })

@@ -3,6 +3,8 @@ import t from 'tap'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { diagnoseDomain } from '../../../lib/core/domains/diagnosis.ts'
 import { createDomain } from '../../../lib/core/domains/domains.ts'
+import { createAuthoritativeDns } from '../../../lib/courier/authoritative-dns.ts'
+import { createDns } from '../../../lib/courier/dns.ts'
 import { zoneFile } from '../../../lib/mail/domain/records.ts'
 import { startApi } from '../../support/api-app.ts'
 import { startDns } from '../../support/dns.ts'
@@ -54,6 +56,20 @@ t.test('name servers that say nothing: the resolver is believed, and it is told'
   t.match(silent, { subject: 'theirs.example', level: 'warning' }, JSON.stringify(findings))
   t.equal(domain.records.find(one => one.purpose === 'mx')?.status, 'valid')
   t.ok(findings.some(({ code, message }) => code === 'dns_unanswered' && message.includes('DNSSEC')))
+})
+
+t.test('a zone that is broken is not taken for an empty one', async t => {
+  // Those of the zone above would say that there is nothing below them.
+  const resolver = await startDns({
+    'above.example': { NS: ['ns.above.example'] },
+    'ns.above.example': { A: [silentAddress] },
+  })
+  t.teardown(() => resolver.close())
+  const broken = createAuthoritativeDns(createDns({ servers: [resolver.server], timeoutMs: 1000 }))
+  resolver.fail('broken.above.example', 'SERVFAIL')
+  t.equal(await broken.findZone('broken.above.example'), undefined)
+  t.match(await broken.findZone('well.above.example'), { name: 'above.example' })
+  await t.rejects(broken.resolveTxt('broken.above.example'), { code: 'ESERVFAIL' })
 })
 
 t.test('a resolver that says nothing: nothing passes, and it comes to an end', async t => {

@@ -29,7 +29,7 @@ async function check(
     ...zone,
   })
   for (const name of unanswered) server.fail(name, 'SERVFAIL')
-  const dns = createDns({ servers: [server.server], timeoutMs: 1000 })
+  const dns = createDns({ servers: [server.server], timeoutMs: 5000 })
   try {
     const findings = await checkDomain(names, { dns, clock: systemClock, sources: { ...sources, ...from } })
     // What was found instead is what test/api/domain-claims.test.ts looks at.

@@ -1,0 +1,22 @@
+import type { Content } from './content.ts'
+
+/** Where the large raws are: in the data directory, or in a bucket. Each is written once, and never changed. */
+export interface Blobs {
+  /** Moves a spool file to its place and makes that durable; only then may a row point at it. @throws BlobsFault */
+  keep(id: string, spooled: string): Promise<void>
+  /** It as a file on this machine, which stays for as long as a reader of it needs. @throws BlobsFault */
+  find(id: string): Promise<Content | undefined>
+  /** Its bytes; undefined when it is not there. @throws BlobsFault */
+  sizeOf(id: string): Promise<number | undefined>
+  remove(id: string): Promise<void>
+  /** The ids of all raws that are in the data directory. */
+  list(): Promise<string[]>
+  /** The ids of those that lie in a bucket for longer than a day, page by page. @throws BlobsFault */
+  listDistant(): AsyncIterable<readonly string[]>
+  /** Removes copies of what lies in a bucket, those first that were not read for the longest time; gives how many. */
+  trimCache(): Promise<number>
+  /** A path for a new spool file; what is left there after a crash is removed at the next start. */
+  spoolPath(id: string): string
+  clearSpool(): Promise<void>
+  close(): Promise<void>
+}

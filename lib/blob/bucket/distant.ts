@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import type { Blobs } from '../blobs.ts'
+import type { Content } from '../content.ts'
+import type { Bucket } from './s3.ts'
+
+export interface DistantParts {
+  readonly dataDir: string
+  readonly bucket: Bucket
+  readonly clock: Pick<Clock, 'now'>
+  /** What stands before the keys of this installation, and of no other; asked when the first is needed. */
+  readonly prefix: () => Promise<string>
+  /** What copies on this machine may come to. */
+  readonly cacheBytes: number
+  /** Called when an object could not be removed, which the sweep will do. */
+  readonly left: (error: unknown) => void
+}
+
+/**
+ * Large raws in a bucket, each put there before a row points to it. Who reads one gets a copy on this machine, below
+ * `data_dir/cache`. What was kept in the data directory before there was a bucket is found there.
+ * @param near the data directory
+ */
+export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blobs> {
+  const { bucket, clock, cacheBytes, left } = parts
+  const cache = join(parts.dataDir, 'cache')
+  await mkdir(cache, { recursive: true, mode: 0o700 })
+  const pathOf = (id: string) => join(cache, id)
+  let prefix: Promise<string> | undefined
+  const findPrefix = () => {
+    prefix ??= parts.prefix()
+    return prefix
+  }
+  const keyOf = async (id: string) => `${await findPrefix()}${id.slice(-2)}/${id}`
+  /** Those that are being fetched: who asks for one meanwhile waits with the first. */
+  const fetching = new Map<string, Promise<boolean>>()
+
+  async function copied(id: string): Promise<Content | undefined> {
+    const path = pathOf(id)
+    const found = await stat(path).catch(absent)
+    if (!found) return undefined
+    const now = clock.now()
+    // One that was read just now is not trimmed.
+    await utimes(path, now, now).catch(absent)
+    return { kind: 'file', path, sizeBytes: found.size }
+  }
+
+  async function fetched(id: string): Promise<boolean> {
+    // Several threads and processes may fetch it at once.
+    const part = near.spoolPath(`${id}-${randomUUID()}`)
+    try {
+      if (!(await bucket.get(await keyOf(id), part))) return false
+      await rename(part, pathOf(id))
+      return true
+    } finally {
+      await rm(part, { force: true })
+    }
+  }
+  return {
+    ...near,
+    async keep(id, spooled) {
+      const { size } = await stat(spooled)
+      await bucket.put(await keyOf(id), spooled, size)
+      // It is read soon: to be delivered, forwarded, shown.
+      await rename(spooled, pathOf(id))
+    },
+    async find(id) {
+      const here = (await copied(id)) ?? (await near.find(id))
+      if (here) return here
+      const known = fetching.get(id)
+      const coming = known ?? fetched(id).finally(() => fetching.delete(id))
+      if (!known) fetching.set(id, coming)
+      return (await coming) ? copied(id) : undefined
+    },
+    sizeOf: async id => (await near.sizeOf(id)) ?? bucket.sizeOf(await keyOf(id)),
+    async remove(id) {
+      await rm(pathOf(id), { force: true })
+      await near.remove(id)
+      // The row is gone: who is told that the object stays could do nothing about it.
+      await keyOf(id).then(bucket.delete).catch(left)
+    },
+    async *listDistant() {
+      let next: string | undefined
+      do {
+        const page = await bucket.list(await findPrefix(), next)
+        yield page.objects
+          .filter(({ ageMs }) => ageMs > limits.strayObjectMs)
+          .map(({ key }) => key.slice(key.lastIndexOf('/') + 1))
+        next = page.next
+      } while (next !== undefined)
+    },
+    async trimCache() {
+      const files = await filesOf(cache)
+      let sum = files.reduce((all, { sizeBytes }) => all + sizeBytes, 0)
+      const now = clock.now().getTime()
+      let removed = 0
+      for (const { name, sizeBytes, readAtMs } of files.sort((a, b) => a.readAtMs - b.readAtMs)) {
+        const unreadMs = now - readAtMs
+        if (unreadMs < limits.cacheKeptMs || (sum <= cacheBytes && unreadMs < limits.cacheOldMs)) break
+        await rm(join(cache, name), { force: true })
+        sum -= sizeBytes
+        removed++
+      }
+      return removed
+    },
+    async close() {
+      await bucket.close()
+      await near.close()
+    },
+  }
+}
+
+async function filesOf(folder: string) {
+  const files: { name: string; sizeBytes: number; readAtMs: number }[] = []
+  for (const name of await readdir(folder)) {
+    const found = await stat(join(folder, name)).catch(absent)
+    if (found) files.push({ name, sizeBytes: found.size, readAtMs: found.mtimeMs })
+  }
+  return files
+}
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

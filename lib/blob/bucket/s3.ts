@@ -1,0 +1,230 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import { AwsV4Signer } from 'aws4fetch'
+import { type Dispatcher, Pool } from 'undici'
+import { BlobsFault } from '../../base/blobs-fault.ts'
+import { limits } from '../../base/limits.ts'
+import { oneLine } from '../../base/one-line.ts'
+import { type ObjectPage, readObjectPage, readS3Fault } from './answers.ts'
+
+export interface BucketSettings {
+  /** `https://s3.example.com`, without a slash at the end. The bucket is the first part of the path there. */
+  readonly endpoint: string
+  readonly region: string
+  readonly bucket: string
+  /** Asked at each request: it may have changed. */
+  readonly credentials: () => Promise<{ readonly accessKeyId: string; readonly secretAccessKey: string }>
+  /** What the server is asked to encrypt with, if with anything. */
+  readonly encryption: 'AES256' | 'aws:kms' | undefined
+  /** How long one request may take. */
+  readonly timeoutMs: number
+}
+
+/** A bucket of S3, or of what speaks it. Each request is made again a few times where that may help. */
+export interface Bucket {
+  /** Resolves when the server has it. @param file of `sizeBytes` bytes @throws BlobsFault */
+  put(key: string, file: string, sizeBytes: number): Promise<void>
+  /** Writes it into a new file; gives false when there is none. @throws BlobsFault */
+  get(key: string, file: string): Promise<boolean>
+  /** Its bytes; undefined when there is none. @throws BlobsFault */
+  sizeOf(key: string): Promise<number | undefined>
+  /** It need not be there. @throws BlobsFault */
+  delete(key: string): Promise<void>
+  /** Some of what begins so, in the order of the keys, and where to go on. @throws BlobsFault */
+  list(prefix: string, after: string | undefined): Promise<ObjectPage>
+  close(): Promise<void>
+}
+
+interface Asked {
+  readonly method: 'PUT' | 'GET' | 'HEAD' | 'DELETE'
+  readonly key: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly file?: string
+}
+
+/** The hash of nothing, which is what most requests have as their body. */
+const nothingHash = createHash('sha256').digest('hex')
+
+/** @param told is called with each request that came to its end, and whether it did what it was to do */
+export function openS3(
+  settings: BucketSettings,
+  told: (method: string, isDone: boolean) => void = () => {},
+): Bucket {
+  const { endpoint, region, bucket, credentials, encryption, timeoutMs } = settings
+  const { origin, pathname } = new URL(endpoint)
+  const root = `${pathname.replace(/\/$/, '')}/${bucket}`
+  const pool = new Pool(origin, {
+    connections: limits.bucketConnections,
+    pipelining: 1,
+    allowH2: false,
+    connect: { timeout: limits.bucketConnectMs },
+  })
+
+  async function signed({ method, key, query = {}, headers = {} }: Asked): Promise<[string, Headers]> {
+    const url = new URL(`${origin}${root}${key === '' ? '' : `/${key}`}`)
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+    const signer = new AwsV4Signer({
+      ...(await credentials()),
+      url: url.href,
+      method,
+      headers: { 'x-amz-content-sha256': nothingHash, ...headers },
+      service: 's3',
+      region,
+    })
+    const { url: to, headers: given } = await signer.sign()
+    return [to.pathname + to.search, given]
+  }
+
+  /** @throws what the network threw; BlobsFault for an answer that does not say yes */
+  async function once(asked: Asked, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const [path, headers] = await signed(asked)
+    const answer = await pool.request({
+      method: asked.method,
+      path,
+      headers: Object.fromEntries(headers),
+      body: asked.file === undefined ? null : createReadStream(asked.file, { highWaterMark: 256 * 1024 }),
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      signal,
+    })
+    const { statusCode, body } = answer
+    if (statusCode < 300 || statusCode === 404) return answer
+    const why = readS3Fault(await startOf(body))
+    throw new Refused(statusCode, `the bucket ${bucket} answered ${statusCode}${why && `: ${why}`}`)
+  }
+
+  /** Asks, and asks again after what may be over soon; the answer is read by `take` before the time is over. */
+  async function ask<T>(asked: Asked, take: (answer: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const taken = await take(await once(asked, AbortSignal.timeout(timeoutMs)))
+        told(asked.method, true)
+        return taken
+      } catch (error) {
+        if (attempt < limits.bucketAttempts && mayHelp(error)) {
+          await pause(limits.bucketPauseMs * 4 ** (attempt - 1))
+          continue
+        }
+        told(asked.method, false)
+        if (error instanceof Refused) throw new BlobsFault(error.message, { cause: error })
+        const why = error instanceof Error ? error.message : String(error)
+        throw new BlobsFault(oneLine(`the bucket ${bucket} at ${origin} can not be asked: ${why}`), {
+          cause: error,
+        })
+      }
+    }
+  }
+
+  return {
+    async put(key, file, sizeBytes) {
+      const headers = {
+        // The server compares: what arrives damaged is refused.
+        'x-amz-content-sha256': await hashOf(file),
+        'content-length': String(sizeBytes),
+        'content-type': 'message/rfc822',
+        ...(encryption && { 'x-amz-server-side-encryption': encryption }),
+      }
+      const status = await ask({ method: 'PUT', key, headers, file }, drained)
+      if (status === 404) throw new BlobsFault(`there is no bucket ${bucket} at ${origin}`)
+    },
+    get: (key, file) =>
+      ask({ method: 'GET', key }, async ({ statusCode, headers, body }) => {
+        if (statusCode === 404) {
+          const code = readS3Fault(await startOf(body))
+          if (code.startsWith('NoSuchBucket'))
+            throw new Refused(404, `there is no bucket ${bucket} at ${origin}`)
+          return false
+        }
+        let sizeBytes = 0
+        await pipeline(
+          body,
+          async function* counted(chunks: AsyncIterable<Buffer>) {
+            for await (const chunk of chunks) {
+              sizeBytes += chunk.length
+              yield chunk
+            }
+          },
+          // Of an attempt before this one there may be some.
+          createWriteStream(file, { flags: 'w', mode: 0o600 }),
+        )
+        if (sizeBytes !== Number(headers['content-length'] ?? sizeBytes))
+          throw new Error('the answer was cut off')
+        return true
+      }),
+    sizeOf: key =>
+      ask({ method: 'HEAD', key }, async ({ statusCode, headers, body }) => {
+        await body.dump()
+        if (statusCode === 404) return undefined
+        const sizeBytes = Number(headers['content-length'] ?? Number.NaN)
+        if (!Number.isSafeInteger(sizeBytes)) throw new Error('the answer does not say how large it is')
+        return sizeBytes
+      }),
+    async delete(key) {
+      await ask({ method: 'DELETE', key }, drained)
+    },
+    list: (prefix, after) =>
+      ask(
+        {
+          method: 'GET',
+          key: '',
+          query: {
+            'list-type': '2',
+            prefix,
+            'max-keys': String(limits.bucketPage),
+            ...(after !== undefined && { 'continuation-token': after }),
+          },
+        },
+        async ({ statusCode, headers, body }) => {
+          if (statusCode === 404) throw new Refused(404, `there is no bucket ${bucket} at ${origin}`)
+          return readObjectPage(await textOf(body), headers.date)
+        },
+      ),
+    close: () => pool.destroy(),
+  }
+}
+
+/** The server has understood, and says no. */
+class Refused extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+function mayHelp(error: unknown): boolean {
+  return !(error instanceof Refused) || error.status >= 500 || error.status === 429
+}
+
+async function hashOf(file: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }))
+    hash.update(chunk as Buffer)
+  return hash.digest('hex')
+}
+
+async function drained({ statusCode, body }: Dispatcher.ResponseData): Promise<number> {
+  await body.dump({ limit: limits.bucketAnswerBytes })
+  return statusCode
+}
+
+/** @throws Error when it is longer than an answer of ours to read may be */
+async function textOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = []
+  let sizeBytes = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    sizeBytes += chunk.length
+    if (sizeBytes > limits.bucketAnswerBytes) throw new Error('the answer is too long')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** What an answer says that is no yes; nothing when even that can not be read. */
+async function startOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+  return textOf(body).catch(() => '')
+}

@@ -1,0 +1,65 @@
+import type { Clock } from '../base/clock.ts'
+import { readFirstLine } from '../base/first-line.ts'
+import { limits } from '../base/limits.ts'
+import type { Log } from '../base/log.ts'
+import type { Meter } from '../base/meter.ts'
+import { createTally } from '../base/tally.ts'
+import type { Blobs } from '../blob/blobs.ts'
+import { openDisk } from '../blob/disk.ts'
+import { durationMs } from '../config/duration.ts'
+import { readBucketUrl } from '../config/format.ts'
+import type { Config } from '../config/load.ts'
+import { findAccount } from '../store/account.ts'
+import type { Db } from '../store/dialect/dialect.ts'
+
+export interface BlobsParts {
+  readonly config: Pick<Config, 'data_dir' | 'blobs' | 's3'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly meter: Meter
+  /** The database, whose account gives the beginning of the keys: two installations with one bucket never sweep each other's. */
+  readonly read: Db
+}
+
+/** Opens where the large raws are, as the settings say. */
+export async function openBlobs({ config, clock, log, meter, read }: BlobsParts): Promise<Blobs> {
+  const near = await openDisk(config.data_dir)
+  const named = config.blobs === undefined ? undefined : readBucketUrl(config.blobs)
+  if (!named) return near
+  const { s3 } = config
+  // Nobody else needs to load what speaks to a bucket.
+  const { openDistant } = await import('../blob/bucket/distant.ts')
+  const { openS3 } = await import('../blob/bucket/s3.ts')
+  const left = createTally(clock, limits.tallyMs, counts =>
+    log.warn(
+      { counts },
+      'objects of deleted messages could not be removed from the bucket; the sweep of each day does it',
+    ),
+  )
+  const bucket = openS3(
+    {
+      endpoint: s3.endpoint ?? `https://s3.${s3.region}.amazonaws.com`,
+      region: s3.region,
+      bucket: named.bucket,
+      encryption: s3.encryption === 'none' ? undefined : s3.encryption,
+      timeoutMs: durationMs(s3.timeout),
+      credentials: async () => ({
+        accessKeyId: s3.access_key_id ?? '',
+        secretAccessKey: await readFirstLine(s3.secret_access_key_file ?? ''),
+      }),
+    },
+    (method, isDone) => meter.count('bucket_requests_total', method, isDone ? 'done' : 'failed'),
+  )
+  return openDistant(near, {
+    dataDir: config.data_dir,
+    bucket,
+    clock,
+    cacheBytes: s3.cache,
+    left: error => left.note(error instanceof Error ? error.message : String(error)),
+    prefix: async () => {
+      const account = await findAccount(read)
+      if (!account) throw new Error('the installation has no account yet')
+      return `${named.beginning === '' ? '' : `${named.beginning}/`}${account.id}/`
+    },
+  })
+}

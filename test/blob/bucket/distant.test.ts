@@ -1,0 +1,136 @@
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { v7 } from 'uuid'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { limits } from '../../../lib/base/limits.ts'
+import { openDistant } from '../../../lib/blob/bucket/distant.ts'
+import { type Bucket, openS3 } from '../../../lib/blob/bucket/s3.ts'
+import { readContent } from '../../../lib/blob/content.ts'
+import { openDisk } from '../../../lib/blob/disk.ts'
+import { startBucket } from '../../support/bucket.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
+
+async function open(t: Test, watch: (bucket: Bucket) => Partial<Bucket> = () => ({})) {
+  const server = await startBucket(t)
+  const dataDir = temporaryDir(t)
+  const real = openS3(server.settings)
+  const left: unknown[] = []
+  const near = await openDisk(dataDir)
+  const blobs = await openDistant(near, {
+    dataDir,
+    bucket: { ...real, ...watch(real) },
+    clock: systemClock,
+    prefix: async () => 'here/',
+    cacheBytes: 1000,
+    left: error => left.push(error),
+  })
+  t.teardown(() => blobs.close())
+  const spooled = (text: string) => {
+    const path = blobs.spoolPath(v7())
+    writeFileSync(path, text)
+    return path
+  }
+  const cached = (id: string) => join(dataDir, 'cache', id)
+  const textOf = async (id: string) => {
+    const content = await blobs.find(id)
+    return content && (await readContent(content)).toString()
+  }
+  return { ...server, dataDir, blobs, near, left, spooled, cached, textOf }
+}
+
+t.test('what is kept lies in the bucket, and a copy comes back from there when it is asked for', async t => {
+  let gets = 0
+  const { blobs, spooled, cached, textOf, dataDir, left } = await open(t, bucket => ({
+    get: (key, file) => {
+      gets++
+      return bucket.get(key, file)
+    },
+  }))
+  const id = v7()
+  t.equal(await blobs.find(id), undefined)
+  t.equal(await blobs.sizeOf(id), undefined)
+  gets = 0
+  await blobs.keep(id, spooled('a large message'))
+  t.equal(await textOf(id), 'a large message')
+  t.equal(gets, 0, 'what was just kept need not be fetched')
+  await rm(cached(id))
+  t.equal(await blobs.sizeOf(id), 15)
+  t.strictSame(await Promise.all([textOf(id), textOf(id), textOf(id)]), Array(3).fill('a large message'))
+  t.equal(gets, 1, 'who asks at the same time waits with the first')
+  t.strictSame(readdirSync(join(dataDir, 'spool')), [])
+  t.strictSame(await blobs.list(), [], 'the data directory has none')
+  await blobs.remove(id)
+  t.notOk(existsSync(cached(id)))
+  t.equal(await textOf(id), undefined)
+  await blobs.remove(id)
+  t.strictSame(left, [])
+})
+
+t.test('what was kept before there was a bucket is found', async t => {
+  const { blobs, near, spooled, textOf } = await open(t)
+  const id = v7()
+  await near.keep(id, spooled('older'))
+  t.equal(await textOf(id), 'older')
+  t.equal(await blobs.sizeOf(id), 5)
+  t.strictSame(await blobs.list(), [id])
+  await blobs.remove(id)
+  t.equal(await near.find(id), undefined)
+})
+
+t.test('without an answer nothing is promised: neither kept nor missing', async t => {
+  const { blobs, spooled, cached, left, stop, start, textOf } = await open(t)
+  const id = v7()
+  await blobs.keep(id, spooled('there'))
+  await rm(cached(id))
+  await stop()
+  const path = spooled('not kept')
+  const other = v7()
+  await t.rejects(blobs.keep(other, path), { name: 'BlobsFault' })
+  t.ok(existsSync(path), 'who spooled it still has it')
+  t.notOk(existsSync(cached(other)))
+  await t.rejects(textOf(id), { name: 'BlobsFault' })
+  await blobs.remove(id)
+  t.equal(left.length, 1, 'the object stays for the sweep')
+  await start()
+  t.equal(await textOf(id), 'there')
+})
+
+t.test('only what lies in the bucket for longer than a day can be stray', async t => {
+  const { blobs, spooled, directory } = await open(t)
+  const [old, young] = [v7(), v7()]
+  for (const id of [old, young]) await blobs.keep(id, spooled(id))
+  const dayAgo = (systemClock.now().getTime() - limits.strayObjectMs - 60_000) / 1000
+  const file = join(directory, 'here', old.slice(-2), old)
+  const [name] = readdirSync(join(file, '..')).filter(one => one.startsWith(old) && one.includes('object'))
+  utimesSync(join(file, '..', name!), dayAgo, dayAgo)
+  const found: string[] = []
+  for await (const ids of blobs.listDistant()) found.push(...ids)
+  t.strictSame(found, [old])
+})
+
+t.test('copies go when they are too much or old, and never under who reads them', async t => {
+  const { blobs, spooled, cached } = await open(t)
+  const ids = Array.from({ length: 4 }, () => v7())
+  for (const id of ids) await blobs.keep(id, spooled('x'.repeat(400)))
+  const ago = (id: string, ms: number) => {
+    const at = (systemClock.now().getTime() - ms) / 1000
+    utimesSync(cached(id), at, at)
+  }
+  t.equal(await blobs.trimCache(), 0, 'all were read just now')
+  ago(ids[1]!, limits.cacheKeptMs + 60_000)
+  ago(ids[2]!, limits.cacheKeptMs + 120_000)
+  ago(ids[3]!, limits.cacheKeptMs + 180_000)
+  t.equal(await blobs.trimCache(), 2, 'until the rest has room')
+  t.strictSame(
+    ids.map(id => existsSync(cached(id))),
+    [true, true, false, false],
+  )
+  ago(ids[1]!, limits.cacheOldMs + 60_000)
+  t.equal(await blobs.trimCache(), 1)
+  t.equal(
+    readFileSync((await blobs.find(ids[1]!))!.kind === 'file' ? cached(ids[1]!) : '', 'utf8').length,
+    400,
+  )
+})

@@ -1,0 +1,176 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { BlobsFault } from '../../../lib/base/blobs-fault.ts'
+import { openS3 } from '../../../lib/blob/bucket/s3.ts'
+import { startBucket } from '../../support/bucket.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
+
+t.test('what is put can be had again, byte for byte, until it is deleted', async t => {
+  const { settings } = await startBucket(t)
+  const told: string[] = []
+  const bucket = openS3(settings, (method, isDone) => told.push(`${method} ${isDone}`))
+  t.teardown(() => bucket.close())
+  const dir = temporaryDir(t)
+  const bytes = Buffer.alloc(3_000_001, 'mail\r\n')
+  writeFileSync(join(dir, 'one'), bytes)
+  t.equal(await bucket.sizeOf('a/b/one'), undefined)
+  t.equal(await bucket.get('a/b/one', join(dir, 'none')), false)
+  await bucket.put('a/b/one', join(dir, 'one'), bytes.length)
+  t.equal(await bucket.sizeOf('a/b/one'), bytes.length)
+  t.equal(await bucket.get('a/b/one', join(dir, 'again')), true)
+  t.ok(readFileSync(join(dir, 'again')).equals(bytes))
+  writeFileSync(join(dir, 'none'), '')
+  await bucket.put('a/c/none', join(dir, 'none'), 0)
+  await bucket.put('elsewhere', join(dir, 'none'), 0)
+  const { objects, next } = await bucket.list('a/', undefined)
+  t.strictSame(
+    objects.map(({ key }) => key),
+    ['a/b/one', 'a/c/none'],
+  )
+  t.ok(objects.every(({ ageMs }) => ageMs > -60_000 && ageMs < 600_000))
+  t.equal(next, undefined)
+  await bucket.delete('a/b/one')
+  await bucket.delete('a/b/one')
+  t.equal(await bucket.get('a/b/one', join(dir, 'gone')), false)
+  t.strictSame([...new Set(told)].sort(), ['DELETE true', 'GET true', 'HEAD true', 'PUT true'])
+})
+
+t.test('what a server refuses is told in its words', async t => {
+  const { settings } = await startBucket(t)
+  const dir = temporaryDir(t)
+  const file = join(dir, 'one')
+  writeFileSync(file, 'x')
+  const wrong = openS3({
+    ...settings,
+    credentials: async () => ({ accessKeyId: 'S3RVER', secretAccessKey: 'wrong' }),
+  })
+  t.teardown(() => wrong.close())
+  for (const ask of [
+    () => wrong.put('k', file, 1),
+    () => wrong.get('k', join(dir, 'two')).then(() => {}),
+    () => wrong.delete('k'),
+    () => wrong.list('', undefined).then(() => {}),
+  ]) {
+    await t.rejects(ask(), { name: 'BlobsFault', message: /answered 403: SignatureDoesNotMatch/ })
+  }
+  const none = openS3({ ...settings, bucket: 'none-such' })
+  t.teardown(() => none.close())
+  for (const ask of [
+    () => none.put('k', file, 1),
+    () => none.get('k', join(dir, 'two')).then(() => {}),
+    () => none.list('', undefined).then(() => {}),
+  ]) {
+    await t.rejects(ask(), { name: 'BlobsFault', message: /no bucket none-such/ })
+  }
+})
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A server that answers one request after the other so, and the last way for ever. */
+async function startScripted(t: Test, answers: readonly Answer[], timeoutMs = 60_000) {
+  const asked: string[] = []
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`)
+    request.resume().on('end', () => answers[Math.min(asked.length, answers.length) - 1]!(request, response))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const bucket = openS3({
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    region: 'us-east-1',
+    bucket: 'mail',
+    encryption: 'AES256',
+    timeoutMs,
+    credentials: async () => ({ accessKeyId: 'a', secretAccessKey: 'b' }),
+  })
+  t.teardown(() => bucket.close())
+  const dir = temporaryDir(t)
+  writeFileSync(join(dir, 'one'), 'abc')
+  return { bucket, asked, file: join(dir, 'one'), to: join(dir, 'two') }
+}
+
+const says =
+  (status: number, body = '', headers = {}): Answer =>
+  (_request, response) => {
+    response.writeHead(status, headers).end(body)
+  }
+const breaks: Answer = (_request, response) => {
+  response.socket?.destroy()
+}
+const stays: Answer = () => {}
+const cutsOff: Answer = (_request, response) => {
+  response.writeHead(200, { 'content-length': '10' })
+  response.write('abc')
+  response.socket?.end()
+}
+
+t.test('what may be over soon is asked again, three times at the most', async t => {
+  for (const bad of [says(500), says(503, '<Error><Code>SlowDown</Code></Error>'), says(429), breaks]) {
+    const well = await startScripted(t, [bad, bad, says(200)])
+    await well.bucket.put('k', well.file, 3)
+    t.equal(well.asked.length, 3)
+    const ill = await startScripted(t, [bad])
+    await t.rejects(ill.bucket.put('k', ill.file, 3), BlobsFault)
+    t.equal(ill.asked.length, 3)
+  }
+  const silent = await startScripted(t, [stays], 300)
+  await t.rejects(silent.bucket.put('k', silent.file, 3), BlobsFault)
+  t.ok(silent.asked.length <= 3)
+  const cut = await startScripted(t, [cutsOff, says(200, 'whole')])
+  t.equal(await cut.bucket.get('k', cut.to), true)
+  t.equal(readFileSync(cut.to, 'utf8'), 'whole')
+  const refused = await startScripted(t, [
+    says(403, '<Error><Code>AccessDenied</Code><Message>No</Message></Error>'),
+  ])
+  await t.rejects(refused.bucket.delete('k'), { message: /403: AccessDenied \(No\)/ })
+  t.equal(refused.asked.length, 1, 'a refusal is one')
+})
+
+t.test('a list is read to its end, and what is none is no empty list', async t => {
+  const date = 'Fri, 02 Jan 2026 00:00:00 GMT'
+  const page = (keys: readonly string[], more: string) =>
+    `<?xml version="1.0"?><ListBucketResult><Name>mail</Name>${more}${keys
+      .map(
+        key =>
+          `<Contents><Key>${key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Owner><ID>Key</ID></Owner></Contents>`,
+      )
+      .join('')}</ListBucketResult>`
+  const first = page(
+    ['a&amp;1', 'a2'],
+    '<IsTruncated>true</IsTruncated><NextContinuationToken>t&amp;=</NextContinuationToken>',
+  )
+  const { bucket, asked } = await startScripted(t, [
+    says(200, first, { date }),
+    says(200, page(['a3'], '<IsTruncated>false</IsTruncated>'), { date }),
+  ])
+  t.strictSame(await bucket.list('a', undefined), {
+    objects: [
+      { key: 'a&1', ageMs: 86_400_000 },
+      { key: 'a2', ageMs: 86_400_000 },
+    ],
+    next: 't&=',
+  })
+  t.strictSame(await bucket.list('a', 't&='), {
+    objects: [{ key: 'a3', ageMs: 86_400_000 }],
+    next: undefined,
+  })
+  t.match(asked[1], 'continuation-token=t%26%3D')
+  for (const none of [
+    '',
+    '<html>hello</html>',
+    page([], '<IsTruncated>true</IsTruncated>'),
+    'x'.repeat(5_000_000),
+  ]) {
+    const { bucket } = await startScripted(t, [says(200, none)])
+    await t.rejects(
+      bucket.list('a', undefined).then(() => {}),
+      BlobsFault,
+    )
+  }
+})
