@@ -61,7 +61,8 @@ async function main(args: readonly string[]): Promise<number> {
   const all = files.flatMap(file =>
     mutantsOf(readFileSync(join(root, file), 'utf8')).map(mutant => ({ file, ...mutant })),
   )
-  const chosen = values.named ? named() : sample(all, Number(values.sample), seed)
+  const isWanted = ({ file }: Fault) => positionals.length === 0 || files.includes(file)
+  const chosen = values.named ? named().filter(isWanted) : sample(all, Number(values.sample), seed)
   if (values.named) console.log(`${chosen.length} named faults`)
   else console.log(`${chosen.length} of ${all.length} faults in ${files.length} files, seed ${seed}`)
   const imports = readImports()

@@ -3,6 +3,12 @@ import { once } from 'node:events'
 import { watch } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { createLog } from '../../lib/base/log.ts'
+import { openSecrets, secretOf } from '../../lib/core/app/secrets.ts'
+import { databasePath } from '../../lib/core/open-rows.ts'
+import { findAccount } from '../../lib/store/account.ts'
+import { openStore } from '../../lib/store/open.ts'
 import { builtProgram } from '../support/built.ts'
 import { startDaemon, type TestDaemon } from '../support/daemon.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
@@ -25,23 +31,39 @@ async function rotateUntil({ configPath, dataDir }: TestDaemon, at: number): Pro
   return signal === 'SIGKILL'
 }
 
-t.test('secrets rotate, killed at any moment: the daemon opens what was sealed', async t => {
+/** The secret that a daemon which starts now signs webhooks with. */
+async function secretInForce(dataDir: string): Promise<string> {
+  const store = await openStore(databasePath(dataDir), systemClock)
+  try {
+    const secrets = await openSecrets({ store, dataDir, clock: systemClock, log: createLog('silent') })
+    const { id, webhookSecret } = (await findAccount(store.read))!
+    return secrets.open(secretOf.accountWebhook(id), webhookSecret!)
+  } finally {
+    await store.close()
+  }
+}
+
+t.test('secrets rotate, killed at any moment: what was sealed is opened', async t => {
   const receiver = await startWebhookReceiver(t)
   const toml = '[webhook]\nallow_http = true\nallow_networks = ["127.0.0.0/8"]'
   let daemon = await startDaemon(t, { toml })
   const { secret } = await daemon.ctl('webhook', 'set', receiver.url)
+  await daemon.end('SIGTERM')
   let kills = 0
   for (let at = 1; at < 100; at += 3) {
-    await daemon.end('SIGTERM')
     const isKilled = await rotateUntil(daemon, at)
-    daemon = await daemon.restart()
-    await daemon.ctl('webhook', 'test')
-    const { body, headers } = receiver.calls.at(-1)!
-    const said = new Webhook(String(secret)).verify(body, headers as Record<string, string>)
-    t.ok(said, `signed with the secret that was given, after a kill at change ${at}`)
+    t.equal(await secretInForce(daemon.dataDir), secret, `after a kill at change ${at}`)
     // It came to its end: there are no more moments to kill it at.
     if (!isKilled) break
     kills++
+    // The next begins with what this one left, and every fourth with what a daemon made of it.
+    if (kills % 4 !== 0) continue
+    daemon = await daemon.restart()
+    await daemon.ctl('webhook', 'test')
+    const { body, headers } = receiver.calls.at(-1)!
+    t.ok(new Webhook(String(secret)).verify(body, headers as Record<string, string>), 'signed with it')
+    await daemon.end('SIGTERM')
   }
   t.ok(kills > 1, `${kills} kills`)
+  t.ok(receiver.calls.length > 0, 'daemons started, too')
 })

@@ -49,14 +49,14 @@ export const namedFaults: readonly NamedFault[] = [
   {
     what: 'nor by who would sign it',
     file: 'lib/core/outbound/composing.ts',
-    was: '  if (!domain) throw new Error(`no domain row for ${fromAddr}`)\n',
-    is: '  if (!domain) return undefined as never\n',
+    was: '  if (!domain) throw new Error(`no domain row',
+    is: '  if (!domain) new Error(`no domain row',
     tests: ['test/core/outbound/send.test.ts'],
   },
   {
     what: 'mailboxctl stays root',
-    file: 'lib/cli/open.ts',
-    was: '  process.setgid?.(gid)\n  process.setuid?.(uid)\n',
+    file: 'lib/cli/installation.ts',
+    was: '  process.setgid?.(group)\n  process.setuid?.(user)\n',
     is: '',
     tests: ['test/flow/mailboxctl-root.test.ts'],
   },
