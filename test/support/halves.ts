@@ -6,7 +6,7 @@ export function isHeldBack(name: string): boolean {
   return createHash('sha256').update(name).digest()[0]! % 2 === 1
 }
 
-/** What stands in a file of test/data/written. */
+/** What stands in a file of test/data/written: `bounces`, and `bounces-2`, which was written when the rules for the first one stood. */
 export function readWritten<T>(name: string): T[] {
   const lines = readFileSync(new URL(`../data/written/${name}.jsonl`, import.meta.url), 'utf8').trimEnd()
   return lines.split('\n').map(line => JSON.parse(line))

@@ -25,21 +25,27 @@ export async function loadCharsetGuess(): Promise<CharsetGuess> {
   }
 }
 
+/** So few of them are accents where there are more letters around: `Grüße`. */
+const fewAccents = 3
+/** The euro, dots, quotes and dashes of windows-1252: between characters of ASCII they are no letters of any script. */
+const isMark = (byte: number) => byte === 0x80 || byte === 0x85 || (byte >= 0x91 && byte <= 0x97)
+
 /** Asked alone the detector takes accents for whole scripts. */
 function isAccented(bytes: Buffer): boolean {
   let high = 0
   let runs = 0
   let letters = 0
   let wasHigh = false
-  for (const byte of bytes) {
-    const isHigh = byte >= 0x80
+  for (const [at, byte] of bytes.entries()) {
+    const isAlone: boolean = !wasHigh && (bytes[at + 1] ?? 0) < 0x80
+    const isHigh: boolean = byte >= 0x80 && !(isAlone && isMark(byte))
     if (isHigh) {
       high++
       if (!wasHigh) runs++
     } else if ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a) letters++
     wasHigh = isHigh
   }
-  return high < accentedRun * runs && high < letters
+  return high < letters && (high < accentedRun * runs || high <= fewAccents)
 }
 
 const lf = 0x0a

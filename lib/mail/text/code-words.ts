@@ -7,7 +7,7 @@ export const codeNames = [
   // German, Dutch, the North
   '(?:bestätigungs|sicherheits|verifizierungs|verifikations|anmelde|zugangs|registrierungs|authentifizierungs|einrichtungs|prüf|aktivierungs|einmal|login|freischalt)-?(?:code|kennwort|passwort|pin)|m?tan(?!\\p{L})',
   '(?:verificatie|beveiligings|bevestigings|inlog|toegangs|activatie)code|eenmalige (?:code|pincode)',
-  '(?:verifierings|säkerhets|engångs|bekräftelse|bekræftelses|bekreftelses|sikkerheds|sikkerhets|engangs|vahvistus|kertakäyttö)-?(?:kod|kode|koden|koodi)',
+  '(?:verifierings|säkerhets|engångs|inloggnings|innloggings|pålognings|aktiverings|adgangs|tilgangs|åtkomst|kirjautumis|bekräftelse|bekræftelses|bekreftelses|sikkerheds|sikkerhets|engangs|vahvistus|kertakäyttö)-?(?:kod|kode|koden|koodi)',
   // the Romance languages
   "code (?:de (?:vérification|sécurité|confirmation|connexion|validation)|d['’](?:accès|authentification|activation|identification)|à usage unique|temporaire|secret)",
   'código (?:de (?:verificación|seguridad|confirmación|acceso|inicio de sesión|un solo uso|activación|verificação|segurança|confirmação|acesso|uso único|ativação)|temporal|temporário)',

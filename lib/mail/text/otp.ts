@@ -24,10 +24,11 @@ const units =
   'usd|eur|gbp|dollars?|euros?|kr|zł|р|руб|%|seconds?|sec|minutes?|min|hours?|days?|ms|sekunden|minuten|secondes|segundos|lines|people|points|guests|tests|bikes|btc'
 const groups = [
   '\\d{2}[ -]\\d{2}(?:[ -]\\d{2}){0,2}',
-  '\\d{3,4}[ -]\\d{3,4}',
+  '\\d{3,4}[ -]\\d{2,4}',
   '\\d{3}-\\d{2}-\\d{2}',
   '\\d{4,8}',
   '(?=[A-Z0-9-]{0,10}\\d)(?=[A-Z0-9-]{0,10}[A-Z])[A-Z0-9]{2,5}-?[A-Z0-9]{2,5}',
+  '(?=[A-Z0-9-]{0,12}\\d)(?=[A-Z0-9-]{0,12}[A-Z])[A-Z0-9]{2,4}(?:-[A-Z0-9]{2,4}){2}',
   '[A-Z]{3,4}-[A-Z]{3,4}',
   '(?=[A-Za-z0-9]{0,9}\\d)(?=[A-Za-z0-9]{0,9}[A-Z])(?=[A-Za-z0-9]{0,9}[a-z])[A-Za-z0-9]{6,10}',
   '(?=[a-z0-9]{0,8}\\d)(?=[a-z0-9]{0,8}[a-z])[a-z0-9]{5,8}',
@@ -44,6 +45,8 @@ const otherNumber = new RegExp(
   `(?:\\b(?:order|invoice|ticket|case|ref(?:erence)?|account|customer|receipt|booking|reservation|flight|room|po|id|no|nr|num(?:ber|ero)?|card|phone|tel|call|fax|copyright|ending(?: in)?|ends(?: in| with)?|since|shipment|bill|version|issue|building|port|line|chapter|agent on)\\b\\.?[\\s#:№]*|(?:${otherNumberWords})[\\s#:：.№°º]*|[$€£¥₹#№©•+]\\s*|[*•xX]{2}[\\s-]*|card \\*|(?:usd|eur|gbp|inr|rs\\.?)\\s*|\\d[\\s.()-]{1,2})$`,
   'iu',
 )
+/** `Never type 1234 …`: one that is warned of. */
+const negated = /(?<!\p{L})(?:never|not|don['’]t|jamais|nunca|niemals) (?:\p{L}{1,15} ){1,2}$/iu
 /** Of these the numbers that are codes. */
 const codeNumber = /\b(?:verification|security|confirmation|authentication) number\s{1,3}$/i
 /** Words that say of what follows that it is the code. */
@@ -127,7 +130,7 @@ function isStem(lower: string): boolean {
   if (wholeStems.has(lower)) return true
   // With an ending of at most three letters behind it.
   return stems.some(stem => {
-    const at = stem.length < 4 && !/\p{Script=Han}/u.test(stem) ? -1 : lower.lastIndexOf(stem)
+    const at = stem.length < 4 && !/[\p{Script=Han}コ코]/u.test(stem) ? -1 : lower.lastIndexOf(stem)
     return at >= 0 && lower.length - at - stem.length <= 4
   })
 }
@@ -169,11 +172,12 @@ function isOtherCode(text: string, { from, to }: Name): boolean {
   const words = text.slice(from, to)
   if (otherInside.test(words) || otherBehind.test(text.slice(to, to + 30))) return true
   const before = `${text.slice(Math.max(0, from - 40), from)}${words}`
-  return otherBefore.test(before.replace(/(?:code|pin)$/i, ''))
+  return otherBefore.test(before.replace(/(?:pass-?code|code|pin)$/i, ''))
 }
 
 function mayBeCode(text: string, { 0: whole, 1: value = '', index }: RegExpExecArray): boolean {
   const before = text.slice(Math.max(0, index - 30), index)
+  if (negated.test(before)) return false
   const isBold = /\*\*\s*$/.test(before) && /^\s*\*\*/.test(text.slice(index + whole.length))
   if (!isBold && otherNumber.test(before) && !codeNumber.test(before)) return false
   const around = text.slice(Math.max(0, index - 80), index + whole.length + 80)

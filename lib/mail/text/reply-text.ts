@@ -98,6 +98,8 @@ function withoutHistory(all: readonly string[], hint: 'forward' | 'reply' | unde
     const separator = separatorOf(line)
     if (separator === 'end') continue
     if (separator !== undefined || isHeaderBlock(lines, at)) {
+      // Words between rules above a header block, in whatever language, say what the block says.
+      if (separator === undefined) while (part.length > 0 && isBlankOrRuled(part.at(-1)!)) part.pop()
       const isFirst = parts.length === 0 && part.every(isBlank)
       const isForward =
         separator === 'forwarded' ||
@@ -159,6 +161,13 @@ function wordsBelow(lines: readonly string[]): string[] {
     if (!isBlank(lines[at]!)) next = lines[at]!
   }
   return below
+}
+
+function isBlankOrRuled(line: string): boolean {
+  return (
+    isBlank(line) ||
+    (line.length < 100 && /^\s{0,8}[-_=*]{3}/.test(line) && /[-_=*]{3}$/.test(line.trimEnd()))
+  )
 }
 
 function isQuoted(line: string): boolean {

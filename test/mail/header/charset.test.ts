@@ -35,6 +35,9 @@ const texts: Record<string, readonly string[]> = {
     'Señor Muñoz: ¿Qué pasa?',
     'Där är ett fel på sidan, hälsningar Åsa',
     'The price is £20 – “final”',
+    'Grüße € 5 – “ja”',
+    'Größe?',
+    'Müßt ihr nicht?',
   ],
   'iso-8859-2': [
     'Dobrý den, žádám o potvrzení',
