@@ -14,7 +14,7 @@ import { askScanners } from './scan.ts'
 import { createReceptionWriter } from './write-together.ts'
 
 /** What the reception of mail works with, in the thread of a session: it reads the database, and asks `main` for the rest. */
-export interface Receiver extends Reads, Pick<App, 'ids' | 'disk'> {
+export interface Receiver extends Reads, Pick<App, 'ids' | 'blobs'> {
   readonly mailReader: Pick<MailReader, 'read'>
   /** @throws Reply 452 4.3.1 */
   requireRoom(): void
