@@ -76,7 +76,18 @@ function createMainThread(app: Receiving): MainThread {
 
 /** For mail that is received in the main thread itself. */
 export function createReceiver(app: Receiving): Receiver {
-  const { config, clock, ids, log, meter, store, disk, mailReader } = app
+  const { config, clock, ids, log, meter, store, blobs, mailReader } = app
   const requireRoom = () => requireRoomForMail(app.storage.shared)
-  return { config, clock, ids, log, meter, store, disk, mailReader, requireRoom, main: createMainThread(app) }
+  return {
+    config,
+    clock,
+    ids,
+    log,
+    meter,
+    store,
+    blobs,
+    mailReader,
+    requireRoom,
+    main: createMainThread(app),
+  }
 }
