@@ -2,8 +2,8 @@ import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
 import { type AddressList, readAddressList } from '../header/address-list.ts'
 import { fieldValues, type Header, type HeaderField } from '../header/header.ts'
-import { hasAtSign, lookalikes } from '../header/lookalikes.ts'
 import { mailboxes } from '../header/mailbox.ts'
+import { hasAtSign, lookalikes } from './lookalikes.ts'
 
 /** Whom the header of a submitted message names, each once, as `normaliseAddress` gives them. */
 export interface SubmittedPeople {

@@ -1,5 +1,5 @@
 import { normaliseAddress } from '../address/address.ts'
-import { decodeWords } from './encoded-word.ts'
+import { decodeWords } from '../header/encoded-word.ts'
 
 /** Whether there is an at sign in it, also a wide or a small one, or in what its encoded words hold. */
 export function hasAtSign(value: string): boolean {
