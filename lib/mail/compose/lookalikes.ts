@@ -60,7 +60,9 @@ function unescaped(value: string): string {
 /** The letters, digits, dots and hyphens behind an at sign: a name ends where something else begins. */
 function domainAfter(text: string, at: number): string {
   const run = /^[\p{L}\p{M}\p{N}.。-]{1,255}/u.exec(text.slice(at + 1, at + 256))?.[0] ?? ''
-  return run.replace(/[.。-]{1,255}$/, '')
+  let end = run.length
+  while (end > 0 && '.。-'.includes(run[end - 1]!)) end--
+  return run.slice(0, end)
 }
 
 const longestLocalPart = 64
