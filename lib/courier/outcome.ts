@@ -1,4 +1,5 @@
 import type { ReplyClass } from '../base/reply-class.ts'
+import type { Stage } from './smtp/judgement.ts'
 import type { TlsResult } from './tls-result.ts'
 
 /**
@@ -13,6 +14,8 @@ export interface Outcome {
   readonly enhanced?: string
   /** Its text, or ours in plain words; one line, at most 1,000 characters. */
   readonly text: string
+  /** What was asked when the other side said so, where a server in the network did. */
+  readonly stage?: Stage
   /** What the refusal is about, where config/replies.txt knows. */
   readonly replyClass?: ReplyClass
   /** The host that answered (the MX name) and the address that was connected to. */
