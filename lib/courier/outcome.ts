@@ -1,6 +1,8 @@
 import type { ReplyClass } from '../base/reply-class.ts'
-import type { Stage } from './smtp/judgement.ts'
 import type { TlsResult } from './tls-result.ts'
+
+/** What was asked when a reply came: to begin, MAIL, RCPT, DATA, or the message up to its final dot. */
+export type Stage = 'connect' | 'mail' | 'rcpt' | 'data' | 'message'
 
 /**
  * How one attempt to carry something ended. A courier never throws for what the other side did.

@@ -1,10 +1,10 @@
 import { limits } from '../../base/limits.ts'
 import type { ReplyClass } from '../../base/reply-class.ts'
+import { type Named, withoutMessageWords } from '../../mail/report/repeated-words.ts'
 import type { ReplyRule } from '../../mail/report/reply-rules.ts'
-import type { Outcome } from '../outcome.ts'
-import { judge, type Stage } from './judgement.ts'
+import type { Outcome, Stage } from '../outcome.ts'
+import { judge } from './judgement.ts'
 import { type RemoteReply, readReply } from './remote-reply.ts'
-import { type Named, withoutMessageWords } from './repeated-words.ts'
 import type { Answer } from './session.ts'
 
 /** How the attempt ended at one host. */

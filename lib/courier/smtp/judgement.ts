@@ -1,10 +1,8 @@
 import type { ReplyClass } from '../../base/reply-class.ts'
+import { type Named, withoutAddresses, withoutMessageWords } from '../../mail/report/repeated-words.ts'
 import { findRule, type ReplyRule } from '../../mail/report/reply-rules.ts'
+import type { Stage } from '../outcome.ts'
 import type { RemoteReply } from './remote-reply.ts'
-import { type Named, withoutAddresses, withoutMessageWords } from './repeated-words.ts'
-
-/** What was asked when the reply came: to begin, MAIL, RCPT, DATA, or the message up to its final dot. */
-export type Stage = 'connect' | 'mail' | 'rcpt' | 'data' | 'message'
 
 export interface Judgement {
   readonly result: 'delivered' | 'transient' | 'permanent'

@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { Stage } from '../../../lib/courier/outcome.ts'
 import { endingOf, moreTelling, passedOver } from '../../../lib/courier/smtp/ending.ts'
-import type { Stage } from '../../../lib/courier/smtp/judgement.ts'
 import { loadReplyRules } from '../../../lib/mail/report/reply-rules.ts'
 
 const rules = loadReplyRules()

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { judge, type Stage } from '../../../lib/courier/smtp/judgement.ts'
+import type { Stage } from '../../../lib/courier/outcome.ts'
+import { judge } from '../../../lib/courier/smtp/judgement.ts'
 import { readReply } from '../../../lib/courier/smtp/remote-reply.ts'
 import { loadReplyRules } from '../../../lib/mail/report/reply-rules.ts'
 import { manyTimes } from '../../support/hostile.ts'
@@ -103,6 +104,8 @@ const chosen = [
 const aboutMessages: readonly ((words: string) => string)[] = [
   words => `550 Attachment ${words}.exe is not allowed`,
   words => `550 Attachment "${words}.exe" is not allowed for b@there.example`,
+  words => `550 Message to b@there.example rejected: header Subject '${words}' or “${words}” blocked`,
+  words => `550 Message to b@there.example rejected: header Subject "${words}" blocked`,
   words => `550 Message rejected: header Subject "${words}" blocked`,
   words => `550 5.0.0 ${words}.exe not allowed`,
   words => `550 5.7.1 Attachment name "${words}.exe" may not end with ".exe"`,
