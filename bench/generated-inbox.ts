@@ -45,6 +45,7 @@ export async function fillInbox(store: Store, count: number): Promise<InboxRow> 
               messageCount: 2,
               lastMessageAt: createdAt,
               createdAt,
+              conversation: null,
             },
           ])
         }

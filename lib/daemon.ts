@@ -132,8 +132,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       dnsLists: { value: dnsLists },
     })
 
-    await app.disk.clearSpool()
-    closing.push(startCleaning(app, await app.disk.list()))
+    await app.blobs.clearSpool()
+    closing.push(startCleaning(app, await app.blobs.list()))
     const recovered = await app.queue.recover()
     if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
     const { queue } = app
@@ -311,7 +311,7 @@ async function openData(parts: Parameters<typeof openApp>[0], closing: (() => un
   closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
-  closing.push(() => opened.app.disk.close())
+  closing.push(() => opened.app.blobs.close())
   const { mailReader, renderer, textReader } = opened.app
   closing.push(() => Promise.all([mailReader.stop(), renderer.stop(), textReader.stop()]))
   return opened

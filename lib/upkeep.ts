@@ -112,7 +112,7 @@ export const sweeps: readonly Sweep[] = [
     run: expireBeforeUpgrade,
   },
   { name: 'objects of the bucket without a row', schedule: '23 4 * * *', run: removeStrayObjects },
-  { name: 'copies of objects', schedule: '* * * * *', run: app => app.disk.trimCache() },
+  { name: 'copies of objects', schedule: '* * * * *', run: app => app.blobs.trimCache() },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]
 

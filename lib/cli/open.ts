@@ -32,7 +32,7 @@ export async function withApp<T>(
     return await work(app)
   } finally {
     app.webhookCourier.close()
-    await app.disk.close()
+    await app.blobs.close()
     await app.store.close()
   }
 }

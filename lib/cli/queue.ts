@@ -85,7 +85,13 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
     .description('list what is held with all that comes new, by inbox, pod or domain, oldest first')
     .action(async () => {
       const holds = await ctl.withApp(listHolds)
-      const text = () => tableOf(holds, ['domain', 'inboxId', 'podId', 'createdAt'])
+      const rows = holds.map(({ domain, inboxId, podId, createdAt }) => ({
+        createdAt,
+        held: [domain && `domain ${domain}`, inboxId && `inbox ${inboxId}`, podId && `pod ${podId}`]
+          .filter(Boolean)
+          .join(', '),
+      }))
+      const text = () => tableOf(rows, ['createdAt', 'held'])
       ctl.output().say({ data: holds }, () => (holds.length > 0 ? text() : 'nothing is held'))
     })
   addHand('release', 'go on with what was held, in the order in which it was sent')

@@ -37,12 +37,12 @@ export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Re
     trustedSealers: config.authentication.trusted_arc_sealers,
   })
   const mailReader = createNearReader({ authenticator, mark, suspects, far: main.read })
-  const disk = await openBlobs({ config, clock, log, meter, read })
+  const blobs = await openBlobs({ config, clock, log, meter, read })
   const requireRoom = () => requireRoomForMail(storage)
   const store = { read }
-  const receiver: Receiver = { config, clock, ids, log, meter, store, disk, mailReader, requireRoom, main }
+  const receiver: Receiver = { config, clock, ids, log, meter, store, blobs, mailReader, requireRoom, main }
   const closeAll = () => {
-    void disk.close()
+    void blobs.close()
     close()
   }
   return { receiver, close: closeAll }

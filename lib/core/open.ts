@@ -66,7 +66,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     }),
     storage: createStorage(),
     secrets,
-    disk: await openBlobs({ config, clock, log, meter: rows.meter, read: store.read }),
+    blobs: await openBlobs({ config, clock, log, meter: rows.meter, read: store.read }),
     queue: createQueue({
       store,
       clock,

@@ -181,6 +181,7 @@ create table "raw" (
   "createdAt" text not null
 );
 
+-- conversation: what Exchange calls that which the first message says it belongs to (Thread-Index).
 create table "thread" (
   "id" text primary key,
   "inboxId" text not null references "inbox" ("id"),
@@ -188,8 +189,10 @@ create table "thread" (
   "isRead" integer not null,
   "messageCount" integer not null,
   "lastMessageAt" text not null,
-  "createdAt" text not null
+  "createdAt" text not null,
+  "conversation" text
 );
+create index "thread_conversation" on "thread" ("inboxId", "conversation", "id") where "conversation" is not null;
 create index "thread_list" on "thread" ("inboxId", "lastMessageAt", "id");
 create index "thread_readList" on "thread" ("inboxId", "isRead", "lastMessageAt", "id");
 

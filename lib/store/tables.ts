@@ -137,6 +137,7 @@ export interface ThreadRow {
   messageCount: number
   lastMessageAt: string
   createdAt: string
+  conversation: string | null
 }
 
 export interface MessageRow {

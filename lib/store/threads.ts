@@ -18,6 +18,24 @@ const threadById = keptRow((db, given: { id: string }) =>
   db.selectFrom('thread').selectAll().where('id', '=', given.id),
 )
 
+/** The thread of this inbox that began with this conversation of Exchange first. */
+export function findThreadOfConversation(
+  db: Db,
+  inboxId: string,
+  conversation: string,
+): Promise<ThreadRow | undefined> {
+  return threadOfConversation(db, { inboxId, conversation })
+}
+const threadOfConversation = keptRow((db, given: { inboxId: string; conversation: string }) =>
+  db
+    .selectFrom('thread')
+    .selectAll()
+    .where('inboxId', '=', given.inboxId)
+    .where('conversation', '=', given.conversation)
+    .orderBy('id')
+    .limit(1),
+)
+
 /** Newest message first. */
 export async function listThreads(
   db: Db,

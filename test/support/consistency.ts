@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../lib/base/clock.ts'
 import { openDisk } from '../../lib/blob/disk.ts'
@@ -48,13 +48,17 @@ export type End = 'stopped' | 'killed'
  * @throws Error that names what contradicts itself
  */
 export async function requireConsistency(dataDir: string, end: End, openBlobs: OpenBlobs): Promise<void> {
-  if (!existsSync(databasePath(dataDir))) return
+  const database = databasePath(dataDir)
+  if (!existsSync(database)) return
+  const beside = ['-wal', '-shm'].map(end => `${database}${end}`).filter(path => !existsSync(path))
   const found =
     end === 'stopped'
       ? await findContradictions(dataDir, openBlobs)
       : (await verify({ dataDir, openBlobs, clock: systemClock, eventsKeptMs }))
           .filter(({ found }) => found !== 'is of no row')
           .map(describe)
+  // Who reads makes these, and what the daemon left is asked after this.
+  for (const path of beside) rmSync(path, { force: true })
   if (found.length > 0) throw new Error(`${dataDir} contradicts itself: ${found.join('; ')}`)
 }
 

@@ -44,6 +44,12 @@ const peers = {
   ip: { package: 'iproute2', paths: ['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip'], root: true },
   nginx: { package: 'nginx-light', paths: ['/usr/sbin/nginx'], root: true },
   caddy: { package: 'caddy', paths: ['/usr/bin/caddy'], root: true },
+  'qemu-aarch64': { package: 'qemu-user-static', paths: ['/usr/bin/qemu-aarch64-static'], root: false },
+  'libatomic-arm64': {
+    package: 'libatomic1-arm64-cross',
+    paths: ['/usr/aarch64-linux-gnu/lib/libatomic.so.1'],
+    root: false,
+  },
   nft: { package: 'nftables', paths: ['/usr/sbin/nft'], root: true },
   jq: { package: 'jq', paths: ['/usr/bin/jq'], root: false },
   gcc: { package: 'gcc', paths: ['/usr/bin/gcc'], root: false },

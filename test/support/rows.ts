@@ -90,6 +90,7 @@ export async function insertThreadRow(
     messageCount: 0,
     lastMessageAt: at,
     createdAt: at,
+    conversation: null,
     ...changes,
   }
   await insertUncountedThreads(db, [thread])

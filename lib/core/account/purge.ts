@@ -46,6 +46,6 @@ export async function purgeDeletedInboxes(app: App): Promise<number> {
     }
     return messages.length
   })
-  for (const id of files) await app.disk.remove(id)
+  for (const id of files) await app.blobs.remove(id)
   return count
 }

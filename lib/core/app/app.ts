@@ -43,7 +43,8 @@ export interface App {
   readonly storage: Storage
   /** Opens and seals the secrets that stand in rows. */
   readonly secrets: SecretBox
-  readonly disk: Blobs
+  /** Where the large raws are. */
+  readonly blobs: Blobs
   readonly queue: Queue
   /** Reads messages in threads, which start with the first. */
   readonly mailReader: MailReader

@@ -46,11 +46,12 @@ function versionOf(daemon: Running | undefined): Finding[] {
 }
 
 async function checkMemory(daemon: Running | undefined, root: string): Promise<Finding[]> {
-  const text = await read(join(root, 'proc/meminfo'))
-  const amount = (name: string) =>
-    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text ?? '')?.[1]) * 1024
-  const all = amount('MemTotal')
-  const free = amount('MemAvailable')
+  const text = (await read(join(root, 'proc/meminfo'))) ?? ''
+  const amounts = new Map(
+    [...text.matchAll(/^(\w+): +(\d+) kB$/gm)].map(([, name, amount]) => [name, amount]),
+  )
+  const all = Number(amounts.get('MemTotal')) * 1024
+  const free = Number(amounts.get('MemAvailable')) * 1024
   if (!(all > 0) || Number.isNaN(free))
     return [notChecked('memory', 'the system does not say how much memory there is', 'hint')]
   const group = await findGroup(daemon, root)

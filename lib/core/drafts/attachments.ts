@@ -31,7 +31,7 @@ export async function keepAttachments(
 
 /** Removes the files of attachments; an attachment without a file is passed over. */
 export async function removeFiles(app: App, attachmentIds: readonly string[]): Promise<void> {
-  for (const id of attachmentIds) await app.disk.remove(id)
+  for (const id of attachmentIds) await app.blobs.remove(id)
 }
 
 /** The attachments with their bytes; undefined when they were taken away meanwhile. */
@@ -46,7 +46,7 @@ export async function loadAttachments(app: App, draftId: string): Promise<Outgoi
 }
 
 async function readFile(app: App, id: string): Promise<Buffer | undefined> {
-  const content = await app.disk.find(id)
+  const content = await app.blobs.find(id)
   return content && Buffer.concat(await openContent(content).toArray())
 }
 

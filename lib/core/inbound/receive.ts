@@ -123,7 +123,7 @@ export async function prepareReception(
   }
   if (arrival.peer.kind === 'local') await refuseLocalLoop(app, admitted, message)
   if (arrival.rawId === undefined && arrival.content.kind === 'file') {
-    await app.disk.keep(rawId, arrival.content.path)
+    await app.blobs.keep(rawId, arrival.content.path)
   }
   return {
     rawId,

@@ -14,7 +14,7 @@ import { askScanners } from './scan.ts'
 import { createReceptionWriter } from './write-together.ts'
 
 /** What the reception of mail works with, in the thread of a session: it reads the database, and asks `main` for the rest. */
-export interface Receiver extends Reads, Pick<App, 'ids' | 'disk'> {
+export interface Receiver extends Reads, Pick<App, 'ids' | 'blobs'> {
   readonly mailReader: Pick<MailReader, 'read'>
   /** @throws Reply 452 4.3.1 */
   requireRoom(): void
@@ -76,7 +76,18 @@ function createMainThread(app: Receiving): MainThread {
 
 /** For mail that is received in the main thread itself. */
 export function createReceiver(app: Receiving): Receiver {
-  const { config, clock, ids, log, meter, store, disk, mailReader } = app
+  const { config, clock, ids, log, meter, store, blobs, mailReader } = app
   const requireRoom = () => requireRoomForMail(app.storage.shared)
-  return { config, clock, ids, log, meter, store, disk, mailReader, requireRoom, main: createMainThread(app) }
+  return {
+    config,
+    clock,
+    ids,
+    log,
+    meter,
+    store,
+    blobs,
+    mailReader,
+    requireRoom,
+    main: createMainThread(app),
+  }
 }

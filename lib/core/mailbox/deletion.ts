@@ -40,5 +40,5 @@ export async function deleteThread(app: App, caller: Caller, id: string): Promis
 
 /** Writes, and removes files after the commit. @param write gives the raws that went; their files go after the commit */
 export async function writeAndRemove(app: App, write: (db: WriteDb) => Promise<string[]>): Promise<void> {
-  for (const rawId of await app.store.write(write)) await app.disk.remove(rawId)
+  for (const rawId of await app.store.write(write)) await app.blobs.remove(rawId)
 }

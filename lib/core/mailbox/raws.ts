@@ -21,10 +21,10 @@ import { traceContent } from './traced.ts'
 export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer[]): Promise<Buffer | null> {
   const sizeBytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
   if (sizeBytes <= limits.blobInDatabaseBytes) return Buffer.concat(pieces)
-  const spooled = app.disk.spoolPath(rawId)
+  const spooled = app.blobs.spoolPath(rawId)
   try {
     await writeFile(spooled, pieces, { mode: 0o600, flag: 'wx' })
-    await app.disk.keep(rawId, spooled)
+    await app.blobs.keep(rawId, spooled)
   } catch (error) {
     await rm(spooled, { force: true })
     throw error
@@ -38,7 +38,7 @@ export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer
  */
 export async function dropFilesOf(app: App, error: unknown, ids: readonly string[]): Promise<void> {
   if (error instanceof DiskFailed) return
-  for (const id of ids) await app.disk.remove(id)
+  for (const id of ids) await app.blobs.remove(id)
 }
 
 /**
@@ -50,7 +50,7 @@ export async function removeStrayFiles(app: App, ids: readonly string[], signal:
   for (const id of ids) {
     if (signal.aborted) return
     if (await isFileUsed(app.store.read, id)) continue
-    await app.disk.remove(id)
+    await app.blobs.remove(id)
     count++
   }
   if (count > 0) app.log.info({ files: count }, 'files without a row removed')
@@ -59,11 +59,11 @@ export async function removeStrayFiles(app: App, ids: readonly string[], signal:
 /** Removes objects of the bucket that no row points to; gives none, for it looks at all of them. */
 export async function removeStrayObjects(app: App, isStopping: () => boolean): Promise<number> {
   let count = 0
-  for await (const ids of app.disk.listDistant()) {
+  for await (const ids of app.blobs.listDistant()) {
     for (const id of ids) {
       if (isStopping()) return 0
       if (!isId(id) || (await isFileUsed(app.store.read, id))) continue
-      await app.disk.remove(id)
+      await app.blobs.remove(id)
       count++
     }
   }
@@ -72,8 +72,8 @@ export async function removeStrayObjects(app: App, isStopping: () => boolean): P
 }
 
 /** Takes the bytes of a message that is coming in: in memory while it is small, in a spool file when it is large. */
-export function openIntake(app: Pick<App, 'disk' | 'ids'>): Intake {
-  return createIntake(() => app.disk.spoolPath(app.ids.next()), limits.blobInDatabaseBytes)
+export function openIntake(app: Pick<App, 'blobs' | 'ids'>): Intake {
+  return createIntake(() => app.blobs.spoolPath(app.ids.next()), limits.blobInDatabaseBytes)
 }
 
 /** The bytes of a raw row, wherever they are kept. */
@@ -81,7 +81,7 @@ export async function contentOfRaw(
   app: App,
   { id, content }: Pick<RawRow, 'id' | 'content'>,
 ): Promise<Content | undefined> {
-  return content === null ? app.disk.find(id) : { kind: 'memory', bytes: content }
+  return content === null ? app.blobs.find(id) : { kind: 'memory', bytes: content }
 }
 
 export async function rawOf(app: App, row: MessageRow): Promise<Content> {

@@ -1,9 +1,13 @@
+import { limits } from '../../base/limits.ts'
+import { normaliseAddress } from '../../mail/address/address.ts'
+import { listedAddresses } from '../../mail/header/mailbox.ts'
 import { parentCandidates } from '../../mail/message/thread.ts'
+import { bareSubject } from '../../mail/quote/subject.ts'
 import type { Reading } from '../../reading/reading.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { findThreadIdByMessageId } from '../../store/messages.ts'
+import { findThreadIdByMessageId, listThreadCorrespondents } from '../../store/messages.ts'
 import type { InboxRow, ThreadRow } from '../../store/tables.ts'
-import { findThread } from '../../store/threads.ts'
+import { findThread, findThreadOfConversation } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
 
 /** A message that has come. */
@@ -23,8 +27,8 @@ export interface Threads {
 }
 
 /**
- * The thread of the message's parent in this inbox, or a new one; with the message counted in it. Never by subject. A notification comes to
- * that of the message which it is about.
+ * The thread of the message's parent in this inbox, or a new one; with the message counted in it. Never by subject alone. A notification
+ * comes to that of the message which it is about.
  */
 export async function findOrMakeThread(
   app: App,
@@ -37,7 +41,8 @@ export async function findOrMakeThread(
   const own = returned.threadIds.get(inbox.id)
   const thread =
     (own === undefined ? undefined : await findThread(db, own)) ??
-    (await findParentThread(db, inbox, parentCandidates(reading.message), threads))
+    (await findParentThread(db, inbox, parentCandidates(reading.message), threads)) ??
+    (await findConversation(db, inbox, reading.message))
   if (!thread) {
     const begun: ThreadRow = {
       id: app.ids.next(),
@@ -47,6 +52,7 @@ export async function findOrMakeThread(
       messageCount: 1,
       lastMessageAt: createdAt,
       createdAt,
+      conversation: reading.message.conversation?.id ?? null,
     }
     threads.begun.set(begun.id, begun)
     return begun
@@ -73,4 +79,26 @@ async function findParentThread(
     if (parent) return parent
   }
   return undefined
+}
+
+/**
+ * The thread of a reply by Exchange or Outlook that names no id: by the id of its conversation, where the subject is that of the thread and
+ * who writes took part in it. Anybody may write such an id who has seen one, so it counts where nothing else says anything.
+ */
+async function findConversation(
+  db: WriteDb,
+  inbox: InboxRow,
+  { conversation, inReplyTo, references, subject, from }: Come['reading']['message'],
+): Promise<ThreadRow | undefined> {
+  if (!conversation?.isReply || inReplyTo.length > 0 || references.length > 0 || !from) return undefined
+  const thread = await findThreadOfConversation(db, inbox.id, conversation.id)
+  if (!thread || bareSubject(thread.subject) !== bareSubject(subject)) return undefined
+  const author = normaliseAddress(from.address)
+  const people = await listThreadCorrespondents(db, thread.id, limits.replyParticipants)
+  const tookPart = people.some(({ fromAddr, headerTo, cc }) =>
+    [fromAddr, ...listedAddresses(headerTo ?? ''), ...(JSON.parse(cc) as string[])].some(
+      address => author !== undefined && normaliseAddress(address) === author,
+    ),
+  )
+  return tookPart ? thread : undefined
 }

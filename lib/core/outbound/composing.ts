@@ -141,7 +141,16 @@ function addressesOf(people: readonly Mailbox[]): string[] {
 
 function beginningThread(id: string, { inbox, subject }: Outgoing, createdAt: string): ThreadRow {
   const inboxId = inbox.id
-  return { id, inboxId, subject, isRead: 1, messageCount: 1, lastMessageAt: createdAt, createdAt }
+  return {
+    id,
+    inboxId,
+    subject,
+    isRead: 1,
+    messageCount: 1,
+    lastMessageAt: createdAt,
+    createdAt,
+    conversation: null,
+  }
 }
 
 /** A message on its way to one recipient; without a `mailFrom` of its own, under the message's. */

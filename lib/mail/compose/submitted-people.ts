@@ -1,9 +1,9 @@
 import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
-import { readAddressList } from '../header/address-list.ts'
-import { decodeWords } from '../header/encoded-word.ts'
-import { fieldValues, type Header } from '../header/header.ts'
+import { type AddressList, readAddressList } from '../header/address-list.ts'
+import { fieldValues, type Header, type HeaderField } from '../header/header.ts'
 import { mailboxes } from '../header/mailbox.ts'
+import { hasAtSign, lookalikes } from './lookalikes.ts'
 
 /** Whom the header of a submitted message names, each once, as `normaliseAddress` gives them. */
 export interface SubmittedPeople {
@@ -30,8 +30,11 @@ const answered = [
 ]
 /** Fields that say whom it goes to: an answer to all goes there. */
 const addressed = ['to', 'cc', 'resent-to', 'resent-cc', 'apparently-to']
-/** Fields of URIs (RFC 2369), which a reader offers to write to. */
-const offered = ['list-help', 'list-unsubscribe', 'list-subscribe', 'list-post', 'list-owner', 'list-archive']
+/** Other fields that programs of some time have found an address in to write to: lists (RFC 2369), copies, notices. */
+const offering = /^(?:list-.+|(?:x-)?mailing-list|author|.+-(?:to|cc|bcc|by))$/
+const isOffering = ({ lowerName }: HeaderField) =>
+  offering.test(lowerName) &&
+  !['list-id', 'in-reply-to', ...senders, ...answered, ...addressed].includes(lowerName)
 
 /**
  * Whom the header names, found as every reader finds them: a list that two may read in two ways is refused, and what looks
@@ -59,13 +62,11 @@ export function readSubmittedPeople(
         return { enhanced: '5.6.0', refusal }
       }
       for (const address of found) (isAnswered ? answersTo : named).add(address)
-      for (const address of looksLike(value)) named.add(address)
+      for (const address of lookalikes(value)) named.add(address)
     }
   }
-  for (const name of offered) {
-    for (const value of fieldValues(header, name)) {
-      for (const address of looksLike(unescaped(value))) named.add(address)
-    }
+  for (const { value } of header.fields.filter(isOffering)) {
+    for (const address of lookalikes(value)) named.add(address)
   }
   if (answersTo.size > limits.replyToAddresses) {
     const refusal = `Reply-To and the like have at most ${limits.replyToAddresses} addresses; leave some out`
@@ -92,46 +93,12 @@ function someone(value: string): string[] | undefined {
 
 /** The addresses of a field that may name nobody, as `undisclosed-recipients:;` and `root` do. */
 function listed(value: string): string[] | undefined {
-  return hasSign(value) || hasSign(decodeWords(value)) ? addressesOf(readAddressList(value)) : []
+  return hasAtSign(value) ? addressesOf(readAddressList(value)) : []
 }
 
-function addressesOf(list: ReturnType<typeof readAddressList>): string[] | undefined {
+function addressesOf(list: AddressList): string[] | undefined {
   const addresses = mailboxes(list).map(one => normaliseAddress(one.address))
   return list.fault === undefined && addresses.every(one => one !== undefined) ? addresses : undefined
-}
-
-/** An at sign, also a wide or a small one, which some take for it. */
-function hasSign(text: string): boolean {
-  return /[@\uff20\ufe6b]/.test(text)
-}
-
-const inLocalPart = /[^\s<>:,;()"[\]\\@?&/]/
-const inDomain = /[^\s<>:,;()"'[\]\\@?&/=]/
-
-/** All that looks like an address in a text, found by its at signs, as it stands and with its encoded words decoded. */
-function looksLike(value: string): string[] {
-  const found: string[] = []
-  for (const text of new Set([value, decodeWords(value)])) {
-    for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
-      let start = at
-      while (start > 0 && at - start < 64 && inLocalPart.test(text[start - 1]!)) start--
-      let end = at + 1
-      while (end < text.length && end - at <= 255 && inDomain.test(text[end]!)) end++
-      const domain = text.slice(at, end).replace(/\.{1,9}$/, '')
-      const local = text.slice(start, at)
-      // `to=ann@…` of a URI, `'ann@…` in quotes that are none.
-      for (const each of new Set([local, local.slice(local.lastIndexOf('=') + 1), local.replace(/^'/, '')])) {
-        const address = normaliseAddress(each + domain)
-        if (address !== undefined) found.push(address)
-      }
-    }
-  }
-  return found
-}
-
-/** Percent signs of a URI undone (RFC 3986 §2.1), as far as they are ASCII. */
-function unescaped(value: string): string {
-  return value.replace(/%([0-7][0-9a-f])/gi, (_all, code: string) => String.fromCharCode(parseInt(code, 16)))
 }
 
 /** A field's name as people write it. */

@@ -2,7 +2,7 @@ import { limits } from '../../base/limits.ts'
 import { decodeText, isSaid, markupCharset } from '../header/charset.ts'
 import type { CharsetGuess } from '../header/charset-guess.ts'
 import { type MessageFields, readFields } from '../header/fields.ts'
-import { readHeader } from '../header/header.ts'
+import { lastField, readHeader } from '../header/header.ts'
 import { isReportType, type ReportPart, reportPart } from '../report/part.ts'
 import { type BodyPart, bodyText } from '../text/body-text.ts'
 import { unflow } from '../text/flowed.ts'
@@ -11,10 +11,13 @@ import { type AttachmentDescription, isAttachment } from './attachment.ts'
 import { mayBeTnef, type OpenedAttachment, openPart } from './opened.ts'
 import type { Part } from './part.ts'
 import { readPartTree } from './part-tree.ts'
+import { type Conversation, readThreadIndex } from './thread-index.ts'
 import { decodeTransfer } from './transfer-encoding.ts'
 
 /** What a message says of itself, safe to store and to show: one line where it is one, no NUL, nothing unbounded. */
 export interface ParsedMessage extends MessageFields {
+  /** What Exchange says of it. */
+  readonly conversation: Conversation | null
   /** Made from the HTML where the message has no text; empty when it has neither. */
   readonly text: string
   readonly html: string
@@ -48,6 +51,7 @@ export function readMessage(raw: Buffer, guess?: CharsetGuess): ParsedMessage {
   const { text, html, isCut } = isEmpty ? (reading.packedText() ?? own) : own
   return {
     ...readFields(header),
+    conversation: readThreadIndex(lastField(header, 'thread-index') ?? ''),
     text,
     html,
     attachments: reading.attachments,

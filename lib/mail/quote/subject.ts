@@ -9,6 +9,17 @@ export function isReplySubject(subject: string): boolean {
   return replyPrefix.test(subject)
 }
 
+/** Prefixes that are taken off, one after the other. */
+const prefixes = 10
+
+/** A subject without what says that it is a reply, in lower case: replies to one message have the same. */
+export function bareSubject(subject: string): string {
+  let bare = subject.trim()
+  for (let taken = 0; taken < prefixes && isReplySubject(bare); taken++)
+    bare = bare.replace(replyPrefix, '').trim()
+  return bare.toLowerCase()
+}
+
 const forwardPrefixes = new Set(formsOf('prefix'))
 /** Of the longest prefix. */
 const prefixLength = 20

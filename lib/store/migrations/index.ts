@@ -26,6 +26,7 @@ import { suppressionsOfPods } from './0042-suppressions-of-pods.ts'
 import { retention } from './0045-retention.ts'
 import { notices } from './0047-notices.ts'
 import { standingHolds } from './0048-standing-holds.ts'
+import { conversations } from './0049-conversations.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -58,4 +59,5 @@ export const migrations: readonly Migration[] = [
   retention,
   notices,
   standingHolds,
+  conversations,
 ]

@@ -24,7 +24,7 @@ t.test(
       return id
     }
     const strays = [makeStray(), makeStray()]
-    const ids = await app.disk.list()
+    const ids = await app.blobs.list()
     t.equal(ids.length, 3)
     const later = makeStray()
 
@@ -52,22 +52,22 @@ t.test('the file of an attachment of a draft has its row, too', async t => {
   await createDraft(app, operator, inbox.id, {
     attachments: [{ filename: 'x.txt', contentType: 'text/plain', content }],
   })
-  const ids = await app.disk.list()
+  const ids = await app.blobs.list()
   t.equal(ids.length, 1)
   await removeStrayFiles(app, ids, new AbortController().signal)
-  t.strictSame(await app.disk.list(), ids)
+  t.strictSame(await app.blobs.list(), ids)
 })
 
 t.test('when a write failed, its files go, unless nobody knows what the disk has kept', async t => {
   const { app } = await openDoor(t)
   const keep = async () => {
     const id = app.ids.next()
-    writeFileSync(app.disk.spoolPath(id), 'x')
-    await app.disk.keep(id, app.disk.spoolPath(id))
+    writeFileSync(app.blobs.spoolPath(id), 'x')
+    await app.blobs.keep(id, app.blobs.spoolPath(id))
     return id
   }
   const [one, other] = [await keep(), await keep()]
   await dropFilesOf(app, new Error('refused'), [one])
   await dropFilesOf(app, new DiskFailed('fsync'), [other])
-  t.strictSame(await app.disk.list(), [other])
+  t.strictSame(await app.blobs.list(), [other])
 })

@@ -95,6 +95,23 @@ t.test('what looks like an address in a name or a comment counts besides', async
     '=?utf-8?b?Ym9zc0B4LmV4YW1wbGUs?= <bob@ours.example>',
     '"\'boss@x.example\'" <bob@ours.example>',
     '"see mailto:boss@x.example." <bob@ours.example>',
+    '"boss@x.example!" <bob@ours.example>',
+    '"*boss@x.example*" <bob@ours.example>',
+    '"`boss@x.example`" <bob@ours.example>',
+    '"boss\uff20x.example" <bob@ours.example>',
+    '"boss@x.example\u2019" <bob@ours.example>',
+    '"boss@x.example\u3001y" <bob@ours.example>',
+    '"\uff1cboss@x.example\uff1e" <bob@ours.example>',
+    '"boss@x.example|y" <bob@ours.example>',
+    '"y|boss@x.example}" <bob@ours.example>',
+    '"boss@x.example_" <bob@ours.example>',
+    '"bo\u00adss@x.exam\u200bple" <bob@ours.example>',
+    '"boss@x\u3002example" <bob@ours.example>',
+    '"boss @ x.example," <bob@ours.example>',
+    '"x, \\"boss\\"@x.example" <bob@ours.example>',
+    'bob@ours.example ("boss"@x.example)',
+    '=?utf-8?q?=3D=3Futf-8=3Fq=3Fboss=3D40x=2Eexample=3F=3D?= <bob@ours.example>',
+    '=?utf-8?q?boss=40x?= =?utf-8?q?=2Eexample?= <bob@ours.example>',
   ]) {
     for (const name of ['To', 'Cc', 'Resent-Cc', 'Reply-To', 'Errors-To']) {
       t.ok(people(`${name}: ${value}`).named.includes('boss@x.example'), `${name}: ${value}`)
@@ -105,6 +122,23 @@ t.test('what looks like an address in a name or a comment counts besides', async
 })
 
 t.test('whom a list offers to be written to counts', async t => {
+  for (const name of [
+    'Mail-Copies-To',
+    'X-Mailing-List',
+    'Mailing-List',
+    'X-To',
+    'X-Cc',
+    'X-Bcc',
+    'Author',
+    'Registered-Mail-Reply-Requested-By',
+    'Notice-Requested-Upon-Delivery-To',
+    'X-Complaints-To',
+  ]) {
+    t.ok(people(`${name}: list boss@x.example; y`).named.includes('boss@x.example'), name)
+  }
+  for (const name of ['In-Reply-To', 'References', 'Message-ID', 'Subject', 'List-Id', 'X-Mailer']) {
+    t.strictSame(people(`${name}: <boss@x.example>`).named, [], name)
+  }
   for (const name of ['Post', 'Unsubscribe', 'Subscribe', 'Owner', 'Help', 'Archive']) {
     for (const value of [
       '<mailto:boss@x.example>',
@@ -112,6 +146,15 @@ t.test('whom a list offers to be written to counts', async t => {
       '<mailto:boss%40x.example>',
       '<mailto:?to=boss@x.example>',
       '<mailto:eve@y.example?cc=boss%40x%2Eexample&subject=u>',
+      '<mailto:boss\r\n @x.example>',
+      '<mailto:boss@x.exa\r\n mple>',
+      '<mailto:%22boss%22@x.example>',
+      '<mailto:"boss"@x.example>',
+      '<mailto:ann@y.example?cc=%22boss%22@x.example>',
+      '<mailto:boss%25%34%30x.example>',
+      '<mailto:boss%EF%BC%A0x.example>',
+      '<mailto:boss@x.exa(y)mple>',
+      '=?utf-8?q?=3Cmailto=3Aboss=2540x=2Eexample=3E?=',
       'boss@x.example',
     ]) {
       t.ok(people(`List-${name}: ${value}`).named.includes('boss@x.example'), `List-${name}: ${value}`)

@@ -1,0 +1,62 @@
+import t from 'tap'
+import { greetedDialog } from '../../support/smtp-dialog.ts'
+import { openDoor } from '../../support/smtp-door.ts'
+
+const index = (replies: number, id = 'aa') =>
+  Buffer.concat([Buffer.from(`01d8c0ffee00${id.repeat(16)}`, 'hex'), Buffer.alloc(5 * replies, 1)]).toString(
+    'base64',
+  )
+
+t.test(
+  'a reply of Exchange that names no id comes to the thread of its conversation, and only there',
+  async t => {
+    const { port, inbox, messages } = await openDoor(t)
+    await inbox('ann')
+    await inbox('bob')
+    const dialog = await greetedDialog(port)
+    /** Gives the thread that a message comes to. */
+    const threadOf = async (fields: Record<string, string>, to = 'ann') => {
+      const all = { From: 'Eve <eve@x.example>', To: `${to}@ours.example`, Cc: 'zoe@x.example', ...fields }
+      await dialog.envelope('eve@x.example', `${to}@ours.example`)
+      const text = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+      t.equal((await dialog.data(`${text.join('')}\r\nHello`)).code, 250)
+      return (await messages()).at(-1)!.threadId
+    }
+    const first = await threadOf({
+      Subject: 'Plans',
+      'Message-ID': '<1@x.example>',
+      'Thread-Index': index(0),
+    })
+    for (const [what, fields] of Object.entries({
+      'its author': { Subject: 'RE: Plans' },
+      'in German, twice': { Subject: 'AW: Re: plans' },
+      'who had a copy': { Subject: 'Re: Plans', From: 'zoe@x.example' },
+      'in another case': { Subject: 'Re: Plans', From: 'ZOE@X.example' },
+    })) {
+      t.equal(await threadOf({ 'Thread-Index': index(1), ...fields }), first, what)
+    }
+    const others = {
+      'another subject': { Subject: 'Re: Other plans', 'Thread-Index': index(1) },
+      'somebody else': { Subject: 'Re: Plans', From: 'mallory@y.example', Cc: '', 'Thread-Index': index(1) },
+      'another conversation': { Subject: 'Re: Plans', 'Thread-Index': index(1, 'bb') },
+      'no reply': { Subject: 'Re: Plans', 'Thread-Index': index(0) },
+      'ids that name another': {
+        Subject: 'Re: Plans',
+        'In-Reply-To': '<unknown@x.example>',
+        'Thread-Index': index(1),
+      },
+      'none at all': { Subject: 'Re: Plans' },
+      'no such thing': { Subject: 'Re: Plans', 'Thread-Index': 'Ad==' },
+    }
+    const seen = new Set([first])
+    for (const [what, fields] of Object.entries(others)) {
+      const thread = await threadOf(fields)
+      t.notOk(seen.has(thread), what)
+      seen.add(thread)
+    }
+    t.notOk(
+      seen.has(await threadOf({ Subject: 'Re: Plans', 'Thread-Index': index(1) }, 'bob')),
+      'another inbox',
+    )
+  },
+)
