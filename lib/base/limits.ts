@@ -518,6 +518,10 @@ export const limits = {
   silentGreetingMs: 1_000,
   silentAnswerMs: 10_000,
   silenceLookMs: 250,
+  /** How long a place is kept for an attempt whose turn came, while its domain's DNS and policy are asked. */
+  placeKeptMs: 2_000,
+  /** How long a pod that sent to a destination is left a place there by another one that sends much. */
+  podSeenMs: 600_000,
   /** How long an attempt waits that a crash cut off for the second time or more. */
   cutOffWaitMs: 60_000,
   /** How long a claimed queue entry is its holder's; longer than any attempt may take. */

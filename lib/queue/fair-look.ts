@@ -14,11 +14,14 @@ import { type Begun, Decisions, Standings } from './decisions.ts'
 import { type Holder, holdOn } from './lease.ts'
 import { type Bounds, count, hasPlace, type Sort, type Taken } from './places.ts'
 import type { Rotation } from './rotation.ts'
-import { answering } from './standing.ts'
+import { answering, probed } from './standing.ts'
+import { podAt } from './stays.ts'
 
 export interface LookParts {
   readonly node: string
   readonly concurrencyPerDestination: (destination: string) => number
+  /** How many of these attempts one pod may have. */
+  readonly share: (destination: string, podId: string) => number
   readonly bounds: Bounds
   readonly isUnderWay: (id: string) => boolean
   readonly isProven: (name: string) => boolean
@@ -32,6 +35,8 @@ export interface LookParts {
 export interface Underway {
   readonly taken: Readonly<Taken>
   readonly perDestination: ReadonlyMap<string, number>
+  /** By `podAt`. */
+  readonly ofPod: ReadonlyMap<string, number>
   /** Destinations that were full and are not any more. */
   readonly freed: ReadonlySet<string>
   /** As it was found before the write: what came meanwhile is looked at next. */
@@ -77,6 +82,7 @@ class Look {
   readonly #nowText: string
   readonly #taken: Taken
   readonly #per: Map<string, number>
+  readonly #ofPod: Map<string, number>
   readonly #standings: Standings
   readonly #decisions: Decisions
   readonly #filled = new Set<string>()
@@ -86,7 +92,8 @@ class Look {
   /** Whether first attempts wait for a place of the unproven: then who comes new gets in line with them. */
   #hasLine = false
 
-  constructor(parts: LookParts, db: WriteDb, now: Date, { taken, perDestination, waiting }: Underway) {
+  constructor(parts: LookParts, db: WriteDb, now: Date, underWay: Underway) {
+    const { taken, perDestination, ofPod, waiting } = underWay
     this.#parts = parts
     this.#db = db
     this.#holder = { node: parts.node, now }
@@ -95,6 +102,7 @@ class Look {
     this.#decisions = new Decisions(db, this.#holder, this.#standings)
     this.#taken = { ...taken }
     this.#per = new Map(perDestination)
+    this.#ofPod = new Map(ofPod)
     this.#isLeft = { ready: waiting.ready, unproven: waiting.unproven }
   }
 
@@ -199,6 +207,11 @@ class Look {
     return this.#parts.concurrencyPerDestination(name) - (this.#per.get(name) ?? 0)
   }
 
+  /** Whether its pod has as much there as it may. */
+  #isAtShare({ podId }: QueueEntryRow, name: string): boolean {
+    return (this.#ofPod.get(podAt(name, podId)) ?? 0) >= this.#parts.share(name, podId)
+  }
+
   /** One that is due: it begins, or it is put out of the way of the next look. */
   async #consider(entry: QueueEntryRow, isRetry: boolean): Promise<void> {
     if (this.#parts.isUnderWay(entry.id)) return holdOn(this.#db, entry, this.#holder)
@@ -209,7 +222,8 @@ class Look {
       if (isDue && this.#has(probe)) return this.#probe(entry, row)
       return this.#park(entry, row)
     }
-    if (this.#room(name) <= 0) return this.#park(entry, row ?? answering(name, this.#nowText))
+    if (this.#room(name) <= 0 || this.#isAtShare(entry, name))
+      return this.#park(entry, row ?? answering(name, this.#nowText))
     const sort = { isRetry, isProbe: false, isUnproven: !this.#parts.isProven(name) }
     if (this.#has(sort) && !(sort.isUnproven && this.#hasLine)) return this.#begin(entry, name, sort)
     this.#hasLine ||= !isRetry
@@ -218,15 +232,15 @@ class Look {
 
   #begin(entry: QueueEntryRow, destination: string, sort: Sort): void {
     count(this.#taken, sort, 1)
+    const ofPod = podAt(destination, entry.podId)
     this.#per.set(destination, (this.#per.get(destination) ?? 0) + 1)
+    this.#ofPod.set(ofPod, (this.#ofPod.get(ofPod) ?? 0) + 1)
     this.#decisions.begin(entry, destination, sort)
   }
 
-  /** The one attempt that a failing destination gets. Its next is due when this one is surely over, unless that is noted before. */
+  /** The one attempt that a failing destination gets. */
   async #probe(entry: QueueEntryRow, row: DestinationRow): Promise<void> {
-    const probeAt = isoAfter(this.#holder.now, limits.probeMaxMs)
-    const lookAt = row.lookAt === null ? null : probeAt
-    await this.#standings.put({ ...row, probeAt, lookAt })
+    await this.#standings.put(probed(row, this.#holder.now))
     this.#begin(entry, row.name, probe)
   }
 
@@ -276,7 +290,8 @@ class Look {
       let isOver = false
       for (const entry of entries) {
         const sort = { isRetry: entry.attempts > 0, isProbe: false, isUnproven: !this.#parts.isProven(name) }
-        if (this.#has(sort)) this.#begin(entry, name, sort)
+        if (this.#isAtShare(entry, name)) isOver = true
+        else if (this.#has(sort)) this.#begin(entry, name, sort)
         else if (sort.isUnproven) this.#waitUnproven(entry, name)
         else isOver = true
       }

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import { findDestination } from '../store/destinations.ts'
+import { findDestination, putDestination } from '../store/destinations.ts'
 import type { Store } from '../store/open.ts'
 import { findWaiting, hasFirstAttempt, type Waiting } from '../store/queue-turns.ts'
 import { createLook, type Looked } from './fair-look.ts'
@@ -18,7 +18,8 @@ import {
   type Sort,
 } from './places.ts'
 import { Rotation } from './rotation.ts'
-import { NamesKnown, probeNow, type Showing } from './standing.ts'
+import { NamesKnown, probed, probeNow, type Showing } from './standing.ts'
+import { podAt, type Stay, Stays } from './stays.ts'
 
 export interface FairTurns extends Turns {
   /** The place of an entry that is under way. */
@@ -48,9 +49,12 @@ export interface FairTurnsParts {
 /** One attempt under way. */
 interface Held {
   sort: Sort
-  destination: string
+  /** At the destination that it counts for. */
+  stay: Stay
   /** The room at an address that it has, or was promised when its turn came (lib/queue/places.ts). */
-  room: string | undefined
+  room: Stay | undefined
+  /** Whether it was the probe of its destination until it was late there. */
+  isLateProbe: boolean
   /** Whether no row spoke of it when its turn came. */
   isUnnoted: boolean
   /** Whether it has given its place to others, and only waits for the answer to what it has sent. */
@@ -68,8 +72,8 @@ const anyProbe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
 /**
  * The turns of mail. New mail goes before what was tried already, in turns of pods and their inboxes; what fails or hangs
  * holds a part of the places only (lib/queue/places.ts). What decides about a destination is a row (lib/queue/standing.ts).
- * In memory are what this process has under way, the destinations that answered it, and the groups that domains turned out
- * to be of: bounded, and when lost learnt anew.
+ * In memory are what this process has under way, the destinations that answered it, who sent there lately, and the groups that
+ * domains turned out to be of: bounded, and when lost learnt anew.
  */
 export function createFairTurns(parts: FairTurnsParts): FairTurns {
   const { store, clock } = parts
@@ -80,19 +84,18 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   const taken = noneTaken()
   const held = new Map<string, Held>()
   let lingering = 0
-  const perDestination = new Map<string, number>()
+  const stays = new Stays(clock)
   const proven = new NamesKnown<true>(limits.destinationsKnown)
   const groups = new NamesKnown<string>(limits.destinationsKnown)
   /** Destinations whose mail had to wait for room at an address, and at which: what comes next waits there untried. */
   const waited = new NamesKnown<string>(limits.destinationsKnown)
-  /** Destinations with parked entries and no room, and those of them that have room again. */
-  const filled = new NamesKnown<true>(limits.destinationsKnown)
-  const freed = new Set<string>()
   let pressing: NodeJS.Timeout | undefined
-  const mostAt = (name: string) => pace.most(name, perDestination.get(name) ?? 0)
+  const mostAt = (name: string) => pace.most(name, stays.at(name))
+  const share = (name: string, podId: string) => stays.share(name, podId, pace.concurrency(name))
   const lookOnce = createLook({
     node: parts.node,
     concurrencyPerDestination: mostAt,
+    share,
     bounds,
     isUnderWay: id => held.has(id),
     isProven: name => proven.get(name) === true,
@@ -104,42 +107,70 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     rotations: { ready: new Rotation(), unproven: new Rotation(), parked: new Rotation() },
   })
 
-  const room = (name: string) => mostAt(name) - (perDestination.get(name) ?? 0)
+  const room = (name: string) => mostAt(name) - stays.at(name)
+  const hasRoom = (name: string, podId: string) =>
+    room(name) > 0 && (stays.ofPod.get(podAt(name, podId)) ?? 0) < share(name, podId)
+  const isAnybodyAt = (name: string) =>
+    [...held.values()].some(({ stay }) => stay.name === name && stay.state === 'there')
 
-  function move(name: string, by: 1 | -1): void {
-    const now = (perDestination.get(name) ?? 0) + by
-    if (now > 0) perDestination.set(name, now)
-    else perDestination.delete(name)
+  /**
+   * Who is on the way for longer than a place is kept has none from now on, and may hang: whatever a tenant's DNS and policy
+   * server do, it is no other's place that is stuck in them. It is taken when it comes and there is room. A probe is another's.
+   */
+  async function passLate(): Promise<void> {
+    const unprobed: string[] = []
+    for (const mine of held.values()) {
+      for (const stay of [mine.stay, mine.room]) {
+        if (stay === undefined || !stays.isOverdue(stay)) continue
+        stays.leave(stay)
+        pace.returned(stay.name)
+        if (stay !== mine.stay) continue
+        if (mine.sort.isProbe) unprobed.push(stay.name)
+        mine.isLateProbe = mine.sort.isProbe
+        resort(mine, { isRetry: mine.sort.isRetry, isProbe: false, isUnproven: true })
+      }
+    }
+    for (const name of unprobed) await store.write(db => probeNow(db, clock, name))
   }
 
-  /** One attempt less there: what waits for that may begin. */
-  function leave(name: string): void {
-    move(name, -1)
-    if (filled.get(name) === undefined) return
-    filled.forget(name)
-    freed.add(name)
+  function resort(mine: Held, sort: Sort): void {
+    count(taken, mine.sort, -1)
+    mine.sort = sort
+    count(taken, sort, 1)
+  }
+
+  function show(name: string, showing: Showing): void {
+    if (showing === 'fails') proven.forget(name)
+    else proven.note(name, true)
+    if (showing === 'answers') pace.answered(name)
+    if (showing === 'slows') pace.slowDown(name)
   }
 
   /** Takes room at an address for an attempt. Who comes new does so behind those who wait for it, for they take turns. */
   function takeRoom(mine: Held, name: string): boolean {
-    if (mine.room === name) return true
-    const { concurrency } = parts.allowanceOf(mine.destination)
+    const isPromised = mine.room?.name === name
+    if (mine.room?.name === name && mine.room.state !== 'late') {
+      mine.room.state = 'there'
+      return true
+    }
+    const { name: destination, podId } = mine.stay
+    const { concurrency } = parts.allowanceOf(destination)
     if (providers.get(name) === undefined && concurrency > parts.allowanceOf(name).concurrency) {
-      providers.note(name, mine.destination)
+      providers.note(name, destination)
       pace.forget(name)
     }
-    if (filled.get(name) !== undefined || freed.has(name) || room(name) <= 0) return false
-    if (mine.room !== undefined) leave(mine.room)
-    if (waited.get(mine.destination) !== name) waited.forget(mine.destination)
-    mine.room = name
-    move(name, 1)
+    const isBehind = !isPromised && stays.hasLine(name)
+    if (isBehind || !hasRoom(name, podId)) return false
+    if (mine.room !== undefined) stays.leave(mine.room)
+    if (waited.get(destination) !== name) waited.forget(destination)
+    mine.room = stays.come(name, podId, 'there')
     pace.began(name)
     return true
   }
 
   /** Whether something of what waits could begin, or be set aside: a look that can do nothing costs a write. */
   function isWorthALook(waiting: Waiting): boolean {
-    if (freed.size > 0 || waiting.ready || waiting.toLookAt) return true
+    if (stays.freed.size > 0 || waiting.ready || waiting.toLookAt) return true
     if (waiting.unproven && hasPlace(taken, bounds, unprovenFirst)) return true
     if (waiting.toProbe && hasPlace(taken, bounds, anyProbe)) return true
     if (!hasPlace(taken, bounds, anyRetry)) return false
@@ -147,17 +178,15 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     return waiting.unprovenAgain && hasPlace(taken, bounds, { ...unprovenFirst, isRetry: true })
   }
 
-  function begin({ begun, filled: full, looked }: Looked): void {
-    for (const name of looked) freed.delete(name)
-    for (const name of full) filled.note(name, true)
+  function begin({ begun, filled, looked }: Looked): void {
+    stays.looked({ looked, filled })
     for (const { entry, sort, isUnnoted } of begun) {
       const { destination } = entry
-      const states = { isLingering: false, hasShown: false }
-      const at = { destination, room: isRoomAt(destination) ? destination : undefined }
+      const states = { isLateProbe: false, isLingering: false, hasShown: false }
+      const at = { stay: stays.come(destination, entry.podId), room: undefined }
       held.set(entry.id, { sort, ...at, isUnnoted, ...states, patience: new Patience(clock) })
       count(taken, sort, 1)
-      move(entry.destination, 1)
-      pace.began(entry.destination)
+      pace.began(destination)
     }
   }
 
@@ -170,7 +199,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     mine.isLingering = true
     lingering++
     count(taken, mine.sort, -1)
-    proven.forget(mine.destination)
+    proven.forget(mine.stay.name)
   }
 
   /** While new mail waits, who says nothing for too long gives up the place; a probe does not, for it is to find out. */
@@ -190,6 +219,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     async claim() {
       for (;;) {
         const now = clock.now()
+        await passLate()
         if (taken.all >= bounds.total) {
           press((await hasFirstAttempt(store.read, kind, 'ready')) ? 'anything' : 'nothing')
           if (taken.all >= bounds.total) return []
@@ -203,7 +233,13 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         }
         // No fsync: a lease that is lost with the power is one that nobody holds any more.
         const look = await store.writeUnsynced(db =>
-          lookOnce(db, now, { taken, perDestination, freed, waiting }),
+          lookOnce(db, now, {
+            taken,
+            perDestination: stays.all,
+            ofPod: stays.ofPod,
+            freed: stays.freed,
+            waiting,
+          }),
         )
         begin(look)
         press(look.waiting)
@@ -213,14 +249,14 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     },
 
     async end({ id }) {
-      const { sort, destination, room: had, isLingering, hasShown } = held.get(id)!
+      const { sort, stay, room: had, isLingering, hasShown } = held.get(id)!
       held.delete(id)
       if (isLingering) lingering--
       else count(taken, sort, -1)
-      leave(destination)
-      if (had !== undefined && had !== destination) leave(had)
+      stays.leave(stay)
+      if (had !== undefined) stays.leave(had)
       // It has found out nothing about who fails, for its own domain or mailbox ended it: another one is to.
-      if (sort.isProbe && !hasShown) await store.write(db => probeNow(db, clock, destination))
+      if (sort.isProbe && !hasShown) await store.write(db => probeNow(db, clock, stay.name))
     },
 
     placeOf({ id }) {
@@ -231,50 +267,60 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         heard: () => patience.heard(),
         commit: () => patience.commit(),
         get destination() {
-          return mine.destination
+          return mine.stay.name
         },
         get isClean() {
           // Of what other attempts found meanwhile, this process has forgotten that it answers.
-          return mine.isUnnoted && proven.get(mine.destination) === true
+          return mine.isUnnoted && proven.get(mine.stay.name) === true
         },
         async isTurnOf(name, domain) {
           if (name === domain) groups.forget(domain)
           else groups.note(domain, name)
-          if (name === mine.destination) return true
-          // It leads elsewhere by now, and finds out nothing about who fails: another one is to.
-          if (mine.sort.isProbe) await store.write(db => probeNow(db, clock, mine.destination))
-          const row = await findDestination(store.read, name)
-          if (row?.isFailing === 1 || room(name) <= 0) return false
-          // The room at an address that it was promised stays its own.
-          if (mine.destination === mine.room) waited.note(name, mine.room)
-          if (mine.destination !== mine.room) move(mine.destination, -1)
-          move(name, 1)
-          pace.began(name)
-          count(taken, mine.sort, -1)
-          mine.destination = name
-          mine.isUnnoted = row === undefined
-          mine.sort = {
-            isRetry: mine.sort.isRetry,
-            isProbe: false,
-            isUnproven: proven.get(name) === undefined,
+          const { stay: before } = mine
+          if (name === before.name && before.state !== 'late') {
+            before.state = 'there'
+            return true
           }
-          count(taken, mine.sort, 1)
+          // It leads elsewhere by now, and finds out nothing about who fails: another one is to.
+          if (mine.sort.isProbe) await store.write(db => probeNow(db, clock, before.name))
+          const row = await findDestination(store.read, name)
+          // A probe that was late is one again where nobody else is: to find out may take longer than a place is kept.
+          const isProbe =
+            row?.isFailing === 1 && mine.isLateProbe && name === before.name && !isAnybodyAt(name)
+          if (!isProbe && (row?.isFailing === 1 || !hasRoom(name, before.podId))) return false
+          // The room at an address that it was promised stays its own.
+          if (isRoomAt(before.name)) {
+            waited.note(name, before.name)
+            mine.room = before
+          } else {
+            if (before.state === 'coming') pace.returned(before.name)
+            stays.goOn(before)
+          }
+          mine.stay = stays.come(name, before.podId, 'there')
+          pace.began(name)
+          mine.isUnnoted = row === undefined
+          const isUnproven = proven.get(name) === undefined
+          resort(mine, { isRetry: mine.sort.isRetry, isProbe, isUnproven })
+          if (isProbe) await store.write(db => putDestination(db, probed(row, clock.now())))
           return true
         },
         hasRoomAt: address => takeRoom(mine, roomAt(address)),
+        gone(address, showing) {
+          const name = roomAt(address)
+          if (mine.room?.name === name) {
+            stays.leave(mine.room)
+            mine.room = undefined
+          }
+          // What the servers say holds for their address, whatever names lead there.
+          if (showing !== undefined) show(name, showing)
+        },
         passedOver() {
           mine.hasShown = true
-          proven.forget(mine.destination)
+          proven.forget(mine.stay.name)
         },
         showed(showing) {
           mine.hasShown = true
-          // What the servers say holds for their address, too, whatever other names lead there.
-          for (const name of new Set([mine.destination, mine.room ?? mine.destination])) {
-            if (showing === 'fails') proven.forget(name)
-            else proven.note(name, true)
-            if (showing === 'answers') pace.answered(name)
-            if (showing === 'slows') pace.slowDown(name)
-          }
+          show(mine.stay.name, showing)
         },
       }
     },

@@ -44,6 +44,17 @@ export class Pace {
     this.#pacings.note(name, { ...now, tokens: now.tokens - 1 })
   }
 
+  /** What began there went elsewhere, or nowhere for now. */
+  returned(name: string): void {
+    const now = this.#now(name)
+    this.#pacings.note(name, { ...now, tokens: now.tokens + 1 })
+  }
+
+  /** How many attempts at one time it gets now. */
+  concurrency(name: string): number {
+    return Math.floor(this.#now(name).concurrency)
+  }
+
   /** It gets what its allowance is by now. */
   forget(name: string): void {
     this.#pacings.forget(name)

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
+import type { Showing } from './standing.ts'
 
 /** What an attempt is, for the places that it may take. */
 export interface Sort {
@@ -81,9 +82,11 @@ export interface Place {
   isTurnOf(destination: string, domain: string): Promise<boolean>
   /**
    * Whether this attempt may connect to the address, which no more than one destination's share do at once, whatever names lead
-   * there. It counts there from then on, and no longer at one before; else it may wait for room there (`roomAt`).
+   * there. It counts there until it says that it is `gone`; else it may wait for room there (`roomAt`).
    */
   hasRoomAt(address: string): boolean
+  /** What this attempt had with the address is over; what it has shown of it, whatever others show that are tried after it. */
+  gone(address: string, showing: Showing | undefined): void
 }
 
 const room = 'address:'

@@ -83,6 +83,12 @@ export async function probeNow(db: WriteDb, clock: Pick<Clock, 'now'>, name: str
   await putDestination(db, { ...row, probeAt, lookAt: row.lookAt === null ? null : probeAt })
 }
 
+/** A failing destination as it stands when its one attempt is made: the next is due when that is surely over, unless it is noted before. */
+export function probed(row: DestinationRow, now: Date): DestinationRow {
+  const probeAt = isoAfter(now, limits.probeMaxMs)
+  return { ...row, probeAt, lookAt: row.lookAt === null ? null : probeAt }
+}
+
 /** The standing of a destination of which nothing bad is known. */
 export function answering(name: string, updatedAt: string): DestinationRow {
   return {

@@ -410,8 +410,8 @@ t.test('a look takes as few statements for many entries as for one', async t => 
   const one = await counted()
   t.equal(one.claimed.length, 1)
   await end({ ...mine, store }, one.claimed[0]!, 'answers')
-  await put(numbered('a', 150), 'there.example', 'one/ann')
-  await put(numbered('b', 50), 'there.example', 'one/bea')
+  await put(numbered('a', 150), 'there.example', 'pod/ann')
+  await put(numbered('b', 50), 'there.example', 'pod/bea')
   const many = await counted()
   t.equal(many.claimed.length, 100)
   // What has no room is parked, in one statement, and its destination noted.
@@ -464,6 +464,7 @@ for (const address of ['192.0.2.1', '2001:db8::1'])
       t.strictSame(await turns.claim(), [])
       await end({ ...mine, store }, promised!, 'answers')
       t.strictSame(names(await turns.claim()), ['good'], 'in turns of pods')
+      turns.placeOf(second!).gone(address, 'slows')
       await end({ ...mine, store }, second!, 'slows', true)
       t.strictSame(await turns.claim(), [], 'who wants less at an address gets less there')
       await end({ ...mine, store }, elsewhere!, 'answers')
@@ -487,4 +488,147 @@ onEveryDatabase('an address of a provider gets what the provider gets', async (t
   t.equal(await room(entries[1]!, 'mx:other'), false)
   for (const entry of entries.slice(2, 5)) t.equal(await room(entry, 'big'), true)
   t.equal(await room(entries[5]!, 'big'), false, 'with all that others have there')
+})
+
+/** It is found which servers the mail leads to, and whether it may go there now. */
+const comes = ({ turns }: ReturnType<typeof setUp>, entry: Leased, group: string) =>
+  turns.placeOf(entry).isTurnOf(group, `${entry.subjectId.split('-')[0]}.example`)
+
+for (const group of ['mx:big', 'google', 'mx:mx.big.example+1:x'])
+  onEveryDatabase(`a place at ${group} is not kept for who is stuck on the way there`, async (t, store) => {
+    const mine = setUp(store, 40, 3)
+    const { turns, put, advance } = mine
+    /** Its domain is known to lead there, and its next message begins. */
+    const known = async (name: string, from: string) => {
+      await put([`${name}-known`], `${name}.example`, from)
+      const [entry] = await turns.claim()
+      t.equal(await comes(mine, entry!, group), true)
+      await end({ ...mine, store }, entry!, 'answers')
+    }
+    for (const name of numbered('evil', 3)) await known(name, 'evil/inbox')
+    advance(limits.podSeenMs)
+    for (const name of numbered('evil', 3)) await put([`${name}-stuck`], `${name}.example`, 'evil/inbox')
+    const stuck = await turns.claim()
+    t.equal(stuck.length, 3)
+    await put(['good'], 'good.example', 'good/inbox')
+    const [good] = await turns.claim()
+    t.equal(await comes(mine, good!, group), false, 'for a moment the places are kept')
+    await store.write(db => mine.queue.giveBack(db, { ...good!, destination: 'good.example' }))
+    await turns.end(good!)
+    t.strictSame(await turns.claim(), [], 'it waits there')
+    advance(limits.placeKeptMs)
+    const [next] = await turns.claim()
+    t.equal(next?.subjectId, 'good')
+    t.equal(await comes(mine, next!, group), true)
+    for (const entry of stuck.slice(0, 2)) t.equal(await comes(mine, entry, group), true, 'there is room')
+    t.equal(await comes(mine, stuck[2]!, group), false, 'as many as may be at once')
+    await end({ ...mine, store }, next!, 'answers')
+    for (const entry of stuck.slice(0, 2)) await end({ ...mine, store }, entry, 'answers')
+    // What failed there stands in the queue by the name of the group: it is stuck on the way from there, too.
+    await put(numbered('again', 3), group, 'evil/inbox')
+    advance(limits.podSeenMs)
+    t.equal((await turns.claim()).length, 3)
+    await put(['other'], group, 'other/inbox')
+    t.strictSame(await turns.claim(), [])
+    advance(limits.placeKeptMs)
+    t.strictSame(names(await turns.claim()), ['other'])
+  })
+
+onEveryDatabase('room at an address is not kept for who is stuck on the way there', async (t, store) => {
+  const mine = setUp(store, 40, 2)
+  const { turns, put, advance } = mine
+  await put(numbered('evil', 2), roomAt('192.0.2.1'), 'evil/inbox')
+  const stuck = await turns.claim()
+  t.equal(stuck.length, 2)
+  // The one is stuck in its policy, the other in the address of its first host.
+  t.equal(await comes(mine, stuck[1]!, 'mx:mx.evil1.example'), true)
+  await put(['good'], roomAt('192.0.2.1'), 'good/inbox')
+  t.strictSame(await turns.claim(), [])
+  advance(limits.placeKeptMs)
+  const [good, ...more] = await turns.claim()
+  t.strictSame([good?.subjectId, more.length], ['good', 0])
+  t.equal(await comes(mine, good!, 'mx:mx.good.example'), true)
+  t.equal(turns.placeOf(good!).hasRoomAt('192.0.2.1'), true)
+  t.equal(turns.placeOf(stuck[1]!).hasRoomAt('192.0.2.1'), true, 'when it comes there is room')
+  t.equal(await comes(mine, stuck[0]!, 'mx:mx.evil0.example'), true)
+  t.equal(turns.placeOf(stuck[0]!).hasRoomAt('192.0.2.1'), false)
+})
+
+onEveryDatabase(
+  'room at an address is free when that is over, whatever is tried after it',
+  async (t, store) => {
+    const mine = setUp(store, 40, 4)
+    const { turns, put } = mine
+    const address = '192.0.2.1'
+    await put(numbered('x', 9), '', 'evil/inbox')
+    const entries = await turns.claim()
+    const come = async (entry: Leased, at: string) => {
+      await comes(mine, entry, `mx:mx.${entry.subjectId}.example`)
+      return turns.placeOf(entry).hasRoomAt(at)
+    }
+    for (const entry of entries.slice(0, 4)) t.equal(await come(entry, address), true)
+    t.equal(await come(entries[4]!, address), false)
+    const [first, second] = entries
+    turns.placeOf(first!).gone(address, 'answers')
+    t.equal(await come(entries[5]!, address), true)
+    // What its own server says is not said by the one at the address.
+    turns.placeOf(second!).gone('192.0.2.99', 'slows')
+    turns.placeOf(second!).gone(address, 'answers')
+    await end({ ...mine, store }, second!, 'slows', true)
+    t.equal(await come(entries[6]!, address), true, 'as many at once as before')
+    turns.placeOf(entries[2]!).gone(address, 'slows')
+    await end({ ...mine, store }, entries[2]!, 'answers')
+    turns.placeOf(entries[3]!).gone(address, 'answers')
+    t.equal(await come(entries[7]!, address), false, 'it has asked for less itself')
+  },
+)
+
+onEveryDatabase('who is stuck on the way is not the probe, and may be when it comes', async (t, store) => {
+  const mine = setUp(store, 40)
+  const { turns, put, advance } = mine
+  await put(numbered('x', 3), 'mx:down')
+  for (const entry of await turns.claim()) await end({ ...mine, store }, entry, 'fails', true)
+  await put(['evil'], 'mx:down', 'evil/inbox')
+  await put(numbered('good', 2), 'mx:down', 'good/inbox')
+  advance(limits.probeMaxMs)
+  const [stuck, ...more] = await turns.claim()
+  t.strictSame([stuck?.subjectId, more.length], ['evil', 0])
+  advance(limits.placeKeptMs)
+  const [next, ...others] = await turns.claim()
+  t.strictSame([next?.subjectId, others.length], ['good0', 0], 'another is to find out')
+  advance(limits.placeKeptMs)
+  t.strictSame(names(await turns.claim()), ['good1'])
+  t.equal(await comes(mine, next!, 'mx:down'), true, 'its way is a long one: the first who comes finds out')
+  t.equal(await comes(mine, stuck!, 'mx:down'), false)
+  await end({ ...mine, store }, next!, 'answers')
+  t.equal((await findDestination(store.read, 'mx:down'))?.failures ?? 0, 0)
+})
+
+onEveryDatabase('one pod has not the last place where another has sent lately', async (t, store) => {
+  for (const place of ['mx:shared', 'shared.example', roomAt('192.0.2.1')]) {
+    const mine = setUp(store, 40, 3)
+    const { turns, put, advance } = mine
+    const claimed = async () => {
+      const entries = await turns.claim()
+      return { entries, from: entries.map(entry => entry.podId) }
+    }
+    await put(numbered('first', 4), place, 'evil/inbox')
+    const alone = await claimed()
+    t.strictSame(alone.from, ['evil', 'evil', 'evil'], 'who is alone has all of them')
+    for (const entry of alone.entries) await end({ ...mine, store }, entry, 'answers')
+    await put(['good'], place, 'good/inbox')
+    for (const entry of (await claimed()).entries) await end({ ...mine, store }, entry, 'answers')
+    await put(numbered('more', 9), place, 'evil/inbox')
+    const some = await claimed()
+    t.strictSame(some.from, ['evil', 'evil'])
+    t.strictSame((await claimed()).from, [])
+    await put(['next'], place, 'good/inbox')
+    const next = await claimed()
+    t.strictSame(next.from, ['good'], 'whatever theirs are stuck in')
+    for (const entry of [...some.entries, ...next.entries]) await end({ ...mine, store }, entry, 'answers')
+    advance(limits.podSeenMs)
+    t.strictSame((await claimed()).from, ['evil', 'evil', 'evil'], 'nobody else has come for long')
+    await store.write(db => db.deleteFrom('queueEntry').execute())
+    await store.write(db => db.deleteFrom('destination').execute())
+  }
 })

@@ -86,6 +86,8 @@ export interface Progress extends Watch {
   isTurnOf(destination: string, domain: string): Promise<boolean>
   /** Whether the attempt may connect to the address now, with all that others have there. */
   hasRoomAt(address: string): boolean
+  /** What the attempt had with the address is over, before other hosts are looked up and tried; what it has shown of it. */
+  gone(address: string, showing: Outcome['showing']): void
 }
 
 const unwatched: Progress = {
@@ -94,6 +96,7 @@ const unwatched: Progress = {
   commit() {},
   isTurnOf: async () => true,
   hasRoomAt: () => true,
+  gone() {},
 }
 
 export interface SmtpCourier {
@@ -133,6 +136,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         commit: () => progress.commit(),
         isTurnOf: (destination, domain) => progress.isTurnOf(destination, domain),
         hasRoomAt: address => progress.hasRoomAt(address),
+        gone: (address, showing) => progress.gone(address, stopping.signal.aborted ? undefined : showing),
       })
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
@@ -199,6 +203,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     let best: Ending | undefined
     let deferrals = 0
     let isOursFrom = Number.POSITIVE_INFINITY
+    const tried = new Set<string>()
     let full: { readonly address: string; readonly preference: number } | undefined
     for (const host of mx.hosts) {
       if (signal.aborted) break
@@ -229,7 +234,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
           continue
         }
         if (!progress.hasRoomAt(address)) {
-          full ??= { address, preference }
+          if (!tried.has(address)) full ??= { address, preference }
           continue
         }
         const turn = standing.mayTry(address)
@@ -240,6 +245,8 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         const stop = { host, address, tls, by, noteTls: note }
         const carry = () => carrier.carryTo(stop, delivery, raw, progress)
         const ending = await standing.watch(address, signal, carry)
+        tried.add(address)
+        progress.gone(address, ending.outcome.showing)
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)

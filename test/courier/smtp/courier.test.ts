@@ -436,6 +436,7 @@ t.test('a probe of an address that was cut off is no probe', async t => {
     heard() {},
     commit() {},
     hasRoomAt: () => true,
+    gone() {},
     isTurnOf: async () => {
       cut.abort(new Error('cut'))
       return true
@@ -457,6 +458,7 @@ t.test(
       commit() {},
       isTurnOf: async () => true,
       hasRoomAt: (address: string) => !full.has(address),
+      gone() {},
     }
     const carry = () => courier.carry(delivery(), raw, progress)
     full.add('127.0.0.2')
@@ -487,6 +489,7 @@ t.test('mail counts for a group of servers only when all that are tried are of i
       heard() {},
       commit() {},
       hasRoomAt: () => true,
+      gone() {},
       isTurnOf: async (...of: [string, string]) => {
         asked.push(of)
         return false
