@@ -103,6 +103,7 @@ const chosen = [
 ]
 const aboutMessages: readonly ((words: string) => string)[] = [
   words => `550 Attachment ${words}.exe is not allowed`,
+  words => `550 Attachment ${words}.exe is not allowed for b@there.example`,
   words => `550 Attachment "${words}.exe" is not allowed for b@there.example`,
   words => `550 Message to b@there.example rejected: header Subject '${words}' or “${words}” blocked`,
   words => `550 Message to b@there.example rejected: header Subject "${words}" blocked`,
