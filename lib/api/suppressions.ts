@@ -21,7 +21,7 @@ export const suppressionOperations: readonly Operation[] = [
     tag,
     summary: 'List the addresses that are not written to any more, newest first.',
     description:
-      'A send to one of these is refused as `recipient_suppressed`. They are added when mail bounces for good or is complained about: for all pods when a mail server refused the address itself, and for one pod (`podId`) when mail that came back to it says so, for such mail can be forged.',
+      "A send to one of these is refused as `recipient_suppressed`. They are added when mail bounces for good or is complained about: for all pods when a mail server refused the address itself, and for one pod (`podId`) when mail that came back to it says so, for such mail can be forged, or a mail server does once it has the message, for such words may be the message's.",
     access: 'account',
     query: shape({ ...pageQuery, reason: Type.Optional(SuppressionReason) }),
     success: { status: 200, schema: pageOf(Suppression) },

@@ -1,6 +1,9 @@
 import type { ReplyClass } from '../base/reply-class.ts'
 import type { TlsResult } from './tls-result.ts'
 
+/** What was asked when a reply came: to begin, MAIL, RCPT, DATA, or the message up to its final dot. */
+export type Stage = 'connect' | 'mail' | 'rcpt' | 'data' | 'message'
+
 /**
  * How one attempt to carry something ended. A courier never throws for what the other side did.
  * Doubt means later: `permanent` needs proof, all else that is not `delivered` is `transient`.
@@ -13,6 +16,8 @@ export interface Outcome {
   readonly enhanced?: string
   /** Its text, or ours in plain words; one line, at most 1,000 characters. */
   readonly text: string
+  /** What was asked when the other side said so, where a server in the network did. */
+  readonly stage?: Stage
   /** What the refusal is about, where config/replies.txt knows. */
   readonly replyClass?: ReplyClass
   /** The host that answered (the MX name) and the address that was connected to. */

@@ -21,7 +21,7 @@ import { type NewEvent, recordEvents } from '../events/record.ts'
 import { noteForwardOutcome } from '../forwarding/outcome.ts'
 import { eventSubject } from '../outbound/event-subject.ts'
 import { holdAfterAttempt } from '../outbound/hold.ts'
-import { isHardBounce, suppressBounced } from '../outbound/suppressions.ts'
+import { isSaidToAll, suppressBounced } from '../outbound/suppressions.ts'
 import { waitBoundsOf } from './waits.ts'
 
 /** One attempt's end, with what else belongs into the write that records it. */
@@ -111,17 +111,10 @@ export function postponedMs({ showing, triedAgainInMs }: Outcome): number | unde
   return showing === undefined ? triedAgainInMs : undefined
 }
 
-/**
- * Whether what a server said of a recipient holds for whoever writes to them. That a mailbox is full does not: one message may
- * be too large for what is left of it. Nor does what was said of `ANN@`, which may be another mailbox than `ann@` (RFC 5321 §2.4).
- */
-function isSaidToAll({ rcptTo }: DeliveryRow, outcome: Outcome): boolean {
-  return rcptTo === null && isHardBounce(outcome)
-}
-
 /** With what it is about: the courier says it of the replies that it heard, and of all else the codes and words do. */
 export function withClass(outcome: Outcome): Outcome {
-  if (outcome.result === 'delivered' || outcome.replyClass !== undefined) return outcome
+  const { result, stage, replyClass: known } = outcome
+  if (result === 'delivered' || stage !== undefined || known !== undefined) return outcome
   const replyClass = classOf(outcome)
   return replyClass === undefined ? outcome : { ...outcome, replyClass }
 }

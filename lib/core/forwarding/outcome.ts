@@ -7,7 +7,7 @@ import { findMessage } from '../../store/messages.ts'
 import { everyPod } from '../../store/suppressions.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
-import { isHardBounce, suppressBounced, suppressComplained } from '../outbound/suppressions.ts'
+import { isHardBounce, isSaidToAll, suppressBounced, suppressComplained } from '../outbound/suppressions.ts'
 
 /** What an attempt to forward means for the inbox, in the write that records it. */
 export async function noteForwardOutcome(
@@ -47,7 +47,8 @@ export async function noteForwardFailure(
   const isOver = isComplaint || forwardFailures >= limits.forwardFailures
   await updateInbox(db, inbox.id, { forwardFailures, ...(isOver ? { forwardStatus: 'disabled' } : {}) })
   if (!isOver) return
-  const podId = heardBy === 'courier' && delivery.rcptTo === null ? everyPod : inbox.podId
+  const isForAll = heardBy === 'courier' && !isComplaint && isSaidToAll(delivery, failure)
+  const podId = isForAll ? everyPod : inbox.podId
   await (isComplaint
     ? suppressComplained(app, db, delivery, inbox.podId)
     : suppressBounced(app, db, delivery, failure, podId))

@@ -81,6 +81,17 @@ export function isHardBounce({ result, replyClass }: Outcome): boolean {
 }
 
 /**
+ * Whether what the courier heard of a recipient holds for whoever writes to them: what was said for good of the address itself,
+ * before anything of the message was seen (RCPT), or by DNS. After that the words may be the message's. That a mailbox is full
+ * does not: one message may be too large for what is left of it. Nor does what was said of `ANN@`, which may be another mailbox
+ * than `ann@` (RFC 5321 §2.4), nor what was only ever said for now (4.4.7: given up).
+ */
+export function isSaidToAll({ rcptTo }: Pick<DeliveryRow, 'rcptTo'>, outcome: Outcome): boolean {
+  const { stage = 'rcpt', enhanced } = outcome
+  return rcptTo === null && isHardBounce(outcome) && stage === 'rcpt' && !enhanced?.startsWith('4.')
+}
+
+/**
  * Until when what failed a delivery keeps its recipient from being written to: null for ever, undefined not at all. Only
  * what speaks of the recipient and of nothing else counts, and a mailbox without room for a time.
  */

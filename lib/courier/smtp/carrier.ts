@@ -58,7 +58,7 @@ export function createCarrier(
       to.noteTls(host, tls.policyType, opening.tls === 'success' ? 'success' : opening.tls.type)
     const { begun } = opening
     if (begun instanceof SmtpSession) return at(await carryBy(begun, letter, raw, watch))
-    if (!isTlsFault(begun)) return at(endingOf(begun, rules))
+    if (!isTlsFault(begun)) return at(endingOf(begun, rules, letter))
     const { outcome, ...ending } = forbidden(host, begun, to.by !== undefined)
     // It was connected to, and answered as far as that.
     return at({ ...ending, outcome: { ...outcome, showing: 'answers' } })
@@ -85,7 +85,7 @@ export function createCarrier(
     } finally {
       busy.delete(session)
     }
-    const { outcome, ...ending } = endingOf(answer, rules)
+    const { outcome, ...ending } = endingOf(answer, rules, { mailFrom, rcptTo })
     const isGone = answer.isLost || outcome.code === 421
     const isStale = isReused && isGone && answer.sent === 'none' && !watch.signal.aborted
     if (outcome.result === 'delivered') pool.give(session)

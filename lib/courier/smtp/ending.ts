@@ -1,8 +1,9 @@
 import { limits } from '../../base/limits.ts'
 import type { ReplyClass } from '../../base/reply-class.ts'
+import { type Named, withoutMessageWords } from '../../mail/report/repeated-words.ts'
 import type { ReplyRule } from '../../mail/report/reply-rules.ts'
-import type { Outcome } from '../outcome.ts'
-import { judge, type Stage } from './judgement.ts'
+import type { Outcome, Stage } from '../outcome.ts'
+import { judge } from './judgement.ts'
 import { type RemoteReply, readReply } from './remote-reply.ts'
 import type { Answer } from './session.ts'
 
@@ -15,24 +16,30 @@ export interface Ending {
   readonly isDeferral?: boolean
   /** Whether a session that had waited was dead before any of the message left. */
   readonly isStale?: boolean
+  /**
+   * Whether it answered nothing after it had greeted us. It is there, and why it fell silent or hung up may be the sender, the
+   * recipient or the message, so it shows nothing of the servers.
+   */
+  readonly isLost?: boolean
 }
 
-/** What a host's answer means. */
-export function endingOf(answer: Answer, rules: readonly ReplyRule[]): Ending {
+/** What a host's answer means. @param named whom the transaction named */
+export function endingOf(answer: Answer, rules: readonly ReplyRule[], named: Named): Ending {
   const { stage, text, isLost } = answer
   // A connection lost after the final dot may have been a delivery. Later may double the message, and that is
   // the better fault (RFC 5321 §4.5.3.2.6, RFC 1047); another host now would nearly surely double it.
   const isFinal = answer.sent === 'all'
   if (isLost) {
     if (answer.hasNoWay) return unreachable(text)
-    return { ...silent(stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
+    return { ...unanswered(stage, stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
   }
   const reply = answer.lines === undefined ? undefined : readReply(answer.lines)
-  if (reply === undefined) return { ...silent('4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
-  const judgement = judge(stage, reply, rules)
+  if (reply === undefined)
+    return { ...unanswered(stage, '4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
+  const judgement = judge(stage, reply, rules, named)
   const isTransient = judgement.result === 'transient'
   return {
-    outcome: { ...judgement, ...reply, ...showingOf(stage, reply, judgement.replyClass) },
+    outcome: { ...judgement, ...reply, stage, ...showingOf(stage, reply, judgement.replyClass) },
     // A host that takes no mail, or has a fault of its own, speaks for itself alone.
     isFinal: !isTransient && stage !== 'connect' && judgement.replyClass !== 'host',
     isDeferral: isTransient && reply.code < 500,
@@ -51,10 +58,22 @@ function showingOf(
 ): Required<Pick<Outcome, 'showing'>> {
   const isTooMuch = enhanced?.startsWith('4.7.') === true || replyClass === 'rate'
   if (stage === 'connect') return { showing: code === 421 || isTooMuch ? 'slows' : 'fails' }
-  // RFC 5321 §3.8: 421 ends the connection, whatever was asked; yet its text may say that it does so for this mail.
-  const isOfConnection = code === 421 && !ofOneMail.has(replyClass)
-  const isOfUs = isTooMuch && (stage === 'mail' || stage === 'rcpt') && aboutUs.test(unquoted(text))
-  return { showing: isOfConnection || isOfUs ? 'slows' : 'answers' }
+  // "Try again later" is read as greylisting; beside a code for faults of the host (RFC 3463 X.3) it is one.
+  const isGreylisted = replyClass === 'greylist' && !enhanced?.startsWith('4.3.')
+  if (ofOneMail.has(replyClass) || isGreylisted) return { showing: 'answers' }
+  return { showing: wantsLess(stage, code, isTooMuch, text) ? 'slows' : 'answers' }
+}
+
+function wantsLess(stage: Stage, code: number, isTooMuch: boolean, text: string): boolean {
+  // A message can make a host hang up. That it means whoever connects is believed only where it says so, in words of its own.
+  if (stage === 'message') {
+    const words = withoutMessageWords(unquoted(text))
+    return code === 421 && (aboutUs.test(words) || fromAddress.test(words))
+  }
+  // RFC 5321 §3.8: 421 ends the connection, whatever was asked.
+  if (code === 421) return true
+  const words = unquoted(text)
+  return isTooMuch && stage !== 'data' && (aboutUs.test(words) || anyAddress.test(words))
 }
 
 /** What concerns a sender, a recipient or a message, and nobody else's. */
@@ -62,16 +81,21 @@ const ofOneMail: ReadonlySet<ReplyClass | undefined> = new Set(['sender', 'recip
 
 /** It speaks of connections, or of the host that connects. */
 const aboutUs =
-  /\b(?:connections?|sessions?)\b|\b(?:your|this|sending|connecting|client|remote) (?:mail )?(?:ip|host|server|mta|client|network)\b|\[?\b\d{1,3}(?:\.\d{1,3}){3}\b(?!\.?\w)|\b(?:[0-9a-f]{1,4}:){3}/i
+  /\b(?:connections?|sessions?)\b|\b(?:your|sending|connecting|client|remote) (?:mail )?(?:ip|host|server|mta|client|network)\b/i
+const anyAddress = /\[?\b\d{1,3}(?:\.\d{1,3}){3}\b(?!\.?\w)|\b(?:[0-9a-f]{1,4}:){3}/i
+/** Any other address may be one that stands in the message. */
+const fromAddress = /\bfrom \[?(?:\d{1,3}(?:\.\d{1,3}){3}\b(?!\.?\w)|(?:[0-9a-f]{1,4}:){3})/i
 
 /** Without the addresses that it repeats: whoever chose those would have chosen the words. */
 function unquoted(text: string): string {
   return text.replace(/"[^"]*"|<[^<>]*>/g, ' ').replace(/\S*@\S*/g, ' ')
 }
 
-/** The host did not answer. */
-function silent(enhanced: string, text: string): Ending {
-  return { outcome: { ...unheard(enhanced, text).outcome, showing: 'fails' }, isFinal: false }
+/** The host did not answer: before it greeted us it does so for everybody. */
+function unanswered(stage: Stage, enhanced: string, text: string): Ending {
+  const { outcome } = unheard(enhanced, text)
+  if (stage !== 'connect') return { outcome, isFinal: false, isLost: true }
+  return { outcome: { ...outcome, showing: 'fails' }, isFinal: false }
 }
 
 /** It was not connected to, because it has not answered again and again: that shows nothing that was not known. */
@@ -96,12 +120,21 @@ export function refused(enhanced: string, text: string): Ending {
   return { outcome: { result: 'permanent', enhanced, text }, isFinal: true }
 }
 
-/** Of the failures at two hosts, in the order tried, the one to report; it shows what either shows. */
+/**
+ * Of the failures at two hosts, in the order tried, the one to report. It shows what either shows; one that is there takes
+ * away that the other is not, because mail for others may go to it.
+ */
 export function moreTelling(first: Ending | undefined, second: Ending): Ending {
   if (first === undefined) return second
   const told = toReport(first, second)
-  const showing = told.outcome.showing ?? (told === first ? second : first).outcome.showing
-  return showing === undefined ? told : { ...told, outcome: { ...told.outcome, showing } }
+  const other = told === first ? second : first
+  const { showing, ...outcome } = told.outcome
+  const both = [showing, other.outcome.showing]
+  const isLost = first.isLost === true || second.isLost === true
+  const shown =
+    both.find(one => one !== undefined && one !== 'fails') ??
+    (isLost ? undefined : both.find(one => one !== undefined))
+  return { ...told, isLost, outcome: shown === undefined ? outcome : { ...outcome, showing: shown } }
 }
 
 function toReport(first: Ending, second: Ending): Ending {

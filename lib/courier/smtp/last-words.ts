@@ -1,4 +1,4 @@
-import type { Stage } from './judgement.ts'
+import type { Stage } from '../outcome.ts'
 import { readReply } from './remote-reply.ts'
 
 const steps: readonly (readonly [stage: Stage, wanted: string])[] = [

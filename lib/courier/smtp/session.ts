@@ -3,8 +3,8 @@ import { TLSSocket } from 'node:tls'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
+import type { Stage } from '../outcome.ts'
 import { readExtensions } from './extensions.ts'
-import type { Stage } from './judgement.ts'
 import { findDecision } from './last-words.ts'
 
 /** A message as it crosses the wire, without dot-stuffing; a function makes a new stream for each attempt. */

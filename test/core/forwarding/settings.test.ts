@@ -199,11 +199,25 @@ t.test('three hard bounces in a row end it; what speaks of us counts for nothing
     [{ kind: 'bounce' }],
   )
   const { rows } = await listSuppressions(app, undefined, { limit: 10, offset: 0 })
-  t.match(rows, [{ reason: 'bounce', evidence: `550 5.1.1 no such user` }])
+  t.match(rows, [{ reason: 'bounce', evidence: `550 5.1.1 no such user`, podId: null }])
   await mail(letter('after'))
   t.equal((await copies()).length, 7, 'copies stop')
   t.equal(peer.messages.length, 1)
 })
+
+t.test(
+  'what a host says of an address once it has the copy suppresses for the pod of the inbox alone',
+  async t => {
+    const { app, inbox, mail, status } = await setUp(t, { script: { message: '550 5.1.1 no such user' } })
+    for (const name of ['1', '2', '3']) {
+      await mail(letter(name))
+      await carryAll(app)
+    }
+    t.equal(await status(), 'disabled')
+    const { rows } = await listSuppressions(app, undefined, { limit: 10, offset: 0 })
+    t.match(rows, [{ reason: 'bounce', podId: inbox.podId }])
+  },
+)
 
 t.test('a host that takes copies and sends them back', async t => {
   const { app, inbox, mail, copies, status } = await setUp(t)

@@ -5,6 +5,7 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { addSuppression, listSuppressions, suppressedUntil } from '../../../lib/core/outbound/suppressions.ts'
 import type { Outcome } from '../../../lib/courier/outcome.ts'
+import { findPodOfInbox } from '../../../lib/store/inboxes.ts'
 import { startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { carryAll } from '../../support/carry-all.ts'
 import { startDns } from '../../support/dns.ts'
@@ -78,6 +79,57 @@ t.test('what a real server says decides', async t => {
   })
   await send(app, operator, ann, letter('policy@theirs.example'), 'again2')
 })
+
+t.test(
+  'what is heard after the message, or only ever for now, suppresses for the pod that sent alone',
+  async t => {
+    const mxPort = await freePort('127.0.0.9')
+    const dns = await startDns({ 'theirs.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] } })
+    dns.set('mx.theirs.example', 'A', ['127.0.0.9'])
+    const said: Record<string, string> = {}
+    const peer = await startPeer('127.0.0.9', mxPort, {
+      RCPT: () => said.RCPT ?? '250 ok',
+      DATA: () => said.DATA ?? '354 go on',
+      message: () => said.message ?? '250 ok',
+    })
+    t.teardown(() => Promise.all([dns.close(), peer.close()]))
+    let now = new Date('2026-01-01T00:00:00.000Z')
+    const clock = { now: () => now, monotonicMs: () => now.getTime() }
+    const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, clock })
+    const ann = await inbox('ann')
+    const podOf = async (recipient: string) =>
+      (await listSuppressions(app, undefined, all)).rows.find(row => row.recipient === recipient)?.podId
+    const pod = await findPodOfInbox(app.store.read, ann)
+    const cases: readonly [
+      step: 'RCPT' | 'DATA' | 'message',
+      line: string,
+      podId: string | null | undefined,
+    ][] = [
+      ['RCPT', '550 5.1.1 no such user', null],
+      ['RCPT', '550 no such user', null],
+      ['DATA', '550 5.1.1 no such user', pod],
+      ['message', '550 5.1.1 no such user', pod],
+      ['message', '550 5.1.1 <x@theirs.example>: user unknown', pod],
+      ['message', '550 no such user.exe is not allowed', undefined],
+      ['message', '550 Subject: user unknown', undefined],
+      ['RCPT', '450 4.1.1 no such user', pod],
+      ['message', '450 4.1.1 no such user', pod],
+      ['message', '450 no such user.exe is not allowed', undefined],
+    ]
+    for (const [index, [step, line, podId]] of cases.entries()) {
+      const to = `x${index}@theirs.example`
+      said[step] = line
+      await send(app, operator, ann, letter(to), String(index))
+      await carryAll(app)
+      if (line.startsWith('4')) {
+        now = new Date(now.getTime() + 6 * 86_400_000)
+        await carryAll(app)
+      }
+      delete said[step]
+      t.equal(await podOf(to), podId, `${step}: ${line}`)
+    }
+  },
+)
 
 t.test('an address here that is not there yet', async t => {
   const { app, inbox } = await openDoor(t)

@@ -421,6 +421,28 @@ for (const [address, skip] of [
     }
   })
 
+t.test('who hangs up, once it has greeted, does not for that count as one that does not answer', async t => {
+  const scripts: Script[] = [
+    { MAIL: { next: 'reset' } },
+    { RCPT: { next: 'close' } },
+    { DATA: 'what?' },
+    { duringMessage: { next: 'reset' } },
+    { message: { next: 'close' } },
+  ]
+  for (const script of scripts) {
+    // And one beside it that is down, and asked before or after it.
+    for (const hosts of [[script], [undefined, script], [script, undefined]]) {
+      const { courier, peers } = await loopback(t, hosts)
+      for (let n = 0; n < 6; n++) {
+        const { result, showing } = await courier.carry(delivery(), raw)
+        t.strictSame({ result, showing }, { result: 'transient', showing: undefined }, JSON.stringify(script))
+      }
+      t.equal(peers[0]?.connections, 6, 'it was asked each time')
+      await courier.close()
+    }
+  }
+})
+
 t.test('a probe of an address that was cut off is no probe', async t => {
   let nowMs = 0
   const clock = { now: () => new Date(), monotonicMs: () => nowMs }

@@ -1,15 +1,18 @@
 import t from 'tap'
-import { judge, type Stage } from '../../../lib/courier/smtp/judgement.ts'
+import type { Stage } from '../../../lib/courier/outcome.ts'
+import { judge } from '../../../lib/courier/smtp/judgement.ts'
 import { readReply } from '../../../lib/courier/smtp/remote-reply.ts'
 import { loadReplyRules } from '../../../lib/mail/report/reply-rules.ts'
 import { manyTimes } from '../../support/hostile.ts'
 
 const rules = loadReplyRules()
 
+const named = { mailFrom: 'a@ours.example', rcptTo: 'b@there.example' }
+
 function judged(stage: Stage, lines: string): string {
   const reply = readReply(lines)
   if (reply === undefined) throw new Error(`not a reply: ${lines}`)
-  const { result, replyClass } = judge(stage, reply, rules)
+  const { result, replyClass } = judge(stage, reply, rules, named)
   return replyClass === undefined ? result : `${result} ${replyClass}`
 }
 
@@ -85,6 +88,92 @@ t.test('replies', async t => {
   for (const [stage, lines, expected] of cases) t.equal(judged(stage, lines), expected, `${stage}: ${lines}`)
 })
 
+/** Words of the sender's choosing, in what a server says of a message. */
+const chosen = [
+  'no such user',
+  'user unknown',
+  'unknown user',
+  'mailbox not found',
+  'mailbox does not exist',
+  'invalid recipient',
+  'account disabled',
+  'recipient unknown',
+  'host not found',
+  'utilisateur inconnu',
+]
+const aboutMessages: readonly ((words: string) => string)[] = [
+  words => `550 Attachment ${words}.exe is not allowed`,
+  words => `550 Attachment "${words}.exe" is not allowed for b@there.example`,
+  words => `550 Message to b@there.example rejected: header Subject '${words}' or “${words}” blocked`,
+  words => `550 Message to b@there.example rejected: header Subject "${words}" blocked`,
+  words => `550 Message rejected: header Subject "${words}" blocked`,
+  words => `550 5.0.0 ${words}.exe not allowed`,
+  words => `550 5.7.1 Attachment name "${words}.exe" may not end with ".exe"`,
+  words => `552 Blocked file: ${words}.exe`,
+  words => `550 "To: ${words}" syntax error in header`,
+  words => `550 To: ${words} syntax error in header`,
+  words => `554 Transaction failed: file name "${words}.exe" not permitted`,
+  words => `554 message rejected: subject "550 5.1.1 ${words}" looks like a bounce`,
+  words => `550 5.6.0 Subject: ${words}`,
+  words => `550-Blacklisted URL\r\n550 http://${words.replaceAll(' ', '-')}.evil.example/`,
+  words => `450 4.3.0 Attachment ${words}.exe is looked at`,
+]
+
+t.test('words of a message say nothing of its recipient', async t => {
+  for (const words of chosen)
+    for (const line of aboutMessages) {
+      t.notMatch(judged('message', line(words)), /recipient/, line(words))
+      t.match(
+        judged('message', line(words)),
+        line(words).startsWith('4') ? /^transient/ : /^permanent|reputation/,
+      )
+    }
+})
+
+t.test('who knows only after the message that nobody is there is believed', async t => {
+  for (const line of [
+    '550 5.1.1 no such user',
+    '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup',
+    '550 5.4.1 All recipient addresses rejected : Access denied [X.prod.protection.outlook.com]',
+    '550 5.2.1 mailbox disabled',
+    "554 delivery error: dd This user doesn't have a there.example account (b@there.example) [0] - mta1.there.example",
+    '554 30 Sorry, your message to b@there.example cannot be delivered. This mailbox is disabled (554.30).',
+    '550 Unknown user B@There.example',
+    'no such user <b@there.example>'.replace(/^/, '550 '),
+  ])
+    t.equal(judged('message', line), 'permanent recipient', line)
+})
+
+t.test('names that a transaction gave are not words about the recipient', async t => {
+  const odd = {
+    mailFrom: 'no.such.user@bounce.recipient.unknown.evil.com',
+    rcptTo: 'account.disabled@there.example',
+  }
+  for (const stage of ['rcpt', 'data', 'message'] as const)
+    for (const line of [
+      '550 <no.such.user@bounce.recipient.unknown.evil.com> rejected',
+      '550 5.0.0 NO.SUCH.USER@bounce.recipient.unknown.evil.com may not write here',
+      '550 domain bounce.recipient.unknown.evil.com not welcome',
+      '550 recipient.unknown.evil.com: we do not like it',
+      '550 Recipient takes nothing of unknown.evil.com.',
+      '550 <account.disabled@there.example>: not from you',
+      '501 bad ORCPT=rfc822;user;unknown and ENVID=no;user;unknown',
+    ]) {
+      const { replyClass, result } = judge(stage, readReply(line)!, rules, odd)
+      t.not(replyClass, 'recipient', `${stage}: ${line}`)
+      t.equal(result, 'permanent')
+    }
+  const gone = judge('rcpt', readReply('550 <account.disabled@there.example>: user unknown')!, rules, odd)
+  t.equal(gone.replyClass, 'recipient', 'what is said of it counts')
+  const ours = judge(
+    'rcpt',
+    readReply('550 no such user no.such.user@bounce.recipient.unknown.evil.com')!,
+    rules,
+    odd,
+  )
+  t.equal(ours.replyClass, 'sender')
+})
+
 t.test('a hostile text costs no time', async t => {
   const words = [
     'too many ',
@@ -96,5 +185,7 @@ t.test('a hostile text costs no time', async t => {
     ' ',
     'listed ip ',
   ]
-  for (const word of words) t.type(judged('rcpt', `550 ${word.repeat(manyTimes)}`), 'string', word)
+  for (const word of [...words, '"', "'", '.a', 'a.exe ', 'b@there.example ', 'ours.example.'])
+    for (const stage of ['rcpt', 'message'] as const)
+      t.type(judged(stage, `550 ${word.repeat(manyTimes)}`), 'string', word)
 })
