@@ -140,7 +140,7 @@ class Look {
       places,
     )) {
       if (!this.#has(probe)) break
-      const [entry] = await this.#listParked(row.name, 1)
+      const entry = (await this.#listParked(row.name, 1))()
       if (entry) await this.#probe(entry, row)
       else await this.#standings.put({ ...row, lookAt: null })
     }
@@ -257,14 +257,23 @@ class Look {
     if (entry.attempts === 0) this.#isLeft.unproven = true
   }
 
-  /** Some of what is parked at a destination: first attempts in turns, then what is due longest. */
-  async #listParked(destination: string, most: number): Promise<QueueEntryRow[]> {
+  /**
+   * What is parked at a destination, one after the other: first attempts in turns, else what is due longest; somewhat more than
+   * `most`, for of some that are next the pod may have enough there.
+   */
+  async #listParked(destination: string, most: number): Promise<() => QueueEntryRow | undefined> {
     const of = { kind, state: 'parked', destination } as const
-    const gathered = await this.#parts.rotations.parked.gather(this.#db, of, most)
-    const entries: QueueEntryRow[] = []
-    for (let next = gathered.next(); next; next = entries.length < most ? gathered.next() : undefined)
-      entries.push(next)
-    return entries.length > 0 ? entries : listParked(this.#db, of, most)
+    const gathered = await this.#parts.rotations.parked.gather(this.#db, of, 2 * most)
+    let first = gathered.next()
+    if (!first) {
+      const rows = (await listParked(this.#db, of, 4 * most)).values()
+      return () => rows.next().value
+    }
+    return () => {
+      const next = first ?? gathered.next()
+      first = undefined
+      return next
+    }
   }
 
   async #unpark(row: DestinationRow): Promise<void> {
@@ -285,16 +294,20 @@ class Look {
     for (;;) {
       const room = Math.min(this.#room(name), this.#places())
       if (room <= 0) return true
-      const entries = await this.#listParked(name, room)
-      if (entries.length === 0) return false
+      const next = await this.#listParked(name, room)
+      let isSome = false
       let isOver = false
-      for (const entry of entries) {
+      while (this.#room(name) > 0 && this.#places() > 0) {
+        const entry = next()
+        if (!entry) break
+        isSome = true
         const sort = { isRetry: entry.attempts > 0, isProbe: false, isUnproven: !this.#parts.isProven(name) }
         if (this.#isAtShare(entry, name)) isOver = true
         else if (this.#has(sort)) this.#begin(entry, name, sort)
         else if (sort.isUnproven) this.#waitUnproven(entry, name)
         else isOver = true
       }
+      if (!isSome) return false
       await this.#decisions.write()
       if (isOver) return true
     }

@@ -622,9 +622,20 @@ onEveryDatabase('one pod has not the last place where another has sent lately', 
     const some = await claimed()
     t.strictSame(some.from, ['evil', 'evil'])
     t.strictSame((await claimed()).from, [])
-    await put(['next'], place, 'good/inbox')
-    const next = await claimed()
-    t.strictSame(next.from, ['good'], 'whatever theirs are stuck in')
+    const next = { entries: [] as Leased[] }
+    for (const name of ['next', 'after', 'last']) {
+      await put([name], place, 'good/inbox')
+      const one = await claimed()
+      t.strictSame(one.from, ['good'], 'whatever theirs are stuck in')
+      if (name === 'last') next.entries.push(...one.entries)
+      else for (const entry of one.entries) await end({ ...mine, store }, entry, 'answers')
+    }
+    await put(['waits'], place, 'good/inbox')
+    t.strictSame((await claimed()).from, [], 'parked behind theirs')
+    await end({ ...mine, store }, next.entries.pop()!, 'answers')
+    const parked = await claimed()
+    t.strictSame(parked.from, ['good'])
+    next.entries.push(...parked.entries)
     for (const entry of [...some.entries, ...next.entries]) await end({ ...mine, store }, entry, 'answers')
     advance(limits.podSeenMs)
     t.strictSame((await claimed()).from, ['evil', 'evil', 'evil'], 'nobody else has come for long')
