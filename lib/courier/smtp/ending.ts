@@ -88,7 +88,11 @@ const fromAddress = /\bfrom \[?(?:\d{1,3}(?:\.\d{1,3}){3}\b(?!\.?\w)|(?:[0-9a-f]
 
 /** Without the addresses that it repeats: whoever chose those would have chosen the words. */
 function unquoted(text: string): string {
-  return text.replace(/"[^"]*"|<[^<>]*>/g, ' ').replace(/\S*@\S*/g, ' ')
+  return text
+    .replace(/"[^"]*"|<[^<>]*>/g, ' ')
+    .split(/\s/)
+    .filter(word => !word.includes('@'))
+    .join(' ')
 }
 
 /** The host did not answer: before it greeted us it does so for everybody. */

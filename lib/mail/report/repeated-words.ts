@@ -28,10 +28,42 @@ export function withoutAddresses(text: string, { mailFrom, rcptTo }: Named): str
  * tell all of it, so what is left is no proof.
  */
 export function withoutMessageWords(text: string): string {
-  return text
-    .replace(/"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)'[^']*'(?!\w)/g, ' x ')
+  return withoutQuotes(text)
     .replace(/\bhttps?:\/\/\S*/gi, 'x')
     .replace(/(?<![^\s:;,([])[^\s@:;,([]{1,255}\.[a-z]\w{1,4}(?![\w@-]|\.\w)/gi, 'x')
+}
+
+const quotes: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ['“', '”'],
+  ['«', '»'],
+  ["'", "'"],
+])
+
+/** An apostrophe within a word is no quote. */
+function isQuote(text: string, at: number): boolean {
+  return text[at] !== "'" || !/\w/.test(text[at - 1] ?? ' ') || !/\w/.test(text[at + 1] ?? ' ')
+}
+
+/** With `x` in the place of each text in quotes. In one pass: of a kind that is not closed none is looked for again. */
+function withoutQuotes(text: string): string {
+  const unclosed = new Set<string>()
+  let words = ''
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const closing = quotes.get(text[at]!)
+    if (closing === undefined || unclosed.has(closing) || !isQuote(text, at)) continue
+    let end = text.indexOf(closing, at + 1)
+    while (end >= 0 && !isQuote(text, end)) end = text.indexOf(closing, end + 1)
+    if (end < 0) {
+      unclosed.add(closing)
+      continue
+    }
+    words += `${text.slice(from, at)} x `
+    from = end + 1
+    at = end
+  }
+  return words + text.slice(from)
 }
 
 /** Where it stands alone. Both in lower case. */
