@@ -266,7 +266,7 @@ async function cuts(
 
 t.test(
   'whenever the power is cut, what was promised is on the disk',
-  { skip: without('gcc'), timeout: 100_000 },
+  { skip: without('gcc'), timeout: 280_000 },
   async t => {
     const told = await story(t)
     const { steps, promises, root } = told

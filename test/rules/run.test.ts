@@ -6,6 +6,7 @@ import t from 'tap'
 import { chooseTestFiles, UnknownTestName } from '../support/choose-files.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
+import { runTestFile } from '../support/test-file.ts'
 import { until } from '../support/until.ts'
 import { root } from './source-tree.ts'
 
@@ -88,4 +89,20 @@ t.test('--watch runs the tests again when a source changes', async t => {
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
   t.same(await ended, [1, null], 'it ends with what the last run said')
+})
+
+t.test('what a test file leaves running ends with it, and does not hold the run up', async t => {
+  const file = join(temporaryDir(t), 'leaves.test.ts')
+  const tap = join(root, 'node_modules/tap/dist/esm/index.js')
+  writeFileSync(
+    file,
+    `import { spawn } from 'node:child_process'
+import t from ${JSON.stringify(tap)}
+const left = spawn('sleep', ['600'], { stdio: 'inherit' })
+left.unref()
+t.pass(String(left.pid))
+`,
+  )
+  const { passed, failures } = await runTestFile(file, temporaryDir(t))
+  t.strictSame([passed, failures], [1, []])
 })

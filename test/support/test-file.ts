@@ -24,6 +24,8 @@ export function runTestFile(file: string, runDir: string, signal?: AbortSignal):
   const startedAt = performance.now()
   const child = spawn(process.execPath, [file], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that what it leaves running ends with it: a daemon would hold the pipes, and the run would never end.
+    detached: true,
     env: {
       ...process.env,
       TAP_TIMEOUT: String(timeoutMs / 1000 - 10),
@@ -47,20 +49,27 @@ export function runTestFile(file: string, runDir: string, signal?: AbortSignal):
     stderr = (stderr + text).slice(-keptStderr)
   })
 
+  const killAll = () => {
+    try {
+      process.kill(-child.pid!, 'SIGKILL')
+    } catch {
+      // All of it has ended.
+    }
+  }
   let killing: NodeJS.Timeout | undefined
   const timing = setTimeout(() => {
     timedOut = true
     child.kill('SIGALRM')
-    killing = setTimeout(() => child.kill('SIGKILL'), lastWordsMs)
+    killing = setTimeout(killAll, lastWordsMs)
   }, timeoutMs)
-  const abort = () => child.kill('SIGKILL')
-  signal?.addEventListener('abort', abort)
+  signal?.addEventListener('abort', killAll)
+  child.on('exit', killAll)
 
   return new Promise(resolve => {
     child.on('close', (code, killedBy) => {
       clearTimeout(timing)
       clearTimeout(killing)
-      signal?.removeEventListener('abort', abort)
+      signal?.removeEventListener('abort', killAll)
       parser.end()
       const results = parser.results
       // A plan of 0 with a reason is a file that skips itself; without one it forgot to test.
