@@ -15,7 +15,7 @@ import { getInboxRow, getThreadRow } from '../app/reach.ts'
 import { presentMessages } from './messages.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
-function present(row: ThreadRow): MessageThread {
+function present({ conversation: _conversation, ...row }: ThreadRow): MessageThread {
   return { ...row, isRead: row.isRead === 1 }
 }
 
