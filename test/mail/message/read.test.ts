@@ -64,6 +64,7 @@ t.test('a plain message', async t => {
         'carol@example.org': 'Smith, Carol',
         'eve@xn--bcher-kva.example': 'Eve',
       },
+      conversation: null,
       subject: 'Grüße',
       text: 'Hello\nthere\n',
       html: '',
