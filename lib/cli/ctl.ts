@@ -1,4 +1,4 @@
-import type { App, Rows } from '../core/app/app.ts'
+import type { App, Desk, Rows } from '../core/app/app.ts'
 import type { Installation } from './installation.ts'
 import type { Output } from './output.ts'
 
@@ -9,6 +9,8 @@ export interface Ctl {
   output(): Output
   /** Opens the database for the time of `work`, which needs nothing but rows. */
   withRows<T>(work: (rows: Rows) => Promise<T>): Promise<T>
+  /** Opens the database, and what opens the secrets in it, for the time of `work`. */
+  withDesk<T>(work: (desk: Desk) => Promise<T>): Promise<T>
   /** Opens the database and all that works with it for the time of `work`. */
   withApp<T>(work: (app: App) => Promise<T>): Promise<T>
 }

@@ -6,11 +6,10 @@ import { type Diagnosis, diagnoseDomain } from '../core/domains/diagnosis.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
 import { writeText } from './terminal.ts'
+import { commandOf } from './words.ts'
 
 export function addDnsCommands(program: Command, ctl: Ctl): void {
-  program
-    .command('dns')
-    .description('what others see of a domain')
+  commandOf(program, 'dns')
     .command('check')
     .description(
       "ask the domain's own name servers for all that mail needs and tell what to publish; exit 0 when it is well, 1 with a warning, 2 with an error",

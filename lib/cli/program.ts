@@ -1,6 +1,6 @@
-import { Command } from 'commander'
+import { Command, Help } from 'commander'
 import { ConfigFault } from '../config/fault.ts'
-import { addCommands } from './commands.ts'
+import { addAllCommands, addCommands } from './commands.ts'
 import type { Ctl } from './ctl.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { Installation } from './installation.ts'
@@ -25,8 +25,8 @@ export async function runMailboxctl(
   })
   const { program, ctl } = declareProgram(version, environment, argv.includes('--json'))
   try {
-    const [word] = program.parseOptions([...argv]).operands
-    await addCommands(program, ctl, word)
+    const [word, next] = program.parseOptions([...argv]).operands
+    await addCommands(program, ctl, word === 'help' ? next : word)
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
@@ -39,7 +39,7 @@ export async function runMailboxctl(
 /** All commands of mailboxctl. Manual and completion are readings of this. */
 export async function declareMailboxctl(version: string): Promise<Command> {
   const { program, ctl } = declareProgram(version, {}, false)
-  await addCommands(program, ctl)
+  await addAllCommands(program, ctl)
   return program
 }
 
@@ -63,6 +63,14 @@ function declareProgram(
       `\nExit codes:\n${exitCodes.map(([code, meaning]) => `  ${String(code).padEnd(3)} ${meaning}`).join('\n')}`,
     )
     .showHelpAfterError(wantsJson ? false : '(mailboxctl --help lists the commands)')
+    .configureHelp({
+      subcommandTerm(command): string {
+        // Here it is words that are listed, whatever is known by now of what they take.
+        return command.parent?.name() === 'mailboxctl'
+          ? command.name()
+          : Help.prototype.subcommandTerm.call(this, command)
+      },
+    })
     .exitOverride()
     .configureOutput({
       writeOut: text => writeText('stdout', text),
@@ -81,6 +89,7 @@ function declareProgram(
     isJson: () => isJson(program),
     output: () => createOutput(isJson(program)),
     withRows: async work => (await import('./rows.ts')).withRows(ctl.installation(), work),
+    withDesk: async work => (await import('./rows.ts')).withDesk(ctl.installation(), work),
     withApp: async work => (await import('./open.ts')).withApp(ctl.installation(), work),
   }
   return { program, ctl }

@@ -14,6 +14,7 @@ import { diagnose, tellDiagnosis } from './dns.ts'
 import { daemonUser, systemConfigPath } from './installation.ts'
 import { withApp } from './open.ts'
 import { askForAnswers, configOf, missingOptions, type SetupAnswers } from './setup-config.ts'
+import { commandOf } from './words.ts'
 
 interface SetupOptions extends SetupAnswers {
   readonly inbox: string
@@ -21,11 +22,7 @@ interface SetupOptions extends SetupAnswers {
 }
 
 export function addSetupCommand(program: Command, ctl: Ctl): void {
-  program
-    .command('setup')
-    .description(
-      'make a server of this machine: write the configuration, start mailboxd, make the first key and inbox, and print the DNS to publish. It asks on a terminal for what no option says. What is there already is kept, so it may be run again',
-    )
+  commandOf(program, 'setup')
     .option('--domain <domain>', 'the domain of your addresses')
     .option('--hostname <name>', "this server's own name, whose address is that of this machine")
     .option('--base-url <url>', 'where clients will reach the API', url => url.replace(/\/$/, ''))

@@ -6,9 +6,10 @@ import { listCertificates } from '../tls/list.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig } from './installation.ts'
 import { tableOf } from './output.ts'
+import { commandOf } from './words.ts'
 
 export function addTlsCommands(program: Command, ctl: Ctl): void {
-  const tls = program.command('tls').description('certificates')
+  const tls = commandOf(program, 'tls')
 
   tls
     .command('list')
