@@ -32,7 +32,7 @@ function addCommand(program: Command, ctl: Ctl, one: Declared, how: Spoken): voi
   if (how.harm !== undefined) command.option('--yes', 'do not ask')
   command.action(async () => {
     const given = command.opts<Record<string, unknown>>()
-    if (how.harm !== undefined && given['yes'] !== true) {
+    if (how.harm !== undefined && given.yes !== true) {
       const { confirm } = await import('../confirm.ts')
       await confirm(how.harm)
     }
@@ -45,9 +45,9 @@ function addCommand(program: Command, ctl: Ctl, one: Declared, how: Spoken): voi
       const value = given[attribute(option.word)]
       if (value !== undefined) values.set(option, await readValue(option, value))
     }
-    const key = given['idempotencyKey'] as string | undefined
+    const key = given.idempotencyKey as string | undefined
     const { perform } = await import('./perform.ts')
-    await perform(ctl, { one, how, values, key, output: given['output'] as string | undefined })
+    await perform(ctl, { one, how, values, key, output: given.output as string | undefined })
   })
 }
 
