@@ -9,8 +9,7 @@ export function addCompletionCommand(program: Command, ctl: Ctl): void {
   commandOf(program, 'completion')
     .addArgument(new Argument('<shell>', 'which').choices(shells))
     .action(async (shell: Shell) => {
-      const { completions } = await import('./completions.ts')
-      const text = completions[shell]
+      const text = await ctl.completion(shell)
       ctl.output().say({ text }, () => text.trimEnd())
     })
 }

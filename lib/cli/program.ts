@@ -10,11 +10,13 @@ import { writeJson, writeText } from './terminal.ts'
 /**
  * Runs mailboxctl; gives the exit code.
  * @param environment MAILBOXD_CONFIG of it names the installation where no option does
+ * @param completion made by who reads all commands
  */
 export async function runMailboxctl(
   argv: readonly string[],
   version: string,
   environment: Readonly<Record<string, string | undefined>>,
+  completion: Ctl['completion'],
 ): Promise<number> {
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
@@ -23,7 +25,7 @@ export async function runMailboxctl(
     if (!('code' in error && error.code === 'EPIPE')) throw error
     process.exit(0)
   })
-  const { program, ctl } = declareProgram(version, environment, argv.includes('--json'))
+  const { program, ctl } = declareProgram(version, environment, completion, argv.includes('--json'))
   try {
     const [word, next] = program.parseOptions([...argv]).operands
     await addCommands(program, ctl, word === 'help' ? next : word)
@@ -38,7 +40,7 @@ export async function runMailboxctl(
 
 /** All commands of mailboxctl. Manual and completion are readings of this. */
 export async function declareMailboxctl(version: string): Promise<Command> {
-  const { program, ctl } = declareProgram(version, {}, false)
+  const { program, ctl } = declareProgram(version, {}, async () => '', false)
   await addAllCommands(program, ctl)
   return program
 }
@@ -47,6 +49,7 @@ export async function declareMailboxctl(version: string): Promise<Command> {
 function declareProgram(
   version: string,
   environment: Readonly<Record<string, string | undefined>>,
+  completion: Ctl['completion'],
   wantsJson: boolean,
 ): { program: Command; ctl: Ctl } {
   const program = new Command('mailboxctl')
@@ -87,6 +90,7 @@ function declareProgram(
   const ctl: Ctl = {
     installation: () => installationOf(program.opts(), environment),
     isJson: () => isJson(program),
+    completion,
     output: () => createOutput(isJson(program)),
     withRows: async work => (await import('./rows.ts')).withRows(ctl.installation(), work),
     withDesk: async work => (await import('./rows.ts')).withDesk(ctl.installation(), work),

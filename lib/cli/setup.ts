@@ -123,6 +123,8 @@ interface Made {
   /** Only of a key that was made now. */
   readonly token: string | null
   readonly hostname: string
+  /** Whether certificates come from a CA. */
+  readonly isOrdering: boolean
 }
 
 async function makeFirst(app: App, mailboxName: string): Promise<Made> {
@@ -137,14 +139,15 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
   const hasKey = (await listAllKeys(app, 1)).length > 0
   const token = hasKey ? null : (await createKey(app, operator, { account: true }, 'first key')).token
   const { records } = await getDomainByName(app, domain)
-  return { records, inbox: inbox.address, token, hostname }
+  const isOrdering = app.config.acme.directory !== undefined
+  return { records, inbox: inbox.address, token, hostname, isOrdering }
 }
 
 function tell(
   path: string,
   isNew: boolean,
   isStarted: boolean,
-  { records, inbox, token, hostname }: Made,
+  { records, inbox, token, hostname, isOrdering }: Made,
 ): string {
   const forms = records.map(({ type, name, value, priority }) =>
     [
@@ -168,6 +171,6 @@ or each in a form of your DNS provider:
 
 ${forms.join('\n\n')}
 
-The PTR of the machine's address ("reverse DNS", set by whoever gave you the address) must be ${hostname}.
+The PTR of the machine's address ("reverse DNS", set by whoever gave you the address) must be ${hostname}.${isOrdering ? `\nThe CA finds this machine by the A record of ${hostname}: until it is there the first order of a certificate fails, and it is made again as\nsoon as it is (mailboxctl tls list).` : ''}
 Then: mailboxctl dns check --wait`
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import type { TObject } from 'typebox'
 import { type Operation, Repeated } from '../../api/operation.ts'
 import type { Parameter } from '../../api/parameters.ts'
 import { loadOperation } from '../../api/resources.ts'
@@ -80,7 +79,7 @@ async function performOn(
 /** The values of one part, held against what is declared. Nothing is, where none is given: the command line was asked for what must be there. */
 async function validated(
   part: 'query' | 'body',
-  schema: TObject | undefined,
+  schema: Operation['query'],
   values: Record<string, unknown>,
   others?: (given: Given) => Iterable<FoundFault>,
 ): Promise<Record<string, unknown>> {
