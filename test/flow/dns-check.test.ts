@@ -20,7 +20,7 @@ t.test(
       'competing.example': records => `${zoneFile(records)}competing.example. MX 5 mx.other.example.\n`,
       'dkim-cut.example': records => changed(records, 'dkim', text => text.slice(0, 255)),
       'two-policies.example': records =>
-        `${zoneFile(records)}_dmarc.two-policies.example. TXT "v=DMARC1; p=none"\n`,
+        `${zoneFile(records)}_dmarc.two-policies.example. TXT "v=DMARC1; p=quarantine"\n`,
     }
     const advice = () => daemon.log().filter(({ level, code }) => level === 'warn' && code !== undefined)
     await until('what loses mail is told at the start', () => advice().length >= 3)
