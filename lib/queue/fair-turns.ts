@@ -305,8 +305,10 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           return true
         },
         hasRoomAt: address => takeRoom(mine, roomAt(address)),
-        gone(address, showing) {
+        gone(address, showing, isLost) {
           const name = roomAt(address)
+          // Why is not known, so it is nothing against the servers; but what comes next may hang there as well.
+          if (isLost) for (const one of [name, mine.stay.name]) proven.forget(one)
           if (mine.room?.name === name) {
             stays.leave(mine.room)
             mine.room = undefined

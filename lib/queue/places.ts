@@ -85,8 +85,11 @@ export interface Place {
    * there. It counts there until it says that it is `gone`; else it may wait for room there (`roomAt`).
    */
   hasRoomAt(address: string): boolean
-  /** What this attempt had with the address is over; what it has shown of it, whatever others show that are tried after it. */
-  gone(address: string, showing: Showing | undefined): void
+  /**
+   * What this attempt had with the address is over; what it has shown of it, whatever others show that are tried after it.
+   * @param isLost whether it greeted us and then fell silent or hung up: it may do so again
+   */
+  gone(address: string, showing: Showing | undefined, isLost: boolean): void
 }
 
 const room = 'address:'

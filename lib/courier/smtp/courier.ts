@@ -87,8 +87,11 @@ export interface Progress extends Watch {
   isTurnOf(destination: string, domain: string): Promise<boolean>
   /** Whether the attempt may connect to the address now, with all that others have there. */
   hasRoomAt(address: string): boolean
-  /** What the attempt had with the address is over, before other hosts are looked up and tried; what it has shown of it. */
-  gone(address: string, showing: Outcome['showing']): void
+  /**
+   * What the attempt had with the address is over, before other hosts are looked up and tried; what it has shown of it.
+   * @param isLost whether it greeted us and then fell silent or hung up
+   */
+  gone(address: string, showing: Outcome['showing'], isLost: boolean): void
 }
 
 const unwatched: Progress = {
@@ -137,7 +140,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         commit: () => progress.commit(),
         isTurnOf: (destination, domain) => progress.isTurnOf(destination, domain),
         hasRoomAt: address => progress.hasRoomAt(address),
-        gone: (address, showing) => progress.gone(address, stopping.signal.aborted ? undefined : showing),
+        gone: (address, showing, isLost) =>
+          stopping.signal.aborted
+            ? progress.gone(address, undefined, false)
+            : progress.gone(address, showing, isLost),
       })
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
@@ -257,7 +263,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         const carry = () => carrier.carryTo(stop, delivery, raw, progress)
         const ending = await standing.watch(address, signal, carry)
         tried.add(address)
-        progress.gone(address, ending.outcome.showing)
+        progress.gone(address, ending.outcome.showing, ending.isLost === true)
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)
