@@ -307,7 +307,6 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         hasRoomAt: address => takeRoom(mine, roomAt(address)),
         gone(address, showing, isLost) {
           const name = roomAt(address)
-          // Why is not known, so it is nothing against the servers; but what comes next may hang there as well.
           if (isLost) for (const one of [name, mine.stay.name]) proven.forget(one)
           if (mine.room?.name === name) {
             stays.leave(mine.room)

@@ -87,7 +87,8 @@ export interface Place {
   hasRoomAt(address: string): boolean
   /**
    * What this attempt had with the address is over; what it has shown of it, whatever others show that are tried after it.
-   * @param isLost whether it greeted us and then fell silent or hung up: it may do so again
+   * @param isLost whether it greeted us and then fell silent or hung up: why is not known, so it is nothing against the servers,
+   * but what comes next may hang there as well
    */
   gone(address: string, showing: Showing | undefined, isLost: boolean): void
 }
