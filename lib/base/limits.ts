@@ -5,7 +5,8 @@
 export const limits = {
   /**
    * The bucket of large messages: connections to it; how long one takes; attempts of a request, and the pause after the first
-   * (four times as long after each); what an answer that is no message may have; objects of one page of a list.
+   * (four times as long after each); what an answer that is no message may have; objects of one page of a list; how long the
+   * removal of an object is waited for, and how long none is tried after one that failed (the sweep does those).
    */
   bucketConnections: 20,
   bucketConnectMs: 5000,
@@ -13,6 +14,8 @@ export const limits = {
   bucketPauseMs: 100,
   bucketAnswerBytes: 4 * 1024 * 1024,
   bucketPage: 1000,
+  bucketDeleteMs: 5000,
+  bucketRestMs: 60_000,
   /** An object without a row is removed when it is older: whoever put it is through with it, or gone. */
   strayObjectMs: 86_400_000,
   /** A copy of an object stays so long after it was read, for its reader; and at the most so long. */
@@ -425,11 +428,19 @@ export const limits = {
   /** What DNS lists may take to answer about a peer, and how long the test of one is believed. */
   dnsListMs: 3_000,
   dnsListTestMs: 600_000,
-  /** Greylisting: how long one that was put off may take to come again, and after how many a block of addresses is known. */
+  /**
+   * Greylisting: how long one that was put off may take to come again, how long of that it keeps its place where others of its
+   * block need it, and after how many a block of addresses is known.
+   */
   greylistRetryMs: 86_400_000,
+  greylistYieldMs: 7_200_000,
   greylistPasses: 5,
   /** How often the log says what strangers make happen again and again. */
   tallyMs: 60_000,
+  /** Of the log, what is kept in memory while nobody reads it; how often it is tried again then, and for how long at the end of the process. */
+  logWaitingBytes: 1024 * 1024,
+  logRetryMs: 50,
+  logFlushMs: 1_000,
   /** A configuration file. */
   configBytes: 256 * 1024,
   dnsTimeoutMs: 5_000,

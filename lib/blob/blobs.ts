@@ -8,7 +8,8 @@ export interface Blobs {
   find(id: string): Promise<Content | undefined>
   /** Its bytes; undefined when it is not there. @throws BlobsFault */
   sizeOf(id: string): Promise<number | undefined>
-  remove(id: string): Promise<void>
+  /** Gives false when an object of the bucket is left to the sweep, for the bucket did not answer. */
+  remove(id: string): Promise<boolean>
   /** The ids of all raws that are in the data directory. */
   list(): Promise<string[]>
   /** The ids of those that lie in a bucket for longer than a day, page by page. @throws BlobsFault */

@@ -25,7 +25,10 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
       return found && { kind: 'file', path, sizeBytes: found.size }
     },
     sizeOf: async id => (await stat(pathOf(id)).catch(absent))?.size,
-    remove: id => rm(pathOf(id), { force: true }),
+    async remove(id) {
+      await rm(pathOf(id), { force: true })
+      return true
+    },
     async list() {
       const folders = await readdir(root)
       return (await Promise.all(folders.map(folder => readdir(join(root, folder))))).flat()

@@ -8,6 +8,11 @@ const known = ['SIZE', 'BODY', 'SMTPUTF8']
 const knownOfSubmitters = [...known, 'AUTH', 'RET', 'ENVID']
 const recipientsOfSubmitters = ['NOTIFY', 'ORCPT']
 
+/** What stands behind a parameter of MAIL or RCPT; true where nothing does, undefined without it. */
+export function parameter({ args }: SMTPServerAddress, name: string): string | true | undefined {
+  return args ? args[name] : undefined
+}
+
 /**
  * May this transaction begin? The null reverse-path may (RFC 5321 §4.5.5).
  * @throws Reply 503 before HELO, 555 for parameters of extensions that we do not have, 553 for what is no address
@@ -22,7 +27,7 @@ export function checkMail(
   const taken = isSubmission ? knownOfSubmitters : known
   const unknown = Object.keys(args || {}).find(name => !taken.includes(name))
   if (unknown) throw new Reply(555, '5.5.4', 'That MAIL parameter is not supported')
-  const body = args ? args.BODY : undefined
+  const body = parameter(address, 'BODY')
   if (body && body !== true && !['7BIT', '8BITMIME'].includes(body.toUpperCase())) {
     throw new Reply(555, '5.5.4', 'That BODY is not supported')
   }

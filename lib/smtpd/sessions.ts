@@ -77,7 +77,7 @@ export function createSessions(parts: SessionsParts): Sessions {
   function answer(
     smtp: SMTPServerSession,
     callback: Answer,
-    step: (session: Session) => Promise<string | undefined | void>,
+    step: (session: Session) => Promise<string | undefined> | Promise<void>,
   ): void {
     const session = sessions.get(smtp.id)
     if (!session) {

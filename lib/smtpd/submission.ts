@@ -9,7 +9,7 @@ import type { SubmissionDoor } from '../core/submission/door.ts'
 import type { SubmittedRecipient } from '../core/submission/submit.ts'
 import { baseAddress, normaliseAddress } from '../mail/address/address.ts'
 import { protocolOf, takeBytes } from './data.ts'
-import { checkMail, checkRcpt } from './mail.ts'
+import { checkMail, checkRcpt, parameter } from './mail.ts'
 import type { Session } from './session.ts'
 import type { Steps } from './steps.ts'
 
@@ -42,13 +42,13 @@ export function submissionSteps({ receiver, submission }: SubmissionParts): Step
   return {
     async mail(session, address, smtp) {
       checkMail(address, smtp, true)
-      requireShort(address.args && address.args.ENVID, limits.envelopeIdLength)
+      requireShort(parameter(address, 'ENVID'), limits.envelopeIdLength)
       requireOwnPath(address.address, requireSubmitter(session))
       receiver.requireRoom()
     },
     async rcpt(session, address, smtp) {
       checkRcpt(address, smtp, true)
-      requireShort(address.args && address.args.ORCPT, limits.originalRecipientLength)
+      requireShort(parameter(address, 'ORCPT'), limits.originalRecipientLength)
       requireOther(address.address, requireSubmitter(session), smtp.envelope.rcptTo.length)
     },
     async data(session, stream, smtp) {

@@ -145,6 +145,18 @@ t.test('the first that is verified has the name, and keeps it while its records 
   t.strictSame(server.faults, [])
 })
 
+t.test('what the account merely added does not hide who is verified', async t => {
+  const { tenant, add, verify, outcome, taken, dns, api } = await setUp(t)
+  await add({ api })
+  const a = await tenant()
+  const ofA = await add(a)
+  publish(dns, ofA)
+  t.equal(outcome(await verify(a, ofA)), 'verified')
+  const { body } = await a.api.post('/v1/inboxes', { domain: 'bigmail.example', mailboxName: 'ann' })
+  t.strictSame(await taken(body.address), [250, true])
+  t.equal((await a.api.send(body.id, { to: 'x@elsewhere.example', subject: 's', body: 'b' })).status, 200)
+})
+
 t.test('a hold is of the name', async t => {
   const { tenant, add, verify, outcome, dns, app, api } = await setUp(t)
   const [a, b, c] = [await tenant(), await tenant(), await tenant()]

@@ -24,11 +24,6 @@ allow_networks = ["127.0.0.0/8"]
 /** Nobody of ours says these words. */
 const strange = 'zebra-stranger'
 
-function metricsUrl(daemon: TestDaemon): string {
-  const told = daemon.log().find(line => line.msg === 'metrics can be asked for')
-  return `http://${(told as unknown as { metrics: string[] }).metrics[0]}/metrics`
-}
-
 /** One of everything that is counted. */
 async function haveAllHappen(t: Test, daemon: TestDaemon): Promise<{ ids: string[] }> {
   const receiver = await startWebhookReceiver(t)
@@ -53,7 +48,7 @@ async function haveAllHappen(t: Test, daemon: TestDaemon): Promise<{ ids: string
 
 t.test('what happens is counted, and nothing of strangers or tenants stands in it', async t => {
   const daemon = await startDaemon(t, { toml })
-  const url = metricsUrl(daemon)
+  const url = daemon.metricsUrl()
   const { ids } = await haveAllHappen(t, daemon)
   const ask = async () => (await fetch(url)).text()
   const has = (text: string, line: string) => text.includes(`\nmailboxd_${line}\n`)
@@ -109,7 +104,7 @@ t.test(
   async t => {
     const daemon = await startDaemon(t, { toml })
     await haveAllHappen(t, daemon)
-    const url = metricsUrl(daemon)
+    const url = daemon.metricsUrl()
     const checked = await runProgram('promtool', ['check', 'metrics'], await (await fetch(url)).text())
     t.equal(checked.code, 0, checked.stdout + checked.stderr)
 

@@ -25,7 +25,7 @@ const family: Record<string, Partial<WholeMessage>> = {
   attachments: { attachments: JSON.stringify(files), extracted: extracted({}) },
   recipients: { headerTo: many.join(', '), cc: JSON.stringify(many), extracted: extracted({}) },
 }
-family['all'] = Object.assign({}, ...Object.values(family), {
+family.all = Object.assign({}, ...Object.values(family), {
   extracted: extracted({ replyText: long, links }),
 })
 

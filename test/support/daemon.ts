@@ -46,6 +46,8 @@ export interface TestDaemon {
   readonly submissionPorts: readonly number[]
   readonly baseUrl: string
   readonly process: ChildProcess
+  /** Where its metrics are asked for, when its configuration has them. */
+  metricsUrl(): string
   /** The entries of its log so far. */
   log(): Record<string, unknown>[]
   /** Those of them that tell of trouble, without the advice that a start with this configuration gives. */
@@ -147,6 +149,10 @@ async function run(
     submissionPorts: (ready.submission as string[]).map(one => Number(one.split(':')[1])),
     baseUrl: ready.baseUrl as string,
     process: child,
+    metricsUrl: () => {
+      const told = entries.find(line => line.msg === 'metrics can be asked for')
+      return `http://${(told!.metrics as string[])[0]}/metrics`
+    },
     log: () => entries,
     troubles: () =>
       entries.filter(

@@ -20,8 +20,7 @@ export function timeFor(seconds: number): () => boolean {
 
 /** What one daemon takes, looked at every second until it ends. */
 export async function watch(daemon: TestDaemon, seen: Seen[], isOver: () => boolean): Promise<void> {
-  const told = daemon.log().find(line => line.msg === 'metrics can be asked for')
-  const url = `http://${(told as unknown as { metrics: string[] }).metrics[0]}/metrics`
+  const url = daemon.metricsUrl()
   let before = readFigures(daemon.process.pid!)
   while (!isOver() && before) {
     await pause(1_000)

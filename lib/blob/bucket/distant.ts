@@ -37,6 +37,8 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
   const keyOf = async (id: string) => `${await findPrefix()}${id.slice(-2)}/${id}`
   /** Those that are being fetched: who asks for one meanwhile waits with the first. */
   const fetching = new Map<string, Promise<boolean>>()
+  /** Until then objects are left to the sweep: a thread of a thousand messages does not wait a thousand times. */
+  let restsUntil = 0
 
   async function copied(id: string): Promise<Content | undefined> {
     const path = pathOf(id)
@@ -79,8 +81,16 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
     async remove(id) {
       await rm(pathOf(id), { force: true })
       await near.remove(id)
-      // The row is gone: who is told that the object stays could do nothing about it.
-      await keyOf(id).then(bucket.delete).catch(left)
+      if (clock.now().getTime() < restsUntil) return false
+      try {
+        await bucket.delete(await keyOf(id))
+        return true
+      } catch (error) {
+        // The row is gone: who is told that the object stays could do nothing about it.
+        left(error)
+        restsUntil = clock.now().getTime() + limits.bucketRestMs
+        return false
+      }
     },
     async *listDistant() {
       let next: string | undefined

@@ -43,6 +43,9 @@ interface Asked {
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly file?: string
+  /** How often it is made at the most, and how long each may take; else as often and as long as the settings say. */
+  readonly attempts?: number
+  readonly timeoutMs?: number
 }
 
 /** The hash of nothing, which is what most requests have as their body. */
@@ -79,16 +82,16 @@ export function openS3(
   }
 
   /** @throws what the network threw; BlobsFault for an answer that does not say yes */
-  async function once(asked: Asked, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async function once(asked: Asked, waitMs: number): Promise<Dispatcher.ResponseData> {
     const [path, headers] = await signed(asked)
     const answer = await pool.request({
       method: asked.method,
       path,
       headers: Object.fromEntries(headers),
       body: asked.file === undefined ? null : createReadStream(asked.file, { highWaterMark: 256 * 1024 }),
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-      signal,
+      headersTimeout: waitMs,
+      bodyTimeout: waitMs,
+      signal: AbortSignal.timeout(waitMs),
     })
     const { statusCode, body } = answer
     if (statusCode < 300 || statusCode === 404) return answer
@@ -96,15 +99,29 @@ export function openS3(
     throw new Refused(statusCode, `the bucket ${bucket} answered ${statusCode}${why && `: ${why}`}`)
   }
 
+  /**
+   * What stands before the bucket answers 404 too, and it does not know the object: only the bucket's own word says that an
+   * object is not there. @throws Refused
+   */
+  function requireNoSuchKey(why: string): void {
+    if (why.startsWith('NoSuchKey')) return
+    const none = `there is no bucket ${bucket} at ${origin}`
+    throw new Refused(
+      404,
+      why.startsWith('NoSuchBucket') ? none : `the bucket ${bucket} answered 404${why && `: ${why}`}`,
+    )
+  }
+
   /** Asks, and asks again after what may be over soon; the answer is read by `take` before the time is over. */
   async function ask<T>(asked: Asked, take: (answer: Dispatcher.ResponseData) => Promise<T>): Promise<T> {
+    const attempts = asked.attempts ?? limits.bucketAttempts
     for (let attempt = 1; ; attempt++) {
       try {
-        const taken = await take(await once(asked, AbortSignal.timeout(timeoutMs)))
+        const taken = await take(await once(asked, asked.timeoutMs ?? timeoutMs))
         told(asked.method, true)
         return taken
       } catch (error) {
-        if (attempt < limits.bucketAttempts && mayHelp(error)) {
+        if (attempt < attempts && mayHelp(error)) {
           await pause(limits.bucketPauseMs * 4 ** (attempt - 1))
           continue
         }
@@ -133,9 +150,7 @@ export function openS3(
     get: (key, file) =>
       ask({ method: 'GET', key }, async ({ statusCode, headers, body }) => {
         if (statusCode === 404) {
-          const code = readS3Fault(await startOf(body))
-          if (code.startsWith('NoSuchBucket'))
-            throw new Refused(404, `there is no bucket ${bucket} at ${origin}`)
+          requireNoSuchKey(readS3Fault(await startOf(body)))
           return false
         }
         let sizeBytes = 0
@@ -154,16 +169,29 @@ export function openS3(
           throw new Error('the answer was cut off')
         return true
       }),
-    sizeOf: key =>
-      ask({ method: 'HEAD', key }, async ({ statusCode, headers, body }) => {
+    async sizeOf(key) {
+      const sizeBytes = await ask({ method: 'HEAD', key }, async ({ statusCode, headers, body }) => {
         await body.dump()
         if (statusCode === 404) return undefined
-        const sizeBytes = Number(headers['content-length'] ?? Number.NaN)
-        if (!Number.isSafeInteger(sizeBytes)) throw new Error('the answer does not say how large it is')
-        return sizeBytes
-      }),
+        const length = Number(headers['content-length'] ?? Number.NaN)
+        if (!Number.isSafeInteger(length)) throw new Error('the answer does not say how large it is')
+        return length
+      })
+      // The answer to HEAD has no body that could say who says so.
+      if (sizeBytes === undefined) {
+        const headers = { range: 'bytes=0-0' }
+        await ask({ method: 'GET', key, headers }, async ({ statusCode, body }) => {
+          const why = readS3Fault(await startOf(body))
+          if (statusCode === 404) requireNoSuchKey(why)
+          else throw new Error('it is there and it is not there')
+        })
+      }
+      return sizeBytes
+    },
     async delete(key) {
-      await ask({ method: 'DELETE', key }, drained)
+      // The sweep does what was not done: who deletes a message does not wait for a bucket that says nothing.
+      const short = { attempts: 1, timeoutMs: Math.min(timeoutMs, limits.bucketDeleteMs) }
+      await ask({ method: 'DELETE', key, ...short }, drained)
     },
     list: (prefix, after) =>
       ask(

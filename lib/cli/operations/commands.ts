@@ -47,7 +47,7 @@ function addCommand(program: Command, ctl: Ctl, declared: Operation, how: Spoken
   if (how.harm !== undefined) command.option('--yes', 'do not ask')
   command.action(async () => {
     const given = command.opts<Record<string, unknown>>()
-    if (how.harm !== undefined && given['yes'] !== true) await confirm(how.harm)
+    if (how.harm !== undefined && given.yes !== true) await confirm(how.harm)
     const values = new Map<Parameter, unknown>()
     for (const [index, place] of places.entries()) {
       if (command.args[index] !== undefined)
@@ -57,9 +57,9 @@ function addCommand(program: Command, ctl: Ctl, declared: Operation, how: Spoken
       const value = given[attribute(option.word)]
       if (value !== undefined) values.set(option, await readValue(option, value))
     }
-    const key = given['idempotencyKey'] as string | undefined
+    const key = given.idempotencyKey as string | undefined
     await ctl.withApp(app =>
-      perform(app, ctl, { declared, how, values, key, output: given['output'] as string }),
+      perform(app, ctl, { declared, how, values, key, output: given.output as string }),
     )
   })
 }

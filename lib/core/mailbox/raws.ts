@@ -63,8 +63,7 @@ export async function removeStrayObjects(app: App, isStopping: () => boolean): P
     for (const id of ids) {
       if (isStopping()) return 0
       if (!isId(id) || (await isFileUsed(app.store.read, id))) continue
-      await app.blobs.remove(id)
-      count++
+      if (await app.blobs.remove(id)) count++
     }
   }
   if (count > 0) app.log.info({ objects: count }, 'objects without a row removed from the bucket')

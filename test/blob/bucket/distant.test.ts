@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { openDistant } from '../../../lib/blob/bucket/distant.ts'
 import { type Bucket, openS3 } from '../../../lib/blob/bucket/s3.ts'
@@ -12,7 +12,11 @@ import { openDisk } from '../../../lib/blob/disk.ts'
 import { startBucket } from '../../support/bucket.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
-async function open(t: Test, watch: (bucket: Bucket) => Partial<Bucket> = () => ({})) {
+async function open(
+  t: Test,
+  watch: (bucket: Bucket) => Partial<Bucket> = () => ({}),
+  clock: Pick<Clock, 'now'> = systemClock,
+) {
   const server = await startBucket(t)
   const dataDir = temporaryDir(t)
   const real = openS3(server.settings)
@@ -21,7 +25,7 @@ async function open(t: Test, watch: (bucket: Bucket) => Partial<Bucket> = () => 
   const blobs = await openDistant(near, {
     dataDir,
     bucket: { ...real, ...watch(real) },
-    clock: systemClock,
+    clock,
     prefix: async () => 'here/',
     cacheBytes: 1000,
     left: error => left.push(error),
@@ -80,7 +84,9 @@ t.test('what was kept before there was a bucket is found', async t => {
 })
 
 t.test('without an answer nothing is promised: neither kept nor missing', async t => {
-  const { blobs, spooled, cached, left, stop, start, textOf } = await open(t)
+  let aheadMs = 0
+  const clock = { now: () => new Date(systemClock.now().getTime() + aheadMs) }
+  const { blobs, spooled, cached, left, stop, start, textOf } = await open(t, undefined, clock)
   const id = v7()
   await blobs.keep(id, spooled('there'))
   await rm(cached(id))
@@ -91,10 +97,16 @@ t.test('without an answer nothing is promised: neither kept nor missing', async 
   t.ok(existsSync(path), 'who spooled it still has it')
   t.notOk(existsSync(cached(other)))
   await t.rejects(textOf(id), { name: 'BlobsFault' })
-  await blobs.remove(id)
+  t.equal(await blobs.remove(id), false)
   t.equal(left.length, 1, 'the object stays for the sweep')
+  t.equal(await blobs.remove(other), false)
+  t.equal(left.length, 1, 'the next is not waited for')
   await start()
   t.equal(await textOf(id), 'there')
+  t.equal(await blobs.remove(id), false, 'not before a minute is over')
+  aheadMs = limits.bucketRestMs
+  t.equal(await blobs.remove(id), true)
+  t.equal(await textOf(id), undefined)
 })
 
 t.test('only what lies in the bucket for longer than a day can be stray', async t => {

@@ -174,3 +174,23 @@ t.test('a list is read to its end, and what is none is no empty list', async t =
     )
   }
 })
+
+t.test('only the bucket itself can say that an object is not there', async t => {
+  const gone = says(404, '<Error><Code>NoSuchKey</Code><Message>none</Message></Error>')
+  const well = await startScripted(t, [gone])
+  t.equal(await well.bucket.get('k', well.to), false)
+  t.equal(await well.bucket.sizeOf('k'), undefined)
+  for (const body of ['', '<html>404 page not found</html>', '<Error><Code>NoSuchUpload</Code></Error>']) {
+    const { bucket, to } = await startScripted(t, [says(404, body)])
+    await t.rejects(bucket.get('k', to), { name: 'BlobsFault', message: /answered 404/ }, body)
+    await t.rejects(bucket.sizeOf('k'), { name: 'BlobsFault', message: /answered 404/ }, body)
+  }
+  const torn = await startScripted(t, [says(404), says(206, 'a')])
+  await t.rejects(torn.bucket.sizeOf('k'), { name: 'BlobsFault', message: /it is there and it is not there/ })
+})
+
+t.test('a removal is asked for once', async t => {
+  const { bucket, asked } = await startScripted(t, [says(500)])
+  await t.rejects(bucket.delete('k'), BlobsFault)
+  t.equal(asked.length, 1)
+})

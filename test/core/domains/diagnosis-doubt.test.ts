@@ -92,7 +92,7 @@ t.test('a resolver that says nothing: nothing passes, and it comes to an end', a
 t.test('what stands in a zone of a stranger stays within a line', { skip: without('knot') }, async t => {
   const evil = 'v=spf1 \\027[2J\\010error  yours.example +all'
   await startKnot(t, address, {
-    'theirs.example': `@ TXT "${evil}"\nbounce TXT "${'v=spf1 ' + 'a'.repeat(240)}" "${'b'.repeat(250)}" "${'c'.repeat(250)} +all"\n`,
+    'theirs.example': `@ TXT "${evil}"\nbounce TXT "v=spf1 ${'a'.repeat(240)}" "${'b'.repeat(250)}" "${'c'.repeat(250)} +all"\n`,
   })
   const { app } = await startApi(t, { dns: `${address}:53` })
   const { id } = await createDomain(app, operator, { domain: 'theirs.example' })
