@@ -83,10 +83,12 @@ t.test(
     }
     const refused = await daemon.ctlResult('domain', 'check', 'two-policies.example')
     t.equal(refused.code, 1)
-    t.match(JSON.parse(refused.stdout), {
-      status: 'not_well',
-      findings: [{ level: 'error', code: 'dmarc_several' }],
-    })
+    const said: { status: string; findings: { level: string; code: string }[] } = JSON.parse(refused.stdout)
+    t.equal(said.status, 'not_well')
+    t.strictSame(
+      said.findings.filter(({ level }) => level === 'error').map(({ code }) => code),
+      ['dmarc_several'],
+    )
     const doctor = await daemon.ctlResult('doctor')
     t.equal(doctor.code, 1, doctor.stdout)
     t.match(doctor.stdout, /"certificate_self_signed"[\s\S]*"base_url_missing"/)
