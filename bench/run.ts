@@ -1,7 +1,7 @@
 /**
  * `npm run bench [-- [--json] [--rounds N] [--messages N] [--bytes N] [--kind KIND] [--stored N] [--peers] [SUBJECT…]]`: measures mailboxd beside Postfix
  * and smtp-server alone, on this machine in one run, the load generator on the same cores. Needs root for Postfix. All of these
- * subjects unless told, with --peers Exim and OpenSMTPD, too; `sends` is the way out, of
+ * subjects unless told, with --peers Exim, OpenSMTPD, chasquid and Haraka, too; `sends` is the way out, of
  * Postfix relaying, of Postfix with OpenDKIM signing, and of mailboxd. With rounds the subjects take turns, and
  * each figure is the median of its rounds. KIND of the mail that comes in: `text`; `attachment`, text and an attachment in base64; `signed`, with
  * a DKIM signature, from a domain with SPF and DMARC, which mailboxd and Postfix (with what Debian has for that) verify.
