@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createLog } from '../../lib/base/log.ts'
 import { limits } from '../../lib/base/limits.ts'
+import { createLog } from '../../lib/base/log.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { watchDns } from '../../lib/courier/watched-dns.ts'
 import { startDns } from '../support/dns.ts'
