@@ -13,6 +13,7 @@ import { createListeners, type Topic } from './dialect/notices.ts'
 import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
 import type { IndexThreadData } from './index-thread.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
+import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { migrate, outdatedSince } from './migrations/migrate.ts'
 import { optimizeIndex } from './search/full-text.ts'
@@ -128,6 +129,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
   const listeners = createListeners()
   const target: CommitTarget = {
     ...writer,
+    writeLeft: left => writeLeft(writer.db, left),
     exec(statement) {
       // A reader that sees an older state would keep the log from being taken into the file.
       if (statement === 'begin immediate') reader.refresh()
