@@ -143,7 +143,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         providers.named(name) ?? { concurrency: config.delivery.concurrency_per_destination, perMinute: 0 },
     })
     const webhooks = createWebhooks(app, parts.random)
-    const drafts = { queue, kind: 'draft', concurrency: limits.draftsAtOnce } as const
     const calls = {
       queue,
       kind: 'webhook',
@@ -161,7 +160,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       createRunner({
         queue,
         kind: 'draft',
-        turns: createTurnsInOrder({ ...drafts, concurrencyPerDestination: () => 1 }),
+        turns: queue.podTurns('draft', limits.draftsAtOnce),
         perform: entry => sendScheduledDraft(app, entry),
         log,
       }),
