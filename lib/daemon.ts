@@ -27,6 +27,7 @@ import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
 import { createSecureDns } from './courier/encryption/secure-dns.ts'
+import { hasAddress } from './courier/host-address.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { sourceOf } from './courier/smtp/routes.ts'
@@ -262,6 +263,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         clock,
         log,
         random: parts.random,
+        hasAddress: (name: string) => hasAddress(app.dns, name),
         onIssued: () => certificates.look(),
       }
       const start = async () => {
