@@ -27,6 +27,7 @@ import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
 import { createSecureDns } from './courier/encryption/secure-dns.ts'
+import { hasAddress } from './courier/host-address.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { sourceOf } from './courier/smtp/routes.ts'
@@ -146,7 +147,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         providers.named(name) ?? { concurrency: config.delivery.concurrency_per_destination, perMinute: 0 },
     })
     const webhooks = createWebhooks(app, parts.random)
-    const drafts = { queue, kind: 'draft', concurrency: limits.draftsAtOnce } as const
     const calls = {
       queue,
       kind: 'webhook',
@@ -164,7 +164,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       createRunner({
         queue,
         kind: 'draft',
-        turns: createTurnsInOrder({ ...drafts, concurrencyPerDestination: () => 1 }),
+        turns: queue.podTurns('draft', limits.draftsAtOnce),
         perform: entry => sendScheduledDraft(app, entry),
         log,
       }),
@@ -266,6 +266,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         clock,
         log,
         random: parts.random,
+        hasAddress: (name: string) => hasAddress(app.dns, name),
         onIssued: () => certificates.look(),
       }
       const start = async () => {
