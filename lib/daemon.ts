@@ -35,6 +35,7 @@ import { openDoor, openSmtp } from './doors.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createMetricsDoor } from './metrics/door.ts'
 import { createLook } from './metrics/look.ts'
+import { startClockWatch } from './queue/clock-watch.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
@@ -97,6 +98,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     )
     const storage = startStorageWatch(opened)
     closing.push(() => storage.stop())
+    const clockWatch = startClockWatch(opened)
+    closing.push(() => clockWatch.stop())
     const { dns } = opened
     const guard = createAddressGuard({
       clock,
