@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
-import { placingLock } from '../../lib/store/dialect/postgres.ts'
+import { openPostgres, placingLock } from '../../lib/store/dialect/postgres.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { EventRow } from '../../lib/store/tables.ts'
@@ -177,6 +177,15 @@ t.test(
     for (let n = 0; n < 5; n++) await (n % 2 === 0 ? one : two).write(async db => leaveEvent(db, event(n)))
     const types = async () => (await listEvents(two.read, everything, 10)).map(({ type }) => type)
     t.strictSame(await types(), [])
+    const pool = openPostgres(url)
+    t.teardown(pool.close)
+    t.equal(
+      await pool.alone(
+        async () => 'in it',
+        () => {},
+      ),
+      undefined,
+    )
     // It ends as a process does.
     await still.end()
     await until('all to have places', async () => (await types()).length === 5)
