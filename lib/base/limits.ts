@@ -451,6 +451,9 @@ export const limits = {
   /** A configuration file. */
   configBytes: 256 * 1024,
   dnsTimeoutMs: 5_000,
+  /** Questions in a row without an answer, and the time since the first of them, after which it is said that DNS does not answer. */
+  dnsSilent: 5,
+  dnsSilentMs: 10_000,
   /** MX hosts that one attempt tries, addresses of each, and servers that say "not now" before the attempt ends. */
   mxHosts: 10,
   mxAddresses: 4,
