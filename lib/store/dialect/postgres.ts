@@ -37,7 +37,7 @@ export interface PostgresPool {
 }
 
 /** The advisory lock of who gives events their places. */
-export const placingLock = 0x706c6163
+const placingLock = 0x706c6163
 /** A process that stands still in a transaction keeps others waiting for so long at the most. */
 const idleMs = 10_000
 
