@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { changeInbox, getInbox } from '../core/account/inboxes.ts'
-import type { App, Rows } from '../core/app/app.ts'
+import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
-import { getInboxRow } from '../core/app/reach.ts'
 import { testAccountWebhook, testInboxWebhook } from '../core/webhooks/call.ts'
+import { countCalls } from '../core/webhooks/log.ts'
 import {
   deleteAccountWebhook,
   getAccountWebhook,
@@ -12,7 +12,6 @@ import {
   setAccountWebhook,
 } from '../core/webhooks/settings.ts'
 import type { AccountWebhook } from '../model/webhook.ts'
-import { countCallsToMake } from '../store/webhook-deliveries.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
@@ -74,7 +73,7 @@ export function addWebhookCommands(program: Command, ctl: Ctl): void {
     .option('--yes', 'do not ask')
     .action(async ({ inbox, yes }: { inbox?: string; yes?: boolean }) => {
       if (yes !== true) {
-        const waiting = await ctl.withRows(rows => callsToMake(rows, inbox))
+        const waiting = await ctl.withRows(rows => countCalls(rows, operator, inbox))
         await confirm(
           `${waiting} calls that are to be made yet, and all after them, are signed with the new secret: whoever is called refuses them until it has it.`,
         )
@@ -104,10 +103,4 @@ export function addWebhookCommands(program: Command, ctl: Ctl): void {
 async function setInboxWebhook(app: App, id: string, url: string | null): Promise<AccountWebhook> {
   const { webhookUrl, webhookSecret } = await changeInbox(app, operator, id, { webhookUrl: url })
   return { url: webhookUrl, ...(webhookSecret === undefined ? {} : { secret: webhookSecret }) }
-}
-
-/** How many calls of a webhook wait, the account's without an inbox. @throws Problem `not_found` */
-async function callsToMake({ store }: Rows, inbox: string | undefined): Promise<number> {
-  const id = inbox === undefined ? null : (await getInboxRow(store.read, operator, inbox)).id
-  return countCallsToMake(store.read, id)
 }

@@ -1,8 +1,8 @@
+import { countForwardingToMember } from '../../core/account/members.ts'
 import type { Rows } from '../../core/app/app.ts'
 import { operator } from '../../core/app/caller.ts'
 import { getInboxRow, getPodRow } from '../../core/app/reach.ts'
 import { getPolicy } from '../../core/policy/rules.ts'
-import { countForwardingTo } from '../../store/inboxes.ts'
 
 /** What is given to an operation, by its names in the API. */
 type Given = Readonly<Record<string, unknown>>
@@ -17,8 +17,8 @@ const counted: Readonly<Record<string, (rows: Rows, given: Given) => Promise<str
     const row = await getInboxRow(store.read, operator, String(id))
     return `${row.address} has ${row.inboundCount + row.outboundCount} messages in ${row.threadCount} threads.`
   },
-  async deleteMember({ store }, { address }) {
-    return `${await countForwardingTo(store.read, String(address).toLowerCase())} inboxes forward to it.`
+  async deleteMember(rows, { address }) {
+    return `${await countForwardingToMember(rows, String(address))} inboxes forward to it.`
   },
   async replacePolicy(rows, { podId, inboxId, ...given }) {
     const named = { pod: podId as string | undefined, inbox: inboxId as string | undefined }
