@@ -92,6 +92,9 @@ export const limits = {
   checkMs: 12_000,
   /** How long before a DNSSEC signature ends it is told. */
   dnssecSoonMs: 2 * 86_400_000,
+  /** How often it is looked whether the clock was set back, and by how much it is to be. */
+  clockLookMs: 2_000,
+  clockStepMs: 2_000,
   /** What the doctor finds enough: of the clock, days of a certificate, memory for all of it and what is available, files beside connections. */
   clockSkewMs: 60_000,
   certificateSoonDays: 14,
@@ -320,6 +323,8 @@ export const limits = {
   indexMergePages: 64,
   /** The newest messages that wait to be indexed and that lists have all the same. */
   indexWaiting: 1_000,
+  /** For how long nothing is committed before the threads that follow what is are ended: 10 MB each. */
+  storeThreadIdleMs: 30_000,
   /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
   lockWaitMs: 10_000,
   /**

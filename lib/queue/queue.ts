@@ -10,8 +10,9 @@ import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import { type Beginning, holdOn, lease } from './lease.ts'
-import { attemptsMade, type Kind, kinds, type Leased, LeaseLost } from './leased.ts'
+import { attemptsMade, type Kind, kinds, type Leased, LeaseLost, type Turns } from './leased.ts'
 import type { Allowance } from './pace.ts'
+import { createPodTurns } from './pod-turns.ts'
 import { noteShowing, postpone, probeNow, type Showing } from './standing.ts'
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
@@ -51,6 +52,8 @@ export interface Queue {
   ): Promise<Leased[]>
   /** The turns of deliveries, which claim by other rules: lib/queue/fair-turns.ts. */
   fairTurns(options: { concurrency: number; allowanceOf: (destination: string) => Allowance }): FairTurns
+  /** Turns of pods, for what all of them may have due at the same time: lib/queue/pod-turns.ts. */
+  podTurns(kind: Kind, concurrency: number): Turns
   /** Notes what an attempt has shown of its destination, and what was said. */
   note(db: WriteDb, destination: string, showing: Showing, said: string): Promise<void>
   /** Nothing for the destination could be tried, and nothing can for so many milliseconds; what was said of it. */
@@ -210,6 +213,8 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     giveBack,
 
     fairTurns: options => createFairTurns({ store, clock, node, ...options }),
+
+    podTurns: (kind, concurrency) => createPodTurns({ store, clock, node, kind, concurrency }),
 
     note: (db, destination, showing, said) => noteShowing(db, { clock, random }, destination, showing, said),
 

@@ -11,7 +11,7 @@ import type { Draft, DraftChange, DraftError } from '../../model/draft.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as drafts from '../../store/drafts.ts'
-import { findInbox } from '../../store/inboxes.ts'
+import { findInbox, findPodOfInbox } from '../../store/inboxes.ts'
 import type { DraftAttachmentRow, DraftRow } from '../../store/tables.ts'
 import type { App, Desk } from '../app/app.ts'
 import { type Caller, reachesInbox } from '../app/caller.ts'
@@ -206,8 +206,10 @@ async function writeKeeping(
 async function schedule(app: App, db: WriteDb, row: DraftRow): Promise<void> {
   if (row.sendAt === null) return
   const expiresAt = isoAfter(new Date(row.sendAt), durationMs(app.config.delivery.give_up_after))
-  const work = { kind: 'draft' as const, subjectId: row.id, destination: row.inboxId }
-  await app.queue.put(db, [{ ...work, dueAt: row.sendAt, expiresAt }])
+  const podId = await findPodOfInbox(db, row.inboxId)
+  const work = { kind: 'draft', subjectId: row.id, destination: 'draft' } as const
+  const whose = podId === undefined ? {} : { podId, inboxId: row.inboxId }
+  await app.queue.put(db, [{ ...work, ...whose, dueAt: row.sendAt, expiresAt }])
 }
 
 /** The fields that a request gives, in the form of the row; a field that it does not give is absent. */
