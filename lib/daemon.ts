@@ -256,22 +256,22 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
     const upkeep = startUpkeep(app)
     closing.push(async () => (await upkeep).stop())
-    if (acme.directory !== undefined) {
-      const settings = {
-        directory: acme.directory,
-        contact: acme.contact,
-        names: acme.names.length > 0 ? acme.names : [config.hostname],
-        listen: acme.listen.map(parseEndpoint),
-        dataDir: config.data_dir,
-        clock,
-        log,
-        random: parts.random,
-        hasAddress: (name: string) => hasAddress(app.dns, name),
-        onIssued: () => certificates.look(),
-      }
+    const { directory } = acme
+    if (directory !== undefined) {
       const start = async () => {
         const { startRenewal } = await import('./tls/acme/renewal.ts')
-        return startRenewal(settings)
+        return startRenewal({
+          directory,
+          contact: acme.contact,
+          names: acme.names.length > 0 ? acme.names : [config.hostname],
+          listen: acme.listen.map(parseEndpoint),
+          dataDir: config.data_dir,
+          clock,
+          log,
+          random: parts.random,
+          hasAddress: name => hasAddress(app.dns, name),
+          onIssued: () => certificates.look(),
+        })
       }
       const renewal = start()
       closing.push(async () => (await renewal).stop())
