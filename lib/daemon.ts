@@ -258,7 +258,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     closing.push(async () => (await upkeep).stop())
     const { directory } = acme
     if (directory !== undefined) {
-      const start = async () => {
+      const renewal = (async () => {
         const { startRenewal } = await import('./tls/acme/renewal.ts')
         return startRenewal({
           directory,
@@ -272,8 +272,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
           hasAddress: name => hasAddress(app.dns, name),
           onIssued: () => certificates.look(),
         })
-      }
-      const renewal = start()
+      })()
       closing.push(async () => (await renewal).stop())
     }
 
