@@ -253,26 +253,26 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log.info({ smtp: running.smtp, submission: running.submission, http: running.http, baseUrl }, 'ready')
     const heap = startIdleHeap(limits.idleHeapLookMs)
     closing.push(() => heap.stop())
-    // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
-    const upkeep = startUpkeep(app)
-    closing.push(async () => (await upkeep).stop())
-    const { directory } = acme
-    if (directory !== undefined) {
-      const renewal = (async () => {
+    closing.push(startUpkeep(app).stop)
+    if (acme.directory !== undefined) {
+      const settings = {
+        directory: acme.directory,
+        contact: acme.contact,
+        names: acme.names.length > 0 ? acme.names : [config.hostname],
+        listen: acme.listen.map(parseEndpoint),
+        dataDir: config.data_dir,
+        clock,
+        log,
+        random: parts.random,
+        hasAddress: (name: string) => hasAddress(app.dns, name),
+        onIssued: () => certificates.look(),
+      }
+      // Nobody waits for what it loads: "ready" has been said, and a signal must find who hears it.
+      const start = async () => {
         const { startRenewal } = await import('./tls/acme/renewal.ts')
-        return startRenewal({
-          directory,
-          contact: acme.contact,
-          names: acme.names.length > 0 ? acme.names : [config.hostname],
-          listen: acme.listen.map(parseEndpoint),
-          dataDir: config.data_dir,
-          clock,
-          log,
-          random: parts.random,
-          hasAddress: name => hasAddress(app.dns, name),
-          onIssued: () => certificates.look(),
-        })
-      })()
+        return startRenewal(settings)
+      }
+      const renewal = start()
       closing.push(async () => (await renewal).stop())
     }
 
