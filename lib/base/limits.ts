@@ -323,6 +323,8 @@ export const limits = {
   indexMergePages: 64,
   /** The newest messages that wait to be indexed and that lists have all the same. */
   indexWaiting: 1_000,
+  /** For how long nothing is committed before the threads that follow what is are ended: 10 MB each. */
+  storeThreadIdleMs: 30_000,
   /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
   lockWaitMs: 10_000,
   /**
