@@ -323,6 +323,8 @@ export const limits = {
   indexMergePages: 64,
   /** The newest messages that wait to be indexed and that lists have all the same. */
   indexWaiting: 1_000,
+  /** For how long nothing is committed before the threads that follow what is are ended: 10 MB each. */
+  storeThreadIdleMs: 30_000,
   /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
   lockWaitMs: 10_000,
   /**
@@ -380,6 +382,9 @@ export const limits = {
   acmePollMaxMs: 60_000,
   /** The gaps after failed orders, until the last for as long as it takes; and the longest that a CA may ask for. */
   acmeGapsMs: [600_000, 3_600_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000],
+  /** Where a name had no address, it is looked so often whether it has one, and it ends the gap after so many failures (Let's Encrypt: five an hour). */
+  acmeAddressMs: 30_000,
+  acmeEarlyOrders: 3,
   acmeRetryAfterMs: 7 * 86_400_000,
   /** How often it is looked whether a certificate is due. */
   acmeLookMs: 600_000,

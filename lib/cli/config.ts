@@ -4,13 +4,14 @@ import { ConfigFault } from '../config/fault.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeDaemonUser, configSource, findConfig, systemConfigPath } from './installation.ts'
+import { commandOf } from './words.ts'
 
 const checkedAsRoot =
   'there is neither a data directory nor a user mailboxd, so the files were read as root: whether the daemon may read them is not known'
 const isLocalMode = `there is no ${systemConfigPath} and no --config, so nothing was checked: mailboxd runs in local mode, on loopback, with its data in ./mailboxd-data, and no mail leaves the machine. To run a server, begin with a copy of mailboxd.example.toml`
 
 export function addConfigCommands(program: Command, ctl: Ctl): void {
-  const config = program.command('config').description('the configuration')
+  const config = commandOf(program, 'config')
 
   config
     .command('check')

@@ -4,11 +4,10 @@ import type { SuppressionReason } from '../model/suppression.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
+import { commandOf } from './words.ts'
 
 export function addSuppressionCommands(program: Command, ctl: Ctl): void {
-  const suppression = program
-    .command('suppression')
-    .description('addresses that are not written to any more, because mail came back or somebody said so')
+  const suppression = commandOf(program, 'suppression')
 
   suppression
     .command('list')
@@ -16,11 +15,13 @@ export function addSuppressionCommands(program: Command, ctl: Ctl): void {
     .option('--limit <n>', 'how many', wholeNumber, 100)
     .option('--offset <n>', 'how many to skip', wholeNumber, 0)
     .action(async (page: { limit: number; offset: number }) => {
-      const { rows, total } = await ctl.withApp(app => listSuppressions(app, undefined, page))
+      const { rows: listed, total } = await ctl.withRows(rows => listSuppressions(rows, undefined, page))
       const columns = ['recipient', 'podId', 'reason', 'expiresAt', 'evidence']
       ctl
         .output()
-        .say({ data: rows, total }, () => (rows.length > 0 ? tableOf(rows, columns) : 'none is suppressed'))
+        .say({ data: listed, total }, () =>
+          listed.length > 0 ? tableOf(listed, columns) : 'none is suppressed',
+        )
     })
 
   suppression

@@ -14,6 +14,7 @@ import type { AccountWebhook } from '../model/webhook.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
+import { commandOf } from './words.ts'
 
 /** What a command does, with the account's webhook or with that of an inbox. */
 interface Ways<T> {
@@ -22,9 +23,7 @@ interface Ways<T> {
 }
 
 export function addWebhookCommands(program: Command, ctl: Ctl): void {
-  const webhook = program
-    .command('webhook')
-    .description("the account's webhook, or with --inbox that of an inbox, which is called in its place")
+  const webhook = commandOf(program, 'webhook')
 
   const command = (name: string, description: string) =>
     webhook

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { threadEntry } from '../base/thread-entry.ts'
@@ -10,7 +11,9 @@ import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect
 import { type KeptThread, keepThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
+import type { IndexThreadData } from './index-thread.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
+import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { migrate, outdatedSince } from './migrations/migrate.ts'
 import { optimizeIndex } from './search/full-text.ts'
@@ -126,6 +129,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
   const listeners = createListeners()
   const target: CommitTarget = {
     ...writer,
+    writeLeft: left => writeLeft(writer.db, left),
     exec(statement) {
       // A reader that sees an older state would keep the log from being taken into the file.
       if (statement === 'begin immediate') reader.refresh()
@@ -154,7 +158,10 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
     keepLog({ lookMs, logBytes, idleMs }, told) {
       writer.leaveCheckpoints(logBytes)
       const bounds = { logBytes, idleLooks: Math.ceil(idleMs / lookMs) }
-      return startCheckpoints({ path, bounds, lookMs }, state => {
+      // By then it has emptied the log.
+      const threadIdleMs = Math.max(limits.storeThreadIdleMs, 2 * idleMs)
+      const thread = { path, bounds, lookMs, version: reader.version, idleMs: threadIdleMs }
+      return startCheckpoints(thread, state => {
         if (state.lost !== null) group.fail(new Error(state.lost))
         told(state)
       })
@@ -162,12 +169,17 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
     keepIndex(told) {
       // A larger one is not faster, and stays when nothing is to be done.
       const resourceLimits = { maxYoungGenerationSizeMb: 8 }
-      const options = { name: 'index', workerData: { path }, resourceLimits }
-      return keepThread(
-        () => new Worker(threadEntry('store/index-thread'), options),
+      return keepThread<IndexTrouble>({
+        begin(isFirst) {
+          const workerData: IndexThreadData = { path, isFirst }
+          return new Worker(threadEntry('store/index-thread'), { name: 'index', workerData, resourceLimits })
+        },
         told,
-        why => told({ why }),
-      )
+        died: why => told({ why }),
+        version: reader.version,
+        isHindered: (trouble, was) => ('messageId' in trouble ? was : trouble.why !== null),
+        idleMs: limits.storeThreadIdleMs,
+      })
     },
     async forgetOverwrittenSecrets() {
       await group.idle()

@@ -4,27 +4,25 @@ import type { WriteDb } from './dialect/dialect.ts'
 import { createListeners } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
 import { followIndex, type IndexTrouble } from './indexing.ts'
+import { writeLeft } from './last-statements.ts'
 
 /** The database of a server: what SQLite leaves to this process is the server's. */
 export function postgresStore(url: string, clock: Clock) {
   const pool = openPostgres(url)
   const listeners = createListeners()
+  const write = <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, writeLeft, listeners.tell)
   return {
     dialect: 'postgres' as const,
     read: pool.db,
-    write: <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, listeners.tell),
+    write,
     version: () => undefined,
-    writeUnsynced: <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, listeners.tell),
+    writeUnsynced: write,
     onCommit: listeners.on,
     // Both are the server's own business.
     failed: new Promise<never>(() => {}),
     keepLog: () => ({ stop: async () => {} }),
     keepIndex: (told: (trouble: IndexTrouble) => void) =>
-      followIndex(
-        { read: pool.db, write: work => pool.write(work, listeners.tell), version: () => undefined },
-        clock,
-        told,
-      ),
+      followIndex({ read: pool.db, write, version: () => undefined }, clock, told),
     async forgetOverwrittenSecrets() {
       await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
     },

@@ -5,11 +5,11 @@ import { singleLine } from '../../mail/header/text.ts'
 import type { Member, MemberCreation } from '../../model/member.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import * as members from '../../store/members.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { requireKnownAddress } from '../outbound/addressees.ts'
 
 /** In the order of their addresses. */
-export function listMembers(app: App, page: Page): Promise<Listed<Member>> {
+export function listMembers(app: Rows, page: Page): Promise<Listed<Member>> {
   return members.listMembers(app.store.read, page)
 }
 

@@ -2,7 +2,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
-import { normaliseDomain } from '../../mail/address/address.ts'
+import { normaliseMailDomain } from '../../mail/address/address.ts'
 import { attemptsMade } from '../../queue/leased.ts'
 import { findDelivery, findDeliveryToCarry, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
@@ -17,7 +17,7 @@ import {
   type QueueState,
 } from '../../store/queued-deliveries.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { findEventSubject } from './event-subject.ts'
 import { liftHold, standHold } from './hold.ts'
@@ -40,7 +40,7 @@ export interface QueueLine {
 
 /** The deliveries that are queued, the next due first. */
 export async function listQueue(
-  app: App,
+  app: Rows,
   limit: number,
   filter: QueueFilter = {},
   offset = 0,
@@ -61,10 +61,10 @@ export async function listQueue(
 
 /** A domain in the form that filters have it; undefined for what is none. */
 export function readDomain(text: string): string | undefined {
-  return normaliseDomain(text)
+  return normaliseMailDomain(text)
 }
 
-export function countQueue(app: App, filter: QueueFilter): Promise<number> {
+export function countQueue(app: Rows, filter: QueueFilter): Promise<number> {
   return countQueuedDeliveries(app.store.read, filter)
 }
 

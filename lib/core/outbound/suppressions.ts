@@ -10,7 +10,7 @@ import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as suppressions from '../../store/suppressions.ts'
 import { everyPod } from '../../store/suppressions.ts'
 import type { DeliveryRow, InboxRow, SuppressionRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { requireKnownAddress } from './addressees.ts'
 
 function present(row: SuppressionRow): Suppression {
@@ -20,7 +20,7 @@ function present(row: SuppressionRow): Suppression {
 
 /** Newest first; with one reason, or all. */
 export async function listSuppressions(
-  app: App,
+  app: Rows,
   reason: SuppressionReason | undefined,
   page: Page,
 ): Promise<Listed<Suppression>> {

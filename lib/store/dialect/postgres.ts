@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Tables } from '../tables.ts'
 import type { Db, WriteDb } from './dialect.ts'
+import { gatherRows, type LeftRows, noRows } from './left-rows.ts'
 import { gatherNotices, type Notices } from './notices.ts'
 
 const connections = 10
@@ -18,8 +19,15 @@ const types = {
 
 export interface PostgresPool {
   readonly db: Db
-  /** @param committed called after the commit, with what the write gave notice of */
-  write<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T>
+  /**
+   * @param writeLeft writes what the write left to its end
+   * @param committed called after the commit, with what the write gave notice of
+   */
+  write<T>(
+    work: (db: WriteDb) => Promise<T>,
+    writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
+    committed: (notices: Notices) => void,
+  ): Promise<T>
   close(): Promise<void>
 }
 
@@ -32,16 +40,20 @@ export function openPostgres(url: string): PostgresPool {
   return {
     db,
     close: () => db.destroy(),
-    async write<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T> {
+    async write(work, writeLeft, committed) {
       for (let tried = 0; ; tried++) {
         try {
           const notices: Notices = new Map()
           const value = await db
             .transaction()
             .setIsolationLevel('serializable')
-            .execute(transaction => {
+            .execute(async transaction => {
               gatherNotices(transaction, notices)
-              return work(transaction)
+              const left = noRows()
+              gatherRows(transaction, left)
+              const made = await work(transaction)
+              await writeLeft(transaction, left)
+              return made
             })
           committed(notices)
           return value
