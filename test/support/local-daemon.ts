@@ -65,3 +65,12 @@ export async function startLocalDaemon(
 export function runCtl(dir: string, ...args: readonly string[]): Promise<Finished> {
   return runProgram(process.execPath, [builtProgram('mailboxctl'), ...args], '', { cwd: dir })
 }
+
+/** mailboxctl in the directory of a local daemon, which answers in JSON. @throws Error with what it said, when it fails */
+export function ctlIn(dir: string) {
+  return async (command: string, ...args: readonly string[]) => {
+    const { code, stdout, stderr } = await runCtl(dir, '--json', ...command.split(' '), ...args)
+    if (code !== 0) throw new Error(`${command} ended with ${code}: ${stderr}`)
+    return JSON.parse(stdout)
+  }
+}
