@@ -50,7 +50,9 @@ export async function countDays(db: WriteDb, counted: readonly DailyUsageRow[]):
     const known = byName.get(name)
     byName.set(name, known ? sumOf(known, row) : row)
   }
-  await addRowsTo(db, 'dailyUsage', [...byName.values()], ['day', 'inboxId'], {
+  // In one order in all transactions, so that none of two that write at once waits for the other.
+  const rows = [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+  await addRowsTo(db, 'dailyUsage', rows, ['day', 'inboxId'], {
     inbound: more('inbound'),
     outbound: more('outbound'),
     delivered: more('delivered'),

@@ -3,6 +3,7 @@ import type { Db, WriteDb } from './dialect/dialect.ts'
 import { keptRow } from './dialect/kept.ts'
 import { type LeftCall, leftEvents, leftRows } from './dialect/left-rows.ts'
 import type { EventRow } from './tables.ts'
+import { listUnplaced } from './unplaced.ts'
 import { deleteWebhookDeliveriesOf } from './webhook-deliveries.ts'
 
 /**
@@ -80,11 +81,11 @@ export async function listPayloads(db: Db, about: About & { readonly after: stri
   return rows.map(row => row.payload)
 }
 
-/** The same of those that this transaction has left and that have no place yet. */
-export function leftPayloads(db: WriteDb, { inboxId, messageId, type }: About): string[] {
-  return leftEvents(db)
-    .filter(({ row }) => row.inboxId === inboxId && row.messageId === messageId && row.type === type)
-    .map(({ row }) => row.payload)
+/** The same of those that have no place yet: of this transaction, and of others where they are placed after it. */
+export async function unplacedPayloads(db: WriteDb, { inboxId, messageId, type }: About): Promise<string[]> {
+  return [...leftEvents(db).map(({ row }) => row), ...(await listUnplaced(db))]
+    .filter(row => row.inboxId === inboxId && row.messageId === messageId && row.type === type)
+    .map(row => row.payload)
 }
 
 /** Whose events: all, a pod's, or an inbox's; of one type, or all; after the one with this id, or from the first on. */

@@ -32,6 +32,8 @@ export interface Store {
    * not. What it finds in the database has reached the disk all the same.
    */
   writeUnsynced<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /** Resolves when all events have their places in the stream that were written before the call: on SQLite they have them at once. */
+  placed(): Promise<void>
   /**
    * Calls `listener` after a commit whose writes gave notice (`notice`) of `topic`, with what they said it is about: when
    * it has reached the disk, before the promises of its writes are kept. What other processes commit is not told. Gives
@@ -153,6 +155,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
     version: reader.version,
     write: group.write,
     writeUnsynced: group.writeUnsynced,
+    placed: async () => {},
     onCommit: listeners.on,
     failed: failed.promise,
     keepLog({ lookMs, logBytes, idleMs }, told) {

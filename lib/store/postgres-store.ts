@@ -1,22 +1,29 @@
 import { sql } from 'kysely'
 import type { Clock } from '../base/clock.ts'
 import type { WriteDb } from './dialect/dialect.ts'
-import { createListeners } from './dialect/notices.ts'
+import { createListeners, type Notices } from './dialect/notices.ts'
 import { openPostgres } from './dialect/postgres.ts'
 import { followIndex, type IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
+import { startPlacer } from './placer.ts'
 
 /** The database of a server: what SQLite leaves to this process is the server's. */
 export function postgresStore(url: string, clock: Clock) {
   const pool = openPostgres(url)
   const listeners = createListeners()
-  const write = <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, writeLeft, listeners.tell)
+  const placer = startPlacer(pool.db, work => pool.alone(work, listeners.tell))
+  const committed = (notices: Notices) => {
+    listeners.tell(notices)
+    if (notices.has('event')) placer.wake()
+  }
+  const write = <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, writeLeft, committed)
   return {
     dialect: 'postgres' as const,
     read: pool.db,
     write,
     version: () => undefined,
     writeUnsynced: write,
+    placed: placer.placed,
     onCommit: listeners.on,
     // Both are the server's own business.
     failed: new Promise<never>(() => {}),
@@ -29,6 +36,9 @@ export function postgresStore(url: string, clock: Clock) {
     async compact() {
       await sql`vacuum full`.execute(pool.db)
     },
-    close: pool.close,
+    async close() {
+      await placer.stop()
+      await pool.close()
+    },
   }
 }

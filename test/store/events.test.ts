@@ -16,6 +16,7 @@ onEveryDatabase('events: scope, type, order and cursor', async (t, store) => {
   await store.write(async db => {
     for (const row of made) leaveEvent(db, row)
   })
+  await store.placed()
   const all = { podId: null, inboxId: null, type: undefined, after: undefined }
   const indexes = async (filter: object, limit = 100) => {
     const rows = await listEvents(store.read, { ...all, ...filter }, limit)

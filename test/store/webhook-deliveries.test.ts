@@ -73,6 +73,7 @@ onEveryDatabase('deliveries, their log, and what failed of them', async (t, stor
       leaveEvent(db, { id, type: 'message.sent', ...nothing, payload: '{}', createdAt: at(0) })
     }
   })
+  await store.placed()
   await store.write(async db => {
     for (const one of rows) await insertWebhookDelivery(db, one)
     for (const id of ['z', 'y']) {

@@ -53,6 +53,7 @@ onEveryDatabase(
         }),
       ),
     )
+    await store.placed()
     const done = [0, 1, 2, 4, 5, 7, 8]
     t.strictSame(
       results.flatMap(result => (result.status === 'fulfilled' ? [result.value] : [])),

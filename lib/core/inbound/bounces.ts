@@ -1,6 +1,6 @@
 import { findDelivery, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { leftPayloads, listPayloads } from '../../store/events.ts'
+import { listPayloads, unplacedPayloads } from '../../store/events.ts'
 import { findPodOfInbox } from '../../store/inboxes.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { findMessage } from '../../store/messages.ts'
@@ -79,7 +79,7 @@ async function isComplaintKnown(db: WriteDb, delivery: DeliveryRow, inboxId: str
   const about = { inboxId, messageId: delivery.messageId, type: 'message.complained' }
   // Ids are in the order of time: none before the delivery can be about it.
   const placed = await listPayloads(db, { ...about, after: delivery.id })
-  return [...placed, ...leftPayloads(db, about)].some(
+  return [...placed, ...(await unplacedPayloads(db, about))].some(
     payload => JSON.parse(payload).deliveryId === delivery.id,
   )
 }

@@ -91,6 +91,7 @@ async function testWebhook(app: App, subject: EventSubject, signal?: AbortSignal
   const { id } = await app.store.write(async db =>
     writeCall(app, db, 'webhook.test', subject, { inboxId, url: webhook.url }),
   )
+  await app.store.placed()
   // The event has its place now, and so its id.
   const delivery = await findWebhookDelivery(read, id)
   const event = delivery && (await findEvent(read, delivery.eventId))

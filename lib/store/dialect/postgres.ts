@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import type { Tables } from '../tables.ts'
 import type { Db, WriteDb } from './dialect.ts'
@@ -28,18 +28,45 @@ export interface PostgresPool {
     writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
     committed: (notices: Notices) => void,
   ): Promise<T>
+  /**
+   * Does `work` in a transaction that one connection at a time is in, whichever process it is of; gives undefined where another is in
+   * one. What is read in it is what is committed by then.
+   */
+  alone<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T | undefined>
   close(): Promise<void>
 }
 
+/** The advisory lock of who gives events their places. */
+const placingLock = 0x706c6163
+/** A process that stands still in a transaction keeps others waiting for so long at the most. */
+const idleMs = 10_000
+
 /** Opens a pool on `url` (postgres://…). */
 export function openPostgres(url: string): PostgresPool {
-  const pool = new pg.Pool({ connectionString: url, max: connections, types })
+  const bounds = { idle_in_transaction_session_timeout: idleMs }
+  const pool = new pg.Pool({ connectionString: url, max: connections, types, ...bounds })
   // An idle connection that the server closed is no fault of ours; the pool opens another.
   pool.on('error', () => {})
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   return {
     db,
     close: () => db.destroy(),
+    async alone(work, committed) {
+      const notices: Notices = new Map()
+      const value = await db
+        .transaction()
+        .setIsolationLevel('read committed')
+        .execute(async transaction => {
+          // A statement of its own: what the next one sees is what is committed once the lock is held.
+          const { rows } = await sql<{ isHeld: boolean }>`
+            select pg_try_advisory_xact_lock(${sql.lit(placingLock)}) as "isHeld"`.execute(transaction)
+          if (!rows[0]!.isHeld) return undefined
+          gatherNotices(transaction, notices)
+          return work(transaction)
+        })
+      committed(notices)
+      return value
+    },
     async write(work, writeLeft, committed) {
       for (let tried = 0; ; tried++) {
         try {
