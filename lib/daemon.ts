@@ -98,8 +98,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     )
     const storage = startStorageWatch(opened)
     closing.push(() => storage.stop())
-    const clockWatch = startClockWatch(opened)
-    closing.push(() => clockWatch.stop())
+    closing.push(startClockWatch(opened))
     const { dns } = opened
     const guard = createAddressGuard({
       clock,

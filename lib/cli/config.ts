@@ -4,6 +4,7 @@ import { ConfigFault } from '../config/fault.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeDaemonUser, configSource, findConfig, systemConfigPath } from './installation.ts'
+import { checkSecretFiles } from './secret-files.ts'
 import { commandOf } from './words.ts'
 
 const checkedAsRoot =
@@ -28,7 +29,9 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
       const config = await findConfig(ctl.installation())
       // Files that root may read and the daemon may not are a fault.
       const isDaemonUser = becomeDaemonUser(config.data_dir)
-      const { faults, warnings } = await checkCertificates(config)
+      const found = [await checkCertificates(config), await checkSecretFiles(config)]
+      const faults = found.flatMap(one => one.faults)
+      const warnings = found.flatMap(one => one.warnings)
       if (faults.length > 0) throw new ConfigFault(source, faults)
       if (!isDaemonUser) warnings.push({ path: '', message: checkedAsRoot })
       const lines = warnings.map(one =>

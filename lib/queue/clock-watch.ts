@@ -12,12 +12,10 @@ interface Watched {
 
 /**
  * Watches whether the clock of the machine is set back. What waits stands in rows as an instant, so it would wait for so much longer; it
- * is made to wait as long as it was to. When it is set forward, what waits is due earlier, which harms nothing.
+ * is made to wait as long as it was to. When it is set forward, what waits is due earlier, which harms nothing. Gives the function that
+ * ends it.
  */
-export function startClockWatch(
-  app: Watched,
-  lookMs: number = limits.clockLookMs,
-): { stop(): Promise<void> } {
+export function startClockWatch(app: Watched): () => Promise<void> {
   const { clock, log } = app
   const stopping = new AbortController()
   /** What the clock shows beside the time that only goes forward. */
@@ -33,13 +31,11 @@ export function startClockWatch(
       .then(() => setBack(app, byMs, stopping.signal))
       .catch(error => log.error({ err: error }, 'what waits could not be set back with the clock'))
   }
-  const timer = setInterval(look, lookMs).unref()
-  return {
-    async stop() {
-      clearInterval(timer)
-      stopping.abort()
-      await working
-    },
+  const timer = setInterval(look, limits.clockLookMs).unref()
+  return () => {
+    clearInterval(timer)
+    stopping.abort()
+    return working
   }
 }
 

@@ -190,7 +190,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       for (;;) {
         const now = clock.now()
         const wanted = { kind, now: now.toISOString(), limit }
-        const freed = [...ofKind].filter(destination => room(destination) > 0)
+        const freed = [...ofKind].filter(destination => room(destination) > 0).slice(0, limits.sweepRows)
         // Looked up on the reader first: a queue with nothing due costs no write.
         if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
         // No fsync: a lease that is lost with the power is one that nobody holds any more.
@@ -247,8 +247,8 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       for (const kind of kinds) {
         // What is parked of deliveries is found by its destination.
         if (kind === 'delivery') continue
-        const unpark = () => store.write(db => entries.unparkSomeEntries(db, kind, limits.sweepRows))
-        while ((await unpark()) > 0);
+        // They are many, and nobody waits for them to be moved: those that there is room for are, at each claim.
+        for (const one of await entries.listParkedDestinations(store.read, kind)) parked.get(kind)!.add(one)
       }
       return store.write(async db => {
         const now = clock.now()

@@ -61,6 +61,16 @@ export async function listSuppressions(
   return { rows, total: Number(counted?.count ?? 0) }
 }
 
+/** All of a recipient, those that have expired, too. */
+export function listSuppressionsOf(db: Db, recipient: string): Promise<SuppressionRow[]> {
+  return db
+    .selectFrom('suppression')
+    .selectAll()
+    .where('recipient', '=', recipient)
+    .orderBy('podId')
+    .execute()
+}
+
 /** Takes the place of what there was for this recipient and pod. */
 export async function putSuppression(db: WriteDb, row: SuppressionRow): Promise<void> {
   await putRow(db, 'suppression', row, ['recipient', 'podId'])

@@ -32,10 +32,6 @@ function addCommand(program: Command, ctl: Ctl, one: Declared, how: Spoken): voi
   if (how.harm !== undefined) command.option('--yes', 'do not ask')
   command.action(async () => {
     const given = command.opts<Record<string, unknown>>()
-    if (how.harm !== undefined && given.yes !== true) {
-      const { confirm } = await import('../confirm.ts')
-      await confirm(how.harm)
-    }
     const values = new Map<Parameter, unknown>()
     for (const [index, place] of places.entries()) {
       if (command.args[index] !== undefined)
@@ -46,9 +42,23 @@ function addCommand(program: Command, ctl: Ctl, one: Declared, how: Spoken): voi
       if (value !== undefined) values.set(option, await readValue(option, value))
     }
     const key = given.idempotencyKey as string | undefined
+    if (how.harm !== undefined && given.yes !== true) await askBefore(ctl, one.id, how.harm, values)
     const { perform } = await import('./perform.ts')
     await perform(ctl, { one, how, values, key, output: given.output as string | undefined })
   })
+}
+
+/** @throws Refused when the answer is not yes */
+async function askBefore(
+  ctl: Ctl,
+  id: string,
+  harm: string,
+  values: ReadonlyMap<Parameter, unknown>,
+): Promise<void> {
+  const { harmOf } = await import('./harm.ts')
+  const { confirm } = await import('../confirm.ts')
+  const given = Object.fromEntries([...values].map(([{ name }, value]) => [name, value]))
+  await confirm(await ctl.withRows(rows => harmOf(rows, id, harm, given)))
 }
 
 function argumentOf({ word, description, choices, form, isRequired }: Parameter): Argument {

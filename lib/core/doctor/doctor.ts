@@ -7,6 +7,7 @@ import { getDomainByName } from '../domains/domains.ts'
 import { readLoad } from '../load.ts'
 import { readRunning } from '../running.ts'
 import { checkBlockLists } from './block-lists.ts'
+import { checkBucket } from './bucket.ts'
 import { checkClock } from './clock.ts'
 import { checkDoors, checkWayOut } from './doors.ts'
 import { loadFindings } from './load.ts'
@@ -23,6 +24,7 @@ export async function examine(app: App, reached: string): Promise<Diagnosis> {
   const daemon = isUp ? last : undefined
   const here: Check[] = [
     ['the machine', checkMachine({ config: app.config, daemon })],
+    ['the bucket', checkBucket(app)],
     ['the clock', checkClock(app)],
     ['the queue and the search index', readLoad(app).then(loadFindings)],
   ]

@@ -48,6 +48,13 @@ export async function addSuppression(app: App, request: SuppressionCreation): Pr
   return present(row)
 }
 
+/** All that keep an address from being written to, of whatever pod. @throws Problem `invalid_request`, `not_found` */
+export async function listSuppressionsOf(app: Rows, recipient: string): Promise<Suppression[]> {
+  const found = await suppressions.listSuppressionsOf(app.store.read, requireRecipient(recipient))
+  if (found.length === 0) throw new Problem('not_found', 'This recipient is not suppressed.')
+  return found.map(present)
+}
+
 /** For all pods. @throws Problem `invalid_request`, `not_found` */
 export async function removeSuppression(app: App, recipient: string): Promise<void> {
   const address = requireRecipient(recipient)
