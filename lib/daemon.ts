@@ -252,7 +252,9 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log.info({ smtp: running.smtp, submission: running.submission, http: running.http, baseUrl }, 'ready')
     const heap = startIdleHeap(limits.idleHeapLookMs)
     closing.push(() => heap.stop())
-    closing.push(startUpkeep(app).stop)
+    // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
+    const upkeep = startUpkeep(app)
+    closing.push(async () => (await upkeep).stop())
     if (acme.directory !== undefined) {
       const settings = {
         directory: acme.directory,
@@ -266,7 +268,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         hasAddress: (name: string) => hasAddress(app.dns, name),
         onIssued: () => certificates.look(),
       }
-      // Nobody waits for what it loads: "ready" has been said, and a signal must find who hears it.
       const start = async () => {
         const { startRenewal } = await import('./tls/acme/renewal.ts')
         return startRenewal(settings)

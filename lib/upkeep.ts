@@ -1,6 +1,5 @@
 import { isoAfter } from './base/clock.ts'
 import { limits } from './base/limits.ts'
-import { everyMinute, isDue, type Schedule } from './base/schedule.ts'
 import { durationMs } from './config/duration.ts'
 import { purgeDeletedInboxes } from './core/account/purge.ts'
 import { deleteExpired, type RetentionRule } from './core/account/retention.ts'
@@ -25,7 +24,8 @@ import { deleteTlsResultsBefore } from './store/tls-results.ts'
 
 interface Sweep {
   readonly name: string
-  readonly schedule: Schedule
+  /** When it runs, as cron writes it. */
+  readonly schedule: string
   /** Does at most `limits.sweepRows` at once and gives how many it did. */
   readonly run: (app: App, isStopping: () => boolean) => Promise<number>
 }
@@ -43,7 +43,7 @@ const ago = (app: App, ms: number) => isoAfter(app.clock.now(), -ms)
 export const sweeps: readonly Sweep[] = [
   {
     name: 'idempotency records older than 24 hours',
-    schedule: { everyMinutes: 10 },
+    schedule: '*/10 * * * *',
     run: app =>
       app.store.write(db =>
         deleteIdempotencyBefore(db, ago(app, limits.idempotencyHours * 3_600_000), limits.sweepRows),
@@ -51,7 +51,7 @@ export const sweeps: readonly Sweep[] = [
   },
   {
     name: 'events older than events.keep_for',
-    schedule: { minute: 17 },
+    schedule: '17 * * * *',
     run: app =>
       app.store.write(db =>
         deleteEventsBefore(db, ago(app, durationMs(app.config.events.keep_for)), limits.sweepRows),
@@ -59,33 +59,29 @@ export const sweeps: readonly Sweep[] = [
   },
   {
     name: 'messages of deleted inboxes',
-    schedule: { everyMinutes: 5 },
+    schedule: '*/5 * * * *',
     run: purgeDeletedInboxes,
   },
   {
     name: 'messages older than retention keeps them',
-    schedule: { minute: 13 },
+    schedule: '13 * * * *',
     run: (app, isStopping) => deleteExpired(app, retentionOf(app.config), isStopping),
   },
-  { name: 'domains due for a check', schedule: { everyMinutes: 1 }, run: checkDueDomains },
-  { name: 'domains whose DKIM keys are due to change', schedule: { minute: 33 }, run: rotateDueKeys },
-  { name: 'DKIM keys of before', schedule: { minute: 43 }, run: expireKeys },
-  {
-    name: 'held deliveries of inboxes that were resumed',
-    schedule: { everyMinutes: 5 },
-    run: releaseResumed,
-  },
-  { name: 'suppressions that are over', schedule: { everyMinutes: 10 }, run: expireSuppressions },
+  { name: 'domains due for a check', schedule: '* * * * *', run: checkDueDomains },
+  { name: 'domains whose DKIM keys are due to change', schedule: '33 * * * *', run: rotateDueKeys },
+  { name: 'DKIM keys of before', schedule: '43 * * * *', run: expireKeys },
+  { name: 'held deliveries of inboxes that were resumed', schedule: '*/5 * * * *', run: releaseResumed },
+  { name: 'suppressions that are over', schedule: '*/10 * * * *', run: expireSuppressions },
   {
     name: 'forwarding confirmations that are over',
-    schedule: { minute: 47 },
+    schedule: '47 * * * *',
     run: expireForwardConfirmations,
   },
-  { name: 'greylisting that is over', schedule: { everyMinutes: 10 }, run: expireGreylist },
-  { name: 'deferrals of mail that could not be judged', schedule: { minute: 37 }, run: expireDeferrals },
+  { name: 'greylisting that is over', schedule: '*/10 * * * *', run: expireGreylist },
+  { name: 'deferrals of mail that could not be judged', schedule: '37 * * * *', run: expireDeferrals },
   {
     name: 'standings of destinations that were not tried for a week',
-    schedule: { minute: 7 },
+    schedule: '7 * * * *',
     run: app =>
       app.store.write(db =>
         deleteDestinationsBefore(db, ago(app, limits.destinationKeptMs), limits.sweepRows),
@@ -93,13 +89,13 @@ export const sweeps: readonly Sweep[] = [
   },
   {
     name: 'MTA-STS policies that are over',
-    schedule: { minute: 57 },
+    schedule: '57 * * * *',
     run: app => app.store.write(db => deleteStsPoliciesBefore(db, ago(app, 0), limits.sweepRows)),
   },
-  { name: 'days of TLS that are to be reported', schedule: { minute: 23 }, run: sendTlsReports },
+  { name: 'days of TLS that are to be reported', schedule: '23 * * * *', run: sendTlsReports },
   {
     name: 'results of TLS older than 30 days',
-    schedule: { minute: 47, hour: 4 },
+    schedule: '47 4 * * *',
     run: app =>
       app.store.write(db =>
         deleteTlsResultsBefore(
@@ -109,19 +105,15 @@ export const sweeps: readonly Sweep[] = [
         ),
       ),
   },
-  { name: 'audit of sender rules older than 90 days', schedule: { minute: 27 }, run: expirePolicyAudit },
+  { name: 'audit of sender rules older than 90 days', schedule: '27 * * * *', run: expirePolicyAudit },
   {
     name: 'databases of before upgrades older than a week',
-    schedule: { minute: 57, hour: 3 },
+    schedule: '57 3 * * *',
     run: expireBeforeUpgrade,
   },
-  { name: 'objects of the bucket without a row', schedule: { minute: 23, hour: 4 }, run: removeStrayObjects },
-  { name: 'copies of objects', schedule: { everyMinutes: 1 }, run: app => app.blobs.trimCache() },
-  {
-    name: 'daily and monthly counts older than 400 days',
-    schedule: { minute: 37, hour: 3 },
-    run: expireUsage,
-  },
+  { name: 'objects of the bucket without a row', schedule: '23 4 * * *', run: removeStrayObjects },
+  { name: 'copies of objects', schedule: '* * * * *', run: app => app.blobs.trimCache() },
+  { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]
 
 /** Runs a sweep until it finds nothing more, or until `isStopping` says so. */
@@ -139,24 +131,28 @@ export async function sweep(app: App, one: Sweep, isStopping = () => false): Pro
   }
 }
 
-/** Starts the sweeps, each alone at its time; `stop` waits for those under way. */
-export function startUpkeep(app: App): { stop(): Promise<void> } {
-  const underWay = new Map<Sweep, Promise<void>>()
+/** Starts the sweeps; `stop` waits for those under way. */
+export async function startUpkeep(app: App): Promise<{ stop(): Promise<void> }> {
+  // Nothing of a start waits for it, so it is not loaded with the rest.
+  const { default: cron } = await import('node-cron')
+  const underWay = new Set<Promise<void>>()
   let isStopping = false
-  const ticking = everyMinute(app.clock, minute => {
-    for (const one of sweeps) {
-      if (!isDue(one.schedule, minute) || underWay.has(one)) continue
-      underWay.set(
-        one,
-        sweep(app, one, () => isStopping).finally(() => underWay.delete(one)),
-      )
-    }
-  })
+  const tasks = sweeps.map(one =>
+    cron.schedule(
+      one.schedule,
+      () => {
+        const work = sweep(app, one, () => isStopping).finally(() => underWay.delete(work))
+        underWay.add(work)
+        return work
+      },
+      { name: one.name, noOverlap: true, unref: true },
+    ),
+  )
   return {
     async stop() {
       isStopping = true
-      ticking.stop()
-      await Promise.all(underWay.values())
+      await Promise.all(tasks.map(task => task.destroy()))
+      await Promise.all(underWay)
     },
   }
 }
