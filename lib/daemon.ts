@@ -22,6 +22,7 @@ import { sendScheduledDraft } from './core/drafts/send.ts'
 import { startCleaning } from './core/mailbox/cleaning.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
 import { openApp } from './core/open.ts'
+import { databaseOf } from './core/open-rows.ts'
 import { noteRunning } from './core/running.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
@@ -38,6 +39,7 @@ import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
+import type { ServerLock } from './store/dialect/server-lock.ts'
 import type { PassedSockets } from './systemd.ts'
 import { issuedPaths } from './tls/acme/issued.ts'
 import { openCertificates } from './tls/certificates.ts'
@@ -69,7 +71,7 @@ export interface Daemon {
   reload(): Promise<void>
   /** Takes nothing new, ends what is under way or gives it back to the queue, and closes everything. */
   stop(): Promise<void>
-  /** Resolves when the disk has failed to keep what was written: only a restart shows what it holds. */
+  /** Resolves when the disk has failed to keep what was written, or the server's lock is lost: only a restart heals that. */
   readonly failed: Promise<Error>
 }
 
@@ -84,7 +86,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     let baseUrl = config.base_url ?? ''
     const metrics = config.metrics.listen.length > 0 ? await createMetricsWhenAsked() : undefined
     const ports: number[] = []
-    const { app: opened, isNew } = await openData(
+    const {
+      app: opened,
+      isNew,
+      alone,
+    } = await openData(
       {
         ...parts,
         meter: metrics ?? noMeter,
@@ -283,7 +289,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       submission,
       http,
       reload: () => certificates.reload(),
-      failed: app.store.failed,
+      failed: Promise.race([app.store.failed, ...(alone ? [alone.lost] : [])]),
       async stop() {
         log.info('stopping')
         // Nobody needs it to stop: where the disk is full there is no room for it.
@@ -306,15 +312,24 @@ async function createMetricsWhenAsked() {
   return createMetrics()
 }
 
+/** Keeps every other daemon from the database, where it is on a server. @throws DataDirectoryBusy */
+async function holdServer(config: Config): Promise<ServerLock | undefined> {
+  if (config.database === undefined) return undefined
+  const { lockServer } = await import('./store/dialect/server-lock.ts')
+  return lockServer(await databaseOf(config))
+}
+
 async function openData(parts: Parameters<typeof openApp>[0], closing: (() => unknown)[]) {
   await mkdir(parts.config.data_dir, { recursive: true, mode: 0o700 })
   closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
+  const alone = await holdServer(parts.config)
+  closing.push(() => alone?.release())
   const opened = await openApp(parts)
   closing.push(() => opened.app.store.close())
   closing.push(() => opened.app.blobs.close())
   const { mailReader, renderer, textReader } = opened.app
   closing.push(() => Promise.all([mailReader.stop(), renderer.stop(), textReader.stop()]))
-  return opened
+  return { ...opened, alone }
 }
 
 /** Claims nothing more, and breaks off what has not come to its end in its share of the time to stop. */

@@ -7,6 +7,15 @@ export class StorageLocked extends Error {
   }
 }
 
+/** The server of the database does not answer, or ended the connection: what was asked of it may be done or not. */
+export class StorageUnreachable extends Error {
+  override readonly name = 'StorageUnreachable'
+
+  constructor(cause: Error) {
+    super(`the server of the database can not be asked: ${cause.message}`, { cause })
+  }
+}
+
 /** No room on the disk, or no more for this user, as the system and SQLite say it; the last one while SQLite makes room in shared memory. */
 const fullCodes = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']
 
