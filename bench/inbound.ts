@@ -2,7 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { getPeer } from '../test/support/peers.ts'
 import { runProgram } from '../test/support/program.ts'
 import { until } from '../test/support/until.ts'
-import type { AcceptTimes } from './load-client.ts'
+import type { AcceptTimes, LoadJob } from './load-client.ts'
+import type { LoadKind } from './load-message.ts'
 import { type ProcessFigures, watchProcesses } from './process-figures.ts'
 import type { Subject } from './subject/subject.ts'
 
@@ -20,14 +21,22 @@ export interface InboundFigures {
   readonly accept: AcceptTimes
 }
 
+export interface InboundLoad {
+  readonly messages: number
+  readonly bytes: number
+  /** `text` comes from smtp-source, which can neither sign nor attach; the others from a client of our own. */
+  readonly kind: LoadKind
+  /** The key that kind `signed` is signed with. */
+  readonly privateKeyPem?: string | undefined
+  /** Throws when the first messages were not taken for what they are. */
+  readonly prove?: ((subject: Subject) => Promise<void>) | undefined
+}
+
 const deliveryMs = 120_000
 
-/** Measures how a running mail server takes `messages` messages of `bytes`, after a tenth of that to warm up. */
-export async function measureInbound(
-  subject: Subject,
-  messages: number,
-  bytes: number,
-): Promise<InboundFigures> {
+/** Measures how a running mail server takes mail, after a tenth of it to warm up, and a fifth of it on own connections. */
+export async function measureInbound(subject: Subject, load: InboundLoad): Promise<InboundFigures> {
+  const { messages } = load
   let sent = 0
   const settled = async (count: number) => {
     sent += count
@@ -35,34 +44,49 @@ export async function measureInbound(
     if (delivered) await until(`${sent} messages delivered`, () => delivered() >= sent, deliveryMs)
   }
   const warming = Math.ceil(messages / 10)
-  await source(subject, warming, bytes, ['-d'])
+  await give(subject, load, warming, false)
   await settled(warming)
+  await load.prove?.(subject)
 
   const watch = watchProcesses(subject.pid)
-  const accepting = await source(subject, messages, bytes, ['-d'])
+  const accepting = await give(subject, load, messages, false)
   const startedAt = performance.now()
   await settled(messages)
-  const delivering = accepting + (performance.now() - startedAt) / 1000
-  const load = watch.stop()
+  const delivering = accepting.seconds + (performance.now() - startedAt) / 1000
+  const keptFigures = watch.stop()
 
   const fewer = Math.ceil(messages / 5)
   const watchOwn = watchProcesses(subject.pid)
-  const ownConnection = await source(subject, fewer, bytes, [])
+  const ownConnection = await give(subject, load, fewer, true)
   await settled(fewer)
-  const loadOwnConnection = watchOwn.stop()
-  const accept = await acceptTimes(subject, messages, bytes)
-  await settled(accept.accepted)
+  const ownFigures = watchOwn.stop()
+  const accept = accepting.times ?? (await runClient(subject, load, messages, false))
+  if (!accepting.times) await settled(accept.accepted)
 
   return {
     messages,
-    acceptedPerSecond: messages / accepting,
+    acceptedPerSecond: messages / accepting.seconds,
     deliveredPerSecond: messages / delivering,
-    load,
-    acceptedPerSecondOwnConnection: fewer / ownConnection,
+    load: keptFigures,
+    acceptedPerSecondOwnConnection: fewer / ownConnection.seconds,
     messagesOwnConnection: fewer,
-    loadOwnConnection,
+    loadOwnConnection: ownFigures,
     accept,
   }
+}
+
+interface Given {
+  readonly seconds: number
+  /** What smtp-source does not tell. */
+  readonly times?: AcceptTimes
+}
+
+async function give(subject: Subject, load: InboundLoad, messages: number, isOwn: boolean): Promise<Given> {
+  if (load.kind === 'text')
+    return { seconds: await source(subject, messages, load.bytes, isOwn ? [] : ['-d']) }
+  const times = await runClient(subject, load, messages, isOwn)
+  if (times.refused > 0) throw new Error(`${times.refused} of ${messages} messages were refused`)
+  return { seconds: times.seconds, times }
 }
 
 /** Runs Postfix's smtp-source and gives the seconds that it took. It ends at the first refusal, which throws. */
@@ -92,20 +116,17 @@ async function source(
   return (performance.now() - startedAt) / 1000
 }
 
-async function acceptTimes(
+async function runClient(
   { address, port, recipient }: Subject,
+  { kind, bytes, privateKeyPem }: InboundLoad,
   messages: number,
-  bytes: number,
+  isOwn: boolean,
 ): Promise<AcceptTimes> {
   const client = fileURLToPath(new URL('load-client.ts', import.meta.url))
-  const run = await runProgram(
-    process.execPath,
-    [client, address, String(port), String(messages), recipient, String(bytes)],
-    undefined,
-    {
-      timeoutMs: 900_000,
-    },
-  )
+  const job: LoadJob = { address, port, recipient, messages, bytes, kind, isOwn, privateKeyPem }
+  const run = await runProgram(process.execPath, [client, JSON.stringify(job)], undefined, {
+    timeoutMs: 900_000,
+  })
   if (run.code !== 0) throw new Error(`load-client ended with ${run.code}: ${run.stderr}`)
   return JSON.parse(run.stdout)
 }

@@ -1,9 +1,25 @@
 /**
- * A process that sends N messages of BYTES (4096 unless told) over 20 kept connections and prints, as JSON, how long each acceptance took: from
- * the final dot to its 250. `node bench/load-client.ts ADDRESS PORT N RECIPIENT [BYTES]`
+ * A process that sends messages over 20 connections and prints, as JSON, how many were taken a second and how long each acceptance
+ * took: from the final dot to its 250. What it sends is made, and signed, before its clock starts. `node bench/load-client.ts JOB`
  */
 import { createConnection } from 'node:net'
 import { createInterface } from 'node:readline'
+import { systemClock } from '../lib/base/clock.ts'
+import { type LoadKind, loadDomain, loadMessages, loadSender } from './load-message.ts'
+import { percentile } from './percentile.ts'
+
+/** What it is told, as JSON. */
+export interface LoadJob {
+  readonly address: string
+  readonly port: number
+  readonly recipient: string
+  readonly messages: number
+  readonly bytes: number
+  readonly kind: LoadKind
+  /** A new connection for each message. */
+  readonly isOwn: boolean
+  readonly privateKeyPem?: string | undefined
+}
 
 export interface AcceptTimes {
   readonly accepted: number
@@ -15,24 +31,16 @@ export interface AcceptTimes {
 }
 
 const connections = 20
+const job: LoadJob = JSON.parse(process.argv[2] ?? '{}')
+const make = loadMessages({ ...job, at: systemClock.now() })
+const messages: (readonly Buffer[])[] = []
+for (let n = 0; n < job.messages; n++) messages.push(await make(n))
 
-const [address = '', port = '', count = '', recipient = '', bytes = '4096'] = process.argv.slice(2)
-const messageBytes = Number(bytes)
-let left = Number(count)
 let refused = 0
 const times: number[] = []
 
-function message(n: number): string {
-  const header = `From: <load@client.test>\r\nTo: <${recipient}>\r\nMessage-ID: <${n}.${process.pid}@client.test>\r\nSubject: ${n}\r\n\r\n`
-  const line = `${'x'.repeat(70)}\r\n`
-  return (header + line.repeat(Math.ceil((messageBytes - header.length) / line.length))).slice(
-    0,
-    messageBytes - 2,
-  )
-}
-
 async function connection(): Promise<void> {
-  const socket = createConnection({ host: address, port: Number(port), noDelay: true })
+  const socket = createConnection({ host: job.address, port: job.port, noDelay: true })
   const replies = createInterface({ input: socket, crlfDelay: Number.POSITIVE_INFINITY })[
     Symbol.asyncIterator
   ]()
@@ -48,34 +56,37 @@ async function connection(): Promise<void> {
     return reply()
   }
   await reply()
-  await ask('EHLO client.test')
-  while (left-- > 0) {
-    const data = message(left)
-    await ask('MAIL FROM:<load@client.test>')
-    await ask(`RCPT TO:<${recipient}>`)
-    const go = await ask('DATA')
-    if (!go.startsWith('354')) throw new Error(`DATA was answered: ${go}`)
-    socket.write(`${data}\r\n`)
+  await ask(`EHLO ${loadDomain}`)
+  do {
+    const message = messages.pop()
+    if (message === undefined) break
+    for (const line of [`MAIL FROM:<${loadSender}>`, `RCPT TO:<${job.recipient}>`, 'DATA']) {
+      const answer = await ask(line)
+      if (!/^[23]/.test(answer)) throw new Error(`${line} was answered ${answer}`)
+    }
+    for (const piece of message) socket.write(piece)
     const startedAt = performance.now()
     const answer = await ask('.')
     times.push(performance.now() - startedAt)
     if (!answer.startsWith('250')) refused++
-  }
+  } while (!job.isOwn)
   await ask('QUIT')
   socket.destroy()
 }
 
+async function sendAll(): Promise<void> {
+  while (messages.length > 0) await connection()
+}
+
 const startedAt = performance.now()
-await Promise.all(Array.from({ length: connections }, connection))
+await Promise.all(Array.from({ length: connections }, sendAll))
 const seconds = (performance.now() - startedAt) / 1000
-times.sort((a, b) => a - b)
-const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0
 const result: AcceptTimes = {
   accepted: times.length - refused,
   refused,
   seconds,
-  p50Ms: at(0.5),
-  p99Ms: at(0.99),
-  maxMs: at(1),
+  p50Ms: percentile(times, 50),
+  p99Ms: percentile(times, 99),
+  maxMs: Math.max(...times),
 }
 console.log(JSON.stringify(result))

@@ -1,33 +1,36 @@
 /**
- * `npm run bench [-- [--json] [--rounds N] [--messages N] [--bytes N] [--stored N] [--peers] [SUBJECT…]]`: measures mailboxd beside Postfix
+ * `npm run bench [-- [--json] [--rounds N] [--messages N] [--bytes N] [--kind KIND] [--stored N] [--peers] [SUBJECT…]]`: measures mailboxd beside Postfix
  * and smtp-server alone, on this machine in one run, the load generator on the same cores. Needs root for Postfix. All of these
  * subjects unless told, with --peers Exim and OpenSMTPD, too; `sends` is mailboxd's sending alone. With rounds the subjects take turns, and
- * each figure is the median of its rounds.
+ * each figure is the median of its rounds. KIND of the mail that comes in: `text`; `attachment`, text and an attachment in base64; `signed`, with
+ * a DKIM signature, from a domain with SPF and DMARC, which mailboxd and Postfix (with what Debian has for that) verify.
  */
 import { cpus } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { loadConfig } from '../lib/config/load.ts'
-import { databasePath } from '../lib/core/open-rows.ts'
-import { type Peer, without } from '../test/support/peers.ts'
+import { without } from '../test/support/peers.ts'
 import { freePort } from '../test/support/ports.ts'
 import { startSmtpSink } from '../test/support/smtp-sink.ts'
-import { type InboundFigures, measureInbound } from './inbound.ts'
+import type { InboundFigures } from './inbound.ts'
+import {
+  filledWith,
+  inboundSubjects,
+  measureInboundOf,
+  type Row,
+  storedInboxes,
+  withoutInbound,
+} from './inbound-row.ts'
+import { isLoadKind, loadKinds } from './load-message.ts'
 import { mediansOf } from './medians.ts'
 import { measureOutbound, type OutboundFigures } from './outbound.ts'
 import { residentBytes } from './process-figures.ts'
-import { storeMessages } from './stored.ts'
-import { withInstallation } from './subject/installation.ts'
-import { type MailboxdSettings, startMailboxdSubject, withoutMailboxd } from './subject/mailboxd.ts'
-import { peers, startPeerSubject } from './subject/peer.ts'
-import { startSmtpServerSubject } from './subject/smtp-server.ts'
-import type { Subject } from './subject/subject.ts'
+import { startMailboxdSubject, withoutMailboxd } from './subject/mailboxd.ts'
+import { peers } from './subject/peer.ts'
 import { table } from './table.ts'
 
 const usual = ['smtp-server', 'postfix', 'mailboxd']
-const subjects = [...new Set([...usual, ...Object.keys(peers), 'sends'])]
+const subjects = [...inboundSubjects, 'sends']
 const outboundMessages = 2000
-const storedInboxes = 10_000
 const settleMs = 2000
 
 interface Figures {
@@ -38,61 +41,33 @@ interface Figures {
   readonly skipped: readonly string[]
 }
 
-interface Chosen {
+interface Chosen extends Row {
   readonly wanted: readonly string[]
-  readonly messages: number
-  readonly bytes: number
-  readonly stored: number
 }
 
-async function measure({ wanted, messages, bytes, stored }: Chosen): Promise<Figures> {
+async function measure({ wanted, ...row }: Chosen): Promise<Figures> {
   const inbound: Record<string, InboundFigures> = {}
   const skipped: string[] = []
-  const measured = async (name: string, start: () => Promise<Subject>) => {
-    progress(`${name}, inbound`)
-    const subject = await start()
-    try {
-      inbound[name] = await measureInbound(subject, messages, bytes)
-    } finally {
-      await subject.stop()
+  for (const name of inboundSubjects) {
+    if (!wanted.includes(name)) continue
+    const missing = withoutInbound(name, row.kind)
+    if (missing) skipped.push(`${name}: ${missing}`)
+    else {
+      progress(`${name}, inbound`)
+      inbound[name] = await measureInboundOf(name, row)
     }
   }
-  const may = (name: string, missing: string | false) => {
-    if (!wanted.includes(name)) return false
-    if (missing) skipped.push(`${name}: ${missing}`)
-    return !missing
-  }
-
-  if (may('smtp-server', without('smtp-source'))) await measured('smtp-server', startSmtpServerSubject)
-  for (const name of Object.keys(peers)) {
-    if (may(name, without(name as Peer, 'smtp-source'))) await measured(name, () => startPeerSubject(name))
-  }
   let own: Pick<Figures, 'outbound' | 'idle'> = {}
-  if (may('mailboxd', without('smtp-source', 'smtp-sink') || withoutMailboxd())) {
-    await measured('mailboxd', async () =>
-      startMailboxdSubject(await freePort('127.0.0.2'), filledWith(stored)),
-    )
+  if (wanted.includes('sends') || (wanted.includes('mailboxd') && row.kind === 'text')) {
+    const missing = without('smtp-sink') || withoutMailboxd()
+    if (missing) skipped.push(`sends: ${missing}`)
+    else own = await measureOwn(row.stored)
   }
-  const isSending = wanted.includes('mailboxd') ? 'mailboxd' : 'sends'
-  if (may(isSending, without('smtp-source', 'smtp-sink') || withoutMailboxd())) own = await measureOwn(stored)
   return {
     machine: `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`,
     inbound,
     ...own,
     skipped,
-  }
-}
-
-/** A data directory that has so many messages in 10,000 inboxes before it starts. */
-function filledWith(stored: number): MailboxdSettings {
-  if (stored === 0) return {}
-  return {
-    async prepare(path) {
-      progress(`how to fill it with ${stored} messages`)
-      const config = await loadConfig(path)
-      await withInstallation(config, async () => {})
-      storeMessages(databasePath(config.data_dir), stored, storedInboxes)
-    },
   }
 }
 
@@ -116,7 +91,7 @@ async function measureOwn(stored: number): Promise<Required<Pick<Figures, 'outbo
 
 function print(
   { machine, inbound, outbound, idle, skipped }: Figures,
-  { messages, bytes, stored }: Chosen,
+  { messages, bytes, kind, stored }: Chosen,
   rounds: number,
 ): void {
   const postfix = inbound.postfix
@@ -124,7 +99,7 @@ function print(
   const ratio = (rate: number) => (postfix ? `${(rate / postfix.deliveredPerSecond).toFixed(2)}×` : '')
   console.log(`\n${machine}\n`)
   console.log(
-    `Inbound: ${messages} messages of ${bytes} bytes, 20 connections; the load generator on the same cores; medians of ${rounds}${stored > 0 ? `; mailboxd has ${stored} messages in ${storedInboxes} inboxes` : ''}\n`,
+    `Inbound: ${messages} messages (${kind}) of ${bytes} bytes, 20 connections; the load generator on the same cores; medians of ${rounds}${stored > 0 ? `; mailboxd has ${stored} messages in ${storedInboxes} inboxes` : ''}\n`,
   )
   const head = [
     'messages/s',
@@ -199,6 +174,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '1' },
     messages: { type: 'string', default: '5000' },
     bytes: { type: 'string', default: '4096' },
+    kind: { type: 'string', default: 'text' },
     stored: { type: 'string', default: '0' },
   },
   allowPositionals: true,
@@ -206,11 +182,14 @@ const { values, positionals } = parseArgs({
 const unknown = positionals.filter(name => !subjects.includes(name))
 if (unknown.length > 0)
   throw new Error(`no such subject: ${unknown.join(', ')}; there are ${subjects.join(', ')}`)
+if (!isLoadKind(values.kind))
+  throw new Error(`no such kind: ${values.kind}; there are ${loadKinds.join(', ')}`)
 const named = positionals.length > 0 ? positionals : usual
 const chosen: Chosen = {
   wanted: values.peers ? [...named, ...Object.keys(peers)] : named,
   messages: Number(values.messages),
   bytes: Number(values.bytes),
+  kind: values.kind,
   stored: Number(values.stored),
 }
 const rounds = Number(values.rounds)

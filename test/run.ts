@@ -73,7 +73,7 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   const work = async () => {
     for (const file of waiting) {
       if (stopping.aborted) return
-      const report = await runTestFile(file, runDir, stopping)
+      const report = await runTestFile(file, runDir, { signal: stopping })
       reports.push(report)
       printFile(report)
     }

@@ -37,6 +37,8 @@ export interface MailboxdSettings {
   readonly nodeOptions?: string
   /** More of the DNS. */
   readonly zone?: DnsZone
+  /** Whom it asks instead, on port 53. */
+  readonly nameServer?: string | undefined
   /** Makes what is in the data directory before the daemon starts. */
   readonly prepare?: (config: string) => Promise<void>
 }
@@ -44,7 +46,7 @@ export interface MailboxdSettings {
 /** The built daemon in server mode, an inbox in it, and a DNS in which sink.test is delivered to 127.0.0.2:`sinkPort`. */
 export async function startMailboxdSubject(
   sinkPort: number,
-  { nodeOptions = '', zone = {}, prepare = async () => {} }: MailboxdSettings = {},
+  { nodeOptions = '', zone = {}, nameServer, prepare = async () => {} }: MailboxdSettings = {},
 ): Promise<MailboxdSubject> {
   const dir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
   const dns = await startDns({
@@ -71,7 +73,7 @@ max_connections = 20000
 max_connections_per_address = 20000
 max_connections_per_block = 20000
 [dns]
-servers = ["${dns.server}"]
+servers = ["${nameServer ? `${nameServer}:53` : dns.server}"]
 [delivery]
 port = ${sinkPort}
 mode = "mx"
@@ -106,12 +108,23 @@ allow_networks = ["127.0.0.0/8"]
     await until('mailboxd ready', () => readFileSync(logFile, 'utf8').includes('"msg":"ready"'))
     const key = await ctl('key', 'create')
     const inbox = await ctl('inbox', 'create', '--mailbox-name', 'bench')
+    const api = `http://${address}:${httpPort}`
+    const get = async (path: string) => {
+      const answer = await fetch(`${api}/v1${path}`, { headers: { authorization: `Bearer ${key.token}` } })
+      if (!answer.ok) throw new Error(`GET ${path} was answered ${answer.status}`)
+      return answer
+    }
     return {
       address,
       port,
       recipient: String(inbox.address),
+      async first() {
+        const list = await get(`/inboxes/${inbox.id}/messages?limit=1`)
+        const { data } = (await list.json()) as { data: { id: string }[] }
+        return (await get(`/messages/${data[0]?.id}/raw?trace=true`)).text()
+      },
       pid: child.pid ?? 0,
-      api: `http://${address}:${httpPort}`,
+      api,
       token: String(key.token),
       inboxId: String(inbox.id),
       config,

@@ -8,5 +8,7 @@ export interface Subject {
   readonly pid: number
   /** How many messages it has put where their recipient finds them, or undefined when its 250 says that already. */
   delivered?(): number
+  /** The first message that it took, with the fields that it put before it. */
+  first?(): Promise<string>
   stop(): Promise<void>
 }

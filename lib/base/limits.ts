@@ -437,8 +437,12 @@ export const limits = {
   /** What DNS lists may take to answer about a peer, and how long the test of one is believed. */
   dnsListMs: 3_000,
   dnsListTestMs: 600_000,
-  /** Greylisting: how long one that was put off may take to come again, and after how many a block of addresses is known. */
+  /**
+   * Greylisting: how long one that was put off may take to come again, how long of that it keeps its place where others of its
+   * block need it, and after how many a block of addresses is known.
+   */
   greylistRetryMs: 86_400_000,
+  greylistYieldMs: 7_200_000,
   greylistPasses: 5,
   /** How often the log says what strangers make happen again and again. */
   tallyMs: 60_000,

@@ -607,7 +607,7 @@ create index "draftAttachment_draft" on "draftAttachment" ("draftId", "id");
 
 -- Who was put off by greylisting, and who came again (lib/core/inbound/greylist.ts). key is the SHA-256 of a block of
 -- addresses, or of one with a reverse-path and an inbox; it has one of few slots, so there are never more than 131,072 rows:
--- a key takes the place of another that has not come again. passes is how often it came again, 0 while it has not.
+-- a key takes the place of another that has not come again for hours. passes is how often it came again, 0 while it has not.
 create table "greylistEntry" (
   "slot" integer primary key,
   "key" text not null,

@@ -50,7 +50,11 @@ t.test(`mixed load for ${seconds} s, with kills`, async t => {
     // Nobody is there for the last.
     dns.set(`mx.${domain}`, 'A', [domain === 'silent.example' ? '127.0.0.4' : '127.0.0.3'])
   }
-  const receiver = await startWebhookReceiver(t, ({ json }) => ({ status: json.attempt === 1 ? 500 : 200 }))
+  const receiver = await startWebhookReceiver(t, ({ json }) => {
+    // In an hour they are gigabytes.
+    receiver.calls.length = 0
+    return { status: json.attempt === 1 ? 500 : 200 }
+  })
   let daemon = await startDaemon(t, { dns: dns.server, mxPort: server.port, toml, smtp: 'threads = 2' })
   const token = String((await daemon.ctl('key', 'create')).token)
   const made = await apiOf(daemon.baseUrl, token).post('/v1/inboxes', {
@@ -102,14 +106,14 @@ t.test(`mixed load for ${seconds} s, with kills`, async t => {
 
   const api = apiOf(daemon.baseUrl, token)
   const received = await listAll(api, `/v1/inboxes/${load.inbox.id}/messages?direction=inbound`)
-  const ids = received.map(one => one.rfcMessageId)
+  const ids = new Set(received.map(one => one.rfcMessageId))
   t.ok(promised.received.size > 0 && promised.sent.size > 0, 'there was load')
   t.strictSame(
-    [...promised.received].filter(id => !ids.includes(id)),
+    [...promised.received].filter(id => !ids.has(id)),
     [],
     `all ${promised.received.size} that got their 250 are there`,
   )
-  t.equal(new Set(ids).size, ids.length, 'each once')
+  t.equal(ids.size, received.length, 'each once')
   const outcomes = async () => {
     const sent = await listAll(api, `/v1/inboxes/${load.inbox.id}/messages?direction=outbound`)
     const ofId = new Map(sent.map(one => [one.rfcMessageId, one]))
@@ -143,6 +147,7 @@ async function listAll(api: ReturnType<typeof apiOf>, path: string): Promise<Lis
   for (;;) {
     const { data } = (await api.get(`${path}&limit=100&offset=${all.length}`)).body
     if (data.length === 0) return all
-    all.push(...data)
+    // Without their text.
+    for (const { rfcMessageId, status, toAddr } of data) all.push({ rfcMessageId, status, toAddr })
   }
 }

@@ -643,3 +643,49 @@ onEveryDatabase('one pod has not the last place where another has sent lately', 
     await store.write(db => db.deleteFrom('destination').execute())
   }
 })
+
+onEveryDatabase(
+  'what is parked of a pod that has enough there is passed over, first attempts and repeated ones',
+  async (t, store) => {
+    const mine = setUp(store, 40, 3)
+    const { turns, put, advance } = mine
+    const place = 'mx:shared'
+    const done = { isOver: true, again: false }
+    const endAll = async (entries: readonly Leased[], isOver: boolean) => {
+      for (const entry of entries) await end({ ...mine, store }, entry, 'answers', isOver)
+    }
+    /** The place that is left goes to the one whose pod has none, whoever of what is parked is next. */
+    const takesItsPlace = async (subjects: readonly string[]) => {
+      for (const subject of subjects) {
+        const [next, ...more] = await turns.claim()
+        t.strictSame([next?.subjectId, more.length], [subject, 0])
+        await endAll([next!], done.isOver)
+      }
+    }
+    await put(['good'], place, 'good/inbox')
+    await endAll(await turns.claim(), done.isOver)
+    await put(numbered('evil', 9), place, 'evil/inbox')
+    const stuck = await turns.claim()
+    t.strictSame(names(stuck), ['evil0', 'evil1'])
+    await put(numbered('b', 4), place, 'good/inbox')
+    await takesItsPlace(numbered('b', 4))
+    t.strictSame(await turns.claim(), [])
+
+    await store.write(db => db.deleteFrom('queueEntry').where('state', '=', 'parked').execute())
+    await endAll(stuck, done.isOver)
+    await put(numbered('old', 3), place, 'evil/inbox')
+    for (let claimed = await turns.claim(); claimed.length > 0; claimed = await turns.claim())
+      await endAll(claimed, done.again)
+    await put(numbered('later', 3), place, 'good/inbox')
+    for (let claimed = await turns.claim(); claimed.length > 0; claimed = await turns.claim())
+      await endAll(claimed, done.again)
+    advance(120_000)
+    const again = await turns.claim()
+    t.strictSame(names(again), ['old0', 'old1', 'later0'])
+    await endAll([again.pop()!], done.isOver)
+    await takesItsPlace(['later1', 'later2'])
+    t.strictSame(await turns.claim(), [])
+    await endAll(again, done.isOver)
+    t.strictSame(names(await turns.claim()), ['old2'])
+  },
+)

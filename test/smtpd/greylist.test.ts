@@ -27,8 +27,18 @@ async function openGreylisting(t: Test) {
     await dialog.say('QUIT')
     return text
   }
+  /** So many senders that never came before, of the block 127.0.0.0/24. */
+  const flood = async (count: number, name = '') => {
+    const dialog = await greetedDialog(door.port, '127.0.0.1')
+    for (let number = 0; number < count; number++) {
+      await dialog.say(`MAIL FROM:<${name}${number}@b.example>`)
+      await dialog.say(`RCPT TO:<${ann}>`)
+      await dialog.say('RSET')
+    }
+    await dialog.say('QUIT')
+  }
   const rows = () => door.app.store.read.selectFrom('greylistEntry').selectAll().execute()
-  return { ...door, ask, rows, counted, pass: (minutes: number) => (nowMs += minutes * 60_000) }
+  return { ...door, ask, flood, rows, counted, pass: (minutes: number) => (nowMs += minutes * 60_000) }
 }
 
 const ann = 'ann@ours.example'
@@ -83,38 +93,51 @@ t.test('who is known passes at once', async t => {
   t.match(await ask('127.0.1.1', 'never@b.example', ann), /^451 /)
 })
 
-t.test('whatever strangers say, the rows are bounded, and theirs push out their own', async t => {
-  const { ask, inbox, port, rows, pass } = await openGreylisting(t)
+t.test('whatever strangers say, the rows are bounded, and they fill their own', async t => {
+  const { ask, inbox, flood, rows, pass } = await openGreylisting(t)
   await inbox('ann')
   t.match(await ask('127.0.5.1', 'bob@b.example', ann), /^451 /)
-  const flood = await greetedDialog(port, '127.0.0.1')
-  for (let count = 0; count < 100; count++) {
-    await flood.say(`MAIL FROM:<${count}@b.example>`)
-    await flood.say(`RCPT TO:<${ann}>`)
-    await flood.say('RSET')
-  }
-  t.equal((await rows()).length, 17)
+  await flood(100)
+  t.equal((await rows()).length, 65)
   pass(6)
   t.match(await ask('127.0.5.1', 'bob@b.example', ann), /^250 /, 'another block is not touched')
 })
 
 t.test('who came again does not yield to who did not, how many of them there be', async t => {
-  const { ask, inbox, port, rows, pass } = await openGreylisting(t)
+  const { ask, inbox, flood, rows, pass } = await openGreylisting(t)
   await inbox('ann')
   const known = ['1', '2', '3', '4'].map(name => `${name}@known.example`)
   for (const mailFrom of known) t.match(await ask('127.0.0.1', mailFrom, ann), /^451 /)
   pass(6)
   for (const mailFrom of known) t.match(await ask('127.0.0.1', mailFrom, ann), /^250 /)
-  const flood = await greetedDialog(port, '127.0.0.1')
-  for (let count = 0; count < 200; count++) {
-    await flood.say(`MAIL FROM:<${count}@b.example>`)
-    await flood.say(`RCPT TO:<${ann}>`)
-    await flood.say('RSET')
-  }
-  t.equal((await rows()).length, 17)
+  await flood(200)
+  t.equal((await rows()).length, 65)
   for (const mailFrom of known) t.match(await ask('127.0.0.1', mailFrom, ann), /^250 /, mailFrom)
-  t.match(await ask('127.0.0.1', '199@b.example', ann), /^451 .* in 300 /, 'the last one has a place')
+  t.match(await ask('127.0.0.1', '199@b.example', ann), /^451 .* in 300 /)
 })
+
+t.test(
+  'an honest sender comes through when it comes again, however many of its block keep coming',
+  async t => {
+    const { ask, inbox, flood, pass, rows } = await openGreylisting(t)
+    await inbox('ann')
+    t.match(await ask('127.0.0.7', 'early@honest.example', ann), /^451 .* in 300 /)
+    await flood(70, 'first')
+    pass(2)
+    t.match(await ask('127.0.0.7', 'late@honest.example', ann), /^451 .* in 180 /, 'as who found room before')
+    await flood(70, 'second')
+    pass(3)
+    await flood(70, 'third')
+    t.match(await ask('127.0.0.7', 'early@honest.example', ann), /^250 /, 'it was not forgotten')
+    t.match(await ask('127.0.0.7', 'late@honest.example', ann), /^250 /)
+    t.equal((await rows()).length, 65, 'one of them that of the block, which came again once')
+    pass(130)
+    t.match(await ask('127.0.0.7', 'new@honest.example', ann), /^451 .* in 300 /, 'who came once gives way')
+    await flood(70, 'fourth')
+    pass(5)
+    t.match(await ask('127.0.0.7', 'new@honest.example', ann), /^250 /)
+  },
+)
 
 t.test(
   'where all places are those of who came again, a stranger is let in and not put off for ever',
@@ -122,14 +145,14 @@ t.test(
     const { app, inbox, ask, pass, rows } = await openGreylisting(t)
     await inbox('ann')
     const date = app.clock.now()
-    const bucket = Number.parseInt(sha256Hex('127.0.0.0/24').slice(0, 8), 16) % 4096
+    const bucket = Number.parseInt(sha256Hex('127.0.0.0/24').slice(0, 8), 16) % 1024
     const until = new Date(date.getTime() + 30 * 86_400_000).toISOString()
-    for (let slot = bucket * 16; slot < bucket * 16 + 16; slot++) {
+    for (let slot = bucket * 64; slot < bucket * 64 + 64; slot++) {
       const row = { slot, key: `${slot}`, passes: 1, firstSeenAt: date.toISOString(), expiresAt: until }
       await app.store.write(db => putGreylistEntry(db, row))
     }
     t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^250 /)
-    t.equal((await rows()).length, 16)
+    t.equal((await rows()).length, 64)
     pass(31 * day)
     t.match(await ask('127.0.0.1', 'bob@b.example', ann), /^451 /, 'there is room again')
   },

@@ -3,7 +3,7 @@ import { existsSync, globSync } from 'node:fs'
 /** Where .ci/install-peers unpacks the servers whose packages exclude Postfix. */
 const unpacked = process.env.MAILBOXD_PEERS_DIR ?? '/var/cache/mailboxd-peers'
 
-/** The real counterparts of the tests: the Debian package of each, where its program stands, and whether it needs root. */
+/** The real counterparts of the tests: the Debian package of each, where its program stands, and whether it needs root. Some only the benchmark has. */
 const peers = {
   postfix: { package: 'postfix', paths: ['/usr/sbin/postfix'], root: true },
   opensmtpd: { package: 'opensmtpd', paths: [`${unpacked}/opensmtpd/usr/sbin/smtpd`], root: true },
@@ -53,6 +53,14 @@ const peers = {
   nft: { package: 'nftables', paths: ['/usr/sbin/nft'], root: true },
   jq: { package: 'jq', paths: ['/usr/bin/jq'], root: false },
   gcc: { package: 'gcc', paths: ['/usr/bin/gcc'], root: false },
+  opendmarc: { package: 'opendmarc', paths: ['/usr/sbin/opendmarc'], root: true, isForBench: true },
+  'policyd-spf': {
+    package: 'postfix-policyd-spf-python',
+    paths: ['/usr/bin/policyd-spf'],
+    root: true,
+    isForBench: true,
+  },
+  chasquid: { package: 'chasquid', paths: ['/usr/bin/chasquid'], root: true, isForBench: true },
   unshare: { package: 'util-linux', paths: ['/usr/bin/unshare'], root: false },
 } as const
 
@@ -85,5 +93,6 @@ export function without(...needed: Peer[]): string | false {
 }
 
 function missing(peer: Peer): string {
-  return `needs the Debian package ${peers[peer].package} (.ci/install-peers installs it)`
+  const option = 'isForBench' in peers[peer] ? ' --bench' : ''
+  return `needs the Debian package ${peers[peer].package} (.ci/install-peers${option} installs it)`
 }

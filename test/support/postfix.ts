@@ -5,6 +5,7 @@ import { startContained } from './contained.ts'
 import { domainsOf, type Mail, type MailServer, type MailServerOptions } from './mail-server.ts'
 import { countMaildir, readMaildir } from './maildir.ts'
 import { greeting } from './ports.ts'
+import { type PrivateSystem, startInPrivateSystem } from './private-system.ts'
 import { runProgram } from './program.ts'
 
 export interface Postfix extends MailServer {
@@ -25,6 +26,10 @@ export interface QueuedMail {
 export interface PostfixOptions extends MailServerOptions {
   /** Lines of main.cf that differ: name → value. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Further lines of master.cf. */
+  readonly services?: string
+  /** Runs it with files of the system of its own. */
+  readonly system?: PrivateSystem
 }
 
 /** Who delivers to the Maildirs. Postfix never delivers as root. */
@@ -48,19 +53,19 @@ export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
   makeSpool(join(dir, 'queue'), join(dir, 'data'))
   const tls = await writeCertificate(config, options.hostname)
   writeFileSync(join(config, 'main.cf'), mainCf(options, tls))
-  writeFileSync(join(config, 'master.cf'), masterCf(address, port))
+  writeFileSync(join(config, 'master.cf'), `${masterCf(address, port)}${options.services ?? ''}`)
   utimesSync(join(config, 'main.cf'), 0, 0) // Postfix waits two seconds for a main.cf that is still being written
 
-  const contained = startContained(master, ['-s', '-c', config], {
-    log: join(dir, 'output'),
-    env: { MAIL_CONFIG: config },
-  })
+  const output = join(dir, 'output')
+  const contained = options.system
+    ? startInPrivateSystem(dir, options.system, master, ['-s', '-c', config], output)
+    : startContained(master, ['-s', '-c', config], { log: output, env: { MAIL_CONFIG: config } })
   const log = () => (existsSync(logFile) ? readFileSync(logFile, 'utf8') : '')
   try {
     await greeting(address, port)
   } catch (error) {
     await contained.stop()
-    throw new Error(`Postfix did not start:\n${readFileSync(join(dir, 'output'), 'utf8')}${log()}`, {
+    throw new Error(`Postfix did not start:\n${readFileSync(output, 'utf8')}${log()}`, {
       cause: error,
     })
   }

@@ -7,6 +7,10 @@ export interface PrivateSystem {
   readonly binds: Readonly<Record<string, string>>
   /** The system users that its package would make. */
   readonly users: readonly string[]
+  /** Whom it asks for names, on port 53; 127.0.0.1, where nobody answers, unless told. */
+  readonly nameServer?: string
+  /** Commands of the shell that come first, in the same namespaces. */
+  readonly before?: string
 }
 
 /** Numbers that no system hands out by itself (Debian's policy keeps 60000-64999 for what is allocated globally). */
@@ -18,9 +22,10 @@ const firstUser = 64_900
  */
 export function startInPrivateSystem(
   dir: string,
-  { binds, users }: PrivateSystem,
+  { binds, users, nameServer = '127.0.0.1', before = '' }: PrivateSystem,
   command: string,
   args: readonly string[],
+  log = join(dir, 'log'),
 ): Contained {
   const etc = join(dir, 'etc')
   mkdirSync(etc)
@@ -32,13 +37,13 @@ export function startInPrivateSystem(
   }
   const loopback = Array.from({ length: 32 }, (_, n) => `127.0.0.${n} loopback-${n}.test\n`)
   writeFileSync(join(etc, 'hosts'), `${loopback.join('')}::1 localhost\n`)
-  writeFileSync(join(etc, 'resolv.conf'), 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n')
+  writeFileSync(join(etc, 'resolv.conf'), `nameserver ${nameServer}\noptions timeout:1 attempts:1\n`)
 
   const all = { ...binds }
   for (const name of ['passwd', 'group', 'hosts', 'resolv.conf']) all[`/etc/${name}`] = join(etc, name)
   const mounts = Object.entries(all).map(([there, here]) => `mount --bind '${here}' '${there}'\n`)
-  writeFileSync(join(dir, 'boot'), `set -e\n${mounts.join('')}exec "$@"\n`)
-  return startContained('sh', [join(dir, 'boot'), command, ...args], { log: join(dir, 'log'), mounts: true })
+  writeFileSync(join(dir, 'boot'), `set -e\n${mounts.join('')}${before}\nexec "$@"\n`)
+  return startContained('sh', [join(dir, 'boot'), command, ...args], { log, mounts: true })
 }
 
 /** The user id of the n-th of `users`. */

@@ -11,16 +11,28 @@ export interface TestFileReport {
 }
 
 /** After this a file is asked to say what it hangs on (SIGALRM: tap answers with the open handles), then killed. */
-const timeoutMs = 300_000
+const mostMs = 300_000
 const lastWordsMs = 3_000
 const keptStderr = 8_000
+
+export interface TestFileOptions {
+  readonly signal?: AbortSignal
+  /** Five minutes unless told. */
+  readonly timeoutMs?: number
+  /** A directory for what of the sources ran, as V8 tells it. */
+  readonly coverageDir?: string
+}
 
 /**
  * Runs one test file in a process of its own and reads its TAP. A file that dies, hangs or asserts nothing is a
  * failure, whatever it printed before.
  * @param runDir a directory for what the files of a run share: what Node compiled, and what is made once (made-once.ts)
  */
-export function runTestFile(file: string, runDir: string, signal?: AbortSignal): Promise<TestFileReport> {
+export function runTestFile(
+  file: string,
+  runDir: string,
+  { signal, timeoutMs = mostMs, coverageDir }: TestFileOptions = {},
+): Promise<TestFileReport> {
   const startedAt = performance.now()
   const child = spawn(process.execPath, [file], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -28,8 +40,9 @@ export function runTestFile(file: string, runDir: string, signal?: AbortSignal):
     detached: true,
     env: {
       ...process.env,
-      TAP_TIMEOUT: String(timeoutMs / 1000 - 10),
-      NODE_COMPILE_CACHE: join(runDir, 'compiled'),
+      TAP_TIMEOUT: String(mostMs / 1000 - 10),
+      // What comes compiled is counted by whole functions.
+      ...(coverageDir ? { NODE_V8_COVERAGE: coverageDir } : { NODE_COMPILE_CACHE: join(runDir, 'compiled') }),
       MAILBOXD_TESTS_RUN: runDir,
     },
   })

@@ -63,10 +63,10 @@ export interface Places {
   readonly triplet: Place
 }
 
-const buckets = 4096
-const slotsOfBucket = 16
+const buckets = 1024
+const slotsOfBucket = 64
 
-/** One block has 16 slots and shares them with few others, so that it pushes out its own triplets and not those of all. */
+/** One block has 64 slots and shares them with few others, so that it fills its own and not those of all. */
 function placeOfTriplet(block: string, mailFrom: string, inboxId: string): Place {
   const key = sha256Hex(`${block}\n${mailFrom}\n${inboxId}`)
   const bucket = numberOf(sha256Hex(block)) % buckets
@@ -90,15 +90,22 @@ async function isKnownForLong(app: Reads, { block, triplet }: Places): Promise<b
 }
 
 /**
- * The entry of a place, if there is one, and the slot that a new one may take: a free one, or that of one that has not come
- * again; undefined where all have, for whoever proved itself does not yield to a stranger.
+ * The entry of a place, if there is one, and else the slot that a new one may take: a free one, or that of one that was first
+ * seen before `lateBefore` and has not come again. Where there is none, an entry that has not come again, to share its time;
+ * neither where all have, for whoever proved itself does not yield to a stranger.
  */
-async function lookUp(db: Db, { key, first, count, own }: Place, now: string) {
+async function lookUp(db: Db, { key, first, count, own }: Place, now: string, lateBefore = now) {
   const rows = await listGreylistEntries(db, { first, count }, now)
-  const passes = new Map(rows.map(row => [row.slot, row.passes]))
+  const bySlot = new Map(rows.map(row => [row.slot, row]))
   const slots = Array.from({ length: count }, (_, step) => first + ((own + step) % count))
-  const slot = slots.find(one => !passes.has(one)) ?? slots.find(one => passes.get(one) === 0)
-  return { known: rows.find(row => row.key === key), slot }
+  const isPending = (slot: number) => bySlot.get(slot)?.passes === 0
+  const isLate = (slot: number) => isPending(slot) && bySlot.get(slot)!.firstSeenAt < lateBefore
+  const shared = slots.find(isPending)
+  return {
+    known: rows.find(row => row.key === key),
+    slot: slots.find(one => !bySlot.has(one)) ?? slots.find(isLate),
+    shared: shared === undefined ? undefined : bySlot.get(shared),
+  }
 }
 
 /** In one write, so that what two processes see adds up: gives how long there is to wait, 0 for who is known. */
@@ -112,16 +119,22 @@ export async function noteStranger(app: App, db: WriteDb, places: Places): Promi
     await putGreylistEntry(db, { ...block.known, expiresAt })
     return 0
   }
-  const { known, slot } = await lookUp(db, places.triplet, now)
+  const lateBefore = isoAfter(date, -durationMs(delay) - limits.greylistYieldMs)
+  const { known, slot, shared } = await lookUp(db, places.triplet, now, lateBefore)
+  const waitMsOf = ({ firstSeenAt }: { firstSeenAt: string }) =>
+    Math.max(0, Date.parse(firstSeenAt) + durationMs(delay) - date.getTime())
+  if (!known && slot === undefined) {
+    // More come from there than can be remembered. To forget one of them would put an honest sender off again each time that it
+    // comes, for as long as others of its block keep coming. So who finds no room waits for as long as one who has some.
+    return shared === undefined ? 0 : waitMsOf(shared)
+  }
   if (!known) {
-    // Whoever can't be remembered would be put off for ever, and mail would be lost.
-    if (slot === undefined) return 0
     const { key } = places.triplet
     const retryUntil = isoAfter(date, durationMs(delay) + limits.greylistRetryMs)
-    await putGreylistEntry(db, { slot, key, passes: 0, firstSeenAt: now, expiresAt: retryUntil })
+    await putGreylistEntry(db, { slot: slot!, key, passes: 0, firstSeenAt: now, expiresAt: retryUntil })
     return durationMs(delay)
   }
-  const waitMs = Date.parse(known.firstSeenAt) + durationMs(delay) - date.getTime()
+  const waitMs = waitMsOf(known)
   if (known.passes === 0 && waitMs > 0) return waitMs
   await putGreylistEntry(db, { ...known, passes: known.passes + 1, expiresAt })
   if (known.passes === 0) await notePassOfBlock(db, places.block, now, expiresAt)
