@@ -31,7 +31,8 @@ export function withoutInbound(name: string, kind: LoadKind): string | false {
   const tools: Peer[] = ['smtp-source', ...(kind === 'signed' ? (['unbound'] as const) : [])]
   if (name === 'mailboxd') return without(...tools) || withoutMailboxd()
   if (name === 'smtp-server') return kind !== 'signed' ? without(...tools) : 'it verifies nothing'
-  if (kind !== 'signed') return without(name as Peer, ...tools)
+  if (kind !== 'signed')
+    return name === 'haraka' ? without('smtp-sink', ...tools) : without(name as Peer, ...tools)
   if (name !== 'postfix') return 'Debian has nothing that verifies for it'
   return without('postfix', 'opendkim', 'opendmarc', 'policyd-spf', ...tools)
 }

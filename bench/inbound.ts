@@ -3,7 +3,7 @@ import { getPeer } from '../test/support/peers.ts'
 import { runProgram } from '../test/support/program.ts'
 import { until } from '../test/support/until.ts'
 import type { AcceptTimes, LoadJob } from './load-client.ts'
-import type { LoadKind } from './load-message.ts'
+import { type LoadKind, loadSender } from './load-message.ts'
 import { type ProcessFigures, watchProcesses } from './process-figures.ts'
 import type { Subject } from './subject/subject.ts'
 
@@ -89,25 +89,18 @@ async function give(subject: Subject, load: InboundLoad, messages: number, isOwn
   return { seconds: times.seconds, times }
 }
 
-/** Runs Postfix's smtp-source and gives the seconds that it took. It ends at the first refusal, which throws. */
-async function source(
-  { address, port, recipient }: Subject,
+/**
+ * Runs Postfix's smtp-source over 20 connections and gives the seconds that it took. It ends at the first refusal, which throws.
+ * @param args further ones: `-d` keeps the connections
+ */
+export async function source(
+  { address, port, recipient }: Pick<Subject, 'address' | 'port' | 'recipient'>,
   messages: number,
   bytes: number,
-  args: string[],
+  args: readonly string[],
+  sender = loadSender,
 ): Promise<number> {
-  const load = [
-    '-s',
-    '20',
-    '-m',
-    String(messages),
-    '-l',
-    String(bytes),
-    '-f',
-    'load@client.test',
-    '-t',
-    recipient,
-  ]
+  const load = ['-s', '20', '-m', String(messages), '-l', String(bytes), '-f', sender, '-t', recipient]
   const startedAt = performance.now()
   const run = await runProgram(getPeer('smtp-source'), [...args, ...load, `${address}:${port}`], undefined, {
     timeoutMs: 900_000,

@@ -6,13 +6,20 @@ import type { MailServer, MailServerOptions } from '../../test/support/mail-serv
 import { startOpenSmtpd } from '../../test/support/opensmtpd.ts'
 import { freePort } from '../../test/support/ports.ts'
 import { startPostfix } from '../../test/support/postfix.ts'
+import { startChasquid } from './chasquid.ts'
+import { startHaraka } from './haraka.ts'
 import type { Subject } from './subject.ts'
 
-/** Mail servers of others, as Debian has them: fsync in the queue at acceptance, again at delivery into a Maildir. */
-export const peers: Readonly<Record<string, (options: MailServerOptions) => Promise<MailServer>>> = {
+/** What is measured of a mail server of others. */
+export type PeerServer = Pick<MailServer, 'port' | 'pid' | 'count' | 'stop'>
+
+/** Mail servers of others: fsync in the queue at acceptance, and with those that come from Debian's hands a Maildir in the end. */
+export const peers: Readonly<Record<string, (options: MailServerOptions) => Promise<PeerServer>>> = {
   postfix: startPostfix,
   exim: startExim,
   opensmtpd: startOpenSmtpd,
+  chasquid: startChasquid,
+  haraka: startHaraka,
 }
 
 /** @param name one of `peers` */

@@ -446,6 +446,10 @@ export const limits = {
   greylistPasses: 5,
   /** How often the log says what strangers make happen again and again. */
   tallyMs: 60_000,
+  /** Of the log, what is kept in memory while nobody reads it; how often it is tried again then, and for how long at the end of the process. */
+  logWaitingBytes: 1024 * 1024,
+  logRetryMs: 50,
+  logFlushMs: 1_000,
   /** A configuration file. */
   configBytes: 256 * 1024,
   dnsTimeoutMs: 5_000,

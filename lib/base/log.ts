@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+import { createLogOutput } from './log-output.ts'
 import { jsonStyle, type LogStyle, styledLine } from './log-style.ts'
 
 export type Log = Logger
@@ -24,7 +25,10 @@ export function createLog(
   destination?: DestinationStream,
   style: LogStyle = jsonStyle,
 ): Log {
-  return pino(
+  const output =
+    destination ??
+    standardError(lines => log.warn({ lines }, 'lines of the log were left out: nobody read it'))
+  const log: Log = pino(
     {
       level,
       base: null,
@@ -33,6 +37,14 @@ export function createLog(
       hooks: { streamWrite: line => styledLine(line, style) },
       redact: { paths: secretNames.flatMap(name => [name, `*.${name}`]), censor: '[not logged]' },
     },
-    destination ?? pino.destination({ dest: 2, sync: true }),
+    output,
   )
+  return log
+}
+
+/** Standard error, which nobody may be reading. */
+function standardError(dropped: (lines: number) => void): DestinationStream {
+  const output = createLogOutput(2, dropped)
+  process.once('exit', () => output.flushSync())
+  return output
 }

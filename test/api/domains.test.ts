@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { operator } from '../../lib/core/app/caller.ts'
 import { checkDueDomains } from '../../lib/core/domains/checks.ts'
@@ -373,6 +374,27 @@ t.test('under review nothing moves but by the operator', async t => {
   await holdDomain(app, domain.id)
   await deleteDomain(app, operator, domain.id)
   t.equal((await api.get(`/v1/domains/${domain.id}`)).status, 404)
+})
+
+t.test('while nothing can be written, a sweep looks at each domain once', async t => {
+  const { api, app, clock, dns, faults } = await setUp(t)
+  for (const domain of ['a.example', 'b.example', 'c.example']) {
+    publish(dns, (await api.post('/v1/domains', { domain })).body)
+  }
+  clock.advance(2 * day)
+  await app.store.write(db =>
+    sql`create trigger full before update on domain begin select raise(abort, 'the disk is full'); end`.execute(
+      db,
+    ),
+  )
+  await sweep(app, sweeps.find(one => one.run === checkDueDomains)!)
+  const said = [...faults]
+  t.equal(said.length, 3, 'each is told once, and the sweep has ended')
+  for (const line of said)
+    t.match(line, /domain check failed.*the disk is full|the disk is full.*domain check failed/)
+  await app.store.write(db => sql`drop trigger full`.execute(db))
+  t.equal(await checkDueDomains(app), 3, 'they are due as before')
+  t.equal(faults.length, 3)
 })
 
 t.test('while it is checked it is verifying', async t => {
