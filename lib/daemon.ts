@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { Clock } from './base/clock.ts'
 import { startIdleHeap } from './base/idle-heap.ts'
@@ -13,7 +12,6 @@ import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './
 import type { Config } from './config/load.ts'
 import { createThrottles } from './core/account/throttles.ts'
 import type { Networked } from './core/app/app.ts'
-import { daemonLockPath } from './core/app/node-name.ts'
 import { startStorageWatch } from './core/app/storage-watch.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { routesOf } from './core/delivery/routes.ts'
@@ -21,8 +19,6 @@ import { createKeptStsPolicies } from './core/delivery/sts-policies.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
 import { startCleaning } from './core/mailbox/cleaning.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
-import { openApp } from './core/open.ts'
-import { databaseOf } from './core/open-rows.ts'
 import { noteRunning } from './core/running.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
@@ -31,6 +27,7 @@ import { createSecureDns } from './courier/encryption/secure-dns.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { sourceOf } from './courier/smtp/routes.ts'
+import { openData } from './data.ts'
 import { openDoor, openSmtp } from './doors.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createMetricsDoor } from './metrics/door.ts'
@@ -38,8 +35,6 @@ import { createLook } from './metrics/look.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
-import { lockDataDirectory } from './store/dialect/lock.ts'
-import type { ServerLock } from './store/dialect/server-lock.ts'
 import type { PassedSockets } from './systemd.ts'
 import { issuedPaths } from './tls/acme/issued.ts'
 import { openCertificates } from './tls/certificates.ts'
@@ -310,26 +305,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
 async function createMetricsWhenAsked() {
   const { createMetrics } = await import('./metrics/registry.ts')
   return createMetrics()
-}
-
-/** Keeps every other daemon from the database, where it is on a server. @throws DataDirectoryBusy */
-async function holdServer(config: Config): Promise<ServerLock | undefined> {
-  if (config.database === undefined) return undefined
-  const { lockServer } = await import('./store/dialect/server-lock.ts')
-  return lockServer(await databaseOf(config))
-}
-
-async function openData(parts: Parameters<typeof openApp>[0], closing: (() => unknown)[]) {
-  await mkdir(parts.config.data_dir, { recursive: true, mode: 0o700 })
-  closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
-  const alone = await holdServer(parts.config)
-  closing.push(() => alone?.release())
-  const opened = await openApp(parts)
-  closing.push(() => opened.app.store.close())
-  closing.push(() => opened.app.blobs.close())
-  const { mailReader, renderer, textReader } = opened.app
-  closing.push(() => Promise.all([mailReader.stop(), renderer.stop(), textReader.stop()]))
-  return { ...opened, alone }
 }
 
 /** Claims nothing more, and breaks off what has not come to its end in its share of the time to stop. */

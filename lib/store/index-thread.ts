@@ -22,7 +22,7 @@ function onFile(): { followed: Followed; close(): unknown } {
 }
 
 async function onServer(): Promise<{ followed: Followed; close(): unknown }> {
-  const { openPostgres } = await import('./dialect/postgres.ts')
+  const { openPostgres } = await import('./postgres/pool.ts')
   const { db, write, close } = openPostgres(location, limits.postgresReaders)
   return { followed: { read: db, write: work => write(work, () => {}), version: () => undefined }, close }
 }

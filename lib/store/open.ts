@@ -130,7 +130,7 @@ export interface Reader {
  */
 export async function openReader(location: string): Promise<Reader> {
   if (isServer(location)) {
-    const { openPostgres } = await import('./dialect/postgres.ts')
+    const { openPostgres } = await import('./postgres/pool.ts')
     const { db, close } = openPostgres(location, limits.postgresReaders)
     return { read: db, close }
   }

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { limits } from '../base/limits.ts'
 import type { WriteDb } from './dialect/dialect.ts'
 import { createListeners } from './dialect/notices.ts'
-import { openPostgres } from './dialect/postgres.ts'
 import type { IndexTrouble } from './indexing.ts'
+import { openPostgres } from './postgres/pool.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
 /** The database of a server: what SQLite leaves to this process is the server's. */

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { type Finding, finding } from '../../mail/domain/finding.ts'
-import { findServerState, type ServerState } from '../../store/dialect/server-state.ts'
 import { openReader } from '../../store/open.ts'
+import { findServerState, type ServerState } from '../../store/postgres/state.ts'
 
 /** The oldest major version that the tests are run on. */
 const leastVersion = 15

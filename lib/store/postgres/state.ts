@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from './dialect.ts'
+import type { Db } from '../dialect/dialect.ts'
 
 /** Bytes of a database on a PostgreSQL server. */
 export async function findServerSize(db: Db): Promise<number> {

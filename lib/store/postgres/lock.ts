@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
-import { DataDirectoryBusy } from './lock.ts'
+import { DataDirectoryBusy } from '../dialect/lock.ts'
 
 /** What everybody who locks a database of mailboxd agrees upon: the letters of its name. */
 const lockNumber = Number.parseInt(Buffer.from('mailbox').toString('hex').slice(0, 12), 16)

@@ -2,9 +2,9 @@ import { Kysely, type PostgresPool as KyselyPool, PostgresDialect } from 'kysely
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
+import type { Db, WriteDb } from '../dialect/dialect.ts'
+import { gatherNotices, type Notices } from '../dialect/notices.ts'
 import type { Tables } from '../tables.ts'
-import type { Db, WriteDb } from './dialect.ts'
-import { gatherNotices, type Notices } from './notices.ts'
 
 /** A serializable transaction that met another is done again this often before its failure is told. */
 const retries = 20
