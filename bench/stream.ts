@@ -17,7 +17,7 @@ import { createKey } from '../lib/core/account/keys.ts'
 import type { App } from '../lib/core/app/app.ts'
 import { operator } from '../lib/core/app/caller.ts'
 import { openApp } from '../lib/core/open.ts'
-import { insertEvent, listEvents } from '../lib/store/events.ts'
+import { leaveEvent, listEvents } from '../lib/store/events.ts'
 import { insertMessageRow, insertThreadRow } from '../test/support/rows.ts'
 import { submit } from '../test/support/smtp-client.ts'
 import { until } from '../test/support/until.ts'
@@ -102,7 +102,7 @@ async function fillSome(app: App, inbox: { id: string; podId: string }, first: n
       const attachments =
         n % 10 === 0 ? '[{"filename":"a.pdf","contentType":"application/pdf","sizeBytes":1}]' : '[]'
       const message = await insertMessageRow(db, thread, { bodyText: generatedText(n), attachments })
-      await insertEvent(db, {
+      leaveEvent(db, {
         ...{ id: app.ids.next(), type: 'message.received', podId: inbox.podId, inboxId: inbox.id },
         ...{ threadId: thread.id, messageId: message.id, payload: '{}', createdAt: message.createdAt },
       })

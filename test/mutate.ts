@@ -5,7 +5,8 @@
  *
  * With --named it makes those of support/named-faults.ts instead, which no test noticed once.
  *
- * For a fault those tests are run that run its line (V8 counts that once for each test, without a fault), the nearest first, until one fails.
+ * For a fault the twelve tests nearest to its file are looked at, until one fails; behind the first three those alone are run that run
+ * its line (V8 counts that once for each test, without a fault).
  */
 
 import {
@@ -34,14 +35,12 @@ import { runTestFile } from './support/test-file.ts'
 const runDir = makeRunDir()
 const root = join(import.meta.dirname, '..')
 const rooms = ['core', 'mail', 'store', 'courier', 'smtpd', 'queue', 'http']
-const jobs = 2
-/** Tests that are run for one fault at the most. */
-const mostTests = 10
-/** One that takes longer without a fault is run for none. */
-const mostMs = 20_000
-/** With a fault it gets so many times as long, and so much more, before it is said to hang. */
-const patience = 4
-const pauseMs = 15_000
+const jobs = 1
+/** Tests that are looked at for one fault at the most; of those behind the nearest, what they run is asked before. */
+const mostTests = 12
+const nearest = 3
+/** What takes longer is ended. One that does so without a fault, too, notices none. */
+const mostMs = 120_000
 
 interface Fault extends Mutant {
   readonly file: string
@@ -167,28 +166,24 @@ async function noticedBy(
   const source = readFileSync(path, 'utf8')
   const faulty = source.slice(0, fault.start) + fault.text + source.slice(fault.end)
   let ran = 0
-  for (const test of tests) {
-    if (ran === mostTests) break
-    const plain = await withoutFault(copy, test, faults)
-    const isNamed = fault.tests !== undefined
-    if (plain.fails || (!isNamed && (plain.durationMs > mostMs || !plain.runs.has(fault)))) continue
+  for (const [index, test] of tests.slice(0, mostTests).entries()) {
+    const isNear = fault.tests !== undefined || index < nearest
+    if (!isNear && !(await withoutFault(copy, test, faults)).runs.has(fault)) continue
     ran++
-    const timeoutMs = pauseMs + patience * plain.durationMs
     writeFileSync(path, faulty)
-    const { failures } = await runTestFile(join(copy, test), runDir, { timeoutMs })
+    const { failures } = await runTestFile(join(copy, test), runDir, { timeoutMs: mostMs })
     writeFileSync(path, source)
     if (failures.length === 0) continue
-    // What hangs or waits in vain may do so for the machine's sake.
+    // What hangs or waits in vain may do so for the machine's sake: then it is looked at anew.
     const isOfTime = failures.some(failure => /took longer than|in vain/.test(failure))
-    if (isOfTime && (await runTestFile(join(copy, test), runDir, { timeoutMs })).failures.length > 0) continue
-    return { notice: true, ran }
+    const plain = isOfTime ? lookWithout(copy, test, faults) : withoutFault(copy, test, faults)
+    if (!(await plain).fails) return { notice: true, ran }
   }
   return { notice: false, ran }
 }
 
 interface Plain {
   readonly fails: boolean
-  readonly durationMs: number
   /** Those of the faults whose line it runs. */
   readonly runs: ReadonlySet<Fault>
 }
@@ -199,17 +194,18 @@ const plains = new Map<string, Promise<Plain>>()
 function withoutFault(copy: string, test: string, faults: readonly Fault[]): Promise<Plain> {
   const known = plains.get(test)
   if (known) return known
-  const look = async () => {
-    const coverageDir = mkdtempSync(join(runDir, 'coverage-'))
-    const { failures, durationMs } = await runTestFile(join(copy, test), runDir, { coverageDir })
-    if (failures.length > 0) console.log(`${test} fails without a fault: ${failures[0]}`)
-    const ranAt = readCoverage(coverageDir, copy)
-    const runs = new Set(faults.filter(({ file, start }) => ranAt(file, start)))
-    rmSync(coverageDir, { recursive: true })
-    return { fails: failures.length > 0, durationMs, runs }
-  }
-  plains.set(test, look())
+  plains.set(test, lookWithout(copy, test, faults))
   return plains.get(test)!
+}
+
+async function lookWithout(copy: string, test: string, faults: readonly Fault[]): Promise<Plain> {
+  const coverageDir = mkdtempSync(join(runDir, 'coverage-'))
+  const { failures } = await runTestFile(join(copy, test), runDir, { coverageDir, timeoutMs: mostMs })
+  if (failures.length > 0) console.log(`${test} fails without a fault: ${failures[0]}`)
+  const ranAt = readCoverage(coverageDir, copy)
+  const runs = new Set(faults.filter(({ file, start }) => ranAt(file, start)))
+  rmSync(coverageDir, { recursive: true })
+  return { fails: failures.length > 0, runs }
 }
 
 /** Who imports whom, of all sources: by the imported, its importers. */

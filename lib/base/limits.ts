@@ -18,12 +18,13 @@ export const limits = {
   bucketRestMs: 60_000,
   /**
    * A PostgreSQL server: connections of a pool that is not the daemon's own, those of each thread that reads or indexes; how long
-   * a connection may take, and an answer; how long a start waits until a daemon that ended is known to have.
+   * a connection may take, an answer, and a transaction that asks nothing; how long a start waits until a daemon that ended is known to have.
    */
   postgresConnections: 4,
   postgresReaders: 2,
   postgresConnectMs: 5000,
   postgresQueryMs: 60_000,
+  postgresIdleMs: 10_000,
   postgresLockMs: 15_000,
   /** An object without a row is removed when it is older: whoever put it is through with it, or gone. */
   strayObjectMs: 86_400_000,
@@ -174,6 +175,13 @@ export const limits = {
   /** Pages of the database that are free and stay so, for what comes next; and those that are given back to the disk at once. */
   freePagesKept: 250,
   freePagesAtOnce: 250,
+  /**
+   * Where several processes write to one database: how many events get their places at once, how often it is looked for those of a process
+   * that ended, and how long it rests while another process gives places.
+   */
+  placedAtOnce: 256,
+  placeLookMs: 1_000,
+  placeRestMs: 10,
   /** How often mailboxctl looks for new events. */
   followMs: 500,
   /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
@@ -453,6 +461,9 @@ export const limits = {
   /** A configuration file. */
   configBytes: 256 * 1024,
   dnsTimeoutMs: 5_000,
+  /** Questions in a row without an answer, and the time since the first of them, after which it is said that DNS does not answer. */
+  dnsSilent: 5,
+  dnsSilentMs: 10_000,
   /** MX hosts that one attempt tries, addresses of each, and servers that say "not now" before the attempt ends. */
   mxHosts: 10,
   mxAddresses: 4,

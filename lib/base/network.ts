@@ -13,6 +13,16 @@ export function networkOf(address: string): string {
 }
 
 /**
+ * An address in the one form of RFC 5952, or of four decimal numbers; undefined for what is none. Other spellings that some
+ * programs take (`127.1`, `0x7f.0.0.1`) and addresses with a zone are none.
+ */
+export function canonicalAddress(text: string): string | undefined {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text).toString()
+  if (!ipaddr.IPv6.isValid(text) || text.includes('%')) return undefined
+  return ipaddr.IPv6.parse(text).toRFC5952String()
+}
+
+/**
  * The block of addresses that one stranger can easily have together: of IPv4 the /24, of IPv6 the /48, which is what one
  * site gets (RFC 6177 §2). Its share keeps ten addresses of one network from taking what is there for all.
  * @param addressOrNetwork an address, or what `networkOf` makes of one; all else is a block of its own

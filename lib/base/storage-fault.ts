@@ -19,6 +19,16 @@ export class StorageUnreachable extends Error {
 /** No room on the disk, or no more for this user, as the system and SQLite say it; the last one while SQLite makes room in shared memory. */
 const fullCodes = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']
 
+/** Whether it failed because of the disk or the database's server, and not of what was to be written. */
+export function isStorageFault(error: unknown): boolean {
+  if (isDiskFull(error) || error instanceof StorageUnreachable) return true
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    /^(SQLITE_(IOERR|READONLY|CANTOPEN)|EIO|EROFS)/.test(String(error.code))
+  )
+}
+
 /** Whether it failed because the disk is full, which makes room heal without a restart. */
 export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && fullCodes.includes(String(error.code))

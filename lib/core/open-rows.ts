@@ -5,9 +5,11 @@ import { readFirstLine } from '../base/first-line.ts'
 import type { Ids } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
+import { createOutage } from '../base/outage.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
+import { isStorageFault } from '../base/storage-fault.ts'
 import type { Config } from '../config/load.ts'
-import { openStore } from '../store/open.ts'
+import { openStore, type Store } from '../store/open.ts'
 import type { Rows } from './app/app.ts'
 
 export interface RowsParts {
@@ -53,10 +55,29 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     const { keepBeforeUpgrade } = await import('./backup/upgrade.ts')
     await keepBeforeUpgrade(config.data_dir, lastStep, log)
   }
-  const store = await openStore(await databaseOf(config), clock, {
+  const opened = await openStore(await databaseOf(config), clock, {
     beforeMigration,
     meter,
     connections: config.postgres.connections,
   })
-  return { config, clock, ids, log, meter, store }
+  return { config, clock, ids, log, meter, store: tellingOutages(opened, parts) }
+}
+
+/** That nothing can be written is told once, however many try. */
+function tellingOutages(store: Store, parts: Pick<RowsParts, 'clock' | 'log'>): Store {
+  const outage = createOutage(parts, {
+    begin: 'the database can not be written: nothing is promised meanwhile',
+    end: 'the database can be written again',
+  })
+  const write: Store['write'] = async (...given) => {
+    try {
+      const value = await store.write(...given)
+      outage.worked()
+      return value
+    } catch (error) {
+      if (isStorageFault(error)) outage.failed({ err: error })
+      throw error
+    }
+  }
+  return { ...store, write }
 }

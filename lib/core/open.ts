@@ -4,6 +4,7 @@ import type { SecretBox } from '../base/secret-box.ts'
 import { durationMs } from '../config/duration.ts'
 import { createAddressGuard, interfaceAddresses } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
+import { watchDns } from '../courier/watched-dns.ts'
 import { createWebhookCourier } from '../courier/webhook/courier.ts'
 import { createQueue } from '../queue/queue.ts'
 import { createTextReader } from '../reading/attachment/text-reader.ts'
@@ -35,7 +36,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
   const rows = await openRows(parts)
   const { store } = rows
   const { webhook } = config
-  const dns = createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs })
+  const dns = watchDns(createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs }), parts)
   const webhookGuard = createAddressGuard({
     clock,
     allowNetworks: webhook.allow_networks,

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isIP } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import { domainToASCII } from 'node:url'
 import type { Dns } from '../base/dns.ts'
 import { limits } from '../base/limits.ts'
@@ -70,6 +70,21 @@ export async function findMxHosts(
   const names = [...new Set(hosts.map(({ exchange }) => exchange))]
   const group = names.length > limits.mxHosts ? undefined : groupOf(preferences)
   return { hosts: names.slice(0, limits.mxHosts), group, preferences }
+}
+
+/**
+ * Where mail for an address literal (RFC 5321 §4.1.3) goes: to that address, without DNS.
+ * @param address as `literalAddress` gives it
+ */
+export function literalHost(address: string): Exclude<MxResult, { readonly failure: DnsFailure }> {
+  return { hosts: [address], group: `mx:[${address}]`, preferences: new Map([[address, 0]]) }
+}
+
+/** The same as the answer of `findAddresses`. */
+export function literalAddresses(address: string, useIpv6: boolean): AddressResult {
+  if (isIPv6(address) && !useIpv6)
+    return transient('4.4.4', `IPv6 is not in use here, and ${address} is of it`)
+  return { addresses: [address] }
 }
 
 /**

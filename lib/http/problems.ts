@@ -20,7 +20,13 @@ export function answerProblems(log: Log, meter: Meter): Middleware {
       if (error instanceof Problem) return answer(context, error)
       const passing = passingProblem(error)
       if (passing) {
-        log.error({ err: error, method: context.method, path: context.path }, 'request could not be done now')
+        // That of the disk is told once, however many ask.
+        if (!isDiskFull(error)) {
+          log.error(
+            { err: error, method: context.method, path: context.path },
+            'request could not be done now',
+          )
+        }
         return answer(context, passing)
       }
       log.error({ err: error, method: context.method, path: context.path }, 'request met a fault')

@@ -305,8 +305,9 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           return true
         },
         hasRoomAt: address => takeRoom(mine, roomAt(address)),
-        gone(address, showing) {
+        gone(address, showing, isLost) {
           const name = roomAt(address)
+          if (isLost) for (const one of [name, mine.stay.name]) proven.forget(one)
           if (mine.room?.name === name) {
             stays.leave(mine.room)
             mine.room = undefined

@@ -85,8 +85,12 @@ export interface Place {
    * there. It counts there until it says that it is `gone`; else it may wait for room there (`roomAt`).
    */
   hasRoomAt(address: string): boolean
-  /** What this attempt had with the address is over; what it has shown of it, whatever others show that are tried after it. */
-  gone(address: string, showing: Showing | undefined): void
+  /**
+   * What this attempt had with the address is over; what it has shown of it, whatever others show that are tried after it.
+   * @param isLost whether it greeted us and then fell silent or hung up: why is not known, so it is nothing against the servers,
+   * but what comes next may hang there as well
+   */
+  gone(address: string, showing: Showing | undefined, isLost: boolean): void
 }
 
 const room = 'address:'

@@ -6,6 +6,7 @@ import { notice } from '../store/dialect/notices.ts'
 import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
 import { hurryEntry } from '../store/queued-deliveries.ts'
+import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import { type Beginning, holdOn, lease } from './lease.ts'
@@ -32,6 +33,8 @@ export interface Work {
  * gives false when another process holds it by now: then the caller's write must not happen (throw `LeaseLost`).
  */
 export interface Queue {
+  /** What `put` inserts, for who inserts it himself, and gives notice of it. */
+  entryOf(work: Work): QueueEntryRow
   put(db: WriteDb, work: readonly Work[]): Promise<void>
   /**
    * Leases what is due, at most `limit` and for no destination more than it has room for, the longest due first. What
@@ -95,6 +98,27 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
   const waitMs = (entry: Leased, bounds: WaitBounds) =>
     nextAttemptAfterMs(attemptsMade(entry), random(), waits[entry.kind as Kind], bounds)
 
+  function entryOf(work: Work): QueueEntryRow {
+    const now = clock.now().toISOString()
+    const { kind, subjectId, destination, podId = '-', inboxId = '-', dueAt = now, expiresAt } = work
+    return {
+      id: ids.next(),
+      kind,
+      subjectId,
+      destination,
+      state: 'ready',
+      dueAt,
+      expiresAt,
+      attempts: 0,
+      leasedBy: null,
+      leasedUntil: null,
+      createdAt: now,
+      podId,
+      inboxId,
+      cutOffs: 0,
+    }
+  }
+
   async function later(db: WriteDb, entry: Leased, after: number | WaitBounds = {}): Promise<string> {
     const afterMs = typeof after === 'number' ? after : waitMs(entry, after)
     const dueAt = isoAfter(clock.now(), afterMs)
@@ -151,27 +175,10 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
   }
 
   return {
+    entryOf,
+
     async put(db, work) {
-      const now = clock.now().toISOString()
-      await entries.insertQueueEntries(
-        db,
-        work.map(({ kind, subjectId, destination, podId = '-', inboxId = '-', dueAt = now, expiresAt }) => ({
-          id: ids.next(),
-          kind,
-          subjectId,
-          destination,
-          state: 'ready',
-          dueAt,
-          expiresAt,
-          attempts: 0,
-          leasedBy: null,
-          leasedUntil: null,
-          createdAt: now,
-          podId,
-          inboxId,
-          cutOffs: 0,
-        })),
-      )
+      await entries.insertQueueEntries(db, work.map(entryOf))
       for (const { kind } of work) notice(db, 'queue', kind)
     },
 

@@ -1,7 +1,7 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRowOnce } from './dialect/insert.ts'
-import { keptChange } from './dialect/kept.ts'
+import { addRowsTo } from './dialect/insert.ts'
+import { leftRows } from './dialect/left-rows.ts'
 import type { DailyUsageRow, InboxRow } from './tables.ts'
 
 /** What is counted of an inbox and a day: messages in and out, deliveries that were taken and that came back, and bytes. */
@@ -14,23 +14,23 @@ export interface DayCounts {
   readonly storedBytes: number
 }
 
-/** Bytes are counted in two columns, for one has 32 bits. A number that is bound is no integer for SQLite unless it is cast. */
+/** Bytes are counted in two columns, for one has 32 bits. */
 const gibibyte = 2 ** 30
 
 /** Counts more, in the write of what is counted. A system inbox is in no count. @param at an instant of the day */
-export async function addToDay(
+export function addToDay(
   db: WriteDb,
   { id: inboxId, podId, isSystem }: Pick<InboxRow, 'id' | 'podId' | 'isSystem'>,
   at: string,
   counts: Partial<DayCounts>,
-): Promise<void> {
+): void {
   if (isSystem === 1) return
   const { inbound = 0, outbound = 0, delivered = 0, bounced = 0 } = counts
   const { attachmentBytes = 0, storedBytes = 0 } = counts
-  const day = at.slice(0, 10)
-  const given = {
-    day,
+  leftRows(db).days.push({
+    day: at.slice(0, 10),
     inboxId,
+    podId,
     inbound,
     outbound,
     delivered,
@@ -39,29 +39,52 @@ export async function addToDay(
     attachmentBytes: attachmentBytes % gibibyte,
     storedGiB: Math.floor(storedBytes / gibibyte),
     storedBytes: storedBytes % gibibyte,
-  }
-  if ((await countMore(db, given)) > 0) return
-  const none = { inbound: 0, outbound: 0, delivered: 0, bounced: 0 }
-  const noBytes = { attachmentGiB: 0, attachmentBytes: 0, storedGiB: 0, storedBytes: 0 }
-  await insertRowOnce(db, 'dailyUsage', { day, inboxId, podId, ...none, ...noBytes }, ['day', 'inboxId'])
-  await countMore(db, given)
+  })
 }
-const countMore = keptChange((db, given: Omit<DailyUsageRow, 'podId'> & Record<string, string | number>) =>
-  db
-    .updateTable('dailyUsage')
-    .set(eb => ({
-      inbound: eb('inbound', '+', given.inbound),
-      outbound: eb('outbound', '+', given.outbound),
-      delivered: eb('delivered', '+', given.delivered),
-      bounced: eb('bounced', '+', given.bounced),
-      attachmentGiB: sql<number>`"attachmentGiB" + ${given.attachmentGiB} + ("attachmentBytes" + cast(${given.attachmentBytes} as integer)) / ${sql.lit(gibibyte)}`,
-      attachmentBytes: sql<number>`("attachmentBytes" + cast(${given.attachmentBytes} as integer)) % ${sql.lit(gibibyte)}`,
-      storedGiB: sql<number>`"storedGiB" + ${given.storedGiB} + ("storedBytes" + cast(${given.storedBytes} as integer)) / ${sql.lit(gibibyte)}`,
-      storedBytes: sql<number>`("storedBytes" + cast(${given.storedBytes} as integer)) % ${sql.lit(gibibyte)}`,
-    }))
-    .where('day', '=', given.day)
-    .where('inboxId', '=', given.inboxId),
-)
+
+/** Adds counts to those of their days and inboxes; several of one are added up before. */
+export async function countDays(db: WriteDb, counted: readonly DailyUsageRow[]): Promise<void> {
+  const byName = new Map<string, DailyUsageRow>()
+  for (const row of counted) {
+    const name = `${row.day} ${row.inboxId}`
+    const known = byName.get(name)
+    byName.set(name, known ? sumOf(known, row) : row)
+  }
+  // In one order in all transactions, so that none of two that write at once waits for the other.
+  const rows = [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+  await addRowsTo(db, 'dailyUsage', rows, ['day', 'inboxId'], {
+    inbound: more('inbound'),
+    outbound: more('outbound'),
+    delivered: more('delivered'),
+    bounced: more('bounced'),
+    attachmentGiB: moreGiB('attachment'),
+    attachmentBytes: moreBytes('attachment'),
+    storedGiB: moreGiB('stored'),
+    storedBytes: moreBytes('stored'),
+  })
+}
+
+const more = (column: string): RawBuilder<unknown> =>
+  sql`${sql.ref(`dailyUsage.${column}`)} + ${sql.ref(`excluded.${column}`)}`
+const moreBytes = (what: string) => sql`(${more(`${what}Bytes`)}) % ${sql.lit(gibibyte)}`
+const moreGiB = (what: string) =>
+  sql`${more(`${what}GiB`)} + (${more(`${what}Bytes`)}) / ${sql.lit(gibibyte)}`
+
+function sumOf(one: DailyUsageRow, other: DailyUsageRow): DailyUsageRow {
+  const attachmentBytes = one.attachmentBytes + other.attachmentBytes
+  const storedBytes = one.storedBytes + other.storedBytes
+  return {
+    ...one,
+    inbound: one.inbound + other.inbound,
+    outbound: one.outbound + other.outbound,
+    delivered: one.delivered + other.delivered,
+    bounced: one.bounced + other.bounced,
+    attachmentGiB: one.attachmentGiB + other.attachmentGiB + Math.floor(attachmentBytes / gibibyte),
+    attachmentBytes: attachmentBytes % gibibyte,
+    storedGiB: one.storedGiB + other.storedGiB + Math.floor(storedBytes / gibibyte),
+    storedBytes: storedBytes % gibibyte,
+  }
+}
 
 /** What one inbox did on one day. */
 export interface DayOfInbox extends DayCounts {

@@ -1,30 +1,18 @@
 import type { Scope } from '../base/scope.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRows } from './dialect/insert.ts'
 import { keptRow } from './dialect/kept.ts'
-import { memoryOf } from './dialect/transaction-memory.ts'
+import { type LeftCall, leftEvents, leftRows } from './dialect/left-rows.ts'
 import type { EventRow } from './tables.ts'
+import { listUnplaced } from './unplaced.ts'
 import { deleteWebhookDeliveriesOf } from './webhook-deliveries.ts'
 
-/** Events are appended in the transaction of what they tell. */
-export async function insertEvent(db: WriteDb, row: EventRow): Promise<void> {
-  await insertEvents(db, [row])
-}
-
-export async function insertEvents(db: WriteDb, rows: readonly EventRow[]): Promise<void> {
-  await insertRows(db, 'event', rows)
-}
-
-/** The id of the newest event, as this transaction knows it: it is looked up once. */
-export async function findLastEventIdIn(db: WriteDb): Promise<string | undefined> {
-  const memory = memoryOf(db)
-  memory.lastEventId ??= await findLastEventId(db)
-  return memory.lastEventId
-}
-
-/** The next events of this transaction come after this one. */
-export function noteLastEventId(db: WriteDb, id: string): void {
-  memoryOf(db).lastEventId = id
+/**
+ * Leaves events to the end of the transaction of what they tell, where they get their places in the stream: in the order of these
+ * calls. An id that is not above all others there is another then, which `row` says after the write.
+ * @param webhook the work for the webhook that is told
+ */
+export function leaveEvent(db: WriteDb, row: EventRow, webhook?: LeftCall): void {
+  leftRows(db).events.push({ row, webhook })
 }
 
 /** The id of the newest event. */
@@ -74,11 +62,14 @@ export async function deleteEventsBefore(db: WriteDb, before: string, limit: num
   return ids.length
 }
 
+interface About {
+  readonly inboxId: string
+  readonly messageId: string
+  readonly type: string
+}
+
 /** The payloads of the events of one type about one message of an inbox, after the one with this id. */
-export async function listPayloads(
-  db: Db,
-  about: { inboxId: string; messageId: string; type: string; after: string },
-): Promise<string[]> {
+export async function listPayloads(db: Db, about: About & { readonly after: string }): Promise<string[]> {
   const rows = await db
     .selectFrom('event')
     .select('payload')
@@ -88,6 +79,13 @@ export async function listPayloads(
     .where('messageId', '=', about.messageId)
     .execute()
   return rows.map(row => row.payload)
+}
+
+/** The same of those that have no place yet: of this transaction, and of others where they are placed after it. */
+export async function unplacedPayloads(db: WriteDb, { inboxId, messageId, type }: About): Promise<string[]> {
+  return [...leftEvents(db).map(({ row }) => row), ...(await listUnplaced(db))]
+    .filter(row => row.inboxId === inboxId && row.messageId === messageId && row.type === type)
+    .map(row => row.payload)
 }
 
 /** Whose events: all, a pod's, or an inbox's; of one type, or all; after the one with this id, or from the first on. */

@@ -4,7 +4,7 @@ import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptChange, keptReturning, keptRow, keptRows } from './dialect/kept.ts'
+import { keptChange, keptReturning, keptReturningRowsOf, keptRow, type Values } from './dialect/kept.ts'
 import { addToDomainUse } from './domains.ts'
 import type { InboxRow, Tables } from './tables.ts'
 
@@ -30,23 +30,6 @@ export function findInbox(db: Db, id: string): Promise<InboxRow | undefined> {
   return inboxById(db, { id })
 }
 const inboxById = keptRow((db, given: { id: string }) =>
-  db.selectFrom('inbox').selectAll().where('id', '=', given.id).where('deletedAt', 'is', null),
-)
-
-/** Those of these that are there; a deleted inbox is not found. */
-export async function findInboxes(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, InboxRow>> {
-  const rows =
-    ids.length === 1
-      ? await inboxesById(db, { id: ids[0]! })
-      : await db
-          .selectFrom('inbox')
-          .selectAll()
-          .where('id', 'in', ids)
-          .where('deletedAt', 'is', null)
-          .execute()
-  return new Map(rows.map(row => [row.id, row]))
-}
-const inboxesById = keptRows((db, given: { id: string }) =>
   db.selectFrom('inbox').selectAll().where('id', '=', given.id).where('deletedAt', 'is', null),
 )
 
@@ -237,26 +220,38 @@ export function countInInbox(db: WriteDb, id: string, added: InboxCounts): Promi
   return countAndFind(db, { inbound, outbound, threads, unreadThreads, id })
 }
 
-/** The same for several inboxes, each of which is named once: those that get the same are counted together. */
-export async function addToInboxes(
+/** An inbox, and the webhook of its account. */
+export type CountedInbox = InboxRow & { readonly accountWebhookUrl: string | null }
+
+/**
+ * The same for several inboxes, each of which is named once: those that get the same are counted together. Gives those that are
+ * there, as they are then.
+ */
+export async function countInInboxes(
   db: WriteDb,
   added: readonly (Omit<Required<InboxCounts>, 'outbound'> & { readonly id: string })[],
-): Promise<void> {
+): Promise<CountedInbox[]> {
   const alike = Map.groupBy(added, ({ inbound, threads, unreadThreads }) =>
     [inbound, threads, unreadThreads].join(),
   )
-  for (const [first, ...others] of alike.values()) {
-    if (others.length === 0) await addToInbox(db, first!.id, first!)
-    else {
-      const ids = [first!, ...others].map(({ id }) => id)
-      await db
-        .updateTable('inbox')
-        .set(eb => increments(eb, { ...first!, outbound: 0 }))
-        .where('id', 'in', ids)
-        .execute()
-    }
+  const counted: CountedInbox[] = []
+  for (const of of alike.values()) {
+    const { inbound, threads, unreadThreads } = of[0]!
+    const ids = of.map(({ id }) => id)
+    counted.push(...(await countAndFindAll(db, { inbound, threads, unreadThreads }, ids)))
   }
+  return counted
 }
+const countAndFindAll = keptReturningRowsOf(
+  (db, { inbound, threads, unreadThreads }: Omit<Required<InboxCounts>, 'outbound'> & Values, ids = []) =>
+    db
+      .updateTable('inbox')
+      .set(eb => increments(eb, { inbound, outbound: 0, threads, unreadThreads }))
+      .where('id', 'in', ids)
+      .where('deletedAt', 'is', null)
+      .returningAll()
+      .returning(eb => eb.selectFrom('account').select('webhookUrl').as('accountWebhookUrl')),
+)
 
 const counting = (db: WriteDb, given: Required<InboxCounts> & { id: string }) =>
   db

@@ -4,6 +4,7 @@ import { limits } from '../base/limits.ts'
 import { isServer } from './dialect/dialect.ts'
 import { openSqliteBeside } from './dialect/sqlite.ts'
 import { type Followed, followIndex } from './indexing.ts'
+import { writeLeft } from './last-statements.ts'
 
 /** The thread that puts messages into the search index, behind the writes of the main thread. */
 const { location } = workerData as { location: string }
@@ -24,5 +25,8 @@ function onFile(): { followed: Followed; close(): unknown } {
 async function onServer(): Promise<{ followed: Followed; close(): unknown }> {
   const { openPostgres } = await import('./postgres/pool.ts')
   const { db, write, close } = openPostgres(location, limits.postgresReaders)
-  return { followed: { read: db, write: work => write(work, () => {}), version: () => undefined }, close }
+  return {
+    followed: { read: db, write: work => write(work, writeLeft, () => {}), version: () => undefined },
+    close,
+  }
 }

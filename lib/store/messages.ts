@@ -14,7 +14,7 @@ import {
 } from './listed-messages.ts'
 import { wholeMessages } from './search/whole-messages.ts'
 import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
-import { insertUnindexed } from './unindexed-bodies.ts'
+import { leaveUnindexed } from './unindexed-bodies.ts'
 
 /** Inserts what a message says, unless it is there already: it came to another inbox before. */
 export async function insertReading(db: WriteDb, row: ReadingRow): Promise<void> {
@@ -29,7 +29,7 @@ export async function insertReadings(db: WriteDb, rows: readonly ReadingRow[]): 
 /** Inserts messages, whose readings are there, and notes them as to be indexed. Their inboxes and days are counted apart. */
 export async function insertUncountedMessages(db: WriteDb, rows: readonly MessageRow[]): Promise<void> {
   await insertRows(db, 'message', rows)
-  await insertUnindexed(
+  leaveUnindexed(
     db,
     rows.map(({ id }) => id),
   )
@@ -50,7 +50,7 @@ export async function insertMessage(db: WriteDb, message: NewMessage): Promise<v
   const { row, inbox, attachmentBytes, storedBytes } = message
   await insertUncountedMessages(db, [row])
   const direction = row.direction === 'inbound' ? { inbound: 1 } : { outbound: 1 }
-  await addToDay(db, inbox, row.createdAt, { ...direction, attachmentBytes, storedBytes })
+  addToDay(db, inbox, row.createdAt, { ...direction, attachmentBytes, storedBytes })
 }
 
 export function findMessage(db: Db, id: string): Promise<MessageRow | undefined> {

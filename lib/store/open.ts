@@ -10,6 +10,7 @@ import type { KeptThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
+import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { migrate, outdatedSince } from './migrations/migrate.ts'
 import { optimizeIndex } from './search/full-text.ts'
@@ -29,6 +30,8 @@ export interface Store {
    * not. What it finds in the database has reached the disk all the same.
    */
   writeUnsynced<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /** Resolves when all events have their places in the stream that were written before the call: on SQLite they have them at once. */
+  placed(): Promise<void>
   /**
    * Calls `listener` after a commit whose writes gave notice (`notice`) of `topic`, with what they said it is about: when
    * it has reached the disk, before the promises of its writes are kept. What other processes commit is not told. Gives
@@ -144,6 +147,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
   const listeners = createListeners()
   const target: CommitTarget = {
     ...writer,
+    writeLeft: left => writeLeft(writer.db, left),
     exec(statement) {
       // A reader that sees an older state would keep the log from being taken into the file.
       if (statement === 'begin immediate') reader.refresh()
@@ -167,6 +171,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
     version: reader.version,
     write: group.write,
     writeUnsynced: group.writeUnsynced,
+    placed: async () => {},
     onCommit: listeners.on,
     failed: failed.promise,
     keepLog({ lookMs, logBytes, idleMs }, told) {

@@ -393,6 +393,16 @@ create index "event_inboxList" on "event" ("inboxId", "id", "type");
 create index "event_podList" on "event" ("podId", "id", "type");
 create index "event_typeList" on "event" ("type", "id");
 
+-- Events whose write is done and which have no place in the stream yet, as JSON, with the work for their webhook (lib/store/placer.ts).
+-- On SQLite, where one transaction writes at a time, its last statement gives them their places.
+-- only on postgres
+create table "unplaced" (
+  "number" bigint generated always as identity primary key,
+  "event" text not null,
+  "call" text
+);
+-- end only
+
 -- One event that is to be told to one webhook: the inbox's, or the account's where inboxId is null. state: queued,
 -- deferred, delivered, failed (no more attempts), or cancelled (there is no webhook any more). `url`, `status` and
 -- `error` are of the last attempt.

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRows } from './dialect/insert.ts'
+import { leftRows } from './dialect/left-rows.ts'
 import { indexMessage, unindexMessages } from './search/full-text.ts'
 import { textsOfRow } from './search/row-words.ts'
 import { indexedTextLength, type SearchTexts, type SearchWords } from './search/words.ts'
@@ -18,12 +18,8 @@ export interface Unindexed
 }
 
 /** Notes that these messages are to be put into the index, in the write that inserts them. */
-export async function insertUnindexed(db: WriteDb, messageIds: readonly string[]): Promise<void> {
-  await insertRows(
-    db,
-    'unindexedBody',
-    messageIds.map(messageId => ({ messageId, state: 'new' })),
-  )
+export function leaveUnindexed(db: WriteDb, messageIds: readonly string[]): void {
+  for (const messageId of messageIds) leftRows(db).unindexed.push({ messageId, state: 'new' })
 }
 
 /** The oldest messages that are to be put into the index: `most.count` at the most, with so many bytes of texts, but one at least. */

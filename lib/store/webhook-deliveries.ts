@@ -2,7 +2,8 @@ import type { Sealed, SecretPlace } from '../base/secret-box.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
 import { keptChange, keptRow } from './dialect/kept.ts'
-import type { InboxRow, WebhookAttemptRow, WebhookDeliveryRow } from './tables.ts'
+import type { CountedInbox } from './inboxes.ts'
+import type { WebhookAttemptRow, WebhookDeliveryRow } from './tables.ts'
 
 /** The webhook that is told of what happens in an inbox (or in none): the inbox's, or else the account's. */
 export interface Endpoint {
@@ -18,19 +19,10 @@ export async function findEndpoint(db: Db, inboxId: string | null): Promise<Endp
   return row.accountUrl === null ? undefined : { inboxId: null, url: row.accountUrl }
 }
 
-/** Which webhook is told what happens in each of these inboxes. */
-export async function findEndpoints(
-  db: Db,
-  inboxes: readonly Pick<InboxRow, 'id' | 'webhookUrl'>[],
-): Promise<ReadonlyMap<string, Endpoint>> {
-  const isAccountAsked = inboxes.some(({ webhookUrl }) => webhookUrl === null)
-  const account = isAccountAsked ? await accountWebhook(db, {}) : undefined
-  const found = new Map<string, Endpoint>()
-  for (const { id, webhookUrl } of inboxes) {
-    if (webhookUrl !== null) found.set(id, { inboxId: id, url: webhookUrl })
-    else if (account && account.webhookUrl !== null) found.set(id, { inboxId: null, url: account.webhookUrl })
-  }
-  return found
+/** The same of an inbox that was just counted in. */
+export function endpointOf({ id, webhookUrl, accountWebhookUrl }: CountedInbox): Endpoint | undefined {
+  if (webhookUrl !== null) return { inboxId: id, url: webhookUrl }
+  return accountWebhookUrl === null ? undefined : { inboxId: null, url: accountWebhookUrl }
 }
 const endpoints = keptRow((db, given: { inboxId: string }) =>
   db

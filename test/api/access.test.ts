@@ -2,7 +2,7 @@ import t from 'tap'
 import { operations } from '../../lib/api/index.ts'
 import { createKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
-import { writeEvent } from '../../lib/core/events/record.ts'
+import { leaveEvent } from '../../lib/store/events.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 
 /** Who asks, in the order of the columns below; all ask for the same thing, which is `ours`. */
@@ -294,7 +294,11 @@ async function makeSubject({ api, app }: ApiApp, pod: string, hasDomain: boolean
     await api.post('/v1/inboxes', { podId: pod, webhookUrl: 'https://hooks.example.net/' })
   ).body
   const subject = { podId: pod, inboxId: inbox, threadId: null, messageId: null }
-  const event = await app.store.write(db => writeEvent(app, db, 'message.received', subject))
+  const event = {
+    ...{ id: app.ids.next(), type: 'message.received', ...subject, payload: '{}' },
+    createdAt: app.clock.now().toISOString(),
+  }
+  await app.store.write(async db => leaveEvent(db, event))
   const sent = (
     await api.send(inbox, {
       to: 'bob@example.net',

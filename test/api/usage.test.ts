@@ -82,7 +82,7 @@ t.test('by day, inbox, pod and account, within what the key reaches', async t =>
   const [a, b, c] = [await make(one), await make(one), await make(two)]
   const count = (inboxId: string, day: string, inbound: number) =>
     app.store.write(async db => {
-      await addToDay(db, (await findInbox(db, inboxId))!, `${day}T01:00:00.000Z`, { inbound, bounced: 1 })
+      addToDay(db, (await findInbox(db, inboxId))!, `${day}T01:00:00.000Z`, { inbound, bounced: 1 })
     })
   await count(a.id, '2026-01-01', 1)
   await count(a.id, '2026-01-03', 2)

@@ -78,3 +78,20 @@ t.test('a stop ends calls under way, and they are made at the next start', async
   t.equal(receiver.ids()[0], receiver.ids()[1])
   t.equal(await again.end('SIGTERM'), 0)
 })
+
+t.test('a receiver that takes nothing is told of once at its begin and once at its end', async t => {
+  const failing = 5
+  const receiver = await startWebhookReceiver(t, (_, number) => ({ status: number <= failing ? 503 : 200 }))
+  const daemon = await startDaemon(t, { toml: `${toml}\nretry = [${'"1s", '.repeat(8)}]` })
+  const { token } = await daemon.ctl('key', 'create')
+  const api = apiOf(daemon.baseUrl, String(token))
+  const { body: ann } = await api.post('/v1/inboxes', { mailboxName: 'ann', webhookUrl: receiver.url })
+  await submit('127.0.0.1', daemon.smtpPort, mail(ann.address, 'one'))
+  await until('it is taken', () => receiver.calls.length === failing + 1)
+  const about = () => daemon.log().filter(({ msg }) => /^a webhook takes/.test(String(msg)))
+  await until('both', () => about().length === 2)
+  t.match(about(), [
+    { level: 'warn', inboxId: ann.id, msg: 'a webhook takes no calls: it gets one at a time from now on' },
+    { level: 'warn', inboxId: ann.id, failed: failing, msg: 'a webhook takes calls again' },
+  ])
+})

@@ -5,7 +5,7 @@ import t from 'tap'
 import { WebSocket as WsClient } from 'ws'
 import { limits } from '../../lib/base/limits.ts'
 import { recordEvent } from '../../lib/core/events/record.ts'
-import { insertEvent } from '../../lib/store/events.ts'
+import { leaveEvent } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { startApi } from '../support/api-app.ts'
 import { createEventWriter } from '../support/event-writer.ts'
@@ -257,8 +257,8 @@ t.test('what another process records', async t => {
   const client = await openSocket(t, baseUrl, token)
   await client.ask({ type: 'subscribe' })
   const other = await openStore(join(app.config.data_dir, 'mailboxd.sqlite'), app.clock)
-  await other.write(db =>
-    insertEvent(db, {
+  await other.write(async db =>
+    leaveEvent(db, {
       ...{ id: app.ids.next(), type: 'inbox.suspended', podId: null, inboxId: null, threadId: null },
       ...{ messageId: null, payload: '{"number":1}', createdAt: app.clock.now().toISOString() },
     }),

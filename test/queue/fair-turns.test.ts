@@ -464,7 +464,7 @@ for (const address of ['192.0.2.1', '2001:db8::1'])
       t.strictSame(await turns.claim(), [])
       await end({ ...mine, store }, promised!, 'answers')
       t.strictSame(names(await turns.claim()), ['good'], 'in turns of pods')
-      turns.placeOf(second!).gone(address, 'slows')
+      turns.placeOf(second!).gone(address, 'slows', false)
       await end({ ...mine, store }, second!, 'slows', true)
       t.strictSame(await turns.claim(), [], 'who wants less at an address gets less there')
       await end({ ...mine, store }, elsewhere!, 'answers')
@@ -569,16 +569,16 @@ onEveryDatabase(
     for (const entry of entries.slice(0, 4)) t.equal(await come(entry, address), true)
     t.equal(await come(entries[4]!, address), false)
     const [first, second] = entries
-    turns.placeOf(first!).gone(address, 'answers')
+    turns.placeOf(first!).gone(address, 'answers', false)
     t.equal(await come(entries[5]!, address), true)
     // What its own server says is not said by the one at the address.
-    turns.placeOf(second!).gone('192.0.2.99', 'slows')
-    turns.placeOf(second!).gone(address, 'answers')
+    turns.placeOf(second!).gone('192.0.2.99', 'slows', false)
+    turns.placeOf(second!).gone(address, 'answers', false)
     await end({ ...mine, store }, second!, 'slows', true)
     t.equal(await come(entries[6]!, address), true, 'as many at once as before')
-    turns.placeOf(entries[2]!).gone(address, 'slows')
+    turns.placeOf(entries[2]!).gone(address, 'slows', false)
     await end({ ...mine, store }, entries[2]!, 'answers')
-    turns.placeOf(entries[3]!).gone(address, 'answers')
+    turns.placeOf(entries[3]!).gone(address, 'answers', false)
     t.equal(await come(entries[7]!, address), false, 'it has asked for less itself')
   },
 )
@@ -687,5 +687,25 @@ onEveryDatabase(
     t.strictSame(await turns.claim(), [])
     await endAll(again, done.isOver)
     t.strictSame(names(await turns.claim()), ['old2'])
+  },
+)
+
+onEveryDatabase(
+  'who greets and then falls silent may hang from then on, whatever it was known for; it does not fail for that',
+  async (t, store) => {
+    const mine = setUp(store, 8)
+    const { turns, put } = mine
+    await prove(store, mine, 'mx:slow')
+    await prove(store, mine, 'good.example')
+    await put(['first'], 'mx:slow')
+    const [first] = await turns.claim()
+    turns.placeOf(first!).gone('192.0.2.1', undefined, true)
+    await store.write(db => mine.queue.done(db, first!))
+    await turns.end(first!)
+    t.equal(await findDestination(store.read, 'mx:slow'), undefined, 'a message can have made it do so')
+    await put(numbered('slow', 20), 'mx:slow')
+    t.equal((await turns.claim()).length, 4, 'half of the places, and no more')
+    await put(numbered('good', 4), 'good.example', 'other/inbox')
+    t.strictSame(names(await turns.claim()), numbered('good', 4))
   },
 )

@@ -225,8 +225,8 @@ t.test('a local part in quotes may have spaces and an @, and postmaster is here 
     /^550 5\.1\.1 /,
     'well-formed, and nobody here',
   )
-  t.match((await dialog.say('RCPT TO:<postmaster@[192.0.2.8]>')).text, /^553 5\.1\.3 /, 'not our address')
-  t.match((await dialog.say('RCPT TO:<ann@[127.0.0.1]>')).text, /^553 5\.1\.3 /)
+  t.match((await dialog.say('RCPT TO:<postmaster@[192.0.2.8]>')).text, /^550 5\.7\.1 /, 'not our address')
+  t.match((await dialog.say('RCPT TO:<ann@[127.0.0.1]>')).text, /^550 5\.7\.1 /)
   t.match((await dialog.say('RCPT TO:<"a b@ours.example>')).text, /^501 /)
   t.match((await dialog.say('RCPT TO:<"a">b"@ours.example>')).text, /^5/)
 })

@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import { insertEvent, listEvents } from '../../lib/store/events.ts'
+import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 
 onEveryDatabase('events: scope, type, order and cursor', async (t, store) => {
@@ -14,8 +14,9 @@ onEveryDatabase('events: scope, type, order and cursor', async (t, store) => {
     createdAt: '2026-01-02T03:04:05.678Z',
   }))
   await store.write(async db => {
-    for (const row of [...made].reverse()) await insertEvent(db, row)
+    for (const row of made) leaveEvent(db, row)
   })
+  await store.placed()
   const all = { podId: null, inboxId: null, type: undefined, after: undefined }
   const indexes = async (filter: object, limit = 100) => {
     const rows = await listEvents(store.read, { ...all, ...filter }, limit)

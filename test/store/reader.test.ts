@@ -4,7 +4,8 @@ import { sql } from 'kysely'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
-import { deleteEventsBefore, findLastEventId, insertEvent } from '../../lib/store/events.ts'
+import { insertRow } from '../../lib/store/dialect/insert.ts'
+import { deleteEventsBefore, findLastEventId } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 
 const event = (id: string) => ({
@@ -19,7 +20,7 @@ t.test('who was promised a write reads it, in the same turn of the event loop', 
     const id = `01890000-0000-7000-8000-0000000000${n}`
     // Something was read just before, and is read in between.
     await findLastEventId(store.read)
-    const written = store.write(db => insertEvent(db, event(id)))
+    const written = store.write(db => insertRow(db, 'event', event(id)))
     const before = store.version()
     await findLastEventId(store.read)
     await written
@@ -35,7 +36,7 @@ t.test('what is read while something is written sees nothing of it, and may not 
   const versions = new Set([store.version()])
   const seen: (string | undefined)[] = []
   const written = store.write(async db => {
-    await insertEvent(db, event(id))
+    await insertRow(db, 'event', event(id))
     seen.push(await findLastEventId(store.read))
     versions.add(store.version())
     seen.push(await findLastEventId(db))
@@ -44,10 +45,10 @@ t.test('what is read while something is written sees nothing of it, and may not 
   await t.rejects(written, { message: 'undone' })
   t.same(seen, [undefined, id])
   t.equal(await findLastEventId(store.read), undefined)
-  await t.rejects(insertEvent(store.read as WriteDb, event(id)), { message: /does not read/ })
+  await t.rejects(insertRow(store.read as WriteDb, 'event', event(id)), { message: /does not read/ })
   await store.write(async db => {
-    await t.rejects(insertEvent(store.read as WriteDb, event(id)), { message: /readonly/ })
-    await insertEvent(db, event(id))
+    await t.rejects(insertRow(store.read as WriteDb, 'event', event(id)), { message: /readonly/ })
+    await insertRow(db, 'event', event(id))
   })
   t.equal(await findLastEventId(store.read), id)
   t.notOk(versions.has(store.version()))
@@ -61,7 +62,7 @@ t.test('what another process commits is seen from the next turn on', async t => 
   const id = '01890000-0000-7000-8000-000000000001'
   t.equal(await findLastEventId(store.read), undefined)
   const before = store.version()
-  await other.write(db => insertEvent(db, event(id)))
+  await other.write(db => insertRow(db, 'event', event(id)))
   await nextTurn()
   t.equal(await findLastEventId(store.read), id)
   t.not(store.version(), before)
@@ -75,7 +76,7 @@ t.test('a transaction that SQLite ended itself is no fault, and is followed by a
   t.teardown(() => store.close())
   await findLastEventId(store.read)
   await sql`rollback`.execute(store.read)
-  await store.write(db => insertEvent(db, event('01890000-0000-7000-8000-000000000001')))
+  await store.write(db => insertRow(db, 'event', event('01890000-0000-7000-8000-000000000001')))
   t.equal(await findLastEventId(store.read), '01890000-0000-7000-8000-000000000001')
   await sql`rollback`.execute(store.read)
   await nextTurn()
@@ -96,7 +97,7 @@ t.test('a reader that is used all the time does not keep the log from being take
   const text = 'x'.repeat(100_000)
   for (let n = 0; n < 600; n++) {
     const id = `01890000-0000-7000-8000-${String(n).padStart(12, '0')}`
-    await store.write(db => insertEvent(db, { ...event(id), payload: text }))
+    await store.write(db => insertRow(db, 'event', { ...event(id), payload: text }))
   }
   isWriting = false
   await reading

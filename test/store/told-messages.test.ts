@@ -1,7 +1,7 @@
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { createPace } from '../../lib/base/turns.ts'
-import { insertEvent } from '../../lib/store/events.ts'
+import { leaveEvent } from '../../lib/store/events.ts'
 import type { WholeMessage } from '../../lib/store/tables.ts'
 import { findToldMessage } from '../../lib/store/told-messages.ts'
 import { startApi } from '../support/api-app.ts'
@@ -61,7 +61,7 @@ t.test('what is cut is said, and the code is found behind all texts', async t =>
     await app.store.write(async db => {
       const thread = await insertThreadRow(db, inbox.id)
       const row = await insertMessageRow(db, thread, { toAddr: inbox.address, ...changes })
-      await insertEvent(db, {
+      leaveEvent(db, {
         ...{ id: app.ids.next(), type: 'message.received', podId: inbox.podId, inboxId: inbox.id },
         ...{ threadId: thread.id, messageId: row.id, payload: '{}', createdAt: row.createdAt },
       })

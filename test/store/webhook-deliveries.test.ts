@@ -1,6 +1,6 @@
 import { v7 } from 'uuid'
 import { updateAccount } from '../../lib/store/account.ts'
-import { deleteEventsBefore, findEvent, findLastEventId, insertEvent } from '../../lib/store/events.ts'
+import { deleteEventsBefore, findEvent, findLastEventId, leaveEvent } from '../../lib/store/events.ts'
 import { deleteInbox, updateInbox } from '../../lib/store/inboxes.ts'
 import type { WebhookDeliveryRow } from '../../lib/store/tables.ts'
 import {
@@ -70,8 +70,11 @@ onEveryDatabase('deliveries, their log, and what failed of them', async (t, stor
   await store.write(async db => {
     for (const id of events) {
       const nothing = { podId: null, inboxId: null, threadId: null, messageId: null }
-      await insertEvent(db, { id, type: 'message.sent', ...nothing, payload: '{}', createdAt: at(0) })
+      leaveEvent(db, { id, type: 'message.sent', ...nothing, payload: '{}', createdAt: at(0) })
     }
+  })
+  await store.placed()
+  await store.write(async db => {
     for (const one of rows) await insertWebhookDelivery(db, one)
     for (const id of ['z', 'y']) {
       const said = { url: 'u', status: null, answer: null, error: 'e', durationMs: 1, createdAt: at(1) }

@@ -1,9 +1,12 @@
 import t from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
+import { addToDay, listDay } from '../../lib/store/daily-usage.ts'
 import { insertRow, insertRowOnce, putRow } from '../../lib/store/dialect/insert.ts'
+import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { findPod, insertPod } from '../../lib/store/pods.ts'
+import { leaveUnindexed } from '../../lib/store/unindexed-bodies.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { insertInstallation, insertPodRow } from '../support/rows.ts'
 
@@ -30,6 +33,43 @@ onEveryDatabase('many writes at once: each succeeds or fails alone', async (t, s
   const { podCount } = await store.read.selectFrom('account').select('podCount').executeTakeFirstOrThrow()
   t.equal(podCount, 201, 'the counter agrees with what was committed')
 })
+
+onEveryDatabase(
+  'what writes leave is there with them, and none fails for what another left',
+  async (t, store) => {
+    const { inbox } = await store.write(insertInstallation)
+    const event = (n: number) => ({
+      ...{ id: v7(), type: `n${n}`, podId: inbox.podId, inboxId: inbox.id, threadId: null, messageId: null },
+      ...{ payload: '{}', createdAt: '2026-01-02T03:04:05.678Z' },
+    })
+    const results = await Promise.allSettled(
+      Array.from({ length: 9 }, (_, n) =>
+        store.write(async db => {
+          leaveEvent(db, event(n))
+          addToDay(db, inbox, '2026-01-02T03:04:05.678Z', { delivered: 1 })
+          if (n === 3) leaveUnindexed(db, [v7()])
+          if (n === 6) throw new Error('undone')
+          return n
+        }),
+      ),
+    )
+    await store.placed()
+    const done = [0, 1, 2, 4, 5, 7, 8]
+    t.strictSame(
+      results.flatMap(result => (result.status === 'fulfilled' ? [result.value] : [])),
+      done,
+      'no message is there to be indexed',
+    )
+    const all = { podId: null, inboxId: null, type: undefined, after: undefined }
+    const types = (await listEvents(store.read, all, 10)).map(({ type }) => type)
+    t.strictSame(
+      types.sort(),
+      done.map(n => `n${n}`),
+    )
+    const day = '2026-01-02'
+    t.match(await listDay(store.read, { day, podId: null, after: '' }, 10), [{ delivered: done.length }])
+  },
+)
 
 onEveryDatabase('a failed statement inside a write rolls that write back', async (t, store) => {
   const { pod } = await store.write(insertInstallation)

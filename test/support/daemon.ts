@@ -13,6 +13,8 @@ import { type Finished, runProgram } from './program.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
 
+/** On a machine that has much else to do. */
+const readyMs = 60_000
 /** What every daemon of a test is told at its start. */
 const adviceAtStart = ['certificate_self_signed', 'base_url_missing', 'domain_not_verified']
 
@@ -141,10 +143,14 @@ async function run(
       await end('SIGKILL')
     }
   })
-  const ready = await until('the daemon ready', () => {
-    if (child.exitCode !== null) throw new Error(`the daemon ended: ${JSON.stringify(entries)}`)
-    return entries.find(entry => entry.msg === 'ready')
-  })
+  const ready = await until(
+    'the daemon ready',
+    () => {
+      if (child.exitCode !== null) throw new Error(`the daemon ended: ${JSON.stringify(entries)}`)
+      return entries.find(entry => entry.msg === 'ready')
+    },
+    readyMs,
+  )
   const ctlResult = (...args: string[]) =>
     runProgram(
       process.execPath,

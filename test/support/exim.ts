@@ -96,6 +96,7 @@ host_lookup =
 rfc1413_query_timeout = 0s
 message_size_limit = 60M
 smtputf8_advertise_hosts = *
+allow_domain_literals = true
 acl_smtp_rcpt = recipient
 acl_smtp_data = accept
 begin acl

@@ -2,6 +2,8 @@ import { v7 } from 'uuid'
 import type { Sealed } from '../../lib/base/secret-box.ts'
 import { insertAccount } from '../../lib/store/account.ts'
 import type { WriteDb } from '../../lib/store/dialect/dialect.ts'
+import { insertRows } from '../../lib/store/dialect/insert.ts'
+import { leftRows } from '../../lib/store/dialect/left-rows.ts'
 import { addToInbox, findInbox, insertInbox } from '../../lib/store/inboxes.ts'
 import { insertMessage, insertReading, insertUncountedMessages } from '../../lib/store/messages.ts'
 import type { Store } from '../../lib/store/open.ts'
@@ -105,6 +107,7 @@ export async function insertMessageRow(
   changes: Partial<WholeMessage> = {},
 ): Promise<WholeMessage> {
   const message = await insertUnindexedRow(db, thread, changes)
+  await insertRows(db, 'unindexedBody', leftRows(db).unindexed.splice(0))
   for (const { texts, ...row } of await listUnindexed(db, { count: 1000, bytes: Number.MAX_SAFE_INTEGER })) {
     if (row.id !== message.id) continue
     await putIntoIndex(db, row, searchWords(texts()))

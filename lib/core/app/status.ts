@@ -1,4 +1,5 @@
 import { Problem } from '../../base/problem.ts'
+import { isStorageFault } from '../../base/storage-fault.ts'
 import { noteHealth } from '../../store/account.ts'
 import type { App } from './app.ts'
 
@@ -12,7 +13,8 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
   try {
     await app.store.write(db => noteHealth(db, app.clock.now().toISOString()))
   } catch (error) {
-    app.log.error({ err: error }, 'the database can not be written')
+    // That of the disk is told once, however often is asked.
+    if (!isStorageFault(error)) app.log.error({ err: error }, 'the health can not be noted')
     throw new Problem('unavailable')
   }
   if (app.storage.fault !== undefined) throw new Problem('unavailable', app.storage.fault)

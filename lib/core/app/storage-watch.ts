@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import type { LogState } from '../../store/dialect/checkpointer.ts'
 import type { App } from './app.ts'
-import { setRoom } from './storage.ts'
+import { setRoom, takeRefused } from './storage.ts'
 
 /** What may be wrong, in the sentences of /health and of the log. A fault means that the server can not do its work. */
 const kinds = {
@@ -55,21 +55,22 @@ export function startStorageWatch(
   const { config, clock, log, meter, store, storage } = app
   const stopping = new AbortController()
   const { signal } = stopping
-  const troubles = new Set<Kind>()
+  /** How often each was seen. */
+  const troubles = new Map<Kind, number>()
   /** Since when the log is longer than it should be. */
   let longSince: number | undefined
 
   function note(kind: Kind, isSo: boolean, about: object): void {
-    if (isSo === troubles.has(kind)) return
+    const seen = troubles.get(kind) ?? 0
+    if (isSo) troubles.set(kind, seen + 1)
+    if (isSo === seen > 0) return
     const { isFault, begin, end } = kinds[kind]
-    if (isSo) {
-      troubles.add(kind)
-      log[isFault ? 'error' : 'warn'](about, begin)
-    } else {
+    if (isSo) log[isFault ? 'error' : 'warn'](about, begin)
+    else {
       troubles.delete(kind)
-      log.warn(about, end)
+      log.warn({ ...about, ...(kind === 'room' && { refused: takeRefused(storage.shared) }), seen }, end)
     }
-    const now = [...troubles].map(one => kinds[one])
+    const now = [...troubles.keys()].map(one => kinds[one])
     storage.fault = now.find(one => one.isFault)?.sentence
     storage.warnings = now.filter(one => !one.isFault).map(({ sentence }) => sentence)
   }

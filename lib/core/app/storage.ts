@@ -17,9 +17,10 @@ export interface Storage {
 }
 
 const roomAt = 0
+const refusedAt = 1
 
 export function createStorage(): Storage {
-  const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+  const shared = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)
   setRoom(shared, true)
   return { shared, fault: undefined, warnings: [], logBytes: 0 }
 }
@@ -29,8 +30,17 @@ export function setRoom(shared: SharedArrayBuffer, hasRoom: boolean): void {
   Atomics.store(new Int32Array(shared), roomAt, hasRoom ? 1 : 0)
 }
 
+/** Counts who finds none. */
 function hasRoom(shared: SharedArrayBuffer): boolean {
-  return Atomics.load(new Int32Array(shared), roomAt) === 1
+  const state = new Int32Array(shared)
+  if (Atomics.load(state, roomAt) === 1) return true
+  Atomics.add(state, refusedAt, 1)
+  return false
+}
+
+/** How many were refused for want of room since this was asked last. */
+export function takeRefused(shared: SharedArrayBuffer): number {
+  return Atomics.exchange(new Int32Array(shared), refusedAt, 0)
 }
 
 /** @param reason for the log alone */

@@ -19,16 +19,26 @@ export async function cargoOf(
 ): Promise<Cargo | { readonly refusal: string }> {
   const { message } = carried
   const content = await findContent(app, carried)
-  if (!content) return { refusal: 'not sent: the question is not asked any more' }
+  if ('refusal' in content) return content
   if (delivery.purpose === 'forward') return forwardContent(app, delivery, message, content)
   const raw = content.kind === 'memory' ? content.bytes : () => openContent(content)
   return { sizeBytes: sizeOf(content), ...(await wireNeedsOf(openContent(content))), raw }
 }
 
-/** The bytes of a message; undefined for a question of ours that is not asked any more. */
-export async function findContent(app: App, { message, raw }: Carried): Promise<Content | undefined> {
-  if (message.rawId === null) return composeConfirmationMail(app, message)
+/** The bytes of a message, or why there are none any more: no later attempt would find them. */
+export async function findContent(
+  app: App,
+  { message, raw }: Carried,
+): Promise<Content | { readonly refusal: string }> {
+  if (message.rawId === null) {
+    const question = await composeConfirmationMail(app, message)
+    return question ?? { refusal: 'not sent: the question is not asked any more' }
+  }
   const content = raw && (await contentOfRaw(app, raw))
-  if (!content) throw new Error(`the raw of message ${message.id} is gone`)
-  return content
+  if (content) return content
+  app.log.error(
+    { messageId: message.id, rawId: message.rawId },
+    'the bytes of a message are gone: it can not be delivered',
+  )
+  return { refusal: 'not sent: the bytes of this message are gone from this server' }
 }

@@ -192,7 +192,8 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, carried: Carri
   try {
     const recipient = await resolveRecipient(app, delivery.recipient)
     const content = await findContent(app, carried)
-    if (!content) throw new Error(`message ${message.id} has nothing to be delivered`)
+    if ('refusal' in content)
+      return { outcome: { result: 'permanent', text: content.refusal, durationMs: 0 } }
     const reception = await prepareReception(createReceiver(app), {
       sessionId: delivery.id,
       mailFrom: message.mailFrom,

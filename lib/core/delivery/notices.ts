@@ -135,7 +135,8 @@ function statusOf(action: NoticeAction, { enhanced }: Outcome): string {
 /** All of it where that is asked for and small; else its header (RFC 3461 §4.3). */
 async function returnedOf(app: App, carried: Carried, isWholeAsked: boolean) {
   const content = await findContent(app, carried)
-  if (!content) throw new Error(`message ${carried.message.id} has nothing to be told of`)
+  // It is told all the same.
+  if ('refusal' in content) return { isWhole: false, bytes: Buffer.alloc(0) }
   if (isWholeAsked && sizeOf(content) <= limits.returnedBytes) {
     return { isWhole: true, bytes: await readContent(content) }
   }

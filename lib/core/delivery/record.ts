@@ -142,8 +142,8 @@ async function announce(
 ) {
   const type = eventOf(state, outcome)
   const at = app.clock.now().toISOString()
-  if (inbox && type === 'message.delivered') await addToDay(db, inbox, at, { delivered: 1 })
-  if (inbox && type === 'message.bounced') await addToDay(db, inbox, at, { bounced: 1 })
+  if (inbox && type === 'message.delivered') addToDay(db, inbox, at, { delivered: 1 })
+  if (inbox && type === 'message.bounced') addToDay(db, inbox, at, { bounced: 1 })
   if (type === 'message.deferred' && delivery.attempts > 0) return
   const said = { status: outcome.enhanced ?? null, diagnostic: outcome.text }
   const payload = {
@@ -156,5 +156,5 @@ async function announce(
   const endpoint = await findEndpoint(db, subject.inboxId)
   const told: NewEvent[] = [{ type, subject, payload, endpoint }]
   if (isSent) told.push({ type: 'message.sent', subject, endpoint })
-  await recordEvents(app, db, told)
+  recordEvents(app, db, told)
 }

@@ -1,9 +1,9 @@
 import { isoAfter } from '../../base/clock.ts'
-import { idAfter } from '../../base/ids.ts'
 import type { EventName } from '../../model/event.ts'
+import type { Work } from '../../queue/queue.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
-import { findLastEventIdIn, insertEvent, insertEvents, noteLastEventId } from '../../store/events.ts'
+import { leaveEvent } from '../../store/events.ts'
 import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import { type Endpoint, findEndpoint, insertWebhookDelivery } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
@@ -28,9 +28,8 @@ export async function recordEvent(
   subject: EventSubject,
   payload: Readonly<Record<string, unknown>> = {},
 ): Promise<Endpoint | undefined> {
-  const event = await writeEvent(app, db, type, subject, payload)
   const endpoint = await findEndpoint(db, subject.inboxId)
-  if (endpoint) await queueWebhook(app, db, event.id, endpoint)
+  recordEvents(app, db, [{ type, subject, payload, endpoint }])
   return endpoint
 }
 
@@ -44,40 +43,25 @@ export interface NewEvent {
 }
 
 /** The same for several, in their order. */
-export async function recordEvents(app: App, db: WriteDb, about: readonly NewEvent[]): Promise<void> {
-  const events: EventRow[] = []
-  for (const { type, subject, payload = {} } of about)
-    events.push(await makeEvent(app, db, type, subject, payload))
-  await insertEvents(db, events)
-  if (events.length > 0) notice(db, 'event')
-  for (const [index, { endpoint }] of about.entries()) {
-    if (endpoint) await queueWebhook(app, db, events[index]!.id, endpoint)
+export function recordEvents(app: App, db: WriteDb, about: readonly NewEvent[]): void {
+  for (const { type, subject, payload = {}, endpoint } of about) {
+    const event = makeEvent(app, type, subject, payload)
+    const delivery = endpoint && webhookDeliveryRow(app, event.id, endpoint)
+    const webhook = delivery && { delivery, entry: app.queue.entryOf(callOf(app, delivery)) }
+    leaveEvent(db, event, webhook)
+    notice(db, 'event')
+    if (webhook) notice(db, 'queue', 'webhook')
   }
 }
 
-/** Writes an event that the queue tells to no webhook. */
-export async function writeEvent(
+function makeEvent(
   app: App,
-  db: WriteDb,
-  type: EventName,
-  subject: EventSubject,
-  payload: Readonly<Record<string, unknown>> = {},
-): Promise<EventRow> {
-  const event = await makeEvent(app, db, type, subject, payload)
-  await insertEvent(db, event)
-  notice(db, 'event')
-  return event
-}
-
-async function makeEvent(
-  app: App,
-  db: WriteDb,
   type: EventName,
   subject: EventSubject,
   payload: Readonly<Record<string, unknown>>,
-): Promise<EventRow> {
+): EventRow {
   return {
-    id: await nextEventId(app, db),
+    id: app.ids.next(),
     type,
     podId: subject.podId,
     inboxId: subject.inboxId,
@@ -88,38 +72,46 @@ async function makeEvent(
   }
 }
 
-/** mailboxctl writes events too, by a clock and a count of its own. */
-async function nextEventId(app: App, db: WriteDb): Promise<string> {
-  const made = app.ids.next()
-  const last = await findLastEventIdIn(db)
-  const id = last === undefined || made > last ? made : idAfter(last)
-  noteLastEventId(db, id)
-  return id
+/**
+ * Writes an event that is told to this webhook at once, and by no queue.
+ * @returns the row that is to say how it went
+ */
+export function writeCall(
+  app: App,
+  db: WriteDb,
+  type: EventName,
+  subject: EventSubject,
+  endpoint: Endpoint,
+): WebhookDeliveryRow {
+  const event = makeEvent(app, type, subject, {})
+  const delivery = webhookDeliveryRow(app, event.id, endpoint)
+  leaveEvent(db, event, { delivery })
+  notice(db, 'event')
+  return delivery
 }
 
-/** Puts an event to be told to a webhook; gives the id of the row that says how it went. */
+/** Puts an event that has its place to be told to a webhook; gives the id of the row that says how it went. */
 export async function queueWebhook(
   app: App,
   db: WriteDb,
   eventId: string,
   endpoint: Endpoint,
 ): Promise<string> {
-  const { id } = await writeWebhookDelivery(app, db, eventId, endpoint)
-  // How often it is tried says when it is over, not a time.
-  const expiresAt = isoAfter(app.clock.now(), 365 * 86_400_000)
-  await app.queue.put(db, [{ kind: 'webhook', subjectId: id, destination: endpoint.url, expiresAt }])
-  return id
+  const row = webhookDeliveryRow(app, eventId, endpoint)
+  await insertWebhookDelivery(db, row)
+  await app.queue.put(db, [callOf(app, row)])
+  return row.id
 }
 
-/** Writes the row that says how the telling goes. */
-export async function writeWebhookDelivery(
-  app: App,
-  db: WriteDb,
-  eventId: string,
-  { inboxId, url }: Endpoint,
-): Promise<WebhookDeliveryRow> {
+function callOf(app: App, { id, url }: WebhookDeliveryRow): Work {
+  // How often it is tried says when it is over, not a time.
+  const expiresAt = isoAfter(app.clock.now(), 365 * 86_400_000)
+  return { kind: 'webhook', subjectId: id, destination: url, expiresAt }
+}
+
+function webhookDeliveryRow(app: App, eventId: string, { inboxId, url }: Endpoint): WebhookDeliveryRow {
   const createdAt = app.clock.now().toISOString()
-  const row: WebhookDeliveryRow = {
+  return {
     id: app.ids.next(),
     eventId,
     inboxId,
@@ -132,6 +124,4 @@ export async function writeWebhookDelivery(
     createdAt,
     updatedAt: createdAt,
   }
-  await insertWebhookDelivery(db, row)
-  return row
 }

@@ -1,6 +1,6 @@
 import { findDelivery, updateDelivery } from '../../store/deliveries.ts'
-import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { listPayloads } from '../../store/events.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { listPayloads, unplacedPayloads } from '../../store/events.ts'
 import { findPodOfInbox } from '../../store/inboxes.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { findMessage } from '../../store/messages.ts'
@@ -75,13 +75,11 @@ async function recordComplaint(app: App, db: WriteDb, { id }: DeliveryRow): Prom
   await recordEvent(app, db, 'message.complained', await findEventSubject(db, message), payload)
 }
 
-async function isComplaintKnown(db: Db, delivery: DeliveryRow, inboxId: string): Promise<boolean> {
-  const payloads = await listPayloads(db, {
-    inboxId,
-    messageId: delivery.messageId,
-    type: 'message.complained',
-    // Ids are in the order of time: none before the delivery can be about it.
-    after: delivery.id,
-  })
-  return payloads.some(payload => JSON.parse(payload).deliveryId === delivery.id)
+async function isComplaintKnown(db: WriteDb, delivery: DeliveryRow, inboxId: string): Promise<boolean> {
+  const about = { inboxId, messageId: delivery.messageId, type: 'message.complained' }
+  // Ids are in the order of time: none before the delivery can be about it.
+  const placed = await listPayloads(db, { ...about, after: delivery.id })
+  return [...placed, ...(await unplacedPayloads(db, about))].some(
+    payload => JSON.parse(payload).deliveryId === delivery.id,
+  )
 }

@@ -45,7 +45,6 @@ function createMainThread(app: Receiving): MainThread {
   const writeReception = createReceptionWriter(app)
   const refuseFull = (error: unknown) => {
     if (!isDiskFull(error)) throw error
-    app.log.error({ err: error }, 'no room in the database')
     throw noRoomForMail(String(error))
   }
   const store = {

@@ -8,12 +8,12 @@ import { insertContacts } from '../../store/contacts.ts'
 import { addToDay } from '../../store/daily-usage.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
-import { addToInboxes, findInboxes } from '../../store/inboxes.ts'
+import { type CountedInbox, countInInboxes } from '../../store/inboxes.ts'
 import { insertReadings, insertUncountedMessages } from '../../store/messages.ts'
 import { insertRaws } from '../../store/raws.ts'
-import type { InboxRow, MessageRow, ReadingRow } from '../../store/tables.ts'
+import type { InboxRow, MessageRow, ReadingRow, ThreadRow } from '../../store/tables.ts'
 import { addUnreadToThread, insertUncountedThreads } from '../../store/threads.ts'
-import { findEndpoints } from '../../store/webhook-deliveries.ts'
+import { endpointOf } from '../../store/webhook-deliveries.ts'
 import type { App } from '../app/app.ts'
 import { recordEvents } from '../events/record.ts'
 import { forwardReceived } from '../forwarding/copy.ts'
@@ -30,11 +30,16 @@ type Read = Accepted & Pick<Reception, 'rawId' | 'returned'>
 /** What came of one reception: the ids of its messages; or the reply that refuses it, because its inboxes were deleted meanwhile. */
 export type Written = { readonly ids: string[] } | { readonly refusal: Reply }
 
-/** One message in one inbox, on its way into the database. */
-interface Arriving {
+/** One message on its way to one inbox, with the thread that it comes to there. */
+interface Coming {
   readonly read: Read
   readonly recipient: Recipient
-  readonly inbox: InboxRow
+  readonly thread: ThreadRow
+}
+
+/** The same on its way into the database. */
+interface Arriving extends Coming {
+  readonly inbox: CountedInbox
   readonly row: MessageRow
 }
 
@@ -48,27 +53,30 @@ export async function writeReceptions(
   db: WriteDb,
   receptions: readonly Reception[],
 ): Promise<Written[]> {
-  const inboxes = await findInboxesOf(db, receptions)
   const now = app.clock.now()
   const threads: Threads = { begun: new Map(), continued: new Map(), byMessageId: new Map() }
+  const coming: Coming[][] = []
+  for (const reception of receptions) coming.push(await findThreads(app, db, reception, now, threads))
+  const inboxes = await countAll(db, coming.flat(), threads)
   const arriving: Arriving[] = []
   const reads: Read[] = []
   const written: Written[] = []
-  for (const { rawId, refused, returned, becomes } of receptions) {
-    const read = 'nothing' in becomes ? undefined : { ...becomes, rawId, returned }
-    const reached = read ? recipientsThere(read, inboxes) : []
-    if (read && reached.length === 0) {
+  for (const [index, { refused, returned, becomes }] of receptions.entries()) {
+    // An inbox that was deleted since RCPT gets none.
+    const there = coming[index]!.filter(({ recipient }) => inboxes.has(recipient.inboxId))
+    if (!('nothing' in becomes) && there.length === 0) {
       written.push({ refusal: new Reply(550, '5.1.1', 'There is no such mailbox here') })
       continue
     }
     await recordRefused(app, db, refused)
     await recordReturned(app, db, returned)
     const ids: string[] = []
-    if (read) reads.push(read)
-    for (const { recipient, inbox } of reached) {
-      const one = await makeMessage(app, db, read!, recipient, inbox, now, threads)
-      arriving.push(one)
-      ids.push(one.row.id)
+    if (there.length > 0) reads.push(there[0]!.read)
+    for (const one of there) {
+      const inbox = inboxes.get(one.recipient.inboxId)!
+      const row = messageRow(app, one, inbox, now)
+      arriving.push({ ...one, inbox, row })
+      ids.push(row.id)
     }
     written.push({ ids })
   }
@@ -86,26 +94,28 @@ export async function writeReception(app: App, db: WriteDb, reception: Reception
   return written!.ids
 }
 
-async function findInboxesOf(
+/** The thread for each inbox of a reception. Several forward-paths may lead to one inbox (user, user+tag): it gets one message. */
+async function findThreads(
+  app: App,
   db: WriteDb,
-  receptions: readonly Reception[],
-): Promise<ReadonlyMap<string, InboxRow>> {
-  const ids = receptions.flatMap(({ becomes }) =>
-    'nothing' in becomes ? [] : becomes.arrival.recipients.map(({ inboxId }) => inboxId),
-  )
-  return ids.length === 0 ? new Map() : findInboxes(db, [...new Set(ids)])
-}
-
-/** Several forward-paths may lead to one inbox (user, user+tag): it gets one message. One that was deleted since RCPT gets none. */
-function recipientsThere(
-  { arrival }: Read,
-  inboxes: ReadonlyMap<string, InboxRow>,
-): { recipient: Recipient; inbox: InboxRow }[] {
-  const reached = new Map(arrival.recipients.map(recipient => [recipient.inboxId, recipient]))
-  return [...reached.values()].flatMap(recipient => {
-    const inbox = inboxes.get(recipient.inboxId)
-    return inbox ? [{ recipient, inbox }] : []
-  })
+  { rawId, returned, becomes }: Reception,
+  now: Date,
+  threads: Threads,
+): Promise<Coming[]> {
+  if ('nothing' in becomes) return []
+  const read = { ...becomes, rawId, returned }
+  const { rfcMessageId } = read.reading.message
+  const byInbox = new Map(read.arrival.recipients.map(recipient => [recipient.inboxId, recipient]))
+  const coming: Coming[] = []
+  for (const [inboxId, recipient] of byInbox) {
+    const thread = await findOrMakeThread(app, db, read, inboxId, isoAfter(now, 0), threads)
+    coming.push({ read, recipient, thread })
+    const messageKey = `${inboxId} ${rfcMessageId}`
+    // As the table answers: of two that bear one Message-ID, the older is the one that is meant.
+    if (rfcMessageId !== null && !threads.byMessageId.has(messageKey))
+      threads.byMessageId.set(messageKey, thread)
+  }
+  return coming
 }
 
 async function insertAll(
@@ -129,15 +139,22 @@ async function insertAll(
       })),
   )
   await insertReadings(db, reads.map(readingRow))
-  await insertUncountedThreads(db, [...threads.begun.values()])
+  const there = new Set(arriving.map(({ inbox }) => inbox.id))
+  await insertUncountedThreads(
+    db,
+    [...threads.begun.values()].filter(({ inboxId }) => there.has(inboxId)),
+  )
   await insertUncountedMessages(
     db,
     arriving.map(({ row }) => row),
   )
   for (const { thread, added } of threads.continued.values()) {
-    await addUnreadToThread(db, thread.id, added, createdAt)
+    if (there.has(thread.inboxId)) await addUnreadToThread(db, thread.id, added, createdAt)
   }
-  await countAll(db, arriving, threads, createdAt)
+  for (const { read, inbox } of arriving) {
+    const storedBytes = sizeOf(read.arrival.content)
+    addToDay(db, inbox, createdAt, { inbound: 1, attachmentBytes: attachmentBytesOf(read), storedBytes })
+  }
   // A sender is an acquaintance from now on; but a message that may be forged proves nothing about who it names.
   const contacts = arriving.flatMap(({ inbox, row }) => {
     const address = row.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
@@ -148,39 +165,29 @@ async function insertAll(
   await tellAll(app, db, arriving)
 }
 
-/** Counts what came, once for each inbox. */
+/** Counts what comes, once for each inbox; gives those that are there. */
 async function countAll(
   db: WriteDb,
-  arriving: readonly Arriving[],
+  coming: readonly Coming[],
   threads: Threads,
-  createdAt: string,
-): Promise<void> {
+): Promise<ReadonlyMap<string, CountedInbox>> {
   const unread = [...threads.continued.values()]
     .map(({ thread }) => thread)
     .filter(({ isRead }) => isRead === 1)
   const begun = countBy([...threads.begun.values()].map(({ inboxId }) => inboxId))
   const reread = countBy(unread.map(({ inboxId }) => inboxId))
-  const byInbox = Map.groupBy(arriving, ({ inbox }) => inbox.id)
-  const counted = [...byInbox].map(([id, messages]) => ({
+  const messages = countBy(coming.map(({ recipient }) => recipient.inboxId))
+  const counted = [...messages].map(([id, inbound]) => ({
     id,
-    inbound: messages.length,
+    inbound,
     threads: begun.get(id) ?? 0,
     unreadThreads: (begun.get(id) ?? 0) + (reread.get(id) ?? 0),
   }))
-  await addToInboxes(db, counted)
-  for (const messages of byInbox.values()) {
-    await addToDay(db, messages[0]!.inbox, createdAt, {
-      inbound: messages.length,
-      attachmentBytes: sum(messages.map(({ read }) => attachmentBytesOf(read))),
-      storedBytes: sum(messages.map(({ read }) => sizeOf(read.arrival.content))),
-    })
-  }
+  return new Map((await countInInboxes(db, counted)).map(inbox => [inbox.id, inbox]))
 }
 
-const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0)
-
 function attachmentBytesOf({ reading }: Read): number {
-  return sum(reading.message.attachments.map(({ sizeBytes }) => sizeBytes))
+  return reading.message.attachments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
 }
 
 function countBy(ids: readonly string[]): ReadonlyMap<string, number> {
@@ -191,44 +198,30 @@ function countBy(ids: readonly string[]): ReadonlyMap<string, number> {
 async function tellAll(app: App, db: WriteDb, arriving: readonly Arriving[]): Promise<void> {
   // An agent reads what it is told of at once: what is malicious stands in the lists, for who looks.
   const told = arriving.filter(({ row }) => row.verdict !== 'malicious' || app.config.scanner.tell_malicious)
-  if (told.length === 0) return
-  const endpoints = await findEndpoints(
-    db,
-    told.map(({ inbox }) => inbox),
-  )
-  await recordEvents(
+  recordEvents(
     app,
     db,
     told.map(({ inbox, row }) => ({
       type: 'message.received',
       subject: { podId: inbox.podId, inboxId: inbox.id, threadId: row.threadId, messageId: row.id },
-      endpoint: endpoints.get(inbox.id),
+      endpoint: endpointOf(inbox),
     })),
   )
   for (const { inbox, row, recipient } of told) {
-    await forwardReceived(app, db, inbox, row, recipient, endpoints.get(inbox.id))
+    await forwardReceived(app, db, inbox, row, recipient, endpointOf(inbox))
   }
 }
 
-async function makeMessage(
-  app: App,
-  db: WriteDb,
-  read: Read,
-  recipient: Recipient,
-  inbox: InboxRow,
-  now: Date,
-  threads: Threads,
-): Promise<Arriving> {
+function messageRow(app: App, { read, recipient, thread }: Coming, inbox: InboxRow, now: Date): MessageRow {
   const { arrival, rawId, authentication, judged } = read
   const parsed = read.reading.message
   const createdAt = isoAfter(now, 0)
   const id = app.ids.next()
-  const thread = await findOrMakeThread(app, db, read, inbox, createdAt, threads)
   const to = parsed.to.map(mailbox => mailbox.address)
   const cc = parsed.cc.map(mailbox => mailbox.address)
   // Nobody knows who asks for replies there: they go to the author, who is proven. The raw has the field.
   const replyTo = read.reading.authentication?.isReplyToDoubtful ? [] : parsed.replyTo
-  const row: MessageRow = {
+  return {
     id,
     inboxId: inbox.id,
     threadId: thread.id,
@@ -263,11 +256,6 @@ async function makeMessage(
     createdAt,
     readingId: rawId,
   }
-  const messageKey = `${inbox.id} ${row.rfcMessageId}`
-  // As the table answers: of two that bear one Message-ID, the older is the one that is meant.
-  if (row.rfcMessageId !== null && !threads.byMessageId.has(messageKey))
-    threads.byMessageId.set(messageKey, thread)
-  return { read, recipient, inbox, row }
 }
 
 function readingRow({ rawId, reading: { message, extracted } }: Read): ReadingRow {

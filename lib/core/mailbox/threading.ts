@@ -6,7 +6,7 @@ import { bareSubject } from '../../mail/quote/subject.ts'
 import type { Reading } from '../../reading/reading.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findThreadIdByMessageId, listThreadCorrespondents } from '../../store/messages.ts'
-import type { InboxRow, ThreadRow } from '../../store/tables.ts'
+import type { ThreadRow } from '../../store/tables.ts'
 import { findThread, findThreadOfConversation } from '../../store/threads.ts'
 import type { App } from '../app/app.ts'
 
@@ -34,19 +34,19 @@ export async function findOrMakeThread(
   app: App,
   db: WriteDb,
   { reading, returned }: Come,
-  inbox: InboxRow,
+  inboxId: string,
   createdAt: string,
   threads: Threads,
 ): Promise<ThreadRow> {
-  const own = returned.threadIds.get(inbox.id)
+  const own = returned.threadIds.get(inboxId)
   const thread =
     (own === undefined ? undefined : await findThread(db, own)) ??
-    (await findParentThread(db, inbox, parentCandidates(reading.message), threads)) ??
-    (await findConversation(db, inbox, reading.message))
+    (await findParentThread(db, inboxId, parentCandidates(reading.message), threads)) ??
+    (await findConversation(db, inboxId, reading.message))
   if (!thread) {
     const begun: ThreadRow = {
       id: app.ids.next(),
-      inboxId: inbox.id,
+      inboxId,
       subject: reading.message.subject,
       isRead: 0,
       messageCount: 1,
@@ -67,15 +67,15 @@ export async function findOrMakeThread(
 
 async function findParentThread(
   db: WriteDb,
-  inbox: InboxRow,
+  inboxId: string,
   candidates: readonly string[],
   threads: Threads,
 ): Promise<ThreadRow | undefined> {
   for (const candidate of candidates) {
-    const threadId = await findThreadIdByMessageId(db, inbox.id, candidate)
+    const threadId = await findThreadIdByMessageId(db, inboxId, candidate)
     const thread = threadId === undefined ? undefined : await findThread(db, threadId)
     // Who comes in the same write has an id later than those that are there.
-    const parent = thread ?? threads.byMessageId.get(`${inbox.id} ${candidate}`)
+    const parent = thread ?? threads.byMessageId.get(`${inboxId} ${candidate}`)
     if (parent) return parent
   }
   return undefined
@@ -87,11 +87,11 @@ async function findParentThread(
  */
 async function findConversation(
   db: WriteDb,
-  inbox: InboxRow,
+  inboxId: string,
   { conversation, inReplyTo, references, subject, from }: Come['reading']['message'],
 ): Promise<ThreadRow | undefined> {
   if (!conversation?.isReply || inReplyTo.length > 0 || references.length > 0 || !from) return undefined
-  const thread = await findThreadOfConversation(db, inbox.id, conversation.id)
+  const thread = await findThreadOfConversation(db, inboxId, conversation.id)
   if (!thread || bareSubject(thread.subject) !== bareSubject(subject)) return undefined
   const author = normaliseAddress(from.address)
   const people = await listThreadCorrespondents(db, thread.id, limits.replyParticipants)

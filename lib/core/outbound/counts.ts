@@ -11,5 +11,5 @@ export async function countForInbox(
   counts: Partial<DayCounts>,
 ): Promise<void> {
   const inbox = await findInbox(db, inboxId)
-  if (inbox) await addToDay(db, inbox, at.toISOString(), counts)
+  if (inbox) addToDay(db, inbox, at.toISOString(), counts)
 }

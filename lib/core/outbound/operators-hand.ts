@@ -2,7 +2,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { durationMs } from '../../config/duration.ts'
-import { normaliseDomain } from '../../mail/address/address.ts'
+import { normaliseMailDomain } from '../../mail/address/address.ts'
 import { attemptsMade } from '../../queue/leased.ts'
 import { findDelivery, findDeliveryToCarry, updateDelivery } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
@@ -61,7 +61,7 @@ export async function listQueue(
 
 /** A domain in the form that filters have it; undefined for what is none. */
 export function readDomain(text: string): string | undefined {
-  return normaliseDomain(text)
+  return normaliseMailDomain(text)
 }
 
 export function countQueue(app: App, filter: QueueFilter): Promise<number> {

@@ -1,5 +1,11 @@
 import { Problem } from '../../base/problem.ts'
-import { baseAddress, domainOf, normaliseDomain, normaliseRecipient } from '../../mail/address/address.ts'
+import {
+  baseAddress,
+  domainOf,
+  normaliseDomain,
+  normaliseMailDomain,
+  normaliseRecipient,
+} from '../../mail/address/address.ts'
 import type { PolicyMode, RuleType } from '../../model/policy.ts'
 import type { Caller } from '../app/caller.ts'
 
@@ -113,8 +119,8 @@ export function normalisePolicyValue(text: string): string | undefined {
 
 /** A domain that mail can come from: one label alone (`gmail`) is a slip, of which nobody would hear that it matches nothing. */
 function mailDomain(text: string): string | undefined {
-  const domain = normaliseDomain(text)
-  return domain?.includes('.') ? domain : undefined
+  const domain = normaliseMailDomain(text)
+  return domain !== undefined && /[.[]/.test(domain) ? domain : undefined
 }
 
 /** The values of all the rules that match an address (in the form of `normaliseAddress`). */

@@ -3,9 +3,11 @@ import type { WebhookOutcome } from '../../courier/webhook/courier.ts'
 import { webhookSignatureHeaders } from '../../courier/webhook/signature.ts'
 import type { WebhookTest } from '../../model/webhook.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { findEvent } from '../../store/events.ts'
 import type { EventRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import {
   findWebhook,
+  findWebhookDelivery,
   insertWebhookAttempt,
   updateWebhookDelivery,
   type Webhook,
@@ -15,7 +17,7 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow } from '../app/reach.ts'
 import { eventBody } from '../events/body.ts'
-import { type EventSubject, writeEvent, writeWebhookDelivery } from '../events/record.ts'
+import { type EventSubject, writeCall } from '../events/record.ts'
 
 /** Tells one event to one webhook, once. */
 export async function callWebhook(
@@ -85,13 +87,15 @@ async function testWebhook(app: App, subject: EventSubject, signal?: AbortSignal
   const { inboxId } = subject
   const webhook = await findWebhook(app.store.read, inboxId)
   if (!webhook) throw new Problem('no_webhook_url')
-  const { event, delivery } = await app.store.write(async db => {
-    const written = await writeEvent(app, db, 'webhook.test', subject)
-    return {
-      event: written,
-      delivery: await writeWebhookDelivery(app, db, written.id, { inboxId, url: webhook.url }),
-    }
-  })
+  const { read } = app.store
+  const { id } = await app.store.write(async db =>
+    writeCall(app, db, 'webhook.test', subject, { inboxId, url: webhook.url }),
+  )
+  await app.store.placed()
+  // The event has its place now, and so its id.
+  const delivery = await findWebhookDelivery(read, id)
+  const event = delivery && (await findEvent(read, delivery.eventId))
+  if (!event) throw new Error('the event that was written is not there')
   const outcome = await callWebhook(app, webhook, event, 1, signal)
   const state = outcome.result === 'delivered' ? 'delivered' : 'failed'
   await app.store.write(db =>

@@ -88,7 +88,8 @@ export function createLanes({ places, waitMs }: { places: number; waitMs: number
 
 /** Which webhooks have failed again and again, as far as this process has seen. */
 export interface WebhookStanding {
-  note(url: string, isDelivered: boolean): void
+  /** Gives how many calls have failed in a row: of a delivered one, before it. */
+  note(url: string, isDelivered: boolean): number
   /** Whether the last `limits.webhookFailures` calls all failed. */
   isFailing(url: string): boolean
 }
@@ -100,9 +101,10 @@ export function createWebhookStanding(): WebhookStanding {
     note(url, isDelivered) {
       const before = failures.get(url) ?? 0
       failures.delete(url)
-      if (isDelivered) return
+      if (isDelivered) return before
       failures.set(url, before + 1)
       if (failures.size > limits.webhooksFailing) failures.delete(failures.keys().next().value!)
+      return before + 1
     },
     isFailing: url => (failures.get(url) ?? 0) >= limits.webhookFailures,
   }

@@ -62,7 +62,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     const outcome = await callWebhook(app, webhook, event, entry.attempts)
     const isDelivered = outcome.result === 'delivered'
     if (isStopping && !isDelivered) return giveBack(entry)
-    standing.note(entry.destination, isDelivered)
+    tellOutage(event, isDelivered, standing.note(entry.destination, isDelivered))
     const waitMs = isDelivered ? undefined : nextWaitMs(delivery.attempts + 1, outcome)
     const state = isDelivered ? 'delivered' : waitMs === undefined ? 'failed' : 'deferred'
     await end(
@@ -77,6 +77,15 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     const names = { eventId: event.id, webhookDeliveryId: delivery.id, inboxId: event.inboxId }
     const { attempts } = entry
     app.log.info({ ...names, attempts, result, status, error, durationMs: took }, 'webhook called')
+  }
+
+  /** That a webhook takes nothing any more is told once, and that it does again; its URL may have secrets in it. */
+  function tellOutage({ inboxId }: EventRow, isDelivered: boolean, failed: number): void {
+    if (isDelivered && failed >= limits.webhookFailures) {
+      app.log.warn({ inboxId, failed }, 'a webhook takes calls again')
+    } else if (!isDelivered && failed === limits.webhookFailures) {
+      app.log.warn({ inboxId, failed }, 'a webhook takes no calls: it gets one at a time from now on')
+    }
   }
 
   /** How long after the attempt with this number the next one comes; undefined when there is none. */

@@ -2,13 +2,14 @@ import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
+import { literalAddress } from '../../mail/address/address.ts'
 import { loadReplyRules, type ReplyRule } from '../../mail/report/reply-rules.ts'
 import type { AddressGuard } from '../address-guard.ts'
 import { createAuthenticatedDns } from '../encryption/authenticated-dns.ts'
 import { findDomainTls, hostTls, opportunistic } from '../encryption/host-tls.ts'
 import type { SecureDns } from '../encryption/secure-dns.ts'
 import type { StsPolicies } from '../encryption/sts-policies.ts'
-import { findAddresses, findMxHosts, loopsBack, toAscii } from '../mx.ts'
+import { findAddresses, findMxHosts, literalAddresses, literalHost, loopsBack, toAscii } from '../mx.ts'
 import type { Outcome } from '../outcome.ts'
 import { loadProviders, type Providers } from '../providers.ts'
 import type { TlsResult } from '../tls-result.ts'
@@ -86,8 +87,11 @@ export interface Progress extends Watch {
   isTurnOf(destination: string, domain: string): Promise<boolean>
   /** Whether the attempt may connect to the address now, with all that others have there. */
   hasRoomAt(address: string): boolean
-  /** What the attempt had with the address is over, before other hosts are looked up and tried; what it has shown of it. */
-  gone(address: string, showing: Outcome['showing']): void
+  /**
+   * What the attempt had with the address is over, before other hosts are looked up and tried; what it has shown of it.
+   * @param isLost whether it greeted us and then fell silent or hung up
+   */
+  gone(address: string, showing: Outcome['showing'], isLost: boolean): void
 }
 
 const unwatched: Progress = {
@@ -136,12 +140,17 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         commit: () => progress.commit(),
         isTurnOf: (destination, domain) => progress.isTurnOf(destination, domain),
         hasRoomAt: address => progress.hasRoomAt(address),
-        gone: (address, showing) => progress.gone(address, stopping.signal.aborted ? undefined : showing),
+        gone: (address, showing, isLost) =>
+          stopping.signal.aborted
+            ? progress.gone(address, undefined, false)
+            : progress.gone(address, showing, isLost),
       })
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
       const shown = showing === undefined || stopping.signal.aborted ? {} : { showing }
-      const counted = tlsResults.length > 0 && !delivery.isTlsReport ? { tlsResults } : {}
+      const isCounted =
+        tlsResults.length > 0 && !delivery.isTlsReport && literalAddress(delivery.domain) === undefined
+      const counted = isCounted ? { tlsResults } : {}
       return { ...rest, ...shown, ...counted, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
@@ -178,16 +187,22 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     const { signal } = progress
     const seen = secureDns && createAuthenticatedDns(secureDns)
     const lookups = seen ?? dns
-    const mx = await findMxHosts(lookups, delivery.domain, random, host => ours.has(host))
+    const literal = literalAddress(delivery.domain)
+    const mx =
+      literal === undefined
+        ? await findMxHosts(lookups, delivery.domain, random, host => ours.has(host))
+        : literalHost(literal)
     if ('failure' in mx) {
       if (mx.failure.result === 'permanent') return { outcome: mx.failure, isFinal: true }
       // Whatever servers it led to before: that its DNS fails is nothing about them.
       if (!(await progress.isTurnOf(delivery.domain, delivery.domain))) return untried()
       return { outcome: { ...mx.failure, showing: 'fails' }, isFinal: true }
     }
+    // What is no domain has no policy, and nobody who is told how its TLS does.
+    const isOpportunistic = delivery.isTlsReport === true || literal !== undefined
     const given = await findDomainTls(
       { domain: toAscii(delivery.domain).toLowerCase().replace(/\.$/, ''), port, secureDns, seen },
-      delivery.isTlsReport === true ? undefined : stsPolicies,
+      isOpportunistic ? undefined : stsPolicies,
       signal,
     )
     if (given === undefined) return unheard('4.4.7', abortError(signal).message)
@@ -211,7 +226,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       if (preference >= isOursFrom) continue
       // A server that is less preferred is for when the others fail, and not for when they have enough to do.
       if (full !== undefined && preference > full.preference) break
-      const found = await findAddresses(lookups, host, useIpv6)
+      const found =
+        literal === undefined
+          ? await findAddresses(lookups, host, useIpv6)
+          : literalAddresses(literal, useIpv6)
       if ('addresses' in found && found.addresses.some(address => ownAddresses.has(address))) {
         isOursFrom = preference
         best = moreTelling(best, { outcome: { ...loopsBack(domain).failure, host }, isFinal: false })
@@ -219,8 +237,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       }
       if ('failure' in found)
         best = moreTelling(best, { outcome: { ...found.failure, host }, isFinal: false })
-      const tls =
-        'failure' in found || delivery.isTlsReport === true ? opportunistic : await hostTls(host, given)
+      const tls = 'failure' in found || isOpportunistic ? opportunistic : await hostTls(host, given)
       if ('type' in tls) {
         note(host, tls.type === 'dnssec-invalid' ? 'tlsa' : 'sts', tls.type)
         best = moreTelling(best, forbidden(host, tls))
@@ -246,7 +263,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
         const carry = () => carrier.carryTo(stop, delivery, raw, progress)
         const ending = await standing.watch(address, signal, carry)
         tried.add(address)
-        progress.gone(address, ending.outcome.showing)
+        progress.gone(address, ending.outcome.showing, ending.isLost === true)
         log?.debug({ deliveryId: delivery.id, ...ending.outcome, isFinal: ending.isFinal }, 'SMTP host tried')
         if (ending.isFinal) return ending
         best = moreTelling(best, ending)

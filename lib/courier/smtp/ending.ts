@@ -70,11 +70,17 @@ function wantsLess(stage: Stage, code: number, isTooMuch: boolean, text: string)
     const words = withoutMessageWords(unquoted(text))
     return code === 421 && (aboutUs.test(words) || fromAddress.test(words))
   }
+  const words = unquoted(text)
+  // What one tenant's recipients were refused for is counted in the session, and over with it.
+  if (ownErrors.test(words)) return false
   // RFC 5321 §3.8: 421 ends the connection, whatever was asked.
   if (code === 421) return true
-  const words = unquoted(text)
   return isTooMuch && stage !== 'data' && (aboutUs.test(words) || anyAddress.test(words))
 }
+
+/** It has counted the refusals of this session (Postfix: smtpd_hard_error_limit; Exim: smtp_accept_max_nonmail, unknown users). */
+const ownErrors =
+  /\btoo many (?:\w+ )?(?:errors|mistakes|(?:invalid|unknown|bad|rejected|non-?existent|failed) (?:recipients?|users?|addresses|commands|rcpts?))\b/i
 
 /** What concerns a sender, a recipient or a message, and nobody else's. */
 const ofOneMail: ReadonlySet<ReplyClass | undefined> = new Set(['sender', 'recipient', 'full', 'content'])

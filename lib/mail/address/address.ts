@@ -1,10 +1,11 @@
 import { domainToASCII, domainToUnicode } from 'node:url'
+import { canonicalAddress } from '../../base/network.ts'
 
 /** An addr-spec (RFC 5321 §4.1.2, RFC 6531 §3.3) taken apart. */
 export interface Address {
   /** As written, but with no more quoting than it needs: `"john"` and `john` are the same mailbox. */
   readonly localPart: string
-  /** In A-labels, lower-case. */
+  /** In A-labels, lower-case; or an address literal, as `normaliseLiteral` gives it. */
   readonly domain: string
 }
 
@@ -22,12 +23,12 @@ const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|[^\P{Zs} ]/u
 /** What is not ASCII and would be in the form that is compared, by NFC or in lower case: the sign of Kelvin, two of Greek. */
 const asciiTwins = /[\u212a\u037e\u1fef]/
 
-/** A bare addr-spec, without display name, comments or angle brackets. Address literals (`[192.0.2.1]`) are none. */
+/** A bare addr-spec, without display name, comments or angle brackets. */
 export function parseAddress(text: string): Address | undefined {
   if (text.length > pathBytes || unprintable.test(text) || asciiTwins.test(text)) return undefined
   const at = text.lastIndexOf('@')
   const localPart = parseLocalPart(text.slice(0, Math.max(at, 0)))
-  const domain = normaliseDomain(text.slice(at + 1))
+  const domain = normaliseMailDomain(text.slice(at + 1))
   if (localPart === undefined || domain === undefined) return undefined
   return Buffer.byteLength(localPart) + domain.length + 3 > pathBytes ? undefined : { localPart, domain }
 }
@@ -42,6 +43,24 @@ export function writtenAddress(text: string): string | undefined {
 export function normaliseAddress(text: string): string | undefined {
   const address = parseAddress(text)
   return address && `${address.localPart.normalize('NFC').toLowerCase()}@${address.domain}`
+}
+
+/** What stands behind the @ of an address: a domain as `normaliseDomain` gives it, or an address literal. */
+export function normaliseMailDomain(text: string): string | undefined {
+  return text.startsWith('[') ? normaliseLiteral(text) : normaliseDomain(text)
+}
+
+/** An address literal (RFC 5321 §4.1.3) in the one form that is stored and compared: `[192.0.2.1]`, `[ipv6:2001:db8::1]`. */
+function normaliseLiteral(text: string): string | undefined {
+  const literal = /^\[(?<tag>ipv6:)?(?<address>[0-9a-f:.]{2,45})\]$/i.exec(text)?.groups
+  const address = literal && canonicalAddress(literal.address!)
+  if (address === undefined || address.includes(':') !== (literal!.tag !== undefined)) return undefined
+  return address.includes(':') ? `[ipv6:${address}]` : `[${address}]`
+}
+
+/** The address that a literal names, of a domain as `parseAddress` gives it; undefined for a domain name. */
+export function literalAddress(domain: string): string | undefined {
+  return domain.startsWith('[') ? domain.slice(1, -1).replace(/^ipv6:/, '') : undefined
 }
 
 /** A host name in A-labels, lower-case and without a final dot (RFC 5890 §2.3.2.1), if it is one. */
@@ -67,7 +86,7 @@ function hasFakeLabel(domain: string): boolean {
  */
 export function normaliseRecipient(text: string): string | undefined {
   const address = normaliseAddress(text)
-  return address !== undefined && domainOf(address).includes('.') ? address : undefined
+  return address !== undefined && /[.[]/.test(domainOf(address)) ? address : undefined
 }
 
 /** The domain of an address, in lower case. */

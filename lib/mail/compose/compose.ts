@@ -82,7 +82,7 @@ function addressField(name: string, people: readonly Mailbox[]): string {
     if (!address) return []
     const { localPart, domain } = address
     // With UTF-8 before the @ the message needs SMTPUTF8 anyhow, and the domain may be read by people, too.
-    const shown = /[^\x00-\x7f]/.test(localPart) ? domainToUnicode(domain) : domain
+    const shown = /[^\x00-\x7f]/.test(localPart) ? domainToUnicode(domain) || domain : domain
     const display = phrase(personName(person.name))
     if (display !== '') return `${display} <${localPart}@${shown}>`
     // Readers of less skill want what is quoted in angle brackets.

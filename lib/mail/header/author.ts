@@ -1,4 +1,4 @@
-import { parseAddress } from '../address/address.ts'
+import { literalAddress, parseAddress } from '../address/address.ts'
 import { type AddressList, readAddressList } from './address-list.ts'
 import type { Header, HeaderField } from './header.ts'
 import { type Mailbox, mailboxes } from './mailbox.ts'
@@ -55,7 +55,10 @@ function mailboxFault(
   { isUtf8 }: HeaderField,
   { mailboxes: listed }: AddressList,
 ): string | undefined {
-  if (parseAddress(address) === undefined) return 'an address in From that is none'
+  const parsed = parseAddress(address)
+  if (parsed === undefined) return 'an address in From that is none'
+  // No DMARC policy, SPF record or key can be asked for (RFC 7489 §6.6.1: of From a domain must be had).
+  if (literalAddress(parsed.domain) !== undefined) return 'an address literal in From'
   // As it came: a domain in A-labels no longer says of what letters they were made.
   const isGuessed = !isUtf8 && listed.some(each => /[^\x00-\x7f]/.test(each.address))
   return isGuessed ? 'an address in From that is not UTF-8' : undefined

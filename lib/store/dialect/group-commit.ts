@@ -3,8 +3,8 @@ import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { StorageLocked } from '../../base/storage-fault.ts'
 import type { WriteDb } from './dialect.ts'
+import { addRows, gatherRows, type LeftRows, noRows } from './left-rows.ts'
 import { addNotices, gatherNotices, type Notices } from './notices.ts'
-import { beginMemory } from './transaction-memory.ts'
 
 /** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
@@ -18,6 +18,8 @@ const lockRestMs = [1, 16] as const
 /** What a group commit works on. */
 export interface CommitTarget {
   readonly db: WriteDb
+  /** Writes what the writes of a transaction left to its end. */
+  writeLeft(left: LeftRows): Promise<void>
   /** Runs one statement that gives no rows, at once: begin, savepoint, commit. */
   exec(statement: string): void
   /** How many bytes its statements were given to write until now. */
@@ -34,6 +36,8 @@ interface Waiting {
   readonly work: (db: WriteDb) => Promise<unknown>
   /** Whether its promise is kept only when the disk has it. */
   readonly isSynced: boolean
+  /** Whether it was undone for what it and others left; then it has a transaction of its own. */
+  readonly isAlone?: boolean
   /** When it was asked for. */
   readonly sinceMs: number
   readonly resolve: (value: unknown) => void
@@ -89,6 +93,7 @@ export function createGroupCommit(
     const notices: Notices = new Map()
     try {
       settle = await transact(batch, notices)
+      if (batch.length === 0) return
       // What is told must be on the disk.
       if (notices.size === 0 && !batch.some(one => one.isSynced)) {
         for (const one of settle) one()
@@ -120,7 +125,6 @@ export function createGroupCommit(
     for (let restMs: number = lockRestMs[0]; ; restMs = Math.min(restMs * 2, lockRestMs[1])) {
       try {
         target.exec('begin immediate')
-        beginMemory(target.db)
         return true
       } catch (error) {
         if (!target.isLocked(error)) throw error
@@ -157,17 +161,21 @@ export function createGroupCommit(
     const began = clock.monotonicMs()
     const end = began + workMs
     const most = target.givenBytes() + bytesPerTransaction
+    const left = noRows()
     try {
       do {
         const one = waiting.shift()!
         batch.push(one)
         const { work, resolve, reject } = one
         const own: Notices = new Map()
+        const ownRows = noRows()
         gatherNotices(target.db, own)
+        gatherRows(target.db, ownRows, left)
         target.exec('savepoint one')
         try {
           const value = await work(target.db)
           addNotices(notices, own)
+          addRows(left, ownRows)
           settle.push(() => resolve(value))
         } catch (error) {
           undo(error)
@@ -176,10 +184,13 @@ export function createGroupCommit(
         target.exec('release one')
       } while (
         waiting.length > 0 &&
+        !batch[0]!.isAlone &&
+        !waiting[0]!.isAlone &&
         batch.length < writesPerTransaction &&
         clock.monotonicMs() < end &&
         target.givenBytes() < most
       )
+      if (!(await writeLeftOf(batch, left))) return []
       target.exec('commit')
       transacted?.(batch.length, clock.monotonicMs() - began)
     } catch (error) {
@@ -187,6 +198,23 @@ export function createGroupCommit(
       throw target.isDiskFault(error) ? fail(error) : error
     }
     return settle
+  }
+
+  /**
+   * Writes what the batch left. Where that fails all of it is undone, and each of its writes is done again, alone: none fails for
+   * what another left.
+   * @returns whether the transaction goes on; if not, `batch` is empty
+   */
+  async function writeLeftOf(batch: Waiting[], left: LeftRows): Promise<boolean> {
+    try {
+      await target.writeLeft(left)
+      return true
+    } catch (error) {
+      if (batch.length === 1) throw error
+      rollBack(target)
+      waiting.unshift(...batch.splice(0).map(one => ({ ...one, isAlone: true })))
+      return false
+    }
   }
 
   /**

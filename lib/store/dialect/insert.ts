@@ -51,22 +51,27 @@ const rowsAtOnce = 64
 
 const severalInserted = new Map<string, Insert>()
 
+/** How rows that are there are met; each way has a name. */
+interface Meeting {
+  readonly name: string
+  meet(builder: Builder): Builder
+}
+
 /** The statement for so many rows of one kind; the places are `<row>.<column>`. */
 function insertSeveral(
   table: keyof Tables,
   columns: readonly string[],
   count: number,
-  key: readonly string[] | undefined,
+  { name: kind, meet }: Meeting,
 ): Insert {
-  const name = `${table} ${count} ${key ?? ''}`
+  const name = `${table} ${count} ${kind}`
   const known = severalInserted.get(name)
   if (known) return known
   const made = keptChange((on, given: Values) => {
     const rows = Array.from({ length: count }, (_, row) =>
       Object.fromEntries(columns.map(column => [column, given[`${row}.${column}`]])),
     )
-    const builder = on.insertInto(table).values(rows as never)
-    return key ? builder.onConflict(conflict => conflict.columns(key as never).doNothing()) : builder
+    return meet(on.insertInto(table).values(rows as never) as unknown as Builder)
   })
   severalInserted.set(name, made)
   return made
@@ -82,6 +87,33 @@ export async function insertRows<Name extends keyof Tables>(
   rows: readonly Tables[Name][],
   key?: readonly (keyof Tables[Name] & string)[],
 ): Promise<void> {
+  const meet = (builder: Builder) =>
+    key ? builder.onConflict(conflict => conflict.columns(key as never).doNothing()) : builder
+  await insertMany(db, table, rows, { name: String(key ?? ''), meet })
+}
+
+/**
+ * Inserts rows, each with a key of its own, as `insertRows` does; where one with this key is there it is changed.
+ * @param changes what each column becomes, of `<table>.<column>` and `excluded.<column>`; always the same for a table
+ */
+export async function addRowsTo<Name extends keyof Tables>(
+  db: WriteDb,
+  table: Name,
+  rows: readonly Tables[Name][],
+  key: readonly (keyof Tables[Name] & string)[],
+  changes: Partial<Readonly<Record<keyof Tables[Name], RawBuilder<unknown>>>>,
+): Promise<void> {
+  const meet = (builder: Builder) =>
+    builder.onConflict(conflict => conflict.columns(key as never).doUpdateSet(changes as never))
+  await insertMany(db, table, rows, { name: 'added', meet })
+}
+
+async function insertMany<Name extends keyof Tables>(
+  db: WriteDb,
+  table: Name,
+  rows: readonly Tables[Name][],
+  meeting: Meeting,
+): Promise<void> {
   if (rows.length === 0) return
   const columns = Object.keys(rows[0]!)
   for (let at = 0, count = rowsAtOnce; at < rows.length; at += count) {
@@ -91,8 +123,36 @@ export async function insertRows<Name extends keyof Tables>(
       const values = rows[at + row] as unknown as Values
       for (const column of columns) given[`${row}.${column}`] = values[column]!
     }
-    await insertSeveral(table, columns, count, key)(db, given)
+    await insertSeveral(table, columns, count, meeting)(db, given)
   }
+}
+
+/**
+ * Inserts whole rows by one statement where a condition holds; gives how many: all or none.
+ * @param more what else the condition is asked with, by names that no row has
+ * @param condition always the same for a table
+ */
+export async function insertRowsWhere<Name extends keyof Tables>(
+  db: WriteDb,
+  table: Name,
+  rows: readonly Tables[Name][],
+  more: Values,
+  condition: (given: Values) => RawBuilder<unknown>,
+): Promise<number> {
+  const columns = Object.keys(rows[0]!)
+  const name = `${table} ${rows.length} where`
+  let known = severalInserted.get(name)
+  if (!known) {
+    const named = sql.join(columns.map(column => sql.ref(column)))
+    const values = (given: Values) =>
+      rows.map((_, row) => sql`(${sql.join(columns.map(column => given[`${row}.${column}`]))})`)
+    known = keptChange((on, given: Values) => {
+      const statement = sql`insert into ${sql.table(table)} (${named}) select * from (values ${sql.join(values(given))}) as "given" where ${condition(given)}`
+      return { compile: () => statement.compile(on) }
+    })
+    severalInserted.set(name, known)
+  }
+  return known(db, { ...namedRows(rows as unknown as readonly Values[]), ...more })
 }
 
 /** Inserts a row unless there is one with the same `key`; gives whether there was none. */

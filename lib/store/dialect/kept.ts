@@ -144,6 +144,13 @@ export function keptChangeOf<Given extends Values>(
   return composedForLists(build, one => keptChange<Values>(one), 0)
 }
 
+/** The same for a change that gives rows back. */
+export function keptReturningRowsOf<Given extends Values, Row>(
+  build: (db: WriteDb, given: Given, ...lists: List[]) => Compilable<Row>,
+): OfLists<WriteDb, Given, Row[]> {
+  return composedForLists(build, one => keptReturningRows<Values, Row>(one), [])
+}
+
 function composedForLists<Handle extends Db, Given extends Values, Query, Result>(
   build: (db: Handle, given: Given, ...lists: List[]) => Query,
   keep: (one: (db: Handle, given: Values) => Query) => (db: Handle, given: Values) => Promise<Result>,

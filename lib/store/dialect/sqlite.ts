@@ -21,7 +21,7 @@ export interface SqliteReader {
   close(): void
 }
 
-export interface SqliteWriter extends CommitTarget {
+export interface SqliteWriter extends Omit<CommitTarget, 'writeLeft'> {
   /** What is read on this connection while nothing is written on it. */
   readonly between: ReadBetween
   close(): void

@@ -27,6 +27,7 @@ import { retention } from './0045-retention.ts'
 import { notices } from './0047-notices.ts'
 import { standingHolds } from './0048-standing-holds.ts'
 import { conversations } from './0049-conversations.ts'
+import { unplacedEvents } from './0050-unplaced-events.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -60,4 +61,5 @@ export const migrations: readonly Migration[] = [
   notices,
   standingHolds,
   conversations,
+  unplacedEvents,
 ]

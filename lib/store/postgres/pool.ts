@@ -1,8 +1,9 @@
-import { Kysely, type PostgresPool as KyselyPool, PostgresDialect } from 'kysely'
+import { Kysely, type PostgresPool as KyselyPool, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Db, WriteDb } from '../dialect/dialect.ts'
+import { gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
 import type { Tables } from '../tables.ts'
 
@@ -19,10 +20,25 @@ const types = {
 
 export interface PostgresPool {
   readonly db: Db
-  /** @param committed called after the commit, with what the write gave notice of */
-  write<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T>
+  /**
+   * @param writeLeft writes what the write left to its end
+   * @param committed called after the commit, with what the write gave notice of
+   */
+  write<T>(
+    work: (db: WriteDb) => Promise<T>,
+    writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
+    committed: (notices: Notices) => void,
+  ): Promise<T>
+  /**
+   * Does `work` in a transaction that one connection at a time is in, whichever process it is of; gives undefined where another is in
+   * one. What is read in it is what is committed by then.
+   */
+  alone<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T | undefined>
   close(): Promise<void>
 }
+
+/** The advisory lock of who gives events their places. */
+export const placingLock = 0x706c6163
 
 /** Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable. */
 export function openPostgres(url: string, connections: number): PostgresPool {
@@ -34,7 +50,8 @@ export function openPostgres(url: string, connections: number): PostgresPool {
     connectionTimeoutMillis: limits.postgresConnectMs,
     // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
     query_timeout: limits.postgresQueryMs,
-    idle_in_transaction_session_timeout: limits.postgresQueryMs,
+    // A process that stands still in a transaction keeps others waiting for so long at the most.
+    idle_in_transaction_session_timeout: limits.postgresIdleMs,
     keepAlive: true,
   })
   // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
@@ -44,16 +61,36 @@ export function openPostgres(url: string, connections: number): PostgresPool {
   return {
     db,
     close: () => db.destroy(),
-    async write<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T> {
+    async alone(work, committed) {
+      const notices: Notices = new Map()
+      const value = await db
+        .transaction()
+        .setIsolationLevel('read committed')
+        .execute(async transaction => {
+          // A statement of its own: what the next one sees is what is committed once the lock is held.
+          const { rows } = await sql<{ isHeld: boolean }>`
+            select pg_try_advisory_xact_lock(${sql.lit(placingLock)}) as "isHeld"`.execute(transaction)
+          if (!rows[0]!.isHeld) return undefined
+          gatherNotices(transaction, notices)
+          return work(transaction)
+        })
+      committed(notices)
+      return value
+    },
+    async write(work, writeLeft, committed) {
       for (let tried = 0; ; tried++) {
         try {
           const notices: Notices = new Map()
           const value = await db
             .transaction()
             .setIsolationLevel('serializable')
-            .execute(transaction => {
+            .execute(async transaction => {
               gatherNotices(transaction, notices)
-              return work(transaction)
+              const left = noRows()
+              gatherRows(transaction, left)
+              const made = await work(transaction)
+              await writeLeft(transaction, left)
+              return made
             })
           committed(notices)
           return value

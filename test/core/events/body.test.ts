@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import t, { type Test } from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import { EventBody } from '../../../lib/model/event-body.ts'
-import { insertEvent } from '../../../lib/store/events.ts'
+import { leaveEvent } from '../../../lib/store/events.ts'
 import type { EventRow, WholeMessage } from '../../../lib/store/tables.ts'
 import { startApi } from '../../support/api-app.ts'
 import { insertMessageRow, insertThreadRow } from '../../support/rows.ts'
@@ -29,13 +29,13 @@ async function started(t: Test) {
       createdAt: '2026-01-02T03:04:05.678Z',
       ...changes,
     }
-    return app.store.write(db => insertEvent(db, row))
+    return app.store.write(async db => leaveEvent(db, row))
   }
   const message = (changes: Partial<WholeMessage>) =>
     app.store.write(async db => {
       const thread = await insertThreadRow(db, inbox.id)
       const row = await insertMessageRow(db, thread, { toAddr: inbox.address, ...changes })
-      await insertEvent(db, {
+      leaveEvent(db, {
         ...{ id: app.ids.next(), type: 'message.received', podId: inbox.podId, inboxId: inbox.id },
         ...{ threadId: thread.id, messageId: row.id, payload: '{}', createdAt: row.createdAt },
       })

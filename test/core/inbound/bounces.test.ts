@@ -3,6 +3,7 @@ import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createPod } from '../../../lib/core/account/pods.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
+import { recordReturned } from '../../../lib/core/inbound/bounces.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { listSuppressions } from '../../../lib/core/outbound/suppressions.ts'
 import { addPolicyRule, changePolicyMode } from '../../../lib/core/policy/rules.ts'
@@ -444,7 +445,7 @@ t.test('what a server says in the session is a bounce, what we give up by oursel
 })
 
 t.test('a complaint names the reverse-path, or it is none', async t => {
-  const { sent, state, events, suppressed, comes } = await setUp(t)
+  const { app, sent, state, events, suppressed, comes } = await setUp(t)
   const first = await sent()
   await comes('postmaster@ours.example', arf('ann@ours.example'))
   await comes('postmaster@ours.example', arf(first.mailFrom!, { type: 'not-spam' }))
@@ -469,6 +470,17 @@ t.test('a complaint names the reverse-path, or it is none', async t => {
   await comes('postmaster@ours.example', arf(second.mailFrom!))
   t.strictSame((await events()).at(-1), complained(second))
   t.strictSame((await suppressed()).at(0), ['carol@theirs.example', 'complaint'])
+
+  const third = await sent({ to: 'dave@theirs.example' })
+  const twice = { bounces: [], complaints: [third, third], isNotification: false }
+  await app.store.write(db =>
+    recordReturned(app, db, { ...twice, threadIds: new Map(), consumed: new Set() }),
+  )
+  t.strictSame(
+    (await events()).slice(-2),
+    [complained(second), complained(third)],
+    'once, though in one write',
+  )
 })
 
 t.test('what an inbox here sends to a reverse-path of ours stays here', async t => {

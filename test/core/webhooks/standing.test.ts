@@ -6,10 +6,11 @@ t.test('a webhook is failing after three failures in a row, until one success', 
   const standing = createWebhookStanding()
   for (const isDelivered of [false, false, true, false, false]) standing.note('a', isDelivered)
   t.notOk(standing.isFailing('a'))
-  standing.note('a', false)
+  t.equal(standing.note('a', false), limits.webhookFailures)
   t.ok(standing.isFailing('a'))
   t.notOk(standing.isFailing('b'))
-  standing.note('a', true)
+  t.equal(standing.note('a', true), limits.webhookFailures, 'how many failed before it')
+  t.equal(standing.note('a', true), 0)
   t.notOk(standing.isFailing('a'))
 })
 

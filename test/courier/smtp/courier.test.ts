@@ -254,7 +254,7 @@ t.test('DNS decides before any connection', async t => {
   const at = (domain: string) => courier.carry(delivery({ domain }), raw)
   t.match(await at('null.example'), { result: 'permanent', enhanced: '5.1.10' })
   t.match(await at('no.example'), { result: 'permanent', enhanced: '5.1.2' })
-  t.match(await at('[127.0.0.2]'), { result: 'permanent', enhanced: '5.1.2' })
+  t.match(await at('127.0.0.2'), { result: 'permanent', enhanced: '5.1.2' })
   t.match(await at('down.example'), { result: 'transient', enhanced: '4.4.3' })
   t.match(await at('nowhere.example'), { result: 'permanent', enhanced: '5.4.4' })
   t.match(await at('half.example'), { result: 'transient', enhanced: '4.4.3' })
@@ -438,6 +438,22 @@ t.test('who hangs up, once it has greeted, does not for that count as one that d
         t.strictSame({ result, showing }, { result: 'transient', showing: undefined }, JSON.stringify(script))
       }
       t.equal(peers[0]?.connections, 6, 'it was asked each time')
+      const told: unknown[] = []
+      await courier.carry(delivery(), raw, {
+        signal: new AbortController().signal,
+        heard() {},
+        commit() {},
+        isTurnOf: async () => true,
+        hasRoomAt: () => true,
+        gone: (address, showing, isLost) => told.push({ address, showing, isLost }),
+      })
+      const address = hosts[0] === undefined ? '127.0.0.3' : '127.0.0.2'
+      const lost = { address, showing: undefined, isLost: true }
+      t.strictSame(
+        told.filter(one => (one as typeof lost).isLost),
+        [lost],
+        'it may hang again',
+      )
       await courier.close()
     }
   }

@@ -20,6 +20,7 @@ const cases: readonly (readonly [readonly Stage[], 'answers' | 'slows' | 'fails'
   [['connect'], 'slows', '450 4.7.1 later'],
   [['connect'], 'slows', '454 too many concurrent sessions'],
   [['connect'], 'slows', '554 5.7.1 rate limit exceeded'],
+  [['connect'], 'slows', '421 4.7.0 too many errors'],
   [['connect'], 'fails', '554 5.7.1 not you'],
   [['connect'], 'fails', '450 4.3.0 out of order'],
   // The connection, or who connects, at any verb.
@@ -40,6 +41,10 @@ const cases: readonly (readonly [readonly Stage[], 'answers' | 'slows' | 'fails'
   [['mail', 'rcpt'], 'slows', '451 4.7.650 The mail server [192.0.2.7] has been temporarily rate limited'],
   [['mail', 'rcpt'], 'slows', '451 4.7.1 too much from [2001:db8:1:2::7], later'],
   [['mail', 'rcpt'], 'slows', '452 too many connections from you'],
+  // What was refused in this session, by whom one sender wrote to: the next session begins anew.
+  [['mail', 'rcpt', 'data'], 'answers', '421 4.7.0 mx.there.example Error: too many errors'],
+  [['mail', 'rcpt', 'data'], 'answers', '421 4.7.0 Too many unknown recipients'],
+  [['mail', 'rcpt', 'data'], 'answers', '421 too many bad recipients from your host'],
   // One mailbox, one sender, one message.
   [after, 'answers', '454 4.7.1 <x@there.example>: Relay access denied'],
   [after, 'answers', '450 4.2.1 The user you are trying to contact is receiving mail at a rate that'],

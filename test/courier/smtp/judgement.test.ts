@@ -78,6 +78,10 @@ const cases: readonly (readonly [Stage, string, string])[] = [
   // What a suppression list wants to know.
   ['rcpt', '550 5.1.1 <b@there.example>: Recipient address rejected: User unknown', 'permanent recipient'],
   ['rcpt', '550 No such user here', 'permanent recipient'],
+  // Nobody is there, where the mail comes from.
+  ['rcpt', '550 5.1.1 <sender> sender rejected: unknown user', 'permanent sender'],
+  ['rcpt', '550 5.1.1 unknown user (sender)', 'permanent sender'],
+  ['rcpt', '550 5.1.1 return path mailbox does not exist', 'permanent sender'],
   ['rcpt', '553 sorry, this mailbox does not exist', 'permanent recipient'],
   ['rcpt', '550 5.4.1 Recipient address rejected: Access denied.', 'permanent recipient'],
   ['message', '550 5.7.1 Message rejected as spam', 'permanent content'],

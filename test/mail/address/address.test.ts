@@ -2,8 +2,10 @@ import t from 'tap'
 import {
   baseAddress,
   domainOf,
+  literalAddress,
   normaliseAddress,
   normaliseDomain,
+  normaliseRecipient,
   parseAddress,
 } from '../../../lib/mail/address/address.ts'
 
@@ -25,6 +27,9 @@ t.test('addresses', async t => {
     ['ann@BÜCHER.example', 'ann', 'xn--bcher-kva.example'],
     ['ann@例子。广告', 'ann', 'xn--fsqu00a.xn--4rr70v'],
     ['root@localhost', 'root', 'localhost'],
+    ['ann@[192.0.2.1]', 'ann', '[192.0.2.1]'],
+    ['ann@[IPv6:2001:DB8:0::1]', 'ann', '[ipv6:2001:db8::1]'],
+    ['"a b"@[ipv6:::]', '"a b"', '[ipv6:::]'],
     [`${local64}@${label63}.example`, local64, `${label63}.example`],
   ]
   for (const [text, localPart, domain] of good) t.same(parseAddress(text), { localPart, domain }, text)
@@ -52,8 +57,23 @@ t.test('what is none', async t => {
     '<ann@example.com>',
     'Ann <ann@example.com>',
     'ann@example.com,bob@example.com',
-    'ann@[192.0.2.1]',
     'ann@192.0.2.1',
+    'ann@[192.0.2.1',
+    'ann@192.0.2.1]',
+    'ann@[192.0.2.1].example',
+    'ann@[]',
+    'ann@[192.0.2]',
+    'ann@[192.0.2.256]',
+    'ann@[0300.0.2.1]',
+    'ann@[192.0.2.01]',
+    'ann@[ 192.0.2.1]',
+    'ann@[2001:db8::1]',
+    'ann@[IPv6:192.0.2.1]',
+    'ann@[IPv6:2001:db8::1%eth0]',
+    'ann@[IPv6:2001:db8:::1]',
+    'ann@[IPv6:]',
+    'ann@[x-tag:content]',
+    'ann@[there.example]',
     'ann@１９２.0.2.1',
     'ann@example.123',
     'ann@exa_mple.com',
@@ -91,6 +111,9 @@ t.test('one form to compare', async t => {
     normaliseAddress('Ä@example.com'),
     'composed and decomposed',
   )
+  t.equal(normaliseAddress('Ann@[IPv6:2001:0DB8:0:0:0:0:0:1]'), 'ann@[ipv6:2001:db8::1]')
+  t.equal(normaliseRecipient('Ann@[IPv6:2001:DB8::1]'), 'ann@[ipv6:2001:db8::1]')
+  t.equal(normaliseRecipient('ann@localhost'), undefined)
   t.equal(normaliseAddress('nonsense'), undefined)
   t.equal(normaliseDomain('EXAMPLE.com'), 'example.com')
   t.equal(normaliseDomain('xn--bcher-kva.example'), 'xn--bcher-kva.example')
@@ -102,6 +125,10 @@ t.test('one form to compare', async t => {
 t.test('parts of an address', async t => {
   t.equal(domainOf('ann@Example.com'), 'example.com')
   t.equal(domainOf('"a@b"@example.com'), 'example.com')
+  t.equal(domainOf('ann@[IPv6:2001:db8::1]'), '[ipv6:2001:db8::1]')
+  t.equal(literalAddress('[ipv6:2001:db8::1]'), '2001:db8::1')
+  t.equal(literalAddress('[192.0.2.1]'), '192.0.2.1')
+  t.equal(literalAddress('example.com'), undefined)
   t.equal(baseAddress('ann+tag+more@example.com'), 'ann@example.com')
   t.equal(baseAddress('ann@a+b.example'), 'ann@a+b.example')
   t.equal(baseAddress('+tag@example.com'), '+tag@example.com')

@@ -105,7 +105,7 @@ t.test('what two readers might read in two ways is a fault', async t => {
     [from('root'), /without an address/],
     [from('<root>'), /none/],
     [from('<>'), /no mailbox|none/],
-    [from('a@[192.0.2.1]'), /none/],
+    [from('a@[192.0.2.1]'), /literal/],
     [from('a@192.0.2.1'), /none/],
     [from('a@exa_mple.com'), /none/],
     [from('a@.com'), /none/],

@@ -6,6 +6,7 @@ import { type CommitTarget, createGroupCommit, DiskFailed } from '../../../lib/s
 import { insertRow } from '../../../lib/store/dialect/insert.ts'
 import { createListeners, notice } from '../../../lib/store/dialect/notices.ts'
 import { openSqliteReader, openSqliteWriter } from '../../../lib/store/dialect/sqlite.ts'
+import { writeLeft } from '../../../lib/store/last-statements.ts'
 import { migrate } from '../../../lib/store/migrations/migrate.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import { insertInstallation, insertPodRow } from '../../support/rows.ts'
@@ -37,6 +38,7 @@ function setUp(t: Test) {
       if (statement === 'begin immediate') transactions.begun++
       writer.exec(statement)
     },
+    writeLeft: left => writeLeft(writer.db, left),
     givenBytes: writer.givenBytes,
     isLocked: writer.isLocked,
     isDiskFault: writer.isDiskFault,

@@ -1,0 +1,88 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { limits } from '../base/limits.ts'
+import type { WriteDb } from './dialect/dialect.ts'
+import { notice } from './dialect/notices.ts'
+import { placeEvents } from './place.ts'
+import type { PostgresPool } from './postgres/pool.ts'
+import { findLastUnplaced, hasUnplaced, takeUnplaced } from './unplaced.ts'
+
+/** Gives places to the events of this process and of all others that write to the same database. */
+export interface Placer {
+  /** Something was committed: looks as soon as it can. */
+  wake(): void
+  /** Resolves when all events have a place whose write was done before the call. */
+  placed(): Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * Begins to look, by itself each `limits.placeLookMs`: another process may have ended before it placed what it wrote. One at a time
+ * places, whichever process it is of; who finds that another does looks again.
+ * @param alone does the work in a transaction of one process at a time, and gives undefined where another is in one
+ */
+export function startPlacer(
+  read: PostgresPool['db'],
+  alone: <T>(work: (db: WriteDb) => Promise<T>) => Promise<T | undefined>,
+): Placer {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let isAsked = false
+  let looking: Promise<void> | undefined
+
+  /** Gives whether there may be more. */
+  const placeSome = async (): Promise<boolean> => {
+    if ((await findLastUnplaced(read)) === undefined) return false
+    const placed = await alone(async db => {
+      const events = await takeUnplaced(db, limits.placedAtOnce)
+      await placeEvents(db, events)
+      if (events.length > 0) notice(db, 'event')
+      if (events.some(({ webhook }) => webhook?.entry)) notice(db, 'queue', 'webhook')
+      return events.length
+    })
+    // What came to who is at it after its look is left to us.
+    if (placed === undefined) await rest(limits.placeRestMs)
+    return placed === undefined || placed > 0
+  }
+
+  async function look(): Promise<void> {
+    while (isAsked && !signal.aborted) {
+      isAsked = false
+      while (!signal.aborted && (await placeSome()));
+    }
+  }
+
+  const rest = (ms: number) => pause(ms, undefined, { signal }).catch(() => {})
+
+  function wake(): void {
+    isAsked = true
+    // What hinders it hinders the writes as well, which tell of it; it is tried again at the next look.
+    looking ??= look()
+      .catch(() => {})
+      .finally(() => {
+        looking = undefined
+        // What was told when it had just ended.
+        if (isAsked && !signal.aborted) wake()
+      })
+  }
+
+  const timer = setInterval(wake, limits.placeLookMs)
+  timer.unref()
+  return {
+    wake,
+    async placed() {
+      const last = await findLastUnplaced(read)
+      if (last === undefined) return
+      while (await hasUnplaced(read, last)) {
+        signal.throwIfAborted()
+        wake()
+        await rest(limits.placeRestMs)
+      }
+    },
+    async stop() {
+      clearInterval(timer)
+      // What was promised is placed before this ends, where nothing hinders it.
+      await looking
+      stopping.abort()
+    },
+  }
+}

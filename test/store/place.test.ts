@@ -1,0 +1,194 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { v7 } from 'uuid'
+import { systemClock } from '../../lib/base/clock.ts'
+import type { Db } from '../../lib/store/dialect/dialect.ts'
+import { leaveEvent, listEvents } from '../../lib/store/events.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { openPostgres, placingLock } from '../../lib/store/postgres/pool.ts'
+import type { EventRow } from '../../lib/store/tables.ts'
+import { insertUnplaced } from '../../lib/store/unplaced.ts'
+import { listWebhookDeliveries } from '../../lib/store/webhook-deliveries.ts'
+import { newPostgresDatabase, onEveryDatabase } from '../support/databases.ts'
+import { without } from '../support/peers.ts'
+import { migratedDatabase } from '../support/postgres.ts'
+import { findQueueEntryBySubject } from '../support/rows.ts'
+import { until } from '../support/until.ts'
+
+const createdAt = '2026-01-02T03:04:05.678Z'
+const everything = { podId: null, inboxId: null, type: undefined, after: undefined }
+const skip = without('postgres')
+
+/** The type of an event says here which it is. */
+const event = (type: string | number, id = v7()): EventRow => ({
+  ...{ id, type: String(type), podId: null, inboxId: null, threadId: null, messageId: null },
+  ...{ payload: '{}', createdAt },
+})
+
+/** Two processes (here: two stores) on one new database of PostgreSQL. */
+async function twoStores(t: Test) {
+  const url = await newPostgresDatabase(migratedDatabase)
+  const one = await openStore(url, systemClock)
+  const two = await openStore(url, systemClock)
+  t.teardown(() => Promise.all([one.close(), two.close()]))
+  return { one, two, url }
+}
+
+/** Reads on from the last event that it knows, as clients do. */
+function createReader(db: Db) {
+  const read: EventRow[] = []
+  return {
+    types: () => read.map(({ type }) => type),
+    ids: () => read.map(({ id }) => id),
+    async readOn() {
+      for (;;) {
+        const rows = await listEvents(db, { ...everything, after: read.at(-1)?.id }, 7)
+        read.push(...rows)
+        if (rows.length === 0) return
+      }
+    },
+  }
+}
+
+onEveryDatabase(
+  'an id that is not above those that have a place is another, also for its webhook',
+  async (t, store) => {
+    const early = v7()
+    const later = v7()
+    await store.write(async db => leaveEvent(db, event('first', later)))
+    await store.placed()
+    const delivery = {
+      ...{ id: v7(), eventId: early, inboxId: null, state: 'queued', attempts: 0, url: 'u', status: null },
+      ...{ error: null, nextAttemptAt: createdAt, createdAt, updatedAt: createdAt },
+    }
+    const entry = {
+      ...{
+        id: v7(),
+        kind: 'webhook',
+        subjectId: delivery.id,
+        destination: 'u',
+        state: 'ready',
+        dueAt: createdAt,
+      },
+      ...{ expiresAt: createdAt, attempts: 0, leasedBy: null, leasedUntil: null, createdAt, podId: '-' },
+      ...{ inboxId: '-', cutOffs: 0 },
+    }
+    await store.write(async db => {
+      leaveEvent(db, event('second', early), { delivery, entry })
+      leaveEvent(db, event('third', early))
+    })
+    await store.placed()
+    const rows = await listEvents(store.read, everything, 10)
+    t.strictSame(
+      rows.map(({ type }) => type),
+      ['first', 'second', 'third'],
+    )
+    t.equal(rows[0]!.id, later)
+    t.match(await listWebhookDeliveries(store.read, rows[1]!.id), [{ id: delivery.id }])
+    t.match(await findQueueEntryBySubject(store.read, delivery.id), { destination: 'u' })
+  },
+)
+
+t.test(
+  'who commits late or hangs holds nobody up, and no reader misses it or has it twice',
+  { skip },
+  async t => {
+    const { one, two } = await twoStores(t)
+    const reader = createReader(two.read)
+    const [begun, hung] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const late = one.write(async db => {
+      // Before all others: its number and its id are below theirs.
+      await insertUnplaced(db, [{ row: event('late'), webhook: undefined }])
+      begun.resolve()
+      await hung.promise
+    })
+    await begun.promise
+    const types: string[] = []
+    for (let n = 0; n < 40; n++) {
+      await (n % 2 === 0 ? one : two).write(async db => leaveEvent(db, event(n)))
+      await reader.readOn()
+      types.push(String(n))
+    }
+    await Promise.all([one.placed(), two.placed()])
+    await reader.readOn()
+    t.strictSame([...reader.types()].sort(), [...types].sort(), 'readers go on')
+    hung.resolve()
+    await late
+    await one.placed()
+    await reader.readOn()
+    t.equal(reader.types().at(-1), 'late')
+    t.equal(reader.types().length, 41)
+    t.strictSame(reader.ids(), [...reader.ids()].sort())
+  },
+)
+
+t.test(
+  'many write at once in two processes: none in vain, and a reader has each event once',
+  { skip },
+  async t => {
+    const { one, two } = await twoStores(t)
+    const reader = createReader(one.read)
+    let tries = 0
+    let isDone = false
+    const reading = (async () => {
+      while (!isDone) await reader.readOn()
+    })()
+    // All of one round are under way at once, and end in another order than they began.
+    for (let round = 0; round < 10; round++) {
+      let isThere = 0
+      const all = Promise.withResolvers<void>()
+      const writes = Array.from({ length: 8 }, (_, n) =>
+        (n % 2 === 0 ? one : two).write(async db => {
+          tries++
+          await insertUnplaced(db, [{ row: event(`${round} ${n} a`), webhook: undefined }])
+          if (++isThere === 8) all.resolve()
+          await all.promise
+          for (let turn = n; turn < 8; turn++) await nextTurn()
+          leaveEvent(db, event(`${round} ${n} b`))
+        }),
+      )
+      await Promise.all(writes)
+    }
+    await Promise.all([one.placed(), two.placed()])
+    isDone = true
+    await reading
+    await reader.readOn()
+    t.equal(tries, 80, 'none was done again')
+    t.equal(new Set(reader.types()).size, 160)
+    t.equal(reader.types().length, 160)
+    const rows = await listEvents(two.read, everything, 1000)
+    t.strictSame(
+      reader.ids(),
+      rows.map(({ id }) => id),
+      'in the order that the table has for ever',
+    )
+  },
+)
+
+t.test(
+  'who places and stands still keeps events from readers, and nobody from writing',
+  { skip },
+  async t => {
+    const { one, two, url } = await twoStores(t)
+    const still = new pg.Client({ connectionString: url })
+    await still.connect()
+    await still.query('select pg_advisory_lock($1)', [placingLock])
+    for (let n = 0; n < 5; n++) await (n % 2 === 0 ? one : two).write(async db => leaveEvent(db, event(n)))
+    const types = async () => (await listEvents(two.read, everything, 10)).map(({ type }) => type)
+    t.strictSame(await types(), [])
+    const pool = openPostgres(url, 2)
+    t.teardown(pool.close)
+    t.equal(
+      await pool.alone(
+        async () => 'in it',
+        () => {},
+      ),
+      undefined,
+    )
+    // It ends as a process does.
+    await still.end()
+    await until('all to have places', async () => (await types()).length === 5)
+    t.strictSame(await types(), ['0', '1', '2', '3', '4'])
+  },
+)
