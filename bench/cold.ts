@@ -3,13 +3,12 @@
  * turns, medians of twenty and five; and the memory of an idle daemon: after its start, after N messages (100,000 unless told), and
  * after that, each when it has rested (330 s, by which its threads have ended). About fifteen minutes.
  */
-import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { getPeer } from '../test/support/peers.ts'
 import { freePort } from '../test/support/ports.ts'
 import { runProgram } from '../test/support/program.ts'
+import { type Call, call, launcher } from './calls.ts'
 import { percentile } from './percentile.ts'
 import { residentBytes } from './process-figures.ts'
 import { startMailboxdSubject } from './subject/mailboxd.ts'
@@ -20,7 +19,6 @@ const calls = 20
 const { values } = parseArgs({
   options: { messages: { type: 'string', default: '100000' }, rest: { type: 'string', default: '330' } },
 })
-const launcher = (name: string) => fileURLToPath(new URL(`../bin/${name}`, import.meta.url))
 const rows: string[][] = []
 const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(0)} MB`
 
@@ -78,23 +76,4 @@ try {
   console.log(`${values.rest} s later: ${megabytes(residentBytes(mailboxd.pid))}`)
 } finally {
   await mailboxd.stop()
-}
-
-interface Call {
-  readonly wallMs: number
-  readonly cpuMs: number
-}
-
-async function call(program: string, args: readonly string[]): Promise<Call> {
-  const [before, startedAt] = [endedChildrenMs(), performance.now()]
-  const run = await runProgram(program, args)
-  if (run.code !== 0) throw new Error(`${program} ended with ${run.code}: ${run.stderr}`)
-  return { wallMs: performance.now() - startedAt, cpuMs: endedChildrenMs() - before }
-}
-
-/** User and system time of the children of this process that have ended (proc(5): cutime, cstime), to 10 ms. */
-function endedChildrenMs(): number {
-  const stat = readFileSync('/proc/self/stat', 'latin1')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[13]) + Number(fields[14])) * 10
 }

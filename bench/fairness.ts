@@ -1,6 +1,7 @@
 /**
- * `bin/node bench/fairness.ts [hanging] [backlog]`: how long healthy mail takes from its 200 to the other server's while 1,000 hosts take
- * connections and say nothing, and in front of a backlog of 100,000 of which nine tenths fail. Needs `npm run build`.
+ * `bin/node bench/fairness.ts [hanging] [backlog] [fresh] [entries]`: how long healthy mail takes from its 200 to the other server's while
+ * 1,000 hosts take connections and say nothing, in front of a backlog of 100,000 of which nine tenths fail, and in front of 100,000 that
+ * were never tried, each to a domain of its own that takes nothing. Needs `npm run build`.
  */
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
@@ -8,11 +9,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { startPeer } from '../test/courier/smtp/scripted-peer.ts'
 import { freePort } from '../test/support/ports.ts'
 import { percentile } from './percentile.ts'
-import { fillBacklog } from './subject/backlog.ts'
+import { fillBacklog, triedDomain } from './subject/backlog.ts'
 import { type MailboxdSubject, startMailboxdSubject } from './subject/mailboxd.ts'
 
 const hangingHosts = 1000
-const backlogEntries = 100_000
+const wanted = process.argv.slice(2).filter(word => !/^\d+$/.test(word))
+const backlogEntries = Number(process.argv.slice(2).find(word => /^\d+$/.test(word)) ?? 100_000)
 const healthyMails = 400
 const everyMs = 100
 const sinkAddress = '127.0.0.2'
@@ -66,8 +68,8 @@ async function measure(
   )
 }
 
-/** A server that accepts connections and says nothing, at many addresses of this machine. */
-async function startMute(addresses: readonly string[], port: number) {
+/** A server that accepts connections and says nothing, or one line, at many addresses of this machine. */
+async function startMute(addresses: readonly string[], port: number, line?: string) {
   const sockets = new Set<Socket>()
   let most = 0
   const servers = addresses.map(address =>
@@ -77,6 +79,7 @@ async function startMute(addresses: readonly string[], port: number) {
       socket.on('close', () => sockets.delete(socket))
       socket.on('error', () => socket.destroy())
       socket.resume()
+      if (line !== undefined) socket.end(line)
     }).listen(port, address),
   )
   await Promise.all(servers.map(server => server.listening || once(server, 'listening')))
@@ -143,6 +146,39 @@ async function hanging(): Promise<void> {
   }
 }
 
+/** Where the servers of a domain are that mail goes to for the first time: of three one hangs, one refuses, and one is not there. */
+const freshAddress = (n: number) => `127.3.${(n >> 8) & 3}.${n & 255}`
+
+async function fresh(): Promise<void> {
+  const port = await freePort(sinkAddress, '127.0.0.3')
+  const { arrivals, peer } = await startSink(port)
+  const at = (kind: number) =>
+    Array.from({ length: 1024 }, (_, n) => n)
+      .filter(n => n % 3 === kind)
+      .map(freshAddress)
+  const mute = await startMute(at(0), port)
+  const refusing = await startMute(at(1), port, '450 4.3.0 not now\r\n')
+  const records: Record<string, object> = zone()
+  for (let n = 0; n < backlogEntries; n++) {
+    records[`fresh${n}.test`] = { MX: [{ priority: 10, exchange: `mx.fresh${n}.test` }] }
+    records[`mx.fresh${n}.test`] = { A: [freshAddress(n)] }
+  }
+  const subject = await startMailboxdSubject(port, {
+    zone: records,
+    prepare: config => fillBacklog(config, backlogEntries, n => `fresh${n}.test`, 0),
+  })
+  try {
+    await measure(`${backlogEntries} to new domains, one domain`, subject, arrivals, false)
+    await measure(`${backlogEntries} to new domains, each mail to a new domain`, subject, arrivals, true)
+    console.log(`of the backlog: at most ${mute.most()} hang and ${refusing.most()} refuse at one time`)
+  } finally {
+    await subject.stop()
+    mute.stop()
+    refusing.stop()
+    await peer.close()
+  }
+}
+
 async function backlog(): Promise<void> {
   const port = await freePort(sinkAddress, '127.0.0.3')
   const { arrivals, peer } = await startSink(port)
@@ -153,7 +189,7 @@ async function backlog(): Promise<void> {
   )
   const subject = await startMailboxdSubject(port, {
     zone: zone(),
-    prepare: config => fillBacklog(config, backlogEntries),
+    prepare: config => fillBacklog(config, backlogEntries, triedDomain, 1),
   })
   try {
     await measure(`backlog of ${backlogEntries}, one domain`, subject, arrivals, false)
@@ -166,6 +202,6 @@ async function backlog(): Promise<void> {
   }
 }
 
-const wanted = process.argv.slice(2)
 if (wanted.length === 0 || wanted.includes('hanging')) await hanging()
 if (wanted.length === 0 || wanted.includes('backlog')) await backlog()
+if (wanted.length === 0 || wanted.includes('fresh')) await fresh()

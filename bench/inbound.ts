@@ -34,6 +34,9 @@ export interface InboundLoad {
 
 const deliveryMs = 120_000
 
+/** smtp-source with fewer messages than connections leaves some of them waiting. */
+const connections = 20
+
 /** Measures how a running mail server takes mail, after a tenth of it to warm up, and a fifth of it on own connections. */
 export async function measureInbound(subject: Subject, load: InboundLoad): Promise<InboundFigures> {
   const { messages } = load
@@ -43,7 +46,7 @@ export async function measureInbound(subject: Subject, load: InboundLoad): Promi
     const { delivered } = subject
     if (delivered) await until(`${sent} messages delivered`, () => delivered() >= sent, deliveryMs)
   }
-  const warming = Math.ceil(messages / 10)
+  const warming = Math.max(connections, Math.ceil(messages / 10))
   await give(subject, load, warming, false)
   await settled(warming)
   await load.prove?.(subject)
@@ -55,7 +58,7 @@ export async function measureInbound(subject: Subject, load: InboundLoad): Promi
   const delivering = accepting.seconds + (performance.now() - startedAt) / 1000
   const keptFigures = watch.stop()
 
-  const fewer = Math.ceil(messages / 5)
+  const fewer = Math.max(connections, Math.ceil(messages / 5))
   const watchOwn = watchProcesses(subject.pid)
   const ownConnection = await give(subject, load, fewer, true)
   await settled(fewer)

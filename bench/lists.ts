@@ -3,7 +3,7 @@
  * Koa route that reads the same rows; and what idle clients and waiters cost. The load generator is on the same cores. It
  * takes the built daemon (npm run build).
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -14,11 +14,13 @@ import { createInbox } from '../lib/core/account/inboxes.ts'
 import { createKey } from '../lib/core/account/keys.ts'
 import { operator } from '../lib/core/app/caller.ts'
 import { databasePath } from '../lib/core/open-rows.ts'
+import { kill } from '../test/support/contained.ts'
 import { until } from '../test/support/until.ts'
 import { loadHttp } from './http-load.ts'
 import { percentile } from './percentile.ts'
 import { residentBytes } from './process-figures.ts'
 import { storeMessages } from './stored.ts'
+import { startBareKoa } from './subject/bare-koa.ts'
 import { withInstallation } from './subject/installation.ts'
 import { table } from './table.ts'
 
@@ -37,12 +39,14 @@ listen = ["127.0.0.1:0"]
 listen = ["127.0.0.1:0"]
 requests_per_minute = 1000000
 `
-const children: ChildProcess[] = []
+const stops: (() => Promise<void>)[] = []
 try {
   const { inboxId, token } = await install()
   progress(`filling an inbox with ${count} messages`)
   storeMessages(databasePath(dataDir), count, inboxId)
-  const bare = { port: await startBare(inboxId), token }
+  const koa = await startBareKoa(databasePath(dataDir), inboxId)
+  stops.push(koa.stop)
+  const bare = { port: koa.port, token }
   const { port, pid } = await startDaemon()
   const daemon = { port, token }
 
@@ -74,7 +78,7 @@ try {
   console.log(`\nof the bare route: list ${list}, inbox ${get}`)
   await measureIdle(port, pid, token, inbox)
 } finally {
-  for (const child of children) child.kill('SIGKILL')
+  for (const stop of stops) await stop()
   rmSync(dir, { recursive: true, force: true })
 }
 
@@ -86,24 +90,13 @@ function install(): Promise<{ inboxId: string; token: string }> {
   })
 }
 
-async function startBare(inboxId: string): Promise<number> {
-  const child = spawn(
-    process.execPath,
-    [join(root, 'bench/subject/bare-koa.mjs'), databasePath(dataDir), inboxId],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
-  children.push(child)
-  const [line] = await once(child.stdout!, 'data')
-  return Number(String(line))
-}
-
 async function startDaemon(): Promise<{ port: number; pid: number }> {
   const configPath = join(dir, 'mailboxd.toml')
   writeFileSync(configPath, configText)
   const child = spawn(join(root, 'bin/mailboxd'), ['--config', configPath], {
     stdio: ['ignore', 'inherit', 'pipe'],
   })
-  children.push(child)
+  stops.push(() => kill(child))
   let said = ''
   child.stderr!.setEncoding('utf8').on('data', text => {
     said += text

@@ -8,6 +8,8 @@ import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import standalone from 'ajv/dist/standalone/index.js'
 import { build, type Plugin } from 'esbuild'
+import { completions } from '../lib/cli/completions.ts'
+import { declared } from '../lib/cli/operations/declared.ts'
 import { ajv, check } from '../lib/config/check.ts'
 import { settings } from '../lib/config/schema.ts'
 
@@ -69,18 +71,20 @@ const builtinWhenUsed: Plugin = {
 }
 
 /**
- * What is computed of the declaration of settings alone is computed here: the schema is plain data, and its validator the code that ajv makes
- * of it. To make both took a third of a call of mailboxctl.
+ * What is computed of declarations alone is computed here: the schema of the settings is plain data, and its validator the code that ajv makes
+ * of it; what mailboxctl is told of operations, and its completions, are data. To make them at each call took most of its time.
  */
-const settingsMade: Plugin = {
-  name: 'settings made',
+const madeHere: Plugin = {
+  name: 'made here',
   setup({ onLoad }) {
-    const config = (name: string) => join(root, 'lib/config', name)
+    const file = (name: string) => join(root, 'lib', name)
     const made: Record<string, () => string> = {
-      [config('schema.ts')]: () => `export const settings = ${JSON.stringify(settings)}`,
-      [config('check.ts')]: () => `${standaloneCode(ajv, check)}; export { validate as check }`,
+      [file('config/schema.ts')]: () => `export const settings = ${JSON.stringify(settings)}`,
+      [file('config/check.ts')]: () => `${standaloneCode(ajv, check)}; export { validate as check }`,
+      [file('cli/operations/declared.ts')]: () => `export const declared = ${JSON.stringify(declared)}`,
+      [file('cli/completions.ts')]: () => `export const completions = ${JSON.stringify(completions)}`,
     }
-    onLoad({ filter: /\/lib\/config\/(schema|check)\.ts$/ }, ({ path }) => {
+    onLoad({ filter: /\/lib\/(config|cli)\/.*\.ts$/ }, ({ path }) => {
       const contents = made[path]?.()
       return contents === undefined ? undefined : { contents, loader: 'js' }
     })
@@ -110,7 +114,7 @@ const { metafile } = await build({
   external,
   // Two packages each bring a table of all media types; one of them is enough.
   alias: { 'mime-db': require.resolve('mime-db') },
-  plugins: [namesOfCommonJs, builtinWhenUsed, settingsMade],
+  plugins: [namesOfCommonJs, builtinWhenUsed, madeHere],
   banner: { js: commonJs },
   minifyWhitespace: true,
   minifySyntax: true,

@@ -24,6 +24,7 @@ import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
 import { createAddressGuard, interfaceAddresses } from './courier/address-guard.ts'
 import { createSecureDns } from './courier/encryption/secure-dns.ts'
+import { hasAddress } from './courier/host-address.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { sourceOf } from './courier/smtp/routes.ts'
@@ -32,6 +33,7 @@ import { openDoor, openSmtp } from './doors.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createMetricsDoor } from './metrics/door.ts'
 import { createLook } from './metrics/look.ts'
+import { startClockWatch } from './queue/clock-watch.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
@@ -97,6 +99,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     )
     const storage = startStorageWatch(opened)
     closing.push(() => storage.stop())
+    closing.push(startClockWatch(opened))
     const { dns } = opened
     const guard = createAddressGuard({
       clock,
@@ -144,7 +147,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         providers.named(name) ?? { concurrency: config.delivery.concurrency_per_destination, perMinute: 0 },
     })
     const webhooks = createWebhooks(app, parts.random)
-    const drafts = { queue, kind: 'draft', concurrency: limits.draftsAtOnce } as const
     const calls = {
       queue,
       kind: 'webhook',
@@ -162,7 +164,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       createRunner({
         queue,
         kind: 'draft',
-        turns: createTurnsInOrder({ ...drafts, concurrencyPerDestination: () => 1 }),
+        turns: queue.podTurns('draft', limits.draftsAtOnce),
         perform: entry => sendScheduledDraft(app, entry),
         log,
       }),
@@ -264,6 +266,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         clock,
         log,
         random: parts.random,
+        hasAddress: (name: string) => hasAddress(app.dns, name),
         onIssued: () => certificates.look(),
       }
       const start = async () => {

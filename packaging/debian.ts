@@ -2,7 +2,7 @@ import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } f
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { declareMailboxd } from '../lib/cli/arguments.ts'
-import { completionScript } from '../lib/cli/completion.ts'
+import { completions } from '../lib/cli/completions.ts'
 import { exitCodes } from '../lib/cli/exit-codes.ts'
 import { manualPage } from '../lib/cli/manual.ts'
 import { declareMailboxctl } from '../lib/cli/program.ts'
@@ -123,10 +123,9 @@ async function putDocuments(
   for (const program of manuals) {
     zipped(`usr/share/man/man8/${program.name()}.8`, manualPage(program, { ...page, section: 8, more }))
   }
-  const ctl = manuals[1]!
-  put('usr/share/bash-completion/completions/mailboxctl', completionScript(ctl, 'bash'))
-  put('usr/share/zsh/vendor-completions/_mailboxctl', completionScript(ctl, 'zsh'))
-  put('usr/share/fish/vendor_completions.d/mailboxctl.fish', completionScript(ctl, 'fish'))
+  put('usr/share/bash-completion/completions/mailboxctl', completions.bash)
+  put('usr/share/zsh/vendor-completions/_mailboxctl', completions.zsh)
+  put('usr/share/fish/vendor_completions.d/mailboxctl.fish', completions.fish)
   put(`${doc}/examples/mailboxd.toml`, readFileSync(join(root, 'config/mailboxd.example.toml')))
   for (const name of ['prometheus.yaml', 'prometheus-alerts.yaml', 'grafana-dashboard.json']) {
     put(`${doc}/examples/${name}`, readFileSync(join(root, 'config', name)))

@@ -3,6 +3,8 @@
  * notice. A name is a file or folder below lib/; without any it is the rooms that hold the promises. It takes N faults by chance (200
  * unless told), works on a copy, prints each that no test noticed, and last the share of those that one did.
  *
+ * Asked to stop (SIGINT, SIGTERM), it ends after the fault at hand and gives the share until then.
+ *
  * With --named it makes those of support/named-faults.ts instead, which no test noticed once.
  *
  * For a fault the twelve tests nearest to its file are looked at, until one fails; behind the first three those alone are run that run
@@ -73,12 +75,15 @@ async function main(args: readonly string[]): Promise<number> {
   const importers = readImports()
   await makeWhatIsShared()
   const waiting = chosen.values()
+  let isOver = false
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isOver = true))
   let noticed = 0
   let tried = 0
   const work = async () => {
     const copy = makeCopy()
     try {
       for (const fault of waiting) {
+        if (isOver) break
         const { notice, ran } = await noticedBy(
           copy,
           fault,

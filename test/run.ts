@@ -17,6 +17,9 @@ import { runTestFile, type TestFileReport } from './support/test-file.ts'
 /** One more than there are processors: a file waits a third of its time. */
 const jobs = availableParallelism() + 1
 const root = join(import.meta.dirname, '..')
+/** Set where every counterpart must be there (.ci/run): what is skipped for want of one fails. */
+const allEnv = 'MAILBOXD_TESTS_ALL'
+const shownSlowest = 10
 const watched = ['bin', 'config', 'lib', 'test']
 /** An editor saves one file in several steps: the last one is waited for. */
 const settledMs = 50
@@ -83,6 +86,8 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   return summarise(reports, files.length)
 }
 
+const seconds = ({ file, durationMs }: TestFileReport) => `  ${(durationMs / 1000).toFixed(0)} s  ${file}`
+
 function printFile({ file, passed, failures, skips, durationMs }: TestFileReport): void {
   const state = failures.length > 0 ? 'FAIL' : passed > 0 ? 'ok  ' : 'skip'
   const skipped = skips.length > 0 ? `, ${skips.length} skipped` : ''
@@ -93,11 +98,18 @@ function printFile({ file, passed, failures, skips, durationMs }: TestFileReport
 function summarise(reports: readonly TestFileReport[], expectedFiles: number): number {
   const skips = reports.flatMap(report => report.skips).sort()
   if (skips.length > 0) console.log(`\nSkipped:\n${skips.map(skip => `  ${skip}`).join('\n')}`)
+  const slowest = reports.toSorted((a, b) => b.durationMs - a.durationMs).slice(0, shownSlowest)
+  if (reports.length > shownSlowest) console.log(`\nSlowest:\n${slowest.map(seconds).join('\n')}`)
   const passed = reports.reduce((sum, report) => sum + report.passed, 0)
   let failed = reports.reduce((sum, report) => sum + report.failures.length, 0)
   if (reports.length < expectedFiles) {
     console.log(`\nStopped: ${expectedFiles - reports.length} files did not run`)
     failed += expectedFiles - reports.length
+  }
+  const lacking = process.env[allEnv] ? skips.filter(skip => !skip.includes('corpora')).length : 0
+  if (lacking > 0) {
+    console.log(`\n${lacking} were skipped, and ${allEnv} allows none but for the corpora`)
+    failed += lacking
   }
   if (passed + failed === 0) {
     console.log('\nNothing was tested')

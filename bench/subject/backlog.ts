@@ -7,11 +7,20 @@ import { withInstallation } from './installation.ts'
 
 const atOnce = 500
 
-/**
- * Fills the queue of a server that does not run with mail that was tried before and is due: a tenth to sink.test, of the others
- * a third each to servers that refuse for now, that nobody answers for, and that hang.
- */
-export async function fillBacklog(configPath: string, count: number): Promise<void> {
+/** A tenth goes to sink.test, of the others a third each to servers that refuse for now, that nobody answers for, and that hang. */
+export function triedDomain(n: number): string {
+  if (n % 10 === 0) return 'sink.test'
+  const kind = ['later', 'down', 'mute'][n % 3]
+  return `${kind}${Math.floor(n / 3) % 1000}.test`
+}
+
+/** Fills the queue of a server that does not run with mail that is due, and was tried so many times before. */
+export async function fillBacklog(
+  configPath: string,
+  count: number,
+  domainOf: (n: number) => string,
+  attempts: number,
+): Promise<void> {
   const config = await loadConfig(configPath)
   await withInstallation(config, async app => {
     const inbox = await createInbox(app, operator, { mailboxName: 'backlog' })
@@ -22,11 +31,6 @@ export async function fillBacklog(configPath: string, count: number): Promise<vo
       { to: 'bob@sink.test', subject: 'old', body: 'x' },
       'k',
     )
-    const domainOf = (n: number) => {
-      if (n % 10 === 0) return 'sink.test'
-      const kind = ['later', 'down', 'mute'][n % 3]
-      return `${kind}${Math.floor(n / 3) % 1000}.test`
-    }
     for (let done = 0; done < count; done += atOnce) {
       await app.store.write(async db => {
         const deliveries = Array.from({ length: atOnce }, (_, n) => ({
@@ -40,7 +44,7 @@ export async function fillBacklog(configPath: string, count: number): Promise<vo
       })
     }
     await app.store.write(async db => {
-      await db.updateTable('queueEntry').set({ attempts: 1 }).where('inboxId', '=', inbox.id).execute()
+      await db.updateTable('queueEntry').set({ attempts }).where('inboxId', '=', inbox.id).execute()
     })
   })
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,6 +19,7 @@ export interface MailboxdSubject extends Subject {
   readonly inboxId: string
   /** The path of its configuration. */
   readonly config: string
+  readonly dataDir: string
   /** From the start of the process to the first byte of its greeting. */
   readonly startMs: number
 }
@@ -39,6 +41,8 @@ export interface MailboxdSettings {
   readonly zone?: DnsZone
   /** Whom it asks instead, on port 53. */
   readonly nameServer?: string | undefined
+  /** A data directory that stays, instead of one that is made and deleted. */
+  readonly dataDir?: string | undefined
   /** Makes what is in the data directory before the daemon starts. */
   readonly prepare?: (config: string) => Promise<void>
 }
@@ -46,7 +50,13 @@ export interface MailboxdSettings {
 /** The built daemon in server mode, an inbox in it, and a DNS in which sink.test is delivered to 127.0.0.2:`sinkPort`. */
 export async function startMailboxdSubject(
   sinkPort: number,
-  { nodeOptions = '', zone = {}, nameServer, prepare = async () => {} }: MailboxdSettings = {},
+  {
+    nodeOptions = '',
+    zone = {},
+    nameServer,
+    dataDir: keptDir,
+    prepare = async () => {},
+  }: MailboxdSettings = {},
 ): Promise<MailboxdSubject> {
   const dir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
   const dns = await startDns({
@@ -58,11 +68,12 @@ export async function startMailboxdSubject(
   const port = await freePort(address)
   const httpPort = await freePort(address)
   const config = join(dir, 'mailboxd.toml')
+  const dataDir = keptDir ?? join(dir, 'data')
   writeFileSync(
     config,
     `hostname = "mx.mailboxd.test"
 account_domain = "mailboxd.test"
-data_dir = "${join(dir, 'data')}"
+data_dir = "${dataDir}"
 [smtp]
 listen = ["${address}:${port}"]
 trusted_networks = ["127.0.0.0/8"]
@@ -107,7 +118,8 @@ allow_networks = ["127.0.0.0/8"]
     const startMs = performance.now() - startedAt
     await until('mailboxd ready', () => readFileSync(logFile, 'utf8').includes('"msg":"ready"'))
     const key = await ctl('key', 'create')
-    const inbox = await ctl('inbox', 'create', '--mailbox-name', 'bench')
+    const name = `bench-${randomBytes(4).toString('hex')}` // a directory that stays has those of before
+    const inbox = await ctl('inbox', 'create', '--mailbox-name', name)
     const api = `http://${address}:${httpPort}`
     const get = async (path: string) => {
       const answer = await fetch(`${api}/v1${path}`, { headers: { authorization: `Bearer ${key.token}` } })
@@ -128,6 +140,7 @@ allow_networks = ["127.0.0.0/8"]
       token: String(key.token),
       inboxId: String(inbox.id),
       config,
+      dataDir,
       startMs,
       stop,
     }

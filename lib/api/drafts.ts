@@ -11,7 +11,7 @@ import { sendDraft } from '../core/drafts/send.ts'
 import { Draft, DraftChange, DraftCreation } from '../model/draft.ts'
 import { SendResult } from '../model/send.ts'
 import { pageOf, shape } from '../model/shape.ts'
-import { type Operation, operation } from './operation.ts'
+import { lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 import { idempotencyKey, sendBytes, sendFormBytes, sendHeaders, sendProblems } from './sending.ts'
 
@@ -35,7 +35,7 @@ export const draftOperations: readonly Operation[] = [
     problems: ['attachments_too_large', 'draft_limit_reached'],
     handle: ({ app, caller, params, body }) => createDraft(app, caller, params.id!, body),
   }),
-  operation({
+  lookup({
     id: 'listDrafts',
     method: 'get',
     path: '/v1/inboxes/{id}/drafts',
@@ -50,7 +50,7 @@ export const draftOperations: readonly Operation[] = [
     handle: async ({ app, caller, params, query }) =>
       listAnswer(await listDrafts(app, caller, params.id!, pageOfQuery(query))),
   }),
-  operation({
+  lookup({
     id: 'getDraft',
     method: 'get',
     path: '/v1/drafts/{id}',

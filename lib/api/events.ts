@@ -5,11 +5,11 @@ import { listEventDeliveries, redeliverEvent } from '../core/webhooks/log.ts'
 import { EventBody } from '../model/event-body.ts'
 import { listOf, shape } from '../model/shape.ts'
 import { Redelivery, WebhookDelivery } from '../model/webhook.ts'
-import { type Operation, operation } from './operation.ts'
+import { lookup, type Operation, operation } from './operation.ts'
 import { pageOfQuery, pageQuery } from './page.ts'
 
 export const eventOperations: readonly Operation[] = [
-  operation({
+  lookup({
     id: 'listEvents',
     method: 'get',
     path: '/v1/events',

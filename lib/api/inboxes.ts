@@ -11,7 +11,7 @@ import { createKey, listKeys, revokeKey } from '../core/account/keys.ts'
 import { ApiKeyCreation, ApiKeyList, ApiKeyWithToken } from '../model/api-key.ts'
 import { Inbox, InboxChange, InboxCreation } from '../model/inbox.ts'
 import { pageOf, shape } from '../model/shape.ts'
-import { type Operation, operation, Repeated } from './operation.ts'
+import { lookup, type Operation, operation, Repeated } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 
 const forwardingProblems = [
@@ -54,7 +54,7 @@ export const inboxOperations: readonly Operation[] = [
       return isNew ? inbox : new Repeated(inbox)
     },
   }),
-  operation({
+  lookup({
     id: 'listInboxes',
     method: 'get',
     path: '/v1/inboxes',
@@ -93,7 +93,7 @@ export const inboxOperations: readonly Operation[] = [
         ),
       ),
   }),
-  operation({
+  lookup({
     id: 'getInbox',
     method: 'get',
     path: '/v1/inboxes/{id}',

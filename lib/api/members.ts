@@ -1,14 +1,14 @@
 import { addMember, listMembers, memberFaults, removeMember } from '../core/account/members.ts'
 import { Member, MemberCreation } from '../model/member.ts'
 import { pageOf, shape } from '../model/shape.ts'
-import { type Operation, operation } from './operation.ts'
+import { lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 
 const path = '/v1/members'
 const tag = 'Members'
 
 export const memberOperations: readonly Operation[] = [
-  operation({
+  lookup({
     id: 'listMembers',
     method: 'get',
     path,

@@ -10,7 +10,7 @@ import { partFaults, sendFaults } from '../core/outbound/send-faults.ts'
 import { Delivery, Direction, Message } from '../model/message.ts'
 import { ForwardRequest, ReplyAllRequest, ReplyRequest, SendRequest, SendResult } from '../model/send.ts'
 import { listOf, pageOf, shape } from '../model/shape.ts'
-import { type Download, type Operation, operation } from './operation.ts'
+import { type Download, lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 import { filterOfQuery, searchQuery } from './search.ts'
 import { idempotencyKey, sendBytes, sendFormBytes, sendHeaders, sendProblems } from './sending.ts'
@@ -92,7 +92,7 @@ export const messageOperations: readonly Operation[] = [
     handle: ({ app, caller, params, body, header }) =>
       forwardMessage(app, caller, params.id!, body, keyOf(app, header)),
   }),
-  operation({
+  lookup({
     id: 'listInboxMessages',
     method: 'get',
     path: '/v1/inboxes/{id}/messages',
@@ -162,7 +162,7 @@ export const messageOperations: readonly Operation[] = [
       return waitForMessages(app, caller, params.id!, awaited, timeout * 1000, signal())
     },
   }),
-  operation({
+  lookup({
     id: 'listMessages',
     method: 'get',
     path: '/v1/messages',
@@ -184,7 +184,7 @@ export const messageOperations: readonly Operation[] = [
         ),
       ),
   }),
-  operation({
+  lookup({
     id: 'getMessage',
     method: 'get',
     path: '/v1/messages/{id}',
@@ -227,7 +227,7 @@ export const messageOperations: readonly Operation[] = [
       ...(await openRaw(app, caller, params.id!, { withTrace: query.trace ?? false })),
     }),
   }),
-  operation({
+  lookup({
     id: 'listMessageDeliveries',
     method: 'get',
     path: '/v1/messages/{id}/deliveries',

@@ -3,7 +3,7 @@ import type Type from 'typebox'
 import type { TObject, TSchema } from 'typebox'
 import type { FoundFault, Given } from '../base/found-faults.ts'
 import type { ProblemCode } from '../base/problem.ts'
-import type { App } from '../core/app/app.ts'
+import type { App, Desk } from '../core/app/app.ts'
 import type { Access, Caller } from '../core/app/caller.ts'
 import { takingNulls, withoutNulls } from './nulls.ts'
 import type { Tag } from './tags.ts'
@@ -11,8 +11,8 @@ import type { Tag } from './tags.ts'
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /** What a handler is given; all of it was validated against the declaration. */
-export interface Context<Query, Body> {
-  readonly app: App
+export interface Context<Query, Body, Opened = App> {
+  readonly app: Opened
   readonly caller: Caller
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
@@ -97,6 +97,8 @@ interface Declaration<Query extends TObject, Body extends TObject> {
   readonly isAnswerKept?: true
   /** What an answer may take of the memory until it is read, where that is much: then it waits until there is room. */
   readonly answerBytes?: number
+  /** Whether it looks rows up and does no more: mailboxctl opens nothing else for it (see `lookup`). */
+  readonly isLookup?: true
   /** The codes that this operation can give, besides those that follow from the declaration (see `problemsOf`). */
   readonly problems: readonly ProblemCode[]
 }
@@ -124,6 +126,16 @@ export function operation<Query extends TObject, Body extends TObject>(
     body: takingNulls(body),
     handle: context => plain.handle({ ...context, body: withoutNulls(context.body, body) }),
   }
+}
+
+/** Declares an operation that looks rows up and does no more. */
+export function lookup<Query extends TObject>(
+  declared: Declaration<Query, TObject> & {
+    readonly access: Access
+    handle(context: Context<Type.Static<Query>, Record<string, unknown>, Desk>): Promise<unknown>
+  },
+): Operation {
+  return { ...(declared as unknown as Operation), isLookup: true }
 }
 
 /** Declares an operation that needs no key. */

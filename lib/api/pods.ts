@@ -3,7 +3,7 @@ import { changePod, createPod, deletePod, getPod, listPods, podFaults } from '..
 import { ApiKeyCreation, ApiKeyList, ApiKeyWithToken } from '../model/api-key.ts'
 import { Pod, PodChange, PodCreation } from '../model/pod.ts'
 import { pageOf, shape } from '../model/shape.ts'
-import { type Operation, operation } from './operation.ts'
+import { lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 
 export const podOperations: readonly Operation[] = [
@@ -22,7 +22,7 @@ export const podOperations: readonly Operation[] = [
     problems: ['client_id_taken'],
     handle: ({ app, body }) => createPod(app, body),
   }),
-  operation({
+  lookup({
     id: 'listPods',
     method: 'get',
     path: '/v1/pods',
@@ -35,7 +35,7 @@ export const podOperations: readonly Operation[] = [
     problems: [],
     handle: async ({ app, caller, query }) => listAnswer(await listPods(app, caller, pageOfQuery(query))),
   }),
-  operation({
+  lookup({
     id: 'getPod',
     method: 'get',
     path: '/v1/pods/{id}',

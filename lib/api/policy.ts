@@ -19,7 +19,7 @@ import {
   PolicyRuleCreation,
 } from '../model/policy.ts'
 import { pageOf, shape } from '../model/shape.ts'
-import { type Operation, operation } from './operation.ts'
+import { lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 
 const scopeQuery = {
@@ -35,7 +35,7 @@ const named = ({ podId, inboxId }: { podId?: string; inboxId?: string }) => ({ p
 const tag = 'Sender rules'
 
 export const policyOperations: readonly Operation[] = [
-  operation({
+  lookup({
     id: 'getPolicy',
     method: 'get',
     path: '/v1/policy',
@@ -108,7 +108,7 @@ export const policyOperations: readonly Operation[] = [
     problems: ['inherited_rule'],
     handle: ({ app, caller, params, query }) => deleteRule(app, caller, named(query), params.id!),
   }),
-  operation({
+  lookup({
     id: 'listPolicyAudit',
     method: 'get',
     path: '/v1/policy/audit',

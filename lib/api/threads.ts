@@ -9,7 +9,7 @@ import {
 } from '../core/mailbox/threads.ts'
 import { pageOf, shape } from '../model/shape.ts'
 import { MessageThread, ThreadChange, ThreadChanged, ThreadMessages } from '../model/thread.ts'
-import { type Operation, operation } from './operation.ts'
+import { lookup, type Operation, operation } from './operation.ts'
 import { listAnswer, pageOfQuery, pageQuery } from './page.ts'
 import { filterOfQuery, searchQuery } from './search.ts'
 
@@ -27,7 +27,7 @@ const threadsQuery = shape({
 })
 
 export const threadOperations: readonly Operation[] = [
-  operation({
+  lookup({
     id: 'listThreads',
     method: 'get',
     path: '/v1/inboxes/{id}/threads',
@@ -51,7 +51,7 @@ export const threadOperations: readonly Operation[] = [
         ),
       ),
   }),
-  operation({
+  lookup({
     id: 'listAllThreads',
     method: 'get',
     path: '/v1/threads',
@@ -73,7 +73,7 @@ export const threadOperations: readonly Operation[] = [
         ),
       ),
   }),
-  operation({
+  lookup({
     id: 'getThread',
     method: 'get',
     path: '/v1/threads/{id}',
@@ -86,7 +86,7 @@ export const threadOperations: readonly Operation[] = [
     problems: [],
     handle: ({ app, caller, params }) => getThread(app, caller, params.id!),
   }),
-  operation({
+  lookup({
     id: 'getThreadMessages',
     method: 'get',
     path: '/v1/threads/{id}/messages',

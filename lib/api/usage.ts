@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { getMe, getUsage } from '../core/quota/usage.ts'
 import { shape } from '../model/shape.ts'
 import { Me, Usage, UsageGrouping } from '../model/usage.ts'
-import { type Operation, operation } from './operation.ts'
+import { lookup, type Operation } from './operation.ts'
 
 const day = (description: string) =>
   Type.Optional(
@@ -14,7 +14,7 @@ const day = (description: string) =>
   )
 
 export const usageOperations: readonly Operation[] = [
-  operation({
+  lookup({
     id: 'getMe',
     method: 'get',
     path: '/v1/me',
@@ -27,7 +27,7 @@ export const usageOperations: readonly Operation[] = [
     problems: [],
     handle: ({ app, caller }) => getMe(app, caller),
   }),
-  operation({
+  lookup({
     id: 'getUsage',
     method: 'get',
     path: '/v1/usage',

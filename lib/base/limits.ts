@@ -102,6 +102,9 @@ export const limits = {
   checkMs: 12_000,
   /** How long before a DNSSEC signature ends it is told. */
   dnssecSoonMs: 2 * 86_400_000,
+  /** How often it is looked whether the clock was set back, and by how much it is to be. */
+  clockLookMs: 2_000,
+  clockStepMs: 2_000,
   /** What the doctor finds enough: of the clock, days of a certificate, memory for all of it and what is available, files beside connections. */
   clockSkewMs: 60_000,
   certificateSoonDays: 14,
@@ -337,6 +340,8 @@ export const limits = {
   indexMergePages: 64,
   /** The newest messages that wait to be indexed and that lists have all the same. */
   indexWaiting: 1_000,
+  /** For how long nothing is committed before the threads that follow what is are ended: 10 MB each. */
+  storeThreadIdleMs: 30_000,
   /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
   lockWaitMs: 10_000,
   /**
@@ -394,6 +399,9 @@ export const limits = {
   acmePollMaxMs: 60_000,
   /** The gaps after failed orders, until the last for as long as it takes; and the longest that a CA may ask for. */
   acmeGapsMs: [600_000, 3_600_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000],
+  /** Where a name had no address, it is looked so often whether it has one, and it ends the gap after so many failures (Let's Encrypt: five an hour). */
+  acmeAddressMs: 30_000,
+  acmeEarlyOrders: 3,
   acmeRetryAfterMs: 7 * 86_400_000,
   /** How often it is looked whether a certificate is due. */
   acmeLookMs: 600_000,

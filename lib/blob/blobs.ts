@@ -16,6 +16,8 @@ export interface Blobs {
   listDistant(): AsyncIterable<readonly string[]>
   /** Removes copies of what lies in a bucket, those first that were not read for the longest time; gives how many. */
   trimCache(): Promise<number>
+  /** Puts an object into the bucket, gets it and deletes it: whether the server and its key let us. @throws BlobsFault with what it said */
+  tryOut(): Promise<void>
   /** A path for a new spool file; what is left there after a crash is removed at the next start. */
   spoolPath(id: string): string
   clearSpool(): Promise<void>

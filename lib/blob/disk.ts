@@ -35,6 +35,7 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
     },
     async *listDistant() {},
     trimCache: async () => 0,
+    tryOut: async () => {},
     spoolPath: id => join(spool, id),
     async clearSpool() {
       for (const name of await readdir(spool)) await rm(join(spool, name), { force: true })

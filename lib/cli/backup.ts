@@ -18,6 +18,7 @@ import { becomeOwner, configSource, findConfig, requireInstallation } from './in
 import { CheckFailed, fieldsOf } from './output.ts'
 import { createProgress } from './progress.ts'
 import { writeText } from './terminal.ts'
+import { commandOf } from './words.ts'
 
 /** Processes that have a higher number get the processor after the others: the daemon goes first. */
 const politePriority = 10
@@ -28,11 +29,7 @@ interface BackupOptions {
 }
 
 export function addBackupCommands(program: Command, ctl: Ctl): void {
-  program
-    .command('backup')
-    .description(
-      'write a backup of database, messages and keys, while mailboxd runs or not (tar, compressed by zstd, with checksums)',
-    )
+  commandOf(program, 'backup')
     .argument('<file>', 'a file that is not there yet, or - for the standard output')
     .option(
       '--base <file>',
@@ -46,9 +43,7 @@ export function addBackupCommands(program: Command, ctl: Ctl): void {
       await backUp(ctl, file, { key: withoutKey !== true, ...(base !== undefined && { base }) })
     })
 
-  program
-    .command('restore')
-    .description('restore a backup into the data directory, which must be empty; all of it is verified')
+  commandOf(program, 'restore')
     .argument('<file...>', 'the backup, and those that it builds on, in any order; - is the standard input')
     .action((files: string[]) => restore(ctl, files))
 }

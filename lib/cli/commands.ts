@@ -1,19 +1,33 @@
 import type { Command } from 'commander'
 import type { Ctl } from './ctl.ts'
-import { nouns } from './noun.ts'
+import { commandOf, words } from './words.ts'
 
 /** Declares the commands of one file, or of one noun. */
 type Add = (program: Command, ctl: Ctl) => void
 
+/** The words of which some commands are operations. */
+const ofOperations = [
+  'pod',
+  'inbox',
+  'message',
+  'thread',
+  'draft',
+  'event',
+  'policy',
+  'member',
+  'usage',
+  'account',
+]
+
 /**
- * Every file of commands, with the first words that lead there, in the order of the help. One is loaded when a word of it is called:
+ * Every file of commands, with the first words that lead there. One is loaded when a word of it is called:
  * to load them all takes longer than any of them works.
  */
 const files: readonly (readonly [words: readonly string[], load: () => Promise<Add>])[] = [
   [['setup'], async () => (await import('./setup.ts')).addSetupCommand],
   [['status'], async () => (await import('./status.ts')).addStatusCommand],
   [['key'], async () => (await import('./key.ts')).addKeyCommands],
-  [Object.keys(nouns), async () => (await import('./operations/commands.ts')).addOperationCommands],
+  [ofOperations, async () => (await import('./operations/commands.ts')).addOperationCommands],
   [['inbox'], async () => (await import('./inbox.ts')).addInboxCommands],
   [['message'], async () => (await import('./message.ts')).addMessageCommands],
   [['message'], async () => (await import('./message-log.ts')).addMessageLogCommand],
@@ -34,16 +48,23 @@ const files: readonly (readonly [words: readonly string[], load: () => Promise<A
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ]
 
-/** Words that read all commands, and are no part of the others. */
-const readsAll = ['completion', 'help']
-
 /**
- * Adds the commands of the files that `word` leads to; all of them without one, or for one that leads nowhere and is to be told
- * what is near.
+ * Adds the commands of the files that `word` leads to. Without one, and for one that leads nowhere and is to be told what is near, each
+ * word alone: what stands below it is told when it is called.
  */
 export async function addCommands(program: Command, ctl: Ctl, word?: string): Promise<void> {
-  const meant = files.filter(([words]) => words.some(one => one === word))
-  const isAll = meant.length === 0 || readsAll.includes(word!)
-  const adds = await Promise.all((isAll ? files : meant).map(([, load]) => load()))
+  const meant = files.filter(([leading]) => leading.some(one => one === word))
+  if (meant.length === 0) for (const one of Object.keys(words)) commandOf(program, one)
+  await load(program, ctl, meant)
+}
+
+/** Adds all commands. */
+export async function addAllCommands(program: Command, ctl: Ctl): Promise<void> {
+  for (const one of Object.keys(words)) commandOf(program, one)
+  await load(program, ctl, files)
+}
+
+async function load(program: Command, ctl: Ctl, some: typeof files): Promise<void> {
+  const adds = await Promise.all(some.map(([, add]) => add()))
   for (const add of adds) add(program, ctl)
 }

@@ -4,13 +4,15 @@ import { ConfigFault } from '../config/fault.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeDaemonUser, configSource, findConfig, systemConfigPath } from './installation.ts'
+import { checkSecretFiles } from './secret-files.ts'
+import { commandOf } from './words.ts'
 
 const checkedAsRoot =
   'there is neither a data directory nor a user mailboxd, so the files were read as root: whether the daemon may read them is not known'
 const isLocalMode = `there is no ${systemConfigPath} and no --config, so nothing was checked: mailboxd runs in local mode, on loopback, with its data in ./mailboxd-data, and no mail leaves the machine. To run a server, begin with a copy of mailboxd.example.toml`
 
 export function addConfigCommands(program: Command, ctl: Ctl): void {
-  const config = program.command('config').description('the configuration')
+  const config = commandOf(program, 'config')
 
   config
     .command('check')
@@ -27,7 +29,9 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
       const config = await findConfig(ctl.installation())
       // Files that root may read and the daemon may not are a fault.
       const isDaemonUser = becomeDaemonUser(config.data_dir)
-      const { faults, warnings } = await checkCertificates(config)
+      const found = [await checkCertificates(config), await checkSecretFiles(config)]
+      const faults = found.flatMap(one => one.faults)
+      const warnings = found.flatMap(one => one.warnings)
       if (faults.length > 0) throw new ConfigFault(source, faults)
       if (!isDaemonUser) warnings.push({ path: '', message: checkedAsRoot })
       const lines = warnings.map(one =>

@@ -6,11 +6,10 @@ import { type Diagnosis, diagnoseDomain } from '../core/domains/diagnosis.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
 import { writeText } from './terminal.ts'
+import { commandOf } from './words.ts'
 
 export function addDnsCommands(program: Command, ctl: Ctl): void {
-  program
-    .command('dns')
-    .description('what others see of a domain')
+  commandOf(program, 'dns')
     .command('check')
     .description(
       "ask the domain's own name servers for all that mail needs and tell what to publish; exit 0 when it is well, 1 with a warning, 2 with an error",
@@ -28,7 +27,7 @@ export function addDnsCommands(program: Command, ctl: Ctl): void {
 export async function diagnose(app: App, name: string | undefined, isPatient: boolean): Promise<Diagnosis> {
   for (;;) {
     const found = await diagnoseDomain(app, name ?? app.config.account_domain)
-    if (!isPatient || found.domain.status === 'verified') return found
+    if (!isPatient || ['verified', 'not_well'].includes(found.domain.status)) return found
     const missing = found.domain.records.filter(one => one.status !== 'valid' && one.purpose !== 'dmarc')
     writeText('stderr', `waiting for ${missing.map(one => `${one.type} ${one.name}`).join(', ')} …\n`)
     await setTimeout(limits.dnsWaitMs)
@@ -39,8 +38,7 @@ export async function diagnose(app: App, name: string | undefined, isPatient: bo
 export function tellDiagnosis({ domain, findings }: Diagnosis): string {
   const count = (level: string) => findings.filter(one => one.level === level).length
   const counts = `${count('error')} errors, ${count('warning')} warnings, ${count('hint')} hints`
-  // "verified" is about its records alone, and must comfort nobody whose mail is refused.
-  const isRefused = domain.status === 'verified' && count('error') > 0
-  const status = isRefused ? 'not well' : domain.status
-  return [`${domain.domain} is ${status}: ${counts}`, tellFindings(findings)].join('\n\n').trimEnd()
+  return [`${domain.domain} is ${domain.status.replace('_', ' ')}: ${counts}`, tellFindings(findings)]
+    .join('\n\n')
+    .trimEnd()
 }

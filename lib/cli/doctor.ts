@@ -10,6 +10,7 @@ import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
 import { serverFindings } from './server-findings.ts'
+import { commandOf } from './words.ts'
 
 interface Options {
   readonly deep?: boolean
@@ -17,11 +18,7 @@ interface Options {
 }
 
 export function addDoctorCommand(program: Command, ctl: Ctl): void {
-  program
-    .command('doctor')
-    .description(
-      'look at the configuration, the machine, the database, the doors as others find them, block lists and the DNS of the account domain, and tell what to do; exit 0 when all is well, 1 with a warning, 2 with an error',
-    )
+  commandOf(program, 'doctor')
     .option('--deep', 'read all of the database, however long that takes')
     .option('--reach <host>', 'whose port 25 is tried, to see whether mail can leave', someMailServer)
     .action(async ({ deep, reach }: Options) => {

@@ -17,19 +17,17 @@ import { diagnose, tellDiagnosis } from './dns.ts'
 import { domainReport } from './domain-report.ts'
 import { CheckFailed, fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
+import { commandOf } from './words.ts'
 
 export function addDomainCommands(program: Command, ctl: Ctl): void {
-  const domain = program
-    .command('domain')
-    .description(
-      "mail domains; every command takes one by its name or id, most the account's own without one",
-    )
+  const domain = commandOf(program, 'domain')
 
   const say = (one: Domain) => {
     const { records: _records, warnings: _warnings, ...fields } = one
     ctl.output().say(one, () => `${fieldsOf(fields)}\n\n${domainReport(one)}`)
   }
-  const named = (name?: string) => ctl.withApp(app => getDomainByName(app, name ?? app.config.account_domain))
+  const named = (name?: string) =>
+    ctl.withRows(app => getDomainByName(app, name ?? app.config.account_domain))
 
   domain
     .command('add')
@@ -53,7 +51,7 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
     .option('--limit <n>', 'how many', wholeNumber, 100)
     .option('--offset <n>', 'how many to skip', wholeNumber, 0)
     .action(async (page: { limit: number; offset: number }) => {
-      const { rows, total } = await ctl.withApp(app => listDomains(app, operator, page))
+      const { rows, total } = await ctl.withRows(app => listDomains(app, operator, page))
       const columns = ['id', 'domain', 'status', 'podId']
       ctl.output().say({ data: rows, total }, () => tableOf(rows, columns))
     })

@@ -5,11 +5,11 @@ import { operator } from '../core/app/caller.ts'
 import { followEvents } from '../core/events/follow.ts'
 import { redeliverEvent, redeliverFailed } from '../core/webhooks/log.ts'
 import type { Ctl } from './ctl.ts'
-import { nounOf } from './noun.ts'
 import { writeJson, writeText } from './terminal.ts'
+import { commandOf } from './words.ts'
 
 export function addEventCommands(program: Command, ctl: Ctl): void {
-  const event = nounOf(program, 'event')
+  const event = commandOf(program, 'event')
 
   event
     .command('tail')

@@ -3,9 +3,10 @@ import { listFeedback } from '../core/account/feedback.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
+import { commandOf } from './words.ts'
 
 export function addFeedbackCommands(program: Command, ctl: Ctl): void {
-  const feedback = program.command('feedback').description('what users of the API told you')
+  const feedback = commandOf(program, 'feedback')
 
   feedback
     .command('list')

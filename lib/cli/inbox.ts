@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { resumeInbox, suspendInbox } from '../core/account/suspension.ts'
 import type { Ctl } from './ctl.ts'
-import { nounOf } from './noun.ts'
 import { fieldsOf } from './output.ts'
+import { commandOf } from './words.ts'
 
 /** What of inboxes is the operator's alone; the rest are operations. */
 export function addInboxCommands(program: Command, ctl: Ctl): void {
-  const inbox = nounOf(program, 'inbox')
+  const inbox = commandOf(program, 'inbox')
 
   inbox
     .command('suspend')

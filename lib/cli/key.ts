@@ -6,6 +6,7 @@ import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
+import { commandOf } from './words.ts'
 
 interface Target {
   pod?: string
@@ -13,7 +14,7 @@ interface Target {
 }
 
 export function addKeyCommands(program: Command, ctl: Ctl): void {
-  const key = program.command('key').description('API keys')
+  const key = commandOf(program, 'key')
 
   key
     .command('create')

@@ -23,7 +23,7 @@ export function manualPage(program: Command, { section, version, date, more }: M
     `.B ${name}`,
     escaped(program.usage()),
     '.SH DESCRIPTION',
-    ...program.description().split('\n\n').flatMap(paragraph),
+    ...paragraphs(program.description().split('\n\n')),
     '.SH OPTIONS',
     ...program.createHelp().visibleOptions(program).flatMap(option),
     ...(program.commands.length > 0
@@ -31,7 +31,7 @@ export function manualPage(program: Command, { section, version, date, more }: M
       : []),
     ...Object.entries(more).flatMap(([heading, texts]) => [
       `.SH ${heading.toUpperCase()}`,
-      ...texts.flatMap(paragraph),
+      ...paragraphs(texts),
     ]),
   ]
   return `${lines.join('\n')}\n`
@@ -63,7 +63,9 @@ function command(each: Command, above: string): string[] {
 
 const option = (one: Option) => ['.TP', `.B ${escaped(one.flags)}`, escaped(one.description)]
 
-const paragraph = (text: string) => ['.PP', escaped(text)]
+/** The first stands below its heading, which is a break already. */
+const paragraphs = (texts: readonly string[]) =>
+  texts.flatMap((text, index) => (index === 0 ? [escaped(text)] : ['.PP', escaped(text)]))
 
 /** A line of roff that begins with a dot or a quote is a request, and a backslash an escape. */
 function escaped(text: string): string {

@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import { printableLine } from '../base/control-characters.ts'
 import { type LogEntry, readMessageLog } from '../core/message-log.ts'
 import type { Ctl } from './ctl.ts'
-import { nounOf } from './noun.ts'
+import { commandOf } from './words.ts'
 
 export function addMessageLogCommand(program: Command, ctl: Ctl): void {
-  nounOf(program, 'message')
+  commandOf(program, 'message')
     .command('log')
     .description('tell all that happened to a message, from the connection that brought it to its end')
     .argument('<id>')

@@ -7,7 +7,7 @@ import { getInboxRow, getPodRow } from '../core/app/reach.ts'
 import type { Category } from '../model/message.ts'
 import type { Ctl } from './ctl.ts'
 import { duration } from './duration.ts'
-import { nounOf } from './noun.ts'
+import { commandOf } from './words.ts'
 
 interface Options {
   readonly olderThan: string
@@ -19,7 +19,7 @@ interface Options {
 
 /** What of messages is the operator's alone; the rest are operations. */
 export function addMessageCommands(program: Command, ctl: Ctl): void {
-  const purge = nounOf(program, 'message').command('purge')
+  const purge = commandOf(program, 'message').command('purge')
   purge
     .description(
       'delete old messages for good, as retention.rule of the configuration does every hour; what is on its way out is kept',

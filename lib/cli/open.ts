@@ -1,6 +1,7 @@
-import { defaultBaseUrl, parseEndpoint } from '../config/endpoint.ts'
+import { parseEndpoint } from '../config/endpoint.ts'
 import type { App } from '../core/app/app.ts'
 import { openApp } from '../core/open.ts'
+import { baseUrlOf } from './base-url.ts'
 import type { Installation } from './installation.ts'
 import { partsOf } from './rows.ts'
 
@@ -26,7 +27,7 @@ export async function withApp<T>(
         ...config.submission.listen,
         ...config.submission.listen_tls,
       ].map(text => parseEndpoint(text).port),
-    baseUrl: () => config.base_url ?? defaultBaseUrl(parseEndpoint(config.http.listen[0]!), config.hostname),
+    baseUrl: baseUrlOf(config),
   })
   try {
     return await work(app)

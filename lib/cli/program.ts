@@ -1,6 +1,6 @@
-import { Command } from 'commander'
+import { Command, Help } from 'commander'
 import { ConfigFault } from '../config/fault.ts'
-import { addCommands } from './commands.ts'
+import { addAllCommands, addCommands } from './commands.ts'
 import type { Ctl } from './ctl.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { Installation } from './installation.ts'
@@ -10,11 +10,13 @@ import { writeJson, writeText } from './terminal.ts'
 /**
  * Runs mailboxctl; gives the exit code.
  * @param environment MAILBOXD_CONFIG of it names the installation where no option does
+ * @param completion made by who reads all commands
  */
 export async function runMailboxctl(
   argv: readonly string[],
   version: string,
   environment: Readonly<Record<string, string | undefined>>,
+  completion: Ctl['completion'],
 ): Promise<number> {
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
@@ -23,10 +25,10 @@ export async function runMailboxctl(
     if (!('code' in error && error.code === 'EPIPE')) throw error
     process.exit(0)
   })
-  const { program, ctl } = declareProgram(version, environment, argv.includes('--json'))
+  const { program, ctl } = declareProgram(version, environment, completion, argv.includes('--json'))
   try {
-    const [word] = program.parseOptions([...argv]).operands
-    await addCommands(program, ctl, word)
+    const [word, next] = program.parseOptions([...argv]).operands
+    await addCommands(program, ctl, word === 'help' ? next : word)
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
@@ -38,8 +40,8 @@ export async function runMailboxctl(
 
 /** All commands of mailboxctl. Manual and completion are readings of this. */
 export async function declareMailboxctl(version: string): Promise<Command> {
-  const { program, ctl } = declareProgram(version, {}, false)
-  await addCommands(program, ctl)
+  const { program, ctl } = declareProgram(version, {}, async () => '', false)
+  await addAllCommands(program, ctl)
   return program
 }
 
@@ -47,6 +49,7 @@ export async function declareMailboxctl(version: string): Promise<Command> {
 function declareProgram(
   version: string,
   environment: Readonly<Record<string, string | undefined>>,
+  completion: Ctl['completion'],
   wantsJson: boolean,
 ): { program: Command; ctl: Ctl } {
   const program = new Command('mailboxctl')
@@ -63,6 +66,14 @@ function declareProgram(
       `\nExit codes:\n${exitCodes.map(([code, meaning]) => `  ${String(code).padEnd(3)} ${meaning}`).join('\n')}`,
     )
     .showHelpAfterError(wantsJson ? false : '(mailboxctl --help lists the commands)')
+    .configureHelp({
+      subcommandTerm(command): string {
+        // Here it is words that are listed, whatever is known by now of what they take.
+        return command.parent?.name() === 'mailboxctl'
+          ? command.name()
+          : Help.prototype.subcommandTerm.call(this, command)
+      },
+    })
     .exitOverride()
     .configureOutput({
       writeOut: text => writeText('stdout', text),
@@ -79,8 +90,10 @@ function declareProgram(
   const ctl: Ctl = {
     installation: () => installationOf(program.opts(), environment),
     isJson: () => isJson(program),
+    completion,
     output: () => createOutput(isJson(program)),
     withRows: async work => (await import('./rows.ts')).withRows(ctl.installation(), work),
+    withDesk: async work => (await import('./rows.ts')).withDesk(ctl.installation(), work),
     withApp: async work => (await import('./open.ts')).withApp(ctl.installation(), work),
   }
   return { program, ctl }

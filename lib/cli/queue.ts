@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url'
 import type { Command } from 'commander'
 import { isoAfter } from '../base/clock.ts'
 import { durationMs } from '../config/duration.ts'
-import type { App } from '../core/app/app.ts'
+import type { Rows } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import { getInboxRow, getPodRow } from '../core/app/reach.ts'
 import { explainDeliveries } from '../core/mailbox/deliveries.ts'
@@ -20,6 +20,7 @@ import type { Ctl } from './ctl.ts'
 import { duration } from './duration.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
+import { commandOf } from './words.ts'
 
 /** Which deliveries a command means, as options say it. */
 interface Options {
@@ -31,7 +32,7 @@ interface Options {
 }
 
 export function addQueueCommands(program: Command, ctl: Ctl): void {
-  const queue = program.command('queue').description('mail on its way out')
+  const queue = commandOf(program, 'queue')
 
   filtered(queue.command('list'))
     .description(
@@ -39,9 +40,9 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
     )
     .option('--limit <n>', 'how many', wholeNumber, 100)
     .action(async ({ limit, ...options }: Options & { limit: number }) => {
-      const { lines, total } = await ctl.withApp(async app => {
-        const filter = await filterOf(app, options)
-        return { lines: await listQueue(app, limit, filter), total: await countQueue(app, filter) }
+      const { lines, total } = await ctl.withRows(async rows => {
+        const filter = await filterOf(rows, options)
+        return { lines: await listQueue(rows, limit, filter), total: await countQueue(rows, filter) }
       })
       const columns = ['deliveryId', 'recipient', 'state', 'attempts', 'nextAttemptAt', 'lastReply']
       const text = () => `${tableOf(lines, columns)}\n\n${lines.length} of ${total}`
@@ -56,7 +57,9 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
       .description(description)
       .argument('<id>', 'of the delivery or the message')
       .action(async (id: string) => {
-        const lines = await ctl.withApp(app => explainDeliveries(app, id, { withAttempts: name === 'show' }))
+        const lines = await ctl.withRows(rows =>
+          explainDeliveries(rows, id, { withAttempts: name === 'show' }),
+        )
         const text = () =>
           lines.map(({ log, ...line }) => {
             const told = `${line.recipient}: ${line.outlook}\n${fieldsOf(line)}`
@@ -84,7 +87,7 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
     .command('holds')
     .description('list what is held with all that comes new, by inbox, pod or domain, oldest first')
     .action(async () => {
-      const holds = await ctl.withApp(listHolds)
+      const holds = await ctl.withRows(listHolds)
       const rows = holds.map(({ domain, inboxId, podId, createdAt }) => ({
         createdAt,
         held: [domain && `domain ${domain}`, inboxId && `inbox ${inboxId}`, podId && `pod ${podId}`]
@@ -140,7 +143,7 @@ function filtered(command: Command): Command {
 }
 
 /** @throws Problem `not_found` for an inbox or a pod that is not there */
-async function filterOf(app: App, { domain, inbox, pod, olderThan, state }: Options): Promise<QueueFilter> {
+async function filterOf(app: Rows, { domain, inbox, pod, olderThan, state }: Options): Promise<QueueFilter> {
   const db = app.store.read
   return {
     ...(domain !== undefined && { domain: domainToASCII(domain) || domain }),

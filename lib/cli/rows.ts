@@ -2,8 +2,10 @@ import { systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
 import { createLog } from '../base/log.ts'
 import { logStyle } from '../base/log-style.ts'
-import type { Rows } from '../core/app/app.ts'
+import type { Desk, Rows } from '../core/app/app.ts'
+import { openDesk } from '../core/open-desk.ts'
 import { openRows, type RowsParts } from '../core/open-rows.ts'
+import { baseUrlOf } from './base-url.ts'
 import { becomeOwner, findConfig, type Installation, requireInstallation } from './installation.ts'
 
 /**
@@ -29,5 +31,19 @@ export async function withRows<T>(installation: Installation, work: (rows: Rows)
     return await work(rows)
   } finally {
     await rows.store.close()
+  }
+}
+
+/**
+ * As `withRows`, with what opens the secrets in them.
+ * @throws ConfigFault where there is no installation; SecretKeyFault
+ */
+export async function withDesk<T>(installation: Installation, work: (desk: Desk) => Promise<T>): Promise<T> {
+  const parts = await partsOf(installation, false)
+  const desk = await openDesk({ ...parts, baseUrl: baseUrlOf(parts.config) })
+  try {
+    return await work(desk)
+  } finally {
+    await desk.store.close()
   }
 }

@@ -2,9 +2,10 @@ import type { Command } from 'commander'
 import { rotateSecrets } from '../core/app/rotation.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
+import { commandOf } from './words.ts'
 
 export function addSecretsCommands(program: Command, ctl: Ctl): void {
-  const secrets = program.command('secrets').description('the secrets that are encrypted in the database')
+  const secrets = commandOf(program, 'secrets')
 
   secrets
     .command('rotate')

@@ -14,6 +14,7 @@ import { diagnose, tellDiagnosis } from './dns.ts'
 import { daemonUser, systemConfigPath } from './installation.ts'
 import { withApp } from './open.ts'
 import { askForAnswers, configOf, missingOptions, type SetupAnswers } from './setup-config.ts'
+import { commandOf } from './words.ts'
 
 interface SetupOptions extends SetupAnswers {
   readonly inbox: string
@@ -21,11 +22,7 @@ interface SetupOptions extends SetupAnswers {
 }
 
 export function addSetupCommand(program: Command, ctl: Ctl): void {
-  program
-    .command('setup')
-    .description(
-      'make a server of this machine: write the configuration, start mailboxd, make the first key and inbox, and print the DNS to publish. It asks on a terminal for what no option says. What is there already is kept, so it may be run again',
-    )
+  commandOf(program, 'setup')
     .option('--domain <domain>', 'the domain of your addresses')
     .option('--hostname <name>', "this server's own name, whose address is that of this machine")
     .option('--base-url <url>', 'where clients will reach the API', url => url.replace(/\/$/, ''))
@@ -126,6 +123,8 @@ interface Made {
   /** Only of a key that was made now. */
   readonly token: string | null
   readonly hostname: string
+  /** Whether certificates come from a CA. */
+  readonly isOrdering: boolean
 }
 
 async function makeFirst(app: App, mailboxName: string): Promise<Made> {
@@ -140,14 +139,15 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
   const hasKey = (await listAllKeys(app, 1)).length > 0
   const token = hasKey ? null : (await createKey(app, operator, { account: true }, 'first key')).token
   const { records } = await getDomainByName(app, domain)
-  return { records, inbox: inbox.address, token, hostname }
+  const isOrdering = app.config.acme.directory !== undefined
+  return { records, inbox: inbox.address, token, hostname, isOrdering }
 }
 
 function tell(
   path: string,
   isNew: boolean,
   isStarted: boolean,
-  { records, inbox, token, hostname }: Made,
+  { records, inbox, token, hostname, isOrdering }: Made,
 ): string {
   const forms = records.map(({ type, name, value, priority }) =>
     [
@@ -171,6 +171,6 @@ or each in a form of your DNS provider:
 
 ${forms.join('\n\n')}
 
-The PTR of the machine's address ("reverse DNS", set by whoever gave you the address) must be ${hostname}.
+The PTR of the machine's address ("reverse DNS", set by whoever gave you the address) must be ${hostname}.${isOrdering ? `\nThe CA finds this machine by the A record of ${hostname}: until it is there the first order of a certificate fails, and it is made again as\nsoon as it is (mailboxctl tls list).` : ''}
 Then: mailboxctl dns check --wait`
 }

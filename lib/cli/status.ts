@@ -5,45 +5,41 @@ import { issuedPaths } from '../tls/acme/issued.ts'
 import { listCertificates } from '../tls/list.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
+import { commandOf } from './words.ts'
 
 const day = 86_400_000
 const mebibyte = 1024 * 1024
 
 export function addStatusCommand(program: Command, ctl: Ctl): void {
-  program
-    .command('status')
-    .description(
-      'show whether mailboxd is up and since when, its doors, queue, disk, certificate, domains and last mail',
-    )
-    .action(async () => {
-      const status = await ctl.withApp(async app => {
-        const { data_dir: dataDir, tls, acme } = app.config
-        const [certificate] = await listCertificates(
-          {
-            pairs: tls.certificate,
-            issued: acme.directory === undefined ? undefined : issuedPaths(dataDir),
-            whyNotIssued: 'not issued yet',
-            dataDir,
-          },
-          systemClock.now(),
-        )
-        return { ...(await readStatus(app)), certificate: certificate ?? null }
-      })
-      ctl.output().say(status, () => {
-        const { daemon, doors, disk, certificate, domains, ...rest } = status
-        const since = daemon.since === null ? '' : ` since ${daemon.since}`
-        const other =
-          daemon.version !== null && daemon.version !== status.version ? `, version ${daemon.version}` : ''
-        return fieldsOf({
-          daemon: `${daemon.state}${since}${other}`,
-          doors: [...doors.smtp, ...doors.submission, ...doors.http].join(', ') || '-',
-          ...rest,
-          disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}`,
-          certificate: certificate ? textOf(certificate) : '-',
-          domains: Object.keys(domains).length > 0 ? domains : '-',
-        })
+  commandOf(program, 'status').action(async () => {
+    const status = await ctl.withRows(async rows => {
+      const { data_dir: dataDir, tls, acme } = rows.config
+      const [certificate] = await listCertificates(
+        {
+          pairs: tls.certificate,
+          issued: acme.directory === undefined ? undefined : issuedPaths(dataDir),
+          whyNotIssued: 'not issued yet',
+          dataDir,
+        },
+        systemClock.now(),
+      )
+      return { ...(await readStatus(rows)), certificate: certificate ?? null }
+    })
+    ctl.output().say(status, () => {
+      const { daemon, doors, disk, certificate, domains, ...rest } = status
+      const since = daemon.since === null ? '' : ` since ${daemon.since}`
+      const other =
+        daemon.version !== null && daemon.version !== status.version ? `, version ${daemon.version}` : ''
+      return fieldsOf({
+        daemon: `${daemon.state}${since}${other}`,
+        doors: [...doors.smtp, ...doors.submission, ...doors.http].join(', ') || '-',
+        ...rest,
+        disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}`,
+        certificate: certificate ? textOf(certificate) : '-',
+        domains: Object.keys(domains).length > 0 ? domains : '-',
       })
     })
+  })
 }
 
 function textOf({

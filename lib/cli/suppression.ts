@@ -1,14 +1,20 @@
 import type { Command } from 'commander'
-import { addSuppression, listSuppressions, removeSuppression } from '../core/outbound/suppressions.ts'
-import type { SuppressionReason } from '../model/suppression.ts'
+import { printableLine } from '../base/control-characters.ts'
+import {
+  addSuppression,
+  listSuppressions,
+  listSuppressionsOf,
+  removeSuppression,
+} from '../core/outbound/suppressions.ts'
+import type { Suppression, SuppressionReason } from '../model/suppression.ts'
+import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
+import { commandOf } from './words.ts'
 
 export function addSuppressionCommands(program: Command, ctl: Ctl): void {
-  const suppression = program
-    .command('suppression')
-    .description('addresses that are not written to any more, because mail came back or somebody said so')
+  const suppression = commandOf(program, 'suppression')
 
   suppression
     .command('list')
@@ -16,11 +22,13 @@ export function addSuppressionCommands(program: Command, ctl: Ctl): void {
     .option('--limit <n>', 'how many', wholeNumber, 100)
     .option('--offset <n>', 'how many to skip', wholeNumber, 0)
     .action(async (page: { limit: number; offset: number }) => {
-      const { rows, total } = await ctl.withApp(app => listSuppressions(app, undefined, page))
+      const { rows: listed, total } = await ctl.withRows(rows => listSuppressions(rows, undefined, page))
       const columns = ['recipient', 'podId', 'reason', 'expiresAt', 'evidence']
       ctl
         .output()
-        .say({ data: rows, total }, () => (rows.length > 0 ? tableOf(rows, columns) : 'none is suppressed'))
+        .say({ data: listed, total }, () =>
+          listed.length > 0 ? tableOf(listed, columns) : 'none is suppressed',
+        )
     })
 
   suppression
@@ -49,8 +57,20 @@ export function addSuppressionCommands(program: Command, ctl: Ctl): void {
     .command('remove')
     .description('let an address be written to again')
     .argument('<address>')
-    .action(async (address: string) => {
+    .option('--yes', 'do not ask')
+    .action(async (address: string, { yes }: { yes?: boolean }) => {
+      if (yes !== true) {
+        const found = await ctl.withRows(rows => listSuppressionsOf(rows, address))
+        await confirm(
+          `${found.map(told).join('\n')}\nIn all pods it is written to again; what bounces there harms the name of this server.`,
+        )
+      }
       await ctl.withApp(app => removeSuppression(app, address))
       ctl.output().say({ removed: address }, () => `removed ${address}`)
     })
+}
+
+function told({ recipient, podId, reason, evidence, createdAt }: Suppression): string {
+  const since = `${recipient} is suppressed ${podId === null ? 'for all' : `for pod ${podId}`} since ${createdAt}: ${reason}`
+  return printableLine(evidence === null ? `${since}.` : `${since}, ${evidence}.`)
 }

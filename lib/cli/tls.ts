@@ -6,9 +6,10 @@ import { listCertificates } from '../tls/list.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig } from './installation.ts'
 import { tableOf } from './output.ts'
+import { commandOf } from './words.ts'
 
 export function addTlsCommands(program: Command, ctl: Ctl): void {
-  const tls = program.command('tls').description('certificates')
+  const tls = commandOf(program, 'tls')
 
   tls
     .command('list')
@@ -36,5 +37,8 @@ export function addTlsCommands(program: Command, ctl: Ctl): void {
 async function tellStanding(dataDir: string): Promise<string> {
   const standing = await readStanding(dataDir)
   if (!standing) return 'not issued yet: mailboxd orders it when it runs'
-  return `not issued yet: ${standing.error}; not tried again before ${standing.notBefore}`
+  const { error, notBefore, withoutAddress } = standing
+  const sooner =
+    withoutAddress.length > 0 ? `, or when DNS has an address of ${withoutAddress.join(' and ')}` : ''
+  return `not issued yet: ${error}; not tried again before ${notBefore}${sooner}`
 }

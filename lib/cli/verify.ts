@@ -9,32 +9,28 @@ import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed } from './output.ts'
 import { createProgress } from './progress.ts'
+import { commandOf } from './words.ts'
 
 export function addVerifyCommand(program: Command, ctl: Ctl): void {
-  program
-    .command('verify')
-    .description(
-      'look whether all that was promised holds: queue, events, counters, files, integrity; exit 1 if not',
+  commandOf(program, 'verify').action(async () => {
+    const config = await findConfig(ctl.installation())
+    requireInstallation(ctl.installation(), config)
+    becomeOwner(config.data_dir)
+    const progress = createProgress(!ctl.isJson())
+    const findings = await verify({
+      dataDir: config.data_dir,
+      location: await databaseOf(config),
+      clock: systemClock,
+      openBlobs: blobsOf(config),
+      eventsKeptMs: durationMs(config.events.keep_for),
+      told: progress.told,
+    }).finally(progress.end)
+    const lines = findings.map(one =>
+      printableLine(`${one.check}: ${one.subject} ${one.found} (${one.promise})`),
     )
-    .action(async () => {
-      const config = await findConfig(ctl.installation())
-      requireInstallation(ctl.installation(), config)
-      becomeOwner(config.data_dir)
-      const progress = createProgress(!ctl.isJson())
-      const findings = await verify({
-        dataDir: config.data_dir,
-        location: await databaseOf(config),
-        clock: systemClock,
-        openBlobs: blobsOf(config),
-        eventsKeptMs: durationMs(config.events.keep_for),
-        told: progress.told,
-      }).finally(progress.end)
-      const lines = findings.map(one =>
-        printableLine(`${one.check}: ${one.subject} ${one.found} (${one.promise})`),
-      )
-      ctl
-        .output()
-        .say({ ok: findings.length === 0, findings }, () => lines.join('\n') || 'all that was promised holds')
-      if (findings.length > 0) throw new CheckFailed()
-    })
+    ctl
+      .output()
+      .say({ ok: findings.length === 0, findings }, () => lines.join('\n') || 'all that was promised holds')
+    if (findings.length > 0) throw new CheckFailed()
+  })
 }

@@ -3,6 +3,7 @@ import { changeInbox, getInbox } from '../core/account/inboxes.ts'
 import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import { testAccountWebhook, testInboxWebhook } from '../core/webhooks/call.ts'
+import { countCalls } from '../core/webhooks/log.ts'
 import {
   deleteAccountWebhook,
   getAccountWebhook,
@@ -14,6 +15,7 @@ import type { AccountWebhook } from '../model/webhook.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
+import { commandOf } from './words.ts'
 
 /** What a command does, with the account's webhook or with that of an inbox. */
 interface Ways<T> {
@@ -22,9 +24,7 @@ interface Ways<T> {
 }
 
 export function addWebhookCommands(program: Command, ctl: Ctl): void {
-  const webhook = program
-    .command('webhook')
-    .description("the account's webhook, or with --inbox that of an inbox, which is called in its place")
+  const webhook = commandOf(program, 'webhook')
 
   const command = (name: string, description: string) =>
     webhook
@@ -69,8 +69,15 @@ export function addWebhookCommands(program: Command, ctl: Ctl): void {
       ctl.output().say({ deleted: inbox ?? 'account' }, () => 'deleted')
     })
 
-  command('rotate-secret', 'make a new secret; the former one is worth nothing from the next call on').action(
-    async ({ inbox }: { inbox?: string }) =>
+  command('rotate-secret', 'make a new secret; the former one is worth nothing from the next call on')
+    .option('--yes', 'do not ask')
+    .action(async ({ inbox, yes }: { inbox?: string; yes?: boolean }) => {
+      if (yes !== true) {
+        const waiting = await ctl.withRows(rows => countCalls(rows, operator, inbox))
+        await confirm(
+          `${waiting} calls that are to be made yet, and all after them, are signed with the new secret: whoever is called refuses them until it has it.`,
+        )
+      }
       say(
         await run(inbox, {
           account: rotateAccountSecret,
@@ -79,8 +86,8 @@ export function addWebhookCommands(program: Command, ctl: Ctl): void {
             return { url: (await getInbox(app, operator, id)).webhookUrl, secret: webhookSecret }
           },
         }),
-      ),
-  )
+      )
+    })
 
   command('test', 'call it with an event webhook.test, from this machine, once').action(
     async ({ inbox }: { inbox?: string }) => {

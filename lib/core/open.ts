@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
 import { limits } from '../base/limits.ts'
-import type { SecretBox } from '../base/secret-box.ts'
 import { durationMs } from '../config/duration.ts'
 import { createAddressGuard, interfaceAddresses } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
@@ -13,19 +12,16 @@ import { createRenderer } from '../rendering/renderer.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
 import { nodeName } from './app/node-name.ts'
-import { openSecrets } from './app/secrets.ts'
 import { createStorage } from './app/storage.ts'
 import { createReaders } from './app/stream.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
 import { openBlobs } from './open-blobs.ts'
-import { openRows, type RowsParts } from './open-rows.ts'
+import { type DeskParts, openDesk } from './open-desk.ts'
 
-export interface AppParts extends RowsParts {
+export interface AppParts extends DeskParts {
   /** Random numbers in [0, 1). */
   readonly random: () => number
-  /** Asked when an answer needs it: the port of the API may be known only after it listens. */
-  readonly baseUrl: () => string
   /** The ports that this server listens on; no webhook may lead there. */
   readonly ownPorts: () => readonly number[]
 }
@@ -33,8 +29,8 @@ export interface AppParts extends RowsParts {
 /** Opens the data directory (made when missing) and everything in it; the first time, makes what an installation has. */
 export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boolean }> {
   const { config, clock, ids, log, random, baseUrl } = parts
-  const rows = await openRows(parts)
-  const { store } = rows
+  const desk = await openDesk(parts)
+  const { store, meter } = desk
   const { webhook } = config
   const dns = watchDns(createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs }), parts)
   const webhookGuard = createAddressGuard({
@@ -43,15 +39,8 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     ownAddresses: interfaceAddresses,
     ownPorts: parts.ownPorts,
   })
-  let secrets: SecretBox
-  try {
-    secrets = await openSecrets({ store, dataDir: config.data_dir, clock, log })
-  } catch (error) {
-    await store.close()
-    throw error
-  }
   const app: App = {
-    ...rows,
+    ...desk,
     dns,
     webhookGuard,
     webhookCourier: createWebhookCourier({
@@ -66,8 +55,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       maxConnectionsPerOrigin: webhook.concurrency,
     }),
     storage: createStorage(),
-    secrets,
-    blobs: await openBlobs({ config, clock, log, meter: rows.meter, read: store.read }),
+    blobs: await openBlobs({ config, clock, log, meter, read: store.read }),
     queue: createQueue({
       store,
       clock,
@@ -89,7 +77,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       idleMs: limits.readingIdleMs,
       clock,
       log,
-      meter: rows.meter,
+      meter,
     }),
     renderer: createRenderer({
       timeoutMs: limits.renderingMs,

@@ -6,7 +6,7 @@ import { countDomainsByStatus } from '../store/domains.ts'
 import { findLastEventAt } from '../store/events.ts'
 import { findServerSize } from '../store/postgres/state.ts'
 import { countQueueEntries } from '../store/queue-entries.ts'
-import type { App, Rows } from './app/app.ts'
+import type { Rows } from './app/app.ts'
 import { readRunning } from './running.ts'
 
 export interface Status {
@@ -38,7 +38,7 @@ export interface Status {
 }
 
 /** What the operator sees first. */
-export async function readStatus(app: App): Promise<Status> {
+export async function readStatus(app: Rows): Promise<Status> {
   const { config, store } = app
   const account = await findAccount(store.read)
   const { isUp, last } = await readRunning(config.data_dir)

@@ -10,8 +10,9 @@ import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import { type Beginning, holdOn, lease } from './lease.ts'
-import { attemptsMade, type Kind, kinds, type Leased, LeaseLost } from './leased.ts'
+import { attemptsMade, type Kind, kinds, type Leased, LeaseLost, type Turns } from './leased.ts'
 import type { Allowance } from './pace.ts'
+import { createPodTurns } from './pod-turns.ts'
 import { noteShowing, postpone, probeNow, type Showing } from './standing.ts'
 
 /** Something to be done, as it is put. `destination` is what concurrency is counted by. */
@@ -51,6 +52,8 @@ export interface Queue {
   ): Promise<Leased[]>
   /** The turns of deliveries, which claim by other rules: lib/queue/fair-turns.ts. */
   fairTurns(options: { concurrency: number; allowanceOf: (destination: string) => Allowance }): FairTurns
+  /** Turns of pods, for what all of them may have due at the same time: lib/queue/pod-turns.ts. */
+  podTurns(kind: Kind, concurrency: number): Turns
   /** Notes what an attempt has shown of its destination, and what was said. */
   note(db: WriteDb, destination: string, showing: Showing, said: string): Promise<void>
   /** Nothing for the destination could be tried, and nothing can for so many milliseconds; what was said of it. */
@@ -187,7 +190,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       for (;;) {
         const now = clock.now()
         const wanted = { kind, now: now.toISOString(), limit }
-        const freed = [...ofKind].filter(destination => room(destination) > 0)
+        const freed = [...ofKind].filter(destination => room(destination) > 0).slice(0, limits.sweepRows)
         // Looked up on the reader first: a queue with nothing due costs no write.
         if (freed.length === 0 && !(await entries.hasDueEntry(store.read, wanted))) return []
         // No fsync: a lease that is lost with the power is one that nobody holds any more.
@@ -210,6 +213,8 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     giveBack,
 
     fairTurns: options => createFairTurns({ store, clock, node, ...options }),
+
+    podTurns: (kind, concurrency) => createPodTurns({ store, clock, node, kind, concurrency }),
 
     note: (db, destination, showing, said) => noteShowing(db, { clock, random }, destination, showing, said),
 
@@ -242,8 +247,8 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       for (const kind of kinds) {
         // What is parked of deliveries is found by its destination.
         if (kind === 'delivery') continue
-        const unpark = () => store.write(db => entries.unparkSomeEntries(db, kind, limits.sweepRows))
-        while ((await unpark()) > 0);
+        // They are many, and nobody waits for them to be moved: those that there is room for are, at each claim.
+        for (const one of await entries.listParkedDestinations(store.read, kind)) parked.get(kind)!.add(one)
       }
       return store.write(async db => {
         const now = clock.now()

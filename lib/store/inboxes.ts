@@ -168,6 +168,17 @@ export async function updateInbox(
   await db.updateTable('inbox').set(changes).where('id', '=', id).execute()
 }
 
+/** How many inboxes forward to an address, or wait for its consent. */
+export async function countForwardingTo(db: Db, address: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('inbox')
+    .select(one => one.fn.countAll<number>().as('count'))
+    .where('forwardTo', '=', address)
+    .where('deletedAt', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 /** Marks the inbox deleted; its address stays taken for ever, its clientId is free. Nothing more is told to its webhook. */
 export async function deleteInbox(db: WriteDb, inbox: InboxRow, deletedAt: string): Promise<void> {
   const gone = { deletedAt, webhookUrl: null, webhookSecret: null, clientId: null, creationHash: null }

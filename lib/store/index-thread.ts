@@ -6,10 +6,18 @@ import { openSqliteBeside } from './dialect/sqlite.ts'
 import { type Followed, followIndex } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 
+/** What the thread is started with. */
+export interface IndexThreadData {
+  /** As of `openStore`. */
+  readonly location: string
+  /** The first of this process, which tries again what was left out before. */
+  readonly isFirst: boolean
+}
+
 /** The thread that puts messages into the search index, behind the writes of the main thread. */
-const { location } = workerData as { location: string }
+const { location, isFirst } = workerData as IndexThreadData
 const { followed, close } = isServer(location) ? await onServer() : onFile()
-const indexing = followIndex(followed, systemClock, trouble => parentPort!.postMessage(trouble))
+const indexing = followIndex(followed, systemClock, trouble => parentPort!.postMessage(trouble), isFirst)
 parentPort!.once('message', async () => {
   await indexing.stop()
   await close()

@@ -41,11 +41,13 @@ type Prepared = Omit<Unindexed, 'texts'> & { readonly words: SearchWords }
  * a transaction of `limits.indexMs` of work, and it rests after each as long as it took, so that mail goes first. What was
  * put in is crossed off in the same transaction, so a crash or a deletion at any moment is met rightly.
  * @param told called with each message that can't be indexed, once; and with what hinders all of it, at its begin and end (null)
+ * @param triesAgain what was left out before
  */
 export function followIndex(
   db: Followed,
   clock: Pick<Clock, 'monotonicMs'>,
   told: (trouble: IndexTrouble) => void,
+  triesAgain = true,
 ): Indexing {
   const stopping = new AbortController()
   const { signal } = stopping
@@ -56,7 +58,7 @@ export function followIndex(
   let hindrance: string | undefined
 
   async function follow(): Promise<void> {
-    let isNew = true
+    let isNew = triesAgain
     let doneAt: number | undefined
     while (!signal.aborted) {
       const version = db.version()

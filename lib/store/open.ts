@@ -177,12 +177,15 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
     keepLog({ lookMs, logBytes, idleMs }, told) {
       writer.leaveCheckpoints(logBytes)
       const bounds = { logBytes, idleLooks: Math.ceil(idleMs / lookMs) }
-      return startCheckpoints({ path, bounds, lookMs }, state => {
+      // By then it has emptied the log.
+      const threadIdleMs = Math.max(limits.storeThreadIdleMs, 2 * idleMs)
+      const thread = { path, bounds, lookMs, version: reader.version, idleMs: threadIdleMs }
+      return startCheckpoints(thread, state => {
         if (state.lost !== null) group.fail(new Error(state.lost))
         told(state)
       })
     },
-    keepIndex: told => startIndexThread(path, told),
+    keepIndex: told => startIndexThread(path, reader.version, told),
     async forgetOverwrittenSecrets() {
       await group.idle()
       reader.refresh()

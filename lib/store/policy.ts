@@ -21,14 +21,19 @@ export async function listPolicyRules(db: Db, scopes: readonly string[]): Promis
   return db.selectFrom('policyRule').selectAll().where('scope', 'in', scopes).orderBy('id').execute()
 }
 
+export interface FoundPolicy {
+  readonly modes: PolicyModeRow[]
+  readonly rules: PolicyRuleRow[]
+}
+
 /** The modes that were set in these scopes, and their rules in a direction that have one of these values. */
 export async function findPolicy(
   db: Db,
   scopes: readonly string[],
   direction: string,
   values: readonly string[],
-): Promise<{ modes: PolicyModeRow[]; rules: PolicyRuleRow[] }> {
-  const found = { modes: [] as PolicyModeRow[], rules: [] as PolicyRuleRow[] }
+): Promise<FoundPolicy> {
+  const found: FoundPolicy = { modes: [], rules: [] }
   if (values.length === 0) return { ...found, modes: await listPolicyModes(db, scopes) }
   for (const { mode, ...row } of await policyOf(db, { direction }, scopes, values)) {
     if (mode === null) found.rules.push(row)

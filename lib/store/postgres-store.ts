@@ -29,7 +29,7 @@ export function postgresStore(url: string, connections: number = limits.postgres
     // Both are the server's own business.
     failed: new Promise<never>(() => {}),
     keepLog: () => ({ stop: async () => {} }),
-    keepIndex: (told: (trouble: IndexTrouble) => void) => startIndexThread(url, told),
+    keepIndex: (told: (trouble: IndexTrouble) => void) => startIndexThread(url, () => undefined, told),
     async forgetOverwrittenSecrets() {
       await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
     },

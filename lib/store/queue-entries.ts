@@ -110,20 +110,16 @@ export async function unparkEntries(
   return Number(done.numUpdatedRows)
 }
 
-/** Everything parked can be claimed again, some at a time; gives how many there were. */
-export async function unparkSomeEntries(db: WriteDb, kind: string, limit: number): Promise<number> {
-  const some = db
+/** The destinations that have entries of this kind parked. */
+export async function listParkedDestinations(db: Db, kind: string): Promise<string[]> {
+  const rows = await db
     .selectFrom('queueEntry')
-    .select('id')
+    .select('destination')
+    .distinct()
     .where('kind', '=', kind)
-    .where('state', '=', 'parked')
-    .limit(limit)
-  const done = await db
-    .updateTable('queueEntry')
-    .set({ state: 'ready' })
-    .where('id', 'in', some)
-    .executeTakeFirst()
-  return Number(done.numUpdatedRows)
+    .where('state', '=', sql.lit('parked'))
+    .execute()
+  return rows.map(({ destination }) => destination)
 }
 
 /** Takes an entry that nobody has leased out of the queue until it is released; gives whether there is one. */

@@ -18,11 +18,19 @@ export async function findSuppression(
   { podId, now }: { readonly podId: string; readonly now: string },
 ): Promise<SuppressionRow | undefined> {
   const found = await inForceOf(db, { podId, everyPod, now }, recipients)
-  return found.sort(byRecipientAndEnd)[0]
+  return firstOf(found)
+}
+
+/** Of a suppression what is told to who writes. */
+export type Suppressed = Pick<SuppressionRow, 'recipient' | 'podId' | 'reason' | 'expiresAt'>
+
+/** The first recipient among these, by what holds longest. */
+export function firstOf<Row extends Suppressed>(found: readonly Row[]): Row | undefined {
+  return [...found].sort(byRecipientAndEnd)[0]
 }
 
 /** For SQLite to sort the few that there are, mostly none, takes ten times as long as to find them. */
-function byRecipientAndEnd(a: SuppressionRow, b: SuppressionRow): number {
+function byRecipientAndEnd(a: Suppressed, b: Suppressed): number {
   if (a.recipient !== b.recipient) return a.recipient < b.recipient ? -1 : 1
   const [aEnds, bEnds] = [a.expiresAt !== null, b.expiresAt !== null]
   if (aEnds !== bEnds) return aEnds ? 1 : -1
@@ -59,6 +67,16 @@ export async function listSuppressions(
     .execute()
   const counted = await matching.select(eb => eb.fn.countAll<number>().as('count')).executeTakeFirst()
   return { rows, total: Number(counted?.count ?? 0) }
+}
+
+/** All of a recipient, those that have expired, too. */
+export function listSuppressionsOf(db: Db, recipient: string): Promise<SuppressionRow[]> {
+  return db
+    .selectFrom('suppression')
+    .selectAll()
+    .where('recipient', '=', recipient)
+    .orderBy('podId')
+    .execute()
 }
 
 /** Takes the place of what there was for this recipient and pod. */

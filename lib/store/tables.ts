@@ -279,6 +279,12 @@ export interface EventRow {
   createdAt: string
 }
 
+/** On PostgreSQL alone, which gives it a number. */
+export interface UnplacedRow {
+  event: string
+  call: string | null
+}
+
 export interface WebhookDeliveryRow {
   id: string
   eventId: string
@@ -493,6 +499,7 @@ export interface Tables {
   queueEntry: QueueEntryRow
   destination: DestinationRow
   event: EventRow
+  unplaced: UnplacedRow
   webhookDelivery: WebhookDeliveryRow
   webhookAttempt: WebhookAttemptRow
   forwardConfirmation: ForwardConfirmationRow

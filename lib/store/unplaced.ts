@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
+import { insertRows } from './dialect/insert.ts'
 import type { LeftCall, LeftEvent } from './dialect/left-rows.ts'
 import type { EventRow } from './tables.ts'
 
@@ -11,11 +12,10 @@ export interface UnplacedEvent extends LeftEvent {
 
 /** Keeps events, in their transaction, to be placed after its commit. */
 export async function insertUnplaced(db: WriteDb, events: readonly LeftEvent[]): Promise<void> {
-  if (events.length === 0) return
-  const rows = events.map(
-    ({ row, webhook }) => sql`(${JSON.stringify(row)}, ${webhook ? JSON.stringify(webhook) : null})`,
-  )
-  await sql`insert into "unplaced" ("event", "call") values ${sql.join(rows)}`.execute(db)
+  const rows = events.map(({ row, webhook }) => {
+    return { event: JSON.stringify(row), call: webhook ? JSON.stringify(webhook) : null }
+  })
+  await insertRows(db, 'unplaced', rows)
 }
 
 /** Takes the first of them, `limit` at the most, out of the table. */

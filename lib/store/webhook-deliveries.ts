@@ -152,3 +152,15 @@ export async function deleteWebhookDeliveriesOf(db: WriteDb, eventIds: readonly 
   await db.deleteFrom('webhookAttempt').where('webhookDeliveryId', 'in', deliveries).execute()
   await db.deleteFrom('webhookDelivery').where('eventId', 'in', eventIds).execute()
 }
+
+/** How many calls of a webhook are to be made yet. @param inboxId null: of the account's */
+export async function countCallsToMake(db: Db, inboxId: string | null): Promise<number> {
+  const { count } = await db
+    .selectFrom('queueEntry')
+    .innerJoin('webhookDelivery', 'webhookDelivery.id', 'queueEntry.subjectId')
+    .select(one => one.fn.countAll<number>().as('count'))
+    .where('queueEntry.kind', '=', 'webhook')
+    .where('webhookDelivery.inboxId', inboxId === null ? 'is' : '=', inboxId)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { builtProgram } from '../support/built.ts'
@@ -58,5 +58,28 @@ t.test('as root, config check tells what the user of the daemon may not read', {
   for (const { key } of [own, inner]) chownSync(key, daemonId, daemonId)
   const right = await check()
   t.equal(right.code, 0, right.stderr)
+
+  const s3 = join(dir, 's3')
+  writeFileSync(s3, 'a secret\n', { mode: 0o600 })
+  const withBucket = (path: string) => {
+    const text = readFileSync(config, 'utf8').split('blobs =')[0]!
+    const top = `blobs = "s3://mail"\n${text}`
+    writeFileSync(
+      config,
+      `${top}[s3]\nregion = "eu"\naccess_key_id = "K"\nsecret_access_key_file = "${path}"\n`,
+    )
+    return text
+  }
+  const before = withBucket(s3)
+  t.match(await faults(), [{ path: 's3.secret_access_key_file', message: /can not read .*EACCES/ }])
+  chownSync(s3, daemonId, daemonId)
+  t.equal((await check()).code, 0)
+  writeFileSync(s3, '\n')
+  t.match(await faults(), [{ path: 's3.secret_access_key_file', message: /is empty/ }])
+  writeFileSync(config, before)
+  withBucket('/run/credentials/mailboxd.service/s3')
+  const credential = await check()
+  t.equal(credential.code, 0, 'what only the unit has')
+  t.match(JSON.parse(credential.stdout).warnings, [{ path: 's3.secret_access_key_file' }])
   t.match(JSON.parse(right.stdout), { ok: true, warnings: [] })
 })

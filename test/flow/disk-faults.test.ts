@@ -42,11 +42,20 @@ async function clientOf(daemon: TestDaemon) {
   return { daemon, ask, mail, total, said }
 }
 
+/** A message whose bytes are a file. */
+const large = `${'x'.repeat(998)}\r\n`.repeat(600)
+
+const readOnly = [
+  { call: 'write', on: '-wal', with: 'EROFS' },
+  { call: 'write', on: 'mailboxd.sqlite', with: 'EROFS' },
+  { call: 'create', on: '*/spool/', with: 'EROFS' },
+] as const
+
 /** Brings a message; gives the reply to it. */
-async function mailTo(daemon: TestDaemon): Promise<string> {
+async function mailTo(daemon: TestDaemon, text = 'x\r\n'): Promise<string> {
   const dialog = await greetedDialog(daemon.smtpPort)
   await dialog.envelope('bob@example.net', 'ann@ours.example')
-  const reply = await dialog.data('Subject: s\r\n\r\nx\r\n')
+  const reply = await dialog.data(`Subject: s\r\n\r\n${text}`)
   dialog.end()
   return reply.text
 }
@@ -135,6 +144,49 @@ t.test('a disk that is full says so, and heals without a restart', { skip }, asy
   t.ok(Number(end?.failed) >= 5, `${end?.failed} were refused`)
   t.equal(said('the database can be written again'), 1)
 })
+
+t.test(
+  'a disk that can only be read: nothing is promised, what is there is read, and it heals',
+  { skip },
+  async t => {
+    const { faults, daemon, mail, total, ask } = await setUp(t, 'min_free = 0')
+    t.match(await mail(), /^250 /)
+    faults.set(readOnly)
+    for (const text of ['x\r\n', large]) t.match(await mailTo(daemon, text), /^45[12] 4\.3\./)
+    t.equal((await ask('GET', '/health')).status, 503)
+    t.ok([500, 503].includes((await ask('POST', '/v1/pods', {})).status))
+    t.equal(await total(), 1, 'what is there is read')
+    faults.set([])
+    await until('it is well without a restart', async () => (await ask('GET', '/health')).status === 200)
+    for (const text of ['x\r\n', large]) t.match(await mailTo(daemon, text), /^250 /)
+    t.equal(await total(), 3)
+  },
+)
+
+for (const [what, text, on] of [
+  ['the log of the database', 'x\r\n', '-wal'],
+  ['the file of a large message', large, '*/spool/'],
+] as const) {
+  t.test(
+    `an fsync of ${what} takes long: nobody is promised anything before, and all else goes on`,
+    { skip },
+    async t => {
+      const { faults, daemon, total, ask } = await setUp(t)
+      faults.set([{ call: 'hold', on }])
+      let answer: string | undefined
+      const mailed = mailTo(daemon, text).then(reply => {
+        answer = reply
+        return reply
+      })
+      for (let count = 0; count < 20; count++) t.equal(await total(), 0)
+      t.equal((await ask('GET', '/v1/inboxes')).status, 200)
+      t.equal(answer, undefined, 'neither taken nor refused')
+      faults.set([])
+      t.match(await mailed, /^250 /)
+      t.equal(await total(), 1)
+    },
+  )
+}
 
 t.test('while another program holds the lock, requests are answered, and what is written waits', async t => {
   const { mail, total, ask, daemon } = await clientOf(await startDaemon(t))

@@ -19,6 +19,8 @@ t.test(
       'unpublished.example': () => '',
       'competing.example': records => `${zoneFile(records)}competing.example. MX 5 mx.other.example.\n`,
       'dkim-cut.example': records => changed(records, 'dkim', text => text.slice(0, 255)),
+      'two-policies.example': records =>
+        `${zoneFile(records)}_dmarc.two-policies.example. TXT "v=DMARC1; p=quarantine"\n`,
     }
     const advice = () => daemon.log().filter(({ level, code }) => level === 'warn' && code !== undefined)
     await until('what loses mail is told at the start', () => advice().length >= 3)
@@ -73,11 +75,20 @@ t.test(
       ],
       'competing.example': [1, 'competing_mx'],
       'dkim-cut.example': [2, 'dkim_truncated'],
+      'two-policies.example': [2, 'dmarc_several'],
     }
     for (const [name, [code, ...told]] of Object.entries(expected)) {
       const found = await check(name)
       t.strictSame([found.code, found.told], [code, told], name)
     }
+    const refused = await daemon.ctlResult('domain', 'check', 'two-policies.example')
+    t.equal(refused.code, 1)
+    const said: { status: string; findings: { level: string; code: string }[] } = JSON.parse(refused.stdout)
+    t.equal(said.status, 'not_well')
+    t.strictSame(
+      said.findings.filter(({ level }) => level === 'error').map(({ code }) => code),
+      ['dmarc_several'],
+    )
     const doctor = await daemon.ctlResult('doctor')
     t.equal(doctor.code, 1, doctor.stdout)
     t.match(doctor.stdout, /"certificate_self_signed"[\s\S]*"base_url_missing"/)

@@ -176,7 +176,7 @@ t.test(
     const errors = [...installed.matchAll(/^error +(\S+) +\((\w+)\)/gm)].map(
       ([, subject, code]) => `${subject} ${code}`,
     )
-    t.same(errors, ['193.0.0.25:443 door_closed'], 'the proxy comes later')
+    t.same(errors, ['193.0.0.25:443 proxy_missing'], 'the proxy comes later')
     t.match(installed, / inbound +ann@ex\S+ +The first/)
     t.match(sent, /^X-Mail-Args: <b-[^@]+@bounce\.example\.com>$/m)
     t.match(sent, /^\td=example\.com; s=mailboxd;/m)

@@ -68,6 +68,8 @@ kill -STOP $main
 until [ "$(systemctl is-active mailboxd)" = active ] && [ "$(systemctl show mailboxd --property MainPID --value)" != $main ]; do sleep 0.2; done
 systemctl show mailboxd --property NRestarts
 rm -r /etc/systemd/system/mailboxd.service.d
+said whole
+mailboxctl verify > /dev/null && echo 'nothing contradicts itself'
 said removed
 dpkg --remove mailboxd
 ls /usr/lib/mailboxd /usr/bin/mailboxctl 2>&1 | grep -c 'No such file'
@@ -113,6 +115,7 @@ find / -xdev -name '*mailboxd*' -not -path '/given/*' -not -path '/tmp/*' -not -
     t.match(parts.upgraded, /^OURS=1$/m, 'what was changed in a conffile stays')
     t.match(parts.upgraded, /support@ours\.example/)
     t.match(parts.watched, /^NRestarts=1$/m)
+    t.match(parts.whole, /^nothing contradicts itself$/m)
     t.match(parts.removed, /^2\n(inactive\n){3}mailboxd\.toml$/m, 'the configuration stays until the purge')
     t.match(stderr, /the mail in \/var\/lib\/mailboxd was kept/)
     t.notMatch(parts.purged, /\/(etc|usr)\/.*mailboxd/)

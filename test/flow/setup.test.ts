@@ -46,5 +46,6 @@ t.test(
     const other = await setup('setup', '--domain', 'theirs.example')
     t.equal(other.code, 2)
     t.match(other.stderr, /is there and says otherwise: domain is ours\.example/)
+    t.match(await setup('verify'), { code: 0, stdout: /all that was promised holds/ })
   },
 )

@@ -197,6 +197,9 @@ t.test('UTF-8 addresses need SMTPUTF8; an IDN domain is its A-label', async t =>
       ['', 'postmaster@ours.example', 'Grüße'],
     ],
   )
+  const [first, second] = await messages()
+  t.match(first!.trace, / with UTF8SMTP id /, 'RFC 6531 §4.3')
+  t.match(second!.trace, / with ESMTP id /)
   // Bytes that are no UTF-8 at all.
   dialog.write(Buffer.from('MAIL FROM:<j\xf6rg@example.net>\r\n', 'latin1'))
   t.equal(String((await dialog.reply()).code)[0], '5')

@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import pg from 'pg'
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
-import { openPostgres, placingLock } from '../../lib/store/postgres/pool.ts'
+import { openPostgres } from '../../lib/store/postgres/pool.ts'
 import type { EventRow } from '../../lib/store/tables.ts'
 import { insertUnplaced } from '../../lib/store/unplaced.ts'
 import { listWebhookDeliveries } from '../../lib/store/webhook-deliveries.ts'
@@ -171,23 +170,29 @@ t.test(
   { skip },
   async t => {
     const { one, two, url } = await twoStores(t)
-    const still = new pg.Client({ connectionString: url })
-    await still.connect()
-    await still.query('select pg_advisory_lock($1)', [placingLock])
+    const still = openPostgres(url, 2)
+    t.teardown(still.close)
+    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const standing = still.alone(
+      async () => {
+        begun.resolve()
+        await ended.promise
+      },
+      () => {},
+    )
+    await begun.promise
     for (let n = 0; n < 5; n++) await (n % 2 === 0 ? one : two).write(async db => leaveEvent(db, event(n)))
     const types = async () => (await listEvents(two.read, everything, 10)).map(({ type }) => type)
     t.strictSame(await types(), [])
-    const pool = openPostgres(url, 2)
-    t.teardown(pool.close)
     t.equal(
-      await pool.alone(
+      await still.alone(
         async () => 'in it',
         () => {},
       ),
       undefined,
     )
-    // It ends as a process does.
-    await still.end()
+    ended.resolve()
+    await standing
     await until('all to have places', async () => (await types()).length === 5)
     t.strictSame(await types(), ['0', '1', '2', '3', '4'])
   },

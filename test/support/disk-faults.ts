@@ -5,18 +5,24 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { temporaryDir } from './temporary-dir.ts'
 
-/** One kind of call that fails: fsync or write, on files whose path ends so. */
+/** One kind of call that fails, on files whose path ends so, or has what stands behind a `*` in it. */
 export interface DiskFault {
-  readonly call: 'sync' | 'write'
+  readonly call: 'sync' | 'write' | 'create'
   readonly on: string
   readonly with: 'EIO' | 'ENOSPC' | 'EROFS'
+}
+
+/** An fsync that does not come to its end as long as this stands. */
+export interface HeldSync {
+  readonly call: 'hold'
+  readonly on: string
 }
 
 export interface DiskFaults {
   /** What a program is started with, so that its disk fails as it is told. */
   readonly env: Record<string, string>
   /** From now on these calls fail, and no others; and the disk says that it has so many free blocks, if it is told to. */
-  set(faults: readonly DiskFault[], freeBlocks?: number): void
+  set(faults: readonly (DiskFault | HeldSync)[], freeBlocks?: number): void
 }
 
 /** A disk that fails for one program, by a library that is loaded before the system's. */
@@ -29,7 +35,9 @@ export function diskFaults(t: Test): DiskFaults {
   return {
     env: { LD_PRELOAD: library, DISK_FAULTS: faults },
     set(wanted, freeBlocks) {
-      const lines = wanted.map(one => `${one.call} ${one.on} ${constants.errno[one.with]}\n`)
+      const lines = wanted.map(
+        one => `${one.call} ${one.on} ${one.call === 'hold' ? 1 : constants.errno[one.with]}\n`,
+      )
       if (freeBlocks !== undefined) lines.push(`statfs - ${freeBlocks}\n`)
       // Whole, or not at all.
       writeFileSync(`${faults}.next`, lines.join(''))

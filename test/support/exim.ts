@@ -13,8 +13,15 @@ export interface Exim extends MailServer {
   send(mail: Mail): Promise<void>
 }
 
+export interface EximOptions extends MailServerOptions {
+  /** Main options that differ: name → value. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** What its ACL for RCPT says first. */
+  readonly recipientAcl?: string
+}
+
 /** Starts an Exim of its own, with STARTTLS and a self-signed certificate. Waits until it greets. Needs root. */
-export async function startExim(options: MailServerOptions): Promise<Exim> {
+export async function startExim(options: EximOptions): Promise<Exim> {
   const { dir, address, port } = options
   const program = getPeer('exim')
   chmodSync(dir, 0o755)
@@ -59,8 +66,14 @@ export async function startExim(options: MailServerOptions): Promise<Exim> {
 }
 
 /** One router for each mailbox: a path made of what a sender wrote would be tainted, and Exim refuses such. */
-function configure(options: MailServerOptions, tls: { cert: string; key: string }, program: string): string {
-  const { dir, hostname, address, port, mailboxes, routes = {} } = options
+function configure(options: EximOptions, tls: { cert: string; key: string }, program: string): string {
+  const { dir, hostname, address, port, mailboxes, routes = {}, recipientAcl = '' } = options
+  const settings = {
+    message_size_limit: '60M',
+    smtputf8_advertise_hosts: '*',
+    dsn_advertise_hosts: '*',
+    ...options.settings,
+  }
   const locals = mailboxes.map((mailbox, n) => {
     const at = mailbox.lastIndexOf('@')
     return `mailbox_${n}:
@@ -94,14 +107,14 @@ tls_certificate = ${tls.cert}
 tls_privatekey = ${tls.key}
 host_lookup =
 rfc1413_query_timeout = 0s
-message_size_limit = 60M
-smtputf8_advertise_hosts = *
 allow_domain_literals = true
-acl_smtp_rcpt = recipient
+${Object.entries(settings)
+  .map(([name, value]) => `${name} = ${value}\n`)
+  .join('')}acl_smtp_rcpt = recipient
 acl_smtp_data = accept
 begin acl
 recipient:
-  deny message = relaying denied
+${recipientAcl}  deny message = relaying denied
     domains = !+mailbox_domains : !+routed_domains
   require message = no such mailbox
     verify = recipient

@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { resolve } from 'node:path'
 import type { Test } from 'tap'
+import { openDisk } from '../../lib/blob/disk.ts'
 import { builtProgram } from './built.ts'
+import { requireConsistency } from './consistency.ts'
 import { type Finished, runProgram } from './program.ts'
 import { until } from './until.ts'
 
-/** mailboxd in local mode, as a developer starts it in a directory of theirs. */
+/** mailboxd in local mode, as a developer starts it in a directory of theirs. However it ends, its data must not contradict themselves. */
 export interface LocalDaemon {
   /** What it has printed. */
   readonly printed: string
@@ -24,7 +27,16 @@ export async function startLocalDaemon(
   ...args: readonly string[]
 ): Promise<LocalDaemon> {
   const child = spawn(process.execPath, [builtProgram('mailboxd'), ...args], { cwd: dir, stdio: 'pipe' })
-  t.teardown(() => child.kill('SIGKILL'))
+  const dataDir = resolve(dir, args[args.indexOf('--data') + 1 || args.length] ?? 'mailboxd-data')
+  const end = async (signal: NodeJS.Signals) => {
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+    const exit = once(child, 'exit')
+    child.kill(signal)
+    const [code] = await exit
+    await requireConsistency(dataDir, code === 0 ? 'stopped' : 'killed', () => openDisk(dataDir))
+    return code
+  }
+  t.teardown(() => end('SIGKILL'))
   let printed = ''
   let log = ''
   child.stdout.setEncoding('utf8').on('data', text => {
@@ -45,15 +57,20 @@ export async function startLocalDaemon(
     smtpPort: Number(/^ {2}SMTP +127\.0\.0\.1:(\d+)$/m.exec(printed)?.[1]),
     baseUrl: /^ {2}API +(http:\/\/127\.0\.0\.1:\d+)\/v1 /m.exec(printed)?.[1] ?? '',
     process: child,
-    async stop() {
-      const exit = once(child, 'exit')
-      child.kill('SIGTERM')
-      return (await exit)[0]
-    },
+    stop: () => end('SIGTERM'),
   }
 }
 
 /** Runs mailboxctl in the directory of a local daemon. */
 export function runCtl(dir: string, ...args: readonly string[]): Promise<Finished> {
   return runProgram(process.execPath, [builtProgram('mailboxctl'), ...args], '', { cwd: dir })
+}
+
+/** mailboxctl in the directory of a local daemon, which answers in JSON. @throws Error with what it said, when it fails */
+export function ctlIn(dir: string) {
+  return async (command: string, ...args: readonly string[]) => {
+    const { code, stdout, stderr } = await runCtl(dir, '--json', ...command.split(' '), ...args)
+    if (code !== 0) throw new Error(`${command} ended with ${code}: ${stderr}`)
+    return JSON.parse(stdout)
+  }
 }

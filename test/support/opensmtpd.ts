@@ -19,6 +19,10 @@ export interface OpenSmtpdOptions extends MailServerOptions {
    * with a host whose TLS is broken, so a sender has to come again without.
    */
   readonly brokenStartTls?: boolean
+  /** 60M unless told. */
+  readonly maxSize?: string
+  /** What its filter answers to every RCPT. */
+  readonly refusedRcpt?: string
 }
 
 /** Starts an OpenSMTPD of its own. Waits until it greets. Needs root. */
@@ -73,7 +77,14 @@ export async function startOpenSmtpd(options: OpenSmtpdOptions): Promise<OpenSmt
 /** Mail for a mailbox is kept; for another address of its domains refused (550); for a routed domain relayed. */
 function smtpdConf(options: OpenSmtpdOptions, tls: { cert: string; key: string }): string {
   const { dir, hostname, address, port, mailboxes, routes = {} } = options
+  const { refusedRcpt, maxSize = '60M' } = options
   const starttls = options.brokenStartTls ? ` tls pki "${hostname}"` : ''
+  const filter =
+    refusedRcpt === undefined
+      ? ''
+      : `table nobody { "192.0.2.1" }
+filter refuses phase rcpt-to match !src <nobody> reject "${refusedRcpt}"
+`
   const quoted = (values: readonly string[]) => values.map(value => `"${value}"`).join(', ')
   const relays = Object.entries(routes).map(
     ([domain, to]) => `action "to-${domain}" relay host "smtp://${to}" helo "${hostname}" src "${address}"
@@ -85,9 +96,9 @@ pki "${hostname}" key "${tls.key}"
 table mailboxes { ${quoted(mailboxes)} }
 table domains { ${quoted(domainsOf(mailboxes))} }
 table users { ${mailboxes.map(mailbox => `"${mailbox}" = "mailbox"`).join(', ')} }
-listen on ${address} port ${port} hostname "${hostname}"${starttls}
+${filter}listen on ${address} port ${port} hostname "${hostname}"${starttls}${filter === '' ? '' : ' filter refuses'}
 queue ttl 4h
-smtp max-message-size "60M"
+smtp max-message-size "${maxSize}"
 action "keep" maildir "${join(dir, 'mail')}/%{dest}" virtual <users>
 match from any for domain <domains> rcpt-to <mailboxes> action "keep"
 ${relays.join('')}`

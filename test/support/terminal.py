@@ -1,5 +1,5 @@
 # Runs a program on a terminal and answers what it asks there: terminal.py REACTIONS PROGRAM ARGUMENT…
-# REACTIONS is JSON, a list of {"see": pattern, "type": text} or {"see": pattern, "run": command}, each waited for in its turn. A command
+# REACTIONS is JSON, a list of {"see": pattern, "type": text} (with "end", what is typed behind it in the place of Return) or {"see": pattern, "run": command}, each waited for in its turn. A command
 # gets all that was said so far on its standard input.
 import json, os, pty, re, subprocess, sys
 
@@ -24,7 +24,7 @@ while True:
         reaction, *reactions = reactions
         seen = seen[match.end():]
         if "type" in reaction:
-            os.write(terminal, (reaction["type"] + "\n").encode())
+            os.write(terminal, (reaction["type"] + reaction.get("end", "\n")).encode())
         else:
             subprocess.run(["bash", "-c", reaction["run"]], input=everything, check=True)
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

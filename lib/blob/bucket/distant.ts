@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { BlobsFault } from '../../base/blobs-fault.ts'
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Blobs } from '../blobs.ts'
@@ -115,6 +116,23 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
         removed++
       }
       return removed
+    },
+    async tryOut() {
+      const id = `try-${randomUUID()}`
+      const [sent, back] = [near.spoolPath(id), near.spoolPath(`${id}-back`)]
+      try {
+        await writeFile(sent, id)
+        const key = await keyOf(id)
+        await bucket.put(key, sent, id.length)
+        const isThere = await bucket.get(key, back)
+        await bucket.delete(key)
+        if (!isThere || (await readFile(back, 'utf8')) !== id) {
+          throw new BlobsFault('what was put there was not found, or was something else')
+        }
+      } finally {
+        await rm(sent, { force: true })
+        await rm(back, { force: true })
+      }
     },
     async close() {
       await bucket.close()

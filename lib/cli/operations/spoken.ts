@@ -23,7 +23,7 @@ export const spoken: Readonly<Record<string, Spoken>> = {
   listPods: { words: 'pod list', columns: ['id', 'clientId', 'name', 'isDefault', 'createdAt'] },
   getPod: { words: 'pod get' },
   updatePod: { words: 'pod update' },
-  deletePod: { words: 'pod delete', harm: 'The pod is deleted for good.' },
+  deletePod: { words: 'pod delete', harm: 'The pod is deleted for good with its keys and rules.' },
 
   createInbox: { words: 'inbox create' },
   listInboxes: { words: 'inbox list', columns: ['id', 'address', 'displayName', 'createdAt'] },
@@ -78,10 +78,14 @@ export const spoken: Readonly<Record<string, Spoken>> = {
   },
 
   getPolicy: { words: 'policy get', text: textOfPolicy },
-  replacePolicy: { words: 'policy replace', text: textOfPolicy },
+  replacePolicy: {
+    words: 'policy replace',
+    text: textOfPolicy,
+    harm: 'Of each direction that is given, the rules that stand here are replaced by those that are given.',
+  },
   setPolicyMode: { words: 'policy mode', positional: ['mode'], text: textOfPolicy },
   createPolicyRule: { words: 'policy add', positional: ['type', 'value'] },
-  deletePolicyRule: { words: 'policy remove' },
+  deletePolicyRule: { words: 'policy remove', harm: 'The rule holds no more, for the next mail.' },
   listPolicyAudit: {
     words: 'policy audit',
     columns: ['createdAt', 'action', 'direction', 'address', 'reason', 'mode', 'type', 'value'],
@@ -89,7 +93,10 @@ export const spoken: Readonly<Record<string, Spoken>> = {
 
   listMembers: { words: 'member list', columns: ['address', 'name', 'createdAt'] },
   createMember: { words: 'member add', positional: ['address'] },
-  deleteMember: { words: 'member remove' },
+  deleteMember: {
+    words: 'member remove',
+    harm: 'Mail is forwarded there only when the address consents; what is forwarded there already goes on.',
+  },
 
   getUsage: { words: 'usage show' },
   getMe: { words: 'account show' },

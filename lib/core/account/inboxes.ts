@@ -17,7 +17,7 @@ import * as inboxes from '../../store/inboxes.ts'
 import { findDefaultPod } from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
 import type { InboxRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { type Caller, reachesInbox, reachesPod, requireAccess } from '../app/caller.ts'
 import { findInboxByName, findPodByName, findReachableInbox, getInboxRow, noSuchInbox } from '../app/reach.ts'
 import { secretOf } from '../app/secrets.ts'
@@ -46,7 +46,7 @@ function present(row: InboxRow, caller: Caller): Inbox {
 }
 
 /** @throws Problem `not_found` */
-export async function getInbox(app: App, caller: Caller, idOrAddress: string): Promise<Inbox> {
+export async function getInbox(app: Rows, caller: Caller, idOrAddress: string): Promise<Inbox> {
   return present(await getInboxRow(app.store.read, caller, idOrAddress), caller)
 }
 
@@ -62,7 +62,7 @@ export interface InboxesAsked {
 
 /** @throws Problem `forbidden` when a scoped key asks for system inboxes */
 export async function listInboxes(
-  app: App,
+  app: Rows,
   caller: Caller,
   { pod, address, withSystem = false }: InboxesAsked,
   page: Page,

@@ -4,12 +4,13 @@ import { normaliseAddress } from '../../mail/address/address.ts'
 import { singleLine } from '../../mail/header/text.ts'
 import type { Member, MemberCreation } from '../../model/member.ts'
 import type { Listed, Page } from '../../model/page.ts'
+import { countForwardingTo } from '../../store/inboxes.ts'
 import * as members from '../../store/members.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { requireKnownAddress } from '../outbound/addressees.ts'
 
 /** In the order of their addresses. */
-export function listMembers(app: App, page: Page): Promise<Listed<Member>> {
+export function listMembers(app: Rows, page: Page): Promise<Listed<Member>> {
   return members.listMembers(app.store.read, page)
 }
 
@@ -37,9 +38,18 @@ export function memberFaults(given: Given): Iterable<FoundFault> {
   return faultsOfText(given, 'address', text => requireKnownAddress(text, '/address'))
 }
 
+/** How many inboxes forward to an address, or wait for its consent. @throws Problem `not_found` when it is no member */
+export async function countForwardingToMember({ store }: Rows, address: string): Promise<number> {
+  const known = normaliseAddress(address)
+  if (known === undefined || !(await members.findMember(store.read, known))) throw noSuchMember()
+  return countForwardingTo(store.read, known)
+}
+
 /** What is forwarded to the address already goes on. @throws Problem `not_found` */
 export async function removeMember(app: App, address: string): Promise<void> {
   const known = normaliseAddress(address)
   const isGone = known !== undefined && (await app.store.write(db => members.deleteMember(db, known)))
-  if (!isGone) throw new Problem('not_found', 'This address is not a member.')
+  if (!isGone) throw noSuchMember()
 }
+
+const noSuchMember = () => new Problem('not_found', 'This address is not a member.')

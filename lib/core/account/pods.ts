@@ -11,7 +11,7 @@ import * as pods from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
 import { deletePodSuppressions } from '../../store/suppressions.ts'
 import type { PodRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getPodRow } from '../app/reach.ts'
 
@@ -20,11 +20,11 @@ function present(row: PodRow): Pod {
   return { id, clientId, name, isDefault: isDefault === 1, createdAt }
 }
 
-export async function getPod(app: App, caller: Caller, idOrClientId: string): Promise<Pod> {
+export async function getPod(app: Rows, caller: Caller, idOrClientId: string): Promise<Pod> {
   return present(await getPodRow(app.store.read, caller, idOrClientId))
 }
 
-export async function listPods(app: App, caller: Caller, page: Page): Promise<Listed<Pod>> {
+export async function listPods(app: Rows, caller: Caller, page: Page): Promise<Listed<Pod>> {
   if (caller.podId !== null) {
     const own = await pods.findPod(app.store.read, caller.podId)
     return { rows: own && page.offset === 0 && page.limit > 0 ? [present(own)] : [], total: own ? 1 : 0 }

@@ -65,6 +65,9 @@ export interface App {
 /** What work on rows takes, and nothing else. */
 export type Rows = Pick<App, 'config' | 'clock' | 'ids' | 'log' | 'meter' | 'store'>
 
+/** What it takes to look something up for a caller: rows, the secrets in them, and where the API is. */
+export type Desk = Rows & Pick<App, 'secrets' | 'baseUrl'>
+
 /** What it takes to look something up, in whatever thread. */
 export type Reads = Pick<App, 'config' | 'clock' | 'log' | 'meter'> & { readonly store: Pick<Store, 'read'> }
 

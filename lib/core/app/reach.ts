@@ -9,7 +9,7 @@ import * as messages from '../../store/messages.ts'
 import * as pods from '../../store/pods.ts'
 import type { AccountRow, InboxRow, MessageRow, PodRow, ThreadRow, WholeMessage } from '../../store/tables.ts'
 import * as threads from '../../store/threads.ts'
-import type { App } from './app.ts'
+import type { Desk } from './app.ts'
 import { type Caller, reachesInbox, reachesPod } from './caller.ts'
 import { secretOf } from './secrets.ts'
 
@@ -100,7 +100,7 @@ export async function getAccountRow(db: Db): Promise<AccountRow> {
 }
 
 /** The secret of this installation, which URLs and links are signed with. */
-export async function signingSecret(app: App, db: Db): Promise<string> {
+export async function signingSecret(app: Desk, db: Db): Promise<string> {
   const row = await getAccountRow(db)
   return app.secrets.open(secretOf.accountSigning(row.id), row.signingSecret)
 }

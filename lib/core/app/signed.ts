@@ -2,7 +2,7 @@ import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { hmacBase64url, isEqualSecret } from '../../base/secret.ts'
 import type { ForwardConfirmationRow } from '../../store/tables.ts'
-import type { App } from './app.ts'
+import type { App, Desk } from './app.ts'
 
 /** The URLs that message rows are shown with. The secret is the account's; an URL is good for one hour. */
 export interface UrlSigner {
@@ -10,7 +10,7 @@ export interface UrlSigner {
   rawUrl(messageId: string): string
 }
 
-export function createUrlSigner(app: App, signingSecret: string): UrlSigner {
+export function createUrlSigner(app: Desk, signingSecret: string): UrlSigner {
   const base = app.baseUrl
   const expires = Math.ceil((app.clock.now().getTime() + limits.attachmentUrlMs) / 1000)
   return {

@@ -1,35 +1,30 @@
 import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
-import type { Domain } from '../../model/domain.ts'
 import type { App } from '../app/app.ts'
-import { diagnoseDomain } from '../domains/diagnosis.ts'
+import { type Diagnosis, diagnoseDomain, diagnosisOf } from '../domains/diagnosis.ts'
 import { getDomainByName } from '../domains/domains.ts'
 import { readLoad } from '../load.ts'
 import { readRunning } from '../running.ts'
 import { checkBlockLists } from './block-lists.ts'
+import { checkBucket } from './bucket.ts'
 import { checkClock } from './clock.ts'
 import { checkDoors, checkWayOut } from './doors.ts'
 import { loadFindings } from './load.ts'
 import { checkMachine } from './machine.ts'
-
-/** What the doctor found, with the domain that it asked about. */
-export interface Examination {
-  readonly domain: Domain
-  readonly findings: readonly Finding[]
-}
 
 /**
  * Looks at all that may lose mail: the machine, the clock, what waits, the doors, the way out, lists of spammers, and the DNS of the
  * account's domain. It ends in bounded time, and says of each part that took too long or failed that it was not checked.
  * @param reached the mail server whose port 25 is tried
  */
-export async function examine(app: App, reached: string): Promise<Examination> {
+export async function examine(app: App, reached: string): Promise<Diagnosis> {
   const { data_dir: dataDir, account_domain: account, delivery } = app.config
   const { isUp, last } = await readRunning(dataDir)
   const daemon = isUp ? last : undefined
   const here: Check[] = [
     ['the machine', checkMachine({ config: app.config, daemon })],
+    ['the bucket', checkBucket(app)],
     ['the clock', checkClock(app)],
     ['the queue and the search index', readLoad(app).then(loadFindings)],
   ]
@@ -48,7 +43,7 @@ export async function examine(app: App, reached: string): Promise<Examination> {
     all([...here, ...outside]),
     diagnoseDomain(app, account),
   ])
-  return { domain, findings: [...findings, ...dns] }
+  return diagnosisOf(domain, [...findings, ...dns])
 }
 
 type Check = readonly [what: string, findings: Promise<Finding[]>]

@@ -1,10 +1,11 @@
 import { limits } from '../../base/limits.ts'
 import { parseEndpoint } from '../../config/endpoint.ts'
 import type { Config } from '../../config/load.ts'
-import { createAuthoritativeDns } from '../../courier/authoritative-dns.ts'
+import { findHostAddresses } from '../../courier/host-address.ts'
 import { canConnect, type Door, type Probed, probeDoor } from '../../courier/smtp/probe.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import type { App } from '../app/app.ts'
+import { readRunning } from '../running.ts'
 
 /** A mail server that has answered everybody for decades. */
 export const someMailServer = 'gmail-smtp-in.l.google.com'
@@ -40,7 +41,11 @@ async function checkApi(app: App, { hostname, port }: URL): Promise<Finding[]> {
   const [address] = (await findAddresses(app, hostname)) ?? []
   if (address === undefined)
     return [notChecked(hostname, 'the API was not tried: base_url leads to no address')]
-  return checkDoor(app, { host: hostname, address, port: port === '' ? 443 : Number(port), kind: 'tls' })
+  const door = { host: hostname, address, port: port === '' ? 443 : Number(port), kind: 'tls' as const }
+  const found = await checkDoor(app, door)
+  const isClosed = found.some(({ code }) => code === 'door_closed')
+  if (!isClosed || !(await readRunning(app.config.data_dir)).isUp) return found
+  return found.map(({ subject }) => withoutProxy(subject, hostname, app.config.http.listen[0]!))
 }
 
 async function checkDoor(app: App, door: Door): Promise<Finding[]> {
@@ -69,6 +74,13 @@ function unreached(at: string, host: string, { code, text }: NonNullable<Probed[
   }
   const message = `it could not be reached from here (${text}), where ${host} leads: try it from another machine. Behind NAT that may be so and all well; else a firewall or the hoster keeps others out`
   return notChecked(at, message)
+}
+
+/** mailboxd runs, and its API is plain HTTP: who is missing is the proxy that TLS ends at. */
+function withoutProxy(at: string, host: string, listens: string): Finding {
+  const message = `nothing answers yet where base_url leads: the API itself runs at ${listens}, in plain HTTP, and a proxy with TLS belongs before it. For Caddy this is all of its configuration; for nginx see the guide of TLS and proxies`
+  const caddy = `https://${host} {\n  reverse_proxy ${listens} {\n    flush_interval -1\n  }\n}`
+  return finding('error', 'proxy_missing', at, message, caddy)
 }
 
 function judge(
@@ -119,13 +131,5 @@ export async function checkWayOut(app: App, host: string): Promise<Finding[]> {
 
 /** Those that DNS has, a few; undefined: it does not say. */
 async function findAddresses(app: App, host: string): Promise<string[] | undefined> {
-  const dns = createAuthoritativeDns(app.dns)
-  const of = (asked: Promise<string[]>) =>
-    asked.catch((error: unknown) => {
-      const code = error instanceof Error && 'code' in error ? error.code : undefined
-      return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : undefined
-    })
-  const [ipv4, ipv6] = await Promise.all([of(dns.resolve4(host)), of(dns.resolve6(host))])
-  if (ipv4 === undefined || ipv6 === undefined) return undefined
-  return [...ipv4, ...ipv6].slice(0, limits.mxAddresses)
+  return (await findHostAddresses(app.dns, host))?.slice(0, limits.mxAddresses)
 }

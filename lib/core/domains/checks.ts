@@ -8,7 +8,7 @@ import { type RecordPurpose, recordPurposes } from '../../model/domain.ts'
 import { listDomainKeys } from '../../store/domain-keys.ts'
 import { findDomainById, listDueDomains, updateDomain } from '../../store/domains.ts'
 import type { DomainKeyRow, DomainRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { isTaken, takeClaim } from './claim.ts'
 import { ensureEd25519, settleKeys, shownKey } from './keys.ts'
@@ -97,7 +97,7 @@ async function requireCheckable(row: DomainRow | undefined): Promise<DomainRow> 
 }
 
 /** What the records of a domain are made of. */
-export function namesOf(app: App, row: DomainRow, keys: readonly DomainKeyRow[]): DomainNames {
+export function namesOf(app: Rows, row: DomainRow, keys: readonly DomainKeyRow[]): DomainNames {
   const { domain, selector, dkimPublicKey } = row
   const { hostname } = app.config
   const stsId = ownStsId(app)

@@ -19,9 +19,12 @@ import { isNeeded, shown } from './present.ts'
 
 export { type Finding, finding }
 
+/** `not_well`: the records that it is verified by are right, and something else is wrong, so that "verified" would comfort nobody rightly. */
+type DiagnosedDomain = Omit<Domain, 'status'> & { readonly status: Domain['status'] | 'not_well' }
+
 /** A domain after a check, with all that was found about it, its host included. */
 export interface Diagnosis {
-  readonly domain: Domain
+  readonly domain: DiagnosedDomain
   readonly findings: readonly Finding[]
 }
 
@@ -48,13 +51,20 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
     within(adviseDomain(names, asked), names.domain, 'what stands beside the records'),
     within(checkSigning(app, dns, names.domain), names.domain, 'DNSSEC'),
   ])
-  const domain = await shown(app, app.store.read, row)
+  const checked = await shown(app, app.store.read, row)
   const told = new Set(advice.filter(({ level }) => level === 'error').map(aboutOf))
-  const records = findingsOf(domain, without)
+  const records = findingsOf(checked, without)
   // What advice says of a record is closer than that it is wrong.
   const others = records.filter(one => !(one.code.endsWith('_invalid') && told.has(aboutOf(one))))
   const silent = dns.silentZones().map(isSilent)
-  return { domain, findings: distinct([...host, ...others, ...advice, ...signing, ...silent]) }
+  const findings = distinct([...host, ...others, ...advice, ...signing, ...silent])
+  return diagnosisOf(checked, findings)
+}
+
+/** A domain and what was found: "verified" is never said beside an error. */
+export function diagnosisOf(domain: DiagnosedDomain, findings: readonly Finding[]): Diagnosis {
+  const isRefused = domain.status === 'verified' && findings.some(({ level }) => level === 'error')
+  return { domain: isRefused ? { ...domain, status: 'not_well' } : domain, findings }
 }
 
 /** A part of the check, or that it took too long. */

@@ -10,7 +10,7 @@ import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { listKeysOfDomains } from '../../store/domain-keys.ts'
 import * as domains from '../../store/domains.ts'
 import type { DomainRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { findPodByName } from '../app/reach.ts'
 import { sealInWrite, secretOf } from '../app/secrets.ts'
@@ -128,7 +128,7 @@ async function podForDomain(
  * @param named those of this name; of one that can't be a domain there is none
  */
 export async function listDomains(
-  app: App,
+  app: Rows,
   caller: Caller,
   page: Page,
   named?: string,
@@ -154,13 +154,13 @@ export async function listDomains(
   }
 }
 
-export async function getDomain(app: App, caller: Caller, id: string): Promise<Domain> {
+export async function getDomain(app: Rows, caller: Caller, id: string): Promise<Domain> {
   const db = app.store.read
   return shown(app, db, await getRow(app, db, caller, id))
 }
 
 /** A domain by its name or its id (for the operator). @throws Problem `not_found` */
-export async function getDomainByName(app: App, nameOrId: string): Promise<Domain> {
+export async function getDomainByName(app: Rows, nameOrId: string): Promise<Domain> {
   return shown(app, app.store.read, await getRowByName(app, nameOrId))
 }
 
@@ -258,7 +258,7 @@ function isOperator(caller: Caller): boolean {
   return caller.keyId === null
 }
 
-async function getRow(app: App, db: Db, caller: Caller, id: string): Promise<DomainRow> {
+async function getRow(app: Rows, db: Db, caller: Caller, id: string): Promise<DomainRow> {
   const row = isId(id) ? await domains.findDomainById(db, id.toLowerCase()) : undefined
   const isSeen =
     isOperator(caller) ||
@@ -275,7 +275,7 @@ async function getChangeableRow(app: App, db: Db, caller: Caller, id: string): P
 }
 
 /** @throws Problem `not_found` */
-export async function getRowByName(app: App, nameOrId: string): Promise<DomainRow> {
+export async function getRowByName(app: Rows, nameOrId: string): Promise<DomainRow> {
   const db = app.store.read
   const row = isId(nameOrId)
     ? await domains.findDomainById(db, nameOrId.toLowerCase())
@@ -285,7 +285,7 @@ export async function getRowByName(app: App, nameOrId: string): Promise<DomainRo
 }
 
 /** Of a name that several have added the one that has it, else the first. */
-async function findRowNamed(app: App, db: Db, name: string): Promise<DomainRow | undefined> {
+async function findRowNamed(app: Rows, db: Db, name: string): Promise<DomainRow | undefined> {
   return (await findHolder(app, db, name)) ?? domains.findDomain(db, name)
 }
 

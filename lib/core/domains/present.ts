@@ -3,12 +3,12 @@ import type { Domain, DomainStatus, RecordPurpose, RecordStatus } from '../../mo
 import type { Db } from '../../store/dialect/dialect.ts'
 import { listDomainKeys } from '../../store/domain-keys.ts'
 import type { DomainKeyRow, DomainRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { Rows } from '../app/app.ts'
 import { namesOf } from './checks.ts'
 import { isComplete, readFound, readStatuses, readWarnings } from './outcome.ts'
 
 /** A domain as the API shows it, with the keys of its own. */
-export function present(app: App, row: DomainRow, keys: readonly DomainKeyRow[]): Domain {
+export function present(app: Rows, row: DomainRow, keys: readonly DomainKeyRow[]): Domain {
   const { id, domain, podId, verifiedAt, createdAt, updatedAt } = row
   const statuses = readStatuses(row)
   const found = readFound(row)
@@ -43,7 +43,7 @@ const remedies: Record<RecordPurpose, string> = {
 }
 
 /** The domain with its keys as they are now. */
-export async function shown(app: App, db: Db, row: DomainRow): Promise<Domain> {
+export async function shown(app: Rows, db: Db, row: DomainRow): Promise<Domain> {
   return present(app, row, await listDomainKeys(db, row.id))
 }
 
@@ -61,7 +61,7 @@ function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null 
   return isNeeded(purpose) ? 'Publish this record.' : 'Publish this record (not needed, but good to have).'
 }
 
-function statusOf(app: App, row: DomainRow): DomainStatus {
+function statusOf(app: Rows, row: DomainRow): DomainStatus {
   const isChecked = row.checkingUntil !== null && row.checkingUntil > app.clock.now().toISOString()
   const isOpen = row.status === 'pending' || row.status === 'failed'
   // After a first check without its records it sends on, and the next check decides.

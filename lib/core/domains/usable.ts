@@ -5,6 +5,7 @@ import { isRegistrable } from '../../mail/domain/registrable.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findDomainOfPod, listHolders } from '../../store/domains.ts'
 import { findInboxByAddress } from '../../store/inboxes.ts'
+import type { Holder } from '../../store/sending.ts'
 import type { DomainRow, InboxRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 
@@ -18,7 +19,11 @@ export async function findHolder(
   db: Db,
   name: string,
 ): Promise<DomainRow | undefined> {
-  const rows = await listHolders(db, name)
+  return holderOf(app, await listHolders(db, name))
+}
+
+/** The same among the rows that `listHolders` finds. */
+function holderOf<Row extends Holder>(app: Pick<App, 'config'>, rows: readonly Row[]): Row | undefined {
   const accounts = rows.find(row => row.podId === null)
   if (accounts && isAccountDomain(app, accounts)) return accounts
   return rows.find(row => row.verifiedAt !== null) ?? accounts
@@ -38,17 +43,17 @@ export async function findDomainHere(
 }
 
 /** Whether this is the domain of the account, which works without a check; a pod's row of its name is not. */
-export function isAccountDomain(app: Pick<App, 'config'>, { domain, podId }: DomainRow): boolean {
+export function isAccountDomain(app: Pick<App, 'config'>, { domain, podId }: Holder): boolean {
   return domain === app.config.account_domain && podId === null
 }
 
 /** Whether inboxes can be made on the domain: the account's own at any time, another one while it is verified. */
-export function isUsable(app: Pick<App, 'config'>, row: DomainRow): boolean {
+export function isUsable(app: Pick<App, 'config'>, row: Holder): boolean {
   return isAccountDomain(app, row) || row.status === 'verified'
 }
 
 /** Whether inboxes of the pod may have addresses in the domain. */
-export function isOpenTo({ podId }: DomainRow, inbox: { readonly podId: string }): boolean {
+export function isOpenTo({ podId }: Holder, inbox: { readonly podId: string }): boolean {
   return podId === null || podId === inbox.podId
 }
 
@@ -72,17 +77,18 @@ export async function unusableDomain(db: Db, name: string | undefined, podId: st
 }
 
 /**
- * Gives the domain in whose name mail of an inbox may leave. Receivers would not trust mail of a domain that is not
+ * Whether mail of an inbox may leave in the name of its domain. Receivers would not trust mail of a domain that is not
  * verified, and its bounces would not find us. An inbox whose pod has lost the domain to another does not write in its name.
+ * @param holders as `listHolders` finds them
  * @throws Problem `domain_under_review`, `unverified_domain`
  */
-export async function requireSendingDomain(
+export function requireSendingDomain(
   app: App,
-  db: Db,
-  inbox: { readonly address: string; readonly podId: string },
-): Promise<DomainRow> {
-  const row = await findHolder(app, db, domainOf(inbox.address))
-  if (row && isOpenTo(row, inbox) && isUsable(app, row)) return row
+  holders: readonly Holder[],
+  inbox: { readonly podId: string },
+): void {
+  const row = holderOf(app, holders)
+  if (row && isOpenTo(row, inbox) && isUsable(app, row)) return
   if (row?.status === 'under_review') {
     throw new Problem('domain_under_review', `${row.domain} is under review; nothing can be sent from it.`)
   }

@@ -11,9 +11,9 @@ import type { Draft, DraftChange, DraftError } from '../../model/draft.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as drafts from '../../store/drafts.ts'
-import { findInbox } from '../../store/inboxes.ts'
+import { findInbox, findPodOfInbox } from '../../store/inboxes.ts'
 import type { DraftAttachmentRow, DraftRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Desk } from '../app/app.ts'
 import { type Caller, reachesInbox } from '../app/caller.ts'
 import { getInboxRow, getThreadRow, signingSecret } from '../app/reach.ts'
 import { createUrlSigner } from '../app/signed.ts'
@@ -22,7 +22,7 @@ import { readPeople, requireAddress } from '../outbound/addressees.ts'
 import { partFaults } from '../outbound/send-faults.ts'
 import { keepAttachments, removeFiles } from './attachments.ts'
 
-async function present(app: App, db: Db, rows: readonly drafts.ListedDraftRow[]): Promise<Draft[]> {
+async function present(app: Desk, db: Db, rows: readonly drafts.ListedDraftRow[]): Promise<Draft[]> {
   if (rows.length === 0) return []
   const urls = createUrlSigner(app, await signingSecret(app, db))
   const attachments = await drafts.listDraftAttachments(
@@ -66,7 +66,7 @@ export async function getDraftRow(db: Db, caller: Caller, id: string): Promise<D
   return row
 }
 
-export async function getDraft(app: App, caller: Caller, id: string): Promise<Draft> {
+export async function getDraft(app: Desk, caller: Caller, id: string): Promise<Draft> {
   const db = app.store.read
   const [draft] = await present(app, db, [await getDraftRow(db, caller, id)])
   return draft!
@@ -74,7 +74,7 @@ export async function getDraft(app: App, caller: Caller, id: string): Promise<Dr
 
 /** Newest first. @throws Problem `not_found` */
 export async function listDrafts(
-  app: App,
+  app: Desk,
   caller: Caller,
   inboxId: string,
   page: Page,
@@ -206,8 +206,10 @@ async function writeKeeping(
 async function schedule(app: App, db: WriteDb, row: DraftRow): Promise<void> {
   if (row.sendAt === null) return
   const expiresAt = isoAfter(new Date(row.sendAt), durationMs(app.config.delivery.give_up_after))
-  const work = { kind: 'draft' as const, subjectId: row.id, destination: row.inboxId }
-  await app.queue.put(db, [{ ...work, dueAt: row.sendAt, expiresAt }])
+  const podId = await findPodOfInbox(db, row.inboxId)
+  const work = { kind: 'draft', subjectId: row.id, destination: 'draft' } as const
+  const whose = podId === undefined ? {} : { podId, inboxId: row.inboxId }
+  await app.queue.put(db, [{ ...work, ...whose, dueAt: row.sendAt, expiresAt }])
 }
 
 /** The fields that a request gives, in the form of the row; a field that it does not give is absent. */

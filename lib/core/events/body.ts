@@ -6,7 +6,7 @@ import type { EventBody, EventMessage } from '../../model/event-body.ts'
 import { findInboxAddress } from '../../store/inboxes.ts'
 import type { EventRow } from '../../store/tables.ts'
 import { findToldMessage, type ToldMessage } from '../../store/told-messages.ts'
-import type { App } from '../app/app.ts'
+import type { App, Desk } from '../app/app.ts'
 import { listAttachments, readList } from '../mailbox/attachments.ts'
 import { extractionOf, extractionWithin } from '../mailbox/extraction.ts'
 import { type Described, withinBounds } from './bounds.ts'
@@ -29,7 +29,7 @@ export async function eventBodies(app: App, events: readonly EventRow[]): Promis
  * The events for one page of a list, which has at most `limits.listedBytes`: each is whole as long as there is room for it
  * beside the least of those after it, and else cut. What was read for one and then not told counts like what was told.
  */
-export async function describeListed(app: App, events: readonly EventRow[]): Promise<EventBody[]> {
+export async function describeListed(app: Desk, events: readonly EventRow[]): Promise<EventBody[]> {
   let left = limits.listedBytes - events.length * limits.listedEventBytes
   const roomOf = (before: number) => {
     left -= Math.max(0, before - limits.listedEventBytes)
@@ -44,7 +44,7 @@ export async function describeListed(app: App, events: readonly EventRow[]): Pro
  * @param roomOf how many bytes the next one may have, given those told or read of the one before; 0 at first
  */
 async function describeEvents(
-  app: App,
+  app: Desk,
   events: readonly EventRow[],
   attempt: number,
   roomOf: (before: number) => number = () => limits.eventBytes,
@@ -98,7 +98,7 @@ function remembering<Value, More extends unknown[]>(
 const urlBytes = 150
 
 /** From the row itself: the API's form of a message has more than an event tells, and takes longer to make. */
-async function messageWithin(app: App, { row, cut }: ToldMessage, room: number): Promise<EventMessage> {
+async function messageWithin(app: Desk, { row, cut }: ToldMessage, room: number): Promise<EventMessage> {
   const isInbound = row.direction === 'inbound'
   const extraction = cut.has('extracted') ? extractionWithin(row) : extractionOf(row)
   const { replyText, otp, oneTime, links } = extraction

@@ -4,7 +4,7 @@ import type { EventBody } from '../../model/event-body.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findEvent, listEvents as listEventRows } from '../../store/events.ts'
 import type { EventRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { Desk } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow } from '../app/reach.ts'
 import { describeListed } from './body.ts'
@@ -40,7 +40,7 @@ export async function getEventRow(db: Db, caller: Caller, id: string): Promise<E
  * @throws Problem `not_found` for an inbox that the caller does not reach; `invalid_request`
  */
 export async function listEvents(
-  app: App,
+  app: Desk,
   caller: Caller,
   { inboxId, type, after }: EventsAsked,
   limit: number,

@@ -8,7 +8,7 @@ import {
   listAttachmentTexts,
 } from '../../store/attachment-texts.ts'
 import type { WholeMessage } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Desk } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { noSuchMessage } from '../app/reach.ts'
 import type { UrlSigner } from '../app/signed.ts'
@@ -78,7 +78,7 @@ type Attachments = Message['attachments']
 
 /** Gives what a message shows of its attachments: the beginnings of their texts, where those were made. */
 export async function attachmentsPresenter(
-  app: App,
+  app: Desk,
   rows: readonly WholeMessage[],
   urls: UrlSigner,
 ): Promise<(row: WholeMessage) => Attachments> {

@@ -5,7 +5,7 @@ import { Problem } from '../../base/problem.ts'
 import { findInbox } from '../../store/inboxes.ts'
 import * as messages from '../../store/messages.ts'
 import type { WholeMessage } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Desk } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getWholeMessage, noSuchMessage, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, isSignedUrl, type UrlSigner } from '../app/signed.ts'
@@ -34,7 +34,7 @@ export function linkAttachments(row: Attached, urls: UrlSigner): LinkedAttachmen
 }
 
 /** The attachments of a message, with URLs that are good for an hour from now. */
-export async function listAttachments(app: App, row: Attached): Promise<LinkedAttachment[]> {
+export async function listAttachments(app: Desk, row: Attached): Promise<LinkedAttachment[]> {
   if (row.attachments === '[]') return []
   return linkAttachments(row, createUrlSigner(app, await signingSecret(app, app.store.read)))
 }

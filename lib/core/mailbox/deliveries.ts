@@ -6,13 +6,13 @@ import { findDelivery, listAttempts, listDeliveries } from '../../store/deliveri
 import { listDestinations } from '../../store/destinations.ts'
 import { listEntriesOf } from '../../store/queue-entries.ts'
 import type { AttemptRow, DeliveryRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getMessageRow } from '../app/reach.ts'
 import { outlookOf, type Standing } from './outlook.ts'
 
 /** One for each recipient, in the order of to, cc and bcc; of an inbound message, the copies that were forwarded. @throws Problem `not_found` */
-export async function listMessageDeliveries(app: App, caller: Caller, id: string): Promise<Delivery[]> {
+export async function listMessageDeliveries(app: Rows, caller: Caller, id: string): Promise<Delivery[]> {
   const row = await getMessageRow(app.store.read, caller, id)
   const standings = await standingsOf(app, await listDeliveries(app.store.read, row.id))
   return standings.map(presentDelivery)
@@ -38,7 +38,7 @@ export interface ExplainedDelivery extends Delivery {
  * @throws Problem `not_found`
  */
 export async function explainDeliveries(
-  app: App,
+  app: Rows,
   id: string,
   { withAttempts = false } = {},
 ): Promise<ExplainedDelivery[]> {
@@ -67,7 +67,7 @@ function explain(standing: Standing): Omit<ExplainedDelivery, 'log'> {
   }
 }
 
-async function standingsOf(app: App, rows: readonly DeliveryRow[]): Promise<Standing[]> {
+async function standingsOf(app: Rows, rows: readonly DeliveryRow[]): Promise<Standing[]> {
   const ids = rows.map(({ id }) => id)
   const entries = new Map(
     (await listEntriesOf(app.store.read, ids)).map(entry => [entry.subjectId, entry] as const),

@@ -9,7 +9,7 @@ import { type ListedMessageRow, takeTurnIfLarge } from '../../store/listed-messa
 import * as messages from '../../store/messages.ts'
 import type { SearchFilter } from '../../store/search/filter.ts'
 import { searchMessages } from '../../store/search/search.ts'
-import type { App } from '../app/app.ts'
+import type { Desk } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow, getWholeMessage, signingSecret } from '../app/reach.ts'
 import { createUrlSigner, type UrlSigner } from '../app/signed.ts'
@@ -80,14 +80,14 @@ function readAuthentication(json: string): Message['authentication'] {
 }
 
 /** Rows as the API shows them, with URLs that are good for an hour from now. */
-export async function presentMessages(app: App, rows: readonly ListedMessageRow[]): Promise<Message[]> {
+export async function presentMessages(app: Desk, rows: readonly ListedMessageRow[]): Promise<Message[]> {
   if (rows.length === 0) return []
   const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
   const attachmentsOf = await attachmentsPresenter(app, rows, urls)
   return rows.map(row => present(row, urls, attachmentsOf))
 }
 
-export async function getMessage(app: App, caller: Caller, id: string): Promise<Message> {
+export async function getMessage(app: Desk, caller: Caller, id: string): Promise<Message> {
   const db = app.store.read
   await takeTurnIfLarge(db, id)
   const [message] = await presentMessages(app, [await getWholeMessage(db, caller, id)])
@@ -100,7 +100,7 @@ export interface MessageFilter extends Omit<SearchFilter, 'direction'> {
 
 /** Newest first. @throws Problem `not_found`, `invalid_request` */
 export async function listInboxMessages(
-  app: App,
+  app: Desk,
   caller: Caller,
   inboxId: string,
   filter: MessageFilter,
@@ -116,7 +116,7 @@ export async function listInboxMessages(
 
 /** Of all inboxes that the caller reaches, newest first. @throws Problem `invalid_request` */
 export async function listMessages(
-  app: App,
+  app: Desk,
   caller: Caller,
   filter: MessageFilter,
   page: Page,

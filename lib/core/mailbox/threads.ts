@@ -9,7 +9,7 @@ import type { SearchFilter } from '../../store/search/filter.ts'
 import { searchThreads } from '../../store/search/search.ts'
 import type { ThreadRow } from '../../store/tables.ts'
 import * as threads from '../../store/threads.ts'
-import type { App } from '../app/app.ts'
+import type { App, Desk } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow, getThreadRow } from '../app/reach.ts'
 import { presentMessages } from './messages.ts'
@@ -19,7 +19,7 @@ function present({ conversation: _conversation, ...row }: ThreadRow): MessageThr
   return { ...row, isRead: row.isRead === 1 }
 }
 
-export async function getThread(app: App, caller: Caller, id: string): Promise<MessageThread> {
+export async function getThread(app: Desk, caller: Caller, id: string): Promise<MessageThread> {
   return present(await getThreadRow(app.store.read, caller, id))
 }
 
@@ -29,7 +29,7 @@ export interface ThreadFilter extends SearchFilter {
 
 /** The one with the newest message first; in a search, with the newest that is found. @throws Problem `not_found`, `invalid_request` */
 export async function listThreads(
-  app: App,
+  app: Desk,
   caller: Caller,
   inboxId: string,
   { isRead, ...filter }: ThreadFilter,
@@ -50,7 +50,7 @@ export async function listThreads(
 
 /** Of all inboxes that the caller reaches. @throws Problem `invalid_request` */
 export async function listAllThreads(
-  app: App,
+  app: Desk,
   caller: Caller,
   { isRead, ...filter }: ThreadFilter,
   page: Page,
@@ -67,7 +67,7 @@ async function countThreads(db: Db, caller: Caller, isRead: boolean | undefined)
 }
 
 /** The messages of a thread, oldest first; of a very long one the newest `limits.threadMessages`. */
-export async function getThreadMessages(app: App, caller: Caller, id: string): Promise<ThreadMessages> {
+export async function getThreadMessages(app: Desk, caller: Caller, id: string): Promise<ThreadMessages> {
   const row = await getThreadRow(app.store.read, caller, id)
   const rows = await listThreadMessages(app.store.read, row.id, limits.threadMessages)
   return {

@@ -1,17 +1,18 @@
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
+import { baseAddress, domainOf, normaliseAddress } from '../../mail/address/address.ts'
 import { listedAddresses } from '../../mail/header/mailbox.ts'
 import { putContacts } from '../../store/contacts.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { filterInboxAddresses } from '../../store/inboxes.ts'
 import { listThreadCorrespondents } from '../../store/messages.ts'
+import { findSendingFacts } from '../../store/sending.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import { addUsage, addUsages } from '../../store/usage.ts'
 import type { App } from '../app/app.ts'
 import { type Caller, requireAccess } from '../app/caller.ts'
 import { requireSendingDomain } from '../domains/usable.ts'
-import { requirePermitted } from '../policy/check.ts'
+import { askedOfRules, requirePermittedBy } from '../policy/check.ts'
 import { nextDay, secondsUntil, utcDay, utcMonth } from '../quota/period.ts'
 import { coldLimit, requireReplyToAllowed } from '../quota/plan.ts'
 import type { Addressees } from './addressees.ts'
@@ -34,10 +35,18 @@ export async function requireSendable(
 ): Promise<void> {
   if (inbox.isSystem === 1) requireAccess(caller, 'account')
   if (inbox.suspendedAt !== null) throw new Problem('inbox_suspended')
-  await requireSendingDomain(app, db, inbox)
+  const addresses = replyTo === null ? all : [...all, replyTo]
+  const found = await findSendingFacts(db, {
+    domain: domainOf(inbox.address),
+    podId: inbox.podId,
+    now: app.clock.now().toISOString(),
+    recipients: all,
+    ...askedOfRules(inbox, addresses),
+  })
+  requireSendingDomain(app, found.holders, inbox)
   await requireReplyToAllowed(app, db, caller, replyTo)
-  await requirePermitted(db, inbox, replyTo === null ? all : [...all, replyTo])
-  await requireUnsuppressed(app, db, inbox, all)
+  requirePermittedBy(found, inbox, addresses)
+  requireUnsuppressed(found.suppressions)
 }
 
 /**

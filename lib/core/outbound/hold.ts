@@ -14,7 +14,7 @@ import {
   listStandingHolds,
 } from '../../store/standing-holds.ts'
 import type { DeliveryRow, MessageRow, StandingHoldRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 
 /**
  * Holds some of what a suspended inbox has in the queue, in a write; what is under way ends as it ends. Copies of what comes
@@ -124,7 +124,7 @@ export async function releaseResumed(app: App): Promise<number> {
 }
 
 /** What is held with all that comes new, oldest first. */
-export function listHolds(app: App): Promise<StandingHoldRow[]> {
+export function listHolds(app: Rows): Promise<StandingHoldRow[]> {
   return listStandingHolds(app.store.read)
 }
 

@@ -17,7 +17,7 @@ import {
   type QueueState,
 } from '../../store/queued-deliveries.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { recordEvent } from '../events/record.ts'
 import { findEventSubject } from './event-subject.ts'
 import { liftHold, standHold } from './hold.ts'
@@ -40,7 +40,7 @@ export interface QueueLine {
 
 /** The deliveries that are queued, the next due first. */
 export async function listQueue(
-  app: App,
+  app: Rows,
   limit: number,
   filter: QueueFilter = {},
   offset = 0,
@@ -64,7 +64,7 @@ export function readDomain(text: string): string | undefined {
   return normaliseMailDomain(text)
 }
 
-export function countQueue(app: App, filter: QueueFilter): Promise<number> {
+export function countQueue(app: Rows, filter: QueueFilter): Promise<number> {
   return countQueuedDeliveries(app.store.read, filter)
 }
 

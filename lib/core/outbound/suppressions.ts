@@ -6,11 +6,11 @@ import type { Outcome } from '../../courier/outcome.ts'
 import { normaliseAddress } from '../../mail/address/address.ts'
 import type { Listed, Page } from '../../model/page.ts'
 import type { Suppression, SuppressionCreation, SuppressionReason } from '../../model/suppression.ts'
-import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import * as suppressions from '../../store/suppressions.ts'
 import { everyPod } from '../../store/suppressions.ts'
-import type { DeliveryRow, InboxRow, SuppressionRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { DeliveryRow, SuppressionRow } from '../../store/tables.ts'
+import type { App, Rows } from '../app/app.ts'
 import { requireKnownAddress } from './addressees.ts'
 
 function present(row: SuppressionRow): Suppression {
@@ -20,7 +20,7 @@ function present(row: SuppressionRow): Suppression {
 
 /** Newest first; with one reason, or all. */
 export async function listSuppressions(
-  app: App,
+  app: Rows,
   reason: SuppressionReason | undefined,
   page: Page,
 ): Promise<Listed<Suppression>> {
@@ -48,6 +48,13 @@ export async function addSuppression(app: App, request: SuppressionCreation): Pr
   return present(row)
 }
 
+/** All that keep an address from being written to, of whatever pod. @throws Problem `invalid_request`, `not_found` */
+export async function listSuppressionsOf(app: Rows, recipient: string): Promise<Suppression[]> {
+  const found = await suppressions.listSuppressionsOf(app.store.read, requireRecipient(recipient))
+  if (found.length === 0) throw new Problem('not_found', 'This recipient is not suppressed.')
+  return found.map(present)
+}
+
 /** For all pods. @throws Problem `invalid_request`, `not_found` */
 export async function removeSuppression(app: App, recipient: string): Promise<void> {
   const address = requireRecipient(recipient)
@@ -57,18 +64,11 @@ export async function removeSuppression(app: App, recipient: string): Promise<vo
 }
 
 /**
- * @param inbox who writes
- * @param recipients as `normaliseAddress` gives them
+ * @param inForce what holds of those who are written to
  * @throws Problem `recipient_suppressed`
  */
-export async function requireUnsuppressed(
-  app: App,
-  db: Db,
-  { podId }: Pick<InboxRow, 'podId'>,
-  recipients: readonly string[],
-): Promise<void> {
-  const now = app.clock.now().toISOString()
-  const found = await suppressions.findSuppression(db, recipients, { podId, now })
+export function requireUnsuppressed(inForce: readonly suppressions.Suppressed[]): void {
+  const found = suppressions.firstOf(inForce)
   if (!found) return
   const { recipient, reason: type } = found
   const message = `${recipient} is on the suppression list (${type}). Nothing was sent.`

@@ -8,7 +8,7 @@ import type { PolicyAction, PolicyAuditEntry, PolicyDirection } from '../../mode
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { deletePolicyAuditBefore, insertPolicyAudit, listPolicyAudit } from '../../store/policy-audit.ts'
 import type { PolicyAuditRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { requireScope } from './scope.ts'
 
@@ -47,7 +47,7 @@ export interface AuditFilter {
  * @throws Problem as `requireScope`; `invalid_request` for what is no instant
  */
 export async function listAudit(
-  app: App,
+  app: Rows,
   caller: Caller,
   named: { pod?: string | undefined; inbox?: string | undefined },
   filter: AuditFilter,

@@ -3,7 +3,7 @@ import type { Scope } from '../../base/scope.ts'
 import { baseAddress } from '../../mail/address/address.ts'
 import type { PolicyDirection } from '../../model/policy.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
-import { findPolicy } from '../../store/policy.ts'
+import { type FoundPolicy, findPolicy } from '../../store/policy.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { recordPolicyAudit } from './audit.ts'
@@ -28,10 +28,18 @@ export async function findRefusals(
   direction: PolicyDirection,
   correspondents: readonly Correspondent[],
 ): Promise<Map<string, Refusal>> {
-  const namesOf = (inbox: RuledInbox) => scopeNames({ podId: inbox.podId, inboxId: inbox.id })
   const names = [...new Set(inboxes.flatMap(namesOf))]
   const values = [...new Set(correspondents.flatMap(({ addresses }) => addresses.flatMap(valuesBlocking)))]
-  const { modes, rules } = await findPolicy(db, names, direction, values)
+  return refusalsBy(await findPolicy(db, names, direction, values), inboxes, direction, correspondents)
+}
+
+/** The same by what was found of the rules. */
+function refusalsBy(
+  { modes, rules }: FoundPolicy,
+  inboxes: readonly RuledInbox[],
+  direction: PolicyDirection,
+  correspondents: readonly Correspondent[],
+): Map<string, Refusal> {
   const refusals = new Map<string, Refusal>()
   for (const inbox of inboxes) {
     const chain = chainOf({ names: namesOf(inbox), modes, rules }, direction)
@@ -43,6 +51,11 @@ export async function findRefusals(
     }
   }
   return refusals
+}
+
+/** The scopes whose rules hold for an inbox. */
+function namesOf(inbox: RuledInbox): string[] {
+  return scopeNames({ podId: inbox.podId, inboxId: inbox.id })
 }
 
 /** Writes a refusal into the audit. */
@@ -91,12 +104,34 @@ export async function requirePermitted(
   inbox: RuledInbox & { readonly address: string },
   addresses: readonly string[],
 ): Promise<void> {
-  const correspondents = addresses
-    .filter(address => baseAddress(address) !== inbox.address)
-    .map(address => ({ addresses: [address], allowable: address, isProven: true }))
-  if (correspondents.length === 0) return
-  const refusal = (await findRefusals(db, [inbox], 'outbound', correspondents)).get(inbox.id)
+  const { scopes, values } = askedOfRules(inbox, addresses)
+  requirePermittedBy(await findPolicy(db, scopes, 'outbound', values), inbox, addresses)
+}
+
+/** By which names and values the rules are to be found that say whether an inbox may write to these addresses. */
+export function askedOfRules(
+  inbox: RuledInbox & { readonly address: string },
+  addresses: readonly string[],
+): { scopes: string[]; values: string[] } {
+  const values = others(inbox, addresses).flatMap(valuesBlocking)
+  return { scopes: namesOf(inbox), values: [...new Set(values)] }
+}
+
+/** The same as `requirePermitted` by what was found of the rules. @throws NotPermitted */
+export function requirePermittedBy(
+  found: FoundPolicy,
+  inbox: RuledInbox & { readonly address: string },
+  addresses: readonly string[],
+): void {
+  const correspondents = others(inbox, addresses).map(address => {
+    return { addresses: [address], allowable: address, isProven: true }
+  })
+  const refusal = refusalsBy(found, [inbox], 'outbound', correspondents).get(inbox.id)
   if (refusal) throw new NotPermitted(refusal)
+}
+
+function others(inbox: { readonly address: string }, addresses: readonly string[]): string[] {
+  return addresses.filter(address => baseAddress(address) !== inbox.address)
 }
 
 /** Does `work`; where sender rules refuse it, that stands in the audit, although nothing else of it was written. */

@@ -24,7 +24,7 @@ import {
   setPolicyMode,
 } from '../../store/policy.ts'
 import type { PolicyRuleRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { type Caller, reachesInbox, reachesPod } from '../app/caller.ts'
 import { recordPolicyAudit } from './audit.ts'
 import {
@@ -87,7 +87,7 @@ function presentRule({ id, type, value, direction, createdAt }: PolicyRuleRow): 
 }
 
 /** @throws Problem as `requireScope` */
-export async function getPolicy(app: App, caller: Caller, named: NamedScope): Promise<Policy> {
+export async function getPolicy(app: Rows, caller: Caller, named: NamedScope): Promise<Policy> {
   const scope = await requireScope(app.store.read, caller, named)
   return present(scope, await readScope(app.store.read, scope))
 }

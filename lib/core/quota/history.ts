@@ -6,7 +6,7 @@ import type { UsageGrouping, UsageHistory } from '../../model/usage.ts'
 import { type DayCounts, type DayOfInbox, listDay, listDaysOfInbox } from '../../store/daily-usage.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { listInboxAddresses } from '../../store/inboxes.ts'
-import type { App } from '../app/app.ts'
+import type { Rows } from '../app/app.ts'
 import { getAccountRow } from '../app/reach.ts'
 import { utcDay } from './period.ts'
 
@@ -33,7 +33,11 @@ const takeTurn = takeTurns()
  * those with the most messages are listed; the totals are of all.
  * @throws Problem `invalid_request` for days that are none, or too many
  */
-export async function readHistory(app: App, scope: HistoryScope, asked: HistoryAsked): Promise<UsageHistory> {
+export async function readHistory(
+  app: Rows,
+  scope: HistoryScope,
+  asked: HistoryAsked,
+): Promise<UsageHistory> {
   const { from, to } = readRange(asked, app.clock.now())
   const groupBy = asked.group_by ?? 'day'
   const sums = createSums()

@@ -8,13 +8,13 @@ import { findInboxByAddress } from '../../store/inboxes.ts'
 import { findPod } from '../../store/pods.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import { addUsage, findUsage, sumUsage } from '../../store/usage.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { type Caller, reachesPod } from '../app/caller.ts'
 import { podShare } from '../app/share.ts'
 import { nextDay, nextMonth, secondsUntil, utcDay, utcMonth } from './period.ts'
 
 /** What the plan in force allows; 0 is no limit. */
-export function planOf(app: App): Config['plan_pro'] {
+export function planOf(app: Rows): Config['plan_pro'] {
   return app.config[`plan_${app.config.plan}`]
 }
 
@@ -25,7 +25,7 @@ export interface AccountUsage {
   readonly messages: number
 }
 
-export async function readAccountUsage(app: App, db: Db): Promise<AccountUsage> {
+export async function readAccountUsage(app: Rows, db: Db): Promise<AccountUsage> {
   const now = app.clock.now()
   const account = await findAccount(db)
   return {
@@ -87,7 +87,7 @@ function requireWithin(made: number, limit: number, now: Date): void {
 }
 
 /** How many strangers an inbox may write to today; 0: no limit. */
-export function coldLimit(app: App, inbox: Pick<InboxRow, 'createdAt'>, now: Date): number {
+export function coldLimit(app: Rows, inbox: Pick<InboxRow, 'createdAt'>, now: Date): number {
   const plan = planOf(app)
   const isNew = now.getTime() - Date.parse(inbox.createdAt) < durationMs(app.config.limits.inbox_is_new_for)
   return isNew ? plan.cold_recipients_at_first : plan.cold_recipients

@@ -4,14 +4,14 @@ import type { Me, Usage, UsageLimits } from '../../model/usage.ts'
 import { deleteDaysBefore } from '../../store/daily-usage.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import { deleteUsageBefore, findUsage } from '../../store/usage.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getAccountRow, getInboxRow } from '../app/reach.ts'
 import { type HistoryAsked, readHistory } from './history.ts'
 import { nextDay, nextMonth, utcDay } from './period.ts'
 import { coldLimit, planOf, readAccountUsage } from './plan.ts'
 
-export async function getMe(app: App, { podId, inboxId }: Caller): Promise<Me> {
+export async function getMe(app: Rows, { podId, inboxId }: Caller): Promise<Me> {
   const { id: accountId } = await getAccountRow(app.store.read)
   return { accountId, plan: app.config.plan, apiKeyScope: podId === null ? 'account' : { podId, inboxId } }
 }
@@ -23,7 +23,7 @@ const limitOf = (count: number) => (count === 0 ? null : count)
  * @throws Problem `not_found` for an inbox that the caller does not reach; as `readHistory`
  */
 export async function getUsage(
-  app: App,
+  app: Rows,
   caller: Caller,
   { inboxId, ...asked }: HistoryAsked & { readonly inboxId?: string | undefined },
 ): Promise<Usage> {
@@ -34,7 +34,7 @@ export async function getUsage(
 }
 
 /** The account's for an account key, and that of an inbox where one is named (an inbox key's own without). */
-async function readLimits(app: App, caller: Caller, inbox: InboxRow | null): Promise<UsageLimits> {
+async function readLimits(app: Rows, caller: Caller, inbox: InboxRow | null): Promise<UsageLimits> {
   const now = app.clock.now()
   const db = app.store.read
   const plan = planOf(app)

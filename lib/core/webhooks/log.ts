@@ -5,6 +5,7 @@ import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findEvent } from '../../store/events.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow } from '../../store/tables.ts'
 import {
+  countCallsToMake,
   deleteWebhookDeliveries,
   findEndpoint,
   listFailedEventIds,
@@ -12,8 +13,9 @@ import {
   listWebhookDeliveries,
   updateWebhookDelivery,
 } from '../../store/webhook-deliveries.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
+import { getInboxRow } from '../app/reach.ts'
 import { getEventRow } from '../events/list.ts'
 import { queueWebhook } from '../events/record.ts'
 
@@ -40,6 +42,16 @@ export async function listEventDeliveries(app: App, caller: Caller, id: string):
     rows.map(row => row.id),
   )
   return rows.map(row => present(row, attempts))
+}
+
+/** How many calls of a webhook are to be made yet: of an inbox, or without one of the account's. @throws Problem `not_found` */
+export async function countCalls(
+  { store }: Rows,
+  caller: Caller,
+  inbox: string | undefined,
+): Promise<number> {
+  const id = inbox === undefined ? null : (await getInboxRow(store.read, caller, inbox)).id
+  return countCallsToMake(store.read, id)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
+import { limits } from '../../base/limits.ts'
 
 /** A thread that works on the database beside this one. */
 export interface KeptThread {
@@ -7,47 +8,82 @@ export interface KeptThread {
   stop(): Promise<void>
 }
 
+export interface ThreadWork<Told> {
+  /** Starts it. Any message to it means that it is to end. */
+  begin(isFirst: boolean): Worker
+  told(message: Told): void
+  /** Called with why, each time that it died by itself. */
+  died(why: string): void
+  /** Another value than before when there may be something to do. */
+  version(): unknown
+  /** Whether it is kept from its work and tries again; `was` when the message is about something else. */
+  isHindered(message: Told, was: boolean): boolean
+  /** For how long nothing is to be done before it is ended. */
+  readonly idleMs: number
+}
+
 /** When one that died is started again. */
 const restartMs = 10_000
 
 /**
- * Starts a thread that is to be there all the time, and starts it again when it dies. It does not keep the process alive.
- * Any message to it means that it is to end.
- * @param died called with why, each time that it does so by itself
+ * Starts a thread that is there while there is something to do, and starts it again when it dies. It does not keep the process
+ * alive. A thread that waits costs 10 MB, so it is ended when nothing has been committed for a while, and begun with the next commit.
  */
-export function keepThread<Told>(
-  begin: () => Worker,
-  told: (message: Told) => void,
-  died: (why: string) => void,
-): KeptThread {
-  let worker: Worker
-  let timer: NodeJS.Timeout | undefined
+export function keepThread<Told>(work: ThreadWork<Told>): KeptThread {
+  let worker: Worker | undefined
+  let restart: NodeJS.Timeout | undefined
   let isStopped = false
+  let isEnding = false
+  let isHindered = false
+  let seen: unknown
+  let quietLooks = 0
 
-  function start(): void {
+  function start(isFirst: boolean): void {
     let why = 'it ended'
-    worker = begin()
-    worker.unref()
-    worker.on('message', told)
-    worker.on('error', error => {
+    const started = work.begin(isFirst)
+    worker = started
+    started.unref()
+    started.on('message', (message: Told) => {
+      isHindered = work.isHindered(message, isHindered)
+      work.told(message)
+    })
+    started.on('error', error => {
       why = String(error)
     })
-    worker.on('exit', () => {
-      if (isStopped) return
-      died(why)
-      timer = setTimeout(start, restartMs).unref()
+    started.on('exit', () => {
+      worker = undefined
+      if (isStopped || isEnding) return
+      work.died(why)
+      restart = setTimeout(start, restartMs, false).unref()
     })
   }
 
-  start()
+  function look(): void {
+    const now = work.version()
+    quietLooks = now === seen ? quietLooks + 1 : 0
+    seen = now
+    // While one that was told to end is at its last step, or one that died is not yet begun again, there is nothing to decide.
+    if (worker && !isEnding && !isHindered && quietLooks * limits.indexPollMs >= work.idleMs) {
+      isEnding = true
+      worker.postMessage('stop')
+    } else if (!worker && isEnding && quietLooks * limits.indexPollMs < work.idleMs) {
+      isEnding = false
+      start(false)
+    }
+  }
+
+  start(true)
+  const looking = setInterval(look, limits.indexPollMs).unref()
   return {
     async stop() {
       isStopped = true
-      clearTimeout(timer)
-      if (worker.threadId === -1) return
+      clearInterval(looking)
+      clearTimeout(restart)
+      if (!worker) return
+      const exit = once(worker, 'exit')
       worker.ref()
       worker.postMessage('stop')
-      await once(worker, 'exit')
+      await exit
     },
   }
 }

@@ -38,7 +38,7 @@ export interface PostgresPool {
 }
 
 /** The advisory lock of who gives events their places. */
-export const placingLock = 0x706c6163
+const placingLock = 0x706c6163
 
 /** Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable. */
 export function openPostgres(url: string, connections: number): PostgresPool {

@@ -26,6 +26,8 @@ export interface RenewalParts {
   readonly log: Log
   /** Random numbers in [0, 1). */
   readonly random: () => number
+  /** Whether DNS has an address of a name; undefined: it does not say. */
+  readonly hasAddress: (name: string) => Promise<boolean | undefined>
   /** Called when there is a new certificate. */
   readonly onIssued: () => Promise<void>
   /** See `createAcmeHttp`. */
@@ -42,7 +44,7 @@ export interface Renewal {
 /**
  * Looks at once and every ten minutes whether a certificate is due: there is none, its names are others, or two thirds
  * of its time are over, give or take some so that a thousand servers do not come at once. After a failure the gaps
- * grow, and what the CA asks for is heeded. Of one data directory there is one daemon (`lockDataDirectory`), so no two
+ * grow, and what the CA asks for is heeded; but where a name had no address, it is ordered again as soon as it has one, a few times. Of one data directory there is one daemon (`lockDataDirectory`), so no two
  * order at once.
  */
 export function startRenewal(parts: RenewalParts): Renewal {
@@ -51,6 +53,8 @@ export function startRenewal(parts: RenewalParts): Renewal {
   const jitter = parts.random()
   let working: Promise<void> | undefined
   let saidUntil = ''
+  /** Whether the last order failed while a name had no address. */
+  let isForAddress = false
 
   /** Who starts the daemon and sees no certificate is told what it waits for, once. */
   function sayOnce({ notBefore, error }: Standing): void {
@@ -67,6 +71,7 @@ export function startRenewal(parts: RenewalParts): Renewal {
       if (dueAt > now) return
       const standing = await readStanding(parts.dataDir)
       // A time that is too far off is that of a clock that was wrong.
+      isForAddress = false
       const waitMs = standing ? Date.parse(standing.notBefore) - now.getTime() : 0
       if (
         standing &&
@@ -74,13 +79,21 @@ export function startRenewal(parts: RenewalParts): Renewal {
         waitMs > 0 &&
         waitMs <= limits.acmeRetryAfterMs * 2
       ) {
-        sayOnce(standing)
-        return
+        if (!(await hasWhatWasMissing(standing))) return sayOnce(standing)
+        log.info({ names: standing.withoutAddress }, 'ACME: the names have addresses now')
       }
       await renew(standing?.failures ?? 0)
     } catch (error) {
       if (!stopping.signal.aborted) log.error({ err: error }, 'ACME: the certificate can not be looked after')
     }
+  }
+
+  /** A CA refuses who lets too many orders fail, so this cuts only the first gaps short. */
+  async function hasWhatWasMissing({ withoutAddress, failures }: Standing): Promise<boolean> {
+    if (withoutAddress.length === 0 || failures > limits.acmeEarlyOrders) return false
+    isForAddress = true
+    const found = await Promise.all(withoutAddress.map(parts.hasAddress))
+    return found.every(has => has === true)
   }
 
   async function renew(failures: number): Promise<void> {
@@ -97,15 +110,21 @@ export function startRenewal(parts: RenewalParts): Renewal {
       const notBefore = isoAfter(clock.now(), Math.max(gapMs * (0.9 + 0.2 * parts.random()), retryAfterMs))
       const said = error instanceof Error ? error.message : String(error)
       saidUntil = notBefore
+      const has = await Promise.all(names.map(parts.hasAddress))
+      const withoutAddress = names.filter((_, index) => has[index] === false)
+      isForAddress = withoutAddress.length > 0
       await writeStanding(dataDir, {
         failures: failures + 1,
         notBefore,
         order: orderOf(parts),
         error: said,
+        withoutAddress,
       })
       // What a CA did is one line, which has its cause in it.
       const why = error instanceof AcmeFault ? { error: said } : { err: error }
-      log.error({ names, notBefore, ...why }, 'ACME: no certificate; it is tried again')
+      const isSoon = isForAddress ? { withoutAddress } : {}
+      const until = isForAddress ? ', as soon as DNS has an address of each name' : ''
+      log.error({ names, notBefore, ...isSoon, ...why }, `ACME: no certificate; it is tried again${until}`)
       return
     }
     log.info({ names }, 'ACME: there is a new certificate')
@@ -120,11 +139,15 @@ export function startRenewal(parts: RenewalParts): Renewal {
   }
 
   const timer = setInterval(look, limits.acmeLookMs).unref()
+  const forAddress = setInterval(() => {
+    if (isForAddress) void look()
+  }, limits.acmeAddressMs).unref()
   void look()
   return {
     look,
     async stop() {
       clearInterval(timer)
+      clearInterval(forAddress)
       stopping.abort()
       await working
     },

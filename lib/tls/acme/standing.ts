@@ -9,6 +9,8 @@ export interface Standing {
   /** What was asked of whom; when that was changed, the wait is over. */
   readonly order: string
   readonly error: string
+  /** The names that DNS had no address of: the CA could not reach them. When all have one, there is nothing to wait for. */
+  readonly withoutAddress: readonly string[]
 }
 
 const standingPath = (dataDir: string) => join(dataDir, 'acme', 'standing.json')
@@ -16,9 +18,15 @@ const standingPath = (dataDir: string) => join(dataDir, 'acme', 'standing.json')
 /** Undefined where there was no failure since the last certificate. */
 export async function readStanding(dataDir: string): Promise<Standing | undefined> {
   try {
-    const { failures, notBefore, order, error } = JSON.parse(await readFile(standingPath(dataDir), 'utf8'))
+    const {
+      failures,
+      notBefore,
+      order,
+      error,
+      withoutAddress = [],
+    } = JSON.parse(await readFile(standingPath(dataDir), 'utf8'))
     return Number.isInteger(failures) && !Number.isNaN(Date.parse(notBefore))
-      ? { failures, notBefore, order, error }
+      ? { failures, notBefore, order, error, withoutAddress }
       : undefined
   } catch {
     // None, or damaged: there was no failure.

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -81,6 +81,16 @@ t.test('what was kept before there was a bucket is found', async t => {
   t.strictSame(await blobs.list(), [id])
   await blobs.remove(id)
   t.equal(await near.find(id), undefined)
+})
+
+t.test('a bucket is tried out, and nothing of it stays', async t => {
+  const { blobs, dataDir, directory, stop } = await open(t)
+  await blobs.tryOut()
+  t.strictSame(globSync('**/try-*', { cwd: directory }), [], 'no object')
+  t.strictSame(readdirSync(join(dataDir, 'spool')), [], 'and no file')
+  await stop()
+  await t.rejects(blobs.tryOut(), { name: 'BlobsFault' })
+  t.strictSame(readdirSync(join(dataDir, 'spool')), [])
 })
 
 t.test('without an answer nothing is promised: neither kept nor missing', async t => {

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
+import { daemonLockPath } from '../../../lib/core/app/node-name.ts'
 import { checkDoors, checkWayOut } from '../../../lib/core/doctor/doors.ts'
+import { lockDataDirectory } from '../../../lib/store/dialect/lock.ts'
 import { startApi } from '../../support/api-app.ts'
 import { type CertificateFiles, writeCertificateFor } from '../../support/certificate.ts'
 import { startDns } from '../../support/dns.ts'
@@ -73,6 +75,22 @@ t.test('each fault of a door is found, and a sound one has none', { skip }, asyn
     await openDoor(t, host, other)
     t.strictSame(await found(strict), [['error', 'certificate_other_name']])
   })
+})
+
+t.test('where only the proxy is missing, the doctor says so and what it is to be', { skip }, async t => {
+  const dns = await startDns({ [host]: { A: [address] } })
+  t.teardown(() => dns.close())
+  const { app } = await startApi(t, { dns: dns.server })
+  const served = Object.create(app, { config: { value: { ...app.config, base_url: `https://${host}` } } })
+  const ofApi = async () =>
+    (await checkDoors(served))
+      .filter(({ subject }) => subject.endsWith(':443'))
+      .map(({ code, paste }) => [code, paste])
+  t.strictSame(await ofApi(), [['door_closed', 'mailboxctl status']], 'mailboxd does not run')
+  t.teardown(lockDataDirectory(daemonLockPath(app.config.data_dir)))
+  t.match(await ofApi(), [
+    ['proxy_missing', /^https:\/\/mail\.ours\.example \{\n {2}reverse_proxy 127\.0\.0\.1:/],
+  ])
 })
 
 t.test('what can not be tried is told, and is no fault', async t => {

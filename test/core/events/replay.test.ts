@@ -15,6 +15,7 @@ onEveryDatabase('a replay of many inboxes reads them together, in order', async 
   await store.write(async db => {
     for (const row of made) leaveEvent(db, row)
   })
+  await store.placed()
   const replayed = async (
     caller: object,
     inboxIds: string[] | null,

@@ -40,6 +40,7 @@ function start(t: Test, pebble: Pebble, parts: Partial<RenewalParts> & Pick<Rene
     clock: systemClock,
     log: createLog('info', { write: line => void log.push(JSON.parse(line)) }),
     random: () => 0.5,
+    hasAddress: async () => true,
     onIssued: async () => {
       state.issued++
     },
@@ -136,6 +137,46 @@ t.test('after a failure the gaps grow, over a restart too', { skip: without('peb
   await mended.look()
   t.equal(mended.state.issued, 1, 'what was changed is tried at once')
 })
+
+t.test(
+  'where a name had no address, it is ordered again as soon as it has one, a few times',
+  { skip: without('pebble') },
+  async t => {
+    const pebble = await startPebble(t)
+    const dataDir = temporaryDir(t)
+    const listen = [{ host: '127.0.0.1', port: await freePort('127.0.0.1') }]
+    let has: boolean | undefined = false
+    const one = start(t, pebble, { dataDir, listen, hasAddress: async () => has })
+    await one.look()
+    t.match(
+      one.log.filter(entry => entry.level === 'error'),
+      [{ msg: /as soon as DNS has an address/, withoutAddress: [name] }],
+    )
+    await one.look()
+    has = undefined
+    await one.look()
+    t.equal(one.orders(), 1, 'not before DNS says that there is one')
+    has = true
+    await one.look()
+    t.equal(one.orders(), 2, 'at once then')
+    await one.look()
+    t.equal(one.orders(), 2, 'and if it failed with an address, the gap counts')
+    await one.stop()
+
+    const other = start(t, pebble, {
+      dataDir: temporaryDir(t),
+      listen,
+      // Gone at the end of each order, there at each look: whoever changes it about makes no order without end.
+      hasAddress: async () => {
+        has = !has
+        return has
+      },
+    })
+    has = true
+    for (let count = 0; count < 8; count++) await other.look()
+    t.equal(other.orders(), 4, 'and a CA that counts failures is spared')
+  },
+)
 
 t.test('a CA that is not there is no more than a line in the log', { skip: without('pebble') }, async t => {
   const pebble = await startPebble(t)

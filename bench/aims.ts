@@ -1,0 +1,199 @@
+/**
+ * `npm run aims [-- [--rounds N] [--stored N] [--loaded N] [--messages N] [--rest SECONDS] [--json]]`: what mailboxd aims at beside what it does, in one run on a
+ * quiet machine. In each of five rounds (unless told) all take their turns, and each figure is the median of its rounds; the other peers and
+ * the memory are measured once. Root, and what `sudo .ci/install-peers --bench` installs; some 20 minutes.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { databasePath } from '../lib/core/open-rows.ts'
+import { freePort } from '../test/support/ports.ts'
+import { startSmtpSink } from '../test/support/smtp-sink.ts'
+import { aimTables, type OnceFigures, type OwnFigures, type RoundFigures } from './aim-table.ts'
+import { call, launcher } from './calls.ts'
+import { loadHttp } from './http-load.ts'
+import { type InboundFigures, measureInbound, source } from './inbound.ts'
+import { filledWith, measureInboundOf, type Row, storedInboxes, withoutInbound } from './inbound-row.ts'
+import { mediansOf } from './medians.ts'
+import { measureSends } from './outbound.ts'
+import { measureOutboundOf, withoutOutbound } from './outbound-row.ts'
+import { percentile } from './percentile.ts'
+import { residentBytes } from './process-figures.ts'
+import { startBareKoa } from './subject/bare-koa.ts'
+import { type MailboxdSubject, startMailboxdSubject } from './subject/mailboxd.ts'
+
+const calls = 5
+const readSeconds = 2
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    messages: { type: 'string', default: '3000' },
+    stored: { type: 'string', default: '1000000' },
+    loaded: { type: 'string', default: '100000' },
+    // By then the threads of a daemon without work have ended.
+    rest: { type: 'string', default: '330' },
+    json: { type: 'boolean' },
+  },
+})
+const [rounds, messages, stored, loaded] = [values.rounds, values.messages, values.stored, values.loaded].map(
+  Number,
+) as [number, number, number, number]
+const restMs = Number(values.rest) * 1000
+const text: Row = { kind: 'text', bytes: 4096, messages, stored: 0 }
+const signed: Row = { kind: 'signed', bytes: 4096, messages: messages / 2, stored: 0 }
+const attachment: Row = {
+  kind: 'attachment',
+  bytes: 1024 ** 2,
+  messages: Math.ceil(messages / 30),
+  stored: 0,
+}
+const otherPeers = ['exim', 'opensmtpd', 'chasquid', 'haraka']
+
+const missing = [
+  ...(['text', 'signed'] as const).flatMap(kind =>
+    ['postfix', 'mailboxd'].map(name => withoutInbound(name, kind)),
+  ),
+  ...otherPeers.map(name => withoutInbound(name, 'text')),
+  withoutOutbound('postfix with OpenDKIM'),
+].filter(Boolean)
+if (missing.length > 0) throw new Error(missing.join('\n'))
+
+const startedAt = performance.now()
+const dataDir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
+let isFilled = false
+let loadedAt = 0
+const resting = await startMailboxdSubject(await freePort('127.0.0.2'))
+try {
+  const measured: RoundFigures[] = []
+  let idleBytes: number | undefined
+  for (let round = 1; round <= rounds; round++) {
+    measured.push(await measureRound(round))
+    if (performance.now() > startedAt + restMs) idleBytes ??= await measureIdle()
+  }
+  const peers: Record<string, InboundFigures> = {}
+  for (const name of otherPeers) {
+    progress(name)
+    peers[name] = await measureInboundOf(name, text)
+  }
+  idleBytes ??= await measureIdle()
+  await pause(Math.max(0, loadedAt + restMs - performance.now()))
+  const memory = { idleBytes, loadedBytes: residentBytes(resting.pid) }
+  const once: OnceFigures = {
+    peers,
+    ...memory,
+    loadedMessages: loaded,
+    storedMessages: stored,
+    storedInboxes,
+  }
+  const figures = mediansOf(measured)
+  if (values.json) console.log(JSON.stringify({ ...figures, ...once }, null, 2))
+  else {
+    const minutes = ((performance.now() - startedAt) / 60_000).toFixed(0)
+    console.log(
+      `\n${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}; medians of ${rounds} rounds, ${minutes} minutes\n`,
+    )
+    console.log(aimTables(figures, once))
+  }
+} finally {
+  await resting.stop()
+  rmSync(dataDir, { recursive: true })
+}
+
+async function measureRound(round: number): Promise<RoundFigures> {
+  const inbound = (name: string, row: Row) => {
+    progress(`round ${round} of ${rounds}: ${name}, ${row.kind}`)
+    return measureInboundOf(name, row)
+  }
+  const outbound = async (name: 'postfix' | 'postfix with OpenDKIM') => {
+    progress(`round ${round} of ${rounds}: ${name}, outbound`)
+    return (await measureOutboundOf(name, messages / 2, 0)).outbound
+  }
+  progress(`round ${round} of ${rounds}: mailboxd`)
+  const { bare, own } = await measureOwn(undefined)
+  const figures = {
+    bare: bare!,
+    postfix: {
+      text: await inbound('postfix', text),
+      signed: await inbound('postfix', { ...signed, messages: messages / 6 }),
+      attachment: await inbound('postfix', attachment),
+      relaying: await outbound('postfix'),
+      signing: await outbound('postfix with OpenDKIM'),
+    },
+    own: {
+      ...own,
+      signed: await inbound('mailboxd', signed),
+      attachment: await inbound('mailboxd', attachment),
+    },
+    nodeMs: await medianOf(launcher('node'), ['-e', '0']),
+    keyListMs: await medianOf(launcher('mailboxctl'), ['--config', resting.config, 'key', 'list']),
+  }
+  progress(`round ${round} of ${rounds}: mailboxd with ${stored} messages`)
+  return { ...figures, stored: (await measureOwn(dataDir)).own }
+}
+
+/**
+ * mailboxd taking mail, sending and answering, beside a bare Koa route for what it answers.
+ * @param full the data directory to take, filled the first time; none for an empty one, which alone is compared with the route
+ */
+async function measureOwn(
+  full: string | undefined,
+): Promise<{ own: OwnFigures; bare: RoundFigures['bare'] | undefined }> {
+  const sink = await startSmtpSink('127.0.0.2', await freePort('127.0.0.2'))
+  try {
+    const fill = full !== undefined && !isFilled ? filledWith(stored) : {}
+    const mailboxd = await startMailboxdSubject(sink.port, { ...fill, dataDir: full })
+    isFilled ||= full !== undefined
+    try {
+      const inbound = await measureInbound(mailboxd, text)
+      const sends = await measureSends(mailboxd, sink, messages / 2)
+      const answers = await measureAnswers(mailboxd)
+      const own = { startMs: mailboxd.startMs, text: inbound, sends, ...answers }
+      return { own, bare: full === undefined ? await measureBare(mailboxd) : undefined }
+    } finally {
+      await mailboxd.stop()
+    }
+  } finally {
+    await sink.stop()
+  }
+}
+
+async function measureAnswers({ api, token, inboxId }: Pick<MailboxdSubject, 'api' | 'token' | 'inboxId'>) {
+  const read = async (path: string) =>
+    (await loadHttp({ port: Number(new URL(api).port), token }, [path], { seconds: readSeconds })).perSecond
+  return {
+    list: await read(`/v1/inboxes/${inboxId}/messages`),
+    inbox: await read(`/v1/inboxes/${inboxId}`),
+  }
+}
+
+async function measureBare({ dataDir, inboxId, token }: MailboxdSubject): Promise<RoundFigures['bare']> {
+  const bare = await startBareKoa(databasePath(dataDir), inboxId)
+  try {
+    return await measureAnswers({ api: `http://127.0.0.1:${bare.port}`, inboxId, token })
+  } finally {
+    await bare.stop()
+  }
+}
+
+async function medianOf(program: string, args: readonly string[]): Promise<number> {
+  const took: number[] = []
+  for (let n = 0; n < calls; n++) took.push((await call(program, args)).wallMs)
+  return percentile(took, 50)
+}
+
+/** The memory of a daemon that has rested since the start of this program. Afterwards it gets its load, and rests again. */
+async function measureIdle(): Promise<number> {
+  await pause(Math.max(0, startedAt + restMs - performance.now()))
+  const bytes = residentBytes(resting.pid)
+  progress(`${loaded} messages for the daemon that rested`)
+  await source(resting, loaded, text.bytes, ['-d'])
+  loadedAt = performance.now()
+  return bytes
+}
+
+function progress(what: string): void {
+  process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0)} s: ${what}\n`)
+}

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { type Operation, Repeated } from '../../api/operation.ts'
+import type { Parameter } from '../../api/parameters.ts'
+import { loadOperation } from '../../api/resources.ts'
+import type { FoundFault, Given } from '../../base/found-faults.ts'
+import { Problem } from '../../base/problem.ts'
+import type { App, Desk } from '../../core/app/app.ts'
+import { operator } from '../../core/app/caller.ts'
+import type { Ctl } from '../ctl.ts'
+import { writeBytes } from '../terminal.ts'
+import type { Declared } from './declared.ts'
+import type { Spoken } from './spoken.ts'
+import { textOfAnswer } from './text.ts'
+
+/** An operation that was called on the command line. */
+interface Asked {
+  readonly one: Declared
+  readonly how: Spoken
+  readonly values: ReadonlyMap<Parameter, unknown>
+  readonly key: string | undefined
+  readonly output: string | undefined
+}
+
+/** Does it and says its answer. @throws Problem as the operation, in words of the command line */
+export async function perform(ctl: Ctl, asked: Asked): Promise<void> {
+  const declared = await loadOperation(asked.one.resource, asked.one.id)
+  if (declared.isLookup) await ctl.withDesk(desk => performOn(desk, declared, ctl, asked))
+  else await ctl.withApp(app => performOn(app, declared, ctl, asked))
+}
+
+async function performOn(
+  opened: Desk,
+  declared: Operation,
+  ctl: Ctl,
+  { one, how, values, key, output }: Asked,
+): Promise<void> {
+  // Whoever declares a lookup is given no more than this by its types, and all others have all.
+  const app = opened as App
+  const of = (part: Parameter['part']) =>
+    Object.fromEntries(
+      [...values].filter(([{ part: its }]) => its === part).map(([{ name }, value]) => [name, value]),
+    )
+  const params = of('path') as Record<string, string>
+  const headers: Record<string, string> = { 'idempotency-key': key ?? randomUUID() }
+  let answer: unknown
+  try {
+    const query = await validated('query', declared.query, of('query'))
+    const others = (given: Given) => declared.faults?.(given, app) ?? []
+    const body = await validated('body', declared.body, of('body'), others)
+    const signal = () => new AbortController().signal
+    answer = await declared.handle({
+      app,
+      caller: operator,
+      params,
+      query,
+      body,
+      header: name => headers[name],
+      signal,
+    })
+  } catch (error) {
+    throw inWordsOfOptions(error)
+  }
+  if (one.isDownload) {
+    const { content } = answer as { content: NodeJS.ReadableStream }
+    if (output === undefined) await writeBytes(content)
+    else await pipeline(content, createWriteStream(output, { flags: 'wx' }))
+    return
+  }
+  const said = answer instanceof Repeated ? answer.answer : answer
+  const last = Object.values(params).at(-1)
+  const done = declared.method === 'delete' ? { deleted: last } : { ok: true }
+  ctl
+    .output()
+    .say(said ?? done, () => (how.text ? how.text(said as never) : textOfAnswer(said ?? done, how.columns)))
+}
+
+/** The values of one part, held against what is declared. Nothing is, where none is given: the command line was asked for what must be there. */
+async function validated(
+  part: 'query' | 'body',
+  schema: Operation['query'],
+  values: Record<string, unknown>,
+  others?: (given: Given) => Iterable<FoundFault>,
+): Promise<Record<string, unknown>> {
+  if (!schema || Object.keys(values).length === 0) return {}
+  const { compileValidator } = await import('../../api/validate.ts')
+  return compileValidator(schema, part)(values, others ? { others } : {})
+}
+
+/** A fault of the query or the body, told by the option that it came from. */
+function inWordsOfOptions(error: unknown): unknown {
+  if (!(error instanceof Problem)) return error
+  const word = (name: string) =>
+    `--${name.replaceAll('_', '-').replaceAll(/[A-Z]/g, one => `-${one.toLowerCase()}`)}`
+  const message = error.message.replaceAll(/\b(?:query|body)\/([A-Za-z_]+)/g, (_, name: string) =>
+    name === 'podId' || name === 'inboxId' ? word(name.slice(0, -2)) : word(name),
+  )
+  return message === error.message ? error : new Problem(error.code, message, error.more)
+}

@@ -1,0 +1,51 @@
+import type { Clock } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+import type { Log } from '../base/log.ts'
+import type { Store } from '../store/open.ts'
+import { setBackSome, waitingColumns } from '../store/set-back.ts'
+
+interface Watched {
+  readonly clock: Clock
+  readonly log: Log
+  readonly store: Store
+}
+
+/**
+ * Watches whether the clock of the machine is set back. What waits stands in rows as an instant, so it would wait for so much longer; it
+ * is made to wait as long as it was to. When it is set forward, what waits is due earlier, which harms nothing. Gives the function that
+ * ends it.
+ */
+export function startClockWatch(app: Watched): () => Promise<void> {
+  const { clock, log } = app
+  const stopping = new AbortController()
+  /** What the clock shows beside the time that only goes forward. */
+  const offset = () => clock.now().getTime() - clock.monotonicMs()
+  let before = offset()
+  let working: Promise<void> = Promise.resolve()
+  const look = () => {
+    const byMs = Math.round(before - offset())
+    before -= byMs
+    if (byMs < limits.clockStepMs) return
+    log.warn({ byMs }, 'the clock was set back: what waits is due as soon as it was before')
+    working = working
+      .then(() => setBack(app, byMs, stopping.signal))
+      .catch(error => log.error({ err: error }, 'what waits could not be set back with the clock'))
+  }
+  const timer = setInterval(look, limits.clockLookMs).unref()
+  return () => {
+    clearInterval(timer)
+    stopping.abort()
+    return working
+  }
+}
+
+async function setBack({ clock, store }: Watched, byMs: number, stopping: AbortSignal): Promise<void> {
+  const now = clock.now().toISOString()
+  for (const column of waitingColumns) {
+    let after: string | undefined = ''
+    while (after !== undefined && !stopping.aborted) {
+      const some: Parameters<typeof setBackSome>[2] = { byMs, now, after, limit: limits.sweepRows }
+      after = await store.write(db => setBackSome(db, column, some))
+    }
+  }
+}

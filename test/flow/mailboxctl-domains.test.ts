@@ -1,0 +1,43 @@
+import t from 'tap'
+import { ctlIn, runCtl, startLocalDaemon } from '../support/local-daemon.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+t.test('domains are added, checked, held, approved and deleted', async t => {
+  const dir = temporaryDir(t)
+  t.equal(await (await startLocalDaemon(t, dir)).stop(), 0)
+  const ctl = ctlIn(dir)
+  t.match(await ctl('domain add', 'custom.example.org'), { domain: 'custom.example.org', status: String })
+  t.match(await ctl('domain rotate-key', 'custom.example.org'), {
+    data: [{ purpose: 'dkim-next' }, { purpose: 'dkim-next' }],
+  })
+  t.match(await ctl('domain hold', 'custom.example.org'), { status: 'under_review' })
+  t.match(await ctl('domain approve', 'custom.example.org'), { status: /pending|verifying/ })
+  const check = await runCtl(dir, '--json', ...'domain check'.split(' '), 'custom.example.org')
+  t.equal(check.code, 1, 'not verified')
+  t.match(JSON.parse(check.stdout), { domain: 'custom.example.org', records: Array })
+  const unasked = await runCtl(dir, 'domain', 'delete', 'custom.example.org')
+  t.match(unasked, { stderr: /DKIM keys are gone.*say --yes/ })
+  t.not(unasked.code, 0)
+  await ctl('domain delete', 'custom.example.org', '--yes')
+})
+
+t.test('the queue is held, released and cancelled by what options say', async t => {
+  const dir = temporaryDir(t)
+  t.equal(await (await startLocalDaemon(t, dir)).stop(), 0)
+  const ctl = ctlIn(dir)
+  const inbox = await ctl('inbox create', '--mailbox-name', 'ann')
+  t.strictSame(await ctl('queue flush'), { changed: 0 })
+  t.match(await ctl('queue retry', '--domain', 'example.org'), { matched: 0, changed: null })
+  t.match(await ctl('queue hold', '--inbox', inbox.id, '--yes'), { matched: 0 })
+  t.match(await ctl('queue holds'), { data: [{ inboxId: inbox.id }] })
+  t.match(await ctl('queue release', '--inbox', inbox.id, '--yes'), { matched: 0 })
+  t.strictSame(await ctl('queue holds'), { data: [] })
+  t.match(await ctl('queue cancel', '--older-than', '1d'), { matched: 0, changed: null })
+  for (const words of ['queue why', 'queue show']) {
+    t.match(
+      await runCtl(dir, ...words.split(' '), inbox.id),
+      { code: 1, stderr: /\w/ },
+      'there is no such entry',
+    )
+  }
+})
