@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import type { Clock } from './base/clock.ts'
 import { startIdleHeap } from './base/idle-heap.ts'
@@ -13,7 +12,6 @@ import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './
 import type { Config } from './config/load.ts'
 import { createThrottles } from './core/account/throttles.ts'
 import type { Networked } from './core/app/app.ts'
-import { daemonLockPath } from './core/app/node-name.ts'
 import { startStorageWatch } from './core/app/storage-watch.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { routesOf } from './core/delivery/routes.ts'
@@ -21,7 +19,6 @@ import { createKeptStsPolicies } from './core/delivery/sts-policies.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
 import { startCleaning } from './core/mailbox/cleaning.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
-import { openApp } from './core/open.ts'
 import { noteRunning } from './core/running.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
@@ -31,6 +28,7 @@ import { hasAddress } from './courier/host-address.ts'
 import { loadProviders } from './courier/providers.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { sourceOf } from './courier/smtp/routes.ts'
+import { openData } from './data.ts'
 import { openDoor, openSmtp } from './doors.ts'
 import { createHttpDoor } from './http/server.ts'
 import { createMetricsDoor } from './metrics/door.ts'
@@ -39,7 +37,6 @@ import { startClockWatch } from './queue/clock-watch.ts'
 import { createRunner, type Runner } from './queue/runner.ts'
 import { createTurnsInOrder } from './queue/turns.ts'
 import { createSmtpDoor } from './smtpd/server.ts'
-import { lockDataDirectory } from './store/dialect/lock.ts'
 import type { PassedSockets } from './systemd.ts'
 import { issuedPaths } from './tls/acme/issued.ts'
 import { openCertificates } from './tls/certificates.ts'
@@ -71,7 +68,7 @@ export interface Daemon {
   reload(): Promise<void>
   /** Takes nothing new, ends what is under way or gives it back to the queue, and closes everything. */
   stop(): Promise<void>
-  /** Resolves when the disk has failed to keep what was written: only a restart shows what it holds. */
+  /** Resolves when the disk has failed to keep what was written, or the server's lock is lost: only a restart heals that. */
   readonly failed: Promise<Error>
 }
 
@@ -86,7 +83,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     let baseUrl = config.base_url ?? ''
     const metrics = config.metrics.listen.length > 0 ? await createMetricsWhenAsked() : undefined
     const ports: number[] = []
-    const { app: opened, isNew } = await openData(
+    const {
+      app: opened,
+      isNew,
+      alone,
+    } = await openData(
       {
         ...parts,
         meter: metrics ?? noMeter,
@@ -286,7 +287,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       submission,
       http,
       reload: () => certificates.reload(),
-      failed: app.store.failed,
+      failed: Promise.race([app.store.failed, ...(alone ? [alone.lost] : [])]),
       async stop() {
         log.info('stopping')
         // Nobody needs it to stop: where the disk is full there is no room for it.
@@ -307,17 +308,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
 async function createMetricsWhenAsked() {
   const { createMetrics } = await import('./metrics/registry.ts')
   return createMetrics()
-}
-
-async function openData(parts: Parameters<typeof openApp>[0], closing: (() => unknown)[]) {
-  await mkdir(parts.config.data_dir, { recursive: true, mode: 0o700 })
-  closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
-  const opened = await openApp(parts)
-  closing.push(() => opened.app.store.close())
-  closing.push(() => opened.app.blobs.close())
-  const { mailReader, renderer, textReader } = opened.app
-  closing.push(() => Promise.all([mailReader.stop(), renderer.stop(), textReader.stop()]))
-  return opened
 }
 
 /** Claims nothing more, and breaks off what has not come to its end in its share of the time to stop. */

@@ -4,6 +4,7 @@ import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
 import { logStyle } from './base/log-style.ts'
 import { SchemaFault } from './base/schema-fault.ts'
+import { StorageUnreachable } from './base/storage-fault.ts'
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
 import { serverFindings } from './cli/server-findings.ts'
@@ -17,6 +18,7 @@ import { SecretKeyFault } from './core/app/secret-key.ts'
 import { getDomainByName } from './core/domains/domains.ts'
 import { readRunning } from './core/running.ts'
 import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
+import { DiskFailed } from './store/dialect/group-commit.ts'
 import { DataDirectoryBusy } from './store/dialect/lock.ts'
 import { type ServiceManager, serviceManagerOf } from './systemd.ts'
 import { CertificateFault } from './tls/pair.ts'
@@ -126,12 +128,14 @@ async function run(
 
 /**
  * Nobody knows any more what the disk holds of what was written last; who starts anew reads it. Nothing is closed, for that would take
- * over into the database what is doubtful.
+ * over into the database what is doubtful. The same where another daemon may have taken the database of a server.
  */
 async function giveUp(failure: Error, log: Log): Promise<number> {
   log.fatal(
     { err: failure },
-    'the disk failed to keep what was written; exiting, to read it again at the next start',
+    failure instanceof DiskFailed
+      ? 'the disk failed to keep what was written; exiting, to read it again at the next start'
+      : 'the connection that keeps other daemons from the database has ended; exiting, to take it anew at the next start',
   )
   // Who waits is told no meanwhile.
   await new Promise(resolve => setTimeout(resolve, limits.diskFailedMs))
@@ -159,7 +163,12 @@ function tellStartFailure(error: unknown, log: Log): number {
     writeText('stderr', `${error.message}\n`)
     return configFaultExitCode
   }
-  if (error instanceof DataDirectoryBusy || error instanceof SchemaFault || isListenFault(error)) {
+  if (
+    error instanceof DataDirectoryBusy ||
+    error instanceof SchemaFault ||
+    error instanceof StorageUnreachable ||
+    isListenFault(error)
+  ) {
     writeText('stderr', `mailboxd can not start: ${error.message}\n`)
     return 1
   }

@@ -16,6 +16,16 @@ export const limits = {
   bucketPage: 1000,
   bucketDeleteMs: 5000,
   bucketRestMs: 60_000,
+  /**
+   * A PostgreSQL server: connections of a pool that is not the daemon's own, those of each thread that reads or indexes; how long
+   * a connection may take, an answer, and a transaction that asks nothing; how long a start waits until a daemon that ended is known to have.
+   */
+  postgresConnections: 4,
+  postgresReaders: 2,
+  postgresConnectMs: 5000,
+  postgresQueryMs: 60_000,
+  postgresIdleMs: 10_000,
+  postgresLockMs: 15_000,
   /** An object without a row is removed when it is older: whoever put it is through with it, or gone. */
   strayObjectMs: 86_400_000,
   /** A copy of an object stays so long after it was read, for its reader; and at the most so long. */

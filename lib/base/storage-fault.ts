@@ -7,12 +7,21 @@ export class StorageLocked extends Error {
   }
 }
 
+/** The server of the database does not answer, or ended the connection: what was asked of it may be done or not. */
+export class StorageUnreachable extends Error {
+  override readonly name = 'StorageUnreachable'
+
+  constructor(cause: Error) {
+    super(`the server of the database can not be asked: ${cause.message}`, { cause })
+  }
+}
+
 /** No room on the disk, or no more for this user, as the system and SQLite say it; the last one while SQLite makes room in shared memory. */
 const fullCodes = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']
 
-/** Whether it failed because of the disk, and not of what was to be written. */
+/** Whether it failed because of the disk or the database's server, and not of what was to be written. */
 export function isStorageFault(error: unknown): boolean {
-  if (isDiskFull(error)) return true
+  if (isDiskFull(error) || error instanceof StorageUnreachable) return true
   return (
     error instanceof Error &&
     'code' in error &&

@@ -8,6 +8,7 @@ import { systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
 import { packageVersion } from '../base/package-root.ts'
 import { ConfigFault } from '../config/fault.ts'
+import type { Config } from '../config/load.ts'
 import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
 import { openBackup } from '../core/backup/contents.ts'
 import { restoreBackup } from '../core/backup/restore.ts'
@@ -50,6 +51,7 @@ export function addBackupCommands(program: Command, ctl: Ctl): void {
 async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOptions): Promise<void> {
   const config = await findConfig(ctl.installation())
   requireInstallation(ctl.installation(), config)
+  requireFile(config)
   const isPiped = file === '-'
   if (isPiped && process.stdout.isTTY) {
     throw new BackupFault('a backup is not written to a terminal: name a file')
@@ -95,6 +97,14 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
   }
 }
 
+/** @throws BackupFault where the rows are on a server, which has backups of its own */
+function requireFile({ database, data_dir: dataDir }: Config): void {
+  if (database === undefined) return
+  throw new BackupFault(
+    `the rows of this installation are on a PostgreSQL server: back up and restore them there (pg_dump, or its archive of the log), and beside them ${dataDir}/raw and secrets.key; docs/operators/postgres.md says in which order`,
+  )
+}
+
 /** @throws BackupFault when it is not there, or there already */
 async function opened(path: string, flag: 'wx' | 'r'): Promise<FileHandle> {
   try {
@@ -125,6 +135,7 @@ async function discard(target: FileHandle, path: string): Promise<void> {
 
 async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
   const config = await findConfig(ctl.installation())
+  requireFile(config)
   const dataDir = config.data_dir
   if (process.getuid?.() === 0 && !existsSync(dataDir)) {
     const message = `${dataDir} is not there: make it for the user that mailboxd runs as, for example by install -d -m 700 -o mailboxd -g mailboxd ${dataDir}`

@@ -1,9 +1,11 @@
 import type { Command } from 'commander'
+import { systemClock } from '../base/clock.ts'
 import { checkDatabase } from '../core/doctor/database.ts'
 import { examine } from '../core/doctor/doctor.ts'
 import { someMailServer } from '../core/doctor/doors.ts'
+import { checkServer } from '../core/doctor/server.ts'
 import type { Finding } from '../core/domains/diagnosis.ts'
-import { databasePath } from '../core/open-rows.ts'
+import { databaseOf, databasePath } from '../core/open-rows.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
@@ -25,10 +27,14 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       becomeOwner(config.data_dir)
       const before = [
         ...(await serverFindings(config)),
-        ...(await checkDatabase(databasePath(config.data_dir), deep === true)),
+        ...(config.database === undefined
+          ? await checkDatabase(databasePath(config.data_dir), deep === true)
+          : await checkServer(await databaseOf(config), systemClock)),
       ]
       // What is damaged can not be asked.
-      const isDamaged = before.some(({ code }) => code === 'database_damaged')
+      const isDamaged = before.some(
+        ({ code }) => code === 'database_damaged' || code === 'database_unreachable',
+      )
       const examined = isDamaged ? undefined : await ctl.withApp(app => examine(app, reach))
       const findings: Finding[] = [...before, ...(examined?.findings ?? [])]
       const domain = config.account_domain

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
+import { secretKeyPath } from '../core/app/secret-key.ts'
 import { databasePath } from '../core/open-rows.ts'
 
 /** The user that the unit of systemd runs the daemon as. */
@@ -31,7 +32,9 @@ export function configSource({ config, data }: Installation): string {
 
 /** @throws ConfigFault where there is no data: an installation is made by the daemon alone, for its own user */
 export function requireInstallation(installation: Installation, config: Config): void {
-  if (existsSync(databasePath(config.data_dir))) return
+  // On a server only the key with which its secrets are sealed lies here.
+  const made = config.database === undefined ? databasePath : secretKeyPath
+  if (existsSync(made(config.data_dir))) return
   const message = `there is no installation in ${config.data_dir}: start mailboxd, which makes it, or name the one that you mean with --config (a server), MAILBOXD_CONFIG, or --data (local mode)`
   throw new ConfigFault(configSource(installation), [{ path: 'data_dir', message }])
 }

@@ -2,6 +2,7 @@ import { BackupFault } from '../base/backup-fault.ts'
 import { printable, printableLine } from '../base/control-characters.ts'
 import { nameOf, Problem } from '../base/problem.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
+import { StorageUnreachable } from '../base/storage-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
 import { heading, writeJson, writeText } from './terminal.ts'
@@ -141,7 +142,12 @@ export function tellFailure(error: unknown, isJson: boolean): number {
     say({ faults: error.faults }, error.message)
     return configFaultExitCode
   }
-  if (error instanceof BackupFault || error instanceof SchemaFault || error instanceof Refused) {
+  if (
+    error instanceof BackupFault ||
+    error instanceof SchemaFault ||
+    error instanceof StorageUnreachable ||
+    error instanceof Refused
+  ) {
     say({ error: error.message }, error.message)
     return 1
   }

@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { printableLine } from '../base/control-characters.ts'
 import { durationMs } from '../config/duration.ts'
 import { verify } from '../core/backup/verify.ts'
+import { databaseOf } from '../core/open-rows.ts'
 import { blobsOf } from './blobs.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
@@ -18,6 +19,7 @@ export function addVerifyCommand(program: Command, ctl: Ctl): void {
     const progress = createProgress(!ctl.isJson())
     const findings = await verify({
       dataDir: config.data_dir,
+      location: await databaseOf(config),
       clock: systemClock,
       openBlobs: blobsOf(config),
       eventsKeptMs: durationMs(config.events.keep_for),

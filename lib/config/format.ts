@@ -71,6 +71,15 @@ const bucketFault = (text: string) =>
     ? undefined
     : 'must be "s3://" and the name of a bucket, and after a slash what keys begin with, if anything, such as "s3://mail-of-example/large"'
 
+function postgresFault(text: string): string | undefined {
+  const [, user] =
+    /^postgres(?:ql)?:\/\/(?:([^@/?#\s]*)@)?[^@/?#\s]*\/[^@/?#\s]+(?:\?[^#\s]*)?$/.exec(text) ?? []
+  if (user?.includes(':') || /[?&]password=/.test(text))
+    return 'must not contain a password: name the file that has it with postgres.password_file'
+  if (user) return undefined
+  return 'must be "postgres://user@server/database", such as "postgres://mailboxd@db.example.com/mailboxd"'
+}
+
 function networkFault(text: string): string | undefined {
   const [address = '', prefix, ...rest] = text.split('/')
   const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
@@ -143,6 +152,7 @@ export const formats = {
   'domain-pattern': { title: 'domain, or "*"', fault: domainPatternFault },
   path: { title: 'absolute path', fault: pathFault },
   'base-url': { title: 'http or https address', fault: baseUrlFault },
+  'postgres-url': { title: 'postgres://user@server/database', fault: postgresFault },
   bucket: { title: 's3://bucket', fault: bucketFault },
   listener: { title: 'address:port', fault: endpointFault },
   server: { title: 'address:port', fault: serverFault },

@@ -6,6 +6,7 @@ import { dkimTable, mtaStsTable } from './domain-tables.ts'
 import { httpTable } from './http-table.ts'
 import { limitsTable } from './limits-table.ts'
 import { planTable } from './plan-table.ts'
+import { postgresTable } from './postgres-table.ts'
 import { readingTable } from './reading-table.ts'
 import { retentionTable } from './retention-table.ts'
 import { s3Table } from './s3-table.ts'
@@ -41,6 +42,13 @@ export const settings = Type.Object(
       local: './mailboxd-data',
       description: 'The directory of the database, large messages and keys. Back up this one directory.',
     }),
+    database: Type.Optional(
+      text('postgres-url', {
+        examples: ['postgres://mailboxd@db.example.com/mailboxd?sslmode=verify-full'],
+        description:
+          'The PostgreSQL server that keeps all rows, in place of the SQLite file in data_dir. The database must be there, in UTF-8, and the user its owner. One daemon works on it at a time. The table postgres says the rest.',
+      }),
+    ),
     blobs: Type.Optional(
       text('bucket', {
         examples: ['s3://mail-of-example'],
@@ -282,6 +290,7 @@ export const settings = Type.Object(
     greylist: greylistTable,
     dns_lists: dnsListsTable,
     scanner: scannerTable,
+    postgres: postgresTable,
     s3: s3Table,
   },
   { additionalProperties: false },

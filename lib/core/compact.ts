@@ -13,7 +13,7 @@ export async function compact(app: App): Promise<{ readonly before: number; read
   const unlock = lockWhileStopped(dataDir, 'mailboxd runs, and would stand still meanwhile: stop it first.')
   try {
     const sizeOf = async () => {
-      const { database, log } = await readDisk(dataDir)
+      const { database, log } = await readDisk(app)
       return database + log
     }
     const before = await sizeOf()

@@ -51,6 +51,6 @@ export async function readLoad(app: App): Promise<Load> {
       failed: await countUnindexed(db, 'failed', most),
       lagMs: since(await findOldestUnindexed(db)),
     },
-    disk: await readDisk(app.config.data_dir),
+    disk: await readDisk(app),
   }
 }

@@ -10,7 +10,7 @@ import { requireRoomForMail } from './app/storage.ts'
 import type { DistantMain } from './inbound/main-calls.ts'
 import type { Receiver } from './inbound/receiver.ts'
 import { openBlobs } from './open-blobs.ts'
-import { databasePath } from './open-rows.ts'
+import { databaseOf } from './open-rows.ts'
 
 export interface ReceiverParts {
   readonly config: Config
@@ -27,9 +27,11 @@ export interface ReceiverParts {
 }
 
 /** Opens what mail is received with in another thread than the main one, which has opened the data directory. */
-export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Receiver; close(): void }> {
+export async function openReceiver(
+  parts: ReceiverParts,
+): Promise<{ receiver: Receiver; close(): Promise<void> }> {
   const { config, clock, ids, log, meter, main, mark, suspects, storage } = parts
-  const { read, close } = openReader(databasePath(config.data_dir))
+  const { read, close } = await openReader(await databaseOf(config))
   const authenticator = createAuthenticator({
     dns: main,
     clock,
@@ -41,9 +43,9 @@ export async function openReceiver(parts: ReceiverParts): Promise<{ receiver: Re
   const requireRoom = () => requireRoomForMail(storage)
   const store = { read }
   const receiver: Receiver = { config, clock, ids, log, meter, store, blobs, mailReader, requireRoom, main }
-  const closeAll = () => {
-    void blobs.close()
-    close()
+  const closeAll = async () => {
+    await blobs.close()
+    await close()
   }
   return { receiver, close: closeAll }
 }

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
+import { readFirstLine } from '../base/first-line.ts'
 import type { Ids } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
@@ -22,11 +23,22 @@ export interface RowsParts {
   readonly mayMigrate: boolean
 }
 
-/** Where the database of a data directory is. */
+/** Where the SQLite file of a data directory is. */
 export const databasePath = (dataDir: string) => join(dataDir, 'mailboxd.sqlite')
 
+/** Where the rows are, as `openStore` and `openReader` take it: the file in the data directory, or a server with its password. */
+export async function databaseOf({
+  data_dir: dataDir,
+  database,
+  postgres: { password_file: file },
+}: Pick<Config, 'data_dir' | 'database' | 'postgres'>): Promise<string> {
+  if (database === undefined) return databasePath(dataDir)
+  if (file === undefined) return database
+  return `${database}${database.includes('?') ? '&' : '?'}password=${encodeURIComponent(await readFirstLine(file))}`
+}
+
 /**
- * Opens the database in the data directory (made when missing), and nothing else of it.
+ * Opens the database of an installation (made when missing, by who may migrate), and nothing else of it.
  * @throws SchemaFault when it is of another version than this program, and may not be brought up to date or not by it
  */
 export async function openRows(parts: RowsParts): Promise<Rows> {
@@ -38,10 +50,16 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
         'the database is of an older mailboxd than this program: start mailboxd, which brings it up to date, or use the older mailboxctl',
       )
     }
+    // The operator has backups of the server, from which there is a way back.
+    if (config.database !== undefined) return
     const { keepBeforeUpgrade } = await import('./backup/upgrade.ts')
     await keepBeforeUpgrade(config.data_dir, lastStep, log)
   }
-  const opened = await openStore(databasePath(config.data_dir), clock, beforeMigration, meter)
+  const opened = await openStore(await databaseOf(config), clock, {
+    beforeMigration,
+    meter,
+    connections: config.postgres.connections,
+  })
   return { config, clock, ids, log, meter, store: tellingOutages(opened, parts) }
 }
 

@@ -4,6 +4,7 @@ import { packageVersion } from '../base/package-root.ts'
 import { findAccount } from '../store/account.ts'
 import { countDomainsByStatus } from '../store/domains.ts'
 import { findLastEventAt } from '../store/events.ts'
+import { findServerSize } from '../store/postgres/state.ts'
 import { countQueueEntries } from '../store/queue-entries.ts'
 import type { Rows } from './app/app.ts'
 import { readRunning } from './running.ts'
@@ -60,20 +61,23 @@ export async function readStatus(app: Rows): Promise<Status> {
     pods: account?.podCount ?? 0,
     inboxes: account?.inboxCount ?? 0,
     queue: await countQueueEntries(store.read),
-    disk: await diskOf(config.data_dir),
+    disk: await diskOf(app),
     domains: await countDomainsByStatus(store.read),
     lastReceivedAt: await findLastEventAt(store.read, 'message.received'),
     lastSentAt: await findLastEventAt(store.read, 'message.sent'),
   }
 }
 
-async function diskOf(dataDir: string): Promise<Status['disk']> {
-  const { database, log, free } = await readDisk(dataDir)
+async function diskOf(app: Rows): Promise<Status['disk']> {
+  const { database, log, free } = await readDisk(app)
   return { database: database + log, free }
 }
 
-/** Bytes of the file of the database and of its log, and free on their disk. */
-export async function readDisk(dataDir: string): Promise<{ database: number; log: number; free: number }> {
+/** Bytes of the database and of the log of its file, and free on the disk of the data directory. */
+export async function readDisk({
+  config: { data_dir: dataDir },
+  store,
+}: Pick<Rows, 'config' | 'store'>): Promise<{ database: number; log: number; free: number }> {
   const path = join(dataDir, 'mailboxd.sqlite')
   const sizeOf = (file: string) =>
     stat(file).then(
@@ -81,5 +85,7 @@ export async function readDisk(dataDir: string): Promise<{ database: number; log
       () => 0,
     )
   const { bavail, bsize } = await statfs(dataDir)
-  return { database: await sizeOf(path), log: await sizeOf(`${path}-wal`), free: bavail * bsize }
+  const free = bavail * bsize
+  if (store.dialect === 'postgres') return { database: await findServerSize(store.read), log: 0, free }
+  return { database: await sizeOf(path), log: await sizeOf(`${path}-wal`), free }
 }

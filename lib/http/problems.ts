@@ -3,7 +3,7 @@ import { BlobsFault } from '../base/blobs-fault.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
-import { isDiskFull, StorageLocked } from '../base/storage-fault.ts'
+import { isDiskFull, StorageLocked, StorageUnreachable } from '../base/storage-fault.ts'
 import { noRoomForRequests } from '../core/app/storage.ts'
 import { answerJson } from './json.ts'
 
@@ -35,13 +35,17 @@ export function answerProblems(log: Log, meter: Meter): Middleware {
   }
 }
 
-/** Of what will be well again without a restart: a full disk, a bucket that is not reached, another program that holds the database. */
+/** Of what will be well again without a restart: a full disk, a bucket or a database that is not reached, another program that holds the database. */
 function passingProblem(error: unknown): Problem | undefined {
   if (isDiskFull(error)) return noRoomForRequests()
   if (error instanceof BlobsFault) {
     const message =
       'The store of large messages does not answer. Small ones can be sent and read; try again later.'
     return new Problem('unavailable', message, { retryAfterSeconds: 30 })
+  }
+  if (error instanceof StorageUnreachable) {
+    const message = 'The server of the database does not answer. Try again shortly.'
+    return new Problem('unavailable', message, { retryAfterSeconds: 10 })
   }
   if (!(error instanceof StorageLocked)) return undefined
   return new Problem('unavailable', 'Another program keeps the database locked. Try again shortly.')

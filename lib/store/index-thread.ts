@@ -1,32 +1,40 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
+import { isServer } from './dialect/dialect.ts'
 import { openSqliteBeside } from './dialect/sqlite.ts'
-import { followIndex } from './indexing.ts'
+import { type Followed, followIndex } from './indexing.ts'
+import { writeLeft } from './last-statements.ts'
 
 /** What the thread is started with. */
 export interface IndexThreadData {
-  readonly path: string
+  /** As of `openStore`. */
+  readonly location: string
   /** The first of this process, which tries again what was left out before. */
   readonly isFirst: boolean
 }
 
 /** The thread that puts messages into the search index, behind the writes of the main thread. */
-const { path, isFirst } = workerData as IndexThreadData
-const { db, transact, version, freeSome, close } = openSqliteBeside(path)
-const indexing = followIndex(
-  {
-    read: db,
-    write: transact,
-    version,
-    freeSome: () => freeSome(limits.freePagesAtOnce, limits.freePagesKept),
-  },
-  systemClock,
-  trouble => parentPort!.postMessage(trouble),
-  isFirst,
-)
+const { location, isFirst } = workerData as IndexThreadData
+const { followed, close } = isServer(location) ? await onServer() : onFile()
+const indexing = followIndex(followed, systemClock, trouble => parentPort!.postMessage(trouble), isFirst)
 parentPort!.once('message', async () => {
   await indexing.stop()
-  close()
+  await close()
   parentPort!.close()
 })
+
+function onFile(): { followed: Followed; close(): unknown } {
+  const { db, transact, version, freeSome, close } = openSqliteBeside(location)
+  const free = () => freeSome(limits.freePagesAtOnce, limits.freePagesKept)
+  return { followed: { read: db, write: transact, version, freeSome: free }, close }
+}
+
+async function onServer(): Promise<{ followed: Followed; close(): unknown }> {
+  const { openPostgres } = await import('./postgres/pool.ts')
+  const { db, write, close } = openPostgres(location, limits.postgresReaders)
+  return {
+    followed: { read: db, write: work => write(work, writeLeft, () => {}), version: () => undefined },
+    close,
+  }
+}

@@ -1,22 +1,20 @@
-import { Worker } from 'node:worker_threads'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
-import { threadEntry } from '../base/thread-entry.ts'
 import type { LogState } from './dialect/checkpointer.ts'
 import { startCheckpoints } from './dialect/checkpoints.ts'
-import type { Db, DialectName, WriteDb } from './dialect/dialect.ts'
+import { type Db, type DialectName, isServer, type WriteDb } from './dialect/dialect.ts'
 import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect/group-commit.ts'
-import { type KeptThread, keepThread } from './dialect/kept-thread.ts'
+import type { KeptThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
-import type { IndexThreadData } from './index-thread.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { migrate, outdatedSince } from './migrations/migrate.ts'
 import { optimizeIndex } from './search/full-text.ts'
+import { startIndexThread } from './start-index-thread.ts'
 
 /** The database. What is read through `read` is committed. */
 export interface Store {
@@ -80,21 +78,26 @@ export interface LogBounds {
   readonly idleMs: number
 }
 
+export interface StoreParts {
+  /** Is waited for where there is a database of an older schema, with the number of its last step; what it throws leaves all as it was. */
+  beforeMigration?(lastStep: number): Promise<void>
+  readonly meter?: Meter
+  /** How many connections a server is asked over. */
+  readonly connections?: number
+}
+
 /**
  * Opens the database and brings its schema up to date.
  * @param location a postgres:// URL, or the path of the SQLite file (made when missing)
- * @param beforeMigration is waited for where there is a database of an older schema, with the number of its last step;
- *   what it throws leaves all as it was
  * @throws SchemaFault when a newer mailboxd made it, or it is to be brought up to date and has triggers or views of somebody else
  */
 export async function openStore(
   location: string,
   clock: Clock,
-  beforeMigration: (lastStep: number) => Promise<void> = async () => {},
-  meter: Meter = noMeter,
+  { beforeMigration = async () => {}, meter = noMeter, connections }: StoreParts = {},
 ): Promise<Store> {
-  const store = /^postgres(ql)?:\/\//.test(location)
-    ? (await import('./postgres-store.ts')).postgresStore(location, clock)
+  const store = isServer(location)
+    ? (await import('./postgres-store.ts')).postgresStore(location, connections)
     : sqliteStore(location, clock, meter)
   try {
     const lastStep = await outdatedSince(store.read, store.dialect)
@@ -119,10 +122,23 @@ function requireOursAlone(path: string): void {
   )
 }
 
-/** Opens an up-to-date SQLite file for another thread than the one that writes, to read what is committed. */
-export function openReader(path: string): { readonly read: Db; close(): void } {
-  const { db, close } = openSqliteReader(path)
-  return { read: db, close }
+export interface Reader {
+  readonly read: Db
+  close(): Promise<void>
+}
+
+/**
+ * Opens an up-to-date database for another thread or process than the one that writes, to read what is committed.
+ * @param location as of `openStore`
+ */
+export async function openReader(location: string): Promise<Reader> {
+  if (isServer(location)) {
+    const { openPostgres } = await import('./postgres/pool.ts')
+    const { db, close } = openPostgres(location, limits.postgresReaders)
+    return { read: db, close }
+  }
+  const { db, close } = openSqliteReader(location)
+  return { read: db, close: async () => close() }
 }
 
 function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
@@ -169,21 +185,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
         told(state)
       })
     },
-    keepIndex(told) {
-      // A larger one is not faster, and stays when nothing is to be done.
-      const resourceLimits = { maxYoungGenerationSizeMb: 8 }
-      return keepThread<IndexTrouble>({
-        begin(isFirst) {
-          const workerData: IndexThreadData = { path, isFirst }
-          return new Worker(threadEntry('store/index-thread'), { name: 'index', workerData, resourceLimits })
-        },
-        told,
-        died: why => told({ why }),
-        version: reader.version,
-        isHindered: (trouble, was) => ('messageId' in trouble ? was : trouble.why !== null),
-        idleMs: limits.storeThreadIdleMs,
-      })
-    },
+    keepIndex: told => startIndexThread(path, reader.version, told),
     async forgetOverwrittenSecrets() {
       await group.idle()
       reader.refresh()

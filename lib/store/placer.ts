@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import type { WriteDb } from './dialect/dialect.ts'
 import { notice } from './dialect/notices.ts'
-import type { PostgresPool } from './dialect/postgres.ts'
 import { placeEvents } from './place.ts'
+import type { PostgresPool } from './postgres/pool.ts'
 import { findLastUnplaced, hasUnplaced, takeUnplaced } from './unplaced.ts'
 
 /** Gives places to the events of this process and of all others that write to the same database. */

@@ -1,15 +1,16 @@
 import { sql } from 'kysely'
-import type { Clock } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
 import type { WriteDb } from './dialect/dialect.ts'
 import { createListeners, type Notices } from './dialect/notices.ts'
-import { openPostgres } from './dialect/postgres.ts'
-import { followIndex, type IndexTrouble } from './indexing.ts'
+import type { IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { startPlacer } from './placer.ts'
+import { openPostgres } from './postgres/pool.ts'
+import { startIndexThread } from './start-index-thread.ts'
 
 /** The database of a server: what SQLite leaves to this process is the server's. */
-export function postgresStore(url: string, clock: Clock) {
-  const pool = openPostgres(url)
+export function postgresStore(url: string, connections: number = limits.postgresConnections) {
+  const pool = openPostgres(url, connections)
   const listeners = createListeners()
   const placer = startPlacer(pool.db, work => pool.alone(work, listeners.tell))
   const committed = (notices: Notices) => {
@@ -28,8 +29,7 @@ export function postgresStore(url: string, clock: Clock) {
     // Both are the server's own business.
     failed: new Promise<never>(() => {}),
     keepLog: () => ({ stop: async () => {} }),
-    keepIndex: (told: (trouble: IndexTrouble) => void) =>
-      followIndex({ read: pool.db, write, version: () => undefined }, clock, told),
+    keepIndex: (told: (trouble: IndexTrouble) => void) => startIndexThread(url, () => undefined, told),
     async forgetOverwrittenSecrets() {
       await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
     },

@@ -127,6 +127,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       cold_recipients: 200,
       external_reply_to: true,
     },
+    postgres: { connections: 10 },
     plan_pro: {
       inboxes: 0,
       messages_per_month: 0,

@@ -16,7 +16,7 @@ const ctl = (...args: string[]) => runProgram(process.execPath, [builtProgram('m
 
 /** The bytes of each raw of a data directory by their Message-ID. */
 async function rawsOf(dataDir: string): Promise<Map<string, Buffer>> {
-  const { read, close } = openReader(join(dataDir, 'mailboxd.sqlite'))
+  const { read, close } = await openReader(join(dataDir, 'mailboxd.sqlite'))
   try {
     const rows = await read.selectFrom('raw').selectAll().execute()
     return new Map(
@@ -26,7 +26,7 @@ async function rawsOf(dataDir: string): Promise<Map<string, Buffer>> {
       }),
     )
   } finally {
-    close()
+    await close()
   }
 }
 

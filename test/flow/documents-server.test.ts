@@ -16,6 +16,7 @@ const guides = [
   'tls-and-proxy',
   'strangers',
   'bucket',
+  'postgres',
   'retention',
   'monitoring',
   'deliverability',
@@ -106,6 +107,12 @@ PS1='code $? next> ' python3 /given/terminal.py "$(cat /root/reactions)" bash --
   {
     begins: 'blobs = "s3://',
     reason: 'the bucket is not there; bucket.test.ts runs with one of a server beside it',
+    instead: ':',
+  },
+  { begins: 'create role mailboxd', reason: 'postgres.test.ts does it on a server', instead: ':' },
+  {
+    begins: 'database = "postgres://',
+    reason: 'the server is not there; postgres.test.ts runs with one',
     instead: ':',
   },
   {

@@ -42,7 +42,7 @@ const rooms: Record<string, readonly string[]> = {
   ],
   courier: ['.', 'scanner', 'encryption', 'smtp', 'webhook'],
   reading: ['.', 'attachment'],
-  store: ['dialect', 'search', 'migrations', '.'],
+  store: ['dialect', 'postgres', 'search', 'migrations', '.'],
   tls: ['.', 'acme'],
   core: [
     'app',
@@ -80,7 +80,7 @@ const places: Record<string, readonly string[]> = {
     'lib/store/dialect/integrity.ts',
   ],
   'tar-stream': ['lib/blob/archive.ts'],
-  pg: ['lib/store/dialect/postgres.ts'],
+  pg: ['lib/store/postgres/pool.ts', 'lib/store/postgres/lock.ts'],
   'smtp-server': ['lib/smtpd/'],
   selfsigned: ['lib/tls/self-signed.ts'],
   nodemailer: ['lib/mail/compose/', 'lib/courier/smtp/'],

@@ -3,9 +3,9 @@ import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
-import { openPostgres } from '../../lib/store/dialect/postgres.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { openPostgres } from '../../lib/store/postgres/pool.ts'
 import type { EventRow } from '../../lib/store/tables.ts'
 import { insertUnplaced } from '../../lib/store/unplaced.ts'
 import { listWebhookDeliveries } from '../../lib/store/webhook-deliveries.ts'
@@ -170,7 +170,7 @@ t.test(
   { skip },
   async t => {
     const { one, two, url } = await twoStores(t)
-    const still = openPostgres(url)
+    const still = openPostgres(url, 2)
     t.teardown(still.close)
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const standing = still.alone(

@@ -9,17 +9,30 @@ import { until } from './until.ts'
 /** Longer than any test: no event of it is swept. */
 const eventsKeptMs = 7 * 86_400_000
 
+/** The servers with the rows of those data directories that have no file with them. */
+const servers = new Map<string, string>()
+
+/** Has the rows of a data directory asked of this server. */
+export function noteServer(dataDir: string, location: string): void {
+  servers.set(dataDir, location)
+}
+
+function look(dataDir: string, openBlobs: OpenBlobs): Promise<Finding[]> {
+  const location = servers.get(dataDir)
+  return verify({ dataDir, ...(location && { location }), openBlobs, clock: systemClock, eventsKeptMs })
+}
+
 /** What contradicts itself still after a start has had its time to clean up. */
 export async function settledContradictions(
   dataDir: string,
   openBlobs: OpenBlobs = () => openDisk(dataDir),
 ): Promise<string[]> {
   let found: string[] = []
-  const look = async () => {
+  const isSettled = async () => {
     found = await findContradictions(dataDir, openBlobs)
     return found.length === 0
   }
-  await until('nothing to contradict itself', look).catch(error => {
+  await until('nothing to contradict itself', isSettled).catch(error => {
     if (found.length === 0) throw error
   })
   return found
@@ -33,7 +46,7 @@ export async function findContradictions(
   dataDir: string,
   openBlobs: OpenBlobs = () => openDisk(dataDir),
 ): Promise<string[]> {
-  const findings = await verify({ dataDir, openBlobs, clock: systemClock, eventsKeptMs })
+  const findings = await look(dataDir, openBlobs)
   const spooled = readdirSync(join(dataDir, 'spool'))
   return [...findings.map(describe), ...spooled.map(name => `spool file ${name}`)]
 }
@@ -49,14 +62,12 @@ export type End = 'stopped' | 'killed'
  */
 export async function requireConsistency(dataDir: string, end: End, openBlobs: OpenBlobs): Promise<void> {
   const database = databasePath(dataDir)
-  if (!existsSync(database)) return
+  if (!existsSync(database) && !servers.has(dataDir)) return
   const beside = ['-wal', '-shm'].map(end => `${database}${end}`).filter(path => !existsSync(path))
   const found =
     end === 'stopped'
       ? await findContradictions(dataDir, openBlobs)
-      : (await verify({ dataDir, openBlobs, clock: systemClock, eventsKeptMs }))
-          .filter(({ found }) => found !== 'is of no row')
-          .map(describe)
+      : (await look(dataDir, openBlobs)).filter(({ found }) => found !== 'is of no row').map(describe)
   // Who reads makes these, and what the daemon left is asked after this.
   for (const path of beside) rmSync(path, { force: true })
   if (found.length > 0) throw new Error(`${dataDir} contradicts itself: ${found.join('; ')}`)

@@ -6,7 +6,9 @@ import type { Test } from 'tap'
 import { blobsOf } from '../../lib/cli/blobs.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { builtProgram } from './built.ts'
-import { requireConsistency, requireSettled } from './consistency.ts'
+import { noteServer, requireConsistency, requireSettled } from './consistency.ts'
+import { newPostgresDatabase } from './databases.ts'
+import { migratedDatabase } from './postgres.ts'
 import { type Finished, runProgram } from './program.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
@@ -32,6 +34,8 @@ export interface DaemonSettings {
   readonly env?: Readonly<Record<string, string>>
   /** Where its data are to be; in a directory that goes with the test unless told. */
   readonly dataDir?: string
+  /** The PostgreSQL database with its rows, if not a file. */
+  readonly database?: string
   /** The test puts there what contradicts itself: nobody asks for that at the end. */
   readonly isContradictory?: boolean
 }
@@ -63,15 +67,21 @@ export interface TestDaemon {
   restart(): Promise<TestDaemon>
 }
 
+/** `MAILBOXD_TEST_DATABASE=postgres` has every story told with its rows on a real PostgreSQL, a database for each daemon. */
+export const onPostgres = process.env.MAILBOXD_TEST_DATABASE === 'postgres'
+
 export async function startDaemon(t: Test, settings: DaemonSettings = {}): Promise<TestDaemon> {
   const dir = temporaryDir(t)
   const configPath = join(dir, 'mailboxd.toml')
   const dataDir = settings.dataDir ?? join(dir, 'data')
+  const server = settings.database ?? (onPostgres ? await newPostgresDatabase(migratedDatabase) : undefined)
+  if (server !== undefined) noteServer(dataDir, server)
   writeFileSync(
     configPath,
     `hostname = "${settings.hostname ?? 'mail.ours.example'}"
 account_domain = "${settings.accountDomain ?? 'ours.example'}"
 data_dir = "${dataDir}"
+${server === undefined ? '' : `database = "${server}"`}
 ${settings.toml ?? ''}
 [http]
 listen = ["127.0.0.1:0"]

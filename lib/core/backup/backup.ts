@@ -136,7 +136,7 @@ async function addFile(
 async function dropDeleted(parts: BackupParts, snapshot: string, gone: readonly string[]): Promise<string[]> {
   if (gone.length === 0) return []
   const missing: string[] = []
-  const live = openReader(join(parts.dataDir, names.database))
+  const live = await openReader(join(parts.dataDir, names.database))
   const store = await openStore(snapshot, parts.clock)
   try {
     for (const id of gone) {
@@ -145,13 +145,13 @@ async function dropDeleted(parts: BackupParts, snapshot: string, gone: readonly 
     }
   } finally {
     await store.close()
-    live.close()
+    await live.close()
   }
   return missing
 }
 
 async function filesOf(snapshot: string): Promise<KeptFile[]> {
-  const { read, close } = openReader(snapshot)
+  const { read, close } = await openReader(snapshot)
   try {
     const files: KeptFile[] = []
     let page: KeptFile[]
@@ -166,7 +166,7 @@ async function filesOf(snapshot: string): Promise<KeptFile[]> {
     } while (page.length > 0)
     return files
   } finally {
-    close()
+    await close()
   }
 }
 
@@ -183,13 +183,13 @@ async function requireRoom(database: string): Promise<void> {
 
 /** A key that changes while the backup is made would be the wrong one for ever. */
 async function requireKeyOf(snapshot: string, dataDir: string): Promise<void> {
-  const { read, close } = openReader(snapshot)
+  const { read, close } = await openReader(snapshot)
   try {
     const known = await findSecretKey(read)
     const keys = [await readSecretKey(dataDir), await readNextKey(dataDir)]
     if (!known || keys.some(key => key && createSecretBox(key).keyId === known.id)) return
   } finally {
-    close()
+    await close()
   }
   throw new BackupFault(
     `${keyFiles[0]} in ${dataDir} is missing or not the key of this database, so a backup could not be restored: mend that, try again if secrets were being rotated, or leave the key out with --without-key`,

@@ -169,13 +169,13 @@ function strangeSchemaOf(database: string): StrangeSchema {
 }
 
 async function missingOf({ openBlobs }: RestoreParts, database: string): Promise<string[]> {
-  const { read, close } = openReader(database)
+  const { read, close } = await openReader(database)
   const blobs = await openBlobs(read)
   try {
     return (await findMissingFiles(blobs, read)).map(({ id }) => id)
   } finally {
     await blobs.close()
-    close()
+    await close()
   }
 }
 

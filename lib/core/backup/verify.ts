@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Blobs } from '../../blob/blobs.ts'
-import type { Db } from '../../store/dialect/dialect.ts'
+import { type Db, isServer } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { findBroken, invariants } from '../../store/invariants.ts'
 import { isFileKept, type KeptFile, listKeptFiles } from '../../store/kept-files.ts'
@@ -28,6 +28,8 @@ export type OpenBlobs = (read: Db) => Promise<Blobs>
 
 interface VerifyParts {
   readonly dataDir: string
+  /** Where the rows are, as of `openReader`, if not in there; what only a file can have wrong is not asked of a server. */
+  readonly location?: string
   readonly clock: Clock
   /** Where large raws are, of the installation with this database. */
   readonly openBlobs: OpenBlobs
@@ -43,26 +45,13 @@ interface VerifyParts {
  * @throws SchemaFault where the database is not of this version
  */
 export async function verify(parts: VerifyParts): Promise<Finding[]> {
-  const { dataDir, clock, told = () => {} } = parts
-  const database = join(dataDir, names.database)
+  const { dataDir, location = join(dataDir, names.database), clock, told = () => {} } = parts
   const checks = invariants.length + 2
-  const { broken, orphans } = findDamage(database)
-  const damage = [...broken, ...orphans].map(found => ({
-    check: 'integrity',
-    promise: 'the database is whole',
-    subject: names.database,
-    found,
-  }))
+  const { damage, strange } = isServer(location) ? { damage: [], strange: [] } : lookAtFile(location)
   // What is broken can't be asked.
-  if (broken.length > 0) return damage
-  const strange = findStrangeSchema(database).found.map(found => ({
-    check: 'schema',
-    promise: 'the schema is what the migrations make',
-    subject: names.database,
-    found,
-  }))
+  if (strange === undefined) return damage
   told('verify', 1, checks)
-  const { read, close } = openReader(database)
+  const { read, close } = await openReader(location)
   try {
     await requireCurrentSchema(read)
     // An hour is for the sweep, which may be late.
@@ -81,8 +70,27 @@ export async function verify(parts: VerifyParts): Promise<Finding[]> {
       await blobs.close()
     }
   } finally {
-    close()
+    await close()
   }
+}
+
+/** What is wrong with the SQLite file itself; its schema is not looked at where the file is broken. */
+function lookAtFile(path: string): { readonly damage: Finding[]; readonly strange: Finding[] | undefined } {
+  const { broken, orphans } = findDamage(path)
+  const damage = [...broken, ...orphans].map(found => ({
+    check: 'integrity',
+    promise: 'the database is whole',
+    subject: names.database,
+    found,
+  }))
+  if (broken.length > 0) return { damage, strange: undefined }
+  const strange = findStrangeSchema(path).found.map(found => ({
+    check: 'schema',
+    promise: 'the schema is what the migrations make',
+    subject: names.database,
+    found,
+  }))
+  return { damage, strange }
 }
 
 /** Rows without their file, and files without a row. */

@@ -1,4 +1,4 @@
-import { isDiskFull, StorageLocked } from '../../base/storage-fault.ts'
+import { isDiskFull, StorageLocked, StorageUnreachable } from '../../base/storage-fault.ts'
 import { DiskFailed } from '../../store/dialect/group-commit.ts'
 import type { App } from '../app/app.ts'
 import type { Accepted, Reception } from './arrival.ts'
@@ -62,7 +62,11 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
     } catch (error) {
       // It did not even begin.
       taken ??= take()
-      const concernsAll = error instanceof DiskFailed || error instanceof StorageLocked || isDiskFull(error)
+      const concernsAll =
+        error instanceof DiskFailed ||
+        error instanceof StorageLocked ||
+        error instanceof StorageUnreachable ||
+        isDiskFull(error)
       if (taken.length <= 1 || concernsAll) for (const { written } of taken) written.reject(error)
       else for (const one of taken) void writeAlone(one)
     }

@@ -9,6 +9,9 @@ export type WriteDb = Kysely<Tables>
 
 export type DialectName = 'sqlite' | 'postgres'
 
+/** Whether a location, as `openStore` takes it, is that of a PostgreSQL server. */
+export const isServer = (location: string) => /^postgres(ql)?:\/\//.test(location)
+
 /** Whose words the queries on this handle are written in, for the few that can't be portable. */
 export function dialectOf(db: Db): DialectName {
   return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'

@@ -68,7 +68,9 @@ t.test('a database of every schema is brought up to date, and all that was promi
     const path = join(dir, 'mailboxd.sqlite')
     await makeOld(path, number)
     const asked: number[] = []
-    const store = await openStore(path, systemClock, async lastStep => void asked.push(lastStep))
+    const store = await openStore(path, systemClock, {
+      beforeMigration: async lastStep => void asked.push(lastStep),
+    })
     await store.close()
     t.strictSame(
       asked,

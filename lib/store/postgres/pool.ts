@@ -1,11 +1,12 @@
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { Kysely, type PostgresPool as KyselyPool, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
+import { limits } from '../../base/limits.ts'
+import { StorageUnreachable } from '../../base/storage-fault.ts'
+import type { Db, WriteDb } from '../dialect/dialect.ts'
+import { gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
+import { gatherNotices, type Notices } from '../dialect/notices.ts'
 import type { Tables } from '../tables.ts'
-import type { Db, WriteDb } from './dialect.ts'
-import { gatherRows, type LeftRows, noRows } from './left-rows.ts'
-import { gatherNotices, type Notices } from './notices.ts'
 
-const connections = 10
 /** A serializable transaction that met another is done again this often before its failure is told. */
 const retries = 20
 
@@ -38,16 +39,25 @@ export interface PostgresPool {
 
 /** The advisory lock of who gives events their places. */
 const placingLock = 0x706c6163
-/** A process that stands still in a transaction keeps others waiting for so long at the most. */
-const idleMs = 10_000
 
-/** Opens a pool on `url` (postgres://…). */
-export function openPostgres(url: string): PostgresPool {
-  const bounds = { idle_in_transaction_session_timeout: idleMs }
-  const pool = new pg.Pool({ connectionString: url, max: connections, types, ...bounds })
-  // An idle connection that the server closed is no fault of ours; the pool opens another.
+/** Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable. */
+export function openPostgres(url: string, connections: number): PostgresPool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connections,
+    types,
+    application_name: 'mailboxd',
+    connectionTimeoutMillis: limits.postgresConnectMs,
+    // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
+    query_timeout: limits.postgresQueryMs,
+    // A process that stands still in a transaction keeps others waiting for so long at the most.
+    idle_in_transaction_session_timeout: limits.postgresIdleMs,
+    keepAlive: true,
+  })
+  // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
   pool.on('error', () => {})
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  pool.on('connect', client => void client.on('error', () => {}))
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: reachedOver(pool) }) })
   return {
     db,
     close: () => db.destroy(),
@@ -90,6 +100,51 @@ export function openPostgres(url: string): PostgresPool {
       }
     },
   }
+}
+
+/** The same pool, of which an outage is told by one name. */
+function reachedOver(pool: pg.Pool): KyselyPool {
+  return {
+    options: pool.options,
+    async connect() {
+      const client = await pool.connect().catch(cause => {
+        throw new StorageUnreachable(cause)
+      })
+      const query = (text: string, values: readonly unknown[]) =>
+        client.query(text, [...values]).catch(unreachable)
+      // Nothing here reads by a cursor, the other way to call it.
+      return { query: query as never, release: isBroken => client.release(isBroken) }
+    },
+    end: () => pool.end(),
+  }
+}
+
+function unreachable(error: unknown): never {
+  throw isOutage(error) ? new StorageUnreachable(error) : error
+}
+
+/** What the system says of a server that is not reached. */
+const systemCodes = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+]
+/** connection_exception, admin_shutdown and its kin, too_many_connections, and read_only_sql_transaction: a standby. */
+const serverCodes = /^(08...|57P0.|53300|25006)$/
+/** What pg says without a code. */
+const sentences =
+  /^(Connection terminated|Query read timeout|timeout exceeded|Client (has encountered|was closed))/
+
+function isOutage(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false
+  if (!('code' in error) || error.code === undefined) return sentences.test(error.message)
+  return systemCodes.includes(String(error.code)) || serverCodes.test(String(error.code))
 }
 
 /** serialization_failure and deadlock_detected: the transaction did nothing, and doing it again is right. */

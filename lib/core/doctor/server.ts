@@ -1,0 +1,64 @@
+import type { Clock } from '../../base/clock.ts'
+import { StorageUnreachable } from '../../base/storage-fault.ts'
+import { type Finding, finding } from '../../mail/domain/finding.ts'
+import { openReader } from '../../store/open.ts'
+import { findServerState, type ServerState } from '../../store/postgres/state.ts'
+
+/** The oldest major version that the tests are run on. */
+const leastVersion = 15
+/** The clocks of two machines that follow NTP are nearer to each other. */
+const mostAheadMs = 1000
+
+/** Whether the PostgreSQL server with the rows keeps what it is told, and is one that this program knows. @param location its URL */
+export async function checkServer(location: string, clock: Clock): Promise<Finding[]> {
+  const { read, close } = await openReader(location)
+  const subject = /@([^@/?]+)\//.exec(location)?.[1] ?? 'the socket of PostgreSQL'
+  try {
+    return faultsOf(await findServerState(read, () => clock.now().getTime()), subject)
+  } catch (error) {
+    if (!(error instanceof StorageUnreachable)) throw error
+    return [finding('error', 'database_unreachable', subject, error.message, 'systemctl status postgresql')]
+  } finally {
+    await close()
+  }
+}
+
+function faultsOf(state: ServerState, subject: string): Finding[] {
+  const found: Finding[] = []
+  const isOff = (value: string) => value === 'off'
+  if (isOff(state.fsync)) {
+    const message =
+      'fsync is off: after a power cut the database may be lost, and with it mail that was taken'
+    found.push(finding('error', 'database_unsafe', subject, message, 'fsync = on'))
+  }
+  if (isOff(state.synchronousCommit)) {
+    const message = 'synchronous_commit is off: after a crash of the server, mail that was taken is lost'
+    found.push(finding('error', 'database_unsafe', subject, message, 'synchronous_commit = on'))
+  }
+  if (isOff(state.fullPageWrites)) {
+    const message =
+      'full_page_writes is off: after a power cut pages may be torn, unless the file system keeps them whole'
+    found.push(finding('warning', 'database_unsafe', subject, message, 'full_page_writes = on'))
+  }
+  if (state.version < leastVersion * 10_000) {
+    const message = `it is PostgreSQL ${Math.floor(state.version / 10_000)}; mailboxd is tried with ${leastVersion} and later`
+    found.push(finding('warning', 'database_old', subject, message))
+  }
+  if (state.encoding !== 'UTF8') {
+    const message = `the database is in ${state.encoding}, and mail has every letter: make it anew in UTF-8`
+    found.push(
+      finding(
+        'error',
+        'database_encoding',
+        subject,
+        message,
+        "create database mailboxd encoding 'UTF8' template template0",
+      ),
+    )
+  }
+  if (Math.abs(state.aheadMs) > mostAheadMs) {
+    const message = `its clock is ${Math.round(state.aheadMs / 1000)} seconds from the one of this machine: have both follow NTP`
+    found.push(finding('warning', 'database_clock', subject, message))
+  }
+  return found
+}

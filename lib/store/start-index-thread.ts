@@ -1,0 +1,33 @@
+import { Worker } from 'node:worker_threads'
+import { limits } from '../base/limits.ts'
+import { threadEntry } from '../base/thread-entry.ts'
+import { keepThread } from './dialect/kept-thread.ts'
+import type { IndexThreadData } from './index-thread.ts'
+import type { Indexing, IndexTrouble } from './indexing.ts'
+
+/**
+ * Has the search index follow what is written, in a thread of its own, until it is stopped.
+ * @param location as of `openStore`
+ * @param version as of `Store`: as long as it stays the same the thread may rest
+ * @param told as of `followIndex`
+ */
+export function startIndexThread(
+  location: string,
+  version: () => number | undefined,
+  told: (trouble: IndexTrouble) => void,
+): Indexing {
+  // A larger one is not faster, and stays when nothing is to be done.
+  const resourceLimits = { maxYoungGenerationSizeMb: 8 }
+  return keepThread<IndexTrouble>({
+    begin(isFirst) {
+      const workerData: IndexThreadData = { location, isFirst }
+      return new Worker(threadEntry('store/index-thread'), { name: 'index', workerData, resourceLimits })
+    },
+    told,
+    died: why => told({ why }),
+    // Where nobody says that something was committed, it may have been: no two symbols are the same.
+    version: () => version() ?? Symbol('unknown'),
+    isHindered: (trouble, was) => ('messageId' in trouble ? was : trouble.why !== null),
+    idleMs: limits.storeThreadIdleMs,
+  })
+}

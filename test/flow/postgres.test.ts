@@ -1,0 +1,176 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { builtProgram } from '../support/built.ts'
+import { startDaemon, type TestDaemon } from '../support/daemon.ts'
+import { newPostgresDatabase } from '../support/databases.ts'
+import { blocksOf } from '../support/documents.ts'
+import { createInbox } from '../support/mailbox.ts'
+import { without } from '../support/peers.ts'
+import { runProgram } from '../support/program.ts'
+import { greetedDialog } from '../support/smtp-dialog.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+import { until } from '../support/until.ts'
+
+const letter = (subject: string) =>
+  `From: bob@example.net\r\nMessage-ID: <${subject}@example.net>\r\nSubject: ${subject}\r\n\r\nmarzipan\r\n`
+
+async function bring(daemon: TestDaemon, to: string, subject: string) {
+  const dialog = await greetedDialog(daemon.smtpPort)
+  await dialog.envelope('bob@example.net', to)
+  const said = await dialog.data(letter(subject))
+  dialog.end()
+  return said
+}
+
+/** Asks the server beside the daemon. */
+async function ask(t: Test, url: string) {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  t.teardown(() => client.end())
+  return client
+}
+
+t.test(
+  'a daemon with its rows on PostgreSQL: mail in, search, a send, a kill, a second daemon',
+  { skip: without('postgres') },
+  async t => {
+    const database = await newPostgresDatabase()
+    let daemon = await startDaemon(t, { database })
+    t.notOk(existsSync(join(daemon.dataDir, 'mailboxd.sqlite')))
+    const ann = await createInbox(daemon, 'ann')
+    t.equal((await bring(daemon, ann.address, 'one')).code, 250)
+    await ann.received(1)
+    await until('the words in the index', async () => {
+      const { body } = await ann.api.get(`/v1/inboxes/${ann.id}/messages?query=marzipan`)
+      return body.total === 1
+    })
+    const sent = await ann.api.send(ann.id, { to: 'x@nobody.example', subject: 's', body: 'b' })
+    t.match(sent, { status: 200 })
+    t.equal((await ann.api.get('/v1/events?type=message.received')).body.data.length, 1)
+
+    await t.test('what is local knows where the rows are', async t => {
+      t.match(await daemon.ctl('verify'), { ok: true })
+      const status = await daemon.ctl('status')
+      t.match(status, { daemon: { state: 'up' }, inboxes: 1 })
+      t.ok((status.disk as { database: number }).database > 1_000_000)
+      const backup = await daemon.ctlResult('backup', join(daemon.dataDir, '..', 'backup'))
+      t.match([backup.code, backup.stderr], [1, /PostgreSQL server.*pg_dump/s])
+      t.equal((await daemon.ctlResult('restore', 'x')).code, 1)
+      const { stdout } = await daemon.ctlResult('doctor', '--reach', '127.0.0.1')
+      // The server of the tests is made to forget.
+      const findings: { code: string; paste: string }[] = JSON.parse(stdout).findings
+      t.strictSame(
+        findings.filter(({ code }) => code.startsWith('database_')).map(({ paste }) => paste),
+        ['fsync = on', 'full_page_writes = on'],
+      )
+    })
+
+    await t.test('no other daemon starts on it, and mailboxctl makes no installation', async t => {
+      const dir = temporaryDir(t)
+      const other = join(dir, 'other.toml')
+      const text = readFileSync(daemon.configPath, 'utf8').replace(daemon.dataDir, join(dir, 'data'))
+      writeFileSync(other, text)
+      const ctl = await runProgram(process.execPath, [
+        builtProgram('mailboxctl'),
+        '--config',
+        other,
+        'key',
+        'list',
+      ])
+      t.match([ctl.code, ctl.stderr], [78, /there is no installation in/])
+      const second = await runProgram(process.execPath, [builtProgram('mailboxd'), '--config', other])
+      t.match([second.code, second.stderr], [1, /another mailboxd runs on this database/])
+    })
+
+    await daemon.end('SIGKILL')
+    daemon = await daemon.restart()
+    t.equal((await bring(daemon, ann.address, 'two')).code, 250)
+    const again = await createInbox(daemon, 'bea')
+    const { body } = await again.api.get(`/v1/inboxes/${ann.id}/messages?direction=inbound`)
+    t.equal(body.total, 2)
+  },
+)
+
+t.test(
+  'a server that ends connections is told as an outage, and without its lock the daemon ends',
+  { skip: without('postgres') },
+  async t => {
+    const database = await newPostgresDatabase()
+    const daemon = await startDaemon(t, { database })
+    const ann = await createInbox(daemon, 'ann')
+    const server = await ask(t, database)
+    const end = (which: string) =>
+      server.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid != pg_backend_pid() and application_name = $1`,
+        [which],
+      )
+    // Who holds locks keeps a mail waiting; its connection is ended under it.
+    await server.query('begin')
+    await server.query('lock table "inbox" in access exclusive mode')
+    const waiting = bring(daemon, ann.address, 'one').catch(String)
+    const isWaiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await until('a query that waits', async () => (await server.query(isWaiting)).rows.length > 0)
+    const isEnded = until('an answer', () => waiting.then(() => true))
+    await until('all that wait to be ended', async () => {
+      await end('mailboxd')
+      return Promise.race([isEnded, Promise.resolve(false)])
+    })
+    t.match(await waiting, /answered 451 4\.3\.0 Mail can not be stored just now/)
+    await server.query('rollback')
+    t.equal((await bring(daemon, ann.address, 'two')).code, 250, 'it goes on over new connections')
+    t.ok(daemon.log().some(line => /can not be stored|can not be asked/.test(JSON.stringify(line))))
+
+    const exit = new Promise(resolve => daemon.process.once('exit', code => resolve(code)))
+    await end('mailboxd lock')
+    t.equal(await exit, 1)
+    t.match(daemon.log().at(-1)?.msg, /keeps other daemons from the database has ended/)
+    const next = await daemon.restart()
+    t.equal((await bring(next, ann.address, 'three')).code, 250)
+  },
+)
+
+t.test('the guide: a user of its own, with a password', { skip: without('postgres') }, async t => {
+  const server = await ask(t, await newPostgresDatabase())
+  const sql = blocksOf('docs/operators/postgres.md').find(({ language }) => language === 'sql')!.text
+  for (const statement of sql.split(';\n').filter(Boolean)) await server.query(statement)
+  const { port } = (await server.query('select inet_server_port() as port')).rows[0]
+  const secret = join(temporaryDir(t), 'password')
+  writeFileSync(secret, '…\n')
+  const daemon = await startDaemon(t, {
+    database: `postgres://mailboxd@127.0.0.1:${port}/mailboxd`,
+    toml: `[postgres]\npassword_file = "${secret}"`,
+  })
+  const ann = await createInbox(daemon, 'ann')
+  t.equal((await bring(daemon, ann.address, 'one')).code, 250)
+})
+
+t.test('a server that is not there is told in a sentence', { skip: without('postgres') }, async t => {
+  const dir = temporaryDir(t)
+  const config = join(dir, 'mailboxd.toml')
+  const secret = join(dir, 'password')
+  writeFileSync(secret, 'p@ss\nword\n')
+  const text = (database: string) => `hostname = "mail.ours.example"
+account_domain = "ours.example"
+data_dir = "${join(dir, 'data')}"
+database = "${database}"
+[postgres]
+password_file = "${secret}"
+`
+  const start = (database: string) => {
+    writeFileSync(config, text(database))
+    return runProgram(process.execPath, [builtProgram('mailboxd'), '--config', config])
+  }
+  t.match(await start('postgres://mailboxd@127.0.0.1:9/mailboxd'), {
+    code: 1,
+    stderr: /^mailboxd can not start: the server of the database can not be asked: connect ECONNREFUSED/,
+  })
+  t.match(await start('postgres://mailboxd:secret@127.0.0.1:9/mailboxd'), {
+    code: 78,
+    stderr: /must not contain a password: name the file/,
+  })
+  const none = (await newPostgresDatabase()).replace(/\/[^/]*$/, '/none_such')
+  t.match(await start(none), { code: 1, stderr: /can not be asked: database "none_such" does not exist/ })
+})
