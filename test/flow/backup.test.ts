@@ -131,5 +131,5 @@ t.test('what can not be restored leaves the place as it was, and says why', asyn
   const keyless = await ctl('--data', place, 'restore', join(dir, 'keyless.tar.zst'))
   t.match(keyless, { code: 0, stdout: /secrets\.key is not in it/ })
   t.match(await ctl('--data', place, 'restore', whole), { code: 1, stderr: /is not empty/ })
-  t.match(await ctl('--data', place, 'status'), { code: 78, stderr: /secrets\.key is missing/ })
+  t.match(await ctl('--data', place, 'compact'), { code: 78, stderr: /secrets\.key is missing/ })
 })

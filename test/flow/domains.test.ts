@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Domain } from '../../lib/model/domain.ts'
 import { apiOf } from '../support/api.ts'
 import { startDaemon } from '../support/daemon.ts'
-import { startDns } from '../support/dns.ts'
+import { startDns, type TestDns } from '../support/dns.ts'
 import { verifyWithOpendkim } from '../support/opendkim.ts'
 import { startOpenSmtpd } from '../support/opensmtpd.ts'
 import { without } from '../support/peers.ts'
@@ -11,6 +11,12 @@ import { publish } from '../support/published.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
+
+/** As others want it, too: at an address that they can send to, which leads back to its name. */
+function publishWell(dns: TestDns, domain: Domain): void {
+  publish(dns, domain, '193.0.0.25')
+  dns.set('25.0.0.193.in-addr.arpa', 'PTR', ['mail.ours.example'])
+}
 
 t.test(
   'a domain of its own: added, published, verified; its inbox takes mail and sends it with its own key',
@@ -42,7 +48,12 @@ t.test(
     // The daemon comes to it by itself within a minute or two; who is in a hurry asks.
     const { body: verified } = await api.post(`/v1/domains/${domain.id}/verify`)
     t.equal(verified.status, 'verified', JSON.stringify(verified))
-    t.equal((await daemon.ctlResult('domain', 'check', 'acme.example')).code, 0)
+    const unwell = await daemon.ctlResult('domain', 'check', 'acme.example')
+    t.equal(unwell.code, 1)
+    t.match(JSON.parse(unwell.stdout), { id: domain.id, status: 'not_well' })
+    publishWell(dns, domain)
+    const well = await daemon.ctlResult('domain', 'check', 'acme.example')
+    t.match(well, { code: 0 }, well.stdout)
 
     const { body: inbox } = await api.post('/v1/inboxes', { mailboxName: 'sales', domain: 'acme.example' })
     t.equal(inbox.address, 'sales@acme.example')
@@ -85,7 +96,7 @@ t.test('the domains of mailboxctl', async t => {
     "the account's own",
   )
   t.equal((await daemon.ctlResult('domain', 'check')).code, 1)
-  publish(dns, (await daemon.ctl('domain', 'show')) as unknown as Domain)
+  publishWell(dns, (await daemon.ctl('domain', 'show')) as unknown as Domain)
   t.match(await daemon.ctl('domain', 'check'), { domain: 'ours.example', status: 'verified' })
   const added = await daemon.ctl('domain', 'add', 'acme.example')
   t.match(await daemon.ctl('domain', 'list'), {

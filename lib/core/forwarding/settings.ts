@@ -1,7 +1,7 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { domainOf, normaliseRecipient } from '../../mail/address/address.ts'
+import { domainOf, literalAddress, normaliseRecipient } from '../../mail/address/address.ts'
 import { forwardModes } from '../../model/inbox.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import {
@@ -79,10 +79,14 @@ function requireMode(text: string): void {
   if (!forwardModes.some(mode => mode === text)) throw new Problem('invalid_forward_when')
 }
 
-/** An address, in lower case, that mail could be forwarded to. @throws Problem `invalid_forward_to` */
+/**
+ * An address, in lower case, that mail could be forwarded to: one of a domain, for an address literal may be this server's.
+ * @throws Problem `invalid_forward_to`
+ */
 export function requireTargetAddress(text: string): string {
   const address = normaliseRecipient(text)
-  if (address === undefined) throw new Problem('invalid_forward_to')
+  if (address === undefined || literalAddress(domainOf(address)) !== undefined)
+    throw new Problem('invalid_forward_to')
   return address
 }
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
 import { limits } from '../../base/limits.ts'
 
@@ -80,7 +79,8 @@ export function keepThread<Told>(work: ThreadWork<Told>): KeptThread {
       clearInterval(looking)
       clearTimeout(restart)
       if (!worker) return
-      const exit = once(worker, 'exit')
+      // One that dies meanwhile has ended, too.
+      const exit = new Promise(resolve => worker?.once('exit', resolve))
       worker.ref()
       worker.postMessage('stop')
       await exit
