@@ -71,7 +71,7 @@ export function count(taken: Taken, { isRetry, isProbe, isUnproven }: Sort, by: 
  */
 export interface Place {
   readonly signal: AbortSignal
-  /** The other side said something. */
+  /** The other side gave a whole reply. */
   heard(): void
   /** From now on the mail may have been taken: to break off could double it. */
   commit(): void

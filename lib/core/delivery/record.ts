@@ -115,8 +115,11 @@ export function postponedMs({ showing, triedAgainInMs }: Outcome): number | unde
 export function withClass(outcome: Outcome): Outcome {
   const { result, stage, replyClass: known } = outcome
   if (result === 'delivered' || stage !== undefined || known !== undefined) return outcome
-  const replyClass = classOf(outcome)
-  return replyClass === undefined ? outcome : { ...outcome, replyClass }
+  const found = classOf(outcome)
+  if (found === undefined) return outcome
+  // Of what no server said the words are ours: that a host has no address, or one where nothing goes, is not about the recipient.
+  const isOfDomain = outcome.code !== undefined || outcome.enhanced?.startsWith('5.1.') === true
+  return { ...outcome, replyClass: found === 'recipient' && !isOfDomain ? 'host' : found }
 }
 
 /**

@@ -8,6 +8,7 @@ import { certificateFault, demandKey, tlsFault } from '../encryption/demand.ts'
 import type { HostTls } from '../encryption/host-tls.ts'
 import type { TlsFault } from '../tls-result.ts'
 import { hasRoute } from './own-route.ts'
+import { boundReplies } from './remote-reply.ts'
 import type { Smarthost, SourceAddress } from './routes.ts'
 import {
   type Answer,
@@ -131,6 +132,8 @@ async function begin(
     socketCloseTimeout: 0,
     maxResponseSize: limits.smtpReplyBytes,
   })
+  const hearing = boundReplies(connection)
+  hearing.onReply = () => watch.heard()
   return new Promise(resolve => {
     const fail = (error: SmtpError) => {
       resolve({ begun: connectFailure(error, connection) })
@@ -142,13 +145,12 @@ async function begin(
     // Always listened to: an error of a session that nobody waits for must not end the process.
     connection.on('error', fail)
     connection.once('end', () => setImmediate(() => fail(new Error('the connection was closed'))))
-    socket.once('data', () => watch.heard())
     connection.connect(error => {
       if (error) return fail(error)
       signal.removeEventListener('abort', abort)
       const encrypted = connection._socket
       if (!(encrypted instanceof TLSSocket)) {
-        const begun = new SmtpSession(host, address, lane, connection, timeouts)
+        const begun = new SmtpSession(host, address, lane, connection, hearing, timeouts)
         return resolve({ begun, ...(mayEncrypt && { tls: notOffered }) })
       }
       const fault = tlsFault(encrypted, tls.demand, options.clock.now())
@@ -161,7 +163,7 @@ async function begin(
       encrypted.on('session', keep)
       const tested = tls.isTesting ? certificateFault(encrypted) : undefined
       // Before the login, whose reply would be taken for that to EHLO.
-      const begun = new SmtpSession(host, address, lane, connection, timeouts)
+      const begun = new SmtpSession(host, address, lane, connection, hearing, timeouts)
       const done = () => resolve({ begun, tls: tested ?? 'success' })
       if (user === undefined) return done()
       connection.login({ user, pass, credentials: { user, pass } }, refused =>

@@ -1,4 +1,7 @@
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
+
 /** A peer's reply as read from the wire (RFC 5321 §4.2, RFC 2034). */
 export interface RemoteReply {
   readonly code: number
@@ -28,4 +31,47 @@ export function readReply(lines: string): RemoteReply | undefined {
   }
   const reply = { code: Number(code), text: oneLine(texts.join(' ')) }
   return enhanced === undefined ? reply : { ...reply, enhanced }
+}
+
+/** Who is told of each whole reply of a peer. */
+export interface Hearing {
+  onReply: () => void
+}
+
+/** What of Nodemailer's connection takes the peer's bytes and says ours. */
+interface Talk {
+  _onData: (chunk: Buffer) => void
+  _sendCommand: (...given: unknown[]) => void
+  _onResponseTooLarge: () => void
+}
+
+/**
+ * Bounds what a peer says from one command to the next (`limits.smtpReplyBytes`), however it is cut into lines: of Nodemailer's
+ * bound empty lines are no part, and it keeps each and takes them one by one. They answer nothing, and do not come to it.
+ * @param connection one that is not connected yet
+ * @returns a place for who wants to hear of whole replies; a line that says that more comes (`250-`) is none
+ */
+export function boundReplies(connection: SMTPConnection): Hearing {
+  const talk = connection as unknown as Talk
+  const { _onData: take, _sendCommand: say } = talk
+  const hearing: Hearing = { onReply() {} }
+  let bytes = 0
+  /** How the line begins that has not ended. */
+  let head = ''
+  talk._sendCommand = (...given) => {
+    bytes = 0
+    say.apply(connection, given)
+  }
+  talk._onData = chunk => {
+    bytes += chunk.length
+    if (bytes > limits.smtpReplyBytes) return talk._onResponseTooLarge()
+    const text = chunk.toString('latin1').replaceAll(/\n\s+/g, '\n')
+    const said = head === '' ? text.trimStart() : text
+    if (said === '') return
+    const lines = (head + said).split('\n')
+    head = lines.pop()!.slice(0, 4)
+    if (lines.some(line => /^\d{3}(?!-)/.test(line))) hearing.onReply()
+    take.call(connection, Buffer.from(said, 'latin1'))
+  }
+  return hearing
 }

@@ -6,6 +6,7 @@ import { oneLine } from '../../base/one-line.ts'
 import type { Stage } from '../outcome.ts'
 import { readExtensions } from './extensions.ts'
 import { findDecision } from './last-words.ts'
+import type { Hearing } from './remote-reply.ts'
 
 /** A message as it crosses the wire, without dot-stuffing; a function makes a new stream for each attempt. */
 export type Raw = Buffer | (() => Readable)
@@ -26,7 +27,7 @@ export interface NoticeParameters {
 export interface Watch {
   /** Ends the attempt as it stands. */
   readonly signal: AbortSignal
-  /** The other side said something. */
+  /** The other side gave a whole reply. */
   heard(): void
   /** From now on the mail may have been taken: to break off could double it. */
   commit(): void
@@ -57,7 +58,6 @@ export interface SmtpError extends Error {
 }
 
 const chunkBytes = 64 * 1024
-const lf = 0x0a
 
 /** What a transaction says before DATA. */
 export interface Envelope {
@@ -81,6 +81,7 @@ export class SmtpSession {
   /** How many messages were begun. */
   messages = 0
   readonly #connection: SMTPConnection
+  readonly #hearing: Hearing
   readonly #timeouts: SmtpTimeouts
   readonly #closeListeners = new Set<() => void>()
 
@@ -89,12 +90,14 @@ export class SmtpSession {
     address: string,
     lane: string,
     connection: SMTPConnection,
+    hearing: Hearing,
     timeouts: SmtpTimeouts,
   ) {
     this.host = host
     this.lane = lane
     this.address = address
     this.#connection = connection
+    this.#hearing = hearing
     this.#timeouts = timeouts
     const socket = connection._socket
     this.tls = socket instanceof TLSSocket ? `${socket.getProtocol()} ${socket.getCipher().name}` : undefined
@@ -129,11 +132,11 @@ export class SmtpSession {
     const message = Readable.from(this.#read(raw, progress, watch), { objectMode: false })
     const socket = this.#connection._socket
     const hear = (chunk: Buffer) => {
-      // A byte now and then, and no line, is no answer.
-      if (chunk.includes(lf)) watch.heard()
       if (progress.heard.length < limits.smtpReplyBytes) progress.heard += chunk.toString()
     }
     if (socket) socket.on('data', hear)
+    // A line now and then that says that more comes is no answer.
+    this.#hearing.onReply = () => watch.heard()
     let stop = () => {}
     const answer = await new Promise<Answer>(resolve => {
       const fail = (error: SmtpError) => resolve(sendFailure(error, progress))
@@ -175,6 +178,7 @@ export class SmtpSession {
     })
     stop()
     if (socket) socket.removeListener('data', hear)
+    this.#hearing.onReply = () => {}
     if (progress.sent !== 'all') message.destroy()
     if (answer.isLost) this.close()
     else this.#waitAtMost(this.#timeouts.commandMs)
