@@ -362,8 +362,6 @@ onEveryDatabase('what is carried is not claimed again when the clock jumps', asy
   await end({ ...mine, store }, a!, 'answers')
 })
 
-t.end()
-
 onEveryDatabase(
   'who has the mail and does not answer keeps no place from others, and may hang from then on',
   async (t, store) => {
@@ -709,3 +707,84 @@ onEveryDatabase(
     t.strictSame(names(await turns.claim()), numbered('good', 4))
   },
 )
+
+onEveryDatabase('what is parked when its time is over ends, many at once', async (t, store) => {
+  const mine = setUp(store, 8)
+  const { turns, put, advance } = mine
+  await put(numbered('x', 4), 'down.example')
+  for (const entry of await turns.claim()) await end({ ...mine, store }, entry, 'fails', true)
+  await put(numbered('late', 6), 'down.example')
+  t.strictSame(await turns.claim(), [])
+  advance(6 * 86_400_000)
+  t.equal((await turns.claim()).length, 5, 'half of the places, and one is the probe')
+})
+
+onEveryDatabase(
+  'no more wait beside the places than there are places, and who ends makes room for another',
+  async (t, store) => {
+    const mine = setUp(store, 4)
+    const { turns, put, advance } = mine
+    for (const name of ['a', 'b', 'c']) await prove(store, mine, `${name}.example`)
+    const begun: Leased[] = []
+    for (const name of ['a', 'b']) {
+      await put(numbered(name, 4), `${name}.example`)
+      const some = await turns.claim()
+      t.strictSame(names(some), numbered(name, 4))
+      for (const entry of some) turns.placeOf(entry).commit()
+      begun.push(...some)
+      advance(limits.silentAnswerMs)
+    }
+    await put(numbered('c', 4), 'c.example')
+    t.strictSame(await turns.claim(), [], 'four wait beside the places, and four in them')
+    await end({ ...mine, store }, begun[0]!, 'answers')
+    t.strictSame(names(await turns.claim()), ['c0'])
+  },
+)
+
+onEveryDatabase('the last quarter of the places is for new mail to who answers', async (t, store) => {
+  const mine = setUp(store, 8)
+  const { turns, put, advance } = mine
+  await prove(store, mine, 'there.example')
+  await put(numbered('old', 20))
+  for (let claimed = await turns.claim(); claimed.length > 0; claimed = await turns.claim())
+    for (const entry of claimed) await end({ ...mine, store }, entry, 'answers', false)
+  advance(3_600_000)
+  t.equal((await turns.claim()).length, 4, 'half for what was tried before')
+  await put(numbered('mute', 10), '')
+  t.equal(
+    (await turns.claim()).length,
+    2,
+    'who may hang gets the quarter that is left, and no half beside it',
+  )
+  await put(numbered('new', 4))
+  t.strictSame(names(await turns.claim()), ['new0', 'new1'])
+})
+
+onEveryDatabase('who has failed for days is probed every half hour', async (t, store) => {
+  const { queue, turns, put, advance } = setUp(store, 8)
+  for (let n = 0; n < 20; n++) await store.write(db => queue.note(db, 'down.example', 'fails', 'down'))
+  await put(['x'], 'down.example')
+  t.strictSame(await turns.claim(), [])
+  advance(limits.probeMaxMs)
+  t.strictSame(names(await turns.claim()), ['x'])
+})
+
+onEveryDatabase('who is probed keeps the place, however silent, while new mail waits', async (t, store) => {
+  const mine = setUp(store, 4)
+  const { queue, turns, put, advance } = mine
+  await prove(store, mine, 'good.example')
+  for (let n = 0; n < 3; n++) await store.write(db => queue.note(db, 'down.example', 'fails', 'down'))
+  await put(['probe'], 'down.example')
+  t.strictSame(await turns.claim(), [])
+  advance(limits.probeMaxMs)
+  const [probe] = await turns.claim()
+  await put(numbered('good', 4), 'good.example')
+  const others = await turns.claim()
+  t.equal(others.length, 3)
+  advance(limits.silentGreetingMs)
+  t.strictSame(await turns.claim(), [])
+  t.strictSame(
+    [probe!, ...others].map(entry => turns.placeOf(entry).signal.aborted),
+    [false, true, true, true],
+  )
+})

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createKey } from '../../../lib/core/account/keys.ts'
+import type { Networked } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
@@ -219,4 +220,21 @@ t.test('what is delivered to an inbox here is told so, and parameters are bounde
     'X=1',
   ])
     t.match((await dialog.say(`RCPT TO:<bob@theirs.example> ${parameter}`)).text, /^5\d\d /, parameter)
+})
+
+t.test('what was delivered is not sent again because its notice could not be made', async t => {
+  const { submit, app, peer } = await setUp(t, {})
+  await submit('<ann@ours.example>', '<bob@theirs.example> NOTIFY=SUCCESS')
+  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  const broken: Networked = Object.create(app, {
+    mailReader: {
+      get() {
+        throw new Error('as the test says')
+      },
+    },
+  })
+  await deliver(broken, entry!)
+  t.equal(peer.messages.length, 1)
+  t.strictSame(await app.store.read.selectFrom('queueEntry').select('id').execute(), [])
+  t.match(await app.store.read.selectFrom('delivery').select('state').execute(), [{ state: 'delivered' }])
 })

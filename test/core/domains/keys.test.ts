@@ -94,3 +94,20 @@ t.test('on a schedule, once until they are used', async t => {
   t.equal(await rotateDueKeys(app), 1)
   t.equal(await rotateDueKeys(app), 0)
 })
+
+t.test('new keys twice in a minute are refused: a selector never names two keys', async t => {
+  const { app, dns, domain, clock } = await setUp(t)
+  publish(dns, domain)
+  await verifyDomain(app, operator, domain.id)
+  // From the first second of a minute on.
+  clock.advance(60_000 - (app.clock.now().getTime() % 60_000))
+  publish(dns, await rotateDomainKeys(app, 'mine.example'))
+  await verifyDomain(app, operator, domain.id)
+  await t.rejects(rotateDomainKeys(app, 'mine.example'), {
+    code: 'invalid_request',
+    message: /in this minute/,
+  })
+  clock.advance(60_000)
+  const again = named(await rotateDomainKeys(app, 'mine.example'), 'dkim-next')
+  t.equal(again.length, 2)
+})

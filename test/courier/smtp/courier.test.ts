@@ -607,3 +607,51 @@ t.test('a host that takes no mail ends itself; when all say so, the mail ends', 
     }
   }
 })
+
+/** Who watches, and cuts the attempt off when it is told of something. */
+function cutWhen(what: 'heard' | 'commit') {
+  const cut = new AbortController()
+  const end = (told: string) => told === what && cut.abort(new Error(`cut when told ${told}`))
+  return {
+    signal: cut.signal,
+    heard: () => void end('heard'),
+    commit: () => void end('commit'),
+    isTurnOf: async () => true,
+    hasRoomAt: () => true,
+    gone() {},
+  }
+}
+
+t.test('who watches is told when the other side speaks, and when it may have the mail', async t => {
+  const spoken = await loopback(t, [{ EHLO: { next: 'silence' } }])
+  t.match(await spoken.courier.carry(delivery(), raw, cutWhen('heard')), { text: 'cut when told heard' })
+  const told: string[] = []
+  const watch = {
+    ...cutWhen('heard'),
+    signal: new AbortController().signal,
+    heard: () => void told.push('heard'),
+    commit: () => void told.push('commit'),
+  }
+  const { courier } = await loopback(t, [{}])
+  t.match(await courier.carry(delivery(), raw, watch), { result: 'delivered' })
+  const at = told.indexOf('commit')
+  t.strictSame(
+    { before: told.slice(0, at).length > 1, commits: told.filter(one => one === 'commit').length },
+    { before: true, commits: 1 },
+    'the replies of the session, and then what may not be broken off any more',
+  )
+  t.equal(told.at(-1), 'heard', 'the answer to the final dot')
+  const taken = await loopback(t, [{ message: { next: 'silence' } }, {}])
+  const outcome = await taken.courier.carry(delivery(), raw, cutWhen('commit'))
+  t.match(outcome, { result: 'transient', text: 'cut when told commit', address: '127.0.0.2' })
+  t.equal(taken.peers[1]?.connections, 0)
+})
+
+t.test('the answer to the final dot has a time of its own', async t => {
+  const { courier } = await loopback(t, [{ message: { next: 'silence' } }], {
+    timeouts: { dataBlockMs: 60_000, commandMs: 60_000, finalReplyMs: 200, totalMs: 3_000 },
+  })
+  const { result, text } = await courier.carry(delivery(), raw)
+  t.equal(result, 'transient')
+  t.notMatch(text, /no end within/)
+})

@@ -36,3 +36,18 @@ t.test('no more sessions wait than may, to one address and in all', async t => {
   t.equal(waiting, limits.smtpIdleSessions)
   t.ok(limits.smtpIdleSessions <= 100)
 })
+
+t.test('a session is for what was demanded of it, and in plaintext for its own host', async t => {
+  const pool = new SessionPool()
+  t.teardown(() => pool.close())
+  const give = (more: Partial<SmtpSession>) =>
+    pool.give({ ...sessionWith('192.0.2.1', []), ...more } as SmtpSession)
+  give({ lane: 'proven', tls: 'TLSv1.3' })
+  t.equal(pool.take('mx.there.example', '192.0.2.1', ''), undefined, 'of another lane')
+  t.equal(pool.take('mx.there.example', '192.0.2.2', 'proven'), undefined, 'of another address')
+  t.ok(pool.take('mx.other.example', '192.0.2.1', 'proven'), 'by another name of the address')
+  give({ lane: 'anything' })
+  t.equal(pool.take('mx.there.example', '192.0.2.1', 'proven'), undefined, 'nothing was proven in it')
+  t.equal(pool.take('mx.other.example', '192.0.2.1', 'anything'), undefined, 'TLS may succeed there')
+  t.ok(pool.take('mx.there.example', '192.0.2.1', 'anything'))
+})

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
 import { writeCertificate } from '../../support/certificate.ts'
+import { until } from '../../support/until.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
 import type { Script } from './scripted-peer.ts'
 
@@ -104,11 +106,15 @@ t.test('STARTTLS that is only advertised', async t => {
 t.test('STARTTLS that failed is not tried again for a while', async t => {
   const script = { EHLO: offer, STARTTLS: '454 4.7.0 TLS not available' }
   const { courier, peers } = await loopback(t, [script], { idleMs: 0 })
-  for (let count = 0; count < 3; count++)
+  for (let count = 1; count <= 3; count++) {
     t.match(await courier.carry(delivery(), raw), {
       result: 'delivered',
       tlsResults: [{ policyType: 'no-policy-found', type: 'starttls-not-supported' }],
     })
+    // In one that still waits nothing would be seen of TLS.
+    const isEnded = () => peers[0]?.commands.filter(line => line === 'QUIT').length === count
+    await until('its session ended', isEnded)
+  }
   t.equal(peers[0]?.commands.filter(line => line === 'STARTTLS').length, 1)
 })
 
@@ -142,4 +148,23 @@ t.test('never AUTH', async t => {
   const { courier, peers } = await loopback(t, [{ EHLO }])
   t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
   t.notOk(peers[0]?.commands.some(line => line.startsWith('AUTH')))
+})
+
+t.test('STARTTLS that failed is tried again after a while', async t => {
+  let nowMs = 0
+  const clock = { now: () => new Date(), monotonicMs: () => nowMs }
+  const script = { EHLO: offer, STARTTLS: '454 4.7.0 TLS not available' }
+  const { courier, peers } = await loopback(t, [script], { idleMs: 0, clock })
+  const said = (verb: string) => peers[0]!.commands.filter(line => line === verb).length
+  const carry = async () => {
+    const before = said('QUIT')
+    t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
+    await until('its session ended', () => said('QUIT') > before)
+  }
+  await carry()
+  await carry()
+  t.equal(said('STARTTLS'), 1)
+  nowMs += limits.tlsBrokenMs
+  await carry()
+  t.equal(said('STARTTLS'), 2)
 })
