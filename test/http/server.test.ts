@@ -298,7 +298,7 @@ t.test('the health of it', async t => {
     const { status, body } = await server.apiWith(undefined).get('/health')
     t.strictSame([status, body.error], [503, 'unavailable'])
     t.equal(await health(), 503)
-    t.match(server.faults[0], /can not be written/)
+    t.match(server.faults[0], /the health can not be noted/)
   })
 
   await t.test('a request under way is answered before it stops, and a new one is not taken', async t => {

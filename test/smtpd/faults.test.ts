@@ -57,7 +57,7 @@ t.test('the disk is full: 452, nothing kept, and all is well when there is room'
   t.equal(raws.length, accepted)
   t.equal(filesIn(join(door.dataDir, 'raw')), raws.filter(raw => raw.content === null).length)
   const said = door.log.filter(entry => entry.level === 'error')
-  t.ok(said.length >= 4, 'each is an error in the log, once')
+  t.ok(said.length >= 1, 'it is an error in the log, however many met it')
   t.match(JSON.stringify(said[0]), /ENOSPC/)
 
   const remounted = await runProgram('mount', ['-o', 'remount,size=64m', disk!])

@@ -192,3 +192,35 @@ t.test(
     }
   },
 )
+
+t.test('what DNS and our own guard say of the servers is about them, and suppresses nobody', async t => {
+  const { app, peer, dns, inboxId } = await setUp(t, {}, false)
+  try {
+    dns.set('bare.example', 'MX', [{ priority: 1, exchange: 'mx.bare.example' }])
+    dns.set('mx.bare.example', 'A', [])
+    dns.set('zero.example', 'MX', [{ priority: 1, exchange: 'mx.zero.example' }])
+    dns.set('mx.zero.example', 'A', ['0.0.0.0'])
+    for (const to of ['bob@bare.example', 'bob@zero.example']) {
+      await send(app, operator, inboxId, { to, subject: 'Hi', body: 'Hello' }, to)
+      const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+      await deliver(app, entry!)
+      await send(app, operator, inboxId, { to, subject: 'Hi', body: 'Hello again' }, `${to} again`)
+      await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    }
+    const rows = await app.store.read.selectFrom('delivery').selectAll().orderBy('id').execute()
+    t.strictSame(
+      rows
+        .filter(({ state }) => state === 'failed')
+        .map(({ recipient, replyClass }) => [recipient, replyClass]),
+      [
+        ['bob@bare.example', 'host'],
+        ['bob@zero.example', 'host'],
+      ],
+    )
+    t.strictSame(await app.store.read.selectFrom('suppression').selectAll().execute(), [])
+  } finally {
+    await app.courier.close()
+    await peer.close()
+    await dns.close()
+  }
+})

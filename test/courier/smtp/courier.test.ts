@@ -622,6 +622,47 @@ function cutWhen(what: 'heard' | 'commit') {
   }
 }
 
+t.test('empty lines are no answer, and as many as a stranger likes are not kept', async t => {
+  const few = {
+    greeting: '\r\n \r\n\n220 peer.test',
+    RCPT: '250 2.1.5 ok\r\n\r\n \r\n',
+    message: '\n\n\n250 2.0.0 taken',
+  }
+  const well = await loopback(t, [few])
+  t.match(await well.courier.carry(delivery(), raw), { result: 'delivered', text: 'taken' })
+  for (const step of ['greeting', 'EHLO', 'RCPT', 'message'] as const) {
+    const flood = { say: '\n'.repeat(5_000_000), next: 'silence' } as const
+    const { courier } = await loopback(t, [{ [step]: flood }])
+    t.match(
+      await courier.carry(delivery(), raw),
+      { result: 'transient', text: /exceeds maximum allowed size/ },
+      step,
+    )
+  }
+})
+
+t.test('a line that says that more comes is nothing heard', async t => {
+  const told: string[] = []
+  const watch = {
+    ...cutWhen('heard'),
+    signal: new AbortController().signal,
+    heard: () => void told.push('heard'),
+    commit: () => void told.push('commit'),
+  }
+  const more = '250-more\r\n'.repeat(50)
+  // No PIPELINING: each reply comes alone.
+  const EHLO = '250 peer.test'
+  const { courier } = await loopback(t, [
+    { EHLO, RCPT: `${more}250 2.1.5 ok`, message: `${more}250 2.0.0 taken` },
+  ])
+  t.match(await courier.carry(delivery(), raw, watch), { result: 'delivered' })
+  t.strictSame(told, ['heard', 'heard', 'heard', 'heard', 'heard', 'commit', 'heard'], 'each reply once')
+  const slow = await loopback(t, [{ EHLO, RCPT: { say: more, next: 'silence' } }])
+  told.length = 0
+  t.match(await slow.courier.carry(delivery(), raw, watch), { result: 'transient' })
+  t.equal(told.length, 3, 'greeting, EHLO and MAIL were answered')
+})
+
 t.test('who watches is told when the other side speaks, and when it may have the mail', async t => {
   const spoken = await loopback(t, [{ EHLO: { next: 'silence' } }])
   t.match(await spoken.courier.carry(delivery(), raw, cutWhen('heard')), { text: 'cut when told heard' })
