@@ -88,6 +88,7 @@ onEveryDatabase(
     t.equal(await handle(app, 'cancel', {}), 1)
     t.strictSame(await states(message), ['cancelled', 'cancelled'])
     t.equal(await countQueue(app, {}), 0)
+    await store.placed()
     const events = await listEvents(app, operator, { inboxId: ann, type: 'message.failed' }, 10)
     t.equal(events.length, 2)
   },
