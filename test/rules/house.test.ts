@@ -37,6 +37,17 @@ t.test('a worker thread begins with a file that the build finds', async t => {
 /** Migrations write what a step of theirs had; the full-text index is no table. */
 const insertPlaces = ['lib/store/dialect/insert.ts', 'lib/store/migrations/', 'lib/store/search/full-text.ts']
 
+t.test('at the top there is nothing but the rooms of the house', async t => {
+  const rooms = ['bench', 'bin', 'config', 'docs', 'lib', 'packaging', 'systemd', 'test']
+  // What npm, the build, the tests and a trial make, of which nothing is kept.
+  const made = ['node_modules', 'dist', 'packages', 'mailboxd-data']
+  const found = globSync('*/', { cwd: root }).map(name => name.replace('/', ''))
+  t.strictSame(
+    found.filter(name => ![...rooms, ...made].includes(name)),
+    [],
+  )
+})
+
 t.test('SQL stands in store only', async t => {
   for (const { path, text } of sources) {
     if (path.startsWith('lib/store/')) continue

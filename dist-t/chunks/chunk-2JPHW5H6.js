@@ -1,3 +1,0 @@
-import { createRequire as bundleRequire } from 'node:module';
-const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;
-import{createSecureContext}from"node:tls";function createCertificateSet(pairs){let byName=new Map;for(let{key,cert,names}of pairs){let context=createSecureContext({key,cert});for(let name of names)byName.has(name)||byName.set(name,context)}return{pairs,fallback:pairs[0],contextFor(servername){let name=servername.toLowerCase().replace(/\.$/,"");return byName.get(name)??byName.get(name.replace(/^[^.]+/,"*"))}}}export{createCertificateSet};

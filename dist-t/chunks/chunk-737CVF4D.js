@@ -1,3 +1,0 @@
-import { createRequire as bundleRequire } from 'node:module';
-const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;
-import{Refused}from"./chunk-EPYYQAYZ.js";import{createInterface}from"node:readline/promises";async function confirm(harm){if(!process.stdin.isTTY)throw new Refused(`${harm} Nobody is there to be asked: say --yes`);let lines=createInterface({input:process.stdin,output:process.stderr});try{let answer=await lines.question(`${harm} Go on? [y/N] `);if(!/^y(es)?$/i.test(answer.trim()))throw new Refused("nothing was done")}finally{lines.close()}}export{confirm};

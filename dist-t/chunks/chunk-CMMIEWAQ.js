@@ -1,3 +1,0 @@
-import { createRequire as bundleRequire } from 'node:module';
-const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;
-import{existsSync,readFileSync}from"node:fs";import{dirname,join}from"node:path";function packageRoot(){let directory=import.meta.dirname;for(;!existsSync(join(directory,"package.json"));){let parent=dirname(directory);if(parent===directory)throw new Error(`no package.json above ${import.meta.dirname}`);directory=parent}return directory}function packageVersion(){let{version}=JSON.parse(readFileSync(join(packageRoot(),"package.json"),"utf8"));return version}export{packageRoot,packageVersion};

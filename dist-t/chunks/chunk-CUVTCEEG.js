@@ -1,4 +1,0 @@
-import { createRequire as bundleRequire } from 'node:module';
-const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;
-import{DataDirectoryBusy,lockDataDirectory}from"./chunk-2QA5KWXX.js";import{Problem}from"./chunk-2RHBFEUH.js";import{createFile,randomBase36}from"./chunk-JLBBSU4L.js";import{existsSync}from"node:fs";import{readFile}from"node:fs/promises";import{join}from"node:path";var nameLength=16;async function nodeName(dataDir){let path=join(dataDir,"node");return existsSync(path)||await createFile(path,`${randomBase36(nameLength)}
-`),(await readFile(path,"utf8")).trim()}var daemonLockPath=dataDir=>join(dataDir,"daemon.lock");function lockWhileStopped(dataDir,why){try{return lockDataDirectory(daemonLockPath(dataDir))}catch(error){throw error instanceof DataDirectoryBusy?new Problem("unavailable",why):error}}export{nodeName,daemonLockPath,lockWhileStopped};

@@ -1,3 +1,0 @@
-import { createRequire as bundleRequire } from 'node:module';
-const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;
-import{Readable}from"node:stream";import{setImmediate}from"node:timers/promises";async function*chunksOf(stream){try{for await(let chunk of stream.iterator({destroyOnReturn:!1}))yield chunk}finally{stream.destroy()}}function inSlices(content,sliceBytes){async function*slices(){for(let at=0;at<content.length;at+=sliceBytes)await setImmediate(),yield content.subarray(at,at+sliceBytes)}return Readable.from(slices(),{objectMode:!1})}export{chunksOf,inSlices};

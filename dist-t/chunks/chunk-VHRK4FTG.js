@@ -1,3 +1,0 @@
-import { createRequire as bundleRequire } from 'node:module';
-const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;
-function singleLine(text){return text.toWellFormed().replace(/[\p{Cc}\u2028\u2029 ]+/gu," ").replace(/^ | $/g,"")}function headerAddress(address){return address.toWellFormed().replace(new RegExp("\\p{Cc}|[^\\S ]","gu"),"")}function messageIds(ids){let valid=ids.map(id=>id.trim().replace(/^<|>$/g,"")).filter(id=>id.length<=900&&/^[!-;=?-~]+$/.test(id));return[...new Set(valid)].map(id=>`<${id}>`)}export{singleLine,headerAddress,messageIds};

@@ -1,3 +1,0 @@
-import { createRequire as bundleRequire } from 'node:module';
-const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;
-import{mkdirSync}from"node:fs";import{enableCompileCache}from"node:module";import{homedir}from"node:os";import{join}from"node:path";function keepCompiledCode(){if(process.env.NODE_COMPILE_CACHE!==void 0){enableCompileCache();return}try{let directory=process.getuid?.()===0?"/var/cache/mailboxctl":join(process.env.XDG_CACHE_HOME??join(homedir(),".cache"),"mailboxd");mkdirSync(directory,{recursive:!0,mode:448}),enableCompileCache(directory)}catch{}}export{keepCompiledCode};

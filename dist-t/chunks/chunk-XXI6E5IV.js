@@ -1,3 +1,0 @@
-import { createRequire as bundleRequire } from 'node:module';
-const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;
-import{Problem}from"./chunk-2RHBFEUH.js";function*faultsOf(path,check,words){try{check()}catch(error){if(!(error instanceof Problem))throw error;error.code==="invalid_request"?yield*error.more.details:yield{path,message:words??`is refused: ${error.message.replace(/\.$/,"")}`,code:error.code}}}function*faultsOfText(given,name,check,words){let value=given[name];typeof value=="string"&&(yield*faultsOf(`/${name}`,()=>check(value),words))}export{faultsOf,faultsOfText};

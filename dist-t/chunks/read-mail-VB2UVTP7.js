@@ -1,3 +1,0 @@
-import { createRequire as bundleRequire } from 'node:module';
-const require = bundleRequire(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname;
-import{authenticate,readHeaderAlone,readMail,readWhatCanBe}from"./chunk-N7NU6XIP.js";import"./chunk-MLLOEEF2.js";import"./chunk-5HQL3QPT.js";import"./chunk-HIVXHHQK.js";import"./chunk-CMMIEWAQ.js";import"./chunk-JL6XFW5J.js";import"./chunk-JWG54G7I.js";import"./chunk-HRG3YPDQ.js";import"./chunk-7A5TCD3N.js";import"./chunk-ZLS6CO4V.js";import"./chunk-VHRK4FTG.js";import"./chunk-NMURJP2K.js";import"./chunk-7DWSX6IU.js";import"./chunk-UMSCINIV.js";import"./chunk-N62VOZIV.js";export{authenticate,readHeaderAlone,readMail,readWhatCanBe};
