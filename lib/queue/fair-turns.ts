@@ -7,16 +7,7 @@ import type { Looked } from './decisions.ts'
 import { createLook } from './fair-look.ts'
 import type { Leased, Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
-import {
-  isRoomAt,
-  Patience,
-  type Place,
-  Places,
-  type Pressing,
-  pressAll,
-  roomAt,
-  type Sort,
-} from './places.ts'
+import { isRoomAt, Patience, type Place, Places, pressAll, roomAt, type Sort } from './places.ts'
 import { Rotation } from './rotation.ts'
 import { NamesKnown, probed, probeNow, type Showing } from './standing.ts'
 import { podAt, type Stay, Stays } from './stays.ts'
@@ -201,7 +192,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   }
 
   /** While new mail waits, who says nothing for too long gives up the place; a probe does not, for it is to find out. */
-  function press(waiting: Pressing): void {
+  function press(waiting: Looked['pressing']): void {
     clearTimeout(pressing)
     pressing = undefined
     if (waiting.all === 'nothing' && waiting.pods.size === 0) return
