@@ -1,7 +1,8 @@
 /**
  * `npm run mutate [-- [--named] [--sample N] [--seed S] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
- * notice. A name is a file or folder below lib/; without any it is the rooms that hold the promises. It takes N faults by chance (200
- * unless told), works on a copy, prints each that no test noticed, and last the share of those that one did.
+ * notice. A name is a file or folder below lib/, or a line of a file as it prints them (`core/policy/rules.ts:12`); without any it is
+ * the rooms that hold the promises. It takes N faults by chance (200 unless told; by the same seed the same ones, and of a changed source
+ * those that are left), works on a copy, prints each that no test noticed, and last the share of those that one did.
  *
  * Asked to stop (SIGINT, SIGTERM), it ends after the fault at hand and gives the share until then.
  *
@@ -11,6 +12,7 @@
  * its line (V8 counts that once for each test, without a fault).
  */
 
+import { hash } from 'node:crypto'
 import {
   chmodSync,
   cpSync,
@@ -63,11 +65,13 @@ async function main(args: readonly string[]): Promise<number> {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
   const wanted = (positionals.length > 0 ? positionals : rooms).map(name => name.replace(/^lib\//, ''))
   const files = globSync('lib/**/*.ts', { cwd: root })
-    .filter(file => wanted.some(name => `${file}/`.startsWith(`lib/${name}/`) || file === `lib/${name}`))
+    .filter(file => wanted.some(name => `${file}/`.startsWith(`lib/${name.replace(/:\d+$/, '')}/`)))
     .sort()
-  const all = files.flatMap(file =>
-    mutantsOf(readFileSync(join(root, file), 'utf8')).map(mutant => ({ file, ...mutant })),
-  )
+  const isMeant = ({ file, line }: Fault) =>
+    wanted.some(
+      name => name === `${file.slice('lib/'.length)}:${line}` || `${file}/`.startsWith(`lib/${name}/`),
+    )
+  const all = files.flatMap(file => faultsOf(file)).filter(isMeant)
   const isWanted = ({ file }: Fault) => positionals.length === 0 || files.includes(file)
   const chosen = values.named ? named().filter(isWanted) : sample(all, Number(values.sample), seed)
   if (values.named) console.log(`${chosen.length} named faults`)
@@ -127,15 +131,21 @@ async function makeWhatIsShared(): Promise<void> {
   if (findPeer('postgres')) await (await startPostgres()).stop()
 }
 
-/** So many of the list by chance, the same by the same seed. */
+function faultsOf(file: string): Fault[] {
+  return mutantsOf(readFileSync(join(root, file), 'utf8')).map(mutant => ({ file, ...mutant }))
+}
+
+/** So many of the list by chance, the same by the same seed, in whichever lines they stand. */
 function sample(faults: readonly Fault[], count: number, seed: number): Fault[] {
-  let state = seed
+  const alike = new Map<string, number>()
   const keyed = faults.map(fault => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-    return { fault, key: Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) >>> 0 }
+    const name = `${fault.file} ${fault.what}`
+    const nth = (alike.get(name) ?? 0) + 1
+    alike.set(name, nth)
+    return { fault, key: hash('sha256', `${seed} ${name} ${nth}`) }
   })
   return keyed
-    .sort((a, b) => a.key - b.key)
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
     .slice(0, count)
     .map(({ fault }) => fault)
 }
@@ -176,7 +186,10 @@ async function noticedBy(
     if (!isNear && !(await withoutFault(copy, test, faults)).runs.has(fault)) continue
     ran++
     writeFileSync(path, faulty)
-    const { failures } = await runTestFile(join(copy, test), runDir, { timeoutMs: mostMs })
+    const { failures } = await runTestFile(join(copy, test), runDir, {
+      timeoutMs: mostMs,
+      endsAtFailure: true,
+    })
     writeFileSync(path, source)
     if (failures.length === 0) continue
     // What hangs or waits in vain may do so for the machine's sake: then it is looked at anew.

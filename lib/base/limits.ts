@@ -540,6 +540,8 @@ export const limits = {
   ownAddressesMs: 10_000,
   /** What one look for mail that may begin looks at: entries, and destinations with something parked. */
   queueLook: 200,
+  /** And what is repeated behind what a pod has due that has as many places as it may. */
+  queueLookBehind: 1_000,
   destinationsLooked: 50,
   /** Failures in a row after which a destination gets one attempt at a time, and the longest between two of these. */
   destinationFailures: 3,

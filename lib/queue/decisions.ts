@@ -4,7 +4,7 @@ import { type SetAside, setAsideEntries } from '../store/queue-entries.ts'
 import type { DestinationRow, QueueEntryRow } from '../store/tables.ts'
 import { type Beginning, type Holder, lease } from './lease.ts'
 import type { Leased } from './leased.ts'
-import type { Sort } from './places.ts'
+import type { Pressing, Sort } from './places.ts'
 
 /** An entry that may begin now. */
 export interface Begun {
@@ -12,6 +12,18 @@ export interface Begun {
   readonly sort: Sort
   /** Whether no row speaks of its destination. */
   readonly isUnnoted: boolean
+}
+
+/** What one look has done, in a write that may yet be undone. */
+export interface Looked {
+  readonly begun: readonly Begun[]
+  /** How many were put out of the way of the next look. */
+  readonly setAside: number
+  /** Destinations that have parked entries and no room. */
+  readonly filled: ReadonlySet<string>
+  /** Those of `freed` that were looked at. */
+  readonly looked: readonly string[]
+  readonly pressing: Pressing
 }
 
 /** The standings of destinations as one write knows them, each read once. */

@@ -10,9 +10,9 @@ import {
   type Waiting,
 } from '../store/queue-turns.ts'
 import type { DestinationRow, QueueEntryRow } from '../store/tables.ts'
-import { type Begun, Decisions, Standings } from './decisions.ts'
+import { Decisions, type Looked, Standings } from './decisions.ts'
 import { type Holder, holdOn } from './lease.ts'
-import { type Bounds, count, hasPlace, type Sort, type Taken } from './places.ts'
+import type { Awaited, Places, Sort } from './places.ts'
 import type { Rotation } from './rotation.ts'
 import { answering, probed } from './standing.ts'
 import { podAt } from './stays.ts'
@@ -22,7 +22,6 @@ export interface LookParts {
   readonly concurrencyPerDestination: (destination: string) => number
   /** How many of these attempts one pod may have. */
   readonly share: (destination: string, podId: string) => number
-  readonly bounds: Bounds
   readonly isUnderWay: (id: string) => boolean
   readonly isProven: (name: string) => boolean
   /** The group that a destination turned out to be of. */
@@ -33,7 +32,7 @@ export interface LookParts {
 
 /** What is under way when a look begins, and what waits. */
 export interface Underway {
-  readonly taken: Readonly<Taken>
+  readonly places: Places
   readonly perDestination: ReadonlyMap<string, number>
   /** By `podAt`. */
   readonly ofPod: ReadonlyMap<string, number>
@@ -43,21 +42,9 @@ export interface Underway {
   readonly waiting: Waiting
 }
 
-/** What one look has done, in a write that may yet be undone. */
-export interface Looked {
-  readonly begun: readonly Begun[]
-  /** How many were put out of the way of the next look. */
-  readonly setAside: number
-  /** Destinations that have parked entries and no room. */
-  readonly filled: ReadonlySet<string>
-  /** Those of `freed` that were looked at. */
-  readonly looked: readonly string[]
-  /** What new mail waits for: any place, one of those for the unproven, or nothing. */
-  readonly waiting: 'anything' | 'unproven' | 'nothing'
-}
-
 const kind = 'delivery'
 const probe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
+const toEnd: Sort = { isRetry: true, isProbe: false, isUnproven: false }
 
 /** One look for mail that may begin: bounded, in one write. */
 export function createLook(parts: LookParts) {
@@ -80,7 +67,9 @@ class Look {
   readonly #db: WriteDb
   readonly #holder: Holder
   readonly #nowText: string
-  readonly #taken: Taken
+  readonly #places: Places
+  /** Pods that have as many places as they may, and what their new mail waits for. */
+  readonly #bounded = new Map<string, Awaited>()
   readonly #per: Map<string, number>
   readonly #ofPod: Map<string, number>
   readonly #standings: Standings
@@ -93,14 +82,14 @@ class Look {
   #hasLine = false
 
   constructor(parts: LookParts, db: WriteDb, now: Date, underWay: Underway) {
-    const { taken, perDestination, ofPod, waiting } = underWay
+    const { places, perDestination, ofPod, waiting } = underWay
     this.#parts = parts
     this.#db = db
     this.#holder = { node: parts.node, now }
     this.#nowText = now.toISOString()
     this.#standings = new Standings(db)
     this.#decisions = new Decisions(db, this.#holder, this.#standings)
-    this.#taken = { ...taken }
+    this.#places = places.copy()
     this.#per = new Map(perDestination)
     this.#ofPod = new Map(ofPod)
     this.#isLeft = { ready: waiting.ready, unproven: waiting.unproven }
@@ -108,12 +97,11 @@ class Look {
 
   /** What was parked until its time was over: it is tried no more, only ended. */
   async takeExpired(): Promise<void> {
-    const sort = { isRetry: true, isProbe: false, isUnproven: false }
-    const limit = this.#parts.bounds.half - this.#taken.retries
+    const limit = this.#places.bounds.half - this.#places.taken.retries
     if (limit <= 0) return
     for (const entry of await listParkedExpired(this.#db, { kind, now: this.#nowText, limit })) {
-      if (!this.#has(sort)) break
-      this.#begin(entry, entry.destination, sort)
+      if (!this.#places.has(toEnd)) break
+      this.#begin(entry, entry.destination, toEnd)
     }
     await this.#decisions.write()
   }
@@ -132,17 +120,18 @@ class Look {
 
   /** One of what is parked at each destination whose next probe is due. */
   async takeProbes(): Promise<void> {
-    const places = this.#parts.bounds.quarter - this.#taken.probes
+    const places = this.#places.bounds.quarter - this.#places.taken.probes
     if (places <= 0) return
     for (const row of await listDestinationsToLookAt(
       this.#db,
       { now: this.#nowText, isFailing: true },
       places,
     )) {
-      if (!this.#has(probe)) break
-      const entry = (await this.#listParked(row.name, 1))()
-      if (entry) await this.#probe(entry, row)
-      else await this.#standings.put({ ...row, lookAt: null })
+      if (!this.#places.has(probe)) break
+      const entry = (await this.#listParked(row.name, 1, probe))()
+      if (!entry) await this.#standings.put({ ...row, lookAt: null })
+      else if (this.#places.hasFor(entry.podId, probe)) await this.#probe(entry, row)
+      else await this.#lookSoon(row)
     }
     await this.#decisions.write()
   }
@@ -152,11 +141,16 @@ class Look {
     const sort = { isRetry: false, isProbe: false, isUnproven: state === 'unproven' }
     let left = limits.queueLook
     this.#hasLine = state === 'ready' && this.#isLeft.unproven
-    while (this.#isLeft[state] && left > 0 && this.#has(sort)) {
-      const places = Math.min(left, this.#places())
+    const mayHave = (podId: string) => {
+      const may = this.#places.hasFor(podId, sort)
+      if (!may) this.#bounded.set(podId, state === 'ready' ? 'anything' : (this.#bounded.get(podId) ?? state))
+      return may
+    }
+    while (this.#isLeft[state] && left > 0 && this.#places.has(sort)) {
+      const most = Math.min(left, this.#places.free)
       const of = { kind, state, destination: '' }
-      const gathered = await this.#parts.rotations[state].gather(this.#db, of, places)
-      for (let isSome = true; isSome && left > 0 && this.#has(sort); left--) {
+      const gathered = await this.#parts.rotations[state].gather(this.#db, of, most, mayHave)
+      for (let isSome = true; isSome && left > 0 && this.#places.has(sort); left--) {
         const entry = gathered.next()
         isSome = entry !== undefined
         if (entry) await this.#consider(entry, false)
@@ -171,36 +165,36 @@ class Look {
     const sort = { isRetry: true, isProbe: false, isUnproven: state === 'unproven' }
     let left = limits.queueLook
     this.#hasLine = false
-    while (left > 0 && this.#has(sort)) {
-      const wanted = { kind, now: this.#nowText, limit: Math.min(left, 2 * this.#places()) }
-      const entries = await listDueAgain(this.#db, wanted, state)
+    while (left > 0 && this.#places.has(sort)) {
+      // Those of a pod that has enough stay where they are, and others are looked for behind them.
+      const limit = this.#bounded.size > 0 ? limits.queueLookBehind : Math.min(left, 2 * this.#places.free)
+      const entries = await listDueAgain(this.#db, { kind, now: this.#nowText, limit }, state)
       for (const entry of entries) {
-        if (!this.#has(sort)) break
+        if (left <= 0 || !this.#places.has(sort)) break
+        if (!this.#places.hasFor(entry.podId, sort)) {
+          if (!this.#bounded.has(entry.podId)) this.#bounded.set(entry.podId, 'nothing')
+          continue
+        }
         left--
         await this.#consider(entry, true)
       }
       await this.#decisions.write()
-      if (entries.length < wanted.limit) return
+      if (entries.length < limit || limit === limits.queueLookBehind) return
     }
   }
 
   result(): Looked {
-    const isFull = this.#taken.all >= this.#parts.bounds.total
+    const { ready, unproven } = this.#isLeft
     return {
       begun: this.#decisions.begun,
       setAside: this.#decisions.setAside,
       filled: this.#filled,
       looked: this.#looked,
-      waiting: isFull && this.#isLeft.ready ? 'anything' : this.#isLeft.unproven ? 'unproven' : 'nothing',
+      pressing: {
+        all: this.#places.free <= 0 && ready ? 'anything' : unproven ? 'unproven' : 'nothing',
+        pods: this.#bounded,
+      },
     }
-  }
-
-  #has(sort: Sort): boolean {
-    return hasPlace(this.#taken, this.#parts.bounds, sort)
-  }
-
-  #places(): number {
-    return this.#parts.bounds.total - this.#taken.all
   }
 
   #room(name: string): number {
@@ -219,19 +213,20 @@ class Look {
     const row = await this.#standings.of(name)
     if (row?.isFailing === 1) {
       const isDue = row.probeAt !== null && row.probeAt <= this.#nowText && !this.#per.has(name)
-      if (isDue && this.#has(probe)) return this.#probe(entry, row)
+      if (isDue && this.#places.hasFor(entry.podId, probe)) return this.#probe(entry, row)
       return this.#park(entry, row)
     }
     if (this.#room(name) <= 0 || this.#isAtShare(entry, name))
       return this.#park(entry, row ?? answering(name, this.#nowText))
     const sort = { isRetry, isProbe: false, isUnproven: !this.#parts.isProven(name) }
-    if (this.#has(sort) && !(sort.isUnproven && this.#hasLine)) return this.#begin(entry, name, sort)
+    if (this.#places.hasFor(entry.podId, sort) && !(sort.isUnproven && this.#hasLine))
+      return this.#begin(entry, name, sort)
     this.#hasLine ||= !isRetry
     this.#waitUnproven(entry, name)
   }
 
   #begin(entry: QueueEntryRow, destination: string, sort: Sort): void {
-    count(this.#taken, sort, 1)
+    this.#places.count(entry.podId, sort, 1)
     const ofPod = podAt(destination, entry.podId)
     this.#per.set(destination, (this.#per.get(destination) ?? 0) + 1)
     this.#ofPod.set(ofPod, (this.#ofPod.get(ofPod) ?? 0) + 1)
@@ -259,11 +254,12 @@ class Look {
 
   /**
    * What is parked at a destination, one after the other: first attempts in turns, else what is due longest; somewhat more than
-   * `most`, for of some that are next the pod may have enough there.
+   * `most`, for of some that are next the pod may have enough there. First attempts of who has enough in all are passed over.
    */
-  async #listParked(destination: string, most: number): Promise<() => QueueEntryRow | undefined> {
+  async #listParked(destination: string, most: number, sort: Sort): Promise<() => QueueEntryRow | undefined> {
     const of = { kind, state: 'parked', destination } as const
-    const gathered = await this.#parts.rotations.parked.gather(this.#db, of, 2 * most)
+    const mayHave = (podId: string) => this.#places.hasFor(podId, sort)
+    const gathered = await this.#parts.rotations.parked.gather(this.#db, of, 2 * most, mayHave)
     let first = gathered.next()
     if (!first) {
       const rows = (await listParked(this.#db, of, 4 * most)).values()
@@ -286,24 +282,29 @@ class Look {
     // There is no room for more now. An attempt that ends says so before this time, unless it is another process's.
     this.#filled.add(row.name)
     if (row.lookAt !== null && row.lookAt > this.#nowText) return
+    await this.#lookSoon(row)
+  }
+
+  async #lookSoon(row: DestinationRow): Promise<void> {
     await this.#standings.put({ ...row, lookAt: isoAfter(this.#holder.now, limits.queuePollMs) })
   }
 
   /** Begins what is parked at a destination, as far as it has room; gives whether there may be more. */
   async #fill(name: string): Promise<boolean> {
     for (;;) {
-      const room = Math.min(this.#room(name), this.#places())
+      const room = Math.min(this.#room(name), this.#places.free)
       if (room <= 0) return true
-      const next = await this.#listParked(name, room)
+      const isUnproven = !this.#parts.isProven(name)
+      const next = await this.#listParked(name, room, { isRetry: false, isProbe: false, isUnproven })
       let isSome = false
       let isOver = false
-      while (this.#room(name) > 0 && this.#places() > 0) {
+      while (this.#room(name) > 0 && this.#places.free > 0) {
         const entry = next()
         if (!entry) break
         isSome = true
-        const sort = { isRetry: entry.attempts > 0, isProbe: false, isUnproven: !this.#parts.isProven(name) }
+        const sort = { isRetry: entry.attempts > 0, isProbe: false, isUnproven }
         if (this.#isAtShare(entry, name)) isOver = true
-        else if (this.#has(sort)) this.#begin(entry, name, sort)
+        else if (this.#places.hasFor(entry.podId, sort)) this.#begin(entry, name, sort)
         else if (sort.isUnproven) this.#waitUnproven(entry, name)
         else isOver = true
       }

@@ -3,20 +3,11 @@ import { limits } from '../base/limits.ts'
 import { findDestination, putDestination } from '../store/destinations.ts'
 import type { Store } from '../store/open.ts'
 import { findWaiting, hasFirstAttempt, type Waiting } from '../store/queue-turns.ts'
-import { createLook, type Looked } from './fair-look.ts'
+import type { Looked } from './decisions.ts'
+import { createLook } from './fair-look.ts'
 import type { Leased, Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
-import {
-  boundsOf,
-  count,
-  hasPlace,
-  isRoomAt,
-  noneTaken,
-  Patience,
-  type Place,
-  roomAt,
-  type Sort,
-} from './places.ts'
+import { isRoomAt, Patience, type Place, Places, pressAll, roomAt, type Sort } from './places.ts'
 import { Rotation } from './rotation.ts'
 import { NamesKnown, probed, probeNow, type Showing } from './standing.ts'
 import { podAt, type Stay, Stays } from './stays.ts'
@@ -80,8 +71,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   /** Providers whose addresses these are: they get there what their provider gets. */
   const providers = new NamesKnown<string>(limits.destinationsKnown)
   const pace = new Pace(clock, name => parts.allowanceOf(providers.get(name) ?? name))
-  const bounds = boundsOf(parts.concurrency)
-  const taken = noneTaken()
+  const places = new Places(parts.concurrency)
   const held = new Map<string, Held>()
   let lingering = 0
   const stays = new Stays(clock)
@@ -96,7 +86,6 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     node: parts.node,
     concurrencyPerDestination: mostAt,
     share,
-    bounds,
     isUnderWay: id => held.has(id),
     isProven: name => proven.get(name) === true,
     groupOf(destination) {
@@ -134,9 +123,9 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   }
 
   function resort(mine: Held, sort: Sort): void {
-    count(taken, mine.sort, -1)
+    places.count(mine.stay.podId, mine.sort, -1)
     mine.sort = sort
-    count(taken, sort, 1)
+    places.count(mine.stay.podId, sort, 1)
   }
 
   function show(name: string, showing: Showing): void {
@@ -171,11 +160,11 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   /** Whether something of what waits could begin, or be set aside: a look that can do nothing costs a write. */
   function isWorthALook(waiting: Waiting): boolean {
     if (stays.freed.size > 0 || waiting.ready || waiting.toLookAt) return true
-    if (waiting.unproven && hasPlace(taken, bounds, unprovenFirst)) return true
-    if (waiting.toProbe && hasPlace(taken, bounds, anyProbe)) return true
-    if (!hasPlace(taken, bounds, anyRetry)) return false
+    if (waiting.unproven && places.has(unprovenFirst)) return true
+    if (waiting.toProbe && places.has(anyProbe)) return true
+    if (!places.has(anyRetry)) return false
     if (waiting.readyAgain || waiting.expired) return true
-    return waiting.unprovenAgain && hasPlace(taken, bounds, { ...unprovenFirst, isRetry: true })
+    return waiting.unprovenAgain && places.has({ ...unprovenFirst, isRetry: true })
   }
 
   function begin({ begun, filled, looked }: Looked): void {
@@ -185,7 +174,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       const states = { isLateProbe: false, isLingering: false, hasShown: false }
       const at = { stay: stays.come(destination, entry.podId), room: undefined }
       held.set(entry.id, { sort, ...at, isUnnoted, ...states, patience: new Patience(clock) })
-      count(taken, sort, 1)
+      places.count(entry.podId, sort, 1)
       pace.began(destination)
     }
   }
@@ -195,21 +184,23 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
    * than seconds of them keeps no place from others, as many as there are places; and counts as one who may hang.
    */
   function linger(mine: Held): void {
-    if (mine.isLingering || lingering >= bounds.total) return
+    if (mine.isLingering || lingering >= places.bounds.total) return
     mine.isLingering = true
     lingering++
-    count(taken, mine.sort, -1)
+    places.count(mine.stay.podId, mine.sort, -1)
     proven.forget(mine.stay.name)
   }
 
   /** While new mail waits, who says nothing for too long gives up the place; a probe does not, for it is to find out. */
-  function press(waiting: Looked['waiting']): void {
+  function press(waiting: Looked['pressing']): void {
     clearTimeout(pressing)
     pressing = undefined
-    if (waiting === 'nothing') return
+    if (waiting.all === 'nothing' && waiting.pods.size === 0) return
     for (const mine of held.values()) {
-      const { sort, patience } = mine
-      if (!sort.isProbe && (waiting === 'anything' || sort.isUnproven)) patience.endIfSilent()
+      const { sort, stay, patience } = mine
+      const awaited = [waiting.all, waiting.pods.get(stay.podId)]
+      const isWanted = awaited.includes('anything') || (sort.isUnproven && awaited.includes('unproven'))
+      if (!sort.isProbe && isWanted) patience.endIfSilent()
       if (patience.isLingering()) linger(mine)
     }
     pressing = setTimeout(() => press(waiting), limits.silenceLookMs).unref()
@@ -220,21 +211,22 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       for (;;) {
         const now = clock.now()
         await passLate()
-        if (taken.all >= bounds.total) {
-          press((await hasFirstAttempt(store.read, kind, 'ready')) ? 'anything' : 'nothing')
-          if (taken.all >= bounds.total) return []
+        if (places.free <= 0) {
+          press(pressAll((await hasFirstAttempt(store.read, kind, 'ready')) ? 'anything' : 'nothing'))
+          if (places.free <= 0) return []
         }
         const waiting = await findWaiting(store.read, kind, now.toISOString())
+        places.isShared = waiting.isShared
         if (!isWorthALook(waiting)) {
           const before = lingering
-          press(waiting.unproven ? 'unproven' : 'nothing')
+          press(pressAll(waiting.unproven ? 'unproven' : 'nothing'))
           if (lingering > before) continue
           return []
         }
         // No fsync: a lease that is lost with the power is one that nobody holds any more.
         const look = await store.writeUnsynced(db =>
           lookOnce(db, now, {
-            taken,
+            places,
             perDestination: stays.all,
             ofPod: stays.ofPod,
             freed: stays.freed,
@@ -242,7 +234,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           }),
         )
         begin(look)
-        press(look.waiting)
+        press(look.pressing)
         // All that was looked at had to be set aside; more may be due behind it.
         if (look.begun.length > 0 || look.setAside === 0) return look.begun.map(({ entry }) => entry)
       }
@@ -252,7 +244,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       const { sort, stay, room: had, isLingering, hasShown } = held.get(id)!
       held.delete(id)
       if (isLingering) lingering--
-      else count(taken, sort, -1)
+      else places.count(stay.podId, sort, -1)
       stays.leave(stay)
       if (had !== undefined) stays.leave(had)
       // It has found out nothing about who fails, for its own domain or mailbox ended it: another one is to.

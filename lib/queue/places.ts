@@ -13,7 +13,7 @@ export interface Sort {
 }
 
 /** How many of each sort are under way. */
-export interface Taken {
+interface Taken {
   all: number
   retries: number
   probes: number
@@ -35,34 +35,99 @@ export interface Bounds {
   readonly threeQuarters: number
 }
 
-export function boundsOf(total: number): Bounds {
+function boundsOf(total: number): Bounds {
   const part = (share: number) => Math.max(1, Math.floor(total * share))
   return { total, half: part(0.5), quarter: part(0.25), threeQuarters: part(0.75) }
 }
 
-/** Whether one more of a sort has a place. */
-export function hasPlace(taken: Taken, bounds: Bounds, sort: Sort): boolean {
-  if (taken.all >= bounds.total) return false
-  const mayHang = sort.isProbe || sort.isUnproven
-  if (sort.isRetry && taken.retries >= bounds.half) return false
-  if (sort.isRetry && sort.isUnproven && taken.unprovenRetries >= bounds.quarter) return false
-  if (sort.isProbe && taken.probes >= bounds.quarter) return false
-  if (mayHang && taken.probes + taken.unproven >= bounds.half) return false
-  return !(sort.isRetry || mayHang) || taken.either < bounds.threeQuarters
-}
-
-export function noneTaken(): Taken {
+function noneTaken(): Taken {
   return { all: 0, retries: 0, probes: 0, unproven: 0, unprovenRetries: 0, either: 0 }
 }
 
-/** Counts one more of a sort, or one less. */
-export function count(taken: Taken, { isRetry, isProbe, isUnproven }: Sort, by: 1 | -1): void {
+/** Adds one more of a sort, or takes one away. */
+function add(taken: Taken, { isRetry, isProbe, isUnproven }: Sort, by: 1 | -1): void {
   taken.all += by
   if (isRetry) taken.retries += by
   if (isProbe) taken.probes += by
   else if (isUnproven) taken.unproven += by
   if (isRetry && isUnproven) taken.unprovenRetries += by
   if (isRetry || isProbe || isUnproven) taken.either += by
+}
+
+/** The places that there are, and who has them. */
+export class Places {
+  readonly bounds: Bounds
+  /** Whether more than one pod is here: then each leaves some to the others. */
+  isShared = false
+  readonly #taken = noneTaken()
+  readonly #ofPod = new Map<string, Taken>()
+
+  constructor(total: number) {
+    this.bounds = boundsOf(total)
+  }
+
+  get taken(): Readonly<Taken> {
+    return this.#taken
+  }
+
+  get free(): number {
+    return this.bounds.total - this.#taken.all
+  }
+
+  /** The same for who tries what could be done with them. */
+  copy(): Places {
+    const copy = new Places(this.bounds.total)
+    copy.isShared = this.isShared
+    Object.assign(copy.#taken, this.#taken)
+    for (const [podId, taken] of this.#ofPod) copy.#ofPod.set(podId, { ...taken })
+    return copy
+  }
+
+  /** Counts one more of a sort for a pod, or one less. */
+  count(podId: string, sort: Sort, by: 1 | -1): void {
+    const ofPod = this.#ofPod.get(podId) ?? noneTaken()
+    for (const taken of [this.#taken, ofPod]) add(taken, sort, by)
+    if (ofPod.all > 0) this.#ofPod.set(podId, ofPod)
+    else this.#ofPod.delete(podId)
+  }
+
+  /** Whether one more of a sort has a place, whoever's it is. */
+  has(sort: Sort): boolean {
+    const { bounds } = this
+    const { retries, unprovenRetries, probes } = this.#taken
+    if (sort.isRetry && retries >= bounds.half) return false
+    if (sort.isRetry && sort.isUnproven && unprovenRetries >= bounds.quarter) return false
+    if (sort.isProbe && probes >= bounds.quarter) return false
+    return this.#pools(sort).every(({ most, of }) => of(this.#taken) < most)
+  }
+
+  /**
+   * Whether it has one when it is of this pod. Where others are, too, a pod may have three times as many as it leaves free:
+   * three quarters when it is alone in taking them, and less when others do. So some are free for who comes next, whatever
+   * the servers of how many pods are slow in.
+   */
+  hasFor(podId: string, sort: Sort): boolean {
+    if (!this.has(sort)) return false
+    const mine = this.#ofPod.get(podId)
+    if (!this.isShared || mine === undefined) return true
+    return this.#pools(sort).every(({ most, of }) => of(mine) < 3 * (most - of(this.#taken)))
+  }
+
+  /** Of which a sort takes one: of all, of those for who may hang, and of those for these and for retries together. */
+  #pools({ isRetry, isProbe, isUnproven }: Sort): Pool[] {
+    const { total, half, threeQuarters } = this.bounds
+    const mayHang = isProbe || isUnproven
+    return [
+      { most: total, of: taken => taken.all },
+      ...(mayHang ? [{ most: half, of: (taken: Taken) => taken.probes + taken.unproven }] : []),
+      ...(isRetry || mayHang ? [{ most: threeQuarters, of: (taken: Taken) => taken.either }] : []),
+    ]
+  }
+}
+
+interface Pool {
+  readonly most: number
+  readonly of: (taken: Taken) => number
 }
 
 /**
@@ -102,6 +167,22 @@ export function roomAt(address: string): string {
 
 export function isRoomAt(destination: string): boolean {
   return destination.startsWith(room)
+}
+
+/** What new mail waits for: any place, one of those for the unproven, or nothing. */
+export type Awaited = 'anything' | 'unproven' | 'nothing'
+
+/** Who is to give up a place for silence, because new mail waits for one. */
+export interface Pressing {
+  /** What it waits for, whoever has it. */
+  readonly all: Awaited
+  /** What that of a pod waits for which has as many as it may: it is the pod's own that are pressed for it. */
+  readonly pods: ReadonlyMap<string, Awaited>
+}
+
+/** The same for all, whoever has the places. */
+export function pressAll(all: Awaited): Pressing {
+  return { all, pods: new Map() }
 }
 
 /** How long the other side of an attempt has been silent, and how that can be ended. */

@@ -12,9 +12,9 @@ import { NamesKnown } from './standing.ts'
 
 /** Some first attempts that wait. */
 export interface Gathered {
-  /** Gives the next in turn, and moves the rotation on. */
+  /** Gives the next in turn of those whose pod may, and moves the rotation on. */
   next(): QueueEntryRow | undefined
-  /** Whether these are all that wait. */
+  /** Whether these are all that wait of who may. */
   readonly isAll: boolean
 }
 
@@ -32,19 +32,29 @@ export class Rotation {
   /**
    * Gathers at most some `count` that are next in turn, or all where few wait. What `next` gives must be taken or set aside
    * before it is gathered again.
+   * @param mayHave whether a pod may have one more now; else it is passed over, and what it has waits where it is
    */
-  async gather(db: Db, of: Turned, count: number): Promise<Gathered> {
+  async gather(
+    db: Db,
+    of: Turned,
+    count: number,
+    mayHave: (podId: string) => boolean = () => true,
+  ): Promise<Gathered> {
     // Where few wait one statement tells it; where many do, their number must not matter.
     const few = 2 * count + 8
     const rows = await listInTurn(db, of, few)
     const isAll = rows.length < few
-    const byPod = isAll ? grouped(rows) : await this.#seek(db, of, count)
-    return { isAll, next: () => this.#next(byPod) }
+    const byPod = isAll ? grouped(rows) : await this.#seek(db, of, count, mayHave)
+    return { isAll: isAll || byPod.size === 0, next: () => this.#next(byPod, mayHave) }
   }
 
-  #next(byPod: ByPod): QueueEntryRow | undefined {
+  #next(byPod: ByPod, mayHave: (podId: string) => boolean): QueueEntryRow | undefined {
     const podId = after(byPod.keys(), this.#pod)
     if (podId === undefined) return undefined
+    if (!mayHave(podId)) {
+      byPod.delete(podId)
+      return this.#next(byPod, mayHave)
+    }
     const inboxes = byPod.get(podId)!
     const inboxId = after(inboxes.keys(), this.#inboxes.get(podId) ?? '')!
     const entries = inboxes.get(inboxId)!
@@ -57,9 +67,9 @@ export class Rotation {
   }
 
   /** The pods that are next, of each the inboxes that are, and of these as much as their share is. */
-  async #seek(db: Db, of: Turned, count: number): Promise<ByPod> {
+  async #seek(db: Db, of: Turned, count: number, mayHave: (podId: string) => boolean): Promise<ByPod> {
     const byPod: ByPod = new Map()
-    const pods = await around(this.#pod, count, after => findPodInTurn(db, of, after))
+    const pods = await around(this.#pod, count, after => findPodInTurn(db, of, after), mayHave)
     const ofPod = Math.ceil(count / pods.length)
     for (const podId of pods) {
       const last = this.#inboxes.get(podId) ?? ''
@@ -74,11 +84,12 @@ export class Rotation {
   }
 }
 
-/** At most `count` names after `last`, in the order in which they come round. */
+/** At most `count` of the names that are meant after `last`, in the order in which they come round. */
 async function around(
   last: string,
   count: number,
   find: (after: string) => Promise<string | undefined>,
+  isMeant: (name: string) => boolean = () => true,
 ): Promise<string[]> {
   const names: string[] = []
   let [from, isRound] = [last, false]
@@ -88,7 +99,7 @@ async function around(
     if (isPast && isRound) break
     if (name === undefined) [from, isRound] = ['', true]
     else {
-      names.push(name)
+      if (isMeant(name)) names.push(name)
       from = name
     }
   }

@@ -135,6 +135,8 @@ export interface Waiting {
   readonly toProbe: boolean
   /** What is parked and to be given up. */
   readonly expired: boolean
+  /** Whether there is more than one pod, so that what one of them has could keep another from its turn. */
+  readonly isShared: boolean
 }
 
 /** One statement that seeks once for each of them. */
@@ -149,6 +151,7 @@ export async function findWaiting(db: Db, kind: string, now: string): Promise<Wa
     toLookAt: is('toLookAt'),
     toProbe: is('toProbe'),
     expired: is('expired'),
+    isShared: is('isShared'),
   }
 }
 type Found = { readonly [name in keyof Waiting]: number | boolean }
@@ -170,7 +173,10 @@ const anyWaiting = keptRow((db, { kind, now }: { kind: string; now: string }) =>
       sql<Found>`select exists ${first('ready')} as "ready", exists ${first('unproven')} as "unproven",
         exists ${again('ready')} as "readyAgain", exists ${again('unproven')} as "unprovenAgain",
         exists ${destinations(0)} as "toLookAt", exists ${destinations(1)} as "toProbe",
-        exists ${entries('parked').where('expiresAt', '<=', now).limit(1)} as "expired"`.compile(db),
+        exists ${entries('parked').where('expiresAt', '<=', now).limit(1)} as "expired",
+        exists ${db.selectFrom('account').select('id').where('podCount', '>', sql.lit(1))} as "isShared"`.compile(
+        db,
+      ),
   }
 })
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runProgram } from '../support/program.ts'
@@ -89,4 +89,20 @@ t.test('a database that refuses a write: 451, and no file stays', async t => {
   const said = door.log.filter(entry => entry.level === 'error')
   t.equal(said.length, 2, 'each is logged once')
   t.match(JSON.stringify(said[0]), /broken on purpose/)
+})
+
+t.test('a spool that can not be written: the rest is read on, 45x, and the session goes on', async t => {
+  const door = await openDoor(t)
+  await door.inbox('ann')
+  const spool = join(door.dataDir, 'spool')
+  rmSync(spool, { recursive: true })
+  const dialog = await greetedDialog(door.port)
+  await dialog.envelope('bob@example.net', 'ann@ours.example')
+  // More than the sockets hold, so that it is not sent unless somebody reads it.
+  t.match((await dialog.data(`Subject: x\r\n\r\n${text(20_000_000)}x`)).text, /^45[12] 4\.3\./)
+  t.equal((await dialog.say('NOOP')).code, 250)
+  mkdirSync(spool)
+  await dialog.envelope('bob@example.net', 'ann@ours.example')
+  t.match((await dialog.data(`Subject: x\r\n\r\n${text(400_000)}x`)).text, /^250 /)
+  t.equal((await door.messages()).length, 1)
 })

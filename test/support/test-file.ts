@@ -21,6 +21,8 @@ export interface TestFileOptions {
   readonly timeoutMs?: number
   /** A directory for what of the sources ran, as V8 tells it. */
   readonly coverageDir?: string
+  /** Whether the first failure is enough. */
+  readonly endsAtFailure?: boolean
 }
 
 /**
@@ -31,7 +33,7 @@ export interface TestFileOptions {
 export function runTestFile(
   file: string,
   runDir: string,
-  { signal, timeoutMs = mostMs, coverageDir }: TestFileOptions = {},
+  { signal, timeoutMs = mostMs, coverageDir, endsAtFailure = false }: TestFileOptions = {},
 ): Promise<TestFileReport> {
   const startedAt = performance.now()
   const child = spawn(process.execPath, [file], {
@@ -54,7 +56,10 @@ export function runTestFile(
 
   const parser = new Parser()
   parser.on('pass', () => passed++)
-  parser.on('fail', (result: Result) => failures.push(describeFailure(file, result)))
+  parser.on('fail', (result: Result) => {
+    failures.push(describeFailure(file, result))
+    if (endsAtFailure) killAll()
+  })
   parser.on('skip', (result: Result) => skips.push(`${file}  ${result.fullname}: ${reasonOf(result.skip)}`))
   parser.on('todo', (result: Result) => skips.push(`${file}  ${result.fullname}: to do`))
   child.stdout.setEncoding('utf8').on('data', text => parser.write(text))

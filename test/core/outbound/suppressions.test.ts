@@ -156,3 +156,24 @@ t.test('what was suppressed by hand is not overwritten by a bounce', async t => 
   await carryAll(app)
   t.match((await listSuppressions(app, undefined, all)).rows, [{ reason: 'manual', evidence: 'asked us' }])
 })
+
+t.test('a suppression that has an end holds until then and no longer', async t => {
+  let now = new Date('2026-01-01T00:00:00.000Z')
+  const { app, inbox } = await openDoor(t, { clock: { now: () => now, monotonicMs: () => now.getTime() } })
+  const ann = await inbox('ann')
+  const expiresAt = '2026-01-02T00:00:00.000Z'
+  await addSuppression(app, { recipient: 'bob@theirs.example', expiresAt })
+  await addSuppression(app, { recipient: 'eve@theirs.example' })
+  now = new Date(Date.parse(expiresAt) - 1)
+  await t.rejects(send(app, operator, ann, letter('bob@theirs.example'), '1'), {
+    code: 'recipient_suppressed',
+  })
+  now = new Date(expiresAt)
+  t.match(await send(app, operator, ann, letter('bob@theirs.example'), '2'), { status: 'pending' })
+  now = new Date('2036-01-01T00:00:00.000Z')
+  await t.rejects(
+    send(app, operator, ann, letter('eve@theirs.example'), '3'),
+    { code: 'recipient_suppressed' },
+    'one without an end does not end',
+  )
+})

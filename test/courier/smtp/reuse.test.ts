@@ -92,3 +92,16 @@ t.test('close says QUIT to idle connections', async t => {
   await courier.close()
   t.equal(peers[0]?.commands.at(-1), 'QUIT')
 })
+
+t.test('and to those that a refusal was undone in', async t => {
+  let refused = 0
+  const { courier, peers } = await loopback(t, [{ RCPT: () => (refused++ < 2 ? '550 no' : '250 ok') }])
+  const said = (verb: string) => peers[0]!.commands.filter(line => line === verb).length
+  await Promise.all([courier.carry(delivery(), raw), courier.carry(delivery(), raw)])
+  await until('RSET on both', () => said('RSET') === 2)
+  // One of the two carries it; the other has waited since its RSET.
+  t.match(await courier.carry(delivery(), raw), { result: 'delivered' })
+  t.equal(peers[0]?.connections, 2)
+  await courier.close()
+  t.equal(said('QUIT'), 2, 'neither is cut off')
+})

@@ -61,6 +61,33 @@ t.test('the field stands first, the message after it is untouched, and no line i
   }
 })
 
+t.test(
+  'however many fields there are, all are named, in lines that are full and at most 76 characters',
+  async t => {
+    const names = ['To', 'Content-Transfer-Encoding', 'List-Unsubscribe-Post', 'Cc']
+    for (let count = 0; count < 24; count++) {
+      // Where one line ends and the next begins is another place each time.
+      const more = names.map((name, index) => `${name}: x\r\n`.repeat((count * (index + 1)) % 7)).join('')
+      const original = Buffer.from(`From: a@example.com\r\n${more}\r\nbody\r\n`)
+      const raw = await signDkim(original, signer)
+      const field = raw.toString('latin1', 0, raw.length - original.length)
+      const lines = /h=([^;]+;)/.exec(field)![1]!.split('\r\n\t')
+      for (const [index, line] of lines.entries()) {
+        t.ok(line.length <= 71, `${line.length}`)
+        const next = lines[index + 1]?.split(':')[0]
+        if (next) t.ok(line.length + next.length > 70, 'it ends where the next name has no room')
+      }
+      const listed = lines.join('').slice(0, -1).split(':')
+      for (const name of names) {
+        const stands = more.split(`${name}:`).length - 1
+        const isOversigned = name !== 'List-Unsubscribe-Post'
+        t.equal(listed.filter(one => one === name).length, stands + (isOversigned ? 1 : 0), name)
+      }
+      t.same(await verify(raw), ['pass'])
+    }
+  },
+)
+
 t.test('mailauth verifies', async t => {
   for (const [name, raw] of signed) t.same(await verify(raw), ['pass'], name)
 })

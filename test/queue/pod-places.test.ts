@@ -1,0 +1,194 @@
+import { v7 } from 'uuid'
+import type { Clock } from '../../lib/base/clock.ts'
+import { limits } from '../../lib/base/limits.ts'
+import type { Leased } from '../../lib/queue/leased.ts'
+import { createQueue } from '../../lib/queue/queue.ts'
+import type { Store } from '../../lib/store/open.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { insertInstallation, insertPodRow } from '../support/rows.ts'
+
+/** The turns of mail in an installation that has so many pods, on a clock that stands. */
+async function setUp(store: Store, concurrency: number, pods = 3) {
+  let nowMs = Date.parse('2026-01-01T00:00:00.000Z')
+  const clock: Clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
+  const queue = createQueue({ store, clock, node: v7(), ids: { next: v7 }, random: () => 0.5 })
+  const turnsOfProcess = () =>
+    queue.fairTurns({ concurrency, allowanceOf: () => ({ concurrency: 1000, perMinute: 0 }) })
+  const turns = turnsOfProcess()
+  await store.write(async db => {
+    await insertInstallation(db)
+    for (let n = 1; n < pods; n++) await insertPodRow(db)
+  })
+  const put = (podId: string, count: number, destination?: string) =>
+    store.write(db =>
+      queue.put(
+        db,
+        Array.from({ length: count }, () => {
+          const subjectId = v7()
+          return {
+            kind: 'delivery' as const,
+            subjectId,
+            destination: destination ?? `${subjectId}.example`,
+            podId,
+            inboxId: podId,
+            expiresAt: '2026-01-06T00:00:00.000Z',
+          }
+        }),
+      ),
+    )
+  const end = async (entry: Leased, isOver = true) => {
+    await store.write(async db => {
+      if (isOver) await queue.done(db, entry)
+      else await queue.later(db, entry)
+    })
+    if (isOver) turns.placeOf(entry).showed('answers')
+    await turns.end(entry)
+  }
+  /** Has a destination answer once. */
+  const prove = async (destination: string) => {
+    await put('somebody', 1, destination)
+    for (const entry of await turns.claim()) await end(entry)
+  }
+  /** How many begin of each pod. */
+  const begin = async () => {
+    const entries: Leased[] = []
+    for (let some = await turns.claim(); some.length > 0; some = await turns.claim()) entries.push(...some)
+    const of = Object.fromEntries(
+      [...Map.groupBy(entries, entry => entry.podId)].map(([podId, some]) => [podId, some.length]),
+    )
+    return { entries, of }
+  }
+  const advance = (ms: number) => {
+    nowMs += ms
+  }
+  return { queue, turns, turnsOfProcess, put, prove, begin, end, advance }
+}
+
+onEveryDatabase(
+  'a pod leaves a quarter of the places to others, and of those for who may hang',
+  async (t, store) => {
+    const { put, prove, begin, end } = await setUp(store, 40)
+    await prove('slow.example')
+    await prove('good.example')
+    await put('eve', 1000, 'slow.example')
+    const held = await begin()
+    t.strictSame(held.of, { eve: 30 }, 'each of its servers answers, however slowly')
+    await put('eve', 10)
+    t.strictSame((await begin()).of, {})
+    await put('gus', 5, 'good.example')
+    await put('gus', 2)
+    const others = await begin()
+    t.strictSame(others.of, { gus: 7 }, 'proven and unknown servers, at once')
+    for (const entry of [...held.entries, ...others.entries]) await end(entry)
+    await store.write(db => db.deleteFrom('queueEntry').execute())
+
+    await put('eve', 1000)
+    t.strictSame((await begin()).of, { eve: 15 }, 'of the half for who may hang')
+    await put('gus', 3)
+    t.strictSame((await begin()).of, { gus: 3 })
+  },
+)
+
+onEveryDatabase(
+  'several pods that take what they may leave some, and get equal parts as theirs end',
+  async (t, store) => {
+    const { put, prove, begin, end } = await setUp(store, 40)
+    await prove('slow.example')
+    await prove('good.example')
+    const under: Leased[] = []
+    for (const podId of ['eve', 'mallory', 'oscar']) {
+      await put(podId, 200, 'slow.example')
+      under.push(...(await begin()).entries)
+    }
+    for (let n = 0; n < 80; n++) {
+      await end(under.shift()!)
+      under.push(...(await begin()).entries)
+    }
+    for (const some of Map.groupBy(under, entry => entry.podId).values())
+      t.ok(some.length >= 12 && some.length <= 13)
+    await put('gus', 3, 'good.example')
+    t.strictSame((await begin()).of, { gus: 3 })
+  },
+)
+
+onEveryDatabase('where there is one pod it has all of them', async (t, store) => {
+  const { put, prove, begin } = await setUp(store, 40, 1)
+  await prove('slow.example')
+  await put('eve', 1000, 'slow.example')
+  t.strictSame((await begin()).of, { eve: 40 })
+})
+
+onEveryDatabase(
+  'two processes that claim at once keep to it, and none has what the other has',
+  async (t, store) => {
+    const { turns, turnsOfProcess, put } = await setUp(store, 8)
+    await put('eve', 1000)
+    await put('gus', 10)
+    const both = await Promise.all([turns.claim(), turnsOfProcess().claim()])
+    const ids = both.flat().map(entry => entry.id)
+    t.equal(new Set(ids).size, ids.length)
+    for (const some of both) {
+      t.equal(some.length, 4)
+      t.ok(some.filter(entry => entry.podId === 'eve').length <= 3)
+    }
+  },
+)
+
+onEveryDatabase(
+  'what is repeated of a pod that has enough is passed over, and stays due',
+  async (t, store) => {
+    const { put, prove, begin, end, advance } = await setUp(store, 40)
+    await prove('slow.example')
+    await prove('good.example')
+    const again = async (podId: string, count: number, destination: string) => {
+      await put(podId, count, destination)
+      for (let some = await begin(); some.entries.length > 0; some = await begin())
+        for (const entry of some.entries) await end(entry, false)
+    }
+    await again('eve', 100, 'slow.example')
+    await again('gus', 2, 'good.example')
+    await put('eve', 30, 'slow.example')
+    const { entries } = await begin()
+    t.equal(entries.length, 30)
+    advance(3_600_000)
+    const others = await begin()
+    t.strictSame(others.of, { gus: 2 }, 'though it is due for less long')
+    for (const entry of [...entries, ...others.entries]) await end(entry)
+    t.strictSame((await begin()).of, { eve: 20 })
+  },
+)
+
+onEveryDatabase('who waits for its own pod has that alone pressed for its silence', async (t, store) => {
+  const { turns, put, begin, advance } = await setUp(store, 40)
+  await put('gus', 1)
+  const [gus] = (await begin()).entries
+  await put('eve', 100)
+  const { entries } = await begin()
+  t.equal(entries.length, 15)
+  advance(limits.silentGreetingMs)
+  await turns.claim()
+  t.ok(entries.every(entry => turns.placeOf(entry).signal.aborted))
+  t.equal(turns.placeOf(gus!).signal.aborted, false)
+})
+
+onEveryDatabase('of a pod that has enough none is the probe, and another pod finds out', async (t, store) => {
+  const { queue, turns, put, prove, begin, advance } = await setUp(store, 40)
+  await put('eve', 3, 'down.example')
+  for (const entry of (await begin()).entries) {
+    await store.write(async db => {
+      await queue.note(db, 'down.example', 'fails', 'down')
+      await queue.done(db, entry)
+    })
+    await turns.end(entry)
+  }
+  await put('eve', 3, 'down.example')
+  t.strictSame((await begin()).of, {})
+  await prove('slow.example')
+  await put('eve', 1000, 'slow.example')
+  t.strictSame((await begin()).of, { eve: 30 })
+  advance(limits.probeMaxMs)
+  t.strictSame((await begin()).of, {})
+  await put('gus', 1, 'down.example')
+  advance(limits.queuePollMs)
+  t.strictSame((await begin()).of, { gus: 1 })
+})
