@@ -10,7 +10,7 @@ import { type Allowance, Pace } from './pace.ts'
 import { isRoomAt, Patience, type Place, Places, pressAll, roomAt, type Sort } from './places.ts'
 import { Rotation } from './rotation.ts'
 import { NamesKnown, probed, probeNow, type Showing } from './standing.ts'
-import { podAt, type Stay, Stays } from './stays.ts'
+import { type Held, podAt, roomless, Stays } from './stays.ts'
 
 export interface FairTurns extends Turns {
   /** The place of an entry that is under way. */
@@ -35,24 +35,6 @@ export interface FairTurnsParts {
   /** How many attempts are under way at once in all, and what one destination may get. */
   readonly concurrency: number
   readonly allowanceOf: (destination: string) => Allowance
-}
-
-/** One attempt under way. */
-interface Held {
-  sort: Sort
-  /** At the destination that it counts for. */
-  stay: Stay
-  /** The room at an address that it has, or was promised when its turn came (lib/queue/places.ts). */
-  room: Stay | undefined
-  /** Whether it was the probe of its destination until it was late there. */
-  isLateProbe: boolean
-  /** Whether no row spoke of it when its turn came. */
-  isUnnoted: boolean
-  /** Whether it has given its place to others, and only waits for the answer to what it has sent. */
-  isLingering: boolean
-  /** Whether it has shown anything of its destination, or that nothing is to be found out now. */
-  hasShown: boolean
-  readonly patience: Patience
 }
 
 const kind = 'delivery'
@@ -154,6 +136,17 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     if (waited.get(destination) !== name) waited.forget(destination)
     mine.room = stays.come(name, podId, 'there')
     pace.began(name)
+    return true
+  }
+
+  /** See `roomless`. Who was promised room at an address goes before one at its destination that has none anywhere. */
+  function goBefore({ stay: { name: from, state, podId } }: Held, name: string): boolean {
+    if (!isRoomAt(from) || state === 'late') return false
+    const isBelowShare = (stays.ofPod.get(podAt(name, podId)) ?? 0) < share(name, podId)
+    const other = roomless(held.values(), name, isBelowShare ? undefined : podId)
+    if (other === undefined) return false
+    if (other.state === 'coming') pace.returned(name)
+    stays.goOn(other)
     return true
   }
 
@@ -279,7 +272,8 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           // A probe that was late is one again where nobody else is: to find out may take longer than a place is kept.
           const isProbe =
             row?.isFailing === 1 && mine.isLateProbe && name === before.name && !isAnybodyAt(name)
-          if (!isProbe && (row?.isFailing === 1 || !hasRoom(name, before.podId))) return false
+          if (row?.isFailing === 1 && !isProbe) return false
+          if (!isProbe && !hasRoom(name, before.podId) && !goBefore(mine, name)) return false
           // The room at an address that it was promised stays its own.
           if (isRoomAt(before.name)) {
             waited.note(name, before.name)
@@ -296,7 +290,8 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           if (isProbe) await store.write(db => putDestination(db, probed(row, clock.now())))
           return true
         },
-        hasRoomAt: address => takeRoom(mine, roomAt(address)),
+        // Who had to let another go before has no part at its destination any more.
+        hasRoomAt: address => mine.stay.state !== 'late' && takeRoom(mine, roomAt(address)),
         gone(address, showing, isLost) {
           const name = roomAt(address)
           if (isLost) for (const one of [name, mine.stay.name]) proven.forget(one)

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
+import type { Patience, Sort } from './places.ts'
 import { NamesKnown } from './standing.ts'
 
 /**
@@ -11,6 +12,24 @@ export interface Stay {
   readonly podId: string
   readonly sinceMs: number
   state: 'coming' | 'there' | 'late'
+}
+
+/** One attempt under way. */
+export interface Held {
+  sort: Sort
+  /** At the destination that it counts for. */
+  stay: Stay
+  /** The room at an address that it has, or was promised when its turn came (lib/queue/places.ts). */
+  room: Stay | undefined
+  /** Whether it was the probe of its destination until it was late there. */
+  isLateProbe: boolean
+  /** Whether no row spoke of it when its turn came. */
+  isUnnoted: boolean
+  /** Whether it has given its place to others, and only waits for the answer to what it has sent. */
+  isLingering: boolean
+  /** Whether it has shown anything of its destination, or that nothing is to be found out now. */
+  hasShown: boolean
+  readonly patience: Patience
 }
 
 /** Which pods were last seen at a destination, and when the one that is not the last. */
@@ -120,6 +139,22 @@ export class Stays {
     add(this.#all, name, by)
     add(this.#ofPod, podAt(name, podId), by)
   }
+}
+
+/**
+ * Who has a part of a destination and no room at an address yet, of this pod or of all. Such a one may have to wait for what another
+ * was promised there, who waits for a part here: if neither gave way both would be given back, again and again.
+ */
+export function roomless(
+  held: Iterable<Pick<Held, 'sort' | 'stay' | 'room'>>,
+  name: string,
+  podId?: string,
+): Stay | undefined {
+  for (const { stay, room, sort } of held) {
+    if (stay.name !== name || stay.state === 'late' || room !== undefined || sort.isProbe) continue
+    if (podId === undefined || stay.podId === podId) return stay
+  }
+  return undefined
 }
 
 /** A pod at a destination. */

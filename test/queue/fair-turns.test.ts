@@ -488,6 +488,46 @@ onEveryDatabase('an address of a provider gets what the provider gets', async (t
   t.equal(await room(entries[5]!, 'big'), false, 'with all that others have there')
 })
 
+for (const pods of [['pod/inbox'], ['evil/inbox', 'good/inbox']])
+  onEveryDatabase(
+    `who waits for the servers and who waits for their address do not keep each other out (${pods.length})`,
+    async (t, store) => {
+      const mine = setUp(store, 40, 2)
+      const { turns, put, queue } = mine
+      const [domain, group, address] = ['big.example', 'mx:mx.big.example', '192.0.2.1']
+      await put(numbered('at-servers', 6), group, pods[0])
+      await put(numbered('at-address', 6), roomAt(address), pods.at(-1))
+      const back = async (entry: Leased, destination: string) => {
+        await store.write(db => queue.giveBack(db, { ...entry, destination }))
+        await turns.end(entry)
+      }
+      let begun = 0
+      let ended = 0
+      for (let round = 0; round < 100 && ended < 12; round++) {
+        const claimed = await turns.claim()
+        begun += claimed.length
+        const there: Leased[] = []
+        for (const entry of claimed) {
+          if (await turns.placeOf(entry).isTurnOf(group, domain)) there.push(entry)
+          else await back(entry, domain)
+        }
+        const carried = there.filter(entry => turns.placeOf(entry).hasRoomAt(address))
+        t.ok(carried.length <= 2, 'no more at once than the servers get')
+        for (const entry of there.filter(entry => !carried.includes(entry)))
+          await back(entry, roomAt(address))
+        for (const entry of carried) {
+          turns.placeOf(entry).gone(address, 'answers', false)
+          await end({ ...mine, store }, entry, 'answers')
+          ended++
+        }
+        // What is parked where nothing is under way is looked at again after a moment.
+        mine.advance(limits.queuePollMs)
+      }
+      t.equal(ended, 12)
+      t.ok(begun <= 3 * 12, `${begun} attempts for 12`)
+    },
+  )
+
 /** It is found which servers the mail leads to, and whether it may go there now. */
 const comes = ({ turns }: ReturnType<typeof setUp>, entry: Leased, group: string) =>
   turns.placeOf(entry).isTurnOf(group, `${entry.subjectId.split('-')[0]}.example`)

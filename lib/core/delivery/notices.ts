@@ -2,7 +2,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
 import { readContent, readStart, sizeOf } from '../../blob/content.ts'
-import { formatMessageId } from '../../mail/compose/compose.ts'
+import { formatMessageId } from '../../mail/compose/message-id.ts'
 import {
   composeStatusNotice,
   type NoticeAction,
