@@ -11,6 +11,7 @@ import { feedbackOperations } from './feedback.ts'
 import { inboxOperations } from './inboxes.ts'
 import { llmsText } from './llms.ts'
 import { memberOperations } from './members.ts'
+import { messageSendOperations } from './message-sends.ts'
 import { messageOperations } from './messages.ts'
 import { openApiDocument } from './openapi.ts'
 import { type Operation, openOperation } from './operation.ts'
@@ -26,6 +27,7 @@ import { webhookOperations } from './webhooks.ts'
 const declared = [
   ...podOperations,
   ...inboxOperations,
+  ...messageSendOperations,
   ...messageOperations,
   ...attachmentOperations,
   ...threadOperations,

@@ -4,6 +4,7 @@ import type { Operation } from './operation.ts'
 const resources: Readonly<Record<string, () => Promise<readonly Operation[]>>> = {
   pods: async () => (await import('./pods.ts')).podOperations,
   inboxes: async () => (await import('./inboxes.ts')).inboxOperations,
+  messageSends: async () => (await import('./message-sends.ts')).messageSendOperations,
   messages: async () => (await import('./messages.ts')).messageOperations,
   attachments: async () => (await import('./attachments.ts')).attachmentOperations,
   threads: async () => (await import('./threads.ts')).threadOperations,

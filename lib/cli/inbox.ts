@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { resumeInbox, suspendInbox } from '../core/account/suspension.ts'
 import type { Ctl } from './ctl.ts'
 import { fieldsOf } from './output.ts'
 import { commandOf } from './words.ts'
@@ -14,6 +13,7 @@ export function addInboxCommands(program: Command, ctl: Ctl): void {
     .argument('<id>')
     .option('--reason <text>', 'why, for the events')
     .action(async (id: string, { reason }: { reason?: string }) => {
+      const { suspendInbox } = await import('../core/account/suspension.ts')
       const suspension = await ctl.withApp(app => suspendInbox(app, id, reason ?? null))
       ctl.output().say(suspension, () => fieldsOf(suspension))
     })
@@ -23,6 +23,7 @@ export function addInboxCommands(program: Command, ctl: Ctl): void {
     .description('let a suspended inbox send again')
     .argument('<id>')
     .action(async (id: string) => {
+      const { resumeInbox } = await import('../core/account/suspension.ts')
       const suspension = await ctl.withApp(app => resumeInbox(app, id))
       ctl.output().say(suspension, () => fieldsOf(suspension))
     })

@@ -5,7 +5,8 @@ import { classify } from '../mail/message/automatic.ts'
 import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
 import { readFeedbackReport } from '../mail/report/arf.ts'
 import { readDsn } from '../mail/report/dsn.ts'
-import { extract, extractionColumn, nothingFound } from './extraction.ts'
+import { extract } from './extraction.ts'
+import { extractionColumn, nothingFound } from './found.ts'
 import type { Reading, ReadingRequest } from './reading.ts'
 
 /**

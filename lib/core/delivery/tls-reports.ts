@@ -1,7 +1,7 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
-import { formatMessageId } from '../../mail/compose/compose.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
+import { formatMessageId } from '../../mail/compose/message-id.ts'
 import {
   readReportAddresses,
   type TlsReport,

@@ -17,7 +17,8 @@ import { sealInWrite, secretOf } from '../app/secrets.ts'
 import { runDomainCheck } from './checks.ts'
 import { ensureEd25519, rotateKeys } from './keys.ts'
 import { present, shown } from './present.ts'
-import { findHolder, isAccountDomain, requireRegistrable, selector } from './usable.ts'
+import { requireRegistrable } from './registrable.ts'
+import { findHolder, isAccountDomain, selector } from './usable.ts'
 
 /** Makes the row and the keys of the account's own domain, where they are missing. `domain` is lower-case, A-label. */
 export async function ensureDomain(app: App, domain: string): Promise<void> {

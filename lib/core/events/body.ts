@@ -100,7 +100,7 @@ const urlBytes = 150
 /** From the row itself: the API's form of a message has more than an event tells, and takes longer to make. */
 async function messageWithin(app: Desk, { row, cut }: ToldMessage, room: number): Promise<EventMessage> {
   const isInbound = row.direction === 'inbound'
-  const extraction = cut.has('extracted') ? extractionWithin(row) : extractionOf(row)
+  const extraction = cut.has('extracted') ? extractionWithin(row) : await extractionOf(row)
   const { replyText, otp, oneTime, links } = extraction
   const attached = readList(row.attachments).length
   const areSigned = attached * urlBytes <= room

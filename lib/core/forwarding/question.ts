@@ -3,8 +3,8 @@ import { escapeHtml } from '../../base/escape-html.ts'
 import { limits } from '../../base/limits.ts'
 import type { Content } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
-import { composeMessage, formatMessageId } from '../../mail/compose/compose.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
+import { formatMessageId } from '../../mail/compose/message-id.ts'
 import type { CarriedMessage } from '../../store/deliveries.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import * as confirmations from '../../store/forward-confirmations.ts'
@@ -144,6 +144,7 @@ export async function composeConfirmationMail(
   const asked = await findAsked(app, message.id)
   if (!asked) return undefined
   const { question, inbox, link } = asked
+  const { composeMessage } = await import('../../mail/compose/compose.ts')
   const { raw } = await composeMessage({
     id: message.id,
     messageIdDomain: domainOf(message.fromAddr),

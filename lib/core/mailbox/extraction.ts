@@ -1,19 +1,14 @@
-import {
-  type Extraction,
-  extract,
-  type KeptExtraction,
-  nothingFound,
-  oneTimeOf,
-} from '../../reading/extraction.ts'
+import { type Extraction, type KeptExtraction, nothingFound, oneTimeOf } from '../../reading/found.ts'
 import type { WholeMessage } from '../../store/tables.ts'
 import { otpName, type ToldRow } from '../../store/told-messages.ts'
 
 /** What stands in the row; of a message that came before it was kept there, what is found now. */
-export function extractionOf(
+export async function extractionOf(
   row: Pick<WholeMessage, 'direction' | 'extracted' | 'subject' | 'bodyText' | 'bodyHtml'>,
-): Extraction {
+): Promise<Extraction> {
   if (row.direction === 'outbound') return nothing
   if (row.extracted === null) {
+    const { extract } = await import('../../reading/extraction.ts')
     return extract({ subject: row.subject, text: row.bodyText, html: row.bodyHtml })
   }
   if (row.extracted === nothingFound) return { ...nothing, replyText: row.bodyText }

@@ -18,11 +18,11 @@ import { readList } from './attachments.ts'
 import { extractionOf } from './extraction.ts'
 import { isSearch, readFilter } from './search-filter.ts'
 
-function present(
+async function present(
   row: ListedMessageRow,
   urls: UrlSigner,
   attachmentsOf: (row: ListedMessageRow) => Message['attachments'],
-): Message {
+): Promise<Message> {
   return {
     id: row.id,
     inboxId: row.inboxId,
@@ -54,7 +54,7 @@ function present(
     autoReplyable: row.autoReplyable === 1,
     verdict: row.verdict as Message['verdict'],
     authentication: readAuthentication(row.authentication),
-    ...extractionOf(row),
+    ...(await extractionOf(row)),
     parseProblems: readList<string>(row.parseProblems),
     createdAt: row.createdAt,
   }
@@ -84,7 +84,7 @@ export async function presentMessages(app: Desk, rows: readonly ListedMessageRow
   if (rows.length === 0) return []
   const urls = createUrlSigner(app, await signingSecret(app, app.store.read))
   const attachmentsOf = await attachmentsPresenter(app, rows, urls)
-  return rows.map(row => present(row, urls, attachmentsOf))
+  return Promise.all(rows.map(row => present(row, urls, attachmentsOf)))
 }
 
 export async function getMessage(app: Desk, caller: Caller, id: string): Promise<Message> {

@@ -8,6 +8,7 @@ import { parseAddress } from '../address/address.ts'
 import type { Mailbox } from '../header/mailbox.ts'
 import { headerAddress, messageIds, singleLine } from '../header/text.ts'
 import { attachmentFilename, attachmentType, type OutgoingAttachment } from './attachment.ts'
+import { formatMessageId } from './message-id.ts'
 
 /** What a message is made of. Addresses are addr-specs, what is none is left out; nothing here needs to be clean of control characters. */
 export interface MessageParts {
@@ -65,11 +66,6 @@ export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer
   // What holds 8-bit data is 8bit, and so is what holds that (RFC 2045 §6.4).
   if (parts.attachments.some(isEightBitMessage)) root.setHeader('Content-Transfer-Encoding', '8bit')
   return { raw: Buffer.concat([Buffer.from(addressed), await root.build()]), rfcMessageId }
-}
-
-/** The Message-ID of a message of ours, with its angle brackets. */
-export function formatMessageId(id: string, domain: string): string {
-  return `<${atoms(id)}@${atoms(domain)}>`
 }
 
 /**
@@ -152,8 +148,4 @@ function attachmentPart(attachment: OutgoingAttachment): MailComposerAttachment 
 /** Whether it is a message that stands unencoded and has 8-bit data. */
 function isEightBitMessage({ contentType, content }: OutgoingAttachment): boolean {
   return attachmentType(contentType, content) === 'message/rfc822' && !isAscii(content)
-}
-
-function atoms(text: string): string {
-  return text.replace(/[^A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]/g, '')
 }
