@@ -277,6 +277,10 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       closing.push(async () => (await renewal).stop())
     }
 
+    // Nobody needs it to stop: where the disk is full there is no room for it.
+    closing.push(() =>
+      noteRunning(config.data_dir, { ...running, stoppedAt: clock.now().toISOString() }).catch(() => {}),
+    )
     // The first of all to end: nothing more is claimed, whatever else takes its time. How it ends is met further down.
     closing.push(() => void endCarrying().catch(() => {}))
 
@@ -290,10 +294,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       failed: Promise.race([app.store.failed, ...(alone ? [alone.lost] : [])]),
       async stop() {
         log.info('stopping')
-        // Nobody needs it to stop: where the disk is full there is no room for it.
-        await noteRunning(config.data_dir, { ...running, stoppedAt: clock.now().toISOString() }).catch(
-          () => {},
-        )
         await closeAll()
         log.info('stopped')
       },

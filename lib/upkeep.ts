@@ -5,6 +5,7 @@ import { purgeDeletedInboxes } from './core/account/purge.ts'
 import { deleteExpired, type RetentionRule } from './core/account/retention.ts'
 import type { App } from './core/app/app.ts'
 import { expireBeforeUpgrade } from './core/backup/upgrade.ts'
+import { tellDueNotices } from './core/delivery/notices.ts'
 import { sendTlsReports } from './core/delivery/tls-reports.ts'
 import { checkDueDomains } from './core/domains/checks.ts'
 import { expireKeys, rotateDueKeys } from './core/domains/keys.ts'
@@ -67,6 +68,7 @@ export const sweeps: readonly Sweep[] = [
     schedule: '13 * * * *',
     run: (app, isStopping) => deleteExpired(app, retentionOf(app.config), isStopping),
   },
+  { name: 'notices of submitted mail', schedule: '* * * * *', run: tellDueNotices },
   { name: 'domains due for a check', schedule: '* * * * *', run: checkDueDomains },
   { name: 'domains whose DKIM keys are due to change', schedule: '33 * * * *', run: rotateDueKeys },
   { name: 'DKIM keys of before', schedule: '43 * * * *', run: expireKeys },

@@ -416,6 +416,10 @@ export const limits = {
   addressLength: 320,
   /** How long mail that was submitted waits until its sender is told; what comes back whole in a notice; ENVID and ORCPT (RFC 3461 §4.2, §4.4). */
   delayNoticeMs: 4 * 3_600_000,
+  /** How long what is to be told of a message waits for what becomes of its other recipients, after the last notice of it, and after a fault or a refusal. */
+  noticeGatherMs: 60_000,
+  noticeGapMs: 600_000,
+  noticePutOffMs: 3_600_000,
   returnedBytes: 1024 * 1024,
   envelopeIdLength: 100,
   originalRecipientLength: 500,

@@ -296,8 +296,10 @@ create table "delivery" (
   "heldBy" text,
   "rcptTo" text,
   "replyClass" text,
-  "notify" text
+  "notify" text,
+  "noticeAt" text
 );
+create index "delivery_noticeAt" on "delivery" ("noticeAt", "messageId") where "noticeAt" is not null;
 create index "delivery_message" on "delivery" ("messageId", "id");
 create index "delivery_pending" on "delivery" ("messageId") where "state" in ('queued', 'deferred', 'held');
 create index "delivery_mailFrom" on "delivery" ("mailFrom", "id") where "mailFrom" is not null;

@@ -216,6 +216,8 @@ export interface DeliveryRow {
   replyClass: string | null
   /** What who submitted it by SMTP asks to be told, as JSON (lib/core/outbound/notice-request.ts); null: nothing. */
   notify: string | null
+  /** When what is owed of that is told at the latest; null: nothing is. */
+  noticeAt: string | null
 }
 
 export interface StandingHoldRow {

@@ -12,6 +12,9 @@ import { createInbox } from '../support/mailbox.ts'
 import { greetedDialog, openDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
 
+/** As `delivery.concurrency_per_destination` has it unless told. */
+const limitOfADestination = 5
+
 t.test('SIGTERM: idle sessions get 421, a message under way its 250, and it is there after', async t => {
   const daemon = await startDaemon(t)
   await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
@@ -122,4 +125,81 @@ t.test('SIGTERM: beside stalled clients, what was carried is written down and no
   t.strictSame((await again.ctl('queue', 'list')).data, [])
   t.equal(taken.length, 1)
   t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
+})
+
+t.test('SIGTERM: nothing new begins, and who is silent is left: clients before what is carried', async t => {
+  const order: string[] = []
+  const taken: (() => void)[] = []
+  const silent = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    disableReverseLookup: true,
+    logger: false,
+    // A courier would wait for its answer for ten minutes.
+    onData: (stream, _session, callback) => void stream.resume().on('end', () => taken.push(callback)),
+    onClose: () => void order.push('a silent server'),
+  })
+  silent.on('error', () => {})
+  silent.listen(0, '127.0.0.3')
+  await once(silent.server, 'listening')
+  t.teardown(() => new Promise<void>(resolve => silent.close(() => resolve())))
+  const dns = await startDns({
+    'theirs.example': { MX: [{ priority: 10, exchange: 'mx.theirs.example' }] },
+    'mx.theirs.example': { A: ['127.0.0.3'] },
+  })
+  t.teardown(() => dns.close())
+  const daemon = await startDaemon(t, {
+    dns: dns.server,
+    mxPort: (silent.server.address() as AddressInfo).port,
+  })
+  const ann = await createInbox(daemon, 'ann')
+  const sent = limitOfADestination + 3
+  for (let count = 0; count < sent; count++)
+    await ann.api.send(ann.id, { to: `bob${count}@theirs.example`, subject: 'x', body: 'x' })
+  await until('as many with the other server as may be', () => taken.length === limitOfADestination)
+
+  const closes = (name: string, said: Promise<unknown>) => void said.then(() => order.push(name))
+  const idle = await greetedDialog(daemon.smtpPort)
+  closes('an idle client', idle.closed())
+  const stalled = await greetedDialog(daemon.smtpPort)
+  await stalled.envelope('bob@example.net', 'postmaster')
+  stalled.write('Subject: x\r\n')
+  closes('a stalled client', stalled.closed())
+  const { hostname, port } = new URL(daemon.baseUrl)
+  for (const [name, request] of [
+    ['an idle connection', 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a stalled request', 'POST /v1/inboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{'],
+  ] as const) {
+    const socket = connect(Number(port), hostname)
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => {})
+    closes(name, once(socket, 'close'))
+    socket.write(request)
+    if (name.includes('idle')) await once(socket, 'data')
+    else socket.resume()
+  }
+
+  const ended = daemon.end('SIGTERM').then(code => {
+    order.push('exit')
+    return code
+  })
+  await until('the stop', () => daemon.log().some(entry => entry.msg === 'stopping'))
+  taken[0]!()
+  t.equal(await ended, 0)
+  t.notOk(daemon.log().some(entry => entry.msg === 'stopping took too long; exiting'))
+  await until('all to have seen their end', () => order.length === 5 + limitOfADestination)
+  t.equal(taken.length, limitOfADestination, 'in the place of the one that was answered none has begun')
+  const before = (one: string, other: string) =>
+    t.ok(order.indexOf(one) < order.indexOf(other), `${one} before ${other}: ${order.join(', ')}`)
+  for (const one of ['an idle client', 'an idle connection'])
+    for (const other of ['a stalled client', 'a stalled request']) before(one, other)
+  // The doors do not wait for the runners, nor for each other.
+  for (const one of ['a stalled client', 'a stalled request']) {
+    const left = order.slice(0, order.indexOf(one)).filter(other => other === 'a silent server').length
+    t.ok(left <= 1, `only the session with an answer may have ended before ${one}: ${order.join(', ')}`)
+  }
+
+  const again = await daemon.restart()
+  const { data } = (await again.ctl('queue', 'list')) as { data: unknown[] }
+  t.equal(data.length, sent - 1, 'what was answered is done, and nothing else')
 })

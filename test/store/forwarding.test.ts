@@ -85,6 +85,7 @@ onEveryDatabase('the copy before, and whether a host took it', async (t, store) 
           rcptTo: null,
           replyClass: null,
           notify: null,
+          noticeAt: null,
         },
       })
     }

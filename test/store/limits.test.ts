@@ -234,6 +234,7 @@ onEveryDatabase('an older database: whom its inboxes have mail of is no stranger
           rcptTo: null,
           replyClass: null,
           notify: null,
+          noticeAt: null,
         },
       ])
     }

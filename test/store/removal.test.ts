@@ -42,6 +42,7 @@ onEveryDatabase('messages go with what is theirs alone; counters follow', async 
         rcptTo: null,
         replyClass: null,
         notify: null,
+        noticeAt: null,
       },
     }
     await insertDeliveries(db, [delivery])

@@ -18,7 +18,8 @@ import { writeReception } from '../inbound/write.ts'
 import { holdAsOperator, holdInstead } from '../outbound/hold.ts'
 import { readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, cargoOf, findContent } from './cargo.ts'
-import { prepareNotice, writeNotice } from './notices.ts'
+import { tellNotices } from './notices.ts'
+import { oweNotice } from './owed-notices.ts'
 import { type Ended, postponedMs, record, withClass } from './record.ts'
 
 /**
@@ -53,15 +54,13 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (ended.outcome.showing === 'fails') place?.showed('fails')
     if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
     const isClean = place?.isClean ?? false
-    const write = async () => {
-      const notice = await prepareNotice(app, entry, delivery, carried, ended)
-      await app.store.write(async db => {
+    const write = () =>
+      app.store.write(async db => {
         if (hasLed) await noteFound(app, db, domain)
         await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
-        if (notice) await writeNotice(app, db, delivery, notice)
+        return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, ended))
       })
-    }
-    await write().catch(error => {
+    const isToBeTold = await write().catch(error => {
       // The inbox here was deleted since the attempt found it.
       if (!(error instanceof Reply)) throw error
       ended = { outcome: refusalOf(error, ended.outcome) }
@@ -70,6 +69,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (ended.outcome.showing && ended.outcome.showing !== 'fails') place?.showed(ended.outcome.showing)
     measure(app, delivery, ended)
     tell(app, entry, delivery, message, ended)
+    if (isToBeTold) await tellNotices(app, message.id)
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
     app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')

@@ -1,131 +1,152 @@
+import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
 import { readContent, readStart, sizeOf } from '../../blob/content.ts'
-import type { Outcome } from '../../courier/outcome.ts'
 import { formatMessageId } from '../../mail/compose/message-id.ts'
-import { composeStatusNotice, type NoticeAction } from '../../mail/compose/status-notice.ts'
+import {
+  composeStatusNotice,
+  type NoticeAction,
+  type ToldRecipient,
+} from '../../mail/compose/status-notice.ts'
 import { readHeader } from '../../mail/header/header.ts'
-import type { Leased } from '../../queue/leased.ts'
-import { updateDelivery } from '../../store/deliveries.ts'
+import { findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { findInbox } from '../../store/inboxes.ts'
+import { listMessagesToTellOf, listOwedNotices, settleOwedNotice } from '../../store/owed-notices.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
-import type { Reception } from '../inbound/arrival.ts'
 import { prepareReception } from '../inbound/receive.ts'
 import { createReceiver } from '../inbound/receiver.ts'
 import { writeReceptions } from '../inbound/write.ts'
-import { asksFor, type NoticeRequest, readNoticeRequest } from '../outbound/notice-request.ts'
+import { type NoticeRequest, type Owed, readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, findContent } from './cargo.ts'
-import type { Ended } from './record.ts'
 
-/** A notification on its way into the inbox of who submitted the message. */
-export interface Notice {
-  readonly reception: Reception
-  /** What is asked for from then on, as the column `notify` has it. */
-  readonly notify: string
+/** A delivery of which something is to be told. */
+interface Owing {
+  readonly row: DeliveryRow
+  readonly request: NoticeRequest
+  readonly owed: Owed
+}
+
+/** Somebody else has told of it, or it has gone on, since it was looked at. */
+class Overtaken extends Error {
+  override readonly name = 'Overtaken'
+}
+
+/** Tells of the messages of which something is to be told by now; gives of how many. */
+export async function tellDueNotices(app: App): Promise<number> {
+  const due = await listMessagesToTellOf(app.store.read, app.clock.now().toISOString(), limits.sweepRows)
+  for (const messageId of due) await tellNotices(app, messageId)
+  return due.length
 }
 
 /**
- * What who submitted a message is told of an attempt (RFC 3461 §6, RFC 3464): a mail from mailer-daemon with the null
- * reverse-path, in the inbox that it was submitted from. Nothing to others, to the null path, or where the next host tells it.
+ * Tells who submitted a message what became of it (RFC 3461 §6, RFC 3464): one mail from mailer-daemon with the null
+ * reverse-path, in the inbox that it was submitted from, with a group of fields for each recipient of which something is to be told.
  */
-export async function prepareNotice(
-  app: App,
-  entry: Leased,
-  delivery: DeliveryRow,
-  carried: Carried,
-  ended: Ended,
-): Promise<Notice | undefined> {
-  const request = readNoticeRequest(delivery.notify)
-  const action = request && actionOf(app, request, delivery, ended)
-  const inbox = action && (await findInbox(app.store.read, carried.message.inboxId))
-  if (!request || !action || !inbox) return undefined
+export async function tellNotices(app: App, messageId: string): Promise<void> {
+  const owing = (await listOwedNotices(app.store.read, messageId)).flatMap(row => {
+    const request = readNoticeRequest(row.notify)
+    return request?.owed ? [{ row, request, owed: request.owed }] : []
+  })
+  const [first] = owing
+  const carried = first && (await findDeliveryToCarry(app.store.read, first.row.id))
+  if (!carried) return
+  const inbox = await findInbox(app.store.read, carried.message.inboxId)
+  const now = app.clock.now()
   try {
-    const what = { request, action, outcome: ended.outcome }
-    const content = await composeNotice(app, entry, delivery, carried, inbox.address, what)
-    const { id: inboxId, podId, address } = inbox
-    const reception = await prepareReception(createReceiver(app), {
-      sessionId: delivery.id,
-      mailFrom: '',
-      recipients: [{ inboxId, podId, address, rcptTo: address }],
-      content: { kind: 'memory', bytes: content },
-      peer: { kind: 'local' },
+    const reception =
+      inbox &&
+      (await prepareReception(createReceiver(app), {
+        sessionId: messageId,
+        mailFrom: '',
+        recipients: [
+          { inboxId: inbox.id, podId: inbox.podId, address: inbox.address, rcptTo: inbox.address },
+        ],
+        content: { kind: 'memory', bytes: await composeNotice(app, carried, inbox.address, owing) },
+        peer: { kind: 'local' },
+      }))
+    await app.store.write(async db => {
+      await settle(db, owing, null, now.toISOString())
+      if (reception) await writeReceptions(app, db, [reception])
     })
-    return { reception, notify: JSON.stringify({ ...request, isDelayTold: true } satisfies NoticeRequest) }
   } catch (error) {
-    // The rules of the inbox do not let it in; or it is a fault of ours, for which what was delivered is not sent again.
-    if (error instanceof Reply)
-      app.log.info({ deliveryId: delivery.id, reply: error.message }, 'notice not let in')
-    else app.log.error({ err: error, deliveryId: delivery.id }, 'a notice could not be made')
-    return undefined
+    if (error instanceof Overtaken) return
+    await putOff(app, messageId, owing, error)
   }
 }
 
-/** Puts it into the inbox, in the write that records the attempt; where that is gone meanwhile, nobody is told. */
-export async function writeNotice(
-  app: App,
+/** It is told later, when the inbox takes it: a bound against loops passes. What its rules refuse is not told. */
+async function putOff(app: App, messageId: string, owing: readonly Owing[], error: unknown): Promise<void> {
+  const isRefused = error instanceof Reply && error.code >= 500 && error.enhanced !== '5.4.6'
+  if (error instanceof Reply) app.log.info({ messageId, reply: error.message }, 'notice not let in')
+  else app.log.error({ err: error, messageId }, 'a notice could not be made')
+  const next = isRefused ? null : isoAfter(app.clock.now(), limits.noticePutOffMs)
+  await app.store
+    .write(db => settle(db, owing, next))
+    .catch(fault => {
+      if (!(fault instanceof Overtaken)) throw fault
+    })
+}
+
+/** @throws Overtaken when one of them is not as it was read */
+async function settle(
   db: WriteDb,
-  { id }: DeliveryRow,
-  { reception, notify }: Notice,
+  owing: readonly Owing[],
+  noticeAt: string | null,
+  toldAt?: string,
 ): Promise<void> {
-  await writeReceptions(app, db, [reception])
-  await updateDelivery(db, id, { notify })
-}
-
-function actionOf(
-  app: App,
-  request: NoticeRequest,
-  delivery: DeliveryRow,
-  { outcome, inboxId }: Ended,
-): NoticeAction | undefined {
-  if (outcome.result === 'permanent') return asksFor(request, 'FAILURE') ? 'failed' : undefined
-  if (outcome.result === 'delivered') {
-    if (!asksFor(request, 'SUCCESS') || outcome.isNoticePassedOn) return undefined
-    return inboxId === undefined ? 'relayed' : 'delivered'
+  for (const { row, request } of owing) {
+    const { owed: _owed, ...told } = { ...request, ...(toldAt !== undefined && { toldAt }) }
+    const notify = noticeAt === null ? JSON.stringify(told) : row.notify
+    if (!(await settleOwedNotice(db, row, { notify, noticeAt }))) throw new Overtaken()
   }
-  const waitedMs = app.clock.now().getTime() - Date.parse(delivery.createdAt)
-  const isLate = waitedMs >= limits.delayNoticeMs && !request.isDelayTold
-  return isLate && asksFor(request, 'DELAY') ? 'delayed' : undefined
 }
 
 async function composeNotice(
   app: App,
-  entry: Leased,
-  delivery: DeliveryRow,
   carried: Carried,
   to: string,
-  { request, action, outcome }: { request: NoticeRequest; action: NoticeAction; outcome: Outcome },
+  owing: readonly Owing[],
 ): Promise<Buffer> {
   const { message } = carried
   const id = app.ids.next()
   const { hostname } = app.config
+  const { envelopeId, returned } = owing[0]!.request
+  const isFailed = owing.some(({ owed }) => owed.action === 'failed')
   return composeStatusNotice({
-    action,
     hostname,
     to,
     date: app.clock.now(),
     messageId: formatMessageId(id, hostname),
     boundary: `=_${id}`,
-    recipient: delivery.recipient,
-    originalRecipient: request.originalRecipient,
-    envelopeId: request.envelopeId,
-    status: statusOf(action, outcome),
-    code: outcome.code ?? null,
-    text: outcome.text,
-    remoteHost: outcome.host ?? null,
-    willRetryUntil: action === 'delayed' ? entry.expiresAt : null,
+    envelopeId,
+    recipients: owing.map(told),
     original: {
       messageId: message.rfcMessageId,
       subject: message.subject,
       arrivedAt: message.createdAt,
-      returned: await returnedOf(app, carried, action === 'failed' && request.returned === 'FULL'),
+      returned: await returnedOf(app, carried, isFailed && returned === 'FULL'),
     },
   })
 }
 
+function told({ row, request, owed }: Owing): ToldRecipient {
+  return {
+    action: owed.action,
+    recipient: row.recipient,
+    originalRecipient: request.originalRecipient,
+    status: statusOf(owed.action, row.replyEnhanced),
+    code: row.replyCode,
+    text: row.replyText ?? '',
+    remoteHost: row.remoteHost,
+    triedAt: row.updatedAt,
+    willRetryUntil: owed.until,
+  }
+}
+
 /** Its class is that of the action (RFC 3464 §2.3.4), but for a time that ran out, which is said as it was. */
-function statusOf(action: NoticeAction, { enhanced }: Outcome): string {
+function statusOf(action: NoticeAction, enhanced: string | null): string {
   const given = enhanced ?? ''
   if (action === 'failed') return /^[45]\./.test(given) ? given : '5.0.0'
   const name = action === 'delayed' ? '4' : '2'

@@ -90,6 +90,7 @@ function presentDelivery(standing: Standing): Delivery {
     heldBy: _heldBy,
     rcptTo: _rcptTo,
     notify: _notify,
+    noticeAt: _noticeAt,
     ...told
   } = standing.delivery
   const { captured, state, purpose, ...rest } = told

@@ -191,6 +191,7 @@ export async function putDeliveries(
       heldBy: null,
       rcptTo: rcptTo ?? null,
       notify: notify ?? null,
+      noticeAt: null,
     })),
   )
   const expiresAt = isoAfter(at, durationMs(app.config.delivery.give_up_after))

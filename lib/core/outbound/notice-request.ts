@@ -1,3 +1,5 @@
+import type { NoticeAction } from '../../mail/compose/status-notice.ts'
+
 /** What RCPT asks to be told of (RFC 3461 §4.1). */
 export const noticeWords = ['NEVER', 'SUCCESS', 'FAILURE', 'DELAY'] as const
 export type NoticeWord = (typeof noticeWords)[number]
@@ -11,8 +13,18 @@ export interface NoticeRequest {
   /** ENVID and RET. */
   readonly envelopeId: string | null
   readonly returned: 'FULL' | 'HDRS' | null
-  /** A delay is told once. */
+  /** A delay is told once, and not after anything else was. */
   readonly isDelayTold: boolean
+  /** What is to be told and is not yet; when something was told last. */
+  readonly owed?: Owed
+  readonly toldAt?: string
+}
+
+/** What is to be told of one recipient, beside what its last attempt found. */
+export interface Owed {
+  readonly action: NoticeAction
+  /** Until when what is delayed is tried. */
+  readonly until: string | null
 }
 
 /** The column `notify` of a delivery. */

@@ -4,9 +4,24 @@ import { singleLine } from '../header/text.ts'
 /** What became of a delivery, as a notification says it (RFC 3464 §2.3.3). */
 export type NoticeAction = 'failed' | 'delayed' | 'relayed' | 'delivered'
 
-/** All that a delivery status notification tells of one recipient. */
-export interface StatusNotice {
+/** What a delivery status notification tells of one recipient. */
+export interface ToldRecipient {
   readonly action: NoticeAction
+  readonly recipient: string
+  /** As ORCPT of RCPT said it: `rfc822;bob@example.net`. */
+  readonly originalRecipient: string | null
+  /** Of the class that belongs to the action. */
+  readonly status: string
+  /** The other server's three digits, where it said some, and its words or ours. */
+  readonly code: number | null
+  readonly text: string
+  readonly remoteHost: string | null
+  readonly triedAt: string
+  readonly willRetryUntil: string | null
+}
+
+/** A delivery status notification about recipients of one message. */
+export interface StatusNotice {
   /** Our own name, which reports. */
   readonly hostname: string
   /** Whom it is for: who submitted the message. */
@@ -15,18 +30,10 @@ export interface StatusNotice {
   /** With its angle brackets. */
   readonly messageId: string
   readonly boundary: string
-  readonly recipient: string
-  /** As ORCPT of RCPT said it: `rfc822;bob@example.net`. */
-  readonly originalRecipient: string | null
+  /** At least one. */
+  readonly recipients: readonly ToldRecipient[]
   /** As ENVID of MAIL said it. */
   readonly envelopeId: string | null
-  /** Of the class that belongs to the action. */
-  readonly status: string
-  /** The other server's three digits, where it said some, and its words or ours. */
-  readonly code: number | null
-  readonly text: string
-  readonly remoteHost: string | null
-  readonly willRetryUntil: string | null
   readonly original: {
     /** With its angle brackets. */
     readonly messageId: string | null
@@ -58,28 +65,18 @@ const told: Readonly<Record<NoticeAction, { readonly subject: string; readonly s
  * programs, and what comes back of the message. It is itself answered to nobody (RFC 3834).
  */
 export function composeStatusNotice(notice: StatusNotice): Buffer {
-  const { action, hostname, to, date, boundary, recipient, original } = notice
+  const { hostname, to, date, boundary, original } = notice
   const status = statusFields(notice)
   const isGlobal = !isAscii(Buffer.from(status))
   const { isWhole, bytes } = original.returned
   const is8Bit = !isAscii(bytes) || isGlobal
-  const { subject, sentence } = told[action]
-  const words = [
-    `Your message "${singleLine(original.subject).slice(0, 200)}"`,
-    `of ${stampOf(new Date(original.arrivedAt))}`,
-    `to <${recipient}>`,
-    `${sentence}.`,
-    '',
-    ...(notice.remoteHost === null ? [] : [`The server ${notice.remoteHost} said:`]),
-    ...wrapped(notice.text),
-  ]
-  const text = words.join('\r\n')
+  const text = wordsOf(notice).join('\r\n')
   const head = [
     `From: Mail Delivery System <mailer-daemon@${hostname}>`,
     `To: <${to}>`,
     `Date: ${stampOf(date)}`,
     `Message-ID: ${notice.messageId}`,
-    `Subject: ${subject}: ${headerText(recipient)}`,
+    `Subject: ${subjectOf(notice)}`,
     ...(original.messageId === null
       ? []
       : [`In-Reply-To: ${original.messageId}`, `References: ${original.messageId}`]),
@@ -111,35 +108,73 @@ export function composeStatusNotice(notice: StatusNotice): Buffer {
   return Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)])
 }
 
-/** The fields of the message, an empty line, and those of the recipient, each group with its empty line. */
-function statusFields(notice: StatusNotice): string {
-  const { action, hostname, date, recipient, originalRecipient, envelopeId, status, code, remoteHost } =
-    notice
-  const type = isAscii(Buffer.from(recipient)) ? 'rfc822' : 'utf-8'
+const actions = ['failed', 'delayed', 'relayed', 'delivered'] as const
+
+/** Names the worst of what is told, and who is first there. */
+function subjectOf({ recipients }: StatusNotice): string {
+  const worst = actions.find(action => recipients.some(one => one.action === action))!
+  const { recipient } = recipients.find(({ action }) => action === worst)!
+  const others = recipients.length - 1
+  const more = others === 0 ? '' : ` and ${others} ${others === 1 ? 'other' : 'others'}`
+  return `${told[worst].subject}: ${headerText(recipient)}${more}`
+}
+
+function wordsOf({ original, recipients }: StatusNotice): string[] {
+  const about = [
+    `Your message "${singleLine(original.subject).slice(0, 200)}"`,
+    `of ${stampOf(new Date(original.arrivedAt))}`,
+  ]
+  const [one, ...others] = recipients
+  if (others.length === 0) {
+    const { recipient, action } = one!
+    return [...about, `to <${recipient}>`, `${told[action].sentence}.`, '', ...saidOf(one!)]
+  }
+  return [
+    ...about,
+    ...actions.flatMap(action => {
+      const some = recipients.filter(recipient => recipient.action === action)
+      if (some.length === 0) return []
+      const each = some.flatMap(recipient => ['', `<${recipient.recipient}>`, ...saidOf(recipient)])
+      return [`${told[action].sentence}, to these recipients:`, ...each, '']
+    }),
+  ]
+}
+
+function saidOf({ remoteHost, text }: ToldRecipient): string[] {
+  return [...(remoteHost === null ? [] : [`The server ${remoteHost} said:`]), ...wrapped(text)]
+}
+
+/** The fields of the message, and those of each recipient, with an empty line between the groups. */
+function statusFields({ hostname, envelopeId, original, recipients }: StatusNotice): string {
   return [
     `Reporting-MTA: dns; ${hostname}`,
     ...(envelopeId === null ? [] : [`Original-Envelope-Id: ${singleLine(envelopeId)}`]),
-    `Arrival-Date: ${stampOf(new Date(notice.original.arrivedAt))}`,
+    `Arrival-Date: ${stampOf(new Date(original.arrivedAt))}`,
     '',
-    ...(originalRecipient === null ? [] : [`Original-Recipient: ${singleLine(originalRecipient)}`]),
-    `Final-Recipient: ${type}; ${recipient}`,
-    `Action: ${action}`,
-    `Status: ${status}`,
-    ...(remoteHost === null ? [] : [`Remote-MTA: dns; ${remoteHost}`]),
-    ...(code === null
-      ? []
-      : [`Diagnostic-Code: smtp; ${wrapped(`${code} ${diagnostic(notice)}`).join('\r\n\t')}`]),
-    `Last-Attempt-Date: ${stampOf(date)}`,
-    ...(notice.willRetryUntil === null
-      ? []
-      : [`Will-Retry-Until: ${stampOf(new Date(notice.willRetryUntil))}`]),
-    '',
-    '',
+    ...recipients.flatMap(recipientFields),
   ].join('\r\n')
 }
 
+function recipientFields(told: ToldRecipient): string[] {
+  const { recipient, originalRecipient, code, remoteHost, text, willRetryUntil } = told
+  const type = isAscii(Buffer.from(recipient)) ? 'rfc822' : 'utf-8'
+  return [
+    ...(originalRecipient === null ? [] : [`Original-Recipient: ${singleLine(originalRecipient)}`]),
+    `Final-Recipient: ${type}; ${recipient}`,
+    `Action: ${told.action}`,
+    `Status: ${told.status}`,
+    ...(remoteHost === null ? [] : [`Remote-MTA: dns; ${remoteHost}`]),
+    ...(code === null
+      ? []
+      : [`Diagnostic-Code: smtp; ${wrapped(`${code} ${diagnostic(text)}`).join('\r\n\t')}`]),
+    `Last-Attempt-Date: ${stampOf(new Date(told.triedAt))}`,
+    ...(willRetryUntil === null ? [] : [`Will-Retry-Until: ${stampOf(new Date(willRetryUntil))}`]),
+    '',
+  ]
+}
+
 /** RFC 3464 §2.3.6: ASCII, whatever the other server said. */
-function diagnostic({ text }: StatusNotice): string {
+function diagnostic(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?')
 }
 

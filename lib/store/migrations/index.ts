@@ -28,6 +28,7 @@ import { notices } from './0047-notices.ts'
 import { standingHolds } from './0048-standing-holds.ts'
 import { conversations } from './0049-conversations.ts'
 import { unplacedEvents } from './0050-unplaced-events.ts'
+import { owedNotices } from './0051-owed-notices.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -62,4 +63,5 @@ export const migrations: readonly Migration[] = [
   standingHolds,
   conversations,
   unplacedEvents,
+  owedNotices,
 ]

@@ -1,10 +1,12 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
+import { limits } from '../../../lib/base/limits.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createKey } from '../../../lib/core/account/keys.ts'
 import type { Networked } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
+import { tellDueNotices } from '../../../lib/core/delivery/notices.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { type Script, startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { startDns } from '../../support/dns.ts'
@@ -68,13 +70,14 @@ async function setUp(t: Test, script: Script) {
     )
     if (code !== 250) throw new Error(text)
   }
-  const deliverAll = async () => {
-    for (;;) {
+  const deliverSome = async (most: number) => {
+    for (let n = 0; n < most; n++) {
       const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
       if (!entry) return
       await deliver(app, entry)
     }
   }
+  const deliverAll = () => deliverSome(Number.POSITIVE_INFINITY)
   const notices = async () => {
     const read = []
     for (const message of await door.messages()) {
@@ -92,7 +95,7 @@ async function setUp(t: Test, script: Script) {
   const wait = (ms: number) => {
     offsetMs += ms
   }
-  return { ...door, inbox, peer, dialog, submit, deliverAll, notices, wait }
+  return { ...door, inbox, peer, dialog, submit, deliverAll, deliverSome, notices, wait }
 }
 
 t.test(
@@ -237,4 +240,67 @@ t.test('what was delivered is not sent again because its notice could not be mad
   t.equal(peer.messages.length, 1)
   t.strictSame(await app.store.read.selectFrom('queueEntry').select('id').execute(), [])
   t.match(await app.store.read.selectFrom('delivery').select('state').execute(), [{ state: 'delivered' }])
+})
+
+const paths = (count: number, parameters: string) =>
+  Array.from({ length: count }, (_, n) => `<u${n}@theirs.example> ${parameters}`)
+
+t.test(
+  'what became of many recipients of one message is one notice, and none is left out',
+  needed,
+  async t => {
+    const { submit, deliverAll, notices, peer, app } = await setUp(t, {
+      RCPT: () => (/u[0-4]@/.test(peer.commands.at(-1)!) ? '250 2.1.5 ok' : '550 5.1.1 nobody of that name'),
+    })
+    await submit('<ann@ours.example> RET=FULL ENVID=many', ...paths(100, 'NOTIFY=SUCCESS,FAILURE'))
+    await deliverAll()
+    const [notice, ...others] = await notices()
+    t.same(others, [])
+    t.match(notice, { defects: [], subject: /^Not delivered: u\d+@theirs\.example and 99 others$/ })
+    t.match(notice.groups[0], { 'Original-Envelope-Id': 'many' })
+    const told = new Map(
+      notice.groups.slice(1).map((group: Record<string, string>) => [group['Final-Recipient'], group.Action]),
+    )
+    t.equal(told.size, 100)
+    for (let n = 0; n < 100; n++) {
+      t.equal(told.get(`rfc822; u${n}@theirs.example`), n < 5 ? 'relayed' : 'failed')
+      t.ok(notice.text.includes(`<u${n}@theirs.example>`))
+    }
+    t.match(notice.back, /Hello/)
+    t.strictSame(await tellDueNotices(app), 0)
+  },
+)
+
+t.test('what is known is told after a while, and the rest later, in few notices', needed, async t => {
+  const { submit, deliverAll, deliverSome, notices, wait, app } = await setUp(t, {
+    RCPT: '550 5.1.1 nobody of that name',
+  })
+  await submit('<ann@ours.example>', ...paths(6, 'NOTIFY=FAILURE'))
+  await deliverSome(2)
+  t.same(await notices(), [], 'others are about to be tried')
+  await tellDueNotices(app)
+  t.same(await notices(), [])
+  wait(limits.noticeGatherMs)
+  await tellDueNotices(app)
+  const groups = async () => (await notices()).map(notice => notice.groups.length - 1)
+  t.strictSame(await groups(), [2])
+  await deliverSome(3)
+  await deliverAll()
+  await tellDueNotices(app)
+  t.strictSame(await groups(), [2], 'not one after the other')
+  wait(limits.noticeGapMs)
+  await Promise.all([tellDueNotices(app), tellDueNotices(app)])
+  t.strictSame(await groups(), [2, 4], 'and once, whoever tells it')
+})
+
+t.test('where a bound against loops keeps a notice out it is told when that is over', needed, async t => {
+  const { submit, deliverAll, notices, wait, app } = await setUp(t, { RCPT: '550 5.1.1 nobody of that name' })
+  for (let n = 0; n < limits.replyLoopMessages + 5; n++) {
+    await submit('<ann@ours.example>', `<u${n}@theirs.example>`)
+    await deliverAll()
+  }
+  t.equal((await notices()).length, limits.replyLoopMessages, 'all of one thread')
+  wait(limits.noticePutOffMs + 1)
+  await tellDueNotices(app)
+  t.equal((await notices()).length, limits.replyLoopMessages + 5)
 })

@@ -16,6 +16,7 @@ const delivery: DeliveryRow = {
     rcptTo: null,
     replyClass: null,
     notify: null,
+    noticeAt: null,
   },
 }
 const entry: QueueEntryRow = {
