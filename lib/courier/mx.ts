@@ -83,7 +83,7 @@ export function literalHost(address: string): Exclude<MxResult, { readonly failu
 /** The same as the answer of `findAddresses`. */
 export function literalAddresses(address: string, useIpv6: boolean): AddressResult {
   if (isIPv6(address) && !useIpv6)
-    return transient('4.4.4', `IPv6 is not in use here, and ${address} is of it`)
+    return transient('4.4.4', `mail to ${address} needs IPv6, which is not in use here (delivery.ipv6)`)
   return { addresses: [address] }
 }
 

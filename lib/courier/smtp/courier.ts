@@ -9,7 +9,15 @@ import { createAuthenticatedDns } from '../encryption/authenticated-dns.ts'
 import { findDomainTls, hostTls, opportunistic } from '../encryption/host-tls.ts'
 import type { SecureDns } from '../encryption/secure-dns.ts'
 import type { StsPolicies } from '../encryption/sts-policies.ts'
-import { findAddresses, findMxHosts, literalAddresses, literalHost, loopsBack, toAscii } from '../mx.ts'
+import {
+  type AddressResult,
+  findAddresses,
+  findMxHosts,
+  literalAddresses,
+  literalHost,
+  loopsBack,
+  toAscii,
+} from '../mx.ts'
 import type { Outcome } from '../outcome.ts'
 import { loadProviders, type Providers } from '../providers.ts'
 import type { TlsResult } from '../tls-result.ts'
@@ -122,6 +130,8 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const { routes = [] } = options
   const ownAddresses = new Set(options.ownAddresses)
   const ours = new Set([hostname.toLowerCase(), ...(options.ownNames ?? [])])
+  const isOurs = (there: AddressResult) =>
+    'addresses' in there && there.addresses.some(address => ownAddresses.has(address))
   const carrier = createCarrier(sessionOptions, { rules, idleMs: options.idleMs })
   const standing = new AddressStanding(clock)
   const stopping = new AbortController()
@@ -217,33 +227,38 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     const by = source && { sourceAddress: source, route: Object.values(source).join() }
     let best: Ending | undefined
     let deferrals = 0
-    let isOursFrom = Number.POSITIVE_INFINITY
+    const findOf = (host: string) =>
+      literal === undefined
+        ? findAddresses(lookups, host, useIpv6)
+        : // One that may not be reached is refused for good, and not until there is IPv6.
+          literalAddresses(literal, useIpv6 || guard.refusal(literal, port) !== undefined)
+    const found = new Map<string, AddressResult>()
     const tried = new Set<string>()
     let full: { readonly address: string; readonly preference: number } | undefined
     for (const host of mx.hosts) {
       if (signal.aborted) break
-      const preference = mx.preferences.get(host) ?? 0
-      if (preference >= isOursFrom) continue
+      const preference = mx.preferences.get(host)!
       // A server that is less preferred is for when the others fail, and not for when they have enough to do.
       if (full !== undefined && preference > full.preference) break
-      const found =
-        literal === undefined
-          ? await findAddresses(lookups, host, useIpv6)
-          : literalAddresses(literal, useIpv6)
-      if ('addresses' in found && found.addresses.some(address => ownAddresses.has(address))) {
-        isOursFrom = preference
-        best = moreTelling(best, { outcome: { ...loopsBack(domain).failure, host }, isFinal: false })
-        continue
+      // Of all that are preferred alike before any of them is tried: where one is ours, the others would send the mail to us.
+      const alike = mx.hosts.filter(one => !found.has(one) && mx.preferences.get(one) === preference)
+      await Promise.all(alike.map(async one => found.set(one, await findOf(one))))
+      const ours = alike.find(one => isOurs(found.get(one)!))
+      if (ours !== undefined) {
+        const { failure } = loopsBack(domain)
+        best = moreTelling(best, { outcome: { ...failure, host: ours }, isFinal: false })
+        break
       }
-      if ('failure' in found)
-        best = moreTelling(best, { outcome: { ...found.failure, host }, isFinal: false })
-      const tls = 'failure' in found || isOpportunistic ? opportunistic : await hostTls(host, given)
+      const there = found.get(host)!
+      if ('failure' in there)
+        best = moreTelling(best, { outcome: { ...there.failure, host }, isFinal: false })
+      const tls = 'failure' in there || isOpportunistic ? opportunistic : await hostTls(host, given)
       if ('type' in tls) {
         note(host, tls.type === 'dnssec-invalid' ? 'tlsa' : 'sts', tls.type)
         best = moreTelling(best, forbidden(host, tls))
         continue
       }
-      for (const address of 'addresses' in found ? found.addresses : []) {
+      for (const address of 'addresses' in there ? there.addresses : []) {
         if (signal.aborted) break
         const reason = guard.refusal(address, port)
         if (reason !== undefined) {

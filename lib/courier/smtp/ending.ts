@@ -120,9 +120,9 @@ function unreachable(text: string): Ending {
   return { outcome: { ...outcome, triedAgainInMs: limits.addressProbeMs }, isFinal: false }
 }
 
-/** Nothing was heard from the host, or nothing that is proof. */
+/** Nothing was heard from the host, or nothing that is proof: that is about it, or the way to it, whatever our words for it are. */
 export function unheard(enhanced: string, text: string): Ending {
-  return { outcome: { result: 'transient', enhanced, text }, isFinal: false }
+  return { outcome: { result: 'transient', enhanced, text, replyClass: 'host' }, isFinal: false }
 }
 
 /** We know that it can't be carried, whoever is asked. */

@@ -61,7 +61,7 @@ const misbehaviours: readonly (readonly [string, Script, object])[] = [
   ['closes at once', { greeting: { next: 'close' } }, { enhanced: '4.4.1' }],
   ['resets at once', { greeting: { next: 'reset' } }, { enhanced: '4.4.1' }],
   ['garbage greeting', { greeting: 'SSH-2.0-OpenSSH' }, { enhanced: '4.5.0' }],
-  ['over-long greeting', { greeting: `220 ${'x'.repeat(100_000)}` }, {}],
+  ['over-long greeting', { greeting: `220 ${'x'.repeat(100_000)}` }, { replyClass: 'host' }],
   ['endless greeting', { greeting: `220-${'x\r\n220-'.repeat(50_000)}x` }, { enhanced: '4.4.1' }],
   ['554 greeting', { greeting: '554 5.7.1 not you' }, { code: 554, enhanced: '5.7.1', text: 'not you' }],
   ['421 greeting', { greeting: '421 4.3.2 busy' }, { code: 421 }],
@@ -86,7 +86,11 @@ const misbehaviours: readonly (readonly [string, Script, object])[] = [
   ['garbage to RCPT', { RCPT: 'hello' }, { enhanced: '4.5.0' }],
   ['half a reply to RCPT', { RCPT: { say: '550-no', next: 'close' } }, { enhanced: '4.4.2' }],
   ['codes that differ', { RCPT: '550-no\r\n250 yes' }, { enhanced: '4.5.0' }],
-  ['over-long reply to RCPT', { RCPT: `550-${'x\r\n550-'.repeat(50_000)}x` }, { enhanced: '4.4.2' }],
+  [
+    'over-long reply to RCPT',
+    { RCPT: `550-${'x\r\n550-'.repeat(50_000)}x` },
+    { enhanced: '4.4.2', replyClass: 'host' },
+  ],
   ['451 to DATA', { DATA: '451 4.3.0 later' }, { code: 451 }],
   ['421 to DATA', { DATA: { say: '421 4.3.0 later', next: 'close' } }, { code: 421 }],
   ['silent at DATA', { DATA: { next: 'silence' } }, { enhanced: '4.4.2' }],
@@ -635,7 +639,7 @@ t.test('empty lines are no answer, and as many as a stranger likes are not kept'
     const { courier } = await loopback(t, [{ [step]: flood }])
     t.match(
       await courier.carry(delivery(), raw),
-      { result: 'transient', text: /exceeds maximum allowed size/ },
+      { result: 'transient', text: /exceeds maximum allowed size/, replyClass: 'host' },
       step,
     )
   }

@@ -57,8 +57,10 @@ t.test('an address that may not be reached is not, and neither are ours', async 
     ['[10.1.2.3]', 'a private network'],
     ['[169.254.169.254]', 'a link-local network'],
     ['[0.0.0.0]', 'no address in particular'],
+    ['[ipv6:::1]', 'this machine itself'],
+    ['[ipv6:fe80::1]', 'a link-local network'],
   ] as const) {
-    const address = domain.slice(1, -1)
+    const address = domain.slice(1, -1).replace('ipv6:', '')
     const text = `the mail server ${address} points at ${what}`
     t.match(await courier.carry(to(domain), raw), { result: 'permanent', enhanced: '5.4.4', text }, domain)
   }
@@ -77,7 +79,7 @@ t.test('a literal of IPv6 is followed where IPv6 is in use', { skip }, async t =
   const refusal = {
     result: 'transient',
     enhanced: '4.4.4',
-    text: 'IPv6 is not in use here, and ::1 is of it',
+    text: 'mail to ::1 needs IPv6, which is not in use here (delivery.ipv6)',
   }
   t.match(await courier.carry(to('[ipv6:::1]'), raw), refusal)
   const used = await loopback(t, [undefined], { useIpv6: true })

@@ -144,6 +144,31 @@ t.test('an address that is ours for others is dropped, with all hosts behind it'
   t.match(await alone.courier.carry(delivery(), raw), { result: 'permanent', enhanced: '5.4.6' })
 })
 
+t.test('one that is ours ends its preference before another of it is tried, whatever the order', async t => {
+  for (const lots of [
+    [0.1, 0.9],
+    [0.9, 0.1],
+  ]) {
+    const left = [...lots]
+    const random = () => left.shift() ?? 0
+    const { courier, dns, peers } = await loopback(t, [{}, {}, {}], { ownAddresses: ['127.0.0.2'], random })
+    const mx = (exchange: string, priority: number) => ({ exchange: `${exchange}.there.example`, priority })
+    dns.set('there.example', 'MX', [mx('mx1', 20), mx('mx3', 20)])
+    t.match(await courier.carry(delivery(), raw), { result: 'permanent', enhanced: '5.4.6' })
+    t.strictSame(
+      peers.map(peer => peer.connections),
+      [0, 0, 0],
+    )
+    left.push(...lots, 0)
+    dns.set('there.example', 'MX', [mx('mx1', 20), mx('mx3', 20), mx('mx2', 10)])
+    t.match(await courier.carry(delivery(), raw), { result: 'delivered', address: '127.0.0.3' })
+    await peers[1]?.close()
+    left.push(...lots, 0)
+    t.match(await courier.carry(delivery(), raw), { result: 'transient', address: '127.0.0.3' })
+    t.equal(peers[2]?.connections, 0)
+  }
+})
+
 t.test('what this machine has no way to is left out, and nobody is blamed for it', async t => {
   const { courier, dns, peers } = await loopback(t, [undefined, {}], {
     useIpv6: true,
