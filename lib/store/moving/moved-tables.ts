@@ -7,7 +7,7 @@ import type { Tables } from '../tables.ts'
  * made of them is not among them (the search index and what is still to go into it); nor are events without a place in the stream
  * (`unplaced`), which get theirs before; nor the ledger of migrations, which every database keeps of itself.
  */
-export const movedTables = {
+const movedTables = {
   secretKey: ['id'],
   account: ['id'],
   member: ['address'],
