@@ -1,3 +1,4 @@
+import { BlobsFault } from './base/blobs-fault.ts'
 import { systemClock } from './base/clock.ts'
 import { createIds } from './base/ids.ts'
 import { limits } from './base/limits.ts'
@@ -167,6 +168,7 @@ function tellStartFailure(error: unknown, log: Log): number {
     error instanceof DataDirectoryBusy ||
     error instanceof SchemaFault ||
     error instanceof StorageUnreachable ||
+    error instanceof BlobsFault ||
     isListenFault(error)
   ) {
     writeText('stderr', `mailboxd can not start: ${error.message}\n`)

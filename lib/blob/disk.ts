@@ -1,30 +1,73 @@
+import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { BlobsFault } from '../base/blobs-fault.ts'
+import { createFile } from '../base/durable-file.ts'
 import type { Blobs } from './blobs.ts'
 
-/** Large raws in one file each below `data_dir/raw`, in 256 folders by the last two characters of the id. */
+const rootOf = (dataDir: string) => join(dataDir, 'raw')
+
+/** Says that something was kept in `raw`. It stands beside it, for `raw` may be on a disk of its own, which is not always mounted. */
+const usedPath = (dataDir: string) => join(dataDir, 'raw.used')
+
+/**
+ * Why what was kept below `data_dir/raw` is not to be had, in a sentence for the operator; undefined when all is as it was left. What
+ * looks gone there would fail its deliveries for good, and what comes meanwhile would lie below the mount point.
+ */
+export async function whyRawsMiss(dataDir: string): Promise<string | undefined> {
+  if (!existsSync(usedPath(dataDir)) || (await hasFolders(rootOf(dataDir)))) return undefined
+  return `${rootOf(dataDir)} is empty, and large messages were kept there: mount the disk that has them, or restore a backup. If they are lost for good, remove ${usedPath(dataDir)}`
+}
+
+/** Whether a folder of ours is there; they stay when the last raw in them goes. */
+async function hasFolders(root: string): Promise<boolean> {
+  const names = (await readdir(root).catch(absent)) ?? []
+  return names.some(name => /^[0-9a-z]{2}$/.test(name))
+}
+
+/**
+ * Large raws in one file each below `data_dir/raw`, in 256 folders by the last two characters of the id.
+ * @throws BlobsFault where that is not mounted
+ */
 export async function openDisk(dataDir: string): Promise<Blobs> {
   const spool = join(dataDir, 'spool')
-  const root = join(dataDir, 'raw')
+  const root = rootOf(dataDir)
+  const requireRaws = async () => {
+    const why = await whyRawsMiss(dataDir)
+    if (why !== undefined) throw new BlobsFault(why)
+  }
+  await requireRaws()
   await mkdir(spool, { recursive: true, mode: 0o700 })
   await mkdir(root, { recursive: true, mode: 0o700 })
+  let isUsed = await hasFolders(root)
+  // On a full disk: at the next start.
+  if (isUsed) await createFile(usedPath(dataDir), '').catch(() => {})
   // The last characters of a UUID version 7 are random; the first are the time and would fill one folder.
   const folderOf = (id: string) => join(root, id.slice(-2))
   const pathOf = (id: string) => join(folderOf(id), id)
   return {
     async keep(id, spooled) {
+      if (isUsed) await requireRaws()
       await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
       await syncFile(spooled)
       await rename(spooled, pathOf(id))
       await syncFile(folderOf(id))
       await syncFile(root)
+      // Not before: a power cut would leave it beside an empty folder.
+      if (!isUsed) await createFile(usedPath(dataDir), '')
+      isUsed = true
     },
     async find(id) {
       const path = pathOf(id)
       const found = await stat(path).catch(absent)
+      if (!found) await requireRaws()
       return found && { kind: 'file', path, sizeBytes: found.size }
     },
-    sizeOf: async id => (await stat(pathOf(id)).catch(absent))?.size,
+    async sizeOf(id) {
+      const found = await stat(pathOf(id)).catch(absent)
+      if (!found) await requireRaws()
+      return found?.size
+    },
     async remove(id) {
       await rm(pathOf(id), { force: true })
       return true

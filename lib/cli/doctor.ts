@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { checkDatabase } from '../core/doctor/database.ts'
 import { examine } from '../core/doctor/doctor.ts'
 import { someMailServer } from '../core/doctor/doors.ts'
+import { checkRaws } from '../core/doctor/raws.ts'
 import { checkServer } from '../core/doctor/server.ts'
 import type { Finding } from '../core/domains/diagnosis.ts'
 import { databaseOf, databasePath } from '../core/open-rows.ts'
@@ -11,6 +12,9 @@ import { failFor, tellFindings } from './findings.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
 import { serverFindings } from './server-findings.ts'
 import { commandOf } from './words.ts'
+
+/** What the rest can not be asked beside. */
+const unasked = ['database_damaged', 'database_unreachable', 'raws_missing']
 
 interface Options {
   readonly deep?: boolean
@@ -30,11 +34,10 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
         ...(config.database === undefined
           ? await checkDatabase(databasePath(config.data_dir), deep === true)
           : await checkServer(await databaseOf(config), systemClock)),
+        ...(await checkRaws(config.data_dir)),
       ]
       // What is damaged can not be asked.
-      const isDamaged = before.some(
-        ({ code }) => code === 'database_damaged' || code === 'database_unreachable',
-      )
+      const isDamaged = before.some(({ code }) => unasked.includes(code))
       const examined = isDamaged ? undefined : await ctl.withApp(app => examine(app, reach))
       const findings: Finding[] = [...before, ...(examined?.findings ?? [])]
       const domain = config.account_domain

@@ -1,4 +1,5 @@
 import { BackupFault } from '../base/backup-fault.ts'
+import { BlobsFault } from '../base/blobs-fault.ts'
 import { printable, printableLine } from '../base/control-characters.ts'
 import { nameOf, Problem } from '../base/problem.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
@@ -146,6 +147,7 @@ export function tellFailure(error: unknown, isJson: boolean): number {
     error instanceof BackupFault ||
     error instanceof SchemaFault ||
     error instanceof StorageUnreachable ||
+    error instanceof BlobsFault ||
     error instanceof Refused
   ) {
     say({ error: error.message }, error.message)

@@ -1,4 +1,14 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { v7 } from 'uuid'
@@ -52,4 +62,40 @@ t.test('what is not there to be kept is an error, and makes nothing', async t =>
   const id = v7()
   await t.rejects(disk.keep(id, disk.spoolPath(id)), { code: 'ENOENT' })
   t.equal(await disk.find(id), undefined)
+})
+
+t.test('where raws were kept and none is, nothing is said to be gone, and nothing is kept', async t => {
+  const dataDir = t.testdir()
+  const disk = await openDisk(dataDir)
+  t.equal(await disk.find(v7()), undefined, 'nothing was kept yet: what is not there is not there')
+  const [id, next] = [v7(), v7()]
+  for (const one of [id, next]) writeFileSync(disk.spoolPath(one), one)
+  await disk.keep(id, disk.spoolPath(id))
+  // As when the disk below raw is unmounted: what was there is out of sight, and comes back.
+  const raw = join(dataDir, 'raw')
+  renameSync(raw, join(dataDir, 'elsewhere'))
+  mkdirSync(raw)
+  const fault = { name: 'BlobsFault', message: /is empty, and large messages were kept there: mount/ }
+  await t.rejects(disk.find(id), fault)
+  await t.rejects(disk.sizeOf(id), fault)
+  await t.rejects(disk.keep(next, disk.spoolPath(next)), fault)
+  t.strictSame(readdirSync(raw), [])
+  await t.rejects(openDisk(dataDir), fault)
+  rmdirSync(raw)
+  await t.rejects(openDisk(dataDir), fault, 'nor is it made anew')
+  renameSync(join(dataDir, 'elsewhere'), raw)
+  t.equal((await disk.find(id))?.kind, 'file')
+  await disk.keep(next, disk.spoolPath(next))
+  await disk.remove(id)
+  await disk.remove(next)
+  t.equal(await (await openDisk(dataDir)).find(id), undefined, 'what was removed is gone')
+})
+
+t.test('an installation of before, that has raws, has them watched from its next start on', async t => {
+  const dataDir = t.testdir({ raw: { '3f': { one: 'x' } } })
+  await openDisk(dataDir)
+  rmSync(join(dataDir, 'raw'), { recursive: true })
+  await t.rejects(openDisk(dataDir), { name: 'BlobsFault' })
+  rmSync(join(dataDir, 'raw.used'))
+  await openDisk(dataDir)
 })

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { builtProgram } from '../support/built.ts'
@@ -50,6 +50,54 @@ t.test('a port that is taken is said in a sentence', async t => {
   t.notMatch(second.stderr, /\n\s+at /, 'without a stack')
   t.equal(await daemon.end('SIGINT'), 0, 'SIGINT ends as SIGTERM does')
 })
+
+t.test(
+  'a folder of large messages that is not mounted is told, and nothing in it is taken for gone',
+  async t => {
+    const daemon = await startDaemon(t)
+    const ann = await createInbox(daemon, 'ann')
+    const dialog = await greetedDialog(daemon.smtpPort)
+    await dialog.envelope('bob@example.net', ann.address)
+    await dialog.data(`Subject: large\r\n\r\n${`${'x'.repeat(998)}\r\n`.repeat(400)}`)
+    dialog.end()
+    const [message] = await ann.received()
+    const rawOf = async () => (await ann.api.get(`/v1/messages/${message!.id}/raw`)).status
+    t.equal(await rawOf(), 200)
+    const [raw, elsewhere] = [join(daemon.dataDir, 'raw'), join(daemon.dataDir, '..', 'unmounted')]
+    const unmount = () => {
+      renameSync(raw, elsewhere)
+      mkdirSync(raw)
+    }
+    const mount = () => {
+      rmdirSync(raw)
+      renameSync(elsewhere, raw)
+    }
+    unmount()
+    t.equal(await rawOf(), 503, 'it is not there now, which is not to be gone')
+    mount()
+    t.equal(await rawOf(), 200)
+    await daemon.end('SIGTERM')
+    unmount()
+    const again = await run('--config', daemon.configPath)
+    t.equal(again.code, 1)
+    t.match(
+      again.stderr,
+      /^mailboxd can not start: .*raw is empty, and large messages were kept there: mount .*\n$/,
+    )
+    const { code, stdout } = await daemon.ctlResult('doctor')
+    t.equal(code, 2)
+    const { findings } = JSON.parse(stdout) as { findings: { code: string; level: string }[] }
+    t.match(
+      findings.find(({ code }) => code === 'raws_missing'),
+      { level: 'error' },
+    )
+    rmdirSync(raw)
+    renameSync(elsewhere, raw)
+    const back = await daemon.restart()
+    const { stdout: bytes } = await back.ctlResult('message', 'raw', String(message!.id))
+    t.match(bytes, /^Subject: large/m)
+  },
+)
 
 t.test('mailboxctl makes no installation, and config check says what it checked', async t => {
   const dir = temporaryDir(t)

@@ -26,11 +26,11 @@ export function saysProven(
         : method === 'dkim'
           ? [properties.get('header.d'), properties.get('header.i')]
           : []
-    return domains.some(domain => domain !== undefined && isAligned(domain))
+    return domains.some(domain => domain !== undefined && domain !== '' && isAligned(domain))
   })
 }
 
-/** The results after the name of the host. A value of a property is its domain, in lower case. */
+/** The results after the name of the host. A value of a property is its domain, in lower case; empty where it has none. */
 function readFindings(value: string): Finding[] {
   return plainText(value)
     .split(';')
@@ -41,8 +41,9 @@ function readFindings(value: string): Finding[] {
       const properties = new Map<string, string>()
       for (const each of rest) {
         const [name = '', said = ''] = each.split('=')
-        const domain = normaliseDomain(said.slice(said.lastIndexOf('@') + 1))
-        if (domain !== undefined && !properties.has(name)) properties.set(name, domain)
+        // What is no domain for us was one for that host: it is not as if it had said none.
+        const domain = normaliseDomain(said.slice(said.lastIndexOf('@') + 1)) ?? ''
+        if (!properties.has(name)) properties.set(name, domain)
       }
       return { method, result, properties }
     })

@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { createDraft } from '../../../lib/core/drafts/drafts.ts'
-import { dropFilesOf, removeStrayFiles } from '../../../lib/core/mailbox/raws.ts'
+import { dropFilesOf, keepBytes, removeStrayFiles } from '../../../lib/core/mailbox/raws.ts'
 import { DiskFailed } from '../../../lib/store/dialect/group-commit.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
@@ -70,4 +71,13 @@ t.test('when a write failed, its files go, unless nobody knows what the disk has
   await dropFilesOf(app, new Error('refused'), [one])
   await dropFilesOf(app, new DiskFailed('fsync'), [other])
   t.strictSame(await app.blobs.list(), [other])
+})
+
+t.test('a raw that can not be put into its place leaves nothing in the spool', async t => {
+  const { app, dataDir } = await openDoor(t)
+  const id = app.ids.next()
+  // A file stands where its folder would be.
+  writeFileSync(join(dataDir, 'raw', id.slice(-2)), '')
+  await t.rejects(keepBytes(app, id, [Buffer.alloc(limits.blobInDatabaseBytes), Buffer.alloc(1)]))
+  t.strictSame(readdirSync(join(dataDir, 'spool')), [])
 })
