@@ -78,4 +78,5 @@ t.test(
     const told = (await messages()).filter(({ toAddr }) => toAddr === 'postmaster@ours.example')
     t.strictSame(new Set(told.map(({ subject }) => subject)), new Set(ours))
     t.match(await listMessageDeliveries(app, operator, messageId), [{ state: 'failed' }])
-})
+  },
+)
