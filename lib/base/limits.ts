@@ -180,11 +180,12 @@ export const limits = {
   freePagesAtOnce: 250,
   /**
    * Where several processes write to one database: how many events get their places at once, how often it is looked for those of a process
-   * that ended, and how long it rests while another process gives places.
+   * that ended, how long it rests while another process gives places, and how long a request waits for a place (503).
    */
   placedAtOnce: 256,
   placeLookMs: 1_000,
   placeRestMs: 10,
+  placeWaitMs: 10_000,
   /** How often mailboxctl looks for new events. */
   followMs: 500,
   /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
