@@ -1,6 +1,6 @@
 /**
  * `npm run mutate [-- [--named] [--sample N] [--seed S] [--tests N] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
- * notice. A name is a file or folder below lib/, or a line of a file as it prints them (`core/policy/rules.ts:12`); without any it is
+ * notice. A name is a file or folder below lib/, a line of a file (`core/policy/rules.ts:12`) or of what it has printed; without any it is
  * the rooms that hold the promises. It takes N faults by chance (200 unless told; by the same seed the same ones, and of a changed source
  * those that are left), works on a copy, prints each that no test noticed, and last the share of those that one did.
  *
@@ -64,15 +64,15 @@ async function main(args: readonly string[]): Promise<number> {
   })
   const mostTests = Number(values.tests)
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
-  const wanted = (positionals.length > 0 ? positionals : rooms).map(name => name.replace(/^lib\//, ''))
-  const files = globSync('lib/**/*.ts', { cwd: root })
-    .filter(file => wanted.some(name => `${file}/`.startsWith(`lib/${name.replace(/:\d+$/, '')}/`)))
-    .sort()
-  const isMeant = ({ file, line }: Fault) =>
-    wanted.some(
-      name => name === `${file.slice('lib/'.length)}:${line}` || `${file}/`.startsWith(`lib/${name}/`),
-    )
-  const all = files.flatMap(file => faultsOf(file)).filter(isMeant)
+  const wanted = (positionals.length > 0 ? positionals : rooms).map(name =>
+    name.replace(/^lib\//, '').replace(/ {2}\(\d+ tests run it\)$/, ''),
+  )
+  const isMeant = (fault: Fault) => {
+    const line = printed(fault).slice('lib/'.length)
+    return wanted.some(name => line === name || [...'/: '].some(end => line.startsWith(`${name}${end}`)))
+  }
+  const all = globSync('lib/**/*.ts', { cwd: root }).sort().flatMap(faultsOf).filter(isMeant)
+  const files = [...new Set(all.map(({ file }) => file))]
   const isWanted = ({ file }: Fault) => positionals.length === 0 || files.includes(file)
   const chosen = values.named ? named().filter(isWanted) : sample(all, Number(values.sample), seed)
   if (values.named) console.log(`${chosen.length} named faults`)
@@ -97,7 +97,7 @@ async function main(args: readonly string[]): Promise<number> {
         )
         tried++
         if (notice) noticed++
-        else console.log(`${fault.file}:${fault.line}  ${fault.what}  (${ran} tests run it)`)
+        else console.log(`${printed(fault)}  (${ran} tests run it)`)
         if (tried % 20 === 0) console.log(shareOf(noticed, tried))
       }
     } finally {
@@ -109,6 +109,8 @@ async function main(args: readonly string[]): Promise<number> {
   console.log(`\n${shareOf(noticed, tried)}, seed ${seed}`)
   return 0
 }
+
+const printed = ({ file, line, what }: Fault) => `${file}:${line}  ${what}`
 
 const shareOf = (noticed: number, tried: number) =>
   `${noticed} of ${tried} noticed (${((100 * noticed) / tried).toFixed(1)} %)`
