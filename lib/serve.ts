@@ -6,6 +6,7 @@ import { createLog, type Log } from './base/log.ts'
 import { logStyle } from './base/log-style.ts'
 import { SchemaFault } from './base/schema-fault.ts'
 import { StorageUnreachable } from './base/storage-fault.ts'
+import { tellSystemFault } from './base/system-fault.ts'
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
 import { serverFindings } from './cli/server-findings.ts'
@@ -41,9 +42,14 @@ export async function serve(
     const { faults } = await checkCertificates(config)
     if (faults.length > 0) throw new ConfigFault(given.config!, faults)
   } catch (error) {
-    if (!(error instanceof ConfigFault)) throw error
-    writeText('stderr', `${error.message}\n`)
-    return configFaultExitCode
+    if (error instanceof ConfigFault) {
+      writeText('stderr', `${error.message}\n`)
+      return configFaultExitCode
+    }
+    const fault = tellSystemFault(error)
+    if (fault === undefined) throw error
+    writeText('stderr', `mailboxd can not start: ${fault}\n`)
+    return 1
   }
   const style = logStyle(config.log.format, environment.JOURNAL_STREAM)
   const log = createLog(config.log.level, undefined, style)
@@ -164,24 +170,15 @@ function tellStartFailure(error: unknown, log: Log): number {
     writeText('stderr', `${error.message}\n`)
     return configFaultExitCode
   }
-  if (
+  const isTold =
     error instanceof DataDirectoryBusy ||
     error instanceof SchemaFault ||
     error instanceof StorageUnreachable ||
-    error instanceof BlobsFault ||
-    isListenFault(error)
-  ) {
-    writeText('stderr', `mailboxd can not start: ${error.message}\n`)
-    return 1
-  }
-  log.fatal({ err: error }, 'mailboxd can not start')
+    error instanceof BlobsFault
+  const told = isTold ? error.message : tellSystemFault(error)
+  if (told === undefined) log.fatal({ err: error }, 'mailboxd can not start')
+  else writeText('stderr', `mailboxd can not start: ${told}\n`)
   return 1
-}
-
-function isListenFault(error: unknown): error is NodeJS.ErrnoException {
-  return (
-    error instanceof Error && 'syscall' in error && (error.syscall === 'listen' || error.syscall === 'bind')
-  )
 }
 
 /**

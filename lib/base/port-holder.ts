@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { basename } from 'node:path'
+import { oneLine } from './one-line.ts'
 
 /** The state of a socket that listens, in /proc/net/tcp. */
 const listens = '0A'
@@ -9,13 +11,21 @@ export function tellPortHolder(port: number): string {
     const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap(file => listenersOf(file, port)))
     for (const id of readdirSync('/proc')) {
       if (/^\d+$/.test(id) && holdsOne(id, inodes)) {
-        return ` by ${readFileSync(`/proc/${id}/comm`, 'utf8').trim()} (process ${id})`
+        return ` by ${nameOf(id)} (process ${id})`
       }
     }
   } catch {
     // There is no /proc, or it ended meanwhile.
   }
   return ''
+}
+
+/** What the process runs: of Node the program that was given to it. */
+function nameOf(id: string): string {
+  const name = readFileSync(`/proc/${id}/comm`, 'utf8').trim()
+  const [, ...args] = readFileSync(`/proc/${id}/cmdline`, 'utf8').split('\0')
+  const script = args.find(arg => /\.[cm]?[jt]s$/.test(arg))
+  return name.startsWith('node') && script !== undefined ? oneLine(basename(script)) : name
 }
 
 function listenersOf(file: string, port: number): string[] {

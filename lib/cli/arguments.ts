@@ -34,6 +34,7 @@ export function declareMailboxd(version: string): Command {
       port,
     )
     .allowExcessArguments(false)
+    .showHelpAfterError('(mailboxd --help lists the options)')
 }
 
 function port(text: string): number {

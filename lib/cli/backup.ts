@@ -7,6 +7,7 @@ import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
 import { packageVersion } from '../base/package-root.ts'
+import { tellSystemFault } from '../base/system-fault.ts'
 import { ConfigFault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
@@ -112,8 +113,10 @@ async function opened(path: string, flag: 'wx' | 'r'): Promise<FileHandle> {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
     const why =
-      error.code === 'EEXIST' ? 'is there already, and nothing is written over it' : 'can not be opened'
-    throw new BackupFault(`${path} ${why} (${error.code})`, { cause: error })
+      error.code === 'EEXIST'
+        ? `${path} is there already, and nothing is written over it`
+        : (tellSystemFault(error) ?? `${path} can not be opened (${error.code})`)
+    throw new BackupFault(why, { cause: error })
   }
 }
 

@@ -4,6 +4,7 @@ import { printable, printableLine } from '../base/control-characters.ts'
 import { nameOf, Problem } from '../base/problem.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
+import { tellSystemFault } from '../base/system-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
 import { heading, writeJson, writeText } from './terminal.ts'
@@ -156,6 +157,11 @@ export function tellFailure(error: unknown, isJson: boolean): number {
   if (error instanceof SecretKeyFault) {
     writeText('stderr', `${error.message}\n`)
     return configFaultExitCode
+  }
+  const fault = tellSystemFault(error)
+  if (fault !== undefined) {
+    say({ error: fault }, fault)
+    return 1
   }
   writeText('stderr', `${error instanceof Error ? error.message : String(error)}\n`)
   return 70

@@ -43,12 +43,45 @@ t.test('a port that is taken is said in a sentence', async t => {
   t.match(
     second.stderr,
     new RegExp(
-      `^mailboxd can not start: .*EADDRINUSE.*${daemon.smtpPort} by .*\\(process ${daemon.process.pid}\\)\n$`,
+      `^mailboxd can not start: .*EADDRINUSE.*${daemon.smtpPort} by mailboxd\\.js \\(process ${daemon.process.pid}\\).*: end that program, or give mailboxd another port\n$`,
       'm',
     ),
   )
   t.notMatch(second.stderr, /\n\s+at /, 'without a stack')
   t.equal(await daemon.end('SIGINT'), 0, 'SIGINT ends as SIGTERM does')
+})
+
+t.test('what the system refuses is told with what to do, without a stack', async t => {
+  const dir = temporaryDir(t)
+  writeFileSync(join(dir, 'file'), '')
+  const broken = join(dir, 'broken')
+  mkdirSync(broken)
+  writeFileSync(
+    join(broken, 'mailboxd.sqlite'),
+    'this is no database, however long it is looked at\n'.repeat(100),
+  )
+  for (const [data, said] of [
+    [join(dir, 'file', 'data'), /\(ENOTDIR\): a part of that path is a file\n$/],
+    [
+      broken,
+      /the database is damaged: stop mailboxd, keep a copy of the file, and restore the last backup .*\n$/,
+    ],
+  ] as const) {
+    const { code, stderr } = await run('--data', data)
+    t.equal(code, 1)
+    t.match(stderr, said)
+    t.match(stderr, /^mailboxd can not start: .*\n$/)
+  }
+  const ctl = (...args: string[]) =>
+    runProgram(process.execPath, [builtProgram('mailboxctl'), '--data', broken, ...args])
+  t.match(await ctl('inbox', 'list'), {
+    code: 1,
+    stderr: /^file is not a database \(SQLITE_NOTADB\): the database is damaged: .*\n$/,
+  })
+  t.match(await ctl('backup', join(dir, 'nowhere', 'x.tar.zst')), {
+    code: 1,
+    stderr: /nowhere.*\(ENOENT\): it is not there: look at how it is written, and make its folder\n$/,
+  })
 })
 
 t.test(

@@ -7,6 +7,8 @@ import { getPolicy } from '../../core/policy/rules.ts'
 /** What is given to an operation, by its names in the API. */
 type Given = Readonly<Record<string, unknown>>
 
+const counting = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+
 /** How much the harm is about, as it is now: what is asked before it is done begins with it. */
 const counted: Readonly<Record<string, (rows: Rows, given: Given) => Promise<string>>> = {
   async deletePod({ store }, { id }) {
@@ -15,7 +17,7 @@ const counted: Readonly<Record<string, (rows: Rows, given: Given) => Promise<str
   },
   async deleteInbox({ store }, { id }) {
     const row = await getInboxRow(store.read, operator, String(id))
-    return `${row.address} has ${row.inboundCount + row.outboundCount} messages in ${row.threadCount} threads.`
+    return `${row.address} has ${counting(row.inboundCount + row.outboundCount, 'message')} in ${counting(row.threadCount, 'thread')}.`
   },
   async deleteMember(rows, { address }) {
     return `${await countForwardingToMember(rows, String(address))} inboxes forward to it.`

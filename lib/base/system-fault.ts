@@ -1,0 +1,38 @@
+import { isDiskFull } from './storage-fault.ts'
+
+/** What the operator does about a fault of the system or of SQLite, by the beginning of its code. */
+const advice: readonly (readonly [code: string, text: string])[] = [
+  ['EACCES', 'this user may not: run it as root, or as the user that mailboxd runs as'],
+  ['EPERM', 'this user may not: run it as root, or as the user that mailboxd runs as'],
+  [
+    'SQLITE_CANTOPEN',
+    'this user may not open the database in the data directory, or it is gone: run it as root, or as the user that mailboxd runs as',
+  ],
+  ['EROFS', 'the file system may only be read: mount it for writing'],
+  ['SQLITE_READONLY', 'the database may only be read: look at its file system and at who may write it'],
+  ['SQLITE_CORRUPT', damaged()],
+  ['SQLITE_NOTADB', damaged()],
+  ['SQLITE_IOERR', 'the disk fails: look at what the kernel says (dmesg), and have a backup at hand'],
+  ['EIO', 'the disk fails: look at what the kernel says (dmesg), and have a backup at hand'],
+  ['SQLITE_BUSY', 'another program keeps the database locked: try it again, or end that program'],
+  ['EMFILE', 'too many files are open: allow more (LimitNOFILE= of the unit, ulimit -n)'],
+  ['ENOENT', 'it is not there: look at how it is written, and make its folder'],
+  ['ENOTDIR', 'a part of that path is a file'],
+  ['EISDIR', 'that is a folder: name a file in it'],
+  ['EADDRINUSE', 'end that program, or give mailboxd another port'],
+  ['EADDRNOTAVAIL', 'this machine does not have that address: ip address shows those that it has'],
+]
+
+function damaged(): string {
+  return 'the database is damaged: stop mailboxd, keep a copy of the file, and restore the last backup (mailboxctl restore)'
+}
+
+/** What happened and what can be done about it, in a sentence; undefined for what is no fault of the system but may be one of ours. */
+export function tellSystemFault(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined
+  const code = String(error.code)
+  const what = isDiskFull(error)
+    ? 'the disk is full, or this user has no more room: make some (df -h shows where)'
+    : advice.find(([begin]) => code.startsWith(begin))?.[1]
+  return what === undefined ? undefined : `${error.message.replace(/^E[A-Z]+: /, '')} (${code}): ${what}`
+}

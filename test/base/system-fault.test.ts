@@ -1,0 +1,27 @@
+import t from 'tap'
+import { tellSystemFault } from '../../lib/base/system-fault.ts'
+
+const fault = (code: string, message: string) => Object.assign(new Error(message), { code })
+
+t.test('what the system and SQLite say is told with what to do', async t => {
+  t.equal(
+    tellSystemFault(fault('EACCES', "EACCES: permission denied, mkdir '/var/lib/mailboxd'")),
+    "permission denied, mkdir '/var/lib/mailboxd' (EACCES): this user may not: run it as root, or as the user that mailboxd runs as",
+  )
+  for (const code of ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'])
+    t.match(tellSystemFault(fault(code, 'x')), /the disk is full/)
+  for (const code of ['SQLITE_CORRUPT_INDEX', 'SQLITE_NOTADB'])
+    t.match(tellSystemFault(fault(code, 'x')), /the database is damaged/)
+  t.match(tellSystemFault(fault('SQLITE_READONLY_DIRECTORY', 'x')), /may only be read/)
+  t.match(tellSystemFault(fault('SQLITE_IOERR_FSYNC', 'x')), /the disk fails/)
+})
+
+t.test('what may be a fault of ours keeps its stack', async t => {
+  for (const error of [
+    new TypeError('x'),
+    fault('SQLITE_CONSTRAINT_UNIQUE', 'x'),
+    fault('ERR_INVALID_ARG_TYPE', 'x'),
+    'x',
+  ])
+    t.equal(tellSystemFault(error), undefined)
+})
