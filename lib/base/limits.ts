@@ -564,6 +564,8 @@ export const limits = {
   podsInRotation: 10_000,
   /** While new mail waits: how long a server may say nothing before its greeting, and after it; how often that is looked at. */
   silentGreetingMs: 1_000,
+  /** After how long a server is tried again that had said nothing until then at the first attempt; then it has the time of an answer. */
+  cutShortWaitMs: 2_000,
   silentAnswerMs: 10_000,
   silenceLookMs: 250,
   /** How long a place is kept for an attempt whose turn came, while its domain's DNS and policy are asked. */

@@ -44,6 +44,7 @@ export interface Underway {
 
 const kind = 'delivery'
 const probe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
+const mayHangAgain: Sort = { isRetry: true, isProbe: false, isUnproven: true }
 const toEnd: Sort = { isRetry: true, isProbe: false, isUnproven: false }
 
 /** One look for mail that may begin: bounded, in one write. */
@@ -78,6 +79,8 @@ class Look {
   readonly #looked: string[] = []
   /** Whether first attempts of each state are left. */
   readonly #isLeft: { ready: boolean; unproven: boolean }
+  /** Whether what was tried before is due for one of the unproven. */
+  readonly #isDueAgain: boolean
   /** Whether first attempts wait for a place of the unproven: then who comes new gets in line with them. */
   #hasLine = false
 
@@ -92,6 +95,7 @@ class Look {
     this.#places = places.copy()
     this.#per = new Map(perDestination)
     this.#ofPod = new Map(ofPod)
+    this.#isDueAgain = waiting.unprovenAgain
     this.#isLeft = { ready: waiting.ready, unproven: waiting.unproven }
   }
 
@@ -185,13 +189,14 @@ class Look {
 
   result(): Looked {
     const { ready, unproven } = this.#isLeft
+    const again = this.#isDueAgain && !this.#places.has(mayHangAgain) ? 'repeated' : 'nothing'
     return {
       begun: this.#decisions.begun,
       setAside: this.#decisions.setAside,
       filled: this.#filled,
       looked: this.#looked,
       pressing: {
-        all: this.#places.free <= 0 && ready ? 'anything' : unproven ? 'unproven' : 'nothing',
+        all: this.#places.free <= 0 && ready ? 'anything' : unproven ? 'unproven' : again,
         pods: this.#bounded,
       },
     }

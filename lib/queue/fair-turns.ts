@@ -22,6 +22,8 @@ export interface FairPlace extends Place {
   readonly destination: string
   /** Whether nothing bad is known of it: that it answers again is nothing to note (`Queue.note`) then. */
   readonly isClean: boolean
+  /** Whether others had the place before the other side had said anything, which may greet late on purpose. */
+  readonly isCutShort: boolean
   /** What the attempt has shown of it; when it fails, before that is recorded. */
   showed(showing: Showing): void
   /** It could not be tried, and what waits for it was told to wait (`Queue.postpone`); before that is recorded. */
@@ -166,7 +168,9 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       const { destination } = entry
       const states = { isLateProbe: false, isLingering: false, hasShown: false }
       const at = { stay: stays.come(destination, entry.podId), room: undefined }
-      held.set(entry.id, { sort, ...at, isUnnoted, ...states, patience: new Patience(clock) })
+      // Who waits on purpose before it greets is met again among what is repeated, which has a part of the places.
+      const patience = new Patience(clock, sort.isRetry ? limits.silentAnswerMs : limits.silentGreetingMs)
+      held.set(entry.id, { sort, ...at, isUnnoted, ...states, patience })
       places.count(entry.podId, sort, 1)
       pace.began(destination)
     }
@@ -194,6 +198,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       const awaited = [waiting.all, waiting.pods.get(stay.podId)]
       const isWanted = awaited.includes('anything') || (sort.isUnproven && awaited.includes('unproven'))
       if (!sort.isProbe && isWanted) patience.endIfSilent()
+      else if (sort.isUnproven && awaited.includes('repeated')) patience.endIfSilent(limits.silentAnswerMs)
       if (patience.isLingering()) linger(mine)
     }
     pressing = setTimeout(() => press(waiting), limits.silenceLookMs).unref()
@@ -212,7 +217,8 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         places.isShared = waiting.isShared
         if (!isWorthALook(waiting)) {
           const before = lingering
-          press(pressAll(waiting.unproven ? 'unproven' : 'nothing'))
+          const again = waiting.unprovenAgain ? 'repeated' : 'nothing'
+          press(pressAll(waiting.unproven ? 'unproven' : again))
           if (lingering > before) continue
           return []
         }
@@ -253,6 +259,9 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         commit: () => patience.commit(),
         get destination() {
           return mine.stay.name
+        },
+        get isCutShort() {
+          return patience.isCutShort
         },
         get isClean() {
           // Of what other attempts found meanwhile, this process has forgotten that it answers.

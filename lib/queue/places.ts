@@ -169,8 +169,8 @@ export function isRoomAt(destination: string): boolean {
   return destination.startsWith(room)
 }
 
-/** What new mail waits for: any place, one of those for the unproven, or nothing. */
-export type Awaited = 'anything' | 'unproven' | 'nothing'
+/** What new mail waits for: any place, one of those for the unproven, or nothing; `repeated`: what was tried before does for the latter. */
+export type Awaited = 'anything' | 'unproven' | 'repeated' | 'nothing'
 
 /** Who is to give up a place for silence, because new mail waits for one. */
 export interface Pressing {
@@ -188,18 +188,26 @@ export function pressAll(all: Awaited): Pressing {
 /** How long the other side of an attempt has been silent, and how that can be ended. */
 export class Patience {
   readonly #clock: Clock
+  readonly #greetingMs: number
   readonly #abort = new AbortController()
   #sinceMs: number
   #hasSpoken = false
   #isCommitted = false
 
-  constructor(clock: Clock) {
+  /** @param greetingMs how long it may say nothing at all while others wait */
+  constructor(clock: Clock, greetingMs: number) {
     this.#clock = clock
+    this.#greetingMs = greetingMs
     this.#sinceMs = clock.monotonicMs()
   }
 
   get signal(): AbortSignal {
     return this.#abort.signal
+  }
+
+  /** Whether it was ended before the other side had said anything. */
+  get isCutShort(): boolean {
+    return this.signal.aborted && !this.#hasSpoken
   }
 
   heard(): void {
@@ -217,12 +225,12 @@ export class Patience {
     return this.#isCommitted && this.#clock.monotonicMs() - this.#sinceMs >= limits.silentAnswerMs
   }
 
-  /** Ends the attempt if the other side has been silent for longer than it may be while others wait. */
-  endIfSilent(): void {
+  /** Ends the attempt if the other side has been silent for longer than it may be while others wait, and for so long. */
+  endIfSilent(atLeastMs = 0): void {
     if (this.#isCommitted || this.#abort.signal.aborted) return
-    const mayMs = this.#hasSpoken ? limits.silentAnswerMs : limits.silentGreetingMs
+    const mayMs = this.#hasSpoken ? limits.silentAnswerMs : this.#greetingMs
     const silentMs = this.#clock.monotonicMs() - this.#sinceMs
-    if (silentMs < mayMs) return
+    if (silentMs < Math.max(mayMs, atLeastMs)) return
     const seconds = Math.round(silentMs / 100) / 10
     this.#abort.abort(new Error(`nothing was said for ${seconds} s, and other mail waited`))
   }

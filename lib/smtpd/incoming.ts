@@ -42,12 +42,11 @@ export function incomingSteps({ receiver, takeMessage }: IncomingParts): Steps {
     }
   }
 
-  /** RFC 5321 §4.5.1, §4.1.3: postmaster at the address that the peer has reached us by, or that is ours for others, is postmaster here. */
+  /** RFC 5321 §4.5.1, §4.1.3: postmaster at the address that the peer has reached us by is postmaster here, whoever has the address. */
   function ownPostmaster(rcptTo: string, localAddress: string): string {
     const literal = /^postmaster@\[(?:IPv6:)?([0-9a-f.:]+)\]$/i.exec(rcptTo)?.[1]
-    const ours = [localAddress, ...config.delivery.public_addresses].map(one => reversedAddress(one)?.labels)
     const asked = literal === undefined ? undefined : reversedAddress(literal)?.labels
-    return asked !== undefined && ours.includes(asked) ? 'postmaster' : rcptTo
+    return asked !== undefined && asked === reversedAddress(localAddress)?.labels ? 'postmaster' : rcptTo
   }
 
   return {

@@ -1,3 +1,4 @@
+import { limits } from '../../base/limits.ts'
 import { Reply } from '../../base/reply.ts'
 import { replyClasses } from '../../base/reply-class.ts'
 import type { Outcome } from '../../courier/outcome.ts'
@@ -50,6 +51,11 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       return
     }
     const destination = place?.destination ?? entry.destination
+    if (place?.isCutShort && attemptsMade(entry) === 1 && ended.outcome.result === 'transient') {
+      // Many wait for seconds before they greet (Postfix's postscreen, Sendmail's greet_pause): nothing is known, and nothing told.
+      await app.store.write(db => app.queue.later(db, { ...entry, destination }, limits.cutShortWaitMs))
+      return
+    }
     const hasLed = entry.destination === domain && destination !== domain
     if (ended.outcome.showing === 'fails') place?.showed('fails')
     if (postponedMs(ended.outcome) !== undefined) place?.passedOver()

@@ -1,5 +1,7 @@
+import { canonicalAddress } from '../../base/network.ts'
 import { Problem } from '../../base/problem.ts'
-import { baseAddress, domainOf } from '../../mail/address/address.ts'
+import { interfaceAddresses } from '../../courier/address-guard.ts'
+import { baseAddress, domainOf, literalAddress } from '../../mail/address/address.ts'
 import { mailDomainOf } from '../../mail/address/bounce-domain.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findDomainOfPod, listHolders } from '../../store/domains.ts'
@@ -99,6 +101,7 @@ export function requireSendingDomain(
  * not verified any more keeps the mail of its inboxes; all other mail to it goes to its MX.
  */
 export async function isDeliveredHere(app: App, db: Db, address: string): Promise<boolean> {
+  if (isOwnPostmaster(app, address)) return true
   const domain = await findDomainHere(app, db, domainOf(address))
   if (!domain) return false
   return isUsable(app, domain) || (await findInboxIn(db, domain, address.toLowerCase())) !== undefined
@@ -113,6 +116,18 @@ export async function findInboxIn(db: Db, domain: DomainRow, address: string): P
   const inbox =
     (await findInboxByAddress(db, address)) ?? (await findInboxByAddress(db, baseAddress(address)))
   return inbox && isOpenTo(domain, inbox) ? inbox : undefined
+}
+
+/**
+ * Whether it is postmaster at an address literal that is this server (RFC 5321 §4.1.3, §4.5.1): an address of this machine, or one
+ * by which others know it.
+ * @param address in the form that is stored
+ */
+export function isOwnPostmaster({ config }: Pick<App, 'config'>, address: string): boolean {
+  const literal = literalAddress(domainOf(address))
+  if (literal === undefined || address !== `postmaster@${domainOf(address)}`) return false
+  const ours = [...config.delivery.public_addresses, ...interfaceAddresses()]
+  return ours.some(one => canonicalAddress(one) === literal)
 }
 
 /** The selector of the first RSA key of a domain. */

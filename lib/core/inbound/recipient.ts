@@ -6,7 +6,7 @@ import { findInbox, findInboxByAddress } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { Reads } from '../app/app.ts'
-import { findDomainHere, findInboxIn, isUsable, systemAddress } from '../domains/usable.ts'
+import { findDomainHere, findInboxIn, isOwnPostmaster, isUsable, systemAddress } from '../domains/usable.ts'
 
 /** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
 export interface Recipient {
@@ -51,7 +51,8 @@ async function findRecipient(
   rcptTo: string,
 ): Promise<Recipient | 'foreign' | 'unknown' | 'malformed'> {
   // The one address without a domain that must be accepted.
-  const address = rcptTo.toLowerCase() === 'postmaster' ? systemAddress(app) : normaliseAddress(rcptTo)
+  const asked = rcptTo.toLowerCase() === 'postmaster' ? systemAddress(app) : normaliseAddress(rcptTo)
+  const address = asked !== undefined && isOwnPostmaster(app, asked) ? systemAddress(app) : asked
   if (address === undefined) return 'malformed'
   const db = app.store.read
   const returned = await findReturned(app, address, rcptTo)

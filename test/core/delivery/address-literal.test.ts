@@ -62,3 +62,21 @@ t.test('what comes from an address literal is taken, and never proven', async t 
   t.match(message, { mailFrom: 'bob@[192.0.2.1]', verdict: 'spam' })
   t.match(JSON.parse(message!.authentication), { spf: 'none', dmarc: 'permerror' })
 })
+
+t.test(
+  'postmaster at an address of ours is postmaster here, and nobody else is (RFC 5321 §4.5.1)',
+  async t => {
+    const { app, inbox, messages } = await openDoor(t, {
+      toml: '[delivery]\nmode = "mx"\npublic_addresses = ["192.0.2.7", "2001:db8::7"]',
+    })
+    const ann = await inbox('ann')
+    const write = (to: string) => send(app, operator, ann, { to, subject: to, body: 'b' }, to)
+    const ours = ['postmaster@[192.0.2.7]', 'Postmaster@[IPv6:2001:DB8:0::7]', 'postmaster@[127.0.0.1]']
+    for (const to of ours) await write(to)
+    const { messageId } = await write('ann@[192.0.2.7]')
+    await carryAll(app)
+    const told = (await messages()).filter(({ toAddr }) => toAddr === 'postmaster@ours.example')
+    t.strictSame(new Set(told.map(({ subject }) => subject)), new Set(ours))
+    t.match(await listMessageDeliveries(app, operator, messageId), [{ state: 'failed' }])
+  },
+)

@@ -24,6 +24,8 @@ const said: Record<ReplyClass | 'nothing', readonly string[]> = {
     '553 5.3.0 <b@there.example>... No such user here',
     '550 User some.name (b@there.example) not listed in Domino Directory',
     '550 5.2.1 The email account that you tried to reach is disabled',
+    '553 5.1.3 The recipient address <b..c@there.example> is not a valid RFC 5321 address',
+    '501 5.1.1 no such user',
     '550 5.1.351 Remote server returned unknown recipient or mailbox unavailable',
     '550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup',
     '550 5.4.4 Invalid domain',
@@ -86,7 +88,13 @@ const said: Record<ReplyClass | 'nothing', readonly string[]> = {
     '550 5.6.0 Headers too large (3 max)',
     '554 Transaction failed: Duplicate header',
   ],
-  protocol: ['503 5.5.1 EHLO first', '500 5.5.2 Syntax error, command unrecognized'],
+  protocol: [
+    '503 5.5.1 EHLO first',
+    '500 5.5.2 Syntax error, command unrecognized',
+    '501 5.1.3 Invalid recipient',
+    '501 Invalid address',
+    '553 5.1.3 Bad recipient address syntax',
+  ],
   host: [
     '550 5.4.6 routing loop detected',
     '421 4.3.2 Service shutting down',
