@@ -115,8 +115,24 @@ t.test(
     t.match(JSON.parse(restored.stdout), { missing: [] })
     t.equal((await ctl('message', 'raw', id)).stdout, `${letter('one', largeText)}\r\n`)
 
+    // The copy has the same id, and must not harm the original.
+    t.equal((await ctl('message', 'delete', id, '--yes')).code, 0)
+    t.equal(objects().length, 3, 'what is deleted in a copy stays for the original')
+    const doubtful = JSON.parse((await ctl('doctor')).stdout) as {
+      findings: { code: string; message: string }[]
+    }
+    const said = doubtful.findings.find(({ code }) => code === 'bucket_failed')?.message
+    t.match(
+      said,
+      new RegExp(
+        `belong to another copy of this installation \\(${daemon.dataDir} on .*delete the object large/`,
+      ),
+    )
+    t.equal((await bring('three', largeText)).code, 250, 'which goes on')
+    t.equal(objects().length, 4)
+
     await api.delete(`/v1/messages/${id}`)
-    t.equal(objects().length, 2, 'with the message its object goes')
+    t.equal(objects().length, 3, 'with the message its object goes')
     const object = join(bucket.directory, objects()[0]!)
     renameSync(object, join(dir, 'lost'))
     const found = await daemon.ctlResult('verify')

@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Blobs } from '../blobs.ts'
 import type { Content } from '../content.ts'
+import { createOwner } from './owner.ts'
 import type { Bucket } from './s3.ts'
 
 export interface DistantParts {
@@ -36,6 +37,12 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
     return prefix
   }
   const keyOf = async (id: string) => `${await findPrefix()}${id.slice(-2)}/${id}`
+  const requireOwned = createOwner({
+    dataDir: parts.dataDir,
+    bucket,
+    key: async () => `${(await findPrefix()).replace(/\/$/, '')}.owner`,
+    spoolPath: near.spoolPath,
+  })
   /** Those that are being fetched: who asks for one meanwhile waits with the first. */
   const fetching = new Map<string, Promise<boolean>>()
   /** Until then objects are left to the sweep: a thread of a thousand messages does not wait a thousand times. */
@@ -65,6 +72,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
   return {
     ...near,
     async keep(id, spooled) {
+      await requireOwned()
       const { size } = await stat(spooled)
       await bucket.put(await keyOf(id), spooled, size)
       // It is read soon: to be delivered, forwarded, shown.
@@ -84,6 +92,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
       await near.remove(id)
       if (clock.now().getTime() < restsUntil) return false
       try {
+        await requireOwned()
         await bucket.delete(await keyOf(id))
         return true
       } catch (error) {
@@ -94,6 +103,8 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
       }
     },
     async *listDistant() {
+      // Once a day, so that who was told to give it up does.
+      await requireOwned(true)
       let next: string | undefined
       do {
         const page = await bucket.list(await findPrefix(), next)
@@ -121,6 +132,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
       const id = `try-${randomUUID()}`
       const [sent, back] = [near.spoolPath(id), near.spoolPath(`${id}-back`)]
       try {
+        await requireOwned(true)
         await writeFile(sent, id)
         const key = await keyOf(id)
         await bucket.put(key, sent, id.length)

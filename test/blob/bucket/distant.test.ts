@@ -55,8 +55,8 @@ t.test('what is kept lies in the bucket, and a copy comes back from there when i
   const id = v7()
   t.equal(await blobs.find(id), undefined)
   t.equal(await blobs.sizeOf(id), undefined)
-  gets = 0
   await blobs.keep(id, spooled('a large message'))
+  gets = 0
   t.equal(await textOf(id), 'a large message')
   t.equal(gets, 0, 'what was just kept need not be fetched')
   await rm(cached(id))
@@ -155,4 +155,41 @@ t.test('copies go when they are too much or old, and never under who reads them'
     readFileSync((await blobs.find(ids[1]!))!.kind === 'file' ? cached(ids[1]!) : '', 'utf8').length,
     400,
   )
+})
+
+t.test('another data directory with the same keys reads, and neither puts nor deletes', async t => {
+  const first = await open(t)
+  const id = v7()
+  await first.blobs.keep(id, first.spooled('of the first'))
+  const dataDir = temporaryDir(t)
+  const left: unknown[] = []
+  const copy = await openDistant(await openDisk(dataDir), {
+    dataDir,
+    bucket: openS3(first.settings),
+    clock: systemClock,
+    prefix: async () => 'here/',
+    cacheBytes: 1000,
+    left: error => left.push(error),
+  })
+  t.teardown(() => copy.close())
+  t.equal((await readContent((await copy.find(id))!)).toString(), 'of the first')
+  const path = copy.spoolPath(v7())
+  writeFileSync(path, 'of the copy')
+  const fault = {
+    name: 'BlobsFault',
+    message: /belong to another copy of this installation \(.* on .*\): .* delete the object here\.owner$/,
+  }
+  await t.rejects(copy.keep(v7(), path), fault)
+  await t.rejects(copy.tryOut(), fault)
+  await t.rejects(async () => {
+    for await (const ids of copy.listDistant()) t.fail(`${ids}`)
+  }, fault)
+  t.equal(await copy.remove(id), false)
+  t.match(left, [fault])
+  t.equal(await first.blobs.sizeOf(id), 12, 'it is there')
+  t.strictSame(readdirSync(join(dataDir, 'spool')), [path.slice(path.lastIndexOf('/') + 1)])
+  // The operator has stopped the first one for good.
+  await openS3(first.settings).delete('here.owner')
+  await copy.keep(v7(), path)
+  await t.rejects(first.blobs.tryOut(), fault, 'who is asked anew gives it up')
 })
