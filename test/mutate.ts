@@ -1,6 +1,6 @@
 /**
- * `npm run mutate [-- [--named] [--sample N] [--seed S] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
- * notice. A name is a file or folder below lib/, or a line of a file as it prints them (`core/policy/rules.ts:12`); without any it is
+ * `npm run mutate [-- [--named] [--sample N] [--seed S] [--tests N] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
+ * notice. A name is a file or folder below lib/, a line of a file (`core/policy/rules.ts:12`) or of what it has printed; without any it is
  * the rooms that hold the promises. It takes N faults by chance (200 unless told; by the same seed the same ones, and of a changed source
  * those that are left), works on a copy, prints each that no test noticed, and last the share of those that one did.
  *
@@ -8,7 +8,7 @@
  *
  * With --named it makes those of support/named-faults.ts instead, which no test noticed once.
  *
- * For a fault the twelve tests nearest to its file are looked at, until one fails; behind the first three those alone are run that run
+ * For a fault the twelve tests nearest to its file (unless told: `--tests`) are looked at, until one fails; behind the first three those alone are run that run
  * its line (V8 counts that once for each test, without a fault).
  */
 
@@ -40,8 +40,7 @@ const runDir = makeRunDir()
 const root = join(import.meta.dirname, '..')
 const rooms = ['core', 'mail', 'store', 'courier', 'smtpd', 'queue', 'http']
 const jobs = 1
-/** Tests that are looked at for one fault at the most; of those behind the nearest, what they run is asked before. */
-const mostTests = 12
+/** Of tests behind the nearest, what they run is asked before. */
 const nearest = 3
 /** What takes longer is ended. One that does so without a fault, too, notices none. */
 const mostMs = 120_000
@@ -59,19 +58,21 @@ async function main(args: readonly string[]): Promise<number> {
       sample: { type: 'string', default: '200' },
       seed: { type: 'string' },
       named: { type: 'boolean', default: false },
+      tests: { type: 'string', default: '12' },
     },
     allowPositionals: true,
   })
+  const mostTests = Number(values.tests)
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
-  const wanted = (positionals.length > 0 ? positionals : rooms).map(name => name.replace(/^lib\//, ''))
-  const files = globSync('lib/**/*.ts', { cwd: root })
-    .filter(file => wanted.some(name => `${file}/`.startsWith(`lib/${name.replace(/:\d+$/, '')}/`)))
-    .sort()
-  const isMeant = ({ file, line }: Fault) =>
-    wanted.some(
-      name => name === `${file.slice('lib/'.length)}:${line}` || `${file}/`.startsWith(`lib/${name}/`),
-    )
-  const all = files.flatMap(file => faultsOf(file)).filter(isMeant)
+  const wanted = (positionals.length > 0 ? positionals : rooms).map(name =>
+    name.replace(/^lib\//, '').replace(/ {2}\(\d+ tests run it\)$/, ''),
+  )
+  const isMeant = (fault: Fault) => {
+    const line = printed(fault).slice('lib/'.length)
+    return wanted.some(name => line === name || [...'/: '].some(end => line.startsWith(`${name}${end}`)))
+  }
+  const all = globSync('lib/**/*.ts', { cwd: root }).sort().flatMap(faultsOf).filter(isMeant)
+  const files = [...new Set(all.map(({ file }) => file))]
   const isWanted = ({ file }: Fault) => positionals.length === 0 || files.includes(file)
   const chosen = values.named ? named().filter(isWanted) : sample(all, Number(values.sample), seed)
   if (values.named) console.log(`${chosen.length} named faults`)
@@ -91,12 +92,12 @@ async function main(args: readonly string[]): Promise<number> {
         const { notice, ran } = await noticedBy(
           copy,
           fault,
-          fault.tests ?? testsFor(fault.file, importers),
+          (fault.tests ?? testsFor(fault.file, importers)).slice(0, mostTests),
           chosen,
         )
         tried++
         if (notice) noticed++
-        else console.log(`${fault.file}:${fault.line}  ${fault.what}  (${ran} tests run it)`)
+        else console.log(`${printed(fault)}  (${ran} tests run it)`)
         if (tried % 20 === 0) console.log(shareOf(noticed, tried))
       }
     } finally {
@@ -108,6 +109,8 @@ async function main(args: readonly string[]): Promise<number> {
   console.log(`\n${shareOf(noticed, tried)}, seed ${seed}`)
   return 0
 }
+
+const printed = ({ file, line, what }: Fault) => `${file}:${line}  ${what}`
 
 const shareOf = (noticed: number, tried: number) =>
   `${noticed} of ${tried} noticed (${((100 * noticed) / tried).toFixed(1)} %)`
@@ -181,7 +184,7 @@ async function noticedBy(
   const source = readFileSync(path, 'utf8')
   const faulty = source.slice(0, fault.start) + fault.text + source.slice(fault.end)
   let ran = 0
-  for (const [index, test] of tests.slice(0, mostTests).entries()) {
+  for (const [index, test] of tests.entries()) {
     const isNear = fault.tests !== undefined || index < nearest
     if (!isNear && !(await withoutFault(copy, test, faults)).runs.has(fault)) continue
     ran++

@@ -1,8 +1,8 @@
 /**
- * `npm test [-- [--watch] NAME…]`: runs every *.test.ts under test/, or those that the names mean (a file, or a folder or
- * file below test/ by its path without the end: `store`, `core/policy`, `http/form`), some at a time, each in a process of
- * its own. Prints what failed and what was skipped with its reason, and last the counts of assertions. With --watch it
- * runs them again when a source changes.
+ * `npm test [-- [--watch] NAME…]`: runs the *.test.ts under test/ that take a few seconds (those that take longer are for
+ * continuous integration: support/long-files.ts), or those that the names mean (a file, or a folder or file below test/ by its path
+ * without the end: `store`, `core/policy`, `http/form`; `test` is all), some at a time, each in a process of its own. Prints what
+ * failed and what was skipped with its reason, and last the counts of assertions. With --watch it runs them again when a source changes.
  * One file with all its TAP: `bin/node test/mail/address/address.test.ts`.
  */
 
@@ -11,13 +11,14 @@ import { availableParallelism } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { buildOnce } from './support/built.ts'
 import { chooseTestFiles, UnknownTestName } from './support/choose-files.ts'
+import { longFiles } from './support/long-files.ts'
 import { makeRunDir } from './support/run-dir.ts'
 import { runTestFile, type TestFileReport } from './support/test-file.ts'
 
 /** One more than there are processors: a file waits a third of its time. */
 const jobs = availableParallelism() + 1
 const root = join(import.meta.dirname, '..')
-/** Set where every counterpart must be there (.ci/run): what is skipped for want of one fails. */
+/** Set where all is run, and every counterpart must be there (.ci/run): what is skipped for want of one fails. */
 const allEnv = 'MAILBOXD_TESTS_ALL'
 const shownSlowest = 10
 const watched = ['bin', 'config', 'lib', 'test']
@@ -69,6 +70,8 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
     console.error(error.message)
     return 1
   }
+  const left = new Set(names.length > 0 || process.env[allEnv] ? [] : longFiles)
+  files = files.filter(file => !left.has(file))
   buildOnce()
   const runDir = makeRunDir()
   const reports: TestFileReport[] = []
@@ -83,7 +86,7 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   }
   await Promise.all(Array.from({ length: jobs }, work))
   rmSync(runDir, { recursive: true, force: true })
-  return summarise(reports, files.length)
+  return summarise(reports, files.length, left.size)
 }
 
 const seconds = ({ file, durationMs }: TestFileReport) => `  ${(durationMs / 1000).toFixed(0)} s  ${file}`
@@ -95,7 +98,7 @@ function printFile({ file, passed, failures, skips, durationMs }: TestFileReport
   for (const failure of failures) console.log(`  not ok  ${failure}`)
 }
 
-function summarise(reports: readonly TestFileReport[], expectedFiles: number): number {
+function summarise(reports: readonly TestFileReport[], expectedFiles: number, leftFiles: number): number {
   const skips = reports.flatMap(report => report.skips).sort()
   if (skips.length > 0) console.log(`\nSkipped:\n${skips.map(skip => `  ${skip}`).join('\n')}`)
   const slowest = reports.toSorted((a, b) => b.durationMs - a.durationMs).slice(0, shownSlowest)
@@ -115,6 +118,7 @@ function summarise(reports: readonly TestFileReport[], expectedFiles: number): n
     console.log('\nNothing was tested')
     failed = 1
   }
+  if (leftFiles > 0) console.log(`\n${leftFiles} files that take longer are left to CI: npm test -- test`)
   console.log(`\n${passed} passed, ${failed} failed${skips.length > 0 ? `, ${skips.length} skipped` : ''}`)
   return failed > 0 ? 1 : 0
 }

@@ -178,13 +178,16 @@ export const limits = {
   /** Pages of the database that are free and stay so, for what comes next; and those that are given back to the disk at once. */
   freePagesKept: 250,
   freePagesAtOnce: 250,
+  /** Files that are looked at at the start for whether a row has them, until others have the event loop. */
+  filesAtOnce: 50,
   /**
    * Where several processes write to one database: how many events get their places at once, how often it is looked for those of a process
-   * that ended, and how long it rests while another process gives places.
+   * that ended, how long it rests while another process gives places, and how long a request waits for a place (503).
    */
   placedAtOnce: 256,
   placeLookMs: 1_000,
   placeRestMs: 10,
+  placeWaitMs: 10_000,
   /** How often mailboxctl looks for new events. */
   followMs: 500,
   /** What a check of all that was promised tells of each promise, and when it looks again for files that came or went meanwhile. */
@@ -342,6 +345,9 @@ export const limits = {
   indexWaiting: 1_000,
   /** For how long nothing is committed before the threads that follow what is are ended: 10 MB each. */
   storeThreadIdleMs: 30_000,
+  /** What is read at once of a table that is moved to another database. */
+  movedPageRows: 1_000,
+  movedPageBytes: 4 * 1024 * 1024,
   /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
   lockWaitMs: 10_000,
   /**

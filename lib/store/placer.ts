@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
+import { StorageUnreachable } from '../base/storage-fault.ts'
 import type { WriteDb } from './dialect/dialect.ts'
 import { notice } from './dialect/notices.ts'
 import { placeEvents } from './place.ts'
@@ -10,7 +11,10 @@ import { findLastUnplaced, hasUnplaced, takeUnplaced } from './unplaced.ts'
 export interface Placer {
   /** Something was committed: looks as soon as it can. */
   wake(): void
-  /** Resolves when all events have a place whose write was done before the call. */
+  /**
+   * Resolves when all events have a place whose write was done before the call.
+   * @throws StorageUnreachable when they have none for too long, or at the end
+   */
   placed(): Promise<void>
   stop(): Promise<void>
 }
@@ -19,15 +23,18 @@ export interface Placer {
  * Begins to look, by itself each `limits.placeLookMs`: another process may have ended before it placed what it wrote. One at a time
  * places, whichever process it is of; who finds that another does looks again.
  * @param alone does the work in a transaction of one process at a time, and gives undefined where another is in one
+ * @param waitMs how long `placed` waits
  */
 export function startPlacer(
   read: PostgresPool['db'],
   alone: <T>(work: (db: WriteDb) => Promise<T>) => Promise<T | undefined>,
+  waitMs: number = limits.placeWaitMs,
 ): Placer {
   const stopping = new AbortController()
   const { signal } = stopping
   let isAsked = false
   let looking: Promise<void> | undefined
+  let hindrance = new Error('events get no places')
 
   /** Gives whether there may be more. */
   const placeSome = async (): Promise<boolean> => {
@@ -57,7 +64,9 @@ export function startPlacer(
     isAsked = true
     // What hinders it hinders the writes as well, which tell of it; it is tried again at the next look.
     looking ??= look()
-      .catch(() => {})
+      .catch(error => {
+        hindrance = error
+      })
       .finally(() => {
         looking = undefined
         // What was told when it had just ended.
@@ -70,19 +79,21 @@ export function startPlacer(
   return {
     wake,
     async placed() {
+      const late = AbortSignal.timeout(waitMs)
       const last = await findLastUnplaced(read)
       if (last === undefined) return
       while (await hasUnplaced(read, last)) {
-        signal.throwIfAborted()
+        if (late.aborted || signal.aborted) throw new StorageUnreachable(hindrance)
         wake()
         await rest(limits.placeRestMs)
       }
     },
     async stop() {
       clearInterval(timer)
-      // What was promised is placed before this ends, where nothing hinders it.
-      await looking
+      // What was promised is placed before this ends, where nothing hinders it, and nobody else stands still at it.
+      await Promise.race([looking, rest(limits.placeLookMs)])
       stopping.abort()
+      await looking
     },
   }
 }

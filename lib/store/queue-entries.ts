@@ -114,13 +114,13 @@ export async function unparkEntries(
 export async function listParkedDestinations(db: Db, kind: string): Promise<string[]> {
   // From one name to the next: to ask for those that differ reads all entries.
   const { rows } = await sql<{ name: string }>`
-    with recursive parked (name) as (
+    with recursive "some" (name) as (
       select min("destination") from "queueEntry" where "kind" = ${kind} and "state" = 'parked'
       union all
       select (select min("destination") from "queueEntry" where "kind" = ${kind} and "state" = 'parked' and "destination" > name)
-      from parked where name is not null
+      from "some" where name is not null
     )
-    select name from parked where name is not null`.execute(db)
+    select name from "some" where name is not null`.execute(db)
   return rows.map(({ name }) => name)
 }
 

@@ -17,10 +17,10 @@ t.test('waiting for mail', async t => {
 
   await t.test('answers at once when it comes, and with nothing when the time is over', async t => {
     await receive('ann', letter('before'))
-    const startedMs = app.clock.monotonicMs()
-    t.strictSame((await api.get(`${path}?timeout=1`)).body, { data: [] })
-    // By the clock that it waits by, so whatever else the machine does it is not less.
-    t.ok(app.clock.monotonicMs() - startedMs >= 1000)
+    const inVain = api.get(`${path}?timeout=1`)
+    await waiting(1)
+    t.strictSame((await inVain).body, { data: [] })
+    await waiting(0)
     t.strictSame((await api.get(`${path}?timeout=0`)).body, { data: [] })
     const answer = api.get(`${path}?timeout=60`)
     await waiting(1)

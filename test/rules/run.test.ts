@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { chooseTestFiles, UnknownTestName } from '../support/choose-files.ts'
+import { longFiles } from '../support/long-files.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { runTestFile } from '../support/test-file.ts'
@@ -46,6 +47,17 @@ t.test('npm test runs what is named', async t => {
     ['config/load', 'store/search/words'],
     'a layer before what else has that name',
   )
+})
+
+t.test('what npm test leaves to CI is there, and CI leaves nothing', async t => {
+  const there = new Set(globSync('test/**/*.test.ts', { cwd: root }))
+  t.strictSame(
+    longFiles.filter(file => !there.has(file)),
+    [],
+    'no name of a file that is gone',
+  )
+  t.equal(new Set(longFiles).size, longFiles.length)
+  t.match(readFileSync(join(root, '.ci/run'), 'utf8'), /^export .*MAILBOXD_TESTS_ALL=yes\nnpm cit$/m)
 })
 
 t.test('a name that no test has is told, with those like it', async t => {

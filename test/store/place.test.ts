@@ -1,10 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { startPlacer } from '../../lib/store/placer.ts'
 import { openPostgres } from '../../lib/store/postgres/pool.ts'
 import type { EventRow } from '../../lib/store/tables.ts'
 import { insertUnplaced } from '../../lib/store/unplaced.ts'
@@ -195,5 +197,49 @@ t.test(
     await standing
     await until('all to have places', async () => (await types()).length === 5)
     t.strictSame(await types(), ['0', '1', '2', '3', '4'])
+  },
+)
+
+t.test(
+  'where no places can be given, who waits for one is told so, and the end waits for nobody',
+  { skip },
+  async t => {
+    const url = await newPostgresDatabase(migratedDatabase)
+    const store = await openStore(url, systemClock)
+    const pool = openPostgres(url, 3)
+    t.teardown(pool.close)
+    await sql
+      .raw(
+        `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'broken on purpose'; end $$`,
+      )
+      .execute(pool.db)
+    await sql.raw('create trigger broken before insert on "event" execute function refuse()').execute(pool.db)
+    await store.write(async db => leaveEvent(db, event('kept')))
+    const placer = startPlacer(pool.db, work => pool.alone(work, () => {}), 1)
+    const unreachable = { name: 'StorageUnreachable', message: /broken on purpose|no places/ }
+    await t.rejects(placer.placed(), unreachable)
+    await placer.stop()
+
+    const waiting = store.placed()
+    waiting.catch(() => {})
+    // Another process is at it and stands still.
+    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const standing = pool.alone(
+      async () => {
+        begun.resolve()
+        await ended.promise
+      },
+      () => {},
+    )
+    await begun.promise
+    await store.close()
+    await t.rejects(waiting)
+    ended.resolve()
+    await standing
+    await sql.raw('drop trigger broken on "event"').execute(pool.db)
+    const later = await openStore(url, systemClock)
+    t.teardown(() => later.close())
+    await later.placed()
+    t.match(await listEvents(later.read, everything, 10), [{ type: 'kept' }], 'nothing was lost')
   },
 )

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { operator } from '../../../lib/core/app/caller.ts'
@@ -15,7 +15,10 @@ t.test('what was to be sent is gone from the disk: its delivery fails with that 
   const body = `${'x'.repeat(70)}\n`.repeat(8_000)
   for (const to of ['bob@theirs.example', 'bea@ours.example']) {
     const { messageId } = await send(app, operator, ann, { to, subject: 's', body }, to)
-    rmSync(join(dataDir, 'raw'), { recursive: true })
+    const [file] = await app.blobs.list()
+    rmSync(join(dataDir, 'raw', file!.slice(-2)), { recursive: true })
+    // Where nothing is, the disk is not mounted, and then nothing is gone.
+    mkdirSync(join(dataDir, 'raw', file!.endsWith('00') ? '11' : '00'), { recursive: true })
     const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
     await deliver(app, entry!)
     const [delivery] = await listMessageDeliveries(app, operator, messageId)

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import * as x509 from '@peculiar/x509'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
 import { daemonLockPath } from '../../../lib/core/app/node-name.ts'
 import { checkDoors, checkWayOut } from '../../../lib/core/doctor/doors.ts'
 import { lockDataDirectory } from '../../../lib/store/dialect/lock.ts'
@@ -37,6 +40,28 @@ async function openDoor(
   t.teardown(() => new Promise<void>(resolve => server.close(resolve)))
 }
 
+/** A certificate that was good until yesterday. */
+async function writeExpired(dir: string): Promise<CertificateFiles> {
+  const keys = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, [
+    'sign',
+    'verify',
+  ])
+  const daysAgo = (days: number) => new Date(systemClock.now().getTime() - days * 86_400_000)
+  const made = await x509.X509CertificateGenerator.createSelfSigned({
+    name: `CN=${host}`,
+    notBefore: daysAgo(90),
+    notAfter: daysAgo(1),
+    keys,
+    signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
+    extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: host }])],
+  })
+  const files = { cert: join(dir, 'expired-cert.pem'), key: join(dir, 'expired-key.pem') }
+  writeFileSync(files.cert, made.toString('pem'))
+  const bytes = await crypto.subtle.exportKey('pkcs8', keys.privateKey)
+  writeFileSync(files.key, x509.PemConverter.encode(bytes, 'PRIVATE KEY'))
+  return files
+}
+
 t.test('each fault of a door is found, and a sound one has none', { skip }, async t => {
   const dir = temporaryDir(t)
   const make = (stem: string, name: string, days: number) => writeCertificateFor(dir, [name], { stem, days })
@@ -44,8 +69,9 @@ t.test('each fault of a door is found, and a sound one has none', { skip }, asyn
   const short = await make('short', host, 5)
   const other = await make('other', 'somebody-else.example', 90)
   const unknown = await make('unknown', host, 90)
+  const expired = await writeExpired(dir)
   const before = getCACertificates('default')
-  const trusted = [good, short, other].map(one => readFileSync(one.cert, 'utf8'))
+  const trusted = [good, short, other, expired].map(one => readFileSync(one.cert, 'utf8'))
   setDefaultCACertificates([...before, ...trusted])
   t.teardown(() => setDefaultCACertificates(before))
   const dns = await startDns({ [host]: { A: [address] } })
@@ -63,6 +89,7 @@ t.test('each fault of a door is found, and a sound one has none', { skip }, asyn
     ['without TLS', host, good, true, [['error', 'starttls_missing']]],
     ['with a certificate for another name', host, other, false, [['warning', 'certificate_other_name']]],
     ['with one that nobody trusts', host, unknown, false, [['warning', 'certificate_not_trusted']]],
+    ['with one that has ended', host, expired, false, [['warning', 'certificate_expired']]],
     ['with one that ends soon', host, short, false, [['warning', 'certificate_ends_soon']]],
   ] as const
   for (const [what, name, files, hides, expected] of rows) {

@@ -7,6 +7,7 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import { createDraft } from '../../../lib/core/drafts/drafts.ts'
 import { dropFilesOf, keepBytes, removeStrayFiles } from '../../../lib/core/mailbox/raws.ts'
 import { DiskFailed } from '../../../lib/store/dialect/group-commit.ts'
+import { turnsDuring } from '../../support/event-loop.ts'
 import { greetedDialog } from '../../support/smtp-dialog.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
@@ -80,4 +81,18 @@ t.test('a raw that can not be put into its place leaves nothing in the spool', a
   writeFileSync(join(dataDir, 'raw', id.slice(-2)), '')
   await t.rejects(keepBytes(app, id, [Buffer.alloc(limits.blobInDatabaseBytes), Buffer.alloc(1)]))
   t.strictSame(readdirSync(join(dataDir, 'spool')), [])
+})
+
+t.test('the event loop comes round while many files are looked at', async t => {
+  const { app, port } = await openDoor(t)
+  const dialog = await greetedDialog(port)
+  await dialog.envelope('bob@example.net', 'postmaster')
+  t.equal((await dialog.data(`Subject: x\r\n\r\n${`${'x'.repeat(998)}\r\n`.repeat(400)}x`)).code, 250)
+  const [id] = await app.blobs.list()
+  const count = 2_000
+  const { turns } = await turnsDuring(() =>
+    removeStrayFiles(app, Array(count).fill(id), new AbortController().signal),
+  )
+  t.ok(turns >= count / 100, `${turns} turns for ${count} files`)
+  t.strictSame(await app.blobs.list(), [id])
 })

@@ -33,3 +33,12 @@ t.test('lists of addresses, as they are found', async t => {
     t.same(found, expected, value)
   }
 })
+
+t.test('what has no address is no mailbox', async t => {
+  for (const value of ['<>', 'X <>', '"" < >', '<(c)>'])
+    t.match(readAddressList(value), { mailboxes: [], fault: /none/ }, value)
+  t.strictSame(
+    readAddressList('a@b.example, <>').mailboxes.map(({ address }) => address),
+    ['a@b.example'],
+  )
+})
