@@ -345,6 +345,9 @@ export const limits = {
   indexWaiting: 1_000,
   /** For how long nothing is committed before the threads that follow what is are ended: 10 MB each. */
   storeThreadIdleMs: 30_000,
+  /** What is read at once of a table that is moved to another database. */
+  movedPageRows: 1_000,
+  movedPageBytes: 4 * 1024 * 1024,
   /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
   lockWaitMs: 10_000,
   /**

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /**
@@ -29,7 +30,8 @@ export function canonicalAddress(text: string): string | undefined {
  */
 export function blockOf(addressOrNetwork: string): string {
   const address = addressOrNetwork.replace(/::\/64$/, '::')
-  if (!ipaddr.isValid(address)) return addressOrNetwork
+  // Asked for each send and each reading; ipaddr.js finds out that it is none by an error that it throws and catches.
+  if (isIP(address) === 0) return addressOrNetwork
   const parsed = ipaddr.process(address)
   if (parsed instanceof ipaddr.IPv6) {
     const prefix = parsed.parts.slice(0, 3).map(part => part.toString(16))

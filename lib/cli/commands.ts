@@ -44,6 +44,7 @@ const files: readonly (readonly [words: readonly string[], load: () => Promise<A
   [['verify'], async () => (await import('./verify.ts')).addVerifyCommand],
   [['compact'], async () => (await import('./compact.ts')).addCompactCommand],
   [['backup', 'restore'], async () => (await import('./backup.ts')).addBackupCommands],
+  [['migrate'], async () => (await import('./migrate.ts')).addMigrateCommand],
   [['config'], async () => (await import('./config.ts')).addConfigCommands],
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ]

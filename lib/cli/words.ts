@@ -33,6 +33,8 @@ export const words: Readonly<Record<string, string>> = {
     'write the database anew, while mailboxd is stopped: nothing that was deleted stays in its file, which becomes as small as it can; it needs as much room again meanwhile',
   backup:
     'write a backup of database, messages and keys, while mailboxd runs or not (tar, compressed by zstd, with checksums)',
+  migrate:
+    'move the rows (messages, queue, keys, events) to a PostgreSQL server or back into the file of the data directory: first while mailboxd runs, then once more with it stopped, which compares all and says what to set',
   restore: 'restore a backup into the data directory, which must be empty; all of it is verified',
   config: 'the configuration',
   completion: 'print the completion for a shell; the Debian package installs it',

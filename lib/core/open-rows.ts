@@ -33,8 +33,12 @@ export async function databaseOf({
   postgres: { password_file: file },
 }: Pick<Config, 'data_dir' | 'database' | 'postgres'>): Promise<string> {
   if (database === undefined) return databasePath(dataDir)
-  if (file === undefined) return database
-  return `${database}${database.includes('?') ? '&' : '?'}password=${encodeURIComponent(await readFirstLine(file))}`
+  return file === undefined ? database : withPassword(database, await readFirstLine(file))
+}
+
+/** The URL of a server with the password of its user. */
+export function withPassword(url: string, password: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}password=${encodeURIComponent(password)}`
 }
 
 /**

@@ -84,6 +84,8 @@ export interface StoreParts {
   readonly meter?: Meter
   /** How many connections a server is asked over. */
   readonly connections?: number
+  /** Whether rows are being moved into it by who opens it: to everybody else it is closed until they are all there. */
+  readonly isTarget?: boolean
 }
 
 /**
@@ -94,18 +96,18 @@ export interface StoreParts {
 export async function openStore(
   location: string,
   clock: Clock,
-  { beforeMigration = async () => {}, meter = noMeter, connections }: StoreParts = {},
+  { beforeMigration = async () => {}, meter = noMeter, connections, isTarget }: StoreParts = {},
 ): Promise<Store> {
   const store = isServer(location)
     ? (await import('./postgres-store.ts')).postgresStore(location, connections)
     : sqliteStore(location, clock, meter)
   try {
-    const lastStep = await outdatedSince(store.read, store.dialect)
+    const lastStep = await outdatedSince(store.read, store.dialect, isTarget)
     if (lastStep !== undefined) {
       if (store.dialect === 'sqlite') requireOursAlone(location)
       await beforeMigration(lastStep)
     }
-    await store.write(db => migrate(db, store.dialect, clock.now().toISOString()))
+    await store.write(db => migrate(db, store.dialect, clock.now().toISOString(), isTarget))
   } catch (error) {
     await store.close()
     throw error

@@ -44,7 +44,7 @@ t.test(
     t.equal((await bring(daemon, ann.address, 'one')).code, 250)
     await ann.received(1)
     await until('the words in the index', async () => {
-      const { body } = await ann.api.get(`/v1/inboxes/${ann.id}/messages?query=marzipan`)
+      const { body } = await ann.api.get(`/v1/inboxes/${ann.id}/messages?q=marzipan`)
       return body.total === 1
     })
     const sent = await ann.api.send(ann.id, { to: 'x@nobody.example', subject: 's', body: 'b' })

@@ -12,9 +12,10 @@ const eventsKeptMs = 7 * 86_400_000
 /** The servers with the rows of those data directories that have no file with them. */
 const servers = new Map<string, string>()
 
-/** Has the rows of a data directory asked of this server. */
-export function noteServer(dataDir: string, location: string): void {
-  servers.set(dataDir, location)
+/** Has the rows of a data directory asked of this server, or of its file. */
+export function noteServer(dataDir: string, location: string | undefined): void {
+  if (location === undefined) servers.delete(dataDir)
+  else servers.set(dataDir, location)
 }
 
 function look(dataDir: string, openBlobs: OpenBlobs): Promise<Finding[]> {

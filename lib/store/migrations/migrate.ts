@@ -3,17 +3,25 @@ import { SchemaFault } from '../../base/schema-fault.ts'
 import { type Db, type DialectName, ddlFor, type WriteDb } from '../dialect/dialect.ts'
 import type { MigrationRow } from '../tables.ts'
 import { migrations } from './index.ts'
-import { ledgerDdl } from './migration.ts'
+import { ledgerDdl, movingStep } from './migration.ts'
 
-/** The number of the last step of a database that waits for others; undefined: it is new, or up to date. @throws SchemaFault */
-export async function outdatedSince(db: Db, dialect: DialectName): Promise<number | undefined> {
+/**
+ * The number of the last step of a database that waits for others; undefined: it is new, or up to date.
+ * @param isTarget whether rows are being moved into it by who asks
+ * @throws SchemaFault
+ */
+export async function outdatedSince(
+  db: Db,
+  dialect: DialectName,
+  isTarget = false,
+): Promise<number | undefined> {
   const tables =
     dialect === 'sqlite'
       ? sql`select 1 from sqlite_master where "name" = 'migration'`
       : sql`select 1 from information_schema.tables where table_schema = current_schema() and table_name = 'migration'`
   if ((await tables.execute(db)).rows.length === 0) return undefined
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
-  refuseNewer(present)
+  refuseNewer(present, isTarget)
   const isMissing = migrations.some(step => !present.some(row => row.number === step.number))
   return isMissing ? present.at(-1)?.number : undefined
 }
@@ -31,10 +39,14 @@ export async function requireCurrentSchema(db: Db): Promise<void> {
 }
 
 /** @throws SchemaFault */
-function refuseNewer(present: readonly MigrationRow[]): void {
-  const newer = present.find(
-    row => row.breaking === 1 && !migrations.some(known => known.number === row.number),
-  )
+function refuseNewer(present: readonly MigrationRow[], isTarget = false): void {
+  const isKnown = ({ number }: MigrationRow) =>
+    migrations.some(known => known.number === number) || (isTarget && number === movingStep)
+  const newer = present.find(row => row.breaking === 1 && !isKnown(row))
+  if (newer?.number === movingStep)
+    throw new SchemaFault(
+      'rows are being moved into this database, and are not all there yet: run mailboxctl migrate again, with mailboxd stopped and the configuration as it was before, until it says that all is done',
+    )
   if (newer) {
     throw new SchemaFault(
       `the database has migration ${newer.number} (${newer.name}) of a newer mailboxd; install that version or restore a backup`,
@@ -46,10 +58,15 @@ function refuseNewer(present: readonly MigrationRow[]): void {
  * Brings the schema up to date inside the caller's transaction and gives the numbers of the steps that were applied.
  * Refuses a database that has a breaking step unknown to this program; an unknown step that is not breaking is fine.
  */
-export async function migrate(db: WriteDb, dialect: DialectName, appliedAt: string): Promise<number[]> {
+export async function migrate(
+  db: WriteDb,
+  dialect: DialectName,
+  appliedAt: string,
+  isTarget = false,
+): Promise<number[]> {
   await execute(db, dialect, ledgerDdl)
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
-  refuseNewer(present)
+  refuseNewer(present, isTarget)
   const applied: number[] = []
   for (const step of migrations) {
     if (present.some(row => row.number === step.number)) continue

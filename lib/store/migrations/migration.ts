@@ -19,3 +19,6 @@ export const ledgerDdl = `create table if not exists "migration" (
   "breaking" integer not null,
   "appliedAt" text not null
 );`
+
+/** The step that stands in a database into which rows are being moved (lib/store/moving), until all are there: no program knows it. */
+export const movingStep = -1

@@ -34,6 +34,8 @@ export interface PostgresPool {
    * one. What is read in it is what is committed by then.
    */
   alone<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T | undefined>
+  /** Has `work` read what is committed by now, and nothing after it, for as long as it takes. */
+  snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
@@ -61,6 +63,15 @@ export function openPostgres(url: string, connections: number): PostgresPool {
   return {
     db,
     close: () => db.destroy(),
+    snapshot: work =>
+      db
+        .transaction()
+        .setIsolationLevel('repeatable read')
+        .setAccessMode('read only')
+        .execute(async transaction => {
+          await sql`set local idle_in_transaction_session_timeout = 0`.execute(transaction)
+          return work(transaction)
+        }),
     async alone(work, committed) {
       const notices: Notices = new Map()
       const value = await db

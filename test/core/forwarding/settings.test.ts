@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
@@ -11,6 +12,7 @@ import { prepareReception } from '../../../lib/core/inbound/receive.ts'
 import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
 import { resolveRecipient } from '../../../lib/core/inbound/recipient.ts'
 import { writeReception } from '../../../lib/core/inbound/write.ts'
+import { openRaw } from '../../../lib/core/mailbox/raws.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { addSuppression, listSuppressions } from '../../../lib/core/outbound/suppressions.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
@@ -485,4 +487,20 @@ t.test('a deleted inbox: its questions go with it, but not those that still coun
   await purge()
   t.match(await question(), [{ inboxId: inbox.id }])
   t.ok(limits.forwardConfirmationMs > 3_700_000)
+})
+
+t.test('results of authentication that claim to be ours go nowhere, and those of others do', async t => {
+  const { app, peer, mail, raw } = await setUp(t)
+  const claim = 'Authentication-Results: mail.ours.example; dmarc=pass header.from=bank.example'
+  const theirs = 'Authentication-Results: theirs.example; dmarc=pass'
+  const message = await mail(letter('claims', claim, theirs))
+  t.ok((await raw(message)).includes(claim), 'what came is kept as it came')
+  await carryAll(app)
+  const { content } = await openRaw(app, operator, message.id, { withTrace: true })
+  const traced = await text(content)
+  for (const passedOn of [peer.messages[0]!, traced]) {
+    t.notOk(passedOn.includes('bank.example'))
+    t.ok(passedOn.includes(theirs))
+    t.match(passedOn, /^Authentication-Results: mail\.ours\.example;/m, 'our own')
+  }
 })

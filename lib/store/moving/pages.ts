@@ -1,0 +1,79 @@
+import { sql } from 'kysely'
+import { limits } from '../../base/limits.ts'
+import type { Db } from '../dialect/dialect.ts'
+import type { Value } from '../dialect/kept.ts'
+import type { MovedTable } from './moved-tables.ts'
+
+export type MovedRow = Readonly<Record<string, Value>>
+
+/** Columns in a statement. */
+export const listOf = (columns: readonly string[]) => sql.join(columns.map(column => sql.ref(column)))
+/** The values of these columns, in brackets. */
+export const valuesOf = (row: MovedRow, columns: readonly string[]) =>
+  sql`(${sql.join(columns.map(column => row[column]))})`
+
+/**
+ * The rows of a table in the order of their keys, in pages of about `limits.movedPageBytes` and at most `limits.movedPageRows`; one row at least.
+ * @param columns those that are read: all, or the keys alone
+ */
+export async function* pagesOf(
+  db: Db,
+  { name, keys, long }: MovedTable,
+  columns: readonly string[],
+): AsyncGenerator<readonly MovedRow[]> {
+  const table = sql.table(name)
+  const order = listOf(keys)
+  const read = long.filter(column => columns.includes(column))
+  const sizes = read.map(column => sql`coalesce(octet_length(${sql.ref(column)}), 0)`)
+  const bytes = sizes.length > 0 ? sql.join(sizes, sql` + `) : sql`0`
+  let after = sql`true`
+  for (;;) {
+    const { rows: heads } = await sql<MovedRow & { movedBytes: number }>`
+      select ${order}, ${bytes} as "movedBytes" from ${table} where ${after} order by ${order}
+      limit ${limits.movedPageRows}`.execute(db)
+    let sum = 0
+    const end = heads.findIndex((head, at) => {
+      sum += head.movedBytes
+      return at > 0 && sum > limits.movedPageBytes
+    })
+    const last = heads.at(end === -1 ? -1 : end - 1)
+    if (last === undefined) return
+    const { rows } = await sql<MovedRow>`
+      select ${listOf(columns)} from ${table} where ${after} and (${order}) <= ${valuesOf(last, keys)}
+      order by ${order}`.execute(db)
+    yield rows
+    after = sql`(${order}) > ${valuesOf(last, keys)}`
+  }
+}
+
+/** All rows, one after the other. */
+export async function* rowsOf(
+  db: Db,
+  table: MovedTable,
+  columns: readonly string[],
+): AsyncGenerator<MovedRow> {
+  for await (const page of pagesOf(db, table, columns)) yield* page
+}
+
+/** Below 0 where the first row comes before the second, as the databases order text: by its bytes. */
+export function compareKeys(keys: readonly string[], a: MovedRow, b: MovedRow): number {
+  for (const key of keys) {
+    const [left, right] = [a[key], b[key]]
+    const order =
+      typeof left === 'number' && typeof right === 'number'
+        ? left - right
+        : Buffer.compare(Buffer.from(String(left)), Buffer.from(String(right)))
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+/** Whether two rows hold the same. */
+export function areSame(columns: readonly string[], a: MovedRow, b: MovedRow): boolean {
+  return columns.every(column => {
+    const [left, right] = [a[column], b[column]]
+    return left instanceof Uint8Array && right instanceof Uint8Array
+      ? Buffer.compare(left, right) === 0
+      : left === right
+  })
+}
