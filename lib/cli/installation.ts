@@ -30,13 +30,24 @@ export function configSource({ config, data }: Installation): string {
   return data === undefined && existsSync(systemConfigPath) ? systemConfigPath : 'local mode'
 }
 
-/** @throws ConfigFault where there is no data: an installation is made by the daemon alone, for its own user */
+/** @throws ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
 export function requireInstallation(installation: Installation, config: Config): void {
   // On a server only the key with which its secrets are sealed lies here.
   const made = config.database === undefined ? databasePath : secretKeyPath
-  if (existsSync(made(config.data_dir))) return
+  if (isThere(made(config.data_dir))) return
   const message = `there is no installation in ${config.data_dir}: start mailboxd, which makes it, or name the one that you mean with --config (a server), MAILBOXD_CONFIG, or --data (local mode)`
   throw new ConfigFault(configSource(installation), [{ path: 'data_dir', message }])
+}
+
+/** @throws what the system says where this user may not look: then nobody knows */
+function isThere(path: string): boolean {
+  try {
+    statSync(path)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && /^ENO(ENT|TDIR)$/.test(String(error.code))) return false
+    throw error
+  }
 }
 
 /**

@@ -116,6 +116,11 @@ PS1='code $? next> ' python3 /given/terminal.py "$(cat /root/reactions)" bash --
     instead: ':',
   },
   {
+    begins: 'mailboxctl migrate --to',
+    reason: 'the server is not there; moving.test.ts moves an installation to one and back',
+    instead: ':',
+  },
+  {
     begins: 'mkdir -p /backups',
     reason: 'the other machine is a shell on this one',
     instead: 'ssh() { sh -c "$2"; }\n. "$block"',

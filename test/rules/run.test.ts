@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import t from 'tap'
+import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t, { type Test } from 'tap'
 import { chooseTestFiles, UnknownTestName } from '../support/choose-files.ts'
 import { longFiles } from '../support/long-files.ts'
 import { runProgram } from '../support/program.ts'
@@ -80,13 +80,58 @@ t.test('a name that no test has is told, with those like it', async t => {
   t.match(stderr, 'like it are core/policy')
 })
 
-t.test('--watch runs the tests again when a source changes', async t => {
+/** What `npm test` needs, with no test in it. */
+function copyWithoutTests(t: Test): string {
   const dir = temporaryDir(t)
   for (const folder of ['bin', 'config', 'test/support', 'lib']) {
     cpSync(join(root, folder), join(dir, folder), { recursive: true })
   }
   for (const file of ['package.json', 'test/run.ts']) cpSync(join(root, file), join(dir, file))
   symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'))
+  return dir
+}
+
+t.test(
+  'CI runs what npm test leaves to it, and fails where a counterpart is missing',
+  { timeout: 120_000 },
+  async t => {
+    const dir = copyWithoutTests(t)
+    const write = (file: string, text: string) => {
+      mkdirSync(dirname(join(dir, file)), { recursive: true })
+      writeFileSync(join(dir, file), `import t from 'tap'\n${text}\n`)
+    }
+    const run = (all: string) =>
+      runProgram(process.execPath, ['test/run.ts'], undefined, {
+        cwd: dir,
+        // Built, because these tests need no program.
+        env: { MAILBOXD_TESTS_ALL: all, MAILBOXD_TESTS_BUILT: 'yes' },
+      })
+    write(
+      'test/small.test.ts',
+      "t.pass('one')\nt.test('two', { skip: 'the corpora are not there' }, async () => {})",
+    )
+    write(longFiles[0]!, "t.pass('three')")
+    const plain = await run('')
+    t.equal(plain.code, 0, plain.stderr)
+    t.match(plain.stdout, /left to CI: npm test -- test\n\n1 passed, 0 failed, 1 skipped\n$/)
+    const whole = await run('yes')
+    t.equal(whole.code, 0, 'corpora may be missing')
+    t.match(whole.stdout, /\n2 passed, 0 failed, 1 skipped\n$/)
+    t.notMatch(whole.stdout, 'left to CI')
+
+    write(
+      'test/small.test.ts',
+      "t.pass('one')\nt.test('two', { skip: 'postfix is not installed' }, async () => {})",
+    )
+    t.equal((await run('')).code, 0)
+    const lacking = await run('yes')
+    t.equal(lacking.code, 1)
+    t.match(lacking.stdout, /1 were skipped, and MAILBOXD_TESTS_ALL allows none/)
+  },
+)
+
+t.test('--watch runs the tests again when a source changes', async t => {
+  const dir = copyWithoutTests(t)
   const test = join(dir, 'test/small.test.ts')
   writeFileSync(test, "import t from 'tap'\nt.pass('one')\n")
   const child = spawn(process.execPath, ['test/run.ts', '--watch', 'small'], { cwd: dir })

@@ -52,6 +52,24 @@ t.test('of a page of large messages no more is read than is told', async t => {
   t.strictSame(faults, [])
 })
 
+t.test('HTML that has room alone and none beside the text is not read', async t => {
+  const { app, api } = await startApi(t)
+  const inbox = (await api.post('/v1/inboxes', {})).body
+  const room = limits.listedEventBytes
+  const told = async (textBytes: number, htmlBytes: number) => {
+    const texts = { bodyText: 'x'.repeat(textBytes), bodyHtml: 'x'.repeat(htmlBytes), toAddr: inbox.address }
+    const row = await app.store.write(async db =>
+      insertMessageRow(db, await insertThreadRow(db, inbox.id), texts),
+    )
+    return (await findToldMessage(app.store.read, row.id, room, createPace()))!
+  }
+  const [half, most] = [Math.floor(room * 0.4), Math.floor(room * 0.7)]
+  t.strictSame([...(await told(half, half)).cut], [], 'both have room')
+  const { cut, row } = await told(most, most)
+  t.strictSame([...cut], ['bodyHtml'])
+  t.equal(row.bodyText.length, most, 'the text is whole')
+})
+
 t.test('what is cut is said, and the code is found behind all texts', async t => {
   const { app, api, faults } = await startApi(t)
   const inbox = (await api.post('/v1/inboxes', {})).body

@@ -39,7 +39,8 @@ t.test('smtp-sink that refuses', { skip: without('smtp-sink') }, async t => {
     [['-Q', 'MAIL'], { result: 'transient', code: 421 }],
     [['-e'], { result: 'delivered' }],
     [['-p'], { result: 'delivered' }],
-    [['-A', '0'], { result: 'permanent', code: 550 }],
+    // It hangs up while the message comes: its 550 may be lost with the connection, and then it is for later.
+    [['-A', '0'], { result: /^permanent$|^transient$/ }],
   ]
   for (const [args, expected] of cases) {
     const { courier, port } = await loopback(t, [undefined])

@@ -125,6 +125,12 @@ t.test('signatures, and what is none', async t => {
     ['Sent from my desk, this is easier.', 'Sent from my desk, this is easier.'],
     ['Options:\n- one\n- two', 'Options:\n- one\n- two'],
     ['From: Berlin\nTo: Paris\nDate: 4 May', 'From: Berlin\nTo: Paris\nDate: 4 May'],
+    // Without a subject the block says who wrote by an address, and in From.
+    ['Hi\n\nFrom: bob@example.net\nTo: Ann\nDate: 4 May 2026\n\nold', 'Hi'],
+    [
+      'Hi\n\nFrom: Berlin\nTo: ann@example.com\nDate: 4 May 2026\n\nnew',
+      'Hi\n\nFrom: Berlin\nTo: ann@example.com\nDate: 4 May 2026\n\nnew',
+    ],
     ['On Monday I wrote a list:\n\n1. this', 'On Monday I wrote a list:\n\n1. this'],
     ['a -- b', 'a -- b'],
     ['Thanks,\nAlex', 'Thanks,\nAlex'],
