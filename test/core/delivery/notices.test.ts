@@ -8,6 +8,7 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { tellDueNotices } from '../../../lib/core/delivery/notices.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
+import { listOwedNotices, settleOwedNotice } from '../../../lib/store/owed-notices.ts'
 import { type Script, startPeer } from '../../courier/smtp/scripted-peer.ts'
 import { startDns } from '../../support/dns.ts'
 import { getPeer, without } from '../../support/peers.ts'
@@ -278,6 +279,12 @@ t.test('what is known is told after a while, and the rest later, in few notices'
   await submit('<ann@ours.example>', ...paths(6, 'NOTIFY=FAILURE'))
   await deliverSome(2)
   t.same(await notices(), [], 'others are about to be tried')
+  const { id: messageId } = await app.store.read.selectFrom('message').select('id').executeTakeFirstOrThrow()
+  const [owed] = await listOwedNotices(app.store.read, messageId)
+  const settle = (notify: string | null) =>
+    app.store.write(db => settleOwedNotice(db, { id: owed!.id, notify }, { notify, noticeAt: null }))
+  t.equal(await settle('{}'), false, 'of a delivery that has gone on since it was read nothing is noted')
+  t.strictSame((await listOwedNotices(app.store.read, messageId))[0], owed)
   await tellDueNotices(app)
   t.same(await notices(), [])
   wait(limits.noticeGatherMs)
