@@ -124,13 +124,10 @@ class Look {
 
   /** One of what is parked at each destination whose next probe is due. */
   async takeProbes(): Promise<void> {
-    const places = this.#places.bounds.quarter - this.#places.taken.probes
-    if (places <= 0) return
-    for (const row of await listDestinationsToLookAt(
-      this.#db,
-      { now: this.#nowText, isFailing: true },
-      places,
-    )) {
+    if (!this.#places.has(probe)) return
+    const due = { now: this.#nowText, isFailing: true }
+    // More than there are places: those of a pod that has enough are passed over.
+    for (const row of await listDestinationsToLookAt(this.#db, due, limits.destinationsLooked)) {
       if (!this.#places.has(probe)) break
       const entry = (await this.#listParked(row.name, 1, probe))()
       if (!entry) await this.#standings.put({ ...row, lookAt: null })

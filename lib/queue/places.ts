@@ -93,11 +93,6 @@ export class Places {
 
   /** Whether one more of a sort has a place, whoever's it is. */
   has(sort: Sort): boolean {
-    const { bounds } = this
-    const { retries, unprovenRetries, probes } = this.#taken
-    if (sort.isRetry && retries >= bounds.half) return false
-    if (sort.isRetry && sort.isUnproven && unprovenRetries >= bounds.quarter) return false
-    if (sort.isProbe && probes >= bounds.quarter) return false
     return this.#pools(sort).every(({ most, of }) => of(this.#taken) < most)
   }
 
@@ -113,15 +108,17 @@ export class Places {
     return this.#pools(sort).every(({ most, of }) => of(mine) < 3 * (most - of(this.#taken)))
   }
 
-  /** Of which a sort takes one: of all, of those for who may hang, and of those for these and for retries together. */
+  /** Of which a sort takes one: of all, and of each part that it belongs to. */
   #pools({ isRetry, isProbe, isUnproven }: Sort): Pool[] {
-    const { total, half, threeQuarters } = this.bounds
+    const { total, half, quarter, threeQuarters } = this.bounds
     const mayHang = isProbe || isUnproven
-    return [
-      { most: total, of: taken => taken.all },
-      ...(mayHang ? [{ most: half, of: (taken: Taken) => taken.probes + taken.unproven }] : []),
-      ...(isRetry || mayHang ? [{ most: threeQuarters, of: (taken: Taken) => taken.either }] : []),
-    ]
+    const pools: Pool[] = [{ most: total, of: taken => taken.all }]
+    if (isRetry) pools.push({ most: half, of: taken => taken.retries })
+    if (isRetry && isUnproven) pools.push({ most: quarter, of: taken => taken.unprovenRetries })
+    if (isProbe) pools.push({ most: quarter, of: taken => taken.probes })
+    if (mayHang) pools.push({ most: half, of: taken => taken.probes + taken.unproven })
+    if (isRetry || mayHang) pools.push({ most: threeQuarters, of: taken => taken.either })
+    return pools
   }
 }
 
