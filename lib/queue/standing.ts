@@ -75,11 +75,16 @@ export async function postpone(
   })
 }
 
-/** A destination that fails gets its one attempt now. */
-export async function probeNow(db: WriteDb, clock: Pick<Clock, 'now'>, name: string): Promise<void> {
+/** A destination that fails gets its one attempt now, or so long from now. */
+export async function probeNow(
+  db: WriteDb,
+  clock: Pick<Clock, 'now'>,
+  name: string,
+  inMs = 0,
+): Promise<void> {
   const row = await findDestination(db, name)
   if (row?.isFailing !== 1) return
-  const probeAt = clock.now().toISOString()
+  const probeAt = isoAfter(clock.now(), inMs)
   await putDestination(db, { ...row, probeAt, lookAt: row.lookAt === null ? null : probeAt })
 }
 
