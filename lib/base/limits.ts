@@ -581,6 +581,8 @@ export const limits = {
   silenceLookMs: 250,
   /** How long a place is kept for an attempt whose turn came, while its domain's DNS and policy are asked. */
   placeKeptMs: 2_000,
+  /** After the one attempt at a destination that fails led elsewhere, the next. */
+  ledElsewhereMs: 5_000,
   /** How long a pod that sent to a destination is left a place there by another one that sends much. */
   podSeenMs: 600_000,
   /** How long an attempt waits that a crash cut off for the second time or more. */

@@ -9,7 +9,7 @@ import type { Leased, Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
 import { isRoomAt, Patience, type Place, Places, pressAll, roomAt, type Sort } from './places.ts'
 import { Rotation } from './rotation.ts'
-import { NamesKnown, probed, probeNow, type Showing } from './standing.ts'
+import { leadElsewhere, NamesKnown, probed, probeNow, type Showing } from './standing.ts'
 import { type Held, podAt, roomless, Stays } from './stays.ts'
 
 export interface FairTurns extends Turns {
@@ -100,7 +100,9 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         if (stay !== mine.stay) continue
         if (mine.sort.isProbe) unprobed.push(stay.name)
         mine.isLateProbe = mine.sort.isProbe
-        resort(mine, { isRetry: mine.sort.isRetry, isProbe: false, isUnproven: true })
+        const sort = { isRetry: mine.sort.isRetry, isProbe: false, isUnproven: true }
+        // Where those who may hang have all of theirs, it is counted as what it was.
+        if (mine.sort.isProbe || places.mayChange(stay.podId, mine.sort, sort)) resort(mine, sort)
       }
     }
     for (const name of unprobed) await store.write(db => probeNow(db, clock, name))
@@ -275,13 +277,15 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
             before.state = 'there'
             return true
           }
-          // It leads elsewhere by now, and finds out nothing about who fails: another one is to.
-          if (mine.sort.isProbe) await store.write(db => probeNow(db, clock, before.name))
+          if (mine.sort.isProbe) await store.write(db => leadElsewhere(db, clock, before.name))
           const row = await findDestination(store.read, name)
           // A probe that was late is one again where nobody else is: to find out may take longer than a place is kept.
           const isProbe =
             row?.isFailing === 1 && mine.isLateProbe && name === before.name && !isAnybodyAt(name)
           if (row?.isFailing === 1 && !isProbe) return false
+          const sort = { isRetry: mine.sort.isRetry, isProbe, isUnproven: proven.get(name) === undefined }
+          // What led to servers that answer, and leads to others by now, has no more places there than what is new.
+          if (!isProbe && !places.mayChange(before.podId, mine.sort, sort)) return false
           if (!isProbe && !hasRoom(name, before.podId) && !goBefore(mine, name)) return false
           // The room at an address that it was promised stays its own.
           if (isRoomAt(before.name)) {
@@ -294,8 +298,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           mine.stay = stays.come(name, before.podId, 'there')
           pace.began(name)
           mine.isUnnoted = row === undefined
-          const isUnproven = proven.get(name) === undefined
-          resort(mine, { isRetry: mine.sort.isRetry, isProbe, isUnproven })
+          resort(mine, sort)
           if (isProbe) await store.write(db => putDestination(db, probed(row, clock.now())))
           return true
         },

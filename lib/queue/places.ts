@@ -108,6 +108,14 @@ export class Places {
     return this.#pools(sort).every(({ most, of }) => of(mine) < 3 * (most - of(this.#taken)))
   }
 
+  /** Whether there is a place of another sort for who of this pod has one. */
+  mayChange(podId: string, from: Sort, to: Sort): boolean {
+    this.count(podId, from, -1)
+    const may = this.hasFor(podId, to)
+    this.count(podId, from, 1)
+    return may
+  }
+
   /** Of which a sort takes one: of all, and of each part that it belongs to. */
   #pools({ isRetry, isProbe, isUnproven }: Sort): Pool[] {
     const { total, half, quarter, threeQuarters } = this.bounds

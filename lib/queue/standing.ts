@@ -75,12 +75,22 @@ export async function postpone(
   })
 }
 
-/** A destination that fails gets its one attempt now. */
-export async function probeNow(db: WriteDb, clock: Pick<Clock, 'now'>, name: string): Promise<void> {
+/** A destination that fails gets its one attempt now, or so long from now. */
+export async function probeNow(
+  db: WriteDb,
+  clock: Pick<Clock, 'now'>,
+  name: string,
+  inMs = 0,
+): Promise<void> {
   const row = await findDestination(db, name)
   if (row?.isFailing !== 1) return
-  const probeAt = clock.now().toISOString()
+  const probeAt = isoAfter(clock.now(), inMs)
   await putDestination(db, { ...row, probeAt, lookAt: row.lookAt === null ? null : probeAt })
+}
+
+/** Its one attempt went elsewhere, and has found out nothing: another one is to. Not at once, for DNS may flap between two of them. */
+export function leadElsewhere(db: WriteDb, clock: Pick<Clock, 'now'>, name: string): Promise<void> {
+  return probeNow(db, clock, name, limits.ledElsewhereMs)
 }
 
 /** A failing destination as it stands when its one attempt is made: the next is due when that is surely over, unless it is noted before. */

@@ -217,3 +217,20 @@ onEveryDatabase('whose destinations all fail leaves some of the probes to anothe
   }
   t.strictSame(of, { gus: 1 })
 })
+
+onEveryDatabase(
+  'what leads to other servers by now has no more places there than what is new',
+  async (t, store) => {
+    const { turns, put, prove, begin } = await setUp(store, 40)
+    await prove('answers.example')
+    await put('eve', 1000, 'answers.example')
+    const { entries } = await begin()
+    t.equal(entries.length, 30)
+    let there = 0
+    for (const [n, entry] of entries.entries())
+      if (await turns.placeOf(entry).isTurnOf(`mx:slow${n}`, `e${n}.example`)) there++
+    t.equal(there, 15, 'of the half for who may hang')
+    await put('gus', 3)
+    t.strictSame((await begin()).of, { gus: 3 })
+  },
+)
