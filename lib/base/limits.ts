@@ -486,13 +486,18 @@ export const limits = {
   mxHosts: 10,
   mxAddresses: 4,
   mxDeferrals: 5,
-  /** What we wait for a peer, with the times of RFC 5321 §4.5.3.2, but for the greeting: a host that takes longer is tried again. `total` bounds one attempt over all hosts. */
+  /**
+   * What we wait for a peer, with the times of RFC 5321 §4.5.3.2, but for the greeting: a host that takes longer is tried again.
+   * After `reset` (RSET between two messages) and `quit` the connection is ended, whatever comes meanwhile. `total` bounds one
+   * attempt over all hosts.
+   */
   smtpClientTimeouts: {
     connectMs: 60_000,
     greetingMs: 60_000,
     commandMs: 300_000,
     dataBlockMs: 180_000,
     finalReplyMs: 600_000,
+    resetMs: 5_000,
     quitMs: 2_000,
     totalMs: 1_800_000,
   },
@@ -502,6 +507,9 @@ export const limits = {
   smtpIdleMs: 5_000,
   smtpIdleSessions: 100,
   smtpIdleSessionsPerAddress: 20,
+  /** Connections that wait for the answer to RSET or QUIT, in all and to one address; those above it are ended without a word. */
+  smtpPartingSessions: 100,
+  smtpPartingSessionsPerAddress: 20,
   smtpMessagesPerSession: 100,
   /** Records of one answer of DNS that are read, and certificates of one chain. */
   dnsRecords: 64,

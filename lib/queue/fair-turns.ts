@@ -9,7 +9,7 @@ import type { Leased, Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
 import { isRoomAt, Patience, type Place, Places, pressAll, roomAt, type Sort } from './places.ts'
 import { Rotation } from './rotation.ts'
-import { NamesKnown, probed, probeNow, type Showing } from './standing.ts'
+import { leadElsewhere, NamesKnown, probed, probeNow, type Showing } from './standing.ts'
 import { type Held, podAt, roomless, Stays } from './stays.ts'
 
 export interface FairTurns extends Turns {
@@ -40,7 +40,6 @@ export interface FairTurnsParts {
 }
 
 const kind = 'delivery'
-const { ledElsewhereMs } = limits
 const unprovenFirst: Sort = { isRetry: false, isProbe: false, isUnproven: true }
 const anyRetry: Sort = { isRetry: true, isProbe: false, isUnproven: false }
 const anyProbe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
@@ -278,8 +277,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
             before.state = 'there'
             return true
           }
-          // It leads elsewhere by now, and finds out nothing about who fails: another one is to, and not at once, for DNS may flap.
-          if (mine.sort.isProbe) await store.write(db => probeNow(db, clock, before.name, ledElsewhereMs))
+          if (mine.sort.isProbe) await store.write(db => leadElsewhere(db, clock, before.name))
           const row = await findDestination(store.read, name)
           // A probe that was late is one again where nobody else is: to find out may take longer than a place is kept.
           const isProbe =

@@ -88,6 +88,11 @@ export async function probeNow(
   await putDestination(db, { ...row, probeAt, lookAt: row.lookAt === null ? null : probeAt })
 }
 
+/** Its one attempt went elsewhere, and has found out nothing: another one is to. Not at once, for DNS may flap between two of them. */
+export function leadElsewhere(db: WriteDb, clock: Pick<Clock, 'now'>, name: string): Promise<void> {
+  return probeNow(db, clock, name, limits.ledElsewhereMs)
+}
+
 /** A failing destination as it stands when its one attempt is made: the next is due when that is surely over, unless it is noted before. */
 export function probed(row: DestinationRow, now: Date): DestinationRow {
   const probeAt = isoAfter(now, limits.probeMaxMs)

@@ -29,6 +29,7 @@ const timeouts = {
   commandMs: 5000,
   dataBlockMs: 5000,
   finalReplyMs: 5000,
+  resetMs: 5000,
   quitMs: 500,
   totalMs: 20_000,
 }

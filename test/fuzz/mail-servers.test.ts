@@ -14,6 +14,7 @@ t.test('whatever a mail server answers, the attempt ends with an outcome', async
       commandMs: 300,
       dataBlockMs: 300,
       finalReplyMs: 300,
+      resetMs: 1000,
       quitMs: 50,
       totalMs: 2000,
     },

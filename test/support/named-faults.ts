@@ -85,6 +85,8 @@ export const namedFaults: readonly NamedFault[] = [
   bound('mxDeferrals', '5', 'courier/smtp/deferrals'),
   bound('smtpIdleSessions', '100', 'courier/smtp/pool'),
   bound('smtpIdleSessionsPerAddress', '20', 'courier/smtp/pool'),
+  bound('smtpPartingSessions', '100', 'courier/smtp/pool'),
+  bound('smtpPartingSessionsPerAddress', '20', 'courier/smtp/pool'),
   bound('webhookIdleMs', '4_000', 'courier/webhook/idle'),
   bound('webhookIdleMaxMs', '30_000', 'courier/webhook/idle'),
   bound('webhookReadBytes', '16 * 1024', 'courier/webhook/courier'),

@@ -45,7 +45,7 @@ async function checkApi(app: App, { hostname, port }: URL): Promise<Finding[]> {
   const found = await checkDoor(app, door)
   const isClosed = found.some(({ code }) => code === 'door_closed')
   if (!isClosed || !(await readRunning(app.config.data_dir)).isUp) return found
-  return found.map(({ subject }) => withoutProxy(subject, hostname, app.config.http.listen[0]!))
+  return found.map(({ subject }) => withoutProxy(subject, hostname, app.config))
 }
 
 async function checkDoor(app: App, door: Door): Promise<Finding[]> {
@@ -77,10 +77,37 @@ function unreached(at: string, host: string, { code, text }: NonNullable<Probed[
 }
 
 /** mailboxd runs, and its API is plain HTTP: who is missing is the proxy that TLS ends at. */
-function withoutProxy(at: string, host: string, listens: string): Finding {
-  const message = `nothing answers yet where base_url leads: the API itself runs at ${listens}, in plain HTTP, and a proxy with TLS belongs before it. For Caddy this is all of its configuration; for nginx see the guide of TLS and proxies`
-  const caddy = `https://${host} {\n  reverse_proxy ${listens} {\n    flush_interval -1\n  }\n}`
+function withoutProxy(at: string, host: string, { http, acme, hostname }: Config): Finding {
+  const [listens] = http.listen as [string]
+  const said = `nothing answers yet where base_url leads: the API itself runs at ${listens}, in plain HTTP, and a proxy with TLS belongs before it (trusted_proxies = ["127.0.0.1/32"] under [http] lets it tell clients apart); for nginx see the guide of TLS and proxies`
+  const names = acme.names.length > 0 ? acme.names : [hostname]
+  if (acme.directory === undefined) {
+    const message = `${said}. For Caddy this is all of its configuration`
+    return finding('error', 'proxy_missing', at, message, caddyApi(host, listens))
+  }
+  const message = `${said}. For Caddy this is all of its configuration. It takes port 80, where the CA asks mailboxd: so first put listen = ["${questionsAt}"] under [acme] of mailboxd.toml and restart mailboxd, or no certificate is renewed`
+  const caddy = `${caddyQuestions(names)}\n\n${caddyApi(host, listens)}`
   return finding('error', 'proxy_missing', at, message, caddy)
+}
+
+/** Where mailboxd answers the CA when a proxy has port 80, as the guide of TLS and proxies has it. */
+const questionsAt = '127.0.0.1:8080'
+
+/** Lets the CA's questions about these names pass to mailboxd (RFC 8555 §8.3). */
+function caddyQuestions(names: readonly string[]): string {
+  const sites = names.map(name => `http://${name}`).join(', ')
+  return `${sites} {
+\thandle /.well-known/acme-challenge/* {
+\t\treverse_proxy ${questionsAt}
+\t}
+\thandle {
+\t\tredir https://{host}{uri}
+\t}
+}`
+}
+
+function caddyApi(host: string, listens: string): string {
+  return `https://${host} {\n\treverse_proxy ${listens} {\n\t\tflush_interval -1\n\t}\n}`
 }
 
 function judge(

@@ -42,7 +42,6 @@ export function createCarrier(
 ): Carrier {
   const pool = new SessionPool(idleMs)
   const busy = new Set<SmtpSession>()
-  let isClosed = false
 
   async function carryTo(to: Stop, letter: Letter, raw: Raw, watch: Watch): Promise<Ending> {
     const { host, address, tls } = to
@@ -52,7 +51,7 @@ export function createCarrier(
       const ending = await carryBy(waiting, letter, raw, watch)
       if (ending.isStale !== true) return at(ending)
     }
-    await pool.makeRoom(address)
+    await pool.makeRoom(address, watch.signal)
     const opening = await openSession(host, address, { ...sessionOptions, ...to.by }, watch, tls)
     if (opening.tls !== undefined)
       to.noteTls(host, tls.policyType, opening.tls === 'success' ? 'success' : opening.tls.type)
@@ -90,25 +89,15 @@ export function createCarrier(
     const isStale = isReused && isGone && answer.sent === 'none' && !watch.signal.aborted
     if (outcome.result === 'delivered') pool.give(session)
     else if (isGone || outcome.code === undefined || answer.sent !== 'none') session.close()
-    else void giveBack(session)
+    else void pool.undo(session)
     const isPassedOn = outcome.result === 'delivered' && notice && session.extensions.has('DSN')
     const passed = isPassedOn ? ({ isNoticePassedOn: true } as const) : {}
     return { ...ending, isStale, outcome: { ...outcome, ...encrypted, ...passed } }
   }
 
-  /** After a refusal the transaction is undone, so that the next one does not inherit it. */
-  async function giveBack(session: SmtpSession): Promise<void> {
-    busy.add(session)
-    const isReset = await session.reset()
-    busy.delete(session)
-    if (isReset && !isClosed) pool.give(session)
-    else session.close()
-  }
-
   return {
     carryTo,
     async close() {
-      isClosed = true
       for (const session of busy) session.close()
       await pool.close()
     },

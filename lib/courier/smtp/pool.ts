@@ -4,6 +4,8 @@ import type { SmtpSession } from './session.ts'
 /** Sessions that wait, for a few seconds, for the next message to the same address. Bounded in every direction. */
 export class SessionPool {
   readonly #idle = new Map<SmtpSession, () => void>()
+  /** Those that wait for the answer to RSET or QUIT. */
+  readonly #parting = new Set<SmtpSession>()
   readonly #idleMs: number
   #isClosed = false
 
@@ -33,12 +35,12 @@ export class SessionPool {
     for (const other of this.#idle.keys()) if (other.address === session.address) same++
     const isFull = this.#idle.size >= limits.smtpIdleSessions || same >= limits.smtpIdleSessionsPerAddress
     if (this.#isClosed || isFull || session.messages >= limits.smtpMessagesPerSession) {
-      void session.quit()
+      void this.#quit(session)
       return
     }
     const timer = setTimeout(() => {
       this.#forget(session)
-      void session.quit()
+      void this.#quit(session)
     }, this.#idleMs)
     const unlisten = session.onceClosed(() => this.#forget(session))
     this.#idle.set(session, () => {
@@ -47,16 +49,44 @@ export class SessionPool {
     })
   }
 
+  /** Keeps a session whose transaction was refused, after RSET, so that the next one does not inherit it. */
+  async undo(session: SmtpSession): Promise<void> {
+    if (await this.#part(session, () => session.reset())) this.give(session)
+  }
+
   /**
    * Ends the session with the address that waited longest, if any does: one that can not be used is not kept beside another, or
    * many names of one address would have more connections there than it is to have.
+   * @param signal whoever needs the room does not wait for QUIT beyond it
    */
-  async makeRoom(address: string): Promise<void> {
+  async makeRoom(address: string, signal: AbortSignal): Promise<void> {
     for (const session of this.#idle.keys()) {
       if (session.address !== address) continue
       this.#forget(session)
-      return session.quit()
+      const stop = () => session.close()
+      if (signal.aborted) return stop()
+      signal.addEventListener('abort', stop, { once: true })
+      await this.#quit(session)
+      return signal.removeEventListener('abort', stop)
     }
+  }
+
+  async #quit(session: SmtpSession): Promise<void> {
+    await this.#part(session, () => session.quit())
+  }
+
+  /** Waits for the answer to the last word; a session for which there is no room is ended at once, and undefined given. */
+  async #part<T>(session: SmtpSession, sayIt: () => Promise<T>): Promise<T | undefined> {
+    let same = 0
+    for (const other of this.#parting) if (other.address === session.address) same++
+    if (this.#parting.size >= limits.smtpPartingSessions || same >= limits.smtpPartingSessionsPerAddress) {
+      session.close()
+      return undefined
+    }
+    this.#parting.add(session)
+    const answer = await sayIt()
+    this.#parting.delete(session)
+    return answer
   }
 
   #forget(session: SmtpSession): void {
@@ -64,9 +94,10 @@ export class SessionPool {
     this.#idle.delete(session)
   }
 
-  /** Says QUIT to all that wait. */
+  /** Says QUIT to all that wait for a message, and ends those that wait for an answer. */
   async close(): Promise<void> {
     this.#isClosed = true
+    for (const session of this.#parting) session.close()
     const sessions = [...this.#idle.keys()]
     for (const session of sessions) this.#forget(session)
     await Promise.all(sessions.map(session => session.quit()))

@@ -189,13 +189,15 @@ export class SmtpSession {
     return answer
   }
 
-  /** RSET; false when the host did not agree, and the session is closed then. */
+  /** RSET; false when the host did not agree in time, and the session is closed then. */
   async reset(): Promise<boolean> {
     let forget = () => {}
+    const timer = setTimeout(() => this.close(), this.#timeouts.resetMs)
     const isReset = await new Promise<boolean>(resolve => {
       forget = this.onceClosed(() => resolve(false))
       if (this.isOpen) this.#connection.reset(error => resolve(!error))
     })
+    clearTimeout(timer)
     forget()
     if (!isReset) this.close()
     return isReset
@@ -204,10 +206,12 @@ export class SmtpSession {
   /** Says QUIT and waits a little for the answer (RFC 5321 §4.1.1.10). */
   quit(): Promise<void> {
     return new Promise(resolve => {
-      this.onceClosed(() => resolve())
-      if (!this.isOpen) return
-      this.#waitAtMost(this.#timeouts.quitMs)
-      this.#connection.quit()
+      const timer = setTimeout(() => this.close(), this.#timeouts.quitMs)
+      this.onceClosed(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+      if (this.isOpen) this.#connection.quit()
     })
   }
 
@@ -233,6 +237,7 @@ export class SmtpSession {
     this.#waitAtMost(this.#timeouts.finalReplyMs)
   }
 
+  /** Of silence: whatever the peer says begins it again. */
   #waitAtMost(ms: number): void {
     const socket = this.#connection._socket
     if (socket) socket.setTimeout(ms)

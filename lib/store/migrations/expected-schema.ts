@@ -1,12 +1,17 @@
 import Database from 'better-sqlite3'
 import { ddlFor } from '../dialect/dialect.ts'
 import { migrations } from './index.ts'
-import { ledgerDdl } from './migration.ts'
+import { ledgerDdl, type Migration } from './migration.ts'
 
 /** How much of a strange schema is told. */
 const toldOfStrange = 20
 /** What comes from the steps that are applied without a number: before the first of them. */
 const ledger = 'migration'
+/**
+ * In the order in which they were applied, on which the order of a table's columns depends: a step may come later than one with a
+ * higher number. Those of one start share the instant.
+ */
+const appliedNumbers = `select "number" from "${ledger}" order by "appliedAt", "number" limit 10000`
 
 interface Part {
   readonly type: string
@@ -36,11 +41,9 @@ export function findStrangeSchema(path: string): StrangeSchema {
     connection.pragma('trusted_schema = off')
     const present = partsOf(connection)
     const isOurLedger = present.some(({ type, name }) => type === 'table' && name === ledger)
-    const numbers = isOurLedger
-      ? (connection.prepare('select "number" from "migration" limit 10000').pluck().all() as unknown[])
-      : []
+    const numbers = isOurLedger ? connection.prepare<[], unknown>(appliedNumbers).pluck().all() : []
     const isNewer = numbers.some(number => !migrations.some(step => step.number === number))
-    const strange = compare(present, expectedOf(new Set(numbers)), isNewer)
+    const strange = compare(present, expectedOf(numbers), isNewer)
     const mayRun = strange.some(({ type }) => type === 'trigger' || type === 'view')
     return { found: strange.slice(0, toldOfStrange).map(({ said }) => said), mayRun, isNewer }
   } finally {
@@ -71,12 +74,23 @@ function compare(present: readonly Part[], expected: readonly Part[], isNewer: b
   ]
 }
 
-/** What these steps make, by making it. */
-function expectedOf(numbers: ReadonlySet<unknown>): Part[] {
+/** What the steps with these numbers make. A ledger whose order can't be (the clock was wrong at one of them) gets that of the numbers. */
+function expectedOf(numbers: readonly unknown[]): Part[] {
+  const applied = numbers.flatMap(number => migrations.filter(step => step.number === number))
+  try {
+    return madeBy(applied)
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error
+    return madeBy(applied.toSorted((one, other) => one.number - other.number))
+  }
+}
+
+/** What these steps make in this order, by making it. */
+function madeBy(steps: readonly Migration[]): Part[] {
   const truth = new Database(':memory:')
   try {
     truth.exec(ledgerDdl)
-    for (const { number, sql } of migrations) if (numbers.has(number)) truth.exec(ddlFor('sqlite', sql))
+    for (const { sql } of steps) truth.exec(ddlFor('sqlite', sql))
     return partsOf(truth)
   } finally {
     truth.close()

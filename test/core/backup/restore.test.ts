@@ -11,6 +11,9 @@ import { openDisk } from '../../../lib/blob/disk.ts'
 import { openBackup } from '../../../lib/core/backup/contents.ts'
 import { restoreBackup } from '../../../lib/core/backup/restore.ts'
 import { verify } from '../../../lib/core/backup/verify.ts'
+import { ddlFor } from '../../../lib/store/dialect/dialect.ts'
+import { migrations } from '../../../lib/store/migrations/index.ts'
+import { ledgerDdl, type Migration } from '../../../lib/store/migrations/migration.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
@@ -39,15 +42,15 @@ const head = {
   hasKey: false,
 }
 
-async function restored(t: Test, { harm = '', files = '', said = {} }): Promise<string> {
+async function restored(t: Test, { harm = '', files = '', said = {}, database = '' }): Promise<string> {
   const dir = temporaryDir(t)
   const path = join(dir, 'backup')
   const target = createWriteStream(path)
   const archive = writeArchive(target, new Date(0))
   await archive.addText('backup.json', JSON.stringify({ ...head, ...said }))
   await archive.addText('files.txt', files)
-  const database = await madeDatabase(t, harm)
-  await archive.addFile('mailboxd.sqlite', database, statSync(database).size)
+  const made = database || (await madeDatabase(t, harm))
+  await archive.addFile('mailboxd.sqlite', made, statSync(made).size)
   const closed = once(target, 'close')
   await archive.finish()
   await closed
@@ -133,4 +136,32 @@ t.test('verify tells of what is strange, and migrations do not run with it', asy
     const path = await madeDatabase(t, `${harm}; delete from "migration" where "number" = 42`)
     await t.rejects(openStore(path, systemClock), SchemaFault)
   }
+})
+
+/** A database of ours whose step 33 was applied after all others. */
+function madeLater(t: Test): string {
+  const path = join(temporaryDir(t), 'mailboxd.sqlite')
+  const connection = new Database(path)
+  connection.exec(ledgerDdl)
+  const isLater = (step: Migration) => step.number === 33
+  for (const step of migrations.toSorted((one, other) => Number(isLater(one)) - Number(isLater(other)))) {
+    const month = isLater(step) ? '04' : '03'
+    connection.exec(ddlFor('sqlite', step.sql))
+    connection
+      .prepare('insert into "migration" values (?, ?, 0, ?)')
+      .run(step.number, step.name, `2026-${month}-01T00:00:00.000Z`)
+  }
+  connection.close()
+  return path
+}
+
+t.test('a step that was applied after those with higher numbers', async t => {
+  const wrongClock = `update "migration" set "appliedAt" = '1970-01-01T00:00:00.000Z' where "number" = 33`
+  for (const path of [madeLater(t), await madeDatabase(t, wrongClock)]) {
+    const dataDir = join(path, '..')
+    const openBlobs = () => openDisk(dataDir)
+    const found = await verify({ dataDir, openBlobs, clock: systemClock, eventsKeptMs: 7 * 86_400_000 })
+    t.notOk(found.some(({ check }) => check === 'schema'))
+  }
+  t.ok(existsSync(join(await restored(t, { database: madeLater(t) }), 'mailboxd.sqlite')))
 })

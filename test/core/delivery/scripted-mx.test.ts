@@ -143,6 +143,7 @@ async function setUp(t: Test, script: Script, isWaitedFor: boolean) {
     greetingMs: ms,
     dataBlockMs: ms,
     finalReplyMs: ms,
+    resetMs: 1000,
     quitMs: 100,
     totalMs: 3 * ms,
   }

@@ -116,8 +116,20 @@ t.test('where only the proxy is missing, the doctor says so and what it is to be
   t.strictSame(await ofApi(), [['door_closed', 'mailboxctl status']], 'mailboxd does not run')
   t.teardown(lockDataDirectory(daemonLockPath(app.config.data_dir)))
   t.match(await ofApi(), [
-    ['proxy_missing', /^https:\/\/mail\.ours\.example \{\n {2}reverse_proxy 127\.0\.0\.1:/],
+    ['proxy_missing', /^https:\/\/mail\.ours\.example \{\n\treverse_proxy 127\.0\.0\.1:/],
   ])
+  const acme = { ...app.config.acme, directory: 'https://ca.example/directory' }
+  const http = { ...app.config.http, listen: ['127.0.0.1:8025'] }
+  const ordering = Object.create(served, { config: { value: { ...served.config, acme, http } } })
+  const [found] = (await checkDoors(ordering)).filter(({ code }) => code === 'proxy_missing')
+  t.match(found?.message, /listen = \["127\.0\.0\.1:8080"\] under \[acme\]/)
+  const guide = readFileSync(new URL('../../../docs/operators/tls-and-proxy.md', import.meta.url), 'utf8')
+  const [, lines] = /Caddyfile <<'END'\n([\s\S]*?)\nEND/.exec(guide) ?? []
+  t.equal(
+    found?.paste,
+    lines?.replaceAll('mail.example.com', host),
+    'the lines of the guide, which are tried',
+  )
 })
 
 t.test('what can not be tried is told, and is no fault', async t => {

@@ -51,3 +51,47 @@ t.test('a session is for what was demanded of it, and in plaintext for its own h
   t.equal(pool.take('mx.other.example', '192.0.2.1', 'anything'), undefined, 'TLS may succeed there')
   t.ok(pool.take('mx.there.example', '192.0.2.1', 'anything'))
 })
+
+/** A session with a peer that answers no last word: it ends when it is closed. */
+function silentSession(address: string, closed: string[]): SmtpSession {
+  let end = () => {}
+  const over = new Promise<boolean>(resolve => {
+    end = () => resolve(false)
+  })
+  const close = () => {
+    closed.push(address)
+    end()
+  }
+  return { ...sessionWith(address, []), reset: () => over, quit: () => over, close } as unknown as SmtpSession
+}
+
+t.test('no more sessions wait for an answer to RSET or QUIT than may, to one address and in all', async t => {
+  const pool = new SessionPool()
+  const closed: string[] = []
+  const share = limits.smtpPartingSessionsPerAddress
+  for (let one = 0; one < share + 3; one++) void pool.undo(silentSession('192.0.2.1', closed))
+  t.strictSame(closed, Array(3).fill('192.0.2.1'), 'those above its share are ended at once')
+  t.ok(share <= 20)
+
+  const others = Math.ceil(limits.smtpPartingSessions / share)
+  for (let host = 2; host < 2 + others; host++)
+    for (let one = 0; one < share; one++) void pool.undo(silentSession(`192.0.2.${host}`, closed))
+  t.equal((others + 1) * share + 3 - closed.length, limits.smtpPartingSessions)
+  t.ok(limits.smtpPartingSessions <= 100)
+  await pool.close()
+  t.equal(closed.length, (others + 1) * share + 3, 'the end of the pool is the end of all')
+})
+
+t.test('whoever waits for room can be ended', async t => {
+  const pool = new SessionPool()
+  t.teardown(() => pool.close())
+  const closed: string[] = []
+  const given = new AbortController()
+  for (const isBefore of [false, true]) {
+    pool.give(silentSession('192.0.2.1', closed))
+    const room = pool.makeRoom('192.0.2.1', given.signal)
+    if (!isBefore) given.abort()
+    await room
+  }
+  t.equal(closed.length, 2)
+})

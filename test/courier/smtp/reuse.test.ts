@@ -1,7 +1,9 @@
 import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
+import type { SmtpTimeouts } from '../../../lib/courier/smtp/session.ts'
 import { until } from '../../support/until.ts'
 import { delivery, loopback, raw } from '../loopback.ts'
+import type { Script } from './scripted-peer.ts'
 
 t.test('one connection carries many messages, up to its share', async t => {
   const { courier, peers } = await loopback(t, [{}])
@@ -105,3 +107,32 @@ t.test('and to those that a refusal was undone in', async t => {
   await courier.close()
   t.equal(said('QUIT'), 2, 'neither is cut off')
 })
+
+const share = limits.smtpPartingSessionsPerAddress
+const longMs = 1_000_000
+const evil: Readonly<Record<string, Script>> = {
+  'no answer to RSET': { RCPT: '550 no', RSET: { next: 'silence' } },
+  'a byte after the other at RSET': { RCPT: '550 no', RSET: { next: 'drip' } },
+  'a byte after the other at QUIT': { QUIT: { next: 'drip' } },
+}
+
+for (const [name, script] of Object.entries(evil)) {
+  t.test(`no more connections than a share wait for a last word: ${name}`, async t => {
+    const timeouts = { resetMs: longMs, quitMs: longMs } as SmtpTimeouts
+    const { courier, peers } = await loopback(t, [script], { idleMs: 1, timeouts })
+    for (let round = 0; round < 3; round++)
+      await Promise.all(Array.from({ length: share }, () => courier.carry(delivery(), raw)))
+    await until('its share', () => peers[0]!.open === share)
+    t.ok(peers[0]!.connections > share, 'the others are ended at once')
+    await courier.close()
+    await until('none', () => peers[0]!.open === 0)
+  })
+
+  t.test(`nor do those wait for long: ${name}`, async t => {
+    const timeouts = { commandMs: longMs, resetMs: 50, quitMs: 50 } as SmtpTimeouts
+    const { courier, peers } = await loopback(t, [script], { idleMs: 1, timeouts })
+    await courier.carry(delivery(), raw)
+    await until('its end', () => peers[0]!.open === 0)
+    t.equal(peers[0]!.connections, 1)
+  })
+}

@@ -37,6 +37,8 @@ export interface ScriptedPeer {
   readonly commands: readonly string[]
   readonly messages: readonly string[]
   readonly connections: number
+  /** Connections that stand now. */
+  readonly open: number
   /** The most connections at one time, as far as they had not said QUIT. */
   readonly most: number
   /** Where the last connection came from. */
@@ -158,6 +160,9 @@ export async function startPeer(address: string, port: number, script: Script = 
     messages,
     get connections() {
       return connections
+    },
+    get open() {
+      return sockets.size
     },
     get most() {
       return most
