@@ -14,7 +14,7 @@ import { serverFindings } from './server-findings.ts'
 import { commandOf } from './words.ts'
 
 /** What the rest can not be asked beside. */
-const unasked = ['database_damaged', 'database_unreachable', 'raws_missing']
+const unasked = ['database_damaged', 'database_not_checked', 'database_unreachable', 'raws_missing']
 
 interface Options {
   readonly deep?: boolean

@@ -34,8 +34,12 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
   }
   if (existsSync(dataDir)) {
     const { bavail, blocks, bsize } = statfsSync(dataDir)
-    if (bavail < blocks * limits.diskNearlyFull || bavail * bsize < 2 * config.min_free) {
-      const message = `the disk is nearly full: ${Math.floor((bavail * bsize) / 1e6)} MB are left, and below ${Math.ceil(config.min_free / 1e6)} MB mail is deferred`
+    const left = `${Math.floor((bavail * bsize) / 1e6)} MB are left`
+    if (bavail * bsize < config.min_free) {
+      const message = `the disk is full: ${left}, and all mail is deferred: make room`
+      found.push(finding('error', 'disk_full', dataDir, message, `df -h ${dataDir}`))
+    } else if (bavail < blocks * limits.diskNearlyFull || bavail * bsize < 2 * config.min_free) {
+      const message = `the disk is nearly full: ${left}, and below ${Math.ceil(config.min_free / 1e6)} MB mail is deferred`
       found.push(finding('warning', 'disk_nearly_full', dataDir, message))
     }
   }

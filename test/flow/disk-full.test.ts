@@ -1,6 +1,7 @@
 import t from 'tap'
+import { builtProgram } from '../support/built.ts'
 import { settledContradictions } from '../support/consistency.ts'
-import { startDaemon } from '../support/daemon.ts'
+import { onPostgres, startDaemon } from '../support/daemon.ts'
 import { runProgram } from '../support/program.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
@@ -47,4 +48,29 @@ t.test('no file can be written: nothing is promised, all is told, and it goes on
   t.equal(await messages(), 2)
   t.equal(await daemon.end('SIGTERM'), 0)
   t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
+})
+
+t.test('a disk that is full beside a daemon that is down is no damage', { skip: onPostgres }, async t => {
+  const daemon = await startDaemon(t)
+  t.equal(await daemon.end('SIGTERM'), 0)
+  const withoutRoom = (...args: string[]) =>
+    runProgram('prlimit', [
+      '--fsize=4096:unlimited',
+      process.execPath,
+      builtProgram('mailboxctl'),
+      `--config=${daemon.configPath}`,
+      ...args,
+    ])
+  for (const depth of [[], ['--deep']]) {
+    const { code, stdout, stderr } = await withoutRoom('doctor', ...depth)
+    t.match([code, stderr], [1, ''])
+    t.match(stdout, /\(database_not_checked\)\n +not checked: .*SQLITE_IOERR_SHMSIZE.*the disk is full/)
+    t.notMatch(stdout, /damaged/)
+  }
+  t.match(await withoutRoom('verify'), {
+    code: 1,
+    stdout: '',
+    stderr: /SQLITE_IOERR_SHMSIZE.*the disk is full/,
+  })
+  t.match(await daemon.ctl('verify'), { ok: true, findings: [] })
 })

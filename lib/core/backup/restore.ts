@@ -3,6 +3,7 @@ import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
+import { isStorageFault } from '../../base/storage-fault.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { findStrangeSchema, type StrangeSchema } from '../../store/migrations/expected-schema.ts'
@@ -163,6 +164,7 @@ function strangeSchemaOf(database: string): StrangeSchema {
   try {
     return findStrangeSchema(database)
   } catch (error) {
+    if (isStorageFault(error)) throw error
     const why = error instanceof Error ? error.message : String(error)
     throw new BackupFault(`the database in the backup is damaged: ${why}`, { cause: error })
   }

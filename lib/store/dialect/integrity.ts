@@ -11,7 +11,10 @@ export interface Damage {
   readonly orphans: readonly string[]
 }
 
-/** What SQLite finds wrong with a file; it reads all of it. */
+/**
+ * What SQLite finds wrong with a file; it reads all of it.
+ * @throws SqliteError where it can't be looked at: that says nothing about what stands in it
+ */
 export function findDamage(path: string): Damage {
   try {
     const connection = new Database(path, { readonly: true, fileMustExist: true })
@@ -24,12 +27,14 @@ export function findDamage(path: string): Damage {
       connection.close()
     }
   } catch (error) {
-    if (error instanceof Database.SqliteError) return { broken: [error.message], orphans: [] }
-    throw error
+    return { broken: [damageIn(error)], orphans: [] }
   }
 }
 
-/** The same but for indexes that miss rows and rows that point to nothing: without sorting anything. */
+/**
+ * The same but for indexes that miss rows and rows that point to nothing: without sorting anything.
+ * @throws SqliteError as of `findDamage`
+ */
 export function findBrokenQuickly(path: string): string[] {
   try {
     const connection = new Database(path, { readonly: true, fileMustExist: true })
@@ -41,9 +46,15 @@ export function findBrokenQuickly(path: string): string[] {
       connection.close()
     }
   } catch (error) {
-    if (error instanceof Database.SqliteError) return [error.message]
-    throw error
+    return [damageIn(error)]
   }
+}
+
+/** What an error says about the content of the file. @throws it where that is nothing: a full disk, a lock, a file that may not be opened */
+function damageIn(error: unknown): string {
+  const isDamage = error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
+  if (isDamage) return error.message
+  throw error
 }
 
 function orphansOf(connection: Database.Database): string[] {

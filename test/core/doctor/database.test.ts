@@ -1,5 +1,6 @@
 import { copyFileSync, openSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import t from 'tap'
 import { checkDatabase } from '../../../lib/core/doctor/database.ts'
 import { databasePath } from '../../../lib/core/open-rows.ts'
@@ -22,5 +23,13 @@ t.test('a database is whole, damaged, or not read to its end', async t => {
   for (const isDeep of [false, true]) {
     t.match(await checkDatabase(damaged, isDeep), [{ level: 'error', code: 'database_damaged' }])
   }
+  const other = new Database(path)
+  other.pragma('locking_mode = exclusive')
+  other.exec('begin exclusive; commit')
+  for (const isDeep of [false, true]) {
+    const found = await checkDatabase(path, isDeep)
+    t.match(found, [{ level: 'warning', code: 'database_not_checked', message: /keeps the database locked/ }])
+  }
+  other.close()
   t.equal(await findFaults(path, 1), undefined, 'its time was over before it began')
 })
