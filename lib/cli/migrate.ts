@@ -50,10 +50,10 @@ async function migrate(ctl: Ctl, { to, passwordFile }: MigrateOptions): Promise<
 
 function nextOf({ isDone }: MoveReport, to: string): string {
   if (!isDone)
-    return 'mailboxd runs, so this is not all: stop it and run the same command again, which copies what changed meanwhile and compares all'
+    return "mailboxd runs, so this is not all: stop it (systemctl stop 'mailboxd*.socket' mailboxd) and run the same command again, which copies what changed meanwhile and compares all"
   return to === 'sqlite'
-    ? 'take `database` out of the configuration and start mailboxd; the rows on the server stay until you drop them'
-    : `set database = "${withoutPassword(to)}" in the configuration and start mailboxd; the rows in mailboxd.sqlite stay until you remove that file`
+    ? 'take `database` out of the configuration and start mailboxd; what is left on the server is closed to mailboxd'
+    : `set database = "${withoutPassword(to)}" in the configuration and start mailboxd; what is left in mailboxd.sqlite is closed to mailboxd`
 }
 
 function withoutPassword(url: string): string {

@@ -7,7 +7,7 @@ import { isServer } from '../store/dialect/dialect.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../store/dialect/lock.ts'
 import { copyRows, digestRows, type TableDigest } from '../store/moving/copy.ts'
 import { atOneMoment } from '../store/moving/snapshot.ts'
-import { beginMoving, endMoving, targetStateOf } from '../store/moving/target.ts'
+import { closeToOthers, openToOthers, targetStateOf } from '../store/moving/target.ts'
 import { openStore } from '../store/open.ts'
 import { daemonLockPath } from './app/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
@@ -34,7 +34,7 @@ export interface MoveReport {
 /**
  * Moves the rows of an installation to another database, which must be empty or hold what an earlier call has put there. While a
  * daemon runs it copies what is there by now; without one it makes good what changed since, compares all by count and
- * checksum, and opens the copy to daemons. The rows stay where they were.
+ * checksum, and closes what is here to daemons and opens the copy to them. The rows stay where they were, for a way back.
  * @throws BackupFault, SchemaFault, StorageUnreachable
  */
 export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): Promise<MoveReport> {
@@ -54,8 +54,14 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
       try {
         const state = await targetStateOf(target.read, account.id)
         if (state === 'in use' || state === 'of another') throw notEmpty(state)
-        if (state === 'empty')
-          await target.write(db => beginMoving(db, account.id, clock.now().toISOString()))
+        if (state === 'empty') {
+          // What is left here is of before.
+          if ((await targetStateOf(read, account.id)) === 'begun')
+            throw new BackupFault(
+              'the rows were moved from here before: set `database` to where they are now',
+            )
+          await target.write(db => closeToOthers(db, account.id, clock.now().toISOString()))
+        }
         const copied = await copyRows(read, target, (table, done, of) => told(`copying ${table}`, done, of))
         if (!held) return { isDone: false, ...copied, tables: [] }
         const wanted = await digestRows(read, (table, done, of) => told(`reading ${table}`, done, of))
@@ -67,7 +73,9 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
           throw new BackupFault(
             `the rows of ${other.table} are not the same there (${other.rows}) as here: run it again`,
           )
-        await target.write(endMoving)
+        // First here, so that there is no moment at which two daemons could start.
+        await closeSource(from, account.id, clock)
+        await target.write(openToOthers)
         return { isDone: true, ...copied, tables }
       } finally {
         await target.close()
@@ -93,7 +101,7 @@ export function targetOf(dataDir: string, to: string, password: string | undefin
 function notEmpty(state: 'in use' | 'of another'): BackupFault {
   return new BackupFault(
     state === 'in use'
-      ? 'an installation is there already: name an empty database (to go back to SQLite, move its old file away first)'
+      ? 'an installation is there already: name an empty database, or the one that this came from'
       : 'the rows of another installation are being moved there: name an empty database',
   )
 }
@@ -128,11 +136,22 @@ async function lockRows(location: string): Promise<() => Promise<void>> {
   return () => lock.release()
 }
 
+/** Nobody works on what is left here, and takes mail that nobody would see. */
+async function closeSource(from: string, accountId: string, clock: Clock): Promise<void> {
+  const store = await openStore(from, clock, { isTarget: true })
+  try {
+    if ((await targetStateOf(store.read, accountId)) === 'begun') return
+    await store.write(db => closeToOthers(db, accountId, clock.now().toISOString()))
+  } finally {
+    await store.close()
+  }
+}
+
 /** Where several write at once, events get their places in the stream after their writes. */
 async function placeAll(from: string, clock: Clock): Promise<void> {
   const refuse = () =>
     Promise.reject(new SchemaFault('the rows are of an older mailboxd: start this one first'))
-  const store = await openStore(from, clock, { beforeMigration: refuse })
+  const store = await openStore(from, clock, { beforeMigration: refuse, isTarget: true })
   try {
     await store.placed()
   } finally {

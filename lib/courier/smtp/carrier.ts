@@ -88,7 +88,8 @@ export function createCarrier(
     const isGone = answer.isLost || outcome.code === 421
     const isStale = isReused && isGone && answer.sent === 'none' && !watch.signal.aborted
     if (outcome.result === 'delivered') pool.give(session)
-    else if (isGone || outcome.code === undefined || answer.sent !== 'none') session.close()
+    // Out of step (2yz, 3yz), it may wait for a message as well as for a command.
+    else if (isGone || (outcome.code ?? 0) < 400 || answer.sent !== 'none') session.close()
     else void pool.undo(session)
     const isPassedOn = outcome.result === 'delivered' && notice && session.extensions.has('DSN')
     const passed = isPassedOn ? ({ isNoticePassedOn: true } as const) : {}

@@ -4,7 +4,7 @@ import { readReply } from './remote-reply.ts'
 const steps: readonly (readonly [stage: Stage, wanted: string])[] = [
   ['mail', '2'],
   ['rcpt', '2'],
-  ['data', '3'],
+  ['data', '354'],
   ['message', ''],
 ]
 

@@ -6,7 +6,7 @@ import { oneLine } from '../../base/one-line.ts'
 import type { Stage } from '../outcome.ts'
 import { readExtensions } from './extensions.ts'
 import { findDecision } from './last-words.ts'
-import type { Hearing } from './remote-reply.ts'
+import { type Hearing, readReply } from './remote-reply.ts'
 
 /** A message as it crosses the wire, without dot-stuffing; a function makes a new stream for each attempt. */
 export type Raw = Buffer | (() => Readable)
@@ -99,6 +99,7 @@ export class SmtpSession {
     this.#connection = connection
     this.#hearing = hearing
     this.#timeouts = timeouts
+    goOnAt354Alone(connection)
     const socket = connection._socket
     this.tls = socket instanceof TLSSocket ? `${socket.getProtocol()} ${socket.getCipher().name}` : undefined
     // Since STARTTLS that fails is an error here, the last reply is that to EHLO (or HELO).
@@ -252,6 +253,22 @@ function addToNextCommand(connection: SMTPConnection, parameter: string): void {
     commands._sendCommand = send
     send.call(connection, `${line}${parameter}`)
   }
+}
+
+/**
+ * Nodemailer goes on at any 2yz or 3yz to DATA. A host that says 250 there reads the message as commands, and its reply to
+ * the first line would be taken for that to the message (RFC 5321 §4.3.2: 354 alone).
+ */
+function goOnAt354Alone(connection: SMTPConnection): void {
+  type Done = (error: SmtpError | null, info?: unknown) => void
+  const replies = connection as unknown as { _actionDATA: (lines: string, done: Done) => void }
+  const { _actionDATA: take } = replies
+  replies._actionDATA = (lines, done) =>
+    take.call(connection, lines, (error, info) => {
+      if (error || readReply(lines)?.code === 354) return done(error, info)
+      const refusal = new Error('the host did not answer DATA with 354')
+      done(Object.assign(refusal, { code: 'EENVELOPE', command: 'DATA', response: lines }))
+    })
 }
 
 /** As Nodemailer takes them. */

@@ -26,10 +26,13 @@ export async function outdatedSince(
   return isMissing ? present.at(-1)?.number : undefined
 }
 
-/** @throws SchemaFault where the database is of another version than this program */
-export async function requireCurrentSchema(db: Db): Promise<void> {
+/**
+ * @param isMoved whether who asks moves rows from it
+ * @throws SchemaFault where the database is of another version than this program
+ */
+export async function requireCurrentSchema(db: Db, isMoved = false): Promise<void> {
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
-  refuseNewer(present)
+  refuseNewer(present, isMoved)
   const [missing] = migrations.filter(step => !present.some(row => row.number === step.number))
   if (missing) {
     throw new SchemaFault(
@@ -45,7 +48,7 @@ function refuseNewer(present: readonly MigrationRow[], isTarget = false): void {
   const newer = present.find(row => row.breaking === 1 && !isKnown(row))
   if (newer?.number === movingStep)
     throw new SchemaFault(
-      'rows are being moved into this database, and are not all there yet: run mailboxctl migrate again, with mailboxd stopped and the configuration as it was before, until it says that all is done',
+      'rows are being moved into this database and are not all there yet, or they were moved from it to another one: run mailboxctl migrate again, with mailboxd stopped and the configuration as it was before, until all is done, and set `database` as it says',
     )
   if (newer) {
     throw new SchemaFault(

@@ -20,5 +20,8 @@ export const ledgerDdl = `create table if not exists "migration" (
   "appliedAt" text not null
 );`
 
-/** The step that stands in a database into which rows are being moved (lib/store/moving), until all are there: no program knows it. */
+/**
+ * The step that stands in a database into which rows are being moved (lib/store/moving), until all are there, and in one from which
+ * they were moved: no program knows it, so none works on half of an installation, or on one that is elsewhere by now.
+ */
 export const movingStep = -1

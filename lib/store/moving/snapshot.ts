@@ -9,7 +9,7 @@ import { requireCurrentSchema } from '../migrations/migrate.ts'
  */
 export async function atOneMoment<T>(location: string, work: (db: Db) => Promise<T>): Promise<T> {
   const checked = async (db: Db) => {
-    await requireCurrentSchema(db)
+    await requireCurrentSchema(db, true)
     return work(db)
   }
   if (isServer(location)) {

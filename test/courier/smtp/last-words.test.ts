@@ -10,6 +10,7 @@ t.test('the first reply that is not the wish to go on', async t => {
     lines: '554-c\n554 c',
   })
   t.same(findDecision('250 a\r\n250 b\r\n354 c\r\n250 d\r\n'), { stage: 'message', lines: '250 d' })
+  t.same(findDecision('250 a\r\n250 b\r\n350 c\r\n250 d\r\n'), { stage: 'data', lines: '350 c' })
   t.same(findDecision('250 a\n\n550 b\n'), { stage: 'rcpt', lines: '550 b' })
 })
 

@@ -45,6 +45,20 @@ t.test('RSET after a refusal, then the connection goes on', async t => {
   }
 })
 
+t.test('a peer that says yes to DATA and not 354 gets no message, and is left', async t => {
+  for (const DATA of ['250 ok', '350 go on']) {
+    const { courier, peers } = await loopback(t, [{ DATA }])
+    for (let count = 0; count < 2; count++)
+      t.match(await courier.carry(delivery(), raw), { result: 'transient', code: Number(DATA.slice(0, 3)) })
+    t.equal(peers[0]?.connections, 2)
+    t.equal(
+      peers[0]?.commands.at(-1),
+      'DATA',
+      'nothing of the message, and no RSET that may be a part of one',
+    )
+  }
+})
+
 t.test('a peer that does not agree to RSET is left', async t => {
   const { courier, peers } = await loopback(t, [{ RCPT: '550 no', RSET: '500 what' }])
   await courier.carry(delivery(), raw)

@@ -7,7 +7,7 @@ import { SchemaFault } from '../../../lib/base/schema-fault.ts'
 import { insertRows } from '../../../lib/store/dialect/insert.ts'
 import { copyRows, digestRows } from '../../../lib/store/moving/copy.ts'
 import { describeTables } from '../../../lib/store/moving/moved-tables.ts'
-import { beginMoving, endMoving, targetStateOf } from '../../../lib/store/moving/target.ts'
+import { closeToOthers, openToOthers, targetStateOf } from '../../../lib/store/moving/target.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
@@ -158,7 +158,7 @@ t.test('nobody but who moves rows into it opens a database before all are there'
   const path = join(temporaryDir(t), 'rows.sqlite')
   let store = await openStore(path, systemClock)
   t.equal(await targetStateOf(store.read, 'one'), 'empty')
-  await store.write(db => beginMoving(db, 'one', at))
+  await store.write(db => closeToOthers(db, 'one', at))
   t.strictSame(
     [await targetStateOf(store.read, 'one'), await targetStateOf(store.read, 'two')],
     ['begun', 'of another'],
@@ -167,7 +167,7 @@ t.test('nobody but who moves rows into it opens a database before all are there'
   await t.rejects(openStore(path, systemClock), SchemaFault)
   await t.rejects(openStore(path, systemClock), { message: /are being moved.*mailboxctl migrate/ })
   store = await openStore(path, systemClock, { isTarget: true })
-  await store.write(endMoving)
+  await store.write(openToOthers)
   await store.close()
   store = await openStore(path, systemClock)
   t.equal(await targetStateOf(store.read, 'one'), 'empty')
