@@ -9,7 +9,7 @@ import { commandOf } from './words.ts'
 
 const checkedAsRoot =
   'there is neither a data directory nor a user mailboxd, so the files were read as root: whether the daemon may read them is not known'
-const isLocalMode = `there is no ${systemConfigPath} and no --config, so nothing was checked: mailboxd runs in local mode, on loopback, with its data in ./mailboxd-data, and no mail leaves the machine. To run a server, begin with a copy of mailboxd.example.toml`
+const isLocalMode = `there is no ${systemConfigPath} and no --config, so nothing was checked: mailboxd runs in local mode, on loopback, with its data in ./mailboxd-data, and no mail leaves the machine. To run a server, let mailboxctl setup write its configuration, or begin with a copy of mailboxd.example.toml`
 
 export function addConfigCommands(program: Command, ctl: Ctl): void {
   const config = commandOf(program, 'config')

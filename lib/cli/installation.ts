@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
+import { dirname } from 'node:path'
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
 import { secretKeyPath } from '../core/app/secret-key.ts'
@@ -17,17 +18,20 @@ export interface Installation {
   readonly data?: string
 }
 
-/** The configuration that is named; without any that of the system, or else of local mode in this directory. */
+/**
+ * The configuration that is named; without any that of the system, or else of local mode in this directory.
+ * @throws what the system says where this user may not see whether there is one of the system
+ */
 export async function findConfig({ config, data }: Installation): Promise<Config> {
   if (config !== undefined) return loadConfig(config)
   if (data !== undefined) return localConfig({ dataDir: data })
-  return existsSync(systemConfigPath) ? loadConfig(systemConfigPath) : localConfig()
+  return isThere(systemConfigPath) ? loadConfig(systemConfigPath) : localConfig()
 }
 
 /** What the configuration is called in what is said of it. */
 export function configSource({ config, data }: Installation): string {
   if (config !== undefined) return config
-  return data === undefined && existsSync(systemConfigPath) ? systemConfigPath : 'local mode'
+  return data === undefined && isThere(systemConfigPath) ? systemConfigPath : 'local mode'
 }
 
 /** @throws ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
@@ -35,8 +39,17 @@ export function requireInstallation(installation: Installation, config: Config):
   // On a server only the key with which its secrets are sealed lies here.
   const made = config.database === undefined ? databasePath : secretKeyPath
   if (isThere(made(config.data_dir))) return
-  const message = `there is no installation in ${config.data_dir}: start mailboxd, which makes it, or name the one that you mean with --config (a server), MAILBOXD_CONFIG, or --data (local mode)`
+  const how = awaitsSetup(installation)
+    ? `run mailboxctl setup as root, which writes ${systemConfigPath} and starts mailboxd`
+    : 'start mailboxd, which makes it'
+  const message = `there is no installation in ${config.data_dir}: ${how}, or name the one that you mean with --config (a server), MAILBOXD_CONFIG, or --data (local mode)`
   throw new ConfigFault(configSource(installation), [{ path: 'data_dir', message }])
+}
+
+/** Whether a package was installed here, which makes the directory of the configuration, and is not set up yet. */
+function awaitsSetup({ config, data }: Installation): boolean {
+  const isLocal = config === undefined && data === undefined && !isThere(systemConfigPath)
+  return isLocal && isThere(dirname(systemConfigPath))
 }
 
 /** @throws what the system says where this user may not look: then nobody knows */

@@ -5,14 +5,23 @@ import type { Config } from '../config/load.ts'
 /** Where systemd puts what a unit is given, as long as it runs. */
 const credentials = '/run/credentials/'
 
-/** Whether the daemon can read the secret of the bucket, where it has one. */
-export async function checkSecretFiles({
-  blobs,
-  s3,
-}: Config): Promise<{ faults: Fault[]; warnings: Fault[] }> {
-  const path = s3.secret_access_key_file
-  if (blobs === undefined || path === undefined) return { faults: [], warnings: [] }
-  const say = (message: string) => [{ path: 's3.secret_access_key_file', message }]
+interface Found {
+  readonly faults: Fault[]
+  readonly warnings: Fault[]
+}
+
+/** Whether the daemon can read the secret of the bucket and the password of the database's server, where it has them. */
+export async function checkSecretFiles({ blobs, s3, database, postgres }: Config): Promise<Found> {
+  const found = [
+    blobs !== undefined && (await check('s3.secret_access_key_file', s3.secret_access_key_file)),
+    database !== undefined && (await check('postgres.password_file', postgres.password_file)),
+  ].filter(one => one !== false)
+  return { faults: found.flatMap(one => one.faults), warnings: found.flatMap(one => one.warnings) }
+}
+
+async function check(setting: string, path: string | undefined): Promise<Found> {
+  if (path === undefined) return { faults: [], warnings: [] }
+  const say = (message: string) => [{ path: setting, message }]
   try {
     const isEmpty = (await readFirstLine(path)) === ''
     return { faults: isEmpty ? say(`the first line of ${path} is empty`) : [], warnings: [] }

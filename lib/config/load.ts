@@ -74,7 +74,7 @@ async function readBytes(path: string): Promise<Buffer> {
 }
 
 const unreadable: Readonly<Record<string, string>> = {
-  ENOENT: 'does not exist: begin with a copy of mailboxd.example.toml',
+  ENOENT: 'does not exist: let mailboxctl setup write it, or begin with a copy of mailboxd.example.toml',
   ENOTDIR: 'does not exist: a part of its path is not a directory',
   EACCES: 'may not be read by this user: give the user that mailboxd runs as the right to read it',
   EPERM: 'may not be read by this user: give the user that mailboxd runs as the right to read it',

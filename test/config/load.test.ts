@@ -420,7 +420,7 @@ t.test('faults of the file itself', async t => {
 
   t.equal(
     await linesOf(file('none')),
-    `${file('none')}: does not exist: begin with a copy of mailboxd.example.toml`,
+    `${file('none')}: does not exist: let mailboxctl setup write it, or begin with a copy of mailboxd.example.toml`,
   )
   t.match(await linesOf(file('secret.toml/x')), /a part of its path is not a directory/)
   t.match(await linesOf(file('directory')), /is a directory/)

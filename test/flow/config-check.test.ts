@@ -81,5 +81,13 @@ t.test('as root, config check tells what the user of the daemon may not read', {
   const credential = await check()
   t.equal(credential.code, 0, 'what only the unit has')
   t.match(JSON.parse(credential.stdout).warnings, [{ path: 's3.secret_access_key_file' }])
+
+  const password = join(dir, 'password')
+  writeFileSync(password, 'a secret\n', { mode: 0o600 })
+  const server = 'database = "postgres://mailboxd@127.0.0.1/mailboxd"\n'
+  writeFileSync(config, `${server}${before}[postgres]\npassword_file = "${password}"\n`)
+  t.match(await faults(), [{ path: 'postgres.password_file', message: /can not read .*EACCES/ }])
+  chownSync(password, daemonId, daemonId)
+  t.equal((await check()).code, 0)
   t.match(JSON.parse(right.stdout), { ok: true, warnings: [] })
 })

@@ -4,6 +4,7 @@ import t from 'tap'
 import { builtProgram } from '../support/built.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { runProgram } from '../support/program.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
 
 /** The user "nobody", who has nothing else here. */
 const owner = 65_534
@@ -45,5 +46,36 @@ t.test(
       stderr:
         /^permission denied, .* \(EACCES\): this user may not: run it as root, or as the user that mailboxd runs as\n$/,
     })
+  },
+)
+
+t.test(
+  'a server that this user may not see, or that is not set up yet, is not taken for local mode',
+  { skip: process.getuid?.() === 0 ? false : 'only root can have an /etc of its own' },
+  async t => {
+    const program = builtProgram('mailboxctl')
+    const isPackaged = 'mount -t tmpfs tmpfs /etc && mkdir -m 750 /etc/mailboxd && exec "$@"'
+    const onServer = (...command: string[]) =>
+      runProgram('unshare', ['--mount', '--', 'sh', '-c', isPackaged, 'sh', ...command], '', {
+        env: { HOME: '/nonexistent' },
+        cwd: temporaryDir(t),
+      })
+    const status = await onServer(process.execPath, program, 'status')
+    t.match(status, {
+      code: 78,
+      stderr: /there is no installation in .*: run mailboxctl setup as root, which writes \/etc\/mailboxd/,
+    })
+    const check = await onServer(process.execPath, program, 'config', 'check')
+    t.match(check, { code: 0, stdout: /let mailboxctl setup write its configuration/ })
+    const somebody = ['setpriv', '--reuid=12345', '--regid=12345', '--clear-groups', '--']
+    // A checkout of root's is nobody else's to run.
+    if ((await onServer(...somebody, 'test', '-r', program)).code !== 0) return
+    for (const command of [['status'], ['config', 'check']]) {
+      t.match(await onServer(...somebody, process.execPath, program, ...command), {
+        code: 1,
+        stdout: '',
+        stderr: /^permission denied, .*\/etc\/mailboxd.* \(EACCES\): this user may not: run it as root/m,
+      })
+    }
   },
 )
