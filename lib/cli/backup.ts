@@ -18,7 +18,7 @@ import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
 import { createProgress } from './progress.ts'
-import { writeText } from './terminal.ts'
+import { endOutput, writeText } from './terminal.ts'
 import { commandOf } from './words.ts'
 
 /** Processes that have a higher number get the processor after the others: the daemon goes first. */
@@ -57,6 +57,13 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
   if (isPiped && process.stdout.isTTY) {
     throw new BackupFault('a backup is not written to a terminal: name a file')
   }
+  // Who reads no further has half of a backup, which is none: the writing fails.
+  let refused: Error | undefined
+  if (isPiped) {
+    process.stdout.off('error', endOutput).on('error', error => {
+      refused = error
+    })
+  }
   // As whoever calls, root it may be; what is read is read as the daemon's user.
   const target = isPiped ? undefined : await opened(file, 'wx')
   const baseHandle = basePath === undefined ? undefined : await opened(basePath, 'r')
@@ -81,7 +88,9 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
     await target?.sync()
   } catch (error) {
     if (target) await discard(target, file)
-    throw error
+    if (refused === undefined) throw error
+    const message = `the backup is not whole: the standard output took no more of it (${refused.message})`
+    throw new BackupFault(message, { cause: refused })
   } finally {
     progress.end()
     await target?.close()

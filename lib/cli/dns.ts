@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { limits } from '../base/limits.ts'
 import type { App } from '../core/app/app.ts'
-import { type Diagnosis, diagnoseDomain } from '../core/domains/diagnosis.ts'
+import { type Diagnosis, diagnoseDomain, type Finding } from '../core/domains/diagnosis.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
 import { writeText } from './terminal.ts'
@@ -15,30 +15,53 @@ export function addDnsCommands(program: Command, ctl: Ctl): void {
       "ask the domain's own name servers for all that mail needs and tell what to publish; exit 0 when it is well, 1 with a warning, 2 with an error",
     )
     .argument('[domain]', "by its name or id; the account's own without one")
-    .option('--wait', 'ask again until the domain is verified')
+    .option('--wait', 'ask again until the domain is verified and there is no error')
     .action(async (name: string | undefined, { wait }: { wait?: boolean }) => {
-      const found = await ctl.withApp(app => diagnose(app, name, wait === true))
+      const found = await ctl.withApp(app => diagnose(app, name, wait ? untilNextAsk : undefined))
       ctl.output().say(found, () => tellDiagnosis(found))
       failFor(found.findings)
     })
 }
 
-/** Asks the name servers of the zones, once or until the domain is verified. */
-export async function diagnose(app: App, name: string | undefined, isPatient: boolean): Promise<Diagnosis> {
+/** The time between two checks of who waits. */
+export function untilNextAsk(): Promise<void> {
+  return setTimeout(limits.dnsWaitMs)
+}
+
+/**
+ * Asks the name servers of the zones, once or until the domain is verified without an error.
+ * @param pause between two checks; undefined: once
+ */
+export async function diagnose(
+  app: App,
+  name: string | undefined,
+  pause: (() => Promise<void>) | undefined,
+): Promise<Diagnosis> {
   for (;;) {
     const found = await diagnoseDomain(app, name ?? app.config.account_domain)
-    if (!isPatient || ['verified', 'not_well'].includes(found.domain.status)) return found
-    const missing = found.domain.records.filter(one => one.status !== 'valid' && one.purpose !== 'dmarc')
-    writeText('stderr', `waiting for ${missing.map(one => `${one.type} ${one.name}`).join(', ')} …\n`)
-    await setTimeout(limits.dnsWaitMs)
+    if (!pause || found.domain.status === 'verified') return found
+    writeText('stderr', `waiting for ${awaited(found).join(', ')} …\n`)
+    await pause()
   }
+}
+
+/** What keeps a domain from being verified and well. */
+function awaited({ domain, findings }: Diagnosis): string[] {
+  const kept = findings.filter(({ level, code }) => level === 'error' || code === 'dns_unanswered')
+  const told = kept.map(({ subject, code }) => `${subject} (${code})`)
+  return told.length > 0 ? [...new Set(told)] : [domain.domain]
 }
 
 /** What was found of a domain, for people. */
 export function tellDiagnosis({ domain, findings }: Diagnosis): string {
-  const count = (level: string) => findings.filter(one => one.level === level).length
-  const counts = `${count('error')} errors, ${count('warning')} warnings, ${count('hint')} hints`
-  return [`${domain.domain} is ${domain.status.replace('_', ' ')}: ${counts}`, tellFindings(findings)]
-    .join('\n\n')
-    .trimEnd()
+  const count = (level: Finding['level']) => {
+    const { length } = findings.filter(one => one.level === level)
+    return `${length} ${level}${length === 1 ? '' : 's'}`
+  }
+  const counts = `${count('error')}, ${count('warning')}, ${count('hint')}`
+  const is =
+    domain.status === 'unknown'
+      ? `was verified on ${domain.verifiedAt?.slice(0, 10)}, and DNS gives no answer now for what it needs`
+      : `is ${domain.status.replace('_', ' ')}`
+  return [`${domain.domain} ${is}: ${counts}`, tellFindings(findings)].join('\n\n').trimEnd()
 }

@@ -76,7 +76,7 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
     .description('the same as dns check, but that it exits with 1 when the domain is not verified')
     .argument('[domain]')
     .action(async (name?: string) => {
-      const { domain: checked, findings } = await ctl.withApp(app => diagnose(app, name, false))
+      const { domain: checked, findings } = await ctl.withApp(app => diagnose(app, name, undefined))
       ctl.output().say({ ...checked, findings }, () => tellDiagnosis({ domain: checked, findings }))
       if (checked.status !== 'verified') throw new CheckFailed()
     })

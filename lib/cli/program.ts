@@ -5,7 +5,7 @@ import type { Ctl } from './ctl.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { Installation } from './installation.ts'
 import { createOutput, tellFailure } from './output.ts'
-import { writeJson, writeText } from './terminal.ts'
+import { endOutput, writeJson, writeText } from './terminal.ts'
 
 /**
  * Runs mailboxctl; gives the exit code.
@@ -20,11 +20,7 @@ export async function runMailboxctl(
 ): Promise<number> {
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
-  // Who reads no further (head, less) has enough.
-  process.stdout.on('error', error => {
-    if (!('code' in error && error.code === 'EPIPE')) throw error
-    process.exit(0)
-  })
+  process.stdout.on('error', endOutput)
   const { program, ctl } = declareProgram(version, environment, completion, argv.includes('--json'))
   try {
     const [word, next] = program.parseOptions([...argv]).operands

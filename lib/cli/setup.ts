@@ -10,7 +10,7 @@ import { operator } from '../core/app/caller.ts'
 import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
 import type { DomainRecord } from '../model/domain.ts'
 import type { Ctl } from './ctl.ts'
-import { diagnose, tellDiagnosis } from './dns.ts'
+import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
 import { daemonUser, systemConfigPath } from './installation.ts'
 import { withApp } from './open.ts'
 import { askForAnswers, configOf, missingOptions, type SetupAnswers } from './setup-config.ts'
@@ -49,7 +49,7 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
       const made = await withApp({ config: path }, app => makeFirst(app, inbox), { mayMake: true })
       ctl.output().say({ config: path, ...made, isStarted }, () => tell(path, isNew, isStarted, made))
       if (!wait) return
-      const found = await withApp({ config: path }, app => diagnose(app, undefined, true))
+      const found = await withApp({ config: path }, app => diagnose(app, undefined, untilNextAsk))
       ctl.output().say(found, () => tellDiagnosis(found))
     })
 }

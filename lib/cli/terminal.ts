@@ -3,9 +3,17 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { styleText } from 'node:util'
 import { printable, printableJson } from '../base/control-characters.ts'
+import { tellSystemFault } from '../base/system-fault.ts'
 
 /** Where text for people goes. */
 export type Place = 'stdout' | 'stderr'
+
+/** Ends the program when its standard output takes no more. Who reads no further (head, less) has enough; all else is told. */
+export function endOutput(error: Error): void {
+  if ('code' in error && error.code === 'EPIPE') process.exit(0)
+  writeText('stderr', `the answer could not be written: ${tellSystemFault(error) ?? error.message}\n`)
+  process.exit(1)
+}
 
 const esc = '\x1b'
 /** A line of ours that is bold, and nothing else. */

@@ -73,7 +73,7 @@ t.test(
         'dmarc_missing',
         'dkim_ed25519_missing',
       ],
-      'competing.example': [1, 'competing_mx'],
+      'competing.example': [2, 'competing_mx'],
       'dkim-cut.example': [2, 'dkim_truncated'],
       'two-policies.example': [2, 'dmarc_several'],
     }

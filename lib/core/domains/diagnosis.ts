@@ -19,8 +19,13 @@ import { isNeeded, shown } from './present.ts'
 
 export { type Finding, finding }
 
-/** `not_well`: the records that it is verified by are right, and something else is wrong, so that "verified" would comfort nobody rightly. */
-type DiagnosedDomain = Omit<Domain, 'status'> & { readonly status: Domain['status'] | 'not_well' }
+/**
+ * `not_well`: the records that it is verified by are right, and something else is wrong, so that "verified" would comfort nobody rightly.
+ * `unknown`: it was verified, and of what it is verified by DNS gave no answer to this check.
+ */
+type DiagnosedDomain = Omit<Domain, 'status'> & {
+  readonly status: Domain['status'] | 'not_well' | 'unknown'
+}
 
 /** A domain after a check, with all that was found about it, its host included. */
 export interface Diagnosis {
@@ -58,12 +63,14 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   const others = records.filter(one => !(one.code.endsWith('_invalid') && told.has(aboutOf(one))))
   const silent = dns.silentZones().map(isSilent)
   const findings = distinct([...host, ...others, ...advice, ...signing, ...silent])
-  return diagnosisOf(checked, findings)
+  const isUnknown = checked.status === 'verified' && without.some(isNeeded)
+  return diagnosisOf(isUnknown ? { ...checked, status: 'unknown' } : checked, findings)
 }
 
-/** A domain and what was found: "verified" is never said beside an error. */
+/** A domain and what was found: neither "verified" nor "unknown" is said beside an error. */
 export function diagnosisOf(domain: DiagnosedDomain, findings: readonly Finding[]): Diagnosis {
-  const isRefused = domain.status === 'verified' && findings.some(({ level }) => level === 'error')
+  const isGood = domain.status === 'verified' || domain.status === 'unknown'
+  const isRefused = isGood && findings.some(({ level }) => level === 'error')
   return { domain: isRefused ? { ...domain, status: 'not_well' } : domain, findings }
 }
 
@@ -134,9 +141,9 @@ function findingsOf(domain: Domain, without: readonly RecordPurpose[]): Finding[
     const code = `${purpose.replaceAll('-', '_')}_${status}`
     return [finding(level, code, name, `${problem}${seen}`, zoneFile([record]).trimEnd())]
   })
-  const warnings = domain.warnings.map(({ code, message }) =>
-    finding('warning', code, domain.domain, message),
-  )
+  // What the MX set means is told by the advice, when it is known.
+  const kept = without.includes('mx') ? domain.warnings : []
+  const warnings = kept.map(({ code, message }) => finding('warning', code, domain.domain, message))
   const message = 'another pod has this domain, whose records were found first'
   const taken =
     domain.problem === 'domain_taken' ? [finding('error', 'domain_taken', domain.domain, message)] : []

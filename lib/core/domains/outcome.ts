@@ -118,6 +118,6 @@ function warningsOf(competing: readonly string[], hostname: string): DomainWarni
   if (competing.length === 0) return []
   const hosts = competing.slice(0, limits.competingHosts)
   const more = competing.length > hosts.length ? ` and ${competing.length - hosts.length} more` : ''
-  const message = `Part of the mail to this domain goes to ${hosts.join(', ')}${more} instead of ${hostname} and bounces there: remove these MX records, or give them a higher priority number than that of ${hostname}.`
+  const message = `Mail to this domain goes to ${hosts.join(', ')}${more} instead of ${hostname} and bounces there, all of it where their priority number is lower, and part of it where it is the same: remove these MX records, or give them a higher priority number than that of ${hostname}.`
   return [{ code: 'competing_mx', message, hosts }]
 }

@@ -58,6 +58,8 @@ function problemOf(purpose: RecordPurpose, status: RecordStatus): string | null 
   if (purpose === 'dkim-previous')
     return 'It signed until lately: leave its record as long as it is listed here.'
   if (purpose === 'dkim-next') return 'Publish this record; the key is used as soon as it is found.'
+  if (purpose === 'dmarc')
+    return 'Publish this record: the domain is verified without it, and large providers refuse its mail without it.'
   return isNeeded(purpose) ? 'Publish this record.' : 'Publish this record (not needed, but good to have).'
 }
 

@@ -1,9 +1,12 @@
+import { limits } from '../../base/limits.ts'
 import type { Lookup } from '../signature/key.ts'
 import { adviseCaa } from './caa-advice.ts'
+import { findMx } from './check.ts'
 import { adviseDkim } from './dkim-advice.ts'
 import { adviseDmarc } from './dmarc-advice.ts'
-import { orWhenUnanswered } from './find.ts'
-import { type Finding, unanswered } from './finding.ts'
+import { bounded, orWhenUnanswered } from './find.ts'
+import { type Finding, finding, unanswered } from './finding.ts'
+import { otherHosts } from './judgement.ts'
 import type { DomainNames } from './records.ts'
 import type { Sources } from './sources.ts'
 import { adviseSpf } from './spf-advice.ts'
@@ -27,6 +30,7 @@ export async function adviseDomain(
 ): Promise<Finding[]> {
   const { domain, hostname } = names
   const parts: readonly (readonly [subject: string, what: string, advice: Promise<Finding[]>])[] = [
+    [domain, 'the MX', adviseMx(names, lookup)],
     [domain, 'SPF', adviseSpf(names, lookup, sources)],
     [domain, 'the DKIM key', adviseDkim(names, lookup)],
     [domain, 'DMARC', adviseDmarc(domain, lookup)],
@@ -37,4 +41,38 @@ export async function adviseDomain(
     parts.map(([subject, what, advice]) => orWhenUnanswered(advice, [unanswered(subject, what)])),
   )
   return found.flat()
+}
+
+/** Whether other servers beside ours get the domain's mail, and how much of it (RFC 5321 §5.1). */
+async function adviseMx({ domain, hostname }: DomainNames, lookup: Lookup): Promise<Finding[]> {
+  const mx = await findMx(lookup, domain)
+  const tell = (
+    level: Finding['level'],
+    isMeant: (theirs: number, ours: number) => boolean,
+    messageOf: (hosts: string) => string,
+  ) => {
+    const hosts = otherHosts(hostname, mx, isMeant)
+    const shown = bounded(hosts.slice(0, limits.competingHosts)).join(', ')
+    return hosts.length === 0 ? [] : [finding(level, 'competing_mx', domain, messageOf(shown))]
+  }
+  const remedy = `remove these MX records, or give them a higher priority number than that of ${hostname}`
+  return [
+    ...tell(
+      'error',
+      (theirs, ours) => theirs < ours,
+      hosts =>
+        `all mail to this domain goes to ${hosts}, and to ${hostname} only what these can not be reached for: ${remedy}`,
+    ),
+    ...tell(
+      'warning',
+      (theirs, ours) => theirs === ours,
+      hosts => `part of the mail to this domain goes to ${hosts} instead of ${hostname}: ${remedy}`,
+    ),
+    ...tell(
+      'hint',
+      (theirs, ours) => theirs > ours,
+      hosts =>
+        `mail to this domain goes to ${hosts} while ${hostname} can not be reached, and some senders go there first: remove these MX records unless they pass it on to here`,
+    ),
+  ]
 }

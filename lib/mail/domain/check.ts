@@ -141,7 +141,8 @@ async function findDmarc(lookup: Lookup, domain: string): Promise<RecordFinding>
   return texts.length === 0 ? 'missing' : 'invalid'
 }
 
-async function findMx(lookup: Lookup, name: string): Promise<Mx[]> {
+/** The MX set of a name; empty: it has none. @throws when DNS does not say */
+export async function findMx(lookup: Lookup, name: string): Promise<Mx[]> {
   return (await find(lookup, name, 'MX')).filter(isMx)
 }
 

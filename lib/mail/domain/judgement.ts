@@ -32,9 +32,18 @@ export function judgeMx(hostname: string, mx: readonly Mx[]): RecordFinding {
 
 /** Other hosts at the same or a more preferred priority than ours (RFC 5321 §5.1): they get part of the mail, or all. */
 export function competingHosts(hostname: string, mx: readonly Mx[]): string[] {
-  const priority = priorityOf(hostname, mx)
-  if (priority === undefined) return []
-  const others = mx.filter(one => one.priority <= priority).map(one => hostOf(one.exchange))
+  return otherHosts(hostname, mx, (theirs, ours) => theirs <= ours)
+}
+
+/** The other hosts of an MX set whose priority is as asked beside the most preferred one of ours; none where ours is not in it. */
+export function otherHosts(
+  hostname: string,
+  mx: readonly Mx[],
+  isMeant: (theirs: number, ours: number) => boolean,
+): string[] {
+  const ours = priorityOf(hostname, mx)
+  if (ours === undefined) return []
+  const others = mx.filter(one => isMeant(one.priority, ours)).map(one => hostOf(one.exchange))
   return [...new Set(others)].filter(host => host !== hostOf(hostname)).sort()
 }
 

@@ -84,7 +84,9 @@ const cases: Readonly<Record<string, Case>> = {
     zone: (records, domain) => sound(records, domain, 'mx') + mx(domain, 'mx.other.example', 5),
     found: ['mx_invalid'],
   },
-  'mx-competing': { zone: more(domain => mx(domain, 'mx.other.example', 5)), found: ['competing_mx'] },
+  'mx-before': { zone: more(domain => mx(domain, 'mx.other.example', 5)), found: ['competing_mx'] },
+  'mx-beside': { zone: more(domain => mx(domain, 'mx.other.example', 10)), found: ['competing_mx'] },
+  'mx-after': { zone: more(domain => mx(domain, 'mx.other.example', 20)), found: ['competing_mx'] },
   'spf-several': {
     zone: spf(helo, domain => txt(`bounce.${domain}`, 'v=spf1 -all')),
     found: ['spf_several'],
@@ -256,6 +258,8 @@ t.test('each fault is found, and nothing else', { skip: without('knot', 'keymgr'
     const codes = findings.map(({ code }) => code).sort()
     const expected = name === 'sound' ? [] : [...ordinary(name, one), ...one.found]
     t.strictSame(codes, expected.sort(), `${name}: ${JSON.stringify(findings)}`)
+    const level = findings.find(({ code }) => code === 'competing_mx')?.level
+    t.equal(level, { 'mx-before': 'error', 'mx-beside': 'warning', 'mx-after': 'hint' }[name], name)
     if (findings.some(({ level }) => level === 'error')) t.not(domain.status, 'verified', name)
   }
 })
