@@ -8,6 +8,7 @@ import { createKey, listAllKeys } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
+import { hostRecords } from '../core/domains/host-records.ts'
 import type { DomainRecord } from '../model/domain.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
@@ -119,6 +120,8 @@ function startService(path: string): boolean {
 
 interface Made {
   readonly records: readonly DomainRecord[]
+  /** The addresses of the server's name. */
+  readonly hostRecords: Awaited<ReturnType<typeof hostRecords>>
   readonly inbox: string
   /** Only of a key that was made now. */
   readonly token: string | null
@@ -140,16 +143,24 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
   const token = hasKey ? null : (await createKey(app, operator, { account: true }, 'first key')).token
   const { records } = await getDomainByName(app, domain)
   const isOrdering = app.config.acme.directory !== undefined
-  return { records, inbox: inbox.address, token, hostname, isOrdering }
+  return {
+    records,
+    hostRecords: await hostRecords(app),
+    inbox: inbox.address,
+    token,
+    hostname,
+    isOrdering,
+  }
 }
 
 function tell(
   path: string,
   isNew: boolean,
   isStarted: boolean,
-  { records, inbox, token, hostname, isOrdering }: Made,
+  { records, hostRecords: ofHost, inbox, token, hostname, isOrdering }: Made,
 ): string {
-  const forms = records.map(({ type, name, value, priority }) =>
+  const all = [...ofHost, ...records]
+  const forms = all.map(({ type, name, value, priority }) =>
     [
       `  type      ${type}`,
       `  name      ${name}`,
@@ -164,8 +175,7 @@ key     ${token ?? 'there is one already; mailboxctl key create makes another'}$
 
 Publish these records, as lines of a zone file:
 
-${hostname}. 3600 IN A <the public address of this machine>
-${zoneFile(records).trimEnd()}
+${zoneFile(all).trimEnd()}
 
 or each in a form of your DNS provider:
 

@@ -35,6 +35,8 @@ t.test(
       acme: { directory: 'https://ca.test/directory', terms_agreed: true },
     })
     t.match(first.stdout, /^inbox {3}hello@ours\.example$/m)
+    t.match(first.stdout, /^mail\.ours\.example\. 3600 IN A .+$/m)
+    t.match(first.stdout, /^ {2}type {6}A\n {2}name {6}mail\.ours\.example\n {2}value {5}.+$/m)
     t.match(first.stdout, /^key {5}mbx_\w+ {2}\(shown this once\)$/m)
     t.match(first.stdout, /^ours\.example\. 3600 IN MX 10 mail\.ours\.example\.$/m)
     t.match(first.stdout, /^ {2}value {5}v=DKIM1; k=rsa; p=[\w+/=]{300,}$/m, 'a key in one piece, for a form')

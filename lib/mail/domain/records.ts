@@ -29,7 +29,8 @@ export interface DomainKey {
   readonly role: 'ed25519' | 'next' | 'previous'
 }
 
-type ZoneRecord = Pick<DomainRecord, 'name' | 'value' | 'priority'> & { readonly type: string }
+/** What a line of a zone is made of. */
+export type ZoneRecord = Pick<DomainRecord, 'name' | 'value' | 'priority'> & { readonly type: string }
 
 export interface DomainNames {
   /** The mail domain, in A-labels. */
@@ -84,6 +85,7 @@ export function zoneFile(records: readonly ZoneRecord[]): string {
 }
 
 function data({ type, value, priority }: ZoneRecord): string {
+  if (type === 'A' || type === 'AAAA') return value
   if (type === 'CNAME') return `${value}.`
   return type === 'MX' ? `${priority} ${value}.` : characterStrings(value)
 }
