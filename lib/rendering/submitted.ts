@@ -1,4 +1,5 @@
 import { type Content, readContent } from '../blob/content.ts'
+import { withoutForeignResults } from '../mail/authentication/foreign-results.ts'
 import { relaxedBodyHash } from '../mail/compose/canonical.ts'
 import { bodyOf } from '../mail/compose/dkim.ts'
 import { type Mended, type Mending, mendSubmitted } from '../mail/compose/submitted.ts'
@@ -9,6 +10,8 @@ import { type ParsedMessage, readMessage } from '../mail/message/read.ts'
 /** A message that was written elsewhere and is to be sent, as plain data: it crosses into a thread. */
 export interface Submitted {
   readonly content: Content
+  /** Our name, in which no one else states results of authentication. */
+  readonly hostname: string
   readonly mending: Mending
 }
 
@@ -24,13 +27,20 @@ export type Accepted =
     }
   | Extract<Mended, { refusal: string }>
 
-/** Mends, reads and hashes it: all of a submission that grows with what a client wrote. */
-export async function acceptSubmitted({ content, mending }: Submitted): Promise<Accepted> {
+/**
+ * Mends, reads and hashes it: all of a submission that grows with what a client wrote. Results of authentication that claim to
+ * be ours are left out (RFC 8601 §5): our signature would say that they are.
+ */
+export async function acceptSubmitted({ content, hostname, mending }: Submitted): Promise<Accepted> {
   const mended = mendSubmitted(await readContent(content), mending)
   if ('refusal' in mended) return mended
-  const first = readMessage(mended.raw)
+  const header = mended.raw.subarray(0, mended.raw.length - bodyOf(mended.raw).length)
+  const { kept, sectionBytes } = withoutForeignResults(header, hostname)
+  const isAllKept = kept.length === sectionBytes
+  const raw = isAllKept ? mended.raw : Buffer.concat([kept, mended.raw.subarray(sectionBytes)])
+  const first = readMessage(raw)
   const { reportParts, lacksGuess, ...message } = first.lacksGuess
-    ? readMessage(mended.raw, await loadCharsetGuess())
+    ? readMessage(raw, await loadCharsetGuess())
     : first
-  return { ...mended, bodyHash: await relaxedBodyHash(bodyOf(mended.raw)), message }
+  return { ...mended, raw, bodyHash: await relaxedBodyHash(bodyOf(raw)), message }
 }

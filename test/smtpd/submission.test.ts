@@ -53,9 +53,11 @@ t.test(
     const { login, sent, raw } = await openSubmission(t)
     const dialog = await login()
     await dialog.envelope('ann@ours.example', 'bob@example.net', 'cara@example.net')
-    const own = 'Message-ID: <mine@client.example>\r\nDate: Mon, 1 Jan 2024 00:00:00 +0000\r\n'
+    const own =
+      'Message-ID: <mine@client.example>\r\nDate: Mon, 1 Jan 2024 00:00:00 +0000\r\nAuthentication-Results: there.example; none\r\n'
+    const ours = 'Authentication-Results: mail.ours.example;\r\n\tdmarc=pass header.from=bank.example\r\n'
     const said = await dialog.data(
-      `Bcc: cara@example.net\r\n${own}X-Odd:  spaced   out\r\n${letter('Bcc: dora@example.net,\r\n\terin@example.net\r\n')}`,
+      `Bcc: cara@example.net\r\n${ours}${own}X-Odd:  spaced   out\r\n${letter('Bcc: dora@example.net,\r\n\terin@example.net\r\n')}`,
     )
     t.equal(said.code, 250)
     const [message] = await sent()
@@ -66,6 +68,7 @@ t.test(
     t.notMatch(bytes, /127\.0\.0\.1|\[client|Bcc|cara|dora|erin/, 'neither whence nor to whom besides')
     // The final CRLF.CRLF of the dialog begins behind the letter.
     t.ok(bytes.endsWith(`${own}X-Odd:  spaced   out\r\n${letter()}\r\n`))
+    t.notMatch(bytes, /bank\.example/, 'what only we may say')
     t.match(message, { rfcMessageId: '<mine@client.example>', toAddr: 'bob@example.net', subject: 'Hi' })
     t.same(JSON.parse(message!.bcc), ['cara@example.net'])
     t.match(message!.bodyText, /^Hello/)

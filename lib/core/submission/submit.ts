@@ -60,6 +60,7 @@ async function submitFrom(
   const accepted = await app.renderer.acceptSubmitted(
     {
       content,
+      hostname: app.config.hostname,
       mending: {
         author: inbox.address,
         messageId: formatMessageId(id, domainOf(inbox.address)),
