@@ -322,7 +322,15 @@ onEveryDatabase('a probe that leads elsewhere by now is no probe: the next one i
   t.equal(await turns.placeOf(probe!).isTurnOf('mx:elsewhere', 'other.example'), true)
   t.strictSame(await turns.claim(), [], 'not at once: DNS may name another group each time')
   advance(limits.ledElsewhereMs)
-  t.match(await turns.claim(), [{ destination: 'down.example' }], 'another is tried soon')
+  const [another] = await turns.claim()
+  t.match(another, { destination: 'down.example' }, 'another is tried soon')
+  await store.write(async db => {
+    for (let n = 0; n < limits.destinationFailures; n++) await mine.queue.note(db, 'mx:dead', 'fails', 'down')
+  })
+  t.equal(await turns.placeOf(another!).isTurnOf('mx:dead', 'other.example'), false)
+  await store.write(db => mine.queue.giveBack(db, { ...another!, destination: 'other.example' }))
+  await turns.end(another!)
+  t.strictSame(await turns.claim(), [], 'nor when it is given back')
 })
 
 async function silence(t: Test, store: Store) {
