@@ -277,7 +277,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
             before.state = 'there'
             return true
           }
-          if (mine.sort.isProbe && !mine.hasShown) await store.write(db => leadElsewhere(db, clock, before.name))
+          if (mine.sort.isProbe) await store.write(db => leadElsewhere(db, clock, before.name))
           mine.hasShown ||= mine.sort.isProbe
           const row = await findDestination(store.read, name)
           // A probe that was late is one again where nobody else is: to find out may take longer than a place is kept.
