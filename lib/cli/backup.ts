@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { setPriority } from 'node:os'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
@@ -17,12 +16,9 @@ import { blobsOf } from './blobs.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
-import { createProgress } from './progress.ts'
+import { createProgress, letOthersGoFirst } from './progress.ts'
 import { endOutput, writeText } from './terminal.ts'
 import { commandOf } from './words.ts'
-
-/** Processes that have a higher number get the processor after the others: the daemon goes first. */
-const politePriority = 10
 
 interface BackupOptions {
   readonly base?: string
@@ -68,7 +64,7 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
   const target = isPiped ? undefined : await opened(file, 'wx')
   const baseHandle = basePath === undefined ? undefined : await opened(basePath, 'r')
   becomeOwner(config.data_dir)
-  setPriority(politePriority)
+  letOthersGoFirst()
   const progress = createProgress(!ctl.isJson())
   let report: BackupReport
   try {

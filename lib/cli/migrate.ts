@@ -1,4 +1,3 @@
-import { setPriority } from 'node:os'
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
@@ -8,11 +7,8 @@ import { databaseOf } from '../core/open-rows.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
-import { createProgress } from './progress.ts'
+import { createProgress, letOthersGoFirst } from './progress.ts'
 import { commandOf } from './words.ts'
-
-/** Who has a higher number gets the processor after the others: the daemon goes first. */
-const politePriority = 10
 
 interface MigrateOptions {
   readonly to: string
@@ -34,7 +30,7 @@ async function migrate(ctl: Ctl, { to, passwordFile }: MigrateOptions): Promise<
   const target = targetOf(config.data_dir, to, password)
   if (target === from) throw new BackupFault('the rows are there already')
   becomeOwner(config.data_dir)
-  setPriority(politePriority)
+  letOthersGoFirst()
   const progress = createProgress(!ctl.isJson())
   const report = await moveRows({
     dataDir: config.data_dir,
@@ -58,8 +54,9 @@ function nextOf({ isDone }: MoveReport, to: string): string {
 
 function withoutPassword(url: string): string {
   const parsed = URL.parse(url)
-  if (!parsed || parsed.password === '') return url
+  if (!parsed || (parsed.password === '' && !parsed.searchParams.has('password'))) return url
   parsed.password = ''
+  parsed.searchParams.delete('password')
   return parsed.href
 }
 

@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os'
 import { systemClock } from '../base/clock.ts'
 
 /** How often a terminal is told how far it is. */
@@ -29,4 +30,9 @@ export function createProgress(isShown: boolean): ProgressLine {
       isOpen = false
     },
   }
+}
+
+/** For long work beside a daemon: who has a higher number gets the processor after the others. */
+export function letOthersGoFirst(): void {
+  setPriority(10)
 }

@@ -108,8 +108,9 @@ export class Places {
     return this.#pools(sort).every(({ most, of }) => of(mine) < 3 * (most - of(this.#taken)))
   }
 
-  /** Whether there is a place of another sort for who of this pod has one. */
+  /** Whether who of this pod has a place of one sort may have one of another: who turns out to be one that may hang needs one of those. */
   mayChange(podId: string, from: Sort, to: Sort): boolean {
+    if (from.isUnproven || !to.isUnproven) return true
     this.count(podId, from, -1)
     const may = this.hasFor(podId, to)
     this.count(podId, from, 1)

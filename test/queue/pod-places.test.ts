@@ -234,3 +234,17 @@ onEveryDatabase(
     t.strictSame((await begin()).of, { gus: 3 })
   },
 )
+
+onEveryDatabase(
+  'who has a place among those who may hang keeps it, whoever comes meanwhile',
+  async (t, store) => {
+    const { turns, put, begin } = await setUp(store, 40)
+    await put('eve', 1000)
+    const { entries } = await begin()
+    t.equal(entries.length, 15)
+    await put('gus', 3)
+    t.strictSame((await begin()).of, { gus: 3 })
+    for (const [n, entry] of entries.entries())
+      t.equal(await turns.placeOf(entry).isTurnOf(`mx:new${n}`, `e${n}.example`), true)
+  },
+)
