@@ -47,7 +47,7 @@ export interface SqliteFollower extends Omit<SqliteReader, 'prepare'> {
 
 /** How long a statement stands still at the start for another process that is writing, and while the file is written anew. */
 const busyTimeoutMs = 5_000
-/** How `pragma auto_vacuum` calls that free pages are given back when that is asked for. */
+/** How `pragma auto_vacuum` calls a file that gives free pages back when asked; one that was made otherwise keeps them until it is written anew. */
 const incremental = 2
 /** Pages of the log after which SQLite moves them into the file itself, until a thread does that (`./checkpoints.ts`). */
 const checkpointPages = 4000
@@ -266,7 +266,6 @@ export function openSqliteBeside(path: string): SqliteBeside {
     freeSome(most, kept) {
       const one = (name: string) => Number(connection.pragma(name, { simple: true }))
       const free = one('freelist_count') - kept
-      // A file that was made otherwise keeps its pages until it is written anew.
       if (free <= 0 || one('auto_vacuum') !== incremental) return false
       // A step of a prepared statement would free one page.
       connection.exec(`pragma incremental_vacuum(${Math.min(free, most)})`)
