@@ -558,8 +558,9 @@ export const limits = {
   ownAddressesMs: 10_000,
   /** What one look for mail that may begin looks at: entries, and destinations with something parked. */
   queueLook: 200,
-  /** And what is repeated behind what a pod has due that has as many places as it may. */
-  queueLookBehind: 1_000,
+  /** So many of what waits are read before it is asked for by pods, where some pods may have no more; pods of which is looked whether what they repeat is due. */
+  queueFew: 50,
+  podsLooked: 100,
   destinationsLooked: 50,
   /** Failures in a row after which a destination gets one attempt at a time, and the longest between two of these. */
   destinationFailures: 3,
