@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -172,6 +173,11 @@ for (const [what, text, on] of [
     { skip },
     async t => {
       const { faults, daemon, total, ask } = await setUp(t)
+      const log = join(daemon.dataDir, 'mailboxd.sqlite-wal')
+      // What was written at the start is in the file; the next write is the first one of a new log.
+      const head = () => readFileSync(log).toString('hex', 0, 32)
+      const before = head()
+      await until('the log has begun anew', () => head() !== before)
       faults.set([{ call: 'hold', on }])
       let answer: string | undefined
       const mailed = mailTo(daemon, text).then(reply => {

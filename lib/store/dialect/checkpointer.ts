@@ -33,11 +33,18 @@ const restartRests = 4
 const fewPages = 500
 /** In the log each page has this before it (SQLite, "WAL-mode File Format", section 2.2). */
 const frameHeaderBytes = 24
+/** A log that has no more pages than this is as good as an empty one. */
+const emptyPages = 4
+
+/** The log itself is not on the disk. */
+class LostLog extends Error {}
 
 /** Opens a connection of its own on a database that is there, in WAL mode. */
 export function openCheckpointer(path: string, bounds: CheckpointBounds): Checkpointer {
   const connection = new Database(path, { timeout: restartMs })
   connection.pragma('synchronous = normal')
+  // The file is cut down to this by whoever writes the first page of a log that begins anew.
+  connection.pragma(`journal_size_limit = ${bounds.logBytes}`)
   const frameBytes = Number(connection.pragma('page_size', { simple: true })) + frameHeaderBytes
   const log = openSync(`${path}-wal`, 'r')
   /** The end of all of it: once the log was not kept, what is in memory may not be taken for what is on the disk. */
@@ -53,15 +60,42 @@ export function openCheckpointer(path: string, bounds: CheckpointBounds): Checkp
     return (rows as { busy: number; log: number; checkpointed: number }[])[0]!
   }
 
+  /** Before anything of the log is taken for good: SQLite's own fsync does not say which of the two files failed. */
+  function keep(): void {
+    try {
+      fdatasyncSync(log)
+    } catch (error) {
+      throw new LostLog(String(error))
+    }
+  }
+
+  /**
+   * Whoever writes the first page of a log that begins anew waits for the fsync of its head (`walWriteFrames` of SQLite), and
+   * with the writer the event loop would wait, as long as the disk takes. So this thread writes that page; nobody reads the value.
+   */
+  function begin(): void {
+    try {
+      connection.pragma('user_version = 0')
+    } catch (error) {
+      // Whoever was faster has written the page, and a disk that is full is told of by those who have something to write.
+      if (error instanceof Database.SqliteError && error.code === 'SQLITE_IOERR_FSYNC')
+        throw new LostLog(error.message)
+    }
+  }
+
   /** Without keeping anybody waiting; then, where the log has grown long, with that, for the few pages that are left. */
   function move(): LogState {
     const moved = checkpoint('passive')
     isDone = moved.checkpointed === moved.log
+    if (isDone) begin()
     const isLong = moved.log * frameBytes > bounds.logBytes
     const isNear = moved.log - moved.checkpointed < fewPages
     if (isLong && isNear && --rests < 0) {
       const { busy } = checkpoint('restart')
-      if (busy === 0) return stateOf(0)
+      if (busy === 0) {
+        begin()
+        return stateOf(0)
+      }
       rests = restartRests
     }
     return stateOf(moved.log)
@@ -70,10 +104,12 @@ export function openCheckpointer(path: string, bounds: CheckpointBounds): Checkp
   const stateOf = (frames: number): LogState => ({ usedBytes: frames * frameBytes, fault: null, lost: null })
 
   function empty(): LogState | undefined {
-    if (++idle < bounds.idleLooks || statSync(`${path}-wal`).size === 0) return undefined
+    if (++idle < bounds.idleLooks || statSync(`${path}-wal`).size <= emptyPages * frameBytes) return undefined
     idle = 0
     const { busy, log: frames } = checkpoint('truncate')
-    return stateOf(busy === 0 ? 0 : frames)
+    if (busy !== 0) return stateOf(frames)
+    begin()
+    return stateOf(0)
   }
 
   return {
@@ -84,16 +120,15 @@ export function openCheckpointer(path: string, bounds: CheckpointBounds): Checkp
         if (now === version && isDone) return empty()
         version = now
         idle = 0
-        // Before anything of it is taken for good: SQLite's own fsync does not say which of the two files failed.
-        fdatasyncSync(log)
+        keep()
         return move()
       } catch (error) {
         isDone = false
-        const why = String(error)
-        const isOfLog = error instanceof Error && 'syscall' in error && error.syscall === 'fdatasync'
-        const state = { usedBytes: statSync(`${path}-wal`).size, fault: why, lost: isOfLog ? why : null }
-        if (isOfLog) lost = state
-        return state
+        const why = error instanceof LostLog ? error.message : String(error)
+        const state = { usedBytes: statSync(`${path}-wal`).size, fault: why, lost: null }
+        if (!(error instanceof LostLog)) return state
+        lost = { ...state, lost: why }
+        return lost
       }
     },
     close() {

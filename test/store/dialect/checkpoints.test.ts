@@ -1,8 +1,8 @@
-import { statSync } from 'node:fs'
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
-import type { LogState } from '../../../lib/store/dialect/checkpointer.ts'
+import { type LogState, openCheckpointer } from '../../../lib/store/dialect/checkpointer.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import { insertInstallation, insertPodRow } from '../../support/rows.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
@@ -20,7 +20,17 @@ async function setUp(t: Test) {
     await checkpoints.stop()
     await store.close()
   })
-  return { path, store, told, logBytes: () => statSync(`${path}-wal`).size }
+  const logBytes = () => statSync(`${path}-wal`).size
+  return { path, store, told, logBytes, isEmpty: () => logBytes() < 20_000 }
+}
+
+/** The head of the log, which is another one each time that it begins anew. */
+function headOf(path: string): string {
+  const file = openSync(`${path}-wal`, 'r')
+  const head = Buffer.alloc(32)
+  readSync(file, head, 0, 32, 0)
+  closeSync(file)
+  return head.toString('hex')
 }
 
 /** Writes about as many bytes as that. */
@@ -32,13 +42,38 @@ async function writeBytes(store: Store, bytes: number) {
 }
 
 t.test('the log is moved into the file beside the writes, and emptied when nothing is written', async t => {
-  const { path, store, logBytes } = await setUp(t)
+  const { path, store, isEmpty } = await setUp(t)
   const before = statSync(path).size
   await writeBytes(store, 2 * bounds.logBytes)
-  await until('an empty log', () => logBytes() === 0)
+  await until('an empty log', isEmpty)
   t.ok(statSync(path).size > before + bounds.logBytes, 'what was in it is in the file')
   const { podCount } = await store.read.selectFrom('account').select('podCount').executeTakeFirstOrThrow()
   t.ok(podCount > 10)
+})
+
+t.test('what begins the log anew, and waits for the disk, is never the thread that writes', async t => {
+  const path = `${temporaryDir(t)}/test.sqlite`
+  const store = await openStore(path, systemClock)
+  await store.write(insertInstallation)
+  const checkpointer = openCheckpointer(path, { logBytes: bounds.logBytes, idleLooks: 2 })
+  t.teardown(async () => {
+    checkpointer.close()
+    await store.close()
+  })
+  let head = headOf(path)
+  for (const what of ['moved', 'moved again', 'emptied when nothing was written']) {
+    t.match(checkpointer.look(), { fault: null, lost: null })
+    if (what.startsWith('emptied')) {
+      t.equal(checkpointer.look(), undefined, 'nothing has happened')
+      t.match(checkpointer.look(), { usedBytes: 0, fault: null, lost: null })
+      t.ok(statSync(`${path}-wal`).size < 20_000)
+      t.equal(checkpointer.look(), undefined)
+    }
+    t.not(headOf(path), head, what)
+    head = headOf(path)
+    await writeBytes(store, 50_000)
+    t.equal(headOf(path), head, 'the write goes on in the log that is there')
+  }
 })
 
 t.test('the log begins anew while writes go on, and its file stays short', async t => {
@@ -59,7 +94,7 @@ t.test('the log begins anew while writes go on, and its file stays short', async
 })
 
 t.test('a reader of another program holds the log back, and nothing else', async t => {
-  const { path, store, told, logBytes } = await setUp(t)
+  const { path, store, told, logBytes, isEmpty } = await setUp(t)
   const reader = new Database(path, { readonly: true })
   t.teardown(() => reader.close())
   reader.exec('begin')
@@ -69,5 +104,5 @@ t.test('a reader of another program holds the log back, and nothing else', async
   t.ok(logBytes() > 2 * bounds.logBytes)
   t.equal(told.at(-1)!.fault, null, 'which is no fault of the disk')
   reader.exec('commit')
-  await until('an empty log', () => logBytes() === 0 && told.at(-1)!.usedBytes === 0)
+  await until('an empty log', () => isEmpty() && told.at(-1)!.usedBytes === 0)
 })
