@@ -586,7 +586,7 @@ export const limits = {
   ledElsewhereMs: 5_000,
   /** How long a pod that sent to a destination is left a place there by another one that sends much. */
   podSeenMs: 600_000,
-  /** How long an attempt waits that a crash cut off for the second time or more. */
+  /** How long an attempt waits that a crash or a stop cut off for the second time or more. */
   cutOffWaitMs: 60_000,
   /** How long a claimed queue entry is its holder's; longer than any attempt may take. */
   leaseMs: 3_600_000,

@@ -2,12 +2,12 @@ import { isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { deleteDestination, listDestinationsToLookAt } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
-import { listParked, listParkedExpired, type Turned, type Waiting } from '../store/queue-turns.ts'
+import { listParked, listParkedExpired, type Waiting } from '../store/queue-turns.ts'
 import type { DestinationRow, QueueEntryRow } from '../store/tables.ts'
 import { Decisions, type Looked, Standings } from './decisions.ts'
 import { type Holder, holdOn } from './lease.ts'
 import type { Awaited, Places, Sort } from './places.ts'
-import { type Rotation, startingWith } from './rotation.ts'
+import { type Rotations, startingWith } from './rotation.ts'
 import { answering, probed } from './standing.ts'
 import { podAt } from './stays.ts'
 
@@ -21,8 +21,7 @@ export interface LookParts {
   /** The group that a destination turned out to be of. */
   readonly groupOf: (destination: string) => string
   /** Whose turn it is, among those in each state: first attempts, and what is repeated. */
-  readonly rotations: Readonly<Record<Turned['state'], Rotation>>
-  readonly rotationsAgain: Readonly<Record<Turned['state'], Rotation>>
+  readonly rotations: Rotations
 }
 
 /** What is under way when a look begins, and what waits. */
@@ -145,7 +144,7 @@ class Look {
     while (this.#isLeft[state] && left > 0 && this.#places.has(sort)) {
       const most = Math.min(left, this.#places.free)
       const of = { kind, state, destination: '' }
-      const gathered = await this.#parts.rotations[state].gather(this.#db, of, most, mayHave)
+      const gathered = await this.#parts.rotations.first[state].gather(this.#db, of, most, mayHave)
       for (let isSome = true; isSome && left > 0 && this.#places.has(sort); left--) {
         const entry = gathered.next()
         isSome = entry !== undefined
@@ -169,7 +168,7 @@ class Look {
     }
     for (let isMore = true; isMore && left > 0 && this.#places.has(sort); ) {
       const most = Math.min(left, this.#places.free)
-      const gathered = await this.#parts.rotationsAgain[state].gatherAgain(this.#db, of, most, mayHave)
+      const gathered = await this.#parts.rotations.again[state].gatherAgain(this.#db, of, most, mayHave)
       isMore = !gathered.isAll
       for (; left > 0 && this.#places.has(sort); left--) {
         const entry = gathered.next()
@@ -256,16 +255,15 @@ class Look {
    */
   async #listParked(destination: string, most: number, sort: Sort): Promise<() => QueueEntryRow | undefined> {
     const of = { kind, state: 'parked', destination } as const
-    const { parked } = this.#parts.rotations
-    const gathered = await parked.gather(this.#db, of, 2 * most, podId => this.#places.hasFor(podId, sort))
+    const { first: firsts, again: repeats } = this.#parts.rotations
+    const gathered = await firsts.parked.gather(this.#db, of, 2 * most, podId =>
+      this.#places.hasFor(podId, sort),
+    )
     const first = gathered.next()
     if (first) return startingWith(first, gathered)
     const repeated = { ...sort, isRetry: !sort.isProbe }
-    const again = await this.#parts.rotationsAgain.parked.gatherAgain(
-      this.#db,
-      { ...of, now: this.#nowText },
-      2 * most,
-      podId => this.#places.hasFor(podId, repeated),
+    const again = await repeats.parked.gatherAgain(this.#db, { ...of, now: this.#nowText }, 2 * most, podId =>
+      this.#places.hasFor(podId, repeated),
     )
     const firstAgain = again.next()
     if (firstAgain) return startingWith(firstAgain, again)

@@ -141,9 +141,13 @@ export class Rotation {
   }
 }
 
-/** One for each state that attempts wait in. */
-export function rotationsOfStates(): Record<Turned['state'], Rotation> {
-  return { ready: new Rotation(), unproven: new Rotation(), parked: new Rotation() }
+/** One for each state that attempts wait in: for first attempts, and for what is repeated. */
+export type Rotations = Readonly<Record<'first' | 'again', Readonly<Record<Turned['state'], Rotation>>>>
+
+/** @returns rotations that all begin anew */
+export function newRotations(): Rotations {
+  const ofStates = () => ({ ready: new Rotation(), unproven: new Rotation(), parked: new Rotation() })
+  return { first: ofStates(), again: ofStates() }
 }
 
 /** What is gathered, behind one that was taken from it already. */
