@@ -26,6 +26,7 @@ import { createAddressGuard, interfaceAddresses } from './courier/address-guard.
 import { createSecureDns } from './courier/encryption/secure-dns.ts'
 import { hasAddress } from './courier/host-address.ts'
 import { loadProviders } from './courier/providers.ts'
+import { shareAnswers } from './courier/shared-dns.ts'
 import { createSmtpCourier } from './courier/smtp/courier.ts'
 import { sourceOf } from './courier/smtp/routes.ts'
 import { openData } from './data.ts'
@@ -100,7 +101,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const storage = startStorageWatch(opened)
     closing.push(() => storage.stop())
     closing.push(startClockWatch(opened))
-    const { dns } = opened
+    const dns = shareAnswers(opened.dns, clock)
     const guard = createAddressGuard({
       clock,
       allowNetworks: config.delivery.allow_networks,
@@ -115,7 +116,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         config.dns.validating_server === undefined
           ? undefined
           : createSecureDns({ server: config.dns.validating_server, timeoutMs: limits.dnsTimeoutMs }),
-      stsPolicies: createKeptStsPolicies(opened, guard),
+      stsPolicies: createKeptStsPolicies(opened, dns, guard),
       guard,
       clock,
       log,

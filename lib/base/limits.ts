@@ -479,6 +479,9 @@ export const limits = {
   /** A configuration file. */
   configBytes: 256 * 1024,
   dnsTimeoutMs: 5_000,
+  /** For how long an answer of DNS holds for the next mail to the same destination, and how many are kept. */
+  dnsSharedMs: 1_000,
+  dnsSharedEntries: 200,
   /** Questions in a row without an answer, and the time since the first of them, after which it is said that DNS does not answer. */
   dnsSilent: 5,
   dnsSilentMs: 10_000,

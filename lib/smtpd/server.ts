@@ -10,6 +10,7 @@ import { createReceiver } from '../core/inbound/receiver.ts'
 import { createSubmissionDoor, submissionCalls } from '../core/submission/door.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { DoorName } from './door-name.ts'
+import { startDoorThread } from './door-thread.ts'
 import { createSessions, type SessionBounds } from './sessions.ts'
 import { createShares } from './shares.ts'
 import { canHandOver, createThreads } from './threads.ts'
@@ -77,9 +78,21 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   const own = createSessions({ ...bounds, receiver, submission, certificates, takeMessage, ended })
   const calls = { ...createMainCalls(app), ...submissionCalls(submission), takeMessage }
   const times = { timeoutMs: threadTimeoutMs, idleMs: threadIdleMs }
+  const start = startDoorThread
   const sessions =
     threads > 1 && canHandOver
-      ? createThreads({ app, count: threads, bounds, certificates, ...times, logStyle, calls, own, ended })
+      ? createThreads({
+          app,
+          count: threads,
+          bounds,
+          certificates,
+          ...times,
+          logStyle,
+          calls,
+          own,
+          start,
+          ended,
+        })
       : own
 
   function accept(door: DoorName, socket: Socket, local: AddressInfo): void {

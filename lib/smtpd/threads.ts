@@ -3,7 +3,7 @@ import { limits } from '../base/limits.ts'
 import type { LogStyle } from '../base/log-style.ts'
 import type { Networked } from '../core/app/app.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
-import { type DoorCalls, type DoorThread, startDoorThread } from './door-thread.ts'
+import type { DoorCalls, DoorThread, DoorThreadParts } from './door-thread.ts'
 import type { SessionBounds, Sessions } from './sessions.ts'
 
 /** Whether this Node can hand an accepted connection over to another thread (26.6 and newer, and late ones of 24). */
@@ -24,6 +24,8 @@ export interface ThreadsParts {
   readonly calls: DoorCalls
   /** Those in this thread: they take what comes while no other is ready. */
   readonly own: Sessions
+  /** `startDoorThread`. */
+  start(parts: DoorThreadParts): DoorThread
   /** As in lib/smtpd/sessions.ts. */
   ended(id: string): void
 }
@@ -47,7 +49,7 @@ export function createThreads(parts: ThreadsParts): Sessions {
 
   function open(): void {
     if (isStopped || !isStarted || threads.size >= parts.count) return
-    const thread = startDoorThread({
+    const thread = parts.start({
       config: app.config,
       bounds,
       pairs: certificates.pairs,

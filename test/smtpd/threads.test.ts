@@ -1,7 +1,14 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import t from 'tap'
-import { createCertificateSet } from '../../lib/tls/certificate-set.ts'
+import { limits } from '../../lib/base/limits.ts'
+import { jsonStyle } from '../../lib/base/log-style.ts'
+import type { DoorCalls, DoorThreadParts } from '../../lib/smtpd/door-thread.ts'
+import type { Admitted, Sessions } from '../../lib/smtpd/sessions.ts'
+import { createThreads } from '../../lib/smtpd/threads.ts'
+import { type CertificateSet, createCertificateSet } from '../../lib/tls/certificate-set.ts'
+import { startApi } from '../support/api-app.ts'
 import { writeCertificate } from '../support/certificate.ts'
 import { greetedDialog, openDialog } from '../support/smtp-dialog.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -60,4 +67,54 @@ t.test('STARTTLS shows what was read last', async t => {
     t.not(fingerprint, former.fingerprint)
   }
   t.equal((await under.say('EHLO client.example')).code, 250, 'a session under way goes on')
+})
+
+t.test('whose message ended a thread is suspect to those that are there, and to those that come', async t => {
+  const { app } = await startApi(t)
+  const made: DoorThreadParts[] = []
+  const told: [thread: number, party: string][] = []
+  const nobody: Sessions = { size: 0, take() {}, reload() {}, stop: () => Promise.resolve() }
+  const threads = createThreads({
+    app,
+    count: 2,
+    bounds: { idleTimeoutMs: 1, sessionTimeoutMs: 1, dataTimeoutMs: 1, maxMessages: 1 },
+    timeoutMs: 1,
+    idleMs: 1_000_000,
+    logStyle: jsonStyle,
+    // No thread is there, and so nobody who greets or calls.
+    certificates: {} as CertificateSet,
+    calls: {} as DoorCalls,
+    own: nobody,
+    start(parts) {
+      const index = made.push(parts) - 1
+      return { ...nobody, suspect: party => void told.push([index, party]) }
+    },
+    ended() {},
+  })
+  t.teardown(() => threads.stop())
+  threads.take({} as Admitted, {} as Socket)
+  t.strictSame(
+    made.map(({ suspects }) => suspects),
+    [[], []],
+  )
+  for (const { ready } of made) ready()
+  made[0]!.died('192.0.2.1')
+  t.strictSame(told, [[1, '192.0.2.1']])
+  t.strictSame(made[2]?.suspects, ['192.0.2.1'])
+  made[2]!.ready()
+  made[2]!.died(undefined)
+  t.strictSame(made[3]?.suspects, ['192.0.2.1'], 'nobody was being read')
+  for (let n = 1; n < limits.smtpSuspects; n++) {
+    made.at(-1)!.ready()
+    made.at(-1)!.died(`peer ${n}`)
+  }
+  t.equal(made.at(-1)!.suspects.length, limits.smtpSuspects)
+  t.equal(made.at(-1)!.suspects[0], '192.0.2.1')
+  made.at(-1)!.ready()
+  made.at(-1)!.died('one more')
+  t.equal(made.at(-1)!.suspects.length, limits.smtpSuspects, 'the first one makes room')
+  t.strictSame([made.at(-1)!.suspects[0], made.at(-1)!.suspects.at(-1)], ['peer 1', 'one more'])
+  const before = made.length
+  made.at(-1)!.died('192.0.2.9')
+  t.equal(made.length, before, 'one that could not even start has no other take its place at once')
 })

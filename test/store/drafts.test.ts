@@ -1,4 +1,5 @@
 import { v7 } from 'uuid'
+import { limits } from '../../lib/base/limits.ts'
 import * as drafts from '../../lib/store/drafts.ts'
 import type { DraftRow } from '../../lib/store/tables.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -30,6 +31,30 @@ onEveryDatabase('drafts: order, counts, and changes of what was read', async (t,
   const sent = await drafts.findDraft(store.read, one.id)
   t.equal(await store.write(db => drafts.updateDraft(db, sent!, { status: 'open' })), false, 'it was sent')
   t.equal(await drafts.countUnsentDrafts(store.read, inbox.id), 1)
+})
+
+onEveryDatabase('a list of drafts that is too large has the older ones cut', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  const length = Math.floor(limits.listedBytes / 3)
+  // Two of them are less than `limits.listedBytes`, three are more.
+  const rows = Array.from({ length: 4 }, () => ({
+    ...draft(inbox.id),
+    body: 'b'.repeat(length),
+    bodyHtml: '<p>',
+  }))
+  await store.write(async db => {
+    for (const row of rows) await drafts.insertDraft(db, row)
+  })
+  const { rows: listed, total } = await drafts.listDrafts(store.read, inbox.id, { limit: 10, offset: 0 })
+  t.equal(total, 4)
+  t.strictSame(
+    listed.map(({ id, body, bodyHtml, isCut }) => [id, body?.length, bodyHtml, isCut]),
+    rows
+      .toReversed()
+      .map(({ id }, at) =>
+        at < 2 ? [id, length, '<p>', undefined] : [id, limits.listedTextLength, null, true],
+      ),
+  )
 })
 
 onEveryDatabase('attachments of drafts', async (t, store) => {

@@ -1,4 +1,5 @@
 import { isoAfter } from '../../base/clock.ts'
+import type { Dns } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
 import { createStsPolicies, type StsPolicies } from '../../courier/encryption/sts-policies.ts'
@@ -6,9 +7,9 @@ import { httpsGet } from '../../courier/https-get.ts'
 import { findStsPolicy, putStsPolicy } from '../../store/sts-policies.ts'
 import type { App } from '../app/app.ts'
 
-/** The MTA-STS policies of other domains, kept as rows. @param guard which addresses mail may go to, and their policies come from */
-export function createKeptStsPolicies(app: App, guard: AddressGuard): StsPolicies {
-  const { dns, clock, log, store } = app
+/** The MTA-STS policies of other domains, kept as rows. @param dns asked for their ids and servers @param guard which addresses mail may go to, and their policies come from */
+export function createKeptStsPolicies(app: App, dns: Dns, guard: AddressGuard): StsPolicies {
+  const { clock, log, store } = app
   return createStsPolicies({
     dns,
     clock,

@@ -1,0 +1,45 @@
+import type { Clock } from '../base/clock.ts'
+import type { Dns } from '../base/dns.ts'
+import { limits } from '../base/limits.ts'
+
+/**
+ * DNS that is asked once for what several ask at the same time or within `limits.dnsSharedMs`: many mails to one destination
+ * need the same MX, policy and addresses. That is shorter than any TTL that means something, so nobody is believed for longer
+ * than he said. What failed, and what says that there is nothing, is asked again at once; PTR is never shared.
+ */
+export function shareAnswers(dns: Dns, clock: Clock): Dns {
+  const known = new Map<string, { readonly answer: Promise<readonly unknown[]>; untilMs: number }>()
+
+  function dropOld(nowMs: number): void {
+    for (const [key, { untilMs }] of known) {
+      if (untilMs > nowMs && known.size < limits.dnsSharedEntries) return
+      known.delete(key)
+    }
+  }
+
+  async function share<T>(key: string, ask: () => Promise<T[]>): Promise<T[]> {
+    const nowMs = clock.monotonicMs()
+    let found = known.get(key)
+    if (!found || found.untilMs <= nowMs) {
+      dropOld(nowMs)
+      known.delete(key)
+      const asked = { answer: ask(), untilMs: nowMs + limits.dnsSharedMs }
+      known.set(key, asked)
+      asked.answer.catch(() => {
+        if (known.get(key) === asked) known.delete(key)
+      })
+      found = asked
+    }
+    // A list of one's own, as who asks for himself gets it.
+    return [...((await found.answer) as readonly T[])]
+  }
+
+  return {
+    resolveMx: name => share(`MX ${name}`, () => dns.resolveMx(name)),
+    resolve4: name => share(`A ${name}`, () => dns.resolve4(name)),
+    resolve6: name => share(`AAAA ${name}`, () => dns.resolve6(name)),
+    resolveTxt: name => share(`TXT ${name}`, () => dns.resolveTxt(name)),
+    resolve: (name, type) => share(`any ${type} ${name}`, () => dns.resolve(name, type)),
+    reverse: address => dns.reverse(address),
+  }
+}

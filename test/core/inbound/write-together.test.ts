@@ -1,0 +1,50 @@
+import t from 'tap'
+import { prepareReception } from '../../../lib/core/inbound/receive.ts'
+import { createReceiver } from '../../../lib/core/inbound/receiver.ts'
+import { resolveRecipient } from '../../../lib/core/inbound/recipient.ts'
+import { createReceptionWriter } from '../../../lib/core/inbound/write-together.ts'
+import { startApi } from '../../support/api-app.ts'
+
+t.test('what waits is written together, but for so many and so large at once', async t => {
+  const { app, api } = await startApi(t)
+  t.equal((await api.post('/v1/inboxes', { mailboxName: 'ann' })).status, 201)
+  let writes = 0
+  const counted = {
+    ...app,
+    store: {
+      ...app.store,
+      write: ((...args) => {
+        writes++
+        return app.store.write(...args)
+      }) as typeof app.store.write,
+    },
+  }
+  const writeReception = createReceptionWriter(counted)
+  const receiver = createReceiver(app)
+  const prepare = async (n: number, text: string) =>
+    prepareReception(receiver, {
+      sessionId: 's',
+      mailFrom: 'bob@example.net',
+      recipients: [await resolveRecipient(app, 'ann@ours.example')],
+      content: {
+        kind: 'memory',
+        bytes: Buffer.from(
+          `From: bob@example.net\r\nSubject: ${n}\r\nContent-Type: text/html\r\n\r\n${text}`,
+        ),
+      },
+      peer: { kind: 'local' },
+    })
+  /** How many writes it takes to write so many that come at once. */
+  const writesOf = async (count: number, text: string) => {
+    const receptions = await Promise.all(Array.from({ length: count }, (_, n) => prepare(n, text)))
+    writes = 0
+    const ids = await Promise.all(receptions.map(writeReception))
+    t.equal(new Set(ids.flat()).size, count)
+    return writes
+  }
+  // The first one may be written before the others have come.
+  t.ok((await writesOf(12, 'Hello\r\n')) <= 2)
+  t.ok((await writesOf(150, 'Hello\r\n')) >= 3, 'no more than so many')
+  // 240 kB of HTML, as much of text and of raw: three of them are more than a write takes, and it would be eight of one of these alone.
+  t.ok((await writesOf(12, `${'x'.repeat(998)}\r\n`.repeat(240))) >= 4, 'nor more bytes')
+})
