@@ -100,7 +100,8 @@ t.test('killed at each step of an attempt: it is tried again, and that is counte
   for (const name of steps) {
     const line = await why(name)
     t.match(line, { attempts: 0, cutOffs: 2, state: 'queued' }, `${name}, twice`)
-    const [, due] = /^Attempt 1 is due at (\S+), after 2 that a crash or a stop cut off;/.exec(line.outlook) ?? []
+    const [, due] =
+      /^Attempt 1 is due at (\S+), after 2 that a crash or a stop cut off;/.exec(line.outlook) ?? []
     t.ok(Date.parse(due ?? '') <= restarted + 60_000, `a minute at the most: ${line.outlook}`)
   }
   const { data } = await daemon.ctl('queue', 'why', ids.get('MAIL')!)
