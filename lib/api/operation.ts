@@ -165,7 +165,7 @@ export function problemsOf(declared: Operation): readonly ProblemCode[] {
   if (declared.access !== 'anyone') codes.add('unauthorized')
   if (declared.access === 'account' || declared.access === 'pod') codes.add('forbidden')
   if (declared.path.includes('{')) codes.add('not_found')
-  if (declared.query || declared.body) codes.add('invalid_request')
+  if (declared.query || declared.body || declared.access !== 'anyone') codes.add('invalid_request')
   if (declared.body) codes.add('payload_too_large').add('unsupported_media_type')
   return [...codes]
 }

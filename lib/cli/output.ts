@@ -11,8 +11,9 @@ import { heading, writeJson, writeText } from './terminal.ts'
 
 /** How wide a table may be, in characters. */
 const tableWidth = 100
-/** A column is not made narrower than this to fit. */
+/** A column is not made narrower than this to fit, and an address or a name not than that while others can. */
 const narrowest = 8
+const narrowName = 12
 const between = '  '
 
 /**
@@ -45,20 +46,30 @@ function pick(row: object, columns: readonly string[]): object {
   return Object.fromEntries(columns.map(name => [name, (row as Record<string, unknown>)[name]]))
 }
 
-/** The widest columns that are no ids give way until all fits. */
-function fitting(widths: readonly number[], columns: readonly string[]): number[] {
-  const fitted = [...widths]
+/** Addresses and names give way first, for their beginnings tell them apart; then the widest of what is read. Ids and instants do not. */
+function fitting(widths: readonly number[], columns: readonly string[]): readonly number[] {
   // A clientId is whatever its owner likes.
-  const isFixed = (index: number) =>
-    /^(?!clientId$)(?:.*[_a-z])?(?:id|at)$/i.test(columns[index]!) || fitted[index]! <= narrowest
+  const isFixed = (name: string) => /^(?!clientId$)(?:.*[_a-z])?(?:id|at)$/i.test(name)
+  const isName = (name: string) => /addr|recipient|url|host|^(?:names|certificate)$/i.test(name)
+  const narrowed = narrow(widths, narrowName, index => isName(columns[index]!))
+  return narrow(narrowed, narrowest, index => !isFixed(columns[index]!))
+}
+
+/** The widest of the columns that may give way until all fits, or none is wider than `least`. */
+function narrow(
+  widths: readonly number[],
+  least: number,
+  mayGive: (index: number) => boolean,
+): readonly number[] {
+  const fitted = [...widths]
   const excess = () => widthOf(fitted) - tableWidth
   for (let over = excess(); over > 0; over = excess()) {
-    const free = fitted.map((_, index) => index).filter(index => !isFixed(index))
+    const free = fitted.map((_, index) => index).filter(index => mayGive(index) && fitted[index]! > least)
     if (free.length === 0) break
     const widest = free.reduce((one, other) => (fitted[other]! > fitted[one]! ? other : one))
-    const next = Math.max(narrowest, ...free.filter(index => index !== widest).map(index => fitted[index]!))
+    const next = Math.max(least, ...free.filter(index => index !== widest).map(index => fitted[index]!))
     fitted[widest] = Math.max(
-      narrowest,
+      least,
       Math.min(fitted[widest]! - 1, Math.max(fitted[widest]! - over, next - 1)),
     )
   }

@@ -12,6 +12,7 @@ import type { App } from '../core/app/app.ts'
 import { type Caller, requireAccess } from '../core/app/caller.ts'
 import { requireRoom } from '../core/app/storage.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
+import { shape } from '../model/shape.ts'
 import { type AnswerRoom, type AnswerShare, answerOwners } from './answer-room.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
 import { bodyReader } from './body.ts'
@@ -130,8 +131,8 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   const { app, perKey, bodies } = parts
   const readBody = one.body && bodyReader({ ...one, body: one.body })
   const validateBody = one.body && compileValidator(one.body, 'body')
-  const validateQuery = one.query && compileValidator(one.query, 'query')
-  const { query: querySchema, access, success } = one
+  const { query: querySchema = shape({}), access, success } = one
+  const validateQuery = compileValidator(querySchema, 'query')
 
   function tokenOf(context: Context): string | undefined {
     const token = bearerToken(context.get('authorization'))
@@ -145,6 +146,14 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     else if (access !== 'anyone') throw new Problem('unauthorized')
     if (caller && access !== 'anyone') requireAccess(caller, access)
     return caller
+  }
+
+  function queryOf({ querystring }: Context): Record<string, unknown> {
+    // Who looks whether the server lives, or reads its documents, may add what keeps a cache out.
+    if (!one.query && (querystring === '' || access === 'anyone')) return {}
+    const parameters = new URLSearchParams(querystring)
+    if (one.takesQueryToken) parameters.delete('token')
+    return validateQuery(readQuery(parameters, querySchema))
   }
 
   async function bodyOf(request: Asking, token: string | undefined): Promise<Record<string, unknown>> {
@@ -185,10 +194,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       // An operation that needs a key is not reached without one; the others take undefined.
       caller: caller as Caller,
       params: requireStorable(context.params),
-      query:
-        querySchema && validateQuery
-          ? validateQuery(readQuery(new URLSearchParams(context.querystring), querySchema))
-          : {},
+      query: queryOf(context),
       body,
       header: name => context.get(name) || undefined,
       signal: () => signalOf(context, parts.stopping),
