@@ -5,8 +5,12 @@ import type { FoundFault, Given } from '../base/found-faults.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { App, Desk } from '../core/app/app.ts'
 import type { Access, Caller } from '../core/app/caller.ts'
+import { shape } from '../model/shape.ts'
 import { takingNulls, withoutNulls } from './nulls.ts'
 import type { Tag } from './tags.ts'
+
+/** The query of an operation that declares none. */
+export const noQuery = shape({})
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 

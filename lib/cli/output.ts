@@ -129,6 +129,9 @@ export class Refused extends Error {
   override readonly name = 'Refused'
 }
 
+/** What a shell says of who was ended by ^C. */
+const interruptedExitCode = 130
+
 /** The answer was given, and it is no. */
 export class CheckFailed extends Error {
   override readonly name = 'CheckFailed'
@@ -140,40 +143,43 @@ export class CheckFailed extends Error {
   }
 }
 
-/** Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours. */
+/**
+ * Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours,
+ * 130 who was asked pressed ^C. With `--json` each is `{error, message}`, as the API's, and what more there is to it.
+ */
 export function tellFailure(error: unknown, isJson: boolean): number {
   if (error instanceof CheckFailed) return error.exitCode
-  const say = (value: object, text: string) =>
-    isJson ? writeJson('stderr', value) : writeText('stderr', `${text}\n`)
+  const say = (code: string, message: string, more: object = {}, text = message) =>
+    isJson ? writeJson('stderr', { error: code, message, ...more }) : writeText('stderr', `${text}\n`)
   if (error instanceof Problem) {
-    const { message, more } = error
     const code = nameOf(error.code)
-    say({ error: code, message, ...more }, `${message} (${code})`)
+    say(code, error.message, error.more, `${error.message} (${code})`)
     return 1
   }
   if (error instanceof ConfigFault) {
-    say({ faults: error.faults }, error.message)
+    say('wrong_configuration', error.message, { faults: error.faults })
     return configFaultExitCode
   }
-  if (
+  if (error instanceof SecretKeyFault) {
+    say('wrong_configuration', error.message)
+    return configFaultExitCode
+  }
+  if (error instanceof Error && error.name === 'AbortError') {
+    say('interrupted', 'nothing was done', {}, '\nnothing was done')
+    return interruptedExitCode
+  }
+  const refused =
     error instanceof BackupFault ||
     error instanceof SchemaFault ||
     error instanceof StorageUnreachable ||
     error instanceof BlobsFault ||
     error instanceof Refused
-  ) {
-    say({ error: error.message }, error.message)
+      ? error.message
+      : tellSystemFault(error)
+  if (refused !== undefined) {
+    say('refused', refused)
     return 1
   }
-  if (error instanceof SecretKeyFault) {
-    writeText('stderr', `${error.message}\n`)
-    return configFaultExitCode
-  }
-  const fault = tellSystemFault(error)
-  if (fault !== undefined) {
-    say({ error: fault }, fault)
-    return 1
-  }
-  writeText('stderr', `${error instanceof Error ? error.message : String(error)}\n`)
+  say('internal_error', error instanceof Error ? error.message : String(error))
   return 70
 }

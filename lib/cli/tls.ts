@@ -1,12 +1,11 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
-import { printableLine } from '../base/control-characters.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
 import { readStanding } from '../tls/acme/standing.ts'
-import { type ListedCertificate, listCertificates } from '../tls/list.ts'
+import { listCertificates } from '../tls/list.ts'
+import { tellCertificates } from './certificates-text.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig } from './installation.ts'
-import { tableOf } from './output.ts'
 import { commandOf } from './words.ts'
 
 export function addTlsCommands(program: Command, ctl: Ctl): void {
@@ -30,14 +29,6 @@ export function addTlsCommands(program: Command, ctl: Ctl): void {
       )
       ctl.output().say({ data: rows }, () => tellCertificates(rows))
     })
-}
-
-/** A table of them, and what is wrong with one in a line of its own, whole. */
-export function tellCertificates(rows: readonly ListedCertificate[]): string {
-  const problems = rows
-    .filter(({ problem }) => problem !== null)
-    .map(({ source, certificate, problem }) => printableLine(`${source} ${certificate}: ${problem}`))
-  return [tableOf(rows, ['source', 'names', 'notAfter', 'certificate']), ...problems].join('\n\n')
 }
 
 /** Why there is no certificate of the CA, in a line. */

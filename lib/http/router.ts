@@ -1,7 +1,7 @@
 import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
-import { type Download, type Method, type Operation, Redirect, Repeated } from '../api/operation.ts'
+import { type Download, type Method, noQuery, type Operation, Redirect, Repeated } from '../api/operation.ts'
 import { compileValidator } from '../api/validate.ts'
 import type { Given } from '../base/found-faults.ts'
 import { limits } from '../base/limits.ts'
@@ -12,7 +12,6 @@ import type { App } from '../core/app/app.ts'
 import { type Caller, requireAccess } from '../core/app/caller.ts'
 import { requireRoom } from '../core/app/storage.ts'
 import type { EventFeed } from '../core/events/subscription.ts'
-import { shape } from '../model/shape.ts'
 import { type AnswerRoom, type AnswerShare, answerOwners } from './answer-room.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
 import { bodyReader } from './body.ts'
@@ -131,7 +130,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   const { app, perKey, bodies } = parts
   const readBody = one.body && bodyReader({ ...one, body: one.body })
   const validateBody = one.body && compileValidator(one.body, 'body')
-  const { query: querySchema = shape({}), access, success } = one
+  const { query: querySchema = noQuery, access, success } = one
   const validateQuery = compileValidator(querySchema, 'query')
 
   function tokenOf(context: Context): string | undefined {

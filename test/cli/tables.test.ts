@@ -1,7 +1,7 @@
 import t from 'tap'
+import { tellCertificates } from '../../lib/cli/certificates-text.ts'
 import { spoken } from '../../lib/cli/operations/spoken.ts'
 import { tableOf } from '../../lib/cli/output.ts'
-import { tellCertificates } from '../../lib/cli/tls.ts'
 import { readSources } from '../rules/source-tree.ts'
 
 /** The widest that each may be: ids, instants, and what strangers write. */
