@@ -9,6 +9,7 @@ import type { Script } from './scripted-peer.ts'
 
 const apart = '250-peer.test\r\n250 ENHANCEDSTATUSCODES'
 const text = /said what it was not asked/
+const drip = () => Readable.from(setInterval(20, raw))
 
 const tooEarly: [string, Script][] = [
   ['a second line behind the greeting', { greeting: '220 peer.test\r\n250 ok' }],
@@ -26,13 +27,8 @@ for (const [name, script] of tooEarly)
     const { courier, peers } = await loopback(t, [{ message: { next: 'silence' }, ...script }], {
       timeouts: { finalReplyMs: 300 },
     })
-    // In pieces, so that what is said while the message is sent comes before its end.
-    const pieces = async function* () {
-      yield raw
-      await new Promise(resolve => setTimeout(resolve, 200))
-      yield raw
-    }
-    const sent = 'duringMessage' in script ? () => Readable.from(pieces()) : raw
+    // Without an end, so that what is said while the message is sent comes before it.
+    const sent = 'duringMessage' in script ? drip : raw
     const outcome = await courier.carry(delivery(), sent)
     t.match(outcome, { result: 'transient', replyClass: 'host', text }, JSON.stringify(outcome))
     t.equal(outcome.code, undefined)
@@ -58,7 +54,6 @@ t.test('421 may come at any time, and a refusal while the message is sent', asyn
   const closing = await loopback(t, [{ DATA: { say: '354 go\r\n421 4.3.2 going down', next: 'close' } }])
   t.match(await closing.courier.carry(delivery(), raw), { result: 'transient', code: 421 })
   const refusing = await loopback(t, [{ duringMessage: { say: '552 5.3.4 too large', next: 'silence' } }])
-  const drip = () => Readable.from(setInterval(20, raw))
   t.match(await refusing.courier.carry(delivery(), drip), { result: 'permanent', code: 552 })
 })
 
