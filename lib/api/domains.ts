@@ -41,7 +41,8 @@ export const domainOperations: readonly Operation[] = [
     path: '/v1/domains',
     tag,
     summary: 'List the domains, newest first. A pod key sees those of its pod.',
-    description: 'To see which are `verified` and can be used, and which have `warnings`.',
+    description:
+      "To see which are `verified` and can be used, and which have `warnings`. The installation's own domain, which all pods use, is not among them and no key reaches it (404): its operator sees to it, by `mailboxctl dns check`.",
     access: 'pod',
     query: shape({
       ...pageQuery,
