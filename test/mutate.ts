@@ -9,9 +9,10 @@
  * With --named it makes those of support/named-faults.ts instead, which no test noticed once.
  *
  * For a fault the twelve tests nearest to its file (unless told: `--tests`) are looked at, until one fails; behind the first three those alone are run that run
- * its line (V8 counts that once for each test, without a fault).
+ * its line (V8 counts that once for each test, without a fault). What no test notices the compiler may: with it nothing could be built or landed.
  */
 
+import { execFile } from 'node:child_process'
 import { hash } from 'node:crypto'
 import {
   chmodSync,
@@ -25,7 +26,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseArgs, promisify } from 'node:util'
 import { readCoverage } from './support/coverage.ts'
 import { makeMigratedFile } from './support/migrated.ts'
 import { type Mutant, mutantsOf } from './support/mutants.ts'
@@ -82,11 +83,11 @@ async function main(args: readonly string[]): Promise<number> {
   const waiting = chosen.values()
   let isOver = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isOver = true))
-  let noticed = 0
-  let tried = 0
+  const counts = { noticed: 0, byTypes: 0, tried: 0 }
   const work = async () => {
     const copy = makeCopy()
     try {
+      if (await hasTypeFaults(copy)) throw new Error('the sources have faults of types without any of ours')
       for (const fault of waiting) {
         if (isOver) break
         const { notice, ran } = await noticedBy(
@@ -95,10 +96,11 @@ async function main(args: readonly string[]): Promise<number> {
           (fault.tests ?? testsFor(fault.file, importers)).slice(0, mostTests),
           chosen,
         )
-        tried++
-        if (notice) noticed++
-        else console.log(`${printed(fault)}  (${ran} tests run it)`)
-        if (tried % 20 === 0) console.log(shareOf(noticed, tried))
+        counts.tried++
+        if (notice) counts.noticed++
+        if (notice === 'types') counts.byTypes++
+        if (!notice) console.log(`${printed(fault)}  (${ran} tests run it)`)
+        if (counts.tried % 20 === 0) console.log(shareOf(counts))
       }
     } finally {
       rmSync(copy, { recursive: true, force: true })
@@ -106,14 +108,21 @@ async function main(args: readonly string[]): Promise<number> {
   }
   await Promise.all(Array.from({ length: jobs }, work))
   rmSync(runDir, { recursive: true, force: true })
-  console.log(`\n${shareOf(noticed, tried)}, seed ${seed}`)
+  console.log(`\n${shareOf(counts)}, seed ${seed}`)
   return 0
 }
 
 const printed = ({ file, line, what }: Fault) => `${file}:${line}  ${what}`
 
-const shareOf = (noticed: number, tried: number) =>
-  `${noticed} of ${tried} noticed (${((100 * noticed) / tried).toFixed(1)} %)`
+interface Counts {
+  readonly noticed: number
+  /** Of those, by the compiler alone. */
+  readonly byTypes: number
+  readonly tried: number
+}
+
+const shareOf = ({ noticed, byTypes, tried }: Counts) =>
+  `${noticed} of ${tried} noticed (${((100 * noticed) / tried).toFixed(1)} %), ${byTypes} of them by the compiler alone`
 
 /** @throws Error where a fault is named that can't be made any more */
 function named(): Fault[] {
@@ -159,6 +168,7 @@ function makeCopy(): string {
   // Programs that drop their rights are run from there, too.
   chmodSync(copy, 0o755)
   for (const name of [
+    'bench',
     'bin',
     'config',
     'lib',
@@ -179,7 +189,7 @@ async function noticedBy(
   fault: Fault,
   tests: readonly string[],
   faults: readonly Fault[],
-): Promise<{ notice: boolean; ran: number }> {
+): Promise<{ notice: 'test' | 'types' | undefined; ran: number }> {
   const path = join(copy, fault.file)
   const source = readFileSync(path, 'utf8')
   const faulty = source.slice(0, fault.start) + fault.text + source.slice(fault.end)
@@ -198,9 +208,24 @@ async function noticedBy(
     // What hangs or waits in vain may do so for the machine's sake: then it is looked at anew.
     const isOfTime = failures.some(failure => /took longer than|in vain/.test(failure))
     const plain = isOfTime ? lookWithout(copy, test, faults) : withoutFault(copy, test, faults)
-    if (!(await plain).fails) return { notice: true, ran }
+    if (!(await plain).fails) return { notice: 'test', ran }
   }
-  return { notice: false, ran }
+  writeFileSync(path, faulty)
+  const notice = (await hasTypeFaults(copy)) ? 'types' : undefined
+  writeFileSync(path, source)
+  return { notice, ran }
+}
+
+/** Whether the compiler refuses the sources; it remembers what it knows of those that are as they were. */
+async function hasTypeFaults(copy: string): Promise<boolean> {
+  try {
+    await promisify(execFile)(join(copy, 'node_modules', '.bin', 'tsc'), ['-p', copy])
+    return false
+  } catch (error) {
+    // It was run, and told of some.
+    if (/error TS\d/.test(String((error as { stdout?: unknown }).stdout))) return true
+    throw error
+  }
 }
 
 interface Plain {

@@ -11,6 +11,7 @@ import { availableParallelism } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { buildOnce } from './support/built.ts'
 import { chooseTestFiles, UnknownTestName } from './support/choose-files.ts'
+import { runInLanes } from './support/lanes.ts'
 import { longFiles } from './support/long-files.ts'
 import { makeRunDir } from './support/run-dir.ts'
 import { runTestFile, type TestFileReport } from './support/test-file.ts'
@@ -75,16 +76,12 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   buildOnce()
   const runDir = makeRunDir()
   const reports: TestFileReport[] = []
-  const waiting = files.values()
-  const work = async () => {
-    for (const file of waiting) {
-      if (stopping.aborted) return
-      const report = await runTestFile(file, runDir, { signal: stopping })
-      reports.push(report)
-      printFile(report)
-    }
-  }
-  await Promise.all(Array.from({ length: jobs }, work))
+  await runInLanes(files, jobs, async file => {
+    if (stopping.aborted) return
+    const report = await runTestFile(file, runDir, { signal: stopping })
+    reports.push(report)
+    printFile(report)
+  })
   rmSync(runDir, { recursive: true, force: true })
   return summarise(reports, files.length, left.size)
 }

@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { chooseTestFiles, UnknownTestName } from '../support/choose-files.ts'
+import { runInLanes } from '../support/lanes.ts'
 import { longFiles } from '../support/long-files.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -58,6 +60,30 @@ t.test('what npm test leaves to CI is there, and CI leaves nothing', async t => 
   )
   t.equal(new Set(longFiles).size, longFiles.length)
   t.match(readFileSync(join(root, '.ci/run'), 'utf8'), /^export .*MAILBOXD_TESTS_ALL=yes\nnpm cit$/m)
+})
+
+t.test('fuzzers run one after another beside the others, and together when no other is left', async t => {
+  const under = new Map<string, () => void>()
+  const ran = runInLanes(
+    ['test/a', 'test/fuzz/1', 'test/fuzz/2', 'test/fuzz/3', 'test/x', 'test/y'].map(
+      name => `${name}.test.ts`,
+    ),
+    2,
+    file => new Promise(resolve => under.set(file.slice('test/'.length, -'.test.ts'.length), resolve)),
+  )
+  const end = async (file: string) => {
+    under.get(file)!()
+    under.delete(file)
+    await setImmediate()
+    return [...under.keys()].sort()
+  }
+  t.strictSame([...under.keys()].sort(), ['a', 'fuzz/1', 'x'])
+  t.strictSame(await end('fuzz/1'), ['a', 'fuzz/2', 'x'])
+  t.strictSame(await end('a'), ['fuzz/2', 'x', 'y'])
+  t.strictSame(await end('x'), ['fuzz/2', 'fuzz/3', 'y'])
+  for (const last of ['y', 'fuzz/3']) await end(last)
+  t.strictSame(await end('fuzz/2'), [])
+  await ran
 })
 
 t.test('a name that no test has is told, with those like it', async t => {

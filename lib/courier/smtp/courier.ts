@@ -157,11 +157,14 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       })
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
-      const shown = showing === undefined || stopping.signal.aborted ? {} : { showing }
+      const isStopped = stopping.signal.aborted
+      const shown = showing === undefined || isStopped ? {} : { showing }
+      const isCutOff = isStopped && outcome.result === 'transient' && outcome.code === undefined
       const isCounted =
         tlsResults.length > 0 && !delivery.isTlsReport && literalAddress(delivery.domain) === undefined
       const counted = isCounted ? { tlsResults } : {}
-      return { ...rest, ...shown, ...counted, durationMs: Math.round(clock.monotonicMs() - beganMs) }
+      const cut = isCutOff ? ({ isCutOff } as const) : {}
+      return { ...rest, ...shown, ...counted, ...cut, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
     }
