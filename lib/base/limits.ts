@@ -533,6 +533,9 @@ export const limits = {
   stsPolicyMx: 100,
   stsFetchMs: 60_000,
   stsConnectMs: 10_000,
+  /** So many are fetched at once, of which a pod has at most three times as many as it leaves free; how long a turn is waited for. */
+  stsFetches: 40,
+  stsWaitMs: 60_000,
   stsRetryMs: 300_000,
   stsRefreshMs: 86_400_000,
   /** TLS reports (RFC 8460): rows of one day and domain, how long they are kept; addresses that one report goes to, and reports that are made at once. */

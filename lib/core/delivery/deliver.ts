@@ -166,6 +166,7 @@ async function attempt(
   const outcome = await app.courier.carry(
     {
       id: delivery.id,
+      podId: entry.podId,
       // A reverse-path of its own: a bounce that comes to it tells which delivery it is about.
       mailFrom: delivery.mailFrom ?? carried.message.mailFrom,
       rcptTo: delivery.rcptTo ?? delivery.recipient,
