@@ -5,14 +5,14 @@ import type { Db } from '../store/dialect/dialect.ts'
 import { isFileKept, type KeptFile, listKeptFiles } from '../store/kept-files.ts'
 import { openReader } from '../store/open.ts'
 import { lockInstallation } from './moving.ts'
+import type { OpenBucket } from './open-blobs.ts'
 
 export interface FilesMoveParts {
   readonly dataDir: string
   /** Where the rows are, as of `openReader`. */
   readonly from: string
   readonly to: 'bucket' | 'disk'
-  /** Opens the bucket of the settings. */
-  readonly openBucket: (read: Db) => Promise<DistantBlobs | undefined>
+  readonly openBucket: OpenBucket
   readonly told: (step: string, done: number, of: number) => void
 }
 

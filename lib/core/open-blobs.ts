@@ -22,6 +22,9 @@ export interface BlobsParts {
   readonly read: Db
 }
 
+/** Opens the bucket of the settings, if they name one. */
+export type OpenBucket = (read: Db) => Promise<DistantBlobs | undefined>
+
 /** Opens where the large raws are, as the settings say. */
 export async function openBlobs(parts: BlobsParts): Promise<Blobs> {
   return (await openBucketBlobs(parts)) ?? openDisk(parts.config.data_dir)

@@ -204,6 +204,7 @@ t.test('what is moved to the bucket is compared there, and nothing is put twice'
     },
     async get(key, file) {
       const isThere = await bucket.get(key, file)
+      if (key.endsWith('.owner')) return isThere
       if (damage === 'other bytes') writeFileSync(file, 'a large massage')
       return damage !== 'nothing' && isThere
     },
