@@ -4,7 +4,7 @@
  */
 
 import { globSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { createRequire, isBuiltin } from 'node:module'
 import { join, resolve } from 'node:path'
 import standalone from 'ajv/dist/standalone/index.js'
 import { build, type Plugin } from 'esbuild'
@@ -17,11 +17,6 @@ const root = join(import.meta.dirname, '..')
 const require = createRequire(import.meta.url)
 const { default: standaloneCode } = standalone
 const outdir = resolve(process.argv[2] ?? join(root, 'dist'))
-/**
- * What begins: the daemon with every file that a worker thread begins with, which have their libraries in common; and mailboxctl by
- * itself, for what is common to many is cut into many files, and a call takes a millisecond for each.
- */
-const programs = [['bin/mailboxd.ts', ...threadEntries()], ['bin/mailboxctl.ts']]
 /**
  * What is found in node_modules when it runs: a binary for each platform, files that are read, and what `pg` and `ws` ask for
  * in case somebody has installed it.
@@ -57,20 +52,41 @@ const namesOfCommonJs: Plugin = {
 }
 
 /**
- * An import of node:http makes a namespace of all that it exports, and so loads undici of Node (40 ms, 16 MB); this way of
- * asking for it takes what is used.
+ * An import of a module of Node makes a namespace of all that it exports, and so loads what only some of it needs: undici for node:http
+ * (40 ms, 16 MB), worker threads for node:util. This way of asking takes what is used.
  */
-const builtinWhenUsed: Plugin = {
+const builtinWhenUsed = (which: RegExp, contentsOf: (name: string) => string): Plugin => ({
   name: 'builtin when used',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^(node:)?https?$/ }, ({ kind, path }) =>
-      kind === 'import-statement' ? { path: path.replace('node:', ''), namespace: 'builtin' } : undefined,
-    )
+    onResolve({ filter: which }, ({ kind, path, importer }) => {
+      if (kind !== 'import-statement' || !isBuiltin(path)) return undefined
+      // Of a library one by itself: it stands where the library does, which may be in every call.
+      const suffix = importer.includes('/node_modules/') ? '?of-library' : ''
+      return { path: path.replace('node:', ''), namespace: 'builtin', suffix }
+    })
     onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule('node:${path}')`,
+      contents: contentsOf(path),
       loader: 'js',
     }))
   },
+})
+
+const wholeBuiltin = (name: string) => `module.exports = process.getBuiltinModule('node:${name}')`
+
+/** Of each name what is used of it, and as a whole when something of it is asked for first: a call of mailboxctl needs little of what its modules name. */
+function usedOfBuiltin(name: string): string {
+  const whole: unknown = process.getBuiltinModule(name)
+  // What is a class itself, and process with its methods, is loaded by Node anyway.
+  const isLate = typeof whole === 'object' && name !== 'process'
+  const names = Object.keys(whole ?? {}).filter(one => /^[A-Za-z_$][\w$]*$/.test(one) && one !== 'default')
+  const getters = names.map(one => `get ${one}() { return process.getBuiltinModule('node:${name}').${one} }`)
+  return [
+    `const whole = /* @__PURE__ */ process.getBuiltinModule('node:${name}')`,
+    `export default ${isLate ? `/* @__PURE__ */ (() => ({ ${getters.join(', ')} }))()` : 'whole'}`,
+    ...names.map(
+      one => `const its_${one} = /* @__PURE__ */ (() => whole.${one})(); export { its_${one} as ${one} }`,
+    ),
+  ].join('\n')
 }
 
 /**
@@ -83,7 +99,8 @@ const madeHere: Plugin = {
     const file = (name: string) => join(root, 'lib', name)
     const made: Record<string, () => string> = {
       [file('config/schema.ts')]: () => `export const settings = ${JSON.stringify(settings)}`,
-      [file('config/check.ts')]: () => `${standaloneCode(ajv, check)}; export { validate as check }`,
+      [file('config/check.ts')]: () =>
+        `${compiledAtOnce(standaloneCode(ajv, check))}; export { validate as check }`,
       [file('cli/operations/declared.ts')]: () => `export const declared = ${JSON.stringify(declared)}`,
       [file('cli/completions.ts')]: () => `export const completions = ${JSON.stringify(completions)}`,
     }
@@ -94,19 +111,45 @@ const madeHere: Plugin = {
   },
 }
 
+/**
+ * The validator in brackets: a function that stands so is compiled with its file, and is in the compile cache. What is compiled when it is
+ * called first is not, and this is called at each start: 18 ms.
+ */
+function compiledAtOnce(code: string): string {
+  const [named, begin] = [
+    'export const validate = validate0;export default validate0;',
+    'function validate0(',
+  ]
+  const at = code.indexOf(begin)
+  if (!code.includes(named) || at < 0) throw new Error('ajv writes its code in another way than it did')
+  return `${code.slice(0, at).replace(named, '')}const validate0 = (${code.slice(at)}); const validate = validate0`
+}
+
 function threadEntries(): string[] {
   const sources = globSync('lib/**/*.ts', { cwd: root }).map(path => readFileSync(join(root, path), 'utf8'))
   const named = sources.flatMap(text => [...text.matchAll(/threadEntry\('([^']+)'\)/g)])
   return [...new Set(named.map(([, name]) => `lib/${name}.ts`))]
 }
 
+/**
+ * What begins: the daemon with every file that a worker thread begins with, which have their libraries in common; and mailboxctl by
+ * itself, for what is common to many is cut into many files, and a call takes a millisecond for each.
+ */
+const programs = [
+  {
+    entries: ['bin/mailboxd.ts', ...threadEntries()],
+    builtins: builtinWhenUsed(/^(node:)?https?$/, wholeBuiltin),
+  },
+  { entries: ['bin/mailboxctl.ts'], builtins: builtinWhenUsed(/^(node:)?[a-z]/, usedOfBuiltin) },
+]
+
 /** How long the parts of former builds stay: a daemon that was started from one may load some of them yet. */
 const keptMs = 86_400_000
 
-async function buildProgram(entryPoints: string[]): Promise<string[]> {
+async function buildProgram({ entries, builtins }: (typeof programs)[number]): Promise<string[]> {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints,
+    entryPoints: entries,
     outbase: '.',
     outdir,
     bundle: true,
@@ -118,7 +161,7 @@ async function buildProgram(entryPoints: string[]): Promise<string[]> {
     external,
     // Two packages each bring a table of all media types; one of them is enough.
     alias: { 'mime-db': require.resolve('mime-db') },
-    plugins: [namesOfCommonJs, builtinWhenUsed, madeHere],
+    plugins: [namesOfCommonJs, builtins, madeHere],
     banner: { js: commonJs },
     define: definitions,
     minifyWhitespace: true,

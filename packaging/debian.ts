@@ -79,8 +79,11 @@ export async function makeDebianPackage(
 }
 
 function launcher(name: string): string {
+  // As bin/mailboxd has it.
+  const young =
+    name === 'mailboxctl' ? '--min-semi-space-size=16 --max-semi-space-size=16' : '--max-semi-space-size=8'
   return `#!/bin/sh
-exec /${home}/bin/node --max-semi-space-size=8 --disable-warning=ExperimentalWarning /${home}/dist/bin/${name}.js "$@"
+exec /${home}/bin/node ${young} --disable-warning=ExperimentalWarning /${home}/dist/bin/${name}.js "$@"
 `
 }
 

@@ -531,6 +531,9 @@ export const limits = {
   stsPolicyMx: 100,
   stsFetchMs: 60_000,
   stsConnectMs: 10_000,
+  /** So many are fetched at once, of which a pod has at most three times as many as it leaves free; how long a turn is waited for. */
+  stsFetches: 40,
+  stsWaitMs: 60_000,
   stsRetryMs: 300_000,
   stsRefreshMs: 86_400_000,
   /** TLS reports (RFC 8460): rows of one day and domain, how long they are kept; addresses that one report goes to, and reports that are made at once. */
@@ -561,8 +564,9 @@ export const limits = {
   ownAddressesMs: 10_000,
   /** What one look for mail that may begin looks at: entries, and destinations with something parked. */
   queueLook: 200,
-  /** And what is repeated behind what a pod has due that has as many places as it may. */
-  queueLookBehind: 1_000,
+  /** So many of what waits are read before it is asked for by pods, where some pods may have no more; pods of which is looked whether what they repeat is due. */
+  queueFew: 50,
+  podsLooked: 100,
   destinationsLooked: 50,
   /** Failures in a row after which a destination gets one attempt at a time, and the longest between two of these. */
   destinationFailures: 3,
@@ -588,7 +592,7 @@ export const limits = {
   ledElsewhereMs: 5_000,
   /** How long a pod that sent to a destination is left a place there by another one that sends much. */
   podSeenMs: 600_000,
-  /** How long an attempt waits that a crash cut off for the second time or more. */
+  /** How long an attempt waits that a crash or a stop cut off for the second time or more. */
   cutOffWaitMs: 60_000,
   /** How long a claimed queue entry is its holder's; longer than any attempt may take. */
   leaseMs: 3_600_000,

@@ -2,7 +2,11 @@ import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pin
 import { createLogOutput } from './log-output.ts'
 import { jsonStyle, type LogStyle, styledLine } from './log-style.ts'
 
-export type Log = Logger
+/** What is written to: of pino what is used of it. */
+export interface Log
+  extends Pick<Logger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'isLevelEnabled'> {
+  child(fields: object): Log
+}
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 /** What is never written, whatever object it stands in (rule: no secret and no message body in a log). */

@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import type { Ctl } from './ctl.ts'
 import { commandOf, words } from './words.ts'
 
-/** Declares the commands of one file, or of one noun. */
-type Add = (program: Command, ctl: Ctl) => void
+/** Declares the commands of one file. @param word the first word of those that are meant; without one, all */
+type Add = (program: Command, ctl: Ctl, word?: string) => void
 
 /** The words of which some commands are operations. */
 const ofOperations = [
@@ -56,7 +56,7 @@ const files: readonly (readonly [words: readonly string[], load: () => Promise<A
 export async function addCommands(program: Command, ctl: Ctl, word?: string): Promise<void> {
   const meant = files.filter(([leading]) => leading.some(one => one === word))
   if (meant.length === 0) for (const one of Object.keys(words)) commandOf(program, one)
-  await load(program, ctl, meant)
+  await load(program, ctl, meant, word)
 }
 
 /** Adds all commands. */
@@ -65,7 +65,7 @@ export async function addAllCommands(program: Command, ctl: Ctl): Promise<void> 
   await load(program, ctl, files)
 }
 
-async function load(program: Command, ctl: Ctl, some: typeof files): Promise<void> {
+async function load(program: Command, ctl: Ctl, some: typeof files, word?: string): Promise<void> {
   const adds = await Promise.all(some.map(([, add]) => add()))
-  for (const add of adds) add(program, ctl)
+  for (const add of adds) add(program, ctl, word)
 }

@@ -1,12 +1,11 @@
 import { systemClock } from '../base/clock.ts'
 import { createIds } from '../base/ids.ts'
-import { createLog } from '../base/log.ts'
-import { logStyle } from '../base/log-style.ts'
 import type { Desk, Rows } from '../core/app/app.ts'
 import { openDesk } from '../core/open-desk.ts'
 import { openRows, type RowsParts } from '../core/open-rows.ts'
 import { baseUrlOf } from './base-url.ts'
 import { becomeOwner, findConfig, type Installation, requireInstallation } from './installation.ts'
+import { commandLog } from './log.ts'
 
 /**
  * What an installation is opened with, by mailboxctl: as whom it belongs to.
@@ -17,7 +16,7 @@ export async function partsOf(installation: Installation, mayMake: boolean): Pro
   const config = await findConfig(installation)
   if (!mayMake) requireInstallation(installation, config)
   becomeOwner(config.data_dir)
-  const log = createLog('warn', undefined, logStyle('auto', undefined))
+  const log = await commandLog(config)
   return { config, clock: systemClock, ids: createIds(systemClock), log, mayMigrate: false }
 }
 

@@ -1,4 +1,4 @@
-import { isIP, isIPv6 } from 'node:net'
+import { ipVersion } from './ip-version.ts'
 
 /** An IP address (IPv6 without brackets) and a port; port 0 listens on any free one. */
 export interface Endpoint {
@@ -12,20 +12,20 @@ const endpointForm = /^(?:\[([^[\]]+)\]|([^:[\]]+)):(0|[1-9][0-9]{0,4})$/
 export function parseEndpoint(text: string): Endpoint {
   const [, bracketed, plain, port] = endpointForm.exec(text) ?? []
   const host = bracketed ?? plain ?? ''
-  const isRight = bracketed === undefined ? isIP(host) === 4 : isIPv6(host)
+  const isRight = bracketed === undefined ? ipVersion(host) === 4 : ipVersion(host) === 6
   if (!isRight || Number(port) > 65_535) throw new RangeError(`not an address and a port: ${text}`)
   return { host, port: Number(port) }
 }
 
 /** `127.0.0.1:25` or `[::1]:25`. */
 export function formatEndpoint({ host, port }: Endpoint): string {
-  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
+  return ipVersion(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 /** What is wrong with `text` as address:port, and the repair; undefined when nothing is. */
 export function endpointFault(text: string): string | undefined {
-  if (isIPv6(text)) return `has no port: write "[${text}]:25", with the port that you mean`
-  if (isIP(text.replace(/^\[(.*)\]$/, '$1')))
+  if (ipVersion(text) === 6) return `has no port: write "[${text}]:25", with the port that you mean`
+  if (ipVersion(text.replace(/^\[(.*)\]$/, '$1')))
     return `has no port: write "${text}:25", with the port that you mean`
   const cut = text.lastIndexOf(':')
   if (cut < 0) return 'must be an IP address and a port, such as "127.0.0.1:25" or "[::1]:25"'
@@ -37,9 +37,9 @@ export function endpointFault(text: string): string | undefined {
   if (host === '' || host === '*') {
     return `must name an address: write "0.0.0.0:${port}" for every IPv4 address and "[::]:${port}" for every IPv6 address`
   }
-  if (isIPv6(host)) return `needs brackets around the IPv6 address: write "[${host}]:${port}"`
+  if (ipVersion(host) === 6) return `needs brackets around the IPv6 address: write "[${host}]:${port}"`
   const bare = /^\[(.*)\]$/.exec(host)?.[1]
-  if (bare === undefined ? isIP(host) === 4 : isIPv6(bare)) return undefined
+  if (bare === undefined ? ipVersion(host) === 4 : ipVersion(bare) === 6) return undefined
   return 'must begin with an IP address, not a name: such as "127.0.0.1:25" or "[::1]:25"'
 }
 

@@ -1,8 +1,8 @@
-import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import { domainToASCII } from 'node:url'
 import { durationFault } from './duration.ts'
 import { endpointFault } from './endpoint.ts'
+import { ipVersion } from './ip-version.ts'
 
 /** A form that the text of a setting must have: its name for people, and what is wrong with a text (with the repair). */
 interface Format {
@@ -14,7 +14,7 @@ const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** A fully qualified host name in A-label form, as RFC 5321 §2.3.5 asks; lower case, so that it compares by `===`. */
 function domainFault(text: string): string | undefined {
-  if (isIP(text.replace(/^\[(.*)\]$/, '$1'))) return 'must be a host name, not an IP address'
+  if (ipVersion(text.replace(/^\[(.*)\]$/, '$1'))) return 'must be a host name, not an IP address'
   const labels = text.split('.')
   const isName = labels.every(part => label.test(part)) && text.length <= 253
   if (isName && labels.length === 1) return 'must be a full name with its domain, such as "mail.example.com"'
@@ -82,7 +82,7 @@ function postgresFault(text: string): string | undefined {
 
 function networkFault(text: string): string | undefined {
   const [address = '', prefix, ...rest] = text.split('/')
-  const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
+  const bits = { 0: 0, 4: 32, 6: 128 }[ipVersion(address)] ?? 0
   if (bits === 0 || rest.length > 0) return 'must be a network, such as "10.0.0.0/8" or "fd00::/8"'
   if (prefix === undefined) return `has no prefix length: write "${text}/${bits}" for this one address`
   if (/^(0|[1-9][0-9]{0,2})$/.test(prefix) && Number(prefix) <= bits) return undefined
@@ -135,7 +135,7 @@ function keyPrefixFault(text: string): string | undefined {
 const nameFault = (text: string) =>
   text === '' || text.length > 255 ? 'must have 1 to 255 characters' : undefined
 
-const ipFault = (text: string) => (isIP(text) ? undefined : 'must be an IP address, without a port')
+const ipFault = (text: string) => (ipVersion(text) ? undefined : 'must be an IP address, without a port')
 
 function originFault(text: string): string | undefined {
   if (text === '*') return undefined

@@ -39,6 +39,8 @@ export interface Outcome {
   readonly tlsResults?: readonly TlsResult[]
   /** It was not the turn of the servers that the domain leads to: nothing was tried. */
   readonly isUntried?: true
-  /** Then: the address that has as many connections as it gets, for which the attempt is to wait. */
+  /** We broke it off ourselves, because the process stops: nothing was found out. */
+  readonly isCutOff?: true
+  /** Where it was not its turn: the address that has as many connections as it gets, for which the attempt is to wait. */
   readonly fullAddress?: string
 }

@@ -2,18 +2,12 @@ import { isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { deleteDestination, listDestinationsToLookAt } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
-import {
-  listDueAgain,
-  listParked,
-  listParkedExpired,
-  type Turned,
-  type Waiting,
-} from '../store/queue-turns.ts'
+import { listParked, listParkedExpired, type Waiting } from '../store/queue-turns.ts'
 import type { DestinationRow, QueueEntryRow } from '../store/tables.ts'
 import { Decisions, type Looked, Standings } from './decisions.ts'
 import { type Holder, holdOn } from './lease.ts'
 import type { Awaited, Places, Sort } from './places.ts'
-import type { Rotation } from './rotation.ts'
+import { type Rotations, startingWith } from './rotation.ts'
 import { answering, probed } from './standing.ts'
 import { podAt } from './stays.ts'
 
@@ -26,8 +20,8 @@ export interface LookParts {
   readonly isProven: (name: string) => boolean
   /** The group that a destination turned out to be of. */
   readonly groupOf: (destination: string) => string
-  /** Whose turn it is, among those in each state. */
-  readonly rotations: Readonly<Record<Turned['state'], Rotation>>
+  /** Whose turn it is, among those in each state: first attempts, and what is repeated. */
+  readonly rotations: Rotations
 }
 
 /** What is under way when a look begins, and what waits. */
@@ -150,7 +144,7 @@ class Look {
     while (this.#isLeft[state] && left > 0 && this.#places.has(sort)) {
       const most = Math.min(left, this.#places.free)
       const of = { kind, state, destination: '' }
-      const gathered = await this.#parts.rotations[state].gather(this.#db, of, most, mayHave)
+      const gathered = await this.#parts.rotations.first[state].gather(this.#db, of, most, mayHave)
       for (let isSome = true; isSome && left > 0 && this.#places.has(sort); left--) {
         const entry = gathered.next()
         isSome = entry !== undefined
@@ -161,26 +155,27 @@ class Look {
     }
   }
 
-  /** What was tried before and is due. */
+  /** What was tried before and is due, in turns of pods. */
   async takeAgain(state: 'ready' | 'unproven'): Promise<void> {
     const sort = { isRetry: true, isProbe: false, isUnproven: state === 'unproven' }
+    const of = { kind, state, destination: '', now: this.#nowText }
     let left = limits.queueLook
     this.#hasLine = false
-    while (left > 0 && this.#places.has(sort)) {
-      // Those of a pod that has enough stay where they are, and others are looked for behind them.
-      const limit = this.#bounded.size > 0 ? limits.queueLookBehind : Math.min(left, 2 * this.#places.free)
-      const entries = await listDueAgain(this.#db, { kind, now: this.#nowText, limit }, state)
-      for (const entry of entries) {
-        if (left <= 0 || !this.#places.has(sort)) break
-        if (!this.#places.hasFor(entry.podId, sort)) {
-          if (!this.#bounded.has(entry.podId)) this.#bounded.set(entry.podId, 'nothing')
-          continue
-        }
-        left--
+    const mayHave = (podId: string) => {
+      const may = this.#places.hasFor(podId, sort)
+      if (!may && !this.#bounded.has(podId)) this.#bounded.set(podId, 'nothing')
+      return may
+    }
+    for (let isMore = true; isMore && left > 0 && this.#places.has(sort); ) {
+      const most = Math.min(left, this.#places.free)
+      const gathered = await this.#parts.rotations.again[state].gatherAgain(this.#db, of, most, mayHave)
+      isMore = !gathered.isAll
+      for (; left > 0 && this.#places.has(sort); left--) {
+        const entry = gathered.next()
+        if (!entry) break
         await this.#consider(entry, true)
       }
       await this.#decisions.write()
-      if (entries.length < limit || limit === limits.queueLookBehind) return
     }
   }
 
@@ -255,23 +250,26 @@ class Look {
   }
 
   /**
-   * What is parked at a destination, one after the other: first attempts in turns, else what is due longest; somewhat more than
-   * `most`, for of some that are next the pod may have enough there. First attempts of who has enough in all are passed over.
+   * What is parked at a destination, one after the other: first attempts in turns, else what is repeated; somewhat more than
+   * `most`, for of some that are next the pod may have enough there. Who has enough in all is passed over while others are there.
    */
   async #listParked(destination: string, most: number, sort: Sort): Promise<() => QueueEntryRow | undefined> {
     const of = { kind, state: 'parked', destination } as const
-    const mayHave = (podId: string) => this.#places.hasFor(podId, sort)
-    const gathered = await this.#parts.rotations.parked.gather(this.#db, of, 2 * most, mayHave)
-    let first = gathered.next()
-    if (!first) {
-      const rows = (await listParked(this.#db, of, 4 * most)).values()
-      return () => rows.next().value
-    }
-    return () => {
-      const next = first ?? gathered.next()
-      first = undefined
-      return next
-    }
+    const { first: firsts, again: repeats } = this.#parts.rotations
+    const gathered = await firsts.parked.gather(this.#db, of, 2 * most, podId =>
+      this.#places.hasFor(podId, sort),
+    )
+    const first = gathered.next()
+    if (first) return startingWith(first, gathered)
+    const repeated = { ...sort, isRetry: !sort.isProbe }
+    const again = await repeats.parked.gatherAgain(this.#db, { ...of, now: this.#nowText }, 2 * most, podId =>
+      this.#places.hasFor(podId, repeated),
+    )
+    const firstAgain = again.next()
+    if (firstAgain) return startingWith(firstAgain, again)
+    // All that is there is of those who have enough: one tells it, unless each is to wait elsewhere.
+    const rows = (await listParked(this.#db, of, sort.isUnproven ? 4 * most : 1)).values()
+    return () => rows.next().value
   }
 
   async #unpark(row: DestinationRow): Promise<void> {

@@ -8,7 +8,7 @@ import { createLook } from './fair-look.ts'
 import type { Leased, Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
 import { isRoomAt, Patience, type Place, Places, pressAll, roomAt, type Sort } from './places.ts'
-import { Rotation } from './rotation.ts'
+import { newRotations } from './rotation.ts'
 import { leadElsewhere, NamesKnown, probed, probeNow, type Showing } from './standing.ts'
 import { type Held, podAt, roomless, Stays } from './stays.ts'
 
@@ -77,7 +77,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       const address = waited.get(name)
       return address !== undefined && room(address) <= 0 ? address : name
     },
-    rotations: { ready: new Rotation(), unproven: new Rotation(), parked: new Rotation() },
+    rotations: newRotations(),
   })
 
   const room = (name: string) => mostAt(name) - stays.at(name)

@@ -70,6 +70,8 @@ export interface Queue {
   holdLeased(db: WriteDb, entry: Leased): Promise<void>
   /** It was claimed and not tried: it is due as before, and no attempt is counted. */
   giveBack(db: WriteDb, entry: Leased): Promise<void>
+  /** This process broke it off itself, because it stops: what the attempt would have shown is not known, as after a crash. */
+  cutOff(db: WriteDb, entry: Leased): Promise<void>
   /** What waits is due now, and its destination is tried now even if it fails: one attempt, and all else if that goes well. */
   hurry(db: WriteDb, entry: Leased): Promise<void>
   /** What was held is to be done again, and given up at `expiresAt`; gives when it is due. */
@@ -212,6 +214,11 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
 
     giveBack,
 
+    async cutOff(db, entry) {
+      const next = afterCutOff(entry, clock.now())
+      if (!(await entries.returnLeasedEntry(db, entry, next))) throw new LeaseLost()
+    },
+
     fairTurns: options => createFairTurns({ store, clock, node, ...options }),
 
     podTurns: (kind, concurrency) => createPodTurns({ store, clock, node, kind, concurrency }),
@@ -253,13 +260,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       return store.write(async db => {
         const now = clock.now()
         const held = await entries.listLeasedEntries(db, node)
-        for (const entry of held) {
-          const cutOffs = entry.cutOffs + 1
-          // What was cut off is repeated at once, before what was put later. One that is cut off again may be what kills
-          // the process, so from then on it waits a little.
-          const dueAt = cutOffs === 1 ? entry.createdAt : isoAfter(now, limits.cutOffWaitMs)
-          await entries.returnLeasedEntry(db, entry, { ...entry, dueAt, cutOffs })
-        }
+        for (const entry of held) await entries.returnLeasedEntry(db, entry, afterCutOff(entry, now))
         return held.length
       })
     },
@@ -269,4 +270,14 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
         if (kinds.has(kind)) listener()
       }),
   }
+}
+
+/**
+ * What was cut off is repeated at once, before what was put later. One that is cut off again may be what kills the process,
+ * so from then on it waits a little.
+ */
+function afterCutOff(entry: Leased, now: Date): Leased {
+  const cutOffs = entry.cutOffs + 1
+  const dueAt = cutOffs === 1 ? entry.createdAt : isoAfter(now, limits.cutOffWaitMs)
+  return { ...entry, dueAt, cutOffs }
 }

@@ -44,6 +44,7 @@ export function addToDay(
 
 /** Adds counts to those of their days and inboxes; several of one are added up before. */
 export async function countDays(db: WriteDb, counted: readonly DailyUsageRow[]): Promise<void> {
+  if (counted.length === 0) return
   const byName = new Map<string, DailyUsageRow>()
   for (const row of counted) {
     const name = `${row.day} ${row.inboxId}`

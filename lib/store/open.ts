@@ -12,7 +12,7 @@ import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialec
 import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
-import { migrate, outdatedSince } from './migrations/migrate.ts'
+import { findSchemaState, migrate } from './migrations/migrate.ts'
 import { optimizeIndex } from './search/full-text.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
@@ -102,7 +102,9 @@ export async function openStore(
     ? (await import('./postgres-store.ts')).postgresStore(location, connections)
     : sqliteStore(location, clock, meter)
   try {
-    const lastStep = await outdatedSince(store.read, store.dialect, isTarget)
+    const { isCurrent, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
+    // A write waits for its turn and for the disk: who only reads needs neither.
+    if (isCurrent) return store
     if (lastStep !== undefined) {
       if (store.dialect === 'sqlite') requireOursAlone(location)
       await beforeMigration(lastStep)

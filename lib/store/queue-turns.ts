@@ -99,28 +99,78 @@ export async function listInTurn(db: Db, of: Turned, limit: number): Promise<Que
   return readsFor(of).ofAll(db, { ...given(of), limit })
 }
 
-/** Entries of a kind that were tried before and are due, the longest due first. */
-export async function listDueAgain(
-  db: Db,
-  { kind, now, limit }: Wanted,
-  state: 'ready' | 'unproven',
-): Promise<QueueEntryRow[]> {
-  return dueAgain(db, { kind, state, now, limit })
+/** Among which repeated attempts a turn is looked for: those that are due by `now`, as all is that is parked. */
+export interface TurnedAgain extends Turned {
+  readonly now: string
 }
-const dueAgain = keptRows(
-  (db, { kind, state, now, limit }: { kind: string; state: string; now: string; limit: number }) =>
-    db
-      .selectFrom('queueEntry')
-      .selectAll()
-      .where('kind', '=', kind)
-      .where('state', '=', state)
-      // As it stands in the index, so that SQLite knows that it can use that.
-      .where('attempts', '>', sql.lit(0))
-      .where('dueAt', '<=', now)
-      .orderBy('dueAt')
-      .orderBy('id')
-      .limit(limit),
+
+interface GivenAgain extends TurnedAgain, Values {
+  readonly podId: string
+  readonly limit: number
+}
+
+/** The same for what was tried before. @param few orders and narrows all of it so that no more rows are read than are given */
+function readsOfRepeats(
+  narrowed: (entries: Entries, given: GivenAgain) => Entries,
+  few: (entries: Entries, given: GivenAgain) => Entries,
+) {
+  const entries = (db: Db, given: GivenAgain) =>
+    narrowed(
+      db.selectFrom('queueEntry').where('kind', '=', given.kind).where('attempts', '>', sql.lit(0)),
+      given,
+    )
+  return {
+    pod: keptRow((db, given: GivenAgain) =>
+      entries(db, given).select('podId').where('podId', '>', given.podId).orderBy('podId').limit(1),
+    ),
+    ofPod: keptRows((db, given: GivenAgain) =>
+      isDue(entries(db, given).where('podId', '=', given.podId), given)
+        .selectAll()
+        .orderBy('dueAt')
+        .orderBy('id')
+        .limit(given.limit),
+    ),
+    few: keptRows((db, given: GivenAgain) =>
+      few(entries(db, given), given).selectAll().orderBy('dueAt').orderBy('id').limit(given.limit),
+    ),
+  }
+}
+const isDue = (entries: Entries, { now }: GivenAgain) => entries.where('dueAt', '<=', now)
+
+const repeats = readsOfRepeats((entries, { state }) => entries.where('state', '=', state), isDue)
+const parkedRepeats = readsOfRepeats(
+  (entries, { destination }) =>
+    entries.where('state', '=', sql.lit('parked')).where('destination', '=', destination),
+  entries => entries.orderBy('podId'),
 )
+const repeatsFor = ({ state }: Turned) => (state === 'parked' ? parkedRepeats : repeats)
+const givenAgain = (of: TurnedAgain): GivenAgain => {
+  return { ...given(of), now: of.now }
+}
+
+/** The first pod after `podId` that has something to repeat, due or not. */
+export async function findPodInTurnAgain(
+  db: Db,
+  of: TurnedAgain,
+  podId: string,
+): Promise<string | undefined> {
+  return (await repeatsFor(of).pod(db, { ...givenAgain(of), podId }))?.podId
+}
+
+/** Those of a pod that are due for longest. */
+export async function listOfPodAgain(
+  db: Db,
+  of: TurnedAgain,
+  podId: string,
+  limit: number,
+): Promise<QueueEntryRow[]> {
+  return repeatsFor(of).ofPod(db, { ...givenAgain(of), podId, limit })
+}
+
+/** Some of all, so that all are there when fewer come than `limit`. */
+export async function listFewAgain(db: Db, of: TurnedAgain, limit: number): Promise<QueueEntryRow[]> {
+  return repeatsFor(of).few(db, { ...givenAgain(of), limit })
+}
 
 /** Which entries and destinations a look would find something of. */
 export interface Waiting {

@@ -357,9 +357,11 @@ create index "queueEntry_due" on "queueEntry" ("kind", "state", "dueAt", "id");
 create index "queueEntry_parked" on "queueEntry" ("kind", "destination", "dueAt", "id") where "state" = 'parked';
 create index "queueEntry_subject" on "queueEntry" ("subjectId");
 create index "queueEntry_leased" on "queueEntry" ("leasedBy") where "leasedBy" is not null;
--- First attempts, by whose they are; attempts that are repeated.
+-- First attempts, by whose they are; attempts that are repeated, by time and by whose they are.
 create index "queueEntry_first" on "queueEntry" ("kind", "state", "podId", "inboxId", "dueAt", "id") where "attempts" = 0;
 create index "queueEntry_again" on "queueEntry" ("kind", "state", "dueAt", "id") where "attempts" > 0;
+create index "queueEntry_againOfPod" on "queueEntry" ("kind", "state", "podId", "dueAt", "id") where "attempts" > 0;
+create index "queueEntry_parkedAgain" on "queueEntry" ("kind", "destination", "podId", "dueAt", "id") where "state" = 'parked' and "attempts" > 0;
 create index "queueEntry_parkedFirst" on "queueEntry" ("kind", "destination", "podId", "inboxId", "dueAt", "id") where "state" = 'parked' and "attempts" = 0;
 create index "queueEntry_parkedExpiry" on "queueEntry" ("kind", "expiresAt", "id") where "state" = 'parked';
 

@@ -80,7 +80,7 @@ t.test('killed at each step of an attempt: it is tried again, and that is counte
   daemon = await daemon.restart()
   await allAt(2)
   for (const name of steps) {
-    const outlook = /^Attempt 1 is under way, after 1 that a crash cut off;/
+    const outlook = /^Attempt 1 is under way, after 1 that a crash or a stop cut off;/
     t.match(await why(name), { attempts: 0, cutOffs: 1, outlook }, `${name}: at once, for the first time`)
   }
   kill = () => daemon.process.kill('SIGKILL')
@@ -100,13 +100,14 @@ t.test('killed at each step of an attempt: it is tried again, and that is counte
   for (const name of steps) {
     const line = await why(name)
     t.match(line, { attempts: 0, cutOffs: 2, state: 'queued' }, `${name}, twice`)
-    const [, due] = /^Attempt 1 is due at (\S+), after 2 that a crash cut off;/.exec(line.outlook) ?? []
+    const [, due] =
+      /^Attempt 1 is due at (\S+), after 2 that a crash or a stop cut off;/.exec(line.outlook) ?? []
     t.ok(Date.parse(due ?? '') <= restarted + 60_000, `a minute at the most: ${line.outlook}`)
   }
   const { data } = await daemon.ctl('queue', 'why', ids.get('MAIL')!)
   t.match(
     data,
-    [{ attempts: 0, cutOffs: 2, outlook: /after 2 that a crash cut off/ }],
+    [{ attempts: 0, cutOffs: 2, outlook: /after 2 that a crash or a stop cut off/ }],
     'mailboxctl says it, too',
   )
   await daemon.ctl('queue', 'retry', ...steps.map(name => ids.get(name)!))

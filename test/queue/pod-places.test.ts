@@ -4,8 +4,10 @@ import { limits } from '../../lib/base/limits.ts'
 import type { Leased } from '../../lib/queue/leased.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import type { Store } from '../../lib/store/open.ts'
+import { insertQueueEntries } from '../../lib/store/queue-entries.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { insertInstallation, insertPodRow } from '../support/rows.ts'
+import { rowsReadBy } from '../support/statements.ts'
 
 /** The turns of mail in an installation that has so many pods, on a clock that stands. */
 async function setUp(store: Store, concurrency: number, pods = 3) {
@@ -157,6 +159,68 @@ onEveryDatabase(
     t.strictSame((await begin()).of, { eve: 15 }, 'three quarters of what is for repeats')
   },
 )
+
+/** Has so many mails of a pod wait to be repeated since a while. */
+async function insertRepeats(store: Store, podId: string, count: number, destination: string, dueAt: string) {
+  const row = { kind: 'delivery', destination, state: 'ready', dueAt, attempts: 1, podId, inboxId: podId }
+  const times = { expiresAt: '2026-01-06T00:00:00.000Z', createdAt: dueAt }
+  await store.write(async db => {
+    for (let left = count; left > 0; left -= 500) {
+      const rows = Array.from({ length: Math.min(left, 500) }, () => {
+        const id = v7()
+        return { ...row, ...times, id, subjectId: id, leasedBy: null, leasedUntil: null, cutOffs: 0 }
+      })
+      await insertQueueEntries(db, rows)
+    }
+  })
+}
+
+onEveryDatabase(
+  'a crowd of what may not be repeated is not read at each look, and nobody is behind it',
+  async (t, store) => {
+    const { turns, put, prove, begin } = await setUp(store, 40)
+    await prove('slow.example')
+    await prove('good.example')
+    await put('eve', 30, 'slow.example')
+    t.strictSame((await begin()).of, { eve: 30 }, 'as many as it may')
+    await insertRepeats(store, 'eve', 3_000, 'slow.example', '2025-12-31T00:00:00.000Z')
+    await insertRepeats(store, 'gus', 2, 'good.example', '2025-12-31T23:00:00.000Z')
+    t.strictSame((await begin()).of, { gus: 2 })
+    const read = await rowsReadBy(() => turns.claim())
+    t.ok(read <= 2 * limits.queueFew, `${read} rows`)
+
+    await put('eve', 3_000, 'slow.example')
+    await turns.claim()
+    const readNew = await rowsReadBy(() => turns.claim())
+    t.ok(readNew <= 3 * limits.queueFew, `${readNew} rows, with what is new`)
+  },
+)
+
+onEveryDatabase('what is repeated begins in turns of pods, due or parked', async (t, store) => {
+  const { queue, prove, begin, end, advance } = await setUp(store, 40)
+  await prove('busy.example')
+  await insertRepeats(store, 'eve', 1_000, 'busy.example', '2025-12-31T00:00:00.000Z')
+  for (const podId of ['gus', 'ann'])
+    await insertRepeats(store, podId, 3, 'busy.example', '2025-12-31T23:00:00.000Z')
+  const first = await begin()
+  t.match(first.of, { gus: 3, ann: 3 })
+  t.ok(first.of.eve! > 6, 'and as many as others leave')
+  for (const entry of first.entries) await end(entry)
+
+  for (let n = 0; n < limits.destinationFailures; n++)
+    await store.write(db => queue.note(db, 'busy.example', 'fails', 'down'))
+  for (const podId of ['gus', 'ann'])
+    await insertRepeats(store, podId, 3, 'busy.example', '2025-12-31T23:00:00.000Z')
+  t.strictSame((await begin()).of, {}, 'all that is due is parked')
+  advance(limits.probeMaxMs)
+  const [probe, ...more] = (await begin()).entries
+  t.equal(more.length, 0)
+  await store.write(db => queue.note(db, 'busy.example', 'answers', ''))
+  await end(probe!)
+  advance(limits.queuePollMs)
+  const next = await begin()
+  t.equal((next.of.gus ?? 0) + (next.of.ann ?? 0) + (probe!.podId === 'eve' ? 0 : 1), 6)
+})
 
 onEveryDatabase('who waits for its own pod has that alone pressed for its silence', async (t, store) => {
   const { turns, put, begin, advance } = await setUp(store, 40)

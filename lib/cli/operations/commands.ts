@@ -8,9 +8,15 @@ import { commandOf } from '../words.ts'
 import { type Declared, declared } from './declared.ts'
 import { type Spoken, spoken } from './spoken.ts'
 
-/** Adds a command for each operation that is spoken: what it takes is read from its declaration, as the API does. */
-export function addOperationCommands(program: Command, ctl: Ctl): void {
-  for (const one of declared) addCommand(program, ctl, one, spoken[one.id]!)
+/**
+ * Adds a command for each operation that is spoken: what it takes is read from its declaration, as the API does.
+ * @param noun that of those that are meant; without one, all
+ */
+export function addOperationCommands(program: Command, ctl: Ctl, noun?: string): void {
+  for (const one of declared) {
+    const how = spoken[one.id]!
+    if (noun === undefined || how.words.startsWith(`${noun} `)) addCommand(program, ctl, one, how)
+  }
 }
 
 function addCommand(program: Command, ctl: Ctl, one: Declared, how: Spoken): void {

@@ -82,13 +82,15 @@ export async function openSecrets(parts: SecretsParts): Promise<SecretBox> {
   }
   const box = createSecretBox(present ?? (await makeSecretKey(dataDir)))
   // Before anything is sealed: what decides is the row, of two processes that start at once, too.
-  const key = await store.write(async db => {
-    const row = await rows.findSecretKey(db)
-    if (row) return row
-    const made = { id: box.keyId, createdAt: clock.now().toISOString(), sealedAt: null }
-    await rows.insertSecretKey(db, made)
-    return made
-  })
+  const key =
+    known ??
+    (await store.write(async db => {
+      const row = await rows.findSecretKey(db)
+      if (row) return row
+      const made = { id: box.keyId, createdAt: clock.now().toISOString(), sealedAt: null }
+      await rows.insertSecretKey(db, made)
+      return made
+    }))
   if (key.id !== box.keyId) {
     throw new SecretKeyFault(
       `${path} is not the key of this database: it is ${box.keyId}, and the database was sealed under ${key.id}; restore database and key from the same backup`,

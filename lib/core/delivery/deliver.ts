@@ -50,6 +50,11 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       })
       return
     }
+    if (ended.outcome.isCutOff) {
+      await app.store.write(db => app.queue.cutOff(db, entry))
+      app.log.info({ deliveryId: delivery.id, messageId: message.id }, 'delivery attempt cut off by the stop')
+      return
+    }
     const destination = place?.destination ?? entry.destination
     if (place?.isCutShort && attemptsMade(entry) === 1 && ended.outcome.result === 'transient') {
       // Many wait for seconds before they greet (Postfix's postscreen, Sendmail's greet_pause): nothing is known, and nothing told.
@@ -161,6 +166,7 @@ async function attempt(
   const outcome = await app.courier.carry(
     {
       id: delivery.id,
+      podId: entry.podId,
       // A reverse-path of its own: a bounce that comes to it tells which delivery it is about.
       mailFrom: delivery.mailFrom ?? carried.message.mailFrom,
       rcptTo: delivery.rcptTo ?? delivery.recipient,

@@ -23,7 +23,7 @@ export interface ExplainedDelivery extends Delivery {
   readonly messageId: string
   /** What its concurrency is counted by: the domain, or the group of its mail servers. */
   readonly destination: string | null
-  /** How many attempts a crash cut off. */
+  /** How many attempts a crash or a stop cut off. */
   readonly cutOffs: number
   /** How often in a row the destination has failed, and what was seen at the last; of any mail to it. */
   readonly destinationFailures: number

@@ -41,7 +41,7 @@ function waitsFor({ delivery, destination, now }: Standing, entry: QueueEntryRow
 
 function cutOff({ cutOffs }: QueueEntryRow): string {
   if (cutOffs === 0) return ''
-  return `, after ${cutOffs} that a crash cut off`
+  return `, after ${cutOffs} that a crash or a stop cut off`
 }
 
 function lastSaid(delivery: DeliveryRow): string {

@@ -30,7 +30,7 @@ export interface QueueLine {
   readonly messageId: string
   readonly recipient: string
   readonly state: QueueState
-  /** Those that came to an end, and apart those that a crash cut off. */
+  /** Those that came to an end, and apart those that a crash or a stop cut off. */
   readonly attempts: number
   readonly cutOffs: number
   readonly nextAttemptAt: string

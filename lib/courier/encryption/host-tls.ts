@@ -4,7 +4,7 @@ import type { AuthenticatedDns } from './authenticated-dns.ts'
 import { findTlsa } from './dane.ts'
 import type { TlsDemand } from './demand.ts'
 import type { SecureDns } from './secure-dns.ts'
-import type { StsFinding, StsPolicies } from './sts-policies.ts'
+import type { StsAsking, StsFinding, StsPolicies } from './sts-policies.ts'
 
 /** What a session with one host of a domain must be. */
 export interface HostTls {
@@ -36,11 +36,12 @@ export async function findDomainTls(
     seen: AuthenticatedDns | undefined
   },
   stsPolicies: StsPolicies | undefined,
-  signal: AbortSignal,
+  asking: StsAsking,
 ): Promise<DomainTls | undefined> {
   const secure = seen && secureDns && { dns: secureDns, seen }
   // What is being fetched is fetched on for the next attempt; without it this one must not go on.
-  const sts = stsPolicies === undefined ? {} : await unlessAborted(stsPolicies.of(domain), signal)
+  const sts =
+    stsPolicies === undefined ? {} : await unlessAborted(stsPolicies.of(domain, asking), asking.signal)
   return sts && { domain, port, secure, sts }
 }
 

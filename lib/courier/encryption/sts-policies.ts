@@ -5,6 +5,7 @@ import type { Log } from '../../base/log.ts'
 import { readStsId, readStsPolicy, type StsPolicy } from '../../mail/domain/mta-sts.ts'
 import type { Fetched } from '../https-get.ts'
 import type { TlsFault } from '../tls-result.ts'
+import { FetchLine } from './fetch-line.ts'
 
 /** A policy as it was fetched. */
 export interface StoredStsPolicy extends StsPolicy {
@@ -25,11 +26,25 @@ export interface StsFinding {
   readonly policy?: StsPolicy
   /** Why there is none, or why it is the one of before. */
   readonly fault?: TlsFault
+  /** So many are being fetched that it could not be asked for: whether there is one is not known. */
+  readonly isUnasked?: true
+}
+
+/** What is said of mail that waits for that. */
+export const policyNotAsked =
+  'not sent yet: whether its domain has an MTA-STS policy could not be asked, for too many are being fetched'
+
+/** Who asks for a policy. */
+export interface StsAsking {
+  /** Whose mail it is for: what is fetched is fetched in turns of pods. */
+  readonly podId: string
+  /** Ends the wait for a turn. What is being fetched is fetched on, for the next attempt. */
+  readonly signal: AbortSignal
 }
 
 export interface StsPolicies {
   /** @param domain lower-case, A-labels @throws nothing for what DNS or the domain's web server do */
-  of(domain: string): Promise<StsFinding>
+  of(domain: string, asking: StsAsking): Promise<StsFinding>
 }
 
 export interface StsPoliciesOptions {
@@ -39,13 +54,19 @@ export interface StsPoliciesOptions {
   readonly store: StsStore
   /** Fetches a path over https from a host that a stranger chose. */
   readonly get: (host: string, path: string) => Promise<Fetched>
+  /** How long a turn to fetch is waited for. */
+  readonly waitMs?: number | undefined
 }
 
 /**
  * The MTA-STS policies of the domains that mail goes to (RFC 8461). A policy holds for its max_age, whatever becomes of its
- * record and its web server meanwhile; another id in DNS has it fetched again.
+ * record and its web server meanwhile; another id in DNS has it fetched again. So many are fetched at once in all and of a pod
+ * (`limits.stsFetches`); where there is no room the policy that is kept is applied, and without one the mail waits: that there
+ * is none is not known.
  */
-export function createStsPolicies({ dns, clock, log, store, get }: StsPoliciesOptions): StsPolicies {
+export function createStsPolicies(options: StsPoliciesOptions): StsPolicies {
+  const { dns, clock, log, store, get, waitMs = limits.stsWaitMs } = options
+  const line = new FetchLine(limits.stsFetches)
   const underWay = new Map<string, Promise<StsFinding>>()
   /** The ids that could not be fetched, and until when that is believed. */
   const failed = new Map<string, { id: string; untilMs: number; finding: StsFinding }>()
@@ -67,31 +88,72 @@ export function createStsPolicies({ dns, clock, log, store, get }: StsPoliciesOp
     return finding
   }
 
-  function fetchOnce(domain: string, id: string): Promise<StsFinding> {
+  /** What is known without fetching, or will be when what is being fetched is there. */
+  function findKnown(domain: string, id: string): Promise<StsFinding> | undefined {
     const before = failed.get(domain)
     if (before?.id === id && clock.monotonicMs() < before.untilMs) return Promise.resolve(before.finding)
-    const known = underWay.get(domain)
+    return underWay.get(domain)
+  }
+
+  /** Gives undefined when the turn did not come in time. */
+  async function fetchInTurn(
+    domain: string,
+    id: string,
+    { podId, signal }: StsAsking,
+  ): Promise<StsFinding | undefined> {
+    const known = findKnown(domain, id)
     if (known) return known
-    const fetching = fetchPolicy(domain, id).finally(() => underWay.delete(domain))
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), waitMs)
+    const isItsTurn = await line.enter(podId, AbortSignal.any([signal, late.signal]))
+    clearTimeout(timer)
+    if (!isItsTurn) return undefined
+    // Others may have come before, with the same domain.
+    const stored = await store.find(domain)
+    const found = stored?.policyId === id && isKept(stored) ? { policy: stored } : findKnown(domain, id)
+    if (found) {
+      line.leave(podId)
+      return found
+    }
+    return fetchEntered(domain, id, podId)
+  }
+
+  function fetchEntered(domain: string, id: string, podId: string): Promise<StsFinding> {
+    const fetching = fetchPolicy(domain, id).finally(() => {
+      underWay.delete(domain)
+      line.leave(podId)
+    })
     underWay.set(domain, fetching)
     return fetching
   }
 
+  function isKept({ fetchedAt, maxAgeSeconds }: StoredStsPolicy): boolean {
+    return clock.now().getTime() < fetchedAt.getTime() + maxAgeSeconds * 1000
+  }
+
+  /** Where there is no room, that is for another attempt to do. */
+  function refresh(domain: string, id: string, podId: string): void {
+    if (findKnown(domain, id) !== undefined || !line.tryEnter(podId)) return
+    fetchEntered(domain, id, podId).catch(error => log?.error({ err: error, domain }, 'MTA-STS'))
+  }
+
   return {
-    async of(domain) {
+    async of(domain, asking) {
       const [id, stored] = await Promise.all([findId(dns, domain), store.find(domain)])
       const nowMs = clock.now().getTime()
-      const untilMs = stored ? stored.fetchedAt.getTime() + stored.maxAgeSeconds * 1000 : 0
-      const kept: StsFinding = stored && nowMs < untilMs ? { policy: stored } : {}
+      const kept: StsFinding = stored && isKept(stored) ? { policy: stored } : {}
       // Without a record the policy that was fetched holds on (RFC 8461 §3.1, §5.1).
       if (id === undefined) return kept
       const isFresh = stored && nowMs - stored.fetchedAt.getTime() < limits.stsRefreshMs
       if (kept.policy && stored?.policyId === id) {
         // Before it ends, so that who blocks its fetching then gains nothing.
-        if (!isFresh) fetchOnce(domain, id).catch(error => log?.error({ err: error, domain }, 'MTA-STS'))
+        if (!isFresh) refresh(domain, id, asking.podId)
         return kept
       }
-      const finding = await fetchOnce(domain, id)
+      // RFC 8461 §3.3: what was fetched before is applied where no other can be had.
+      if (kept.policy && !line.hasRoomFor(asking.podId)) return kept
+      const finding = await fetchInTurn(domain, id, asking)
+      if (finding === undefined) return kept.policy ? kept : { isUnasked: true }
       return finding.policy ? finding : { ...finding, ...kept }
     },
   }

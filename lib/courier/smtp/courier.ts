@@ -8,7 +8,7 @@ import type { AddressGuard } from '../address-guard.ts'
 import { createAuthenticatedDns } from '../encryption/authenticated-dns.ts'
 import { findDomainTls, hostTls, opportunistic } from '../encryption/host-tls.ts'
 import type { SecureDns } from '../encryption/secure-dns.ts'
-import type { StsPolicies } from '../encryption/sts-policies.ts'
+import { policyNotAsked, type StsPolicies } from '../encryption/sts-policies.ts'
 import {
   type AddressResult,
   findAddresses,
@@ -32,6 +32,8 @@ import { TlsMemory } from './tls-memory.ts'
 
 /** One message to one recipient. */
 export interface SmtpDelivery {
+  /** Whose it is, for what is done in turns of pods. */
+  readonly podId?: string
   /** Only for the log. */
   readonly id: string
   /** The reverse-path; empty for the null reverse-path. */
@@ -157,11 +159,14 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       })
       const { showing, ...rest } = outcome
       // What we broke off ourselves says nothing of the other side.
-      const shown = showing === undefined || stopping.signal.aborted ? {} : { showing }
+      const isStopped = stopping.signal.aborted
+      const shown = showing === undefined || isStopped ? {} : { showing }
+      const isCutOff = isStopped && outcome.result === 'transient' && outcome.code === undefined
       const isCounted =
         tlsResults.length > 0 && !delivery.isTlsReport && literalAddress(delivery.domain) === undefined
       const counted = isCounted ? { tlsResults } : {}
-      return { ...rest, ...shown, ...counted, durationMs: Math.round(clock.monotonicMs() - beganMs) }
+      const cut = isCutOff ? ({ isCutOff } as const) : {}
+      return { ...rest, ...shown, ...counted, ...cut, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
     }
@@ -213,9 +218,11 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
     const given = await findDomainTls(
       { domain: toAscii(delivery.domain).toLowerCase().replace(/\.$/, ''), port, secureDns, seen },
       isOpportunistic ? undefined : stsPolicies,
-      signal,
+      { podId: delivery.podId ?? '-', signal },
     )
     if (given === undefined) return unheard('4.4.7', abortError(signal).message)
+    // It may be one that demands TLS: what we have no time for is no reason to go without.
+    if (given.sts.isUnasked) return unheard('4.4.5', policyNotAsked)
     // After its policy was asked for: how long that takes is the domain's affair, and no place of the servers is held for it.
     const group = mx.group === undefined ? undefined : (providers.ofHosts(mx.hosts)?.name ?? mx.group)
     if (!(await progress.isTurnOf(group ?? delivery.domain, delivery.domain))) return untried()

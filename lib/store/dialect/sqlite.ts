@@ -47,6 +47,8 @@ export interface SqliteFollower extends Omit<SqliteReader, 'prepare'> {
 
 /** How long a statement stands still at the start for another process that is writing, and while the file is written anew. */
 const busyTimeoutMs = 5_000
+/** How `pragma auto_vacuum` calls a file that gives free pages back when asked; one that was made otherwise keeps them until it is written anew. */
+const incremental = 2
 /** Pages of the log after which SQLite moves them into the file itself, until a thread does that (`./checkpoints.ts`). */
 const checkpointPages = 4000
 /** The transactions in which a connection is read from: all that is read in one turn of the event loop is in one. */
@@ -147,8 +149,9 @@ export function openSqliteFollower(path: string, { between }: Pick<SqliteWriter,
  */
 export function openSqliteWriter(path: string): SqliteWriter {
   const connection = new Database(path, { timeout: busyTimeoutMs })
-  // Of a file that has tables already it says nothing: `rewrite` does.
-  connection.pragma('auto_vacuum = incremental')
+  // Of a file that has tables already it says nothing: `rewrite` does. Where it is so already, to say it once more would be a write.
+  if (connection.pragma('auto_vacuum', { simple: true }) !== incremental)
+    connection.pragma('auto_vacuum = incremental')
   connection.pragma('journal_mode = wal')
   connection.pragma('synchronous = normal')
   connection.pragma(`wal_autocheckpoint = ${checkpointPages}`)
@@ -263,8 +266,7 @@ export function openSqliteBeside(path: string): SqliteBeside {
     freeSome(most, kept) {
       const one = (name: string) => Number(connection.pragma(name, { simple: true }))
       const free = one('freelist_count') - kept
-      // 2: incremental. A file that was made otherwise keeps its pages until it is written anew.
-      if (free <= 0 || one('auto_vacuum') !== 2) return false
+      if (free <= 0 || one('auto_vacuum') !== incremental) return false
       // A step of a prepared statement would free one page.
       connection.exec(`pragma incremental_vacuum(${Math.min(free, most)})`)
       return true

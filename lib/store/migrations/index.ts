@@ -29,6 +29,7 @@ import { standingHolds } from './0048-standing-holds.ts'
 import { conversations } from './0049-conversations.ts'
 import { unplacedEvents } from './0050-unplaced-events.ts'
 import { owedNotices } from './0051-owed-notices.ts'
+import { repeatsByPod } from './0052-repeats-by-pod.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -64,4 +65,5 @@ export const migrations: readonly Migration[] = [
   conversations,
   unplacedEvents,
   owedNotices,
+  repeatsByPod,
 ]

@@ -6,24 +6,24 @@ import { migrations } from './index.ts'
 import { ledgerDdl, movingStep } from './migration.ts'
 
 /**
- * The number of the last step of a database that waits for others; undefined: it is new, or up to date.
+ * Whether the schema waits for no step, and the number of its last one; undefined: it is new.
  * @param isTarget whether rows are being moved into it by who asks
  * @throws SchemaFault
  */
-export async function outdatedSince(
+export async function findSchemaState(
   db: Db,
   dialect: DialectName,
   isTarget = false,
-): Promise<number | undefined> {
+): Promise<{ readonly isCurrent: boolean; readonly lastStep: number | undefined }> {
   const tables =
     dialect === 'sqlite'
       ? sql`select 1 from sqlite_master where "name" = 'migration'`
       : sql`select 1 from information_schema.tables where table_schema = current_schema() and table_name = 'migration'`
-  if ((await tables.execute(db)).rows.length === 0) return undefined
+  if ((await tables.execute(db)).rows.length === 0) return { isCurrent: false, lastStep: undefined }
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
   refuseNewer(present, isTarget)
   const isMissing = migrations.some(step => !present.some(row => row.number === step.number))
-  return isMissing ? present.at(-1)?.number : undefined
+  return { isCurrent: !isMissing, lastStep: present.at(-1)?.number }
 }
 
 /**

@@ -53,7 +53,7 @@ t.test('what happens to a delivery, and when next', async t => {
   t.equal(said({}, { leasedBy: 'n' }), `Attempt 2 is under way${last}`)
   t.equal(
     said({ attempts: 0, replyText: null, state: 'queued' }, { cutOffs: 2, attempts: 2 }),
-    `Attempt 1 is due at ${at(5)}, after 2 that a crash cut off; given up at ${at(9)}.`,
+    `Attempt 1 is due at ${at(5)}, after 2 that a crash or a stop cut off; given up at ${at(9)}.`,
   )
   const parked = said({}, { state: 'parked' }, failing)
   t.equal(

@@ -211,6 +211,90 @@ t.test('another id has it fetched again; where that fails, the one before holds'
   t.match(await carry(), { result: 'transient' }, 'two records are none')
 })
 
+/** Policies of any number of domains, whose web servers say nothing until they are let go on. */
+function silentPolicies(waitMs: number) {
+  const { clock, pass } = movedClock()
+  const stored = new Map<string, StoredStsPolicy>()
+  const waiting: { host: string; answer: (text: string) => void }[] = []
+  const ids = new Map<string, string>()
+  const policies = createStsPolicies({
+    dns: {
+      resolveTxt: async name => [[`v=STSv1; id=${ids.get(name.replace('_mta-sts.', '')) ?? 1};`]],
+    },
+    clock,
+    waitMs,
+    store: {
+      find: async name => stored.get(name),
+      put: async one => void stored.set(one.domain, one),
+    },
+    get: (host, _path) =>
+      new Promise(resolve => {
+        const answer = (text: string) => resolve({ status: 200, contentType: 'text/plain', text })
+        waiting.push({ host, answer })
+      }),
+  })
+  const ask = (domain: string, podId = 'eve', signal = new AbortController().signal) =>
+    policies.of(domain, { podId, signal })
+  return { ask, waiting, ids, pass }
+}
+
+t.test(
+  'policies are fetched so many at once, and another pod need not wait for one that has many',
+  async t => {
+    const { ask, waiting } = silentPolicies(60_000)
+    const cut = new AbortController()
+    const asked = Array.from({ length: 300 }, (_, n) => ask(`s${n}.example`, 'eve', cut.signal))
+    await until('those that may have begun', () => waiting.length > 0)
+    await new Promise(setImmediate)
+    const most = waiting.length
+    t.ok(most <= (limits.stsFetches * 3) / 4, `${most} of a pod`)
+    const others = ask('good.example', 'gus')
+    await until('another pod has its own', () => waiting.at(-1)?.host === 'mta-sts.good.example')
+    waiting.at(-1)!.answer(enforce)
+    t.match(await others, { policy: { mode: 'enforce' } })
+    // Attempts that were cut short wait no more, and what they asked for is not fetched.
+    cut.abort()
+    const findings = await Promise.all(asked.slice(most))
+    t.ok(findings.every(({ isUnasked }) => isUnasked))
+    for (const { answer } of waiting.splice(0)) answer(enforce)
+    t.match(await asked[0], { policy: { mode: 'enforce' } })
+    t.equal(waiting.length, 0)
+  },
+)
+
+t.test(
+  'whose turn does not come in time is not sent without its policy, and goes by one that is known',
+  async t => {
+    const { ask, waiting, ids } = silentPolicies(20)
+    const known = ask('known.example')
+    await until('it is fetched', () => waiting.length === 1)
+    waiting.pop()!.answer(enforce)
+    await known
+    const many = Array.from({ length: limits.stsFetches }, (_, n) => ask(`s${n}.example`))
+    await until('as many as may be', () => waiting.length >= (limits.stsFetches * 3) / 4)
+    t.strictSame(await ask('unknown.example'), { isUnasked: true })
+    t.match(await ask('known.example'), { policy: { mode: 'enforce' }, fault: undefined })
+    ids.set('known.example', '2')
+    t.match(await ask('known.example'), { policy: { mode: 'enforce' } }, 'at once, though there is another')
+    for (const { answer } of waiting.splice(0)) answer(enforce)
+    await Promise.all(many)
+    const again = ask('known.example')
+    await until('it is fetched when there is room', () => waiting.length === 1)
+    waiting.pop()!.answer(enforce.replace('enforce', 'testing'))
+    t.match(await again, { policy: { mode: 'testing' } })
+  },
+)
+
+t.test('mail whose policy could not be asked for waits', async t => {
+  const given = await loopback(t, [{}], {
+    stsPolicies: { of: async () => ({ isUnasked: true }) },
+  })
+  const outcome = await given.courier.carry(delivery(), raw)
+  t.match(outcome, { result: 'transient', enhanced: '4.4.5', text: /MTA-STS policy could not be asked/ })
+  t.equal(outcome.showing, undefined)
+  t.equal(given.peers[0]?.connections, 0)
+})
+
 t.test('a session of TLS is taken up again, and what was proven in it', async t => {
   const reused: boolean[] = []
   const { courier, port } = await loopback(t, [undefined], { idleMs: 0 })

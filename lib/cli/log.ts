@@ -1,0 +1,14 @@
+import type { Log } from '../base/log.ts'
+import { logStyle } from '../base/log-style.ts'
+import { quietLog } from '../base/quiet-log.ts'
+import type { Config } from '../config/load.ts'
+
+/**
+ * The log of a command, which nobody reads: what is to be known it says itself, or ends with. Only with `log.level` "debug" or "trace" it is
+ * written, to standard error.
+ */
+export async function commandLog({ log: { level, format } }: Pick<Config, 'log'>): Promise<Log> {
+  if (level !== 'debug' && level !== 'trace') return quietLog
+  const { createLog } = await import('../base/log.ts')
+  return createLog(level, undefined, logStyle(format, undefined))
+}
