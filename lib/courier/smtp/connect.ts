@@ -8,7 +8,7 @@ import { certificateFault, demandKey, tlsFault } from '../encryption/demand.ts'
 import type { HostTls } from '../encryption/host-tls.ts'
 import type { TlsFault } from '../tls-result.ts'
 import { hasRoute } from './own-route.ts'
-import { boundReplies } from './remote-reply.ts'
+import { boundReplies, outOfStep } from './remote-reply.ts'
 import type { Smarthost, SourceAddress } from './routes.ts'
 import {
   type Answer,
@@ -214,12 +214,14 @@ function openSocket(address: string, options: SessionOptions, signal: AbortSigna
 function connectFailure(error: SmtpError, connection: SMTPConnection): Answer {
   const { response } = error
   const isClosing = error.responseCode === 421
+  // Who speaks out of step may be somebody between us: that is no reason to go on without TLS.
+  const isInStep = error.code !== outOfStep
   const wasEncrypting = connection.upgrading === true || (connection.secure && response === undefined)
   return {
     stage: 'connect',
     text: oneLine(error.message),
     isLost: response === undefined || error.code === 'ETIMEDOUT' || error.code === 'ESOCKET',
-    isTlsFailure: !isClosing && (wasEncrypting || error.code === 'ETLS'),
+    isTlsFailure: !isClosing && isInStep && (wasEncrypting || error.code === 'ETLS'),
     sent: 'none',
     ...(response === undefined ? {} : { lines: response }),
   }

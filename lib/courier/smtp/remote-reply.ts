@@ -33,9 +33,12 @@ export function readReply(lines: string): RemoteReply | undefined {
   return enhanced === undefined ? reply : { ...reply, enhanced }
 }
 
-/** Who is told of each whole reply of a peer. */
+/** What is heard of a peer, and what of our side decides whether it was asked. */
 export interface Hearing {
+  /** Is told of each whole reply. */
   onReply: () => void
+  /** All of the message was sent: a reply to it is due. */
+  endMessage(): void
 }
 
 /** What of Nodemailer's connection takes the peer's bytes and says ours. */
@@ -43,23 +46,46 @@ interface Talk {
   _onData: (chunk: Buffer) => void
   _sendCommand: (...given: unknown[]) => void
   _onResponseTooLarge: () => void
+  _onError: (error: Error, code: string, response: false, command: string) => void
 }
+
+/** The code of the error of a peer that is out of step. */
+export const outOfStep = 'EOUTOFSTEP'
 
 /**
  * Bounds what a peer says from one command to the next (`limits.smtpReplyBytes`), however it is cut into lines: of Nodemailer's
  * bound empty lines are no part, and it keeps each and takes them one by one. They answer nothing, and do not come to it.
+ *
+ * Nodemailer keeps what was said too early and takes it for the reply to its next command, so that a peer that says 250 four
+ * times in advance would have taken mail that it has not seen. Each reply must have been asked for by the time it begins
+ * (RFC 5321 §2.1: "one at a time", and §4.1.1.5; RFC 2920 for several): the greeting, commands, and the final dot. Not asked for may be 421 (§3.8), and a
+ * refusal while the message is sent. All else ends the session.
  * @param connection one that is not connected yet
  * @returns a place for who wants to hear of whole replies; a line that says that more comes (`250-`) is none
  */
 export function boundReplies(connection: SMTPConnection): Hearing {
   const talk = connection as unknown as Talk
   const { _onData: take, _sendCommand: say } = talk
-  const hearing: Hearing = { onReply() {} }
   let bytes = 0
   /** How the line begins that has not ended. */
   let head = ''
+  /** How many replies are due: the first is the greeting. */
+  let due = 1
+  /** From 354 on until the message has ended. */
+  let isSending = false
+  const hearing: Hearing = {
+    onReply() {},
+    endMessage() {
+      isSending = false
+      due++
+    },
+  }
+  /** @param line as far as it is there */
+  const mayBegin = (line: string) => due > 0 || is421(line) || (isSending && /^[45]/.test(line))
   talk._sendCommand = (...given) => {
     bytes = 0
+    due++
+    isSending = false
     say.apply(connection, given)
   }
   talk._onData = chunk => {
@@ -70,8 +96,22 @@ export function boundReplies(connection: SMTPConnection): Hearing {
     if (said === '') return
     const lines = (head + said).split('\n')
     head = lines.pop()!.slice(0, 4)
-    if (lines.some(line => /^\d{3}(?!-)/.test(line))) hearing.onReply()
+    for (const line of lines) {
+      if (!mayBegin(line)) return refuse()
+      if (/^\d+-/.test(line)) continue
+      due = Math.max(0, due - 1)
+      if (line.startsWith('354')) isSending = true
+      if (/^\d{3}/.test(line)) hearing.onReply()
+    }
+    if (head !== '' && !mayBegin(head)) return refuse()
     take.call(connection, Buffer.from(said, 'latin1'))
   }
+  function refuse(): void {
+    talk._onError(new Error('the host said what it was not asked'), outOfStep, false, 'CONN')
+  }
   return hearing
+}
+
+function is421(line: string): boolean {
+  return '421'.startsWith(line.slice(0, 3))
 }

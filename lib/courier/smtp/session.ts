@@ -6,7 +6,7 @@ import { oneLine } from '../../base/one-line.ts'
 import type { Stage } from '../outcome.ts'
 import { readExtensions } from './extensions.ts'
 import { findDecision } from './last-words.ts'
-import { type Hearing, readReply } from './remote-reply.ts'
+import { type Hearing, outOfStep, readReply } from './remote-reply.ts'
 
 /** A message as it crosses the wire, without dot-stuffing; a function makes a new stream for each attempt. */
 export type Raw = Buffer | (() => Readable)
@@ -170,10 +170,7 @@ export class SmtpSession {
         (error, info) => {
           if (error) return fail(error)
           const stage = 'message'
-          const { sent } = progress
-          // Whoever thanks for a message before its end has not got it.
-          if (sent === 'all') resolve({ stage, text: '', lines: info.response, isLost: false, sent })
-          else resolve({ stage, text: 'the host answered before the end of the message', isLost: true, sent })
+          resolve({ stage, text: '', lines: info.response, isLost: false, sent: progress.sent })
         },
       )
     })
@@ -234,6 +231,7 @@ export class SmtpSession {
       throw error
     }
     progress.sent = 'all'
+    this.#hearing.endMessage()
     watch.commit()
     this.#waitAtMost(this.#timeouts.finalReplyMs)
   }
@@ -291,6 +289,9 @@ interface Progress {
 function sendFailure(error: SmtpError, { sent, heard }: Progress): Answer {
   const text = oneLine(error.message)
   const stage = stageOf(error)
+  // What it has said is no answer then, least of all to what comes after it.
+  if (error.code === outOfStep)
+    return { stage: sent === 'none' ? 'mail' : 'message', text, isLost: true, sent }
   if (stage !== undefined && error.response !== undefined)
     return { stage, text, isLost: false, sent, lines: error.response }
   // Nodemailer forgets what it has not read when the connection ends, and why a recipient was refused.
