@@ -53,7 +53,7 @@ export async function tellNoticesSoon(app: App, messageId: string): Promise<void
  * Tells who submitted a message what became of it (RFC 3461 §6, RFC 3464): one mail from mailer-daemon with the null
  * reverse-path, in the inbox that it was submitted from, with a group of fields for each recipient of which something is to be told.
  */
-export async function tellNotices(app: App, messageId: string): Promise<void> {
+async function tellNotices(app: App, messageId: string): Promise<void> {
   const owing = (await listOwedNotices(app.store.read, messageId)).flatMap(row => {
     const request = readNoticeRequest(row.notify)
     return request?.owed ? [{ row, request, owed: request.owed }] : []
