@@ -5,8 +5,12 @@ import type { FoundFault, Given } from '../base/found-faults.ts'
 import type { ProblemCode } from '../base/problem.ts'
 import type { App, Desk } from '../core/app/app.ts'
 import type { Access, Caller } from '../core/app/caller.ts'
+import { shape } from '../model/shape.ts'
 import { takingNulls, withoutNulls } from './nulls.ts'
 import type { Tag } from './tags.ts'
+
+/** The query of an operation that declares none. */
+export const noQuery = shape({})
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
@@ -165,7 +169,7 @@ export function problemsOf(declared: Operation): readonly ProblemCode[] {
   if (declared.access !== 'anyone') codes.add('unauthorized')
   if (declared.access === 'account' || declared.access === 'pod') codes.add('forbidden')
   if (declared.path.includes('{')) codes.add('not_found')
-  if (declared.query || declared.body) codes.add('invalid_request')
+  if (declared.query || declared.body || declared.access !== 'anyone') codes.add('invalid_request')
   if (declared.body) codes.add('payload_too_large').add('unsupported_media_type')
   return [...codes]
 }

@@ -26,6 +26,14 @@ const others: Readonly<Record<string, readonly string[]>> = {
   read: ['is_read'],
   address: ['recipient', 'mailboxName'],
   email: ['address', 'recipient'],
+  query: ['q'],
+  search: ['q'],
+  since: ['after'],
+  until: ['before'],
+  pagesize: ['limit'],
+  count: ['limit'],
+  skip: ['offset'],
+  unread: ['is_read'],
 }
 
 /** The one of `known` that somebody who wrote `name` is likely to mean, though it is written otherwise. */

@@ -61,8 +61,8 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
     })
   }
   // As whoever calls, root it may be; what is read is read as the daemon's user.
-  const target = isPiped ? undefined : await opened(file, 'wx')
   const baseHandle = basePath === undefined ? undefined : await opened(basePath, 'r')
+  const target = isPiped ? undefined : await opened(file, 'wx')
   becomeOwner(config.data_dir)
   letOthersGoFirst()
   const progress = createProgress(!ctl.isJson())

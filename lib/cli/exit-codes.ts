@@ -1,4 +1,4 @@
-/** What the exit codes of mailboxctl say (70 and 78 are those of sysexits.h). */
+/** What the exit codes of mailboxctl say (70 and 78 are those of sysexits.h, 130 is a shell's). */
 export const exitCodes: readonly (readonly [code: number, meaning: string])[] = [
   [0, 'It was done, or the answer is yes.'],
   [
@@ -8,4 +8,5 @@ export const exitCodes: readonly (readonly [code: number, meaning: string])[] = 
   [2, 'The command line is wrong, or doctor or dns check found an error.'],
   [70, 'A fault of mailboxd or of the machine, such as a disk that can not be read.'],
   [78, 'The configuration is wrong, or there is no installation where it was looked for.'],
+  [130, 'It asked, and was ended by ^C: nothing was done.'],
 ]

@@ -11,8 +11,9 @@ import { heading, writeJson, writeText } from './terminal.ts'
 
 /** How wide a table may be, in characters. */
 const tableWidth = 100
-/** A column is not made narrower than this to fit. */
+/** A column is not made narrower than this to fit, and an address or a name not than that while others can. */
 const narrowest = 8
+const narrowName = 12
 const between = '  '
 
 /**
@@ -45,20 +46,30 @@ function pick(row: object, columns: readonly string[]): object {
   return Object.fromEntries(columns.map(name => [name, (row as Record<string, unknown>)[name]]))
 }
 
-/** The widest columns that are no ids give way until all fits. */
-function fitting(widths: readonly number[], columns: readonly string[]): number[] {
-  const fitted = [...widths]
+/** Addresses and names give way first, for their beginnings tell them apart; then the widest of what is read. Ids and instants do not. */
+function fitting(widths: readonly number[], columns: readonly string[]): readonly number[] {
   // A clientId is whatever its owner likes.
-  const isFixed = (index: number) =>
-    /^(?!clientId$)(?:.*[_a-z])?(?:id|at)$/i.test(columns[index]!) || fitted[index]! <= narrowest
+  const isFixed = (name: string) => /^(?!clientId$)(?:.*[_a-z])?(?:id|at)$/i.test(name)
+  const isName = (name: string) => /addr|recipient|url|host|^(?:names|certificate)$/i.test(name)
+  const narrowed = narrow(widths, narrowName, index => isName(columns[index]!))
+  return narrow(narrowed, narrowest, index => !isFixed(columns[index]!))
+}
+
+/** The widest of the columns that may give way until all fits, or none is wider than `least`. */
+function narrow(
+  widths: readonly number[],
+  least: number,
+  mayGive: (index: number) => boolean,
+): readonly number[] {
+  const fitted = [...widths]
   const excess = () => widthOf(fitted) - tableWidth
   for (let over = excess(); over > 0; over = excess()) {
-    const free = fitted.map((_, index) => index).filter(index => !isFixed(index))
+    const free = fitted.map((_, index) => index).filter(index => mayGive(index) && fitted[index]! > least)
     if (free.length === 0) break
     const widest = free.reduce((one, other) => (fitted[other]! > fitted[one]! ? other : one))
-    const next = Math.max(narrowest, ...free.filter(index => index !== widest).map(index => fitted[index]!))
+    const next = Math.max(least, ...free.filter(index => index !== widest).map(index => fitted[index]!))
     fitted[widest] = Math.max(
-      narrowest,
+      least,
       Math.min(fitted[widest]! - 1, Math.max(fitted[widest]! - over, next - 1)),
     )
   }
@@ -118,6 +129,9 @@ export class Refused extends Error {
   override readonly name = 'Refused'
 }
 
+/** What a shell says of who was ended by ^C. */
+const interruptedExitCode = 130
+
 /** The answer was given, and it is no. */
 export class CheckFailed extends Error {
   override readonly name = 'CheckFailed'
@@ -129,40 +143,43 @@ export class CheckFailed extends Error {
   }
 }
 
-/** Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours. */
+/**
+ * Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours,
+ * 130 who was asked pressed ^C. With `--json` each is `{error, message}`, as the API's, and what more there is to it.
+ */
 export function tellFailure(error: unknown, isJson: boolean): number {
   if (error instanceof CheckFailed) return error.exitCode
-  const say = (value: object, text: string) =>
-    isJson ? writeJson('stderr', value) : writeText('stderr', `${text}\n`)
+  const say = (code: string, message: string, more: object = {}, text = message) =>
+    isJson ? writeJson('stderr', { error: code, message, ...more }) : writeText('stderr', `${text}\n`)
   if (error instanceof Problem) {
-    const { message, more } = error
     const code = nameOf(error.code)
-    say({ error: code, message, ...more }, `${message} (${code})`)
+    say(code, error.message, error.more, `${error.message} (${code})`)
     return 1
   }
   if (error instanceof ConfigFault) {
-    say({ faults: error.faults }, error.message)
+    say('wrong_configuration', error.message, { faults: error.faults })
     return configFaultExitCode
   }
-  if (
+  if (error instanceof SecretKeyFault) {
+    say('wrong_configuration', error.message)
+    return configFaultExitCode
+  }
+  if (error instanceof Error && error.name === 'AbortError') {
+    say('interrupted', 'nothing was done', {}, '\nnothing was done')
+    return interruptedExitCode
+  }
+  const refused =
     error instanceof BackupFault ||
     error instanceof SchemaFault ||
     error instanceof StorageUnreachable ||
     error instanceof BlobsFault ||
     error instanceof Refused
-  ) {
-    say({ error: error.message }, error.message)
+      ? error.message
+      : tellSystemFault(error)
+  if (refused !== undefined) {
+    say('refused', refused)
     return 1
   }
-  if (error instanceof SecretKeyFault) {
-    writeText('stderr', `${error.message}\n`)
-    return configFaultExitCode
-  }
-  const fault = tellSystemFault(error)
-  if (fault !== undefined) {
-    say({ error: fault }, fault)
-    return 1
-  }
-  writeText('stderr', `${error instanceof Error ? error.message : String(error)}\n`)
+  say('internal_error', error instanceof Error ? error.message : String(error))
   return 70
 }

@@ -3,9 +3,9 @@ import { systemClock } from '../base/clock.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
 import { readStanding } from '../tls/acme/standing.ts'
 import { listCertificates } from '../tls/list.ts'
+import { tellCertificates } from './certificates-text.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig } from './installation.ts'
-import { tableOf } from './output.ts'
 import { commandOf } from './words.ts'
 
 export function addTlsCommands(program: Command, ctl: Ctl): void {
@@ -27,9 +27,7 @@ export function addTlsCommands(program: Command, ctl: Ctl): void {
         },
         systemClock.now(),
       )
-      ctl
-        .output()
-        .say({ data: rows }, () => tableOf(rows, ['source', 'names', 'notAfter', 'certificate', 'problem']))
+      ctl.output().say({ data: rows }, () => tellCertificates(rows))
     })
 }
 

@@ -2,17 +2,17 @@ import type { TObject } from 'typebox'
 
 /**
  * Query parameters in the types that they are declared with. What has not the form of its type stays text, so that
- * validation names it; parameters that are not declared are ignored.
+ * validation names it, as it does what is not declared: who misspells a filter is not given all.
  */
 export function readQuery(parameters: URLSearchParams, schema: TObject): Record<string, unknown> {
-  const query: Record<string, unknown> = {}
-  for (const [name, declared] of Object.entries(schema.properties)) {
-    const values = parameters.getAll(name)
-    if (values.length === 0) continue
+  const declared = new Map<string, object>(Object.entries(schema.properties))
+  const query = new Map<string, unknown>()
+  for (const [name, text] of parameters) {
     // Given twice, it is a list, and no parameter is declared as one.
-    query[name] = values.length > 1 ? values : readValue(values[0]!, declared)
+    query.set(name, query.has(name) ? [] : readValue(text, declared.get(name) ?? {}))
   }
-  return query
+  // Own properties, whatever they are called.
+  return Object.fromEntries(query)
 }
 
 function readValue(text: string, declared: object): unknown {

@@ -1,7 +1,7 @@
 import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
-import { type Download, type Method, type Operation, Redirect, Repeated } from '../api/operation.ts'
+import { type Download, type Method, noQuery, type Operation, Redirect, Repeated } from '../api/operation.ts'
 import { compileValidator } from '../api/validate.ts'
 import type { Given } from '../base/found-faults.ts'
 import { limits } from '../base/limits.ts'
@@ -130,8 +130,8 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   const { app, perKey, bodies } = parts
   const readBody = one.body && bodyReader({ ...one, body: one.body })
   const validateBody = one.body && compileValidator(one.body, 'body')
-  const validateQuery = one.query && compileValidator(one.query, 'query')
-  const { query: querySchema, access, success } = one
+  const { query: querySchema = noQuery, access, success } = one
+  const validateQuery = compileValidator(querySchema, 'query')
 
   function tokenOf(context: Context): string | undefined {
     const token = bearerToken(context.get('authorization'))
@@ -145,6 +145,14 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     else if (access !== 'anyone') throw new Problem('unauthorized')
     if (caller && access !== 'anyone') requireAccess(caller, access)
     return caller
+  }
+
+  function queryOf({ querystring }: Context): Record<string, unknown> {
+    // Who looks whether the server lives, or reads its documents, may add what keeps a cache out.
+    if (!one.query && (querystring === '' || access === 'anyone')) return {}
+    const parameters = new URLSearchParams(querystring)
+    if (one.takesQueryToken) parameters.delete('token')
+    return validateQuery(readQuery(parameters, querySchema))
   }
 
   async function bodyOf(request: Asking, token: string | undefined): Promise<Record<string, unknown>> {
@@ -185,10 +193,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       // An operation that needs a key is not reached without one; the others take undefined.
       caller: caller as Caller,
       params: requireStorable(context.params),
-      query:
-        querySchema && validateQuery
-          ? validateQuery(readQuery(new URLSearchParams(context.querystring), querySchema))
-          : {},
+      query: queryOf(context),
       body,
       header: name => context.get(name) || undefined,
       signal: () => signalOf(context, parts.stopping),

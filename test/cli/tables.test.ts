@@ -1,4 +1,5 @@
 import t from 'tap'
+import { tellCertificates } from '../../lib/cli/certificates-text.ts'
 import { spoken } from '../../lib/cli/operations/spoken.ts'
 import { tableOf } from '../../lib/cli/output.ts'
 import { readSources } from '../rules/source-tree.ts'
@@ -39,4 +40,33 @@ t.test('rows that can not fit are lists of their properties', async t => {
     text.split('\n').map(line => line.split(/ +/)[0]),
     ['id', 'podId', 'inboxId', '', 'id', 'podId', 'inboxId'],
   )
+})
+
+t.test('what tells one message from another has the room', async t => {
+  const row = {
+    id: '01890000-0000-7000-8000-000000000000',
+    direction: 'outbound',
+    fromAddr: 'billing.department@customer-relations.example.com',
+    subject: 'Invoice 2026-114 is overdue since the 3rd of May',
+    category: 'transactional',
+    createdAt: '2026-01-02T03:04:05.678Z',
+  }
+  const [, line] = tableOf([row], spoken.listInboxMessages!.columns!).split('\n')
+  t.match(line, /^\S+ {2}billing\.dep… {2}Invoice 2026-114 is overdue … {2}2026-01-02 03:04Z$/)
+  t.ok(line!.length <= 100, `${line!.length}`)
+})
+
+t.test('what is wrong with a certificate is told whole', async t => {
+  const problem =
+    'not issued yet: the CA could not reach http://mail.example.com/.well-known/acme-challenge/x: connection refused; not tried again before 2026-01-02T03:04:05.678Z'
+  const row = {
+    source: 'acme',
+    names: null,
+    notAfter: null,
+    certificate: '/var/lib/mailboxd/acme/certificate.pem',
+    problem,
+  } as const
+  const told = tellCertificates([row, { ...row, source: 'file', names: 'mail.example.com', problem: null }])
+  t.equal(told.split('\n').at(-1), `acme ${row.certificate}: ${problem}`)
+  t.equal(told.split('\n').length, 5)
 })

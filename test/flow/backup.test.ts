@@ -80,6 +80,9 @@ t.test(
     isOver = true
     await Promise.all(loads)
     t.match(await daemon.ctlResult('backup', first), { code: 1, stderr: /is there already/ })
+    const onNothing = `${first}.on-nothing`
+    t.match(await daemon.ctlResult('backup', onNothing, '--base', `${first}.gone`), { code: 1 })
+    t.notOk(existsSync(onNothing), 'no file for a backup whose base is not there')
 
     const places = [join(dir, 'one'), join(dir, 'two')] as const
     for (const place of places) mkdirSync(place, { mode: 0o700 })

@@ -20,5 +20,15 @@ t.test('what is no command is said, with exit code 2', async t => {
   ])
   t.equal(near.code, 2)
   t.match(JSON.parse(near.stderr), { error: 'wrong_command_line', message: /inbx.*Did you mean inbox/ })
+  const elsewhere = await runCtl(dir, '--json', '--data', 'nothing-there', 'inbox', 'list')
+  t.equal(elsewhere.code, 78)
+  t.match(JSON.parse(elsewhere.stderr), {
+    error: 'wrong_configuration',
+    message: /there is no installation/,
+    faults: [{ path: 'data_dir' }],
+  })
+  const nobody = await runCtl(dir, '--json', 'key', 'revoke', 'x')
+  t.equal(nobody.code, 1)
+  t.match(JSON.parse(nobody.stderr), { error: 'refused', message: /say --yes/ })
   t.match(nearOption, { code: 2, stderr: /Did you mean --limit/ })
 })

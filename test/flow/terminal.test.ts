@@ -12,6 +12,32 @@ const onTerminal = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.
 /** A title, a cleared screen, colours by C0 and C1, writing from right to left, a byte that is no UTF-8. */
 const hostile = '\x1b]0;title\x07 \x1b[2J \x1b[31m \u009b32m \u202eesrever\u202c \x7f'
 
+t.test('who presses ^C at a question gets one line and 130', { skip: without('python3') }, async t => {
+  const dir = temporaryDir(t)
+  // ^C is pressed when the question stands there.
+  const pressing = [
+    'import os, pty, sys',
+    'pid, fd = pty.fork()',
+    'if pid == 0: os.execv(sys.argv[1], sys.argv[1:])',
+    "said = b''",
+    "while b'[y/N]' not in said: said += os.read(fd, 1000)",
+    "os.write(fd, b'\\x03')",
+    'try:',
+    '  while True:',
+    '    more = os.read(fd, 1000)',
+    '    if not more: break',
+    '    said += more',
+    'except OSError: pass',
+    'sys.stdout.buffer.write(said)',
+    'sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))',
+  ].join('\n')
+  const args = ['-c', pressing, process.execPath, builtProgram('mailboxctl'), 'key', 'revoke', 'x']
+  const { code, stdout } = await runProgram('python3', args, '', { cwd: dir })
+  t.equal(code, 130)
+  t.match(stdout, /\[y\/N\] .*\r?\nnothing was done\r*\n$/s)
+  t.notMatch(stdout, /Abort|\.js:/)
+})
+
 t.test('nothing that a stranger wrote commands a terminal', { skip: without('python3') }, async t => {
   const dir = temporaryDir(t)
   const daemon = await startLocalDaemon(t, dir)

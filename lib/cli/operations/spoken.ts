@@ -14,7 +14,8 @@ export interface Spoken {
   readonly harm?: string
 }
 
-const messageColumns = ['id', 'direction', 'fromAddr', 'subject', 'category', 'createdAt']
+/** What tells one message from another; `--json` has all. */
+const messageColumns = ['id', 'fromAddr', 'subject', 'createdAt']
 const threadColumns = ['id', 'subject', 'isRead', 'messageCount', 'lastMessageAt']
 
 /** Every operation that is a command, by its id. Names, bounds and help are those of its declaration. */
@@ -40,7 +41,7 @@ export const spoken: Readonly<Record<string, Spoken>> = {
   getRawMessage: { words: 'message raw' },
   listMessageDeliveries: {
     words: 'message deliveries',
-    columns: ['id', 'recipient', 'state', 'attempts', 'replyText', 'nextAttemptAt'],
+    columns: ['id', 'recipient', 'state', 'replyText', 'nextAttemptAt'],
   },
   waitForMessages: { words: 'message wait', columns: messageColumns },
   sendMessage: { words: 'message send' },
