@@ -14,6 +14,8 @@ export const limits = {
   bucketPauseMs: 100,
   bucketAnswerBytes: 4 * 1024 * 1024,
   bucketPage: 1000,
+  /** Large messages that a move to or from the bucket has under way at once. */
+  movedAtOnce: 8,
   bucketDeleteMs: 5000,
   bucketRestMs: 60_000,
   /**

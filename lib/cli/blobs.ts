@@ -2,11 +2,19 @@ import { systemClock } from '../base/clock.ts'
 import { noMeter } from '../base/meter.ts'
 import type { Config } from '../config/load.ts'
 import type { OpenBlobs } from '../core/backup/verify.ts'
-import { openBlobs } from '../core/open-blobs.ts'
+import { type OpenBucket, openBlobs, openBucketBlobs } from '../core/open-blobs.ts'
 import { commandLog } from './log.ts'
 
 /** Where large raws are, by the settings, for what works on a database without opening all of it. */
 export function blobsOf(config: Config): OpenBlobs {
-  return async read =>
-    openBlobs({ config, clock: systemClock, log: await commandLog(config), meter: noMeter, read })
+  return async read => openBlobs({ ...(await partsOf(config)), read })
+}
+
+/** The bucket alone. */
+export function bucketOf(config: Config): OpenBucket {
+  return async read => openBucketBlobs({ ...(await partsOf(config)), read })
+}
+
+async function partsOf(config: Config) {
+  return { config, clock: systemClock, log: await commandLog(config), meter: noMeter }
 }

@@ -3,7 +3,9 @@ import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
 import { readFirstLine } from '../base/first-line.ts'
 import { type MoveReport, moveRows, targetOf } from '../core/moving.ts'
+import { type FilesMoveReport, moveFiles } from '../core/moving-files.ts'
 import { databaseOf } from '../core/open-rows.ts'
+import { bucketOf } from './blobs.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
@@ -11,45 +13,91 @@ import { createProgress, letOthersGoFirst } from './progress.ts'
 import { commandOf } from './words.ts'
 
 interface MigrateOptions {
-  readonly to: string
+  readonly to?: string
   readonly passwordFile?: string
+  readonly blobs?: string
 }
 
 export function addMigrateCommand(program: Command, ctl: Ctl): void {
-  commandOf(program, 'migrate')
-    .requiredOption('--to <url>', 'postgres://user@host/database, or sqlite for the file in data_dir')
+  const command = commandOf(program, 'migrate')
+    .option('--to <url>', 'postgres://user@host/database, or sqlite for the file in data_dir')
     .option('--password-file <file>', 'a file whose first line is the password of the user of --to')
-    .action((options: MigrateOptions) => migrate(ctl, options))
+    .option(
+      '--blobs <place>',
+      'large messages: the bucket that `blobs` names (s3://name), or disk for data_dir',
+    )
+    .action((options: MigrateOptions) => {
+      if (options.to === undefined && options.blobs === undefined)
+        command.error('error: say what is to move: --to for the rows, --blobs for large messages', {
+          exitCode: 2,
+        })
+      return migrate(ctl, options)
+    })
 }
 
-async function migrate(ctl: Ctl, { to, passwordFile }: MigrateOptions): Promise<void> {
+async function migrate(ctl: Ctl, { to, passwordFile, blobs }: MigrateOptions): Promise<void> {
   const config = await findConfig(ctl.installation())
   requireInstallation(ctl.installation(), config)
   const password = passwordFile === undefined ? undefined : await readFirstLine(passwordFile)
   const from = await databaseOf(config)
-  const target = targetOf(config.data_dir, to, password)
+  const place = blobs === undefined ? undefined : placeOf(blobs, config.blobs)
+  const target = to === undefined ? undefined : targetOf(config.data_dir, to, password)
   if (target === from) throw new BackupFault('the rows are there already')
   becomeOwner(config.data_dir)
   letOthersGoFirst()
   const progress = createProgress(!ctl.isJson())
-  const report = await moveRows({
-    dataDir: config.data_dir,
-    from,
-    to: target,
-    clock: systemClock,
-    told: progress.told,
-  }).finally(progress.end)
-  ctl.output().say({ ...report, next: nextOf(report, to) }, () => textOf(report, nextOf(report, to)))
-  // A script must not set the database and start mailboxd yet.
-  if (!report.isDone) throw new CheckFailed()
+  const { told } = progress
+  const { data_dir: dataDir } = config
+  try {
+    // The files first: when the rows have moved, what is here is closed.
+    const files = place && (await moveFiles({ dataDir, from, to: place, openBucket: bucketOf(config), told }))
+    const rows =
+      target === undefined
+        ? undefined
+        : await moveRows({ dataDir, from, to: target, clock: systemClock, told })
+    progress.end()
+    const isDone = (files?.isDone ?? true) && (rows?.isDone ?? true)
+    const next = nextOf({ isDone, to, place })
+    const texts = [files && textOfFiles(files), rows && textOfRows(rows), next]
+    ctl
+      .output()
+      .say({ ...rows, ...(files && { blobs: files }), isDone, next }, () => texts.filter(Boolean).join('\n'))
+    // A script must not set the places and start mailboxd yet.
+    if (!isDone || (files?.missing ?? 0) > 0) throw new CheckFailed()
+  } finally {
+    progress.end()
+  }
 }
 
-function nextOf({ isDone }: MoveReport, to: string): string {
+/** @param known `blobs` of the configuration, whose endpoint and key are asked */
+function placeOf(blobs: string, known: string | undefined): 'bucket' | 'disk' {
+  if (blobs !== 'disk' && blobs !== known)
+    throw new BackupFault(
+      `--blobs ${blobs}: set blobs = "${blobs}" and the table [s3] in the configuration first (what is in data_dir is found with them, too), or give disk`,
+    )
+  return blobs === 'disk' ? 'disk' : 'bucket'
+}
+
+interface Moved {
+  readonly isDone: boolean
+  readonly to: string | undefined
+  readonly place: 'bucket' | 'disk' | undefined
+}
+
+function nextOf({ isDone, to, place }: Moved): string {
   if (!isDone)
-    return "mailboxd runs, so this is not all: stop it (systemctl stop 'mailboxd*.socket' mailboxd) and run the same command again, which copies what changed meanwhile and compares all"
-  return to === 'sqlite'
-    ? 'take `database` out of the configuration and start mailboxd; what is left on the server is closed to mailboxd'
-    : `set database = "${withoutPassword(to)}" in the configuration and start mailboxd; what is left in mailboxd.sqlite is closed to mailboxd`
+    return "mailboxd runs, so this is not all: stop it (systemctl stop 'mailboxd*.socket' mailboxd) and run the same command again, which does what is left"
+  const settings = [
+    to === 'sqlite' && 'take `database` out of the configuration',
+    to !== undefined && to !== 'sqlite' && `set database = "${withoutPassword(to)}" in the configuration`,
+    place === 'disk' && 'take `blobs` out of the configuration',
+  ].filter(Boolean)
+  const left = [
+    to === 'sqlite' && 'what is left on the server is closed to mailboxd',
+    to !== undefined && to !== 'sqlite' && 'what is left in mailboxd.sqlite is closed to mailboxd',
+    place === 'disk' && 'the objects stay in the bucket until you delete them there',
+  ].filter(Boolean)
+  return [[...settings, 'start mailboxd'].join(', '), ...left].join('; ')
 }
 
 function withoutPassword(url: string): string {
@@ -60,8 +108,15 @@ function withoutPassword(url: string): string {
   return parsed.href
 }
 
-function textOf({ isDone, put, removed, tables }: MoveReport, next: string): string {
+function textOfRows({ isDone, put, removed, tables }: MoveReport): string {
   const rows = tables.reduce((sum, one) => sum + one.rows, 0)
   const compared = isDone ? { compared: `${rows} rows of ${tables.length} tables are the same there` } : {}
-  return `${fieldsOf({ copied: `${put} rows`, removed: `${removed} rows`, ...compared })}\n${next}`
+  return fieldsOf({ copied: `${put} rows`, removed: `${removed} rows`, ...compared })
+}
+
+function textOfFiles({ files, copied, missing }: FilesMoveReport): string {
+  return fieldsOf({
+    'large messages': `${files}, ${copied} of them copied now`,
+    ...(missing > 0 && { missing: `${missing}, in neither place or damaged: mailboxctl verify names them` }),
+  })
 }

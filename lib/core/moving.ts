@@ -39,7 +39,7 @@ export interface MoveReport {
  */
 export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): Promise<MoveReport> {
   if (!isServer(from) && !existsSync(from)) throw new BackupFault(`there are no rows in ${from}`)
-  const held = await lockAll(dataDir, from)
+  const held = await lockInstallation(dataDir, from)
   const freeTarget = await lockRows(to).catch(async error => {
     await held?.()
     if (!(error instanceof DataDirectoryBusy)) throw error
@@ -106,8 +106,15 @@ function notEmpty(state: 'in use' | 'of another'): BackupFault {
   )
 }
 
-/** Keeps daemons from the rows; undefined where one runs on them. */
-async function lockAll(dataDir: string, from: string): Promise<(() => Promise<void>) | undefined> {
+/**
+ * Keeps daemons from an installation.
+ * @param from where its rows are, as of `openStore`
+ * @returns what lets them again; undefined where one runs
+ */
+export async function lockInstallation(
+  dataDir: string,
+  from: string,
+): Promise<(() => Promise<void>) | undefined> {
   let freeDirectory: () => void
   try {
     freeDirectory = lockDataDirectory(daemonLockPath(dataDir))

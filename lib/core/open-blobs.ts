@@ -5,6 +5,7 @@ import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { createTally } from '../base/tally.ts'
 import type { Blobs } from '../blob/blobs.ts'
+import type { DistantBlobs } from '../blob/bucket/distant.ts'
 import { openDisk } from '../blob/disk.ts'
 import { durationMs } from '../config/duration.ts'
 import { readBucketUrl } from '../config/format.ts'
@@ -21,12 +22,24 @@ export interface BlobsParts {
   readonly read: Db
 }
 
+/** Opens the bucket of the settings, if they name one. */
+export type OpenBucket = (read: Db) => Promise<DistantBlobs | undefined>
+
 /** Opens where the large raws are, as the settings say. */
-export async function openBlobs({ config, clock, log, meter, read }: BlobsParts): Promise<Blobs> {
-  const near = await openDisk(config.data_dir)
-  const named = config.blobs === undefined ? undefined : readBucketUrl(config.blobs)
-  if (!named) return near
-  const { s3 } = config
+export async function openBlobs(parts: BlobsParts): Promise<Blobs> {
+  return (await openBucketBlobs(parts)) ?? openDisk(parts.config.data_dir)
+}
+
+/** Opens the bucket that the settings name, and the data directory beside it; undefined where they name none. */
+export async function openBucketBlobs({
+  config: { data_dir: dataDir, blobs, s3 },
+  clock,
+  log,
+  meter,
+  read,
+}: BlobsParts): Promise<DistantBlobs | undefined> {
+  const named = blobs === undefined ? undefined : readBucketUrl(blobs)
+  if (!named) return undefined
   // Nobody else needs to load what speaks to a bucket.
   const { openDistant } = await import('../blob/bucket/distant.ts')
   const { openS3 } = await import('../blob/bucket/s3.ts')
@@ -50,8 +63,8 @@ export async function openBlobs({ config, clock, log, meter, read }: BlobsParts)
     },
     (method, isDone) => meter.count('bucket_requests_total', method, isDone ? 'done' : 'failed'),
   )
-  return openDistant(near, {
-    dataDir: config.data_dir,
+  return openDistant(await openDisk(dataDir), {
+    dataDir,
     bucket,
     clock,
     cacheBytes: s3.cache,

@@ -121,6 +121,11 @@ PS1='code $? next> ' python3 /given/terminal.py "$(cat /root/reactions)" bash --
     instead: ':',
   },
   {
+    begins: 'mailboxctl migrate --blobs',
+    reason: 'the bucket is not there; moving-files.test.ts moves large messages to one and back',
+    instead: ':',
+  },
+  {
     begins: 'mkdir -p /backups',
     reason: 'the other machine is a shell on this one',
     instead: 'ssh() { sh -c "$2"; }\n. "$block"',

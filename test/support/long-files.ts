@@ -70,6 +70,7 @@ export const longFiles: readonly string[] = [
   'flow/message-log',
   'flow/metrics',
   'flow/moving',
+  'flow/moving-files',
   'flow/npm-package',
   'flow/package',
   'flow/package-arm64',

@@ -7,7 +7,7 @@ import { limits } from '../../base/limits.ts'
 import type { Blobs } from '../blobs.ts'
 import type { Content } from '../content.ts'
 import { createOwner } from './owner.ts'
-import type { Bucket } from './s3.ts'
+import { type Bucket, hashOf } from './s3.ts'
 
 export interface DistantParts {
   readonly dataDir: string
@@ -21,12 +21,37 @@ export interface DistantParts {
   readonly left: (error: unknown) => void
 }
 
+/** A raw that was copied from one place to the other. */
+export interface CopiedRaw {
+  readonly sizeBytes: number
+  /** False when it was in both places before. */
+  readonly isNew: boolean
+}
+
+/** Raws in a bucket, and what moves them between it and the data directory. */
+export interface DistantBlobs extends Blobs {
+  /**
+   * Puts a raw that is in the data directory into the bucket, too, and compares what it gives back.
+   * @returns undefined when it is not in the data directory
+   * @throws BlobsFault
+   */
+  copyToBucket(id: string): Promise<CopiedRaw | undefined>
+  /**
+   * Puts a raw that is in the bucket into the data directory, too, and makes that durable.
+   * @returns undefined when it is in neither
+   * @throws BlobsFault
+   */
+  copyToDisk(id: string): Promise<CopiedRaw | undefined>
+  /** Removes it from the data directory. Only where nobody reads it. */
+  removeFromDisk(id: string): Promise<void>
+}
+
 /**
  * Large raws in a bucket, each put there before a row points to it. Who reads one gets a copy on this machine, below
  * `data_dir/cache`. What was kept in the data directory before there was a bucket is found there.
  * @param near the data directory
  */
-export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blobs> {
+export async function openDistant(near: Blobs, parts: DistantParts): Promise<DistantBlobs> {
   const { bucket, clock, cacheBytes, left } = parts
   const cache = join(parts.dataDir, 'cache')
   await mkdir(cache, { recursive: true, mode: 0o700 })
@@ -69,8 +94,49 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Blo
       await rm(part, { force: true })
     }
   }
+
+  /** @throws BlobsFault when the bucket has something else than the file */
+  async function compare(id: string, path: string): Promise<void> {
+    const part = near.spoolPath(`${id}-${randomUUID()}`)
+    try {
+      const isThere = await bucket.get(await keyOf(id), part)
+      if (isThere && (await hashOf(part)) === (await hashOf(path))) return
+      throw new BlobsFault(`what the bucket gives for the raw ${id} is not what was put there`)
+    } finally {
+      await rm(part, { force: true })
+    }
+  }
+
   return {
     ...near,
+    async copyToBucket(id) {
+      const here = await near.find(id)
+      if (here?.kind !== 'file') return undefined
+      const { path, sizeBytes } = here
+      const key = await keyOf(id)
+      // It was compared when it was put there: an object is written once, and is whole or not there.
+      if ((await bucket.sizeOf(key)) === sizeBytes) return { sizeBytes, isNew: false }
+      await requireOwned()
+      await bucket.put(key, path, sizeBytes)
+      await compare(id, path)
+      return { sizeBytes, isNew: true }
+    },
+    async copyToDisk(id) {
+      const known = await near.sizeOf(id)
+      if (known !== undefined) return { sizeBytes: known, isNew: false }
+      const part = near.spoolPath(`${id}-${randomUUID()}`)
+      try {
+        if (!(await bucket.get(await keyOf(id), part))) return undefined
+        const { size } = await stat(part)
+        await near.keep(id, part)
+        return { sizeBytes: size, isNew: true }
+      } finally {
+        await rm(part, { force: true })
+      }
+    },
+    async removeFromDisk(id) {
+      await near.remove(id)
+    },
     async keep(id, spooled) {
       await requireOwned()
       const { size } = await stat(spooled)

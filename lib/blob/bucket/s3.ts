@@ -228,7 +228,8 @@ function mayHelp(error: unknown): boolean {
   return !(error instanceof Refused) || error.status >= 500 || error.status === 429
 }
 
-async function hashOf(file: string): Promise<string> {
+/** The SHA-256 of a file, in hexadecimal. */
+export async function hashOf(file: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }))
     hash.update(chunk as Buffer)

@@ -193,3 +193,47 @@ t.test('another data directory with the same keys reads, and neither puts nor de
   await copy.keep(v7(), path)
   await t.rejects(first.blobs.tryOut(), fault, 'who is asked anew gives it up')
 })
+
+t.test('what is moved to the bucket is compared there, and nothing is put twice', async t => {
+  let damage: 'other bytes' | 'nothing' | undefined
+  let puts = 0
+  const { blobs, near, textOf, dataDir } = await open(t, bucket => ({
+    put: (key, file, sizeBytes) => {
+      puts += key.endsWith('.owner') ? 0 : 1
+      return bucket.put(key, file, sizeBytes)
+    },
+    async get(key, file) {
+      const isThere = await bucket.get(key, file)
+      if (key.endsWith('.owner')) return isThere
+      if (damage === 'other bytes') writeFileSync(file, 'a large massage')
+      return damage !== 'nothing' && isThere
+    },
+  }))
+  const id = v7()
+  const spooled = near.spoolPath(id)
+  writeFileSync(spooled, 'a large message')
+  await near.keep(id, spooled)
+  for (const what of ['other bytes', 'nothing'] as const) {
+    const other = v7()
+    writeFileSync(near.spoolPath(other), 'a large message')
+    await near.keep(other, near.spoolPath(other))
+    damage = what
+    await t.rejects(blobs.copyToBucket(other), { message: /is not what was put there/ })
+    t.equal(await near.sizeOf(other), 15, 'the file stays')
+    damage = undefined
+  }
+  puts = 0
+  t.strictSame(await blobs.copyToBucket(id), { sizeBytes: 15, isNew: true })
+  t.strictSame(await blobs.copyToBucket(id), { sizeBytes: 15, isNew: false })
+  t.equal(puts, 1)
+  await blobs.removeFromDisk(id)
+  t.equal(await near.sizeOf(id), undefined)
+  t.equal(await textOf(id), 'a large message')
+  t.equal(await blobs.copyToBucket(id), undefined, 'there is no file to put')
+
+  t.strictSame(await blobs.copyToDisk(id), { sizeBytes: 15, isNew: true })
+  t.strictSame(await blobs.copyToDisk(id), { sizeBytes: 15, isNew: false })
+  t.equal(await near.sizeOf(id), 15)
+  t.equal(await blobs.copyToDisk(v7()), undefined, 'neither has it')
+  t.strictSame(readdirSync(join(dataDir, 'spool')), [])
+})
