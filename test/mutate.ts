@@ -171,6 +171,7 @@ function makeCopy(): string {
     'bench',
     'bin',
     'config',
+    'docs',
     'lib',
     'test',
     'package.json',

@@ -428,6 +428,8 @@ export const limits = {
   noticeGatherMs: 60_000,
   noticeGapMs: 600_000,
   noticePutOffMs: 3_600_000,
+  /** After how long it is not told any more. */
+  noticeGivenUpMs: 5 * 86_400_000,
   returnedBytes: 1024 * 1024,
   envelopeIdLength: 100,
   originalRecipientLength: 500,
@@ -542,6 +544,9 @@ export const limits = {
   tlsResultRows: 100,
   tlsResultDays: 30,
   tlsReportAddresses: 5,
+  /** A domain may name anybody for its reports: how many go to one address a day, and to all addresses of one domain, whoever names them. */
+  tlsReportsToAddress: 10,
+  tlsReportsToDomain: 100,
   tlsReportsAtOnce: 20,
   /** The file of a smarthost's password. */
   passwordBytes: 4096,

@@ -300,6 +300,7 @@ create table "delivery" (
   "noticeAt" text
 );
 create index "delivery_noticeAt" on "delivery" ("noticeAt", "messageId") where "noticeAt" is not null;
+create index "delivery_report" on "delivery" ("createdAt", "recipient") where "purpose" = 'report';
 create index "delivery_message" on "delivery" ("messageId", "id");
 create index "delivery_pending" on "delivery" ("messageId") where "state" in ('queued', 'deferred', 'held');
 create index "delivery_mailFrom" on "delivery" ("mailFrom", "id") where "mailFrom" is not null;

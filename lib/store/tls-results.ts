@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { limits } from '../base/limits.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRowOnce } from './dialect/insert.ts'
@@ -92,6 +93,17 @@ export async function setTlsResultsReported(
     .where('reportedAt', 'is', null)
     .executeTakeFirst()
   return Number(done.numUpdatedRows) > 0
+}
+
+/** Whom reports were put into the queue for since then, once for each report. */
+export async function listReportRecipients(db: Db, since: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('delivery')
+    .select('recipient')
+    .where('purpose', '=', sql.lit('report'))
+    .where('createdAt', '>=', since)
+    .execute()
+  return rows.map(({ recipient }) => recipient)
 }
 
 /** Deletes some results of days before `day`; gives how many. */

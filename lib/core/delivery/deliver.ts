@@ -19,7 +19,7 @@ import { writeReception } from '../inbound/write.ts'
 import { holdAsOperator, holdInstead } from '../outbound/hold.ts'
 import { readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, cargoOf, findContent } from './cargo.ts'
-import { tellNotices } from './notices.ts'
+import { tellNoticesSoon } from './notices.ts'
 import { oweNotice } from './owed-notices.ts'
 import { type Ended, postponedMs, record, withClass } from './record.ts'
 
@@ -80,7 +80,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (ended.outcome.showing && ended.outcome.showing !== 'fails') place?.showed(ended.outcome.showing)
     measure(app, delivery, ended)
     tell(app, entry, delivery, message, ended)
-    if (isToBeTold) await tellNotices(app, message.id)
+    if (isToBeTold) await tellNoticesSoon(app, message.id)
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
     app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')

@@ -40,11 +40,20 @@ export async function tellDueNotices(app: App): Promise<number> {
   return due.length
 }
 
+/** The same for who has recorded what is told: what fails of that is tried again by the sweep, and no fault of the attempt. */
+export async function tellNoticesSoon(app: App, messageId: string): Promise<void> {
+  try {
+    await tellNotices(app, messageId)
+  } catch (error) {
+    app.log.error({ err: error, messageId }, 'a notice could not be made')
+  }
+}
+
 /**
  * Tells who submitted a message what became of it (RFC 3461 §6, RFC 3464): one mail from mailer-daemon with the null
  * reverse-path, in the inbox that it was submitted from, with a group of fields for each recipient of which something is to be told.
  */
-export async function tellNotices(app: App, messageId: string): Promise<void> {
+async function tellNotices(app: App, messageId: string): Promise<void> {
   const owing = (await listOwedNotices(app.store.read, messageId)).flatMap(row => {
     const request = readNoticeRequest(row.notify)
     return request?.owed ? [{ row, request, owed: request.owed }] : []
@@ -67,7 +76,7 @@ export async function tellNotices(app: App, messageId: string): Promise<void> {
         peer: { kind: 'local' },
       }))
     await app.store.write(async db => {
-      await settle(db, owing, null, now.toISOString())
+      await settle(db, owing, now.toISOString())
       if (reception) await writeReceptions(app, db, [reception])
     })
   } catch (error) {
@@ -76,30 +85,41 @@ export async function tellNotices(app: App, messageId: string): Promise<void> {
   }
 }
 
-/** It is told later, when the inbox takes it: a bound against loops passes. What its rules refuse is not told. */
+/**
+ * It is told later, when the inbox takes it: a bound against loops passes. What its rules refuse is not told, nor what could
+ * not be told for days; that it could not is said at the first time and at the last.
+ */
 async function putOff(app: App, messageId: string, owing: readonly Owing[], error: unknown): Promise<void> {
   const isRefused = error instanceof Reply && error.code >= 500 && error.enhanced !== '5.4.6'
-  if (error instanceof Reply) app.log.info({ messageId, reply: error.message }, 'notice not let in')
-  else app.log.error({ err: error, messageId }, 'a notice could not be made')
-  const next = isRefused ? null : isoAfter(app.clock.now(), limits.noticePutOffMs)
+  const now = app.clock.now()
+  const [since] = owing.flatMap(({ owed }) => owed.putOffSince ?? []).sort()
+  const isOver = since !== undefined && now.getTime() - Date.parse(since) >= limits.noticeGivenUpMs
+  if (isOver) app.log.error({ err: error, messageId, since }, 'a notice is given up: it could not be told')
+  else if (error instanceof Reply) app.log.info({ messageId, reply: error.message }, 'notice not let in')
+  else if (since === undefined) app.log.error({ err: error, messageId }, 'a notice could not be made')
+  const isLast = isRefused || isOver
   await app.store
-    .write(db => settle(db, owing, next))
+    .write(db => (isLast ? settle(db, owing, null) : tryAgain(db, owing, since ?? now.toISOString(), now)))
     .catch(fault => {
       if (!(fault instanceof Overtaken)) throw fault
     })
 }
 
 /** @throws Overtaken when one of them is not as it was read */
-async function settle(
-  db: WriteDb,
-  owing: readonly Owing[],
-  noticeAt: string | null,
-  toldAt?: string,
-): Promise<void> {
-  for (const { row, request } of owing) {
-    const { owed: _owed, ...told } = { ...request, ...(toldAt !== undefined && { toldAt }) }
-    const notify = noticeAt === null ? JSON.stringify(told) : row.notify
+async function tryAgain(db: WriteDb, owing: readonly Owing[], putOffSince: string, now: Date): Promise<void> {
+  const noticeAt = isoAfter(now, limits.noticePutOffMs)
+  for (const { row, request, owed } of owing) {
+    const notify = JSON.stringify({ ...request, owed: { ...owed, putOffSince } })
     if (!(await settleOwedNotice(db, row, { notify, noticeAt }))) throw new Overtaken()
+  }
+}
+
+/** Nothing is owed any more. @throws Overtaken when one of them is not as it was read */
+async function settle(db: WriteDb, owing: readonly Owing[], toldAt: string | null): Promise<void> {
+  for (const { row, request } of owing) {
+    const { owed: _owed, ...told } = { ...request, ...(toldAt !== null && { toldAt }) }
+    const settled = { notify: JSON.stringify(told), noticeAt: null }
+    if (!(await settleOwedNotice(db, row, settled))) throw new Overtaken()
   }
 }
 

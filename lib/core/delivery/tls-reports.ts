@@ -1,5 +1,6 @@
 import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import { domainOf } from '../../mail/address/address.ts'
 import { signDkim } from '../../mail/compose/dkim.ts'
 import { formatMessageId } from '../../mail/compose/message-id.ts'
 import {
@@ -13,7 +14,12 @@ import {
 import { findInboxByAddress } from '../../store/inboxes.ts'
 import { insertRaw } from '../../store/raws.ts'
 import type { TlsResultRow } from '../../store/tables.ts'
-import { listTlsResults, listUnreported, setTlsResultsReported } from '../../store/tls-results.ts'
+import {
+  listReportRecipients,
+  listTlsResults,
+  listUnreported,
+  setTlsResultsReported,
+} from '../../store/tls-results.ts'
 import type { App } from '../app/app.ts'
 import { systemAddress } from '../domains/usable.ts'
 import { keepBytes } from '../mailbox/raws.ts'
@@ -27,15 +33,45 @@ import { storedAttachment } from '../outbound/request.ts'
 export async function sendTlsReports(app: App): Promise<number> {
   if (!app.config.delivery.tls_reports || app.config.delivery.mode === 'capture') return 0
   const today = app.clock.now().toISOString().slice(0, 10)
+  const room = new ReportRoom(await listReportRecipients(app.store.read, `${today}T00:00:00.000Z`))
   let done = 0
   for (const one of await listUnreported(app.store.read, today, limits.tlsReportsAtOnce)) {
     const addresses = await findAddresses(app, one.domain)
     const isLate = one.day < isoAfter(app.clock.now(), -2 * 86_400_000).slice(0, 10)
     if (addresses === undefined && !isLate) continue
-    await report(app, one, addresses ?? [])
+    const to = (addresses ?? []).filter(address => room.take(address))
+    const left = (addresses ?? []).filter(address => !to.includes(address))
+    if (left.length > 0) app.log.info({ ...one, left }, 'TLS report not sent: they get enough today')
+    await report(app, one, to)
     done++
   }
   return done
+}
+
+/**
+ * RFC 8460 has nothing by which an address agrees to get reports, as DMARC has (RFC 7489 §7.1), so a stranger with many domains
+ * could have them all sent to somebody. What two processes send at once may be some more.
+ */
+class ReportRoom {
+  readonly #counts = new Map<string, number>()
+
+  constructor(recipients: readonly string[]) {
+    for (const address of recipients) this.#count(address)
+  }
+
+  /** Whether one more may go to the address today. */
+  take(address: string): boolean {
+    const has = (key: string, most: number) => (this.#counts.get(key) ?? 0) < most
+    const name = address.toLowerCase()
+    const may = has(name, limits.tlsReportsToAddress) && has(domainOf(name), limits.tlsReportsToDomain)
+    if (may) this.#count(name)
+    return may
+  }
+
+  #count(address: string): void {
+    const name = address.toLowerCase()
+    for (const key of [name, domainOf(name)]) this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+  }
 }
 
 /** Whom reports go to; undefined: DNS does not say. */

@@ -25,6 +25,8 @@ export interface Owed {
   readonly action: NoticeAction
   /** Until when what is delayed is tried. */
   readonly until: string | null
+  /** Since when it could not be told. */
+  readonly putOffSince?: string
 }
 
 /** The column `notify` of a delivery. */

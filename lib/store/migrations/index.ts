@@ -30,6 +30,7 @@ import { conversations } from './0049-conversations.ts'
 import { unplacedEvents } from './0050-unplaced-events.ts'
 import { owedNotices } from './0051-owed-notices.ts'
 import { repeatsByPod } from './0052-repeats-by-pod.ts'
+import { reportCounts } from './0053-report-counts.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -66,4 +67,5 @@ export const migrations: readonly Migration[] = [
   unplacedEvents,
   owedNotices,
   repeatsByPod,
+  reportCounts,
 ]

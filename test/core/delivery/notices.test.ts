@@ -311,3 +311,61 @@ t.test('where a bound against loops keeps a notice out it is told when that is o
   await tellDueNotices(app)
   t.equal((await notices()).length, limits.replyLoopMessages + 5)
 })
+
+/** The app as it is when nothing can be read of a message. */
+function brokenReader(app: Networked): Networked {
+  return Object.create(app, {
+    mailReader: {
+      get() {
+        throw new Error('as the test says')
+      },
+    },
+  })
+}
+
+t.test('a notice that could not be made after the record is told later', needed, async t => {
+  const { submit, app, notices, wait, log } = await setUp(t, {})
+  await submit('<ann@ours.example>', '<bob@theirs.example> NOTIFY=SUCCESS')
+  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  const unread: Networked = Object.create(app, {
+    store: {
+      value: Object.create(app.store, {
+        read: {
+          get() {
+            if (new Error().stack?.includes('tellNotices')) throw new Error('the database can not be read')
+            return app.store.read
+          },
+        },
+      }),
+    },
+  })
+  await deliver(unread, entry!)
+  t.equal((await notices()).length, 0)
+  t.notOk(log.some(({ msg }) => /lease/.test(String(msg))))
+  wait(1)
+  await tellDueNotices(app)
+  t.equal((await notices()).length, 1)
+  await tellDueNotices(app)
+  t.equal((await notices()).length, 1, 'once')
+})
+
+t.test('a notice that can not be made is given up after days, which is said once', async t => {
+  const { submit, app, deliverAll, wait, log } = await setUp(t, { RCPT: '550 5.1.1 nobody of that name' })
+  await submit('<ann@ours.example>', '<bob@theirs.example>')
+  const broken = brokenReader(app)
+  const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+  await deliver(broken, entry!)
+  await deliverAll()
+  const hours = Math.ceil(limits.noticeGivenUpMs / limits.noticePutOffMs) + 2
+  let tried = 0
+  for (let n = 0; n < hours; n++) {
+    wait(limits.noticePutOffMs + 1)
+    tried += await tellDueNotices(broken)
+  }
+  t.ok(tried >= hours - 3 && tried < hours, `${tried} of ${hours}`)
+  const said = log.map(({ msg }) => String(msg)).filter(msg => /a notice/.test(msg))
+  t.strictSame(said, ['a notice could not be made', 'a notice is given up: it could not be told'])
+  const rows = await app.store.read.selectFrom('delivery').select(['notify', 'noticeAt']).execute()
+  t.match(rows, [{ noticeAt: null }])
+  t.notMatch(rows[0]?.notify, /owed/)
+})

@@ -1,5 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
 import { deliver } from '../../../lib/core/delivery/deliver.ts'
 import { sendTlsReports } from '../../../lib/core/delivery/tls-reports.ts'
 import { countTlsResults, listTlsResults, listUnreported } from '../../../lib/store/tls-results.ts'
@@ -87,3 +88,29 @@ t.test(
     t.match(await listTlsResults(app.store.read, today, 'theirs.example'), [{ type: 'success', count: 1 }])
   },
 )
+
+t.test('whoever names an address, and how many do, it gets so many reports a day', async t => {
+  const domains = Array.from({ length: limits.tlsReportsToDomain + 30 }, (_, n) => `d${n}.evil.example`)
+  const dns = await startDns(
+    Object.fromEntries(
+      domains.map((name, n) => {
+        const address = n < 20 ? 'One@victim.example' : `u${n}@victim.example`
+        return [`_smtp._tls.${name}`, { TXT: [`v=TLSRPTv1; rua=mailto:${address}`] }]
+      }),
+    ),
+  )
+  t.teardown(() => dns.close())
+  const { app } = await openDoor(t, { dns: dns.server, toml: '[delivery]\nmode = "mx"\ntls_reports = true' })
+  const yesterday = new Date(app.clock.now().getTime() - 86_400_000).toISOString()
+  await app.store.write(async db => {
+    for (const policyDomain of domains)
+      await countTlsResults(db, [{ policyDomain, policyType: 'sts', type: 'success', host: 'mx' }], yesterday)
+  })
+  let done = 0
+  for (let some = await sendTlsReports(app); some > 0; some = await sendTlsReports(app)) done += some
+  t.equal(done, domains.length, 'the others are done with, too')
+  const rows = await app.store.read.selectFrom('delivery').select('recipient').execute()
+  const ofOne = rows.filter(({ recipient }) => recipient.toLowerCase() === 'one@victim.example')
+  t.equal(ofOne.length, limits.tlsReportsToAddress)
+  t.equal(rows.length, limits.tlsReportsToDomain)
+})

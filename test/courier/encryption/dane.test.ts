@@ -1,6 +1,7 @@
 import { hash, X509Certificate } from 'node:crypto'
 import t from 'tap'
-import { daneFault, type Tlsa } from '../../../lib/courier/encryption/dane.ts'
+import { daneFault, findTlsa, type Tlsa } from '../../../lib/courier/encryption/dane.ts'
+import type { SecureDns } from '../../../lib/courier/encryption/secure-dns.ts'
 import { writeIssuedCertificate } from '../../support/certificate.ts'
 
 const host = 'mx.dane.example'
@@ -78,4 +79,32 @@ t.test('who issued it need not be shown where DNS has all of its certificate', a
     t.notOk(said(intermediate, [theirLeaf]), `${name}, and others issued it`)
     t.notOk(said(intermediate, [leaf], after), `${name}, out of force`)
   }
+})
+
+t.test('of the TLSA records that a host has, those that can be used bind', async t => {
+  const data = (usage: number, selector: number, matchingType: number, length: number) => ({
+    ...{ type: 'TLSA' as const, name: `_25._tcp.${host}` },
+    data: { usage, selector, matchingType, certificate: Buffer.alloc(length, 7) },
+  })
+  const found = async (...records: ReturnType<typeof data>[]) => {
+    const dns = { ask: async () => ({ records, isAuthentic: true }) } as unknown as SecureDns
+    const finding = await findTlsa(dns, [host], 25)
+    return finding.kind === 'records'
+      ? finding.tlsa.map(one => [one.usage, one.selector, one.matchingType, one.data.length / 2])
+      : finding.kind
+  }
+  t.strictSame(await found(), 'none')
+  t.strictSame(await found(data(3, 1, 1, 32), data(2, 0, 2, 64), data(3, 0, 0, 700)), [
+    [3, 1, 1, 32],
+    [2, 0, 2, 64],
+    [3, 0, 0, 700],
+  ])
+  t.strictSame(
+    await found(
+      ...[data(3, 1, 1, 31), data(3, 1, 1, 33), data(3, 1, 2, 63), data(3, 1, 2, 65), data(3, 1, 3, 32)],
+      ...[data(0, 1, 1, 32), data(1, 1, 1, 32), data(4, 1, 1, 32), data(3, 2, 1, 32)],
+    ),
+    [],
+    'encrypted, to whoever it is',
+  )
 })

@@ -26,8 +26,9 @@ function setUp(t: Test) {
   const syncs: { resolve: () => void; reject: (error: Error) => void }[] = []
   const transactions = { begun: 0 }
   /** The statement that fails the next time, and no more. */
-  const failing: { statement: string | undefined } = { statement: undefined }
+  const failing: { statement: string | undefined; left: number } = { statement: undefined, left: 0 }
   const told: unknown[] = []
+  const took: unknown[] = []
   const target: CommitTarget = {
     db: writer.db,
     exec(statement) {
@@ -38,7 +39,10 @@ function setUp(t: Test) {
       if (statement === 'begin immediate') transactions.begun++
       writer.exec(statement)
     },
-    writeLeft: left => writeLeft(writer.db, left),
+    async writeLeft(left) {
+      if (failing.left-- > 0) throw new Error('nothing can be left')
+      await writeLeft(writer.db, left)
+    },
     givenBytes: writer.givenBytes,
     isLocked: writer.isLocked,
     isDiskFault: writer.isDiskFault,
@@ -50,8 +54,10 @@ function setUp(t: Test) {
       for (const [topic, about] of notices) told.push([topic, ...about])
     },
     failed: error => failures.push(error),
+    transacted: (writes, ms) => took.push([writes, ms]),
+    synced: ms => took.push(ms),
   })
-  return { path, failures, group, syncs, transactions, reader, clock, failing, told }
+  return { path, failures, group, syncs, transactions, reader, clock, failing, told, took }
 }
 
 t.test('no promise resolves before the fsync, and what comes meanwhile shares the next one', async t => {
@@ -197,6 +203,44 @@ t.test('where a transaction does not begin or end, its writes fail, and the next
     const pods = await reader.db.selectFrom('pod').select('id').execute()
     t.equal(pods.length, index + 2, 'and they left nothing')
   }
+})
+
+t.test('where what writes left can not be written, each is done again alone, and fails alone', async t => {
+  const { group, syncs, transactions, failing } = setUp(t)
+  /** How each of so many writes ends, and in how many transactions, where the first `failures` of these fail at their end. */
+  const ends = async (count: number, failures: number) => {
+    failing.left = failures
+    const begunBefore = transactions.begun
+    const writes = Array.from({ length: count }, () => group.write(async () => {}))
+    const isOver = { is: false }
+    const all = Promise.allSettled(writes).finally(() => {
+      isOver.is = true
+    })
+    let resolved = 0
+    await until('their end', () => {
+      for (const one of syncs.slice(resolved)) one.resolve()
+      resolved = syncs.length
+      return isOver.is
+    })
+    const kept = (await all).filter(({ status }) => status === 'fulfilled').length
+    return { kept, transactions: transactions.begun - begunBefore }
+  }
+  t.strictSame(await ends(1, 1), { kept: 0, transactions: 1 }, 'it was alone')
+  t.strictSame(await ends(2, 1), { kept: 2, transactions: 3 })
+  t.strictSame(await ends(3, 2), { kept: 2, transactions: 4 }, 'the first one fails again')
+})
+
+t.test('how long a transaction took is told, and apart from it how long the disk did', async t => {
+  const { group, syncs, clock, took } = setUp(t)
+  clock.ms = 100
+  const written = group.write(async () => {
+    clock.ms += 5
+  })
+  await until('the fsync asked for', () => syncs.length === 1)
+  clock.ms += 7
+  syncs[0]!.resolve()
+  await written
+  t.strictSame(took, [[1, 5], 7])
 })
 
 t.test('a transaction takes 64 writes at the most', async t => {
