@@ -101,18 +101,11 @@ t.test('requests of a strange form', async t => {
       t.match(answer, /^HTTP\/1\.1 40[04] /, path)
       t.match(bodyOf(answer), { error: String, message: String })
     }
-    for (const query of [
-      'podId=%',
-      'podId=%zz',
-      '%=%',
-      'podId=%ff%fe',
-      '&&==&',
-      '?',
-      'podId[]=x',
-      'limit=%31',
-    ]) {
+    // What has a name that is none of its parameters is refused for that.
+    const unknown = ['%=%', '&&==&', 'podId[]=x']
+    for (const query of ['podId=%', 'podId=%zz', 'podId=%ff%fe', '?', 'limit=%31', ...unknown]) {
       const answer = await talk(server, `GET /v1/inboxes?${query} HTTP/1.1`, 'Host: x', key, close, '', '')
-      t.match(answer, /^HTTP\/1\.1 200 /, query)
+      t.match(answer, unknown.includes(query) ? /^HTTP\/1\.1 400 / : /^HTTP\/1\.1 200 /, query)
     }
   })
 
