@@ -3,9 +3,10 @@
  * its libraries in few files. The loading of 600 files one by one was half of a start.
  */
 
-import { globSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import standalone from 'ajv/dist/standalone/index.js'
 import { build, type Plugin } from 'esbuild'
 import { completions } from '../lib/cli/completions.ts'
@@ -173,8 +174,22 @@ async function buildProgram({ entries, builtins }: (typeof programs)[number]): P
   return Object.keys(metafile.outputs)
 }
 
+/** Of what was bundled, so that the same sources have the same on each machine, and a change of them another: that of git says nothing of what was not committed. */
+function buildId(files: readonly string[]): string {
+  const hash = createHash('sha256')
+  const inOrder = files
+    .map(path => [relative(outdir, path), path] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+  for (const [name, path] of inOrder) {
+    const contents = readFileSync(path)
+    hash.update(`${name} ${contents.length}\n`).update(contents)
+  }
+  return hash.digest('hex').slice(0, 12)
+}
+
 const built = await Promise.all(programs.map(buildProgram))
 const outputs = new Set(built.flat().map(path => resolve(root, path)))
+writeFileSync(join(outdir, 'build-id'), `${buildId([...outputs])}\n`)
 const builtAtMs = statSync(join(outdir, 'bin/mailboxd.js')).mtimeMs
 for (const file of globSync('**/*.js', { cwd: outdir })) {
   const path = join(outdir, file)

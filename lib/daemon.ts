@@ -6,7 +6,7 @@ import { limits } from './base/limits.ts'
 import type { Log } from './base/log.ts'
 import type { LogStyle } from './base/log-style.ts'
 import { noMeter } from './base/meter.ts'
-import { packageVersion } from './base/package-root.ts'
+import { programVersion } from './base/package-root.ts'
 import { durationMs } from './config/duration.ts'
 import { defaultBaseUrl, type Endpoint, formatEndpoint, parseEndpoint } from './config/endpoint.ts'
 import type { Config } from './config/load.ts'
@@ -242,7 +242,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     }
     void dnsLists.test()
     const running = {
-      version: packageVersion(),
+      version: programVersion(),
       pid: process.pid,
       startedAt: clock.now().toISOString(),
       stoppedAt: null,

@@ -22,3 +22,16 @@ export function packageVersion(): string {
   }
   return version
 }
+
+/**
+ * The version, and after a plus sign which build of it this is (`0.1.0+3f2a9c01b7de`; Semantic Versioning 2.0.0 §10): two builds of one version are
+ * told apart by it. What runs from its sources is no build and has the version alone.
+ */
+export function programVersion(): string {
+  return import.meta.filename.endsWith('.ts') ? packageVersion() : `${packageVersion()}+${readBuildId()}`
+}
+
+/** See bin/build.ts. */
+function readBuildId(): string {
+  return readFileSync(join(packageRoot(), 'dist', 'build-id'), 'utf8').trim()
+}

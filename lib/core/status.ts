@@ -1,6 +1,6 @@
 import { stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { packageVersion } from '../base/package-root.ts'
+import { programVersion } from '../base/package-root.ts'
 import { findAccount } from '../store/account.ts'
 import { countDomainsByStatus } from '../store/domains.ts'
 import { findLastEventAt } from '../store/events.ts'
@@ -44,7 +44,7 @@ export async function readStatus(app: Rows): Promise<Status> {
   const { isUp, last } = await readRunning(config.data_dir)
   const since = isUp ? last?.startedAt : last?.stoppedAt
   return {
-    version: packageVersion(),
+    version: programVersion(),
     daemon: {
       state: isUp ? 'up' : 'down',
       since: since ?? null,

@@ -174,7 +174,7 @@ wait $! && echo 'code 0'
         .map(part => part.split(/\n(.*)/s, 2)),
     )
     t.equal(parts.health, 'healthy\nmailboxd\nsealed\n')
-    t.match(parts.version, /^\d+\.\d+\.\d+\n$/)
+    t.match(parts.version, /^\d+\.\d+\.\d+\+[0-9a-f]{12}\n$/)
     t.match(parts.inbox, /ann@ours\.example/)
     t.match(parts.mail, /^220\n250\n250\n250\n354\n250\n221\n"subject": *"to the image"\n$/)
     t.match(parts.stopped, /code 0/)

@@ -28,7 +28,7 @@ t.test('npm install -g of the packed tarball brings a program that runs', async 
   const elsewhere = join(work, 'elsewhere')
   mkdirSync(elsewhere)
   const { stdout } = await runProgram(program('mailboxctl'), ['--version'], '', { cwd: elsewhere })
-  t.match(stdout, /^\d+\.\d+\.\d+\n$/)
+  t.match(stdout, /^\d+\.\d+\.\d+\+[0-9a-f]{12}\n$/)
   const daemon = spawn(program('mailboxd'), ['--port', '0', '--smtp-port', '0'], { cwd: elsewhere })
   t.teardown(() => daemon.kill('SIGKILL'))
   let printed = ''

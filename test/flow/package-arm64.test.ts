@@ -51,7 +51,7 @@ t.test(
         { timeoutMs: 240_000 },
       )
     const version = await emulated(join(home, 'dist/bin/mailboxctl.js'), '--version')
-    t.match(version.stdout, /^\d+\.\d+\.\d+\n$/, version.stderr)
+    t.match(version.stdout, /^\d+\.\d+\.\d+\+[0-9a-f]{12}\n$/, version.stderr)
     const script = join(work, 'query.cjs')
     writeFileSync(
       script,

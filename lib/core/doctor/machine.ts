@@ -1,7 +1,7 @@
 import { readFile, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { limits } from '../../base/limits.ts'
-import { packageVersion } from '../../base/package-root.ts'
+import { programVersion } from '../../base/package-root.ts'
 import type { Config } from '../../config/load.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import type { Running } from '../running.ts'
@@ -40,8 +40,8 @@ export async function checkMachine({ config, daemon, root = '/' }: Asked): Promi
 }
 
 function versionOf(daemon: Running | undefined): Finding[] {
-  if (!daemon || daemon.version === packageVersion()) return []
-  const message = `version ${daemon.version} runs, and ${packageVersion()} is installed: start it anew`
+  if (!daemon || daemon.version === programVersion()) return []
+  const message = `version ${daemon.version} runs, and ${programVersion()} is installed: start it anew`
   return [finding('warning', 'version_differs', 'mailboxd', message, 'systemctl restart mailboxd')]
 }
 

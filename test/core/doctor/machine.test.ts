@@ -1,13 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { packageVersion } from '../../../lib/base/package-root.ts'
+import { programVersion } from '../../../lib/base/package-root.ts'
 import { parseConfig } from '../../../lib/config/load.ts'
 import { checkMachine } from '../../../lib/core/doctor/machine.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
 const daemon = {
-  version: packageVersion(),
+  version: programVersion(),
   pid: 4711,
   startedAt: '2026-01-01T00:00:00.000Z',
   stoppedAt: null,
