@@ -187,7 +187,7 @@ t.test(
       ([, subject, code]) => `${subject} ${code}`,
     )
     t.same(errors, ['193.0.0.25:443 proxy_missing'], 'the proxy comes later')
-    t.match(installed, / inbound +ann@ex\S+ +The first/)
+    t.match(installed, /^\w\S+ +ann@ex\S+ +The first/m)
     t.match(sent, /^X-Mail-Args: <b-[^@]+@bounce\.example\.com>$/m)
     t.match(sent, /^\td=example\.com; s=mailboxd;/m)
     t.match(stdout, /^HTTP\/1\.1 101 /m, 'nginx passes a WebSocket on')
