@@ -7,6 +7,7 @@ import { checkRaws } from '../core/doctor/raws.ts'
 import { checkServer } from '../core/doctor/server.ts'
 import type { Finding } from '../core/domains/diagnosis.ts'
 import { databaseOf, databasePath } from '../core/open-rows.ts'
+import { acmeFindings } from './acme-order.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings } from './findings.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
@@ -31,6 +32,7 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       becomeOwner(config.data_dir)
       const before = [
         ...(await serverFindings(config)),
+        ...(await acmeFindings(config)),
         ...(config.database === undefined
           ? await checkDatabase(databasePath(config.data_dir), deep === true)
           : await checkServer(await databaseOf(config), systemClock)),

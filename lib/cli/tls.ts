@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
-import { readStanding } from '../tls/acme/standing.ts'
 import { listCertificates } from '../tls/list.ts'
+import { tellNotIssued } from './acme-order.ts'
 import { tellCertificates } from './certificates-text.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, findConfig } from './installation.ts'
@@ -22,21 +22,11 @@ export function addTlsCommands(program: Command, ctl: Ctl): void {
         {
           pairs: tls.certificate,
           issued,
-          whyNotIssued: await tellStanding(data_dir),
+          whyNotIssued: await tellNotIssued(data_dir),
           dataDir: data_dir,
         },
         systemClock.now(),
       )
       ctl.output().say({ data: rows }, () => tellCertificates(rows))
     })
-}
-
-/** Why there is no certificate of the CA, in a line. */
-async function tellStanding(dataDir: string): Promise<string> {
-  const standing = await readStanding(dataDir)
-  if (!standing) return 'not issued yet: mailboxd orders it when it runs'
-  const { error, notBefore, withoutAddress } = standing
-  const sooner =
-    withoutAddress.length > 0 ? `, or when DNS has an address of ${withoutAddress.join(' and ')}` : ''
-  return `not issued yet: ${error}; not tried again before ${notBefore}${sooner}`
 }

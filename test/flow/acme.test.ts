@@ -3,6 +3,7 @@ import t from 'tap'
 import { startDaemon } from '../support/daemon.ts'
 import { startPebble } from '../support/pebble.ts'
 import { without } from '../support/peers.ts'
+import { freePort } from '../support/ports.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
 
@@ -51,3 +52,24 @@ listen = ["127.0.0.1:${pebble.httpPort}"]`
     t.match(refused.stderr, /acme\.terms_agreed/)
   },
 )
+
+t.test('the doctor and the list of certificates tell of an order that failed', async t => {
+  const directory = `https://127.0.0.1:${await freePort('127.0.0.1')}/dir`
+  const daemon = await startDaemon(t, {
+    toml: `[acme]
+directory = "${directory}"
+terms_agreed = true
+listen = ["127.0.0.1:${await freePort('127.0.0.1')}"]`,
+  })
+  await until('the failed order', () =>
+    daemon.log().some(({ msg }) => /^ACME: no certificate/.test(String(msg))),
+  )
+  const { findings } = JSON.parse((await daemon.ctlResult('doctor')).stdout)
+  const found = findings.find(({ code }: { code: string }) => code === 'acme_failed')
+  t.match(found, {
+    level: 'warning',
+    message:
+      /^the last order of a certificate failed: no answer from https:.*; not tried again before \d{4}-/,
+  })
+  t.match((await daemon.ctl('tls', 'list')).data, [{ problem: /^not issued yet: no answer from https:/ }, {}])
+})

@@ -4,6 +4,7 @@ import { type Clock, isoAfter } from '../../base/clock.ts'
 import { replaceFile } from '../../base/durable-file.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
+import { oneLine } from '../../base/one-line.ts'
 import { CertificateFault, type Pair, readPair } from '../pair.ts'
 import { openAccountKey } from './account-key.ts'
 import { connectToCa } from './client.ts'
@@ -108,7 +109,7 @@ export function startRenewal(parts: RenewalParts): Renewal {
       const gapMs = limits.acmeGapsMs[Math.min(failures, limits.acmeGapsMs.length - 1)]!
       const retryAfterMs = error instanceof AcmeFault ? error.retryAfterMs : 0
       const notBefore = isoAfter(clock.now(), Math.max(gapMs * (0.9 + 0.2 * parts.random()), retryAfterMs))
-      const said = error instanceof Error ? error.message : String(error)
+      const said = oneLine(error instanceof Error ? error.message : String(error))
       saidUntil = notBefore
       const has = await Promise.all(names.map(parts.hasAddress))
       const withoutAddress = names.filter((_, index) => has[index] === false)
