@@ -15,6 +15,7 @@ import type { Domain, RecordPurpose } from '../../model/domain.ts'
 import type { App } from '../app/app.ts'
 import { namesOf, runDomainCheck, sourcesOf } from './checks.ts'
 import { getRowByName } from './domains.ts'
+import { hostRecords } from './host-records.ts'
 import { isNeeded, shown } from './present.ts'
 
 export { type Finding, finding }
@@ -44,6 +45,7 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   const known = await getRowByName(app, nameOrId)
   const lookup = createDnsCache({ dns, clock: app.clock })
   const names = namesOf(app, known, [])
+  const ownRecords = async () => zoneFile(await hostRecords(opened)).trimEnd()
   const asked = {
     lookup,
     sources: sourcesOf(app),
@@ -52,7 +54,11 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   }
   const [{ row, unanswered: without }, host, advice, signing] = await Promise.all([
     runDomainCheck(app, known.id, true),
-    within(checkHost(names.hostname, lookup), names.hostname, 'the name and the addresses of this server'),
+    within(
+      checkHost(names.hostname, lookup, ownRecords),
+      names.hostname,
+      'the name and the addresses of this server',
+    ),
     within(adviseDomain(names, asked), names.domain, 'what stands beside the records'),
     within(checkSigning(app, dns, names.domain), names.domain, 'DNSSEC'),
   ])

@@ -2,26 +2,21 @@ import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
 import { createAddressGuard, interfaceAddresses } from '../../courier/address-guard.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'
-import type { ZoneRecord } from '../../mail/domain/records.ts'
+import { addressRecords, type ZoneRecord } from '../../mail/domain/records.ts'
 import type { App } from '../app/app.ts'
 
 /**
- * The address records of the server's name, to publish: the addresses of this machine that the name has already, or else the public
- * IPv4 ones of its interfaces, or else, behind NAT, words in the place of one.
+ * The address records of the server's name, to publish: the addresses of this machine that the name has already, or else those of
+ * delivery.public_addresses, or else the public IPv4 ones of its interfaces, or else, behind NAT, words in the place of one.
  */
 export async function hostRecords(
-  { config: { hostname }, dns, clock }: Pick<App, 'config' | 'dns' | 'clock'>,
+  { config: { hostname, delivery }, dns, clock }: Pick<App, 'config' | 'dns' | 'clock'>,
   own: readonly string[] = interfaceAddresses(),
 ): Promise<ZoneRecord[]> {
   const asked = findHostAddresses(dns, hostname).then(found => found ?? [])
   const named = (await inTime(asked, limits.dnsTimeoutMs, () => [])).filter(one => own.includes(one))
   const guard = createAddressGuard({ clock, allowNetworks: [], ownAddresses: () => [], ownPorts: () => [] })
   const open = own.filter(one => !one.includes(':') && guard.refusal(one, 25) === undefined)
-  const [addresses = ['<the public address of this machine>']] = [named, open].filter(some => some.length > 0)
-  return addresses.map(value => ({
-    type: value.includes(':') ? 'AAAA' : 'A',
-    name: hostname,
-    value,
-    priority: null,
-  }))
+  const known = [named, delivery.public_addresses, open].find(some => some.length > 0)
+  return addressRecords(hostname, known ?? ['<the public address of this machine>'])
 }

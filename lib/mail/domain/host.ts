@@ -2,6 +2,7 @@ import { reversedAddress } from '../../base/network.ts'
 import type { Lookup } from '../signature/key.ts'
 import { bounded, find, orWhenUnanswered } from './find.ts'
 import { type Finding, finding, unanswered } from './finding.ts'
+import { addressRecords, zoneFile } from './records.ts'
 
 /** Names that nobody has on the internet (RFC 6761, RFC 6762, RFC 8375, ICANN's "internal"). */
 const nobodys = /(?:^|\.)(?:local|localhost|localdomain|lan|internal|invalid|test|home\.arpa)$/
@@ -9,8 +10,13 @@ const nobodys = /(?:^|\.)(?:local|localhost|localdomain|lan|internal|invalid|tes
 /**
  * Whether the server's name, which it says in EHLO, leads to an address, and each address back to the name (forward-confirmed reverse
  * DNS): many servers refuse mail from who can't say so. What DNS gives no answer for is a warning, and no error.
+ * @param ownRecords the address records to publish where there are none, as lines of a zone file
  */
-export async function checkHost(hostname: string, lookup: Lookup): Promise<Finding[]> {
+export async function checkHost(
+  hostname: string,
+  lookup: Lookup,
+  ownRecords: () => Promise<string>,
+): Promise<Finding[]> {
   if (nobodys.test(hostname)) {
     const message =
       'the name that this server says in EHLO is nobody\'s on the internet, and others refuse mail for it: set "hostname" to a name of yours that leads here'
@@ -25,16 +31,15 @@ export async function checkHost(hostname: string, lookup: Lookup): Promise<Findi
   const addresses = [...ipv4, ...ipv6].filter(address => typeof address === 'string')
   if (addresses.length === 0) {
     const message = 'the name of this server has no address: nobody can deliver to it. Publish one'
-    const paste = `${hostname}. 3600 IN A <the public address of this machine>`
-    return [finding('error', 'host_without_address', hostname, message, paste)]
+    return [finding('error', 'host_without_address', hostname, message, await ownRecords())]
   }
   const found = await Promise.all(addresses.map(address => checkReverse(hostname, address, lookup)))
-  return [...(alias.length > 0 ? [isAlias(hostname, bounded(alias.map(String)))] : []), ...found.flat()]
+  return [...(alias.length > 0 ? [isAlias(hostname, alias.map(String), addresses)] : []), ...found.flat()]
 }
 
-function isAlias(hostname: string, targets: readonly string[]): Finding {
-  const message = `the name is an alias of ${targets.join(', ')}, which an MX must not lead to (RFC 2181 §10.3): give it addresses of its own`
-  const paste = `${hostname}. 3600 IN A <the public address of this machine>`
+function isAlias(hostname: string, targets: readonly string[], addresses: readonly string[]): Finding {
+  const message = `the name is an alias of ${bounded(targets).join(', ')}, which an MX must not lead to (RFC 2181 §10.3): give it addresses of its own`
+  const paste = zoneFile(addressRecords(hostname, bounded(addresses))).trimEnd()
   return finding('warning', 'host_is_alias', hostname, message, paste)
 }
 

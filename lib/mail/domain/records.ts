@@ -79,6 +79,11 @@ function stsRecords(domain: string, hostname: string, id: string): DomainRecord[
   ]
 }
 
+/** The records that give a host these addresses. */
+export function addressRecords(name: string, addresses: readonly string[]): ZoneRecord[] {
+  return addresses.map(value => ({ type: value.includes(':') ? 'AAAA' : 'A', name, value, priority: null }))
+}
+
 /** The records as lines of a zone file (RFC 1035 §5.1), with absolute names, to paste. */
 export function zoneFile(records: readonly ZoneRecord[]): string {
   return records.map(record => `${record.name}. 3600 IN ${record.type} ${data(record)}\n`).join('')

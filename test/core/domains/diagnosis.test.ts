@@ -27,6 +27,8 @@ interface Case {
   readonly zone?: (records: Records, domain: string) => string
   /** Codes of what is found, beside what is found of every zone that is not signed and has no policy. */
   readonly found: readonly string[]
+  /** What to publish for the finding about the server's name. */
+  readonly paste?: string
   /** Another name of the server, with the lines of its zone. */
   readonly host?: readonly [name: string, lines: string]
   readonly signed?: 'joined' | 'alone'
@@ -164,11 +166,17 @@ const cases: Readonly<Record<string, Case>> = {
   'dnssec-expired': { signed: 'joined', days: 20, found: ['dnssec_expired'] },
   'host-nowhere': {
     host: named('nowhere.example', caa + helloSpf),
-    found: ['host_without_address', 'spf_invalid'],
+    config: config => ({
+      ...config,
+      delivery: { ...config.delivery, public_addresses: ['203.0.113.9', '2001:db8::9'] },
+    }),
+    found: ['host_without_address', 'spf_fails', 'spf_fails'],
+    paste: 'nowhere.example. 3600 IN A 203.0.113.9\nnowhere.example. 3600 IN AAAA 2001:db8::9',
   },
   'host-alias': {
     host: named('alias.example', `${caa}mx CNAME real\nreal A 192.0.2.26\nreal TXT "${helo}"\n`),
     found: ['host_is_alias'],
+    paste: 'mx.alias.example. 3600 IN A 192.0.2.26',
   },
   'host-without-ptr': {
     host: named('noptr.example', `${caa}${helloSpf}@ A 192.0.2.20\n`),
@@ -258,6 +266,8 @@ t.test('each fault is found, and nothing else', { skip: without('knot', 'keymgr'
     const codes = findings.map(({ code }) => code).sort()
     const expected = name === 'sound' ? [] : [...ordinary(name, one), ...one.found]
     t.strictSame(codes, expected.sort(), `${name}: ${JSON.stringify(findings)}`)
+    const ofHost = findings.find(({ code }) => code.startsWith('host_'))
+    t.equal(ofHost?.paste ?? undefined, one.paste, name)
     const level = findings.find(({ code }) => code === 'competing_mx')?.level
     t.equal(level, { 'mx-before': 'error', 'mx-beside': 'warning', 'mx-after': 'hint' }[name], name)
     if (findings.some(({ level }) => level === 'error')) t.not(domain.status, 'verified', name)

@@ -14,6 +14,9 @@ t.test('the name has its own addresses of this machine, or else the public ones'
   const unknown = `${host}. 3600 IN A <the public address of this machine>\n`
   t.equal(await lines(...inside), unknown, 'behind NAT nothing here says it')
   t.equal(await lines(...inside, '193.0.0.25', '2a00::25'), `${host}. 3600 IN A 193.0.0.25\n`)
+  const delivery = { ...app.config.delivery, public_addresses: ['193.0.0.26'] }
+  const told = Object.create(app, { config: { value: { ...app.config, delivery } } })
+  t.equal(zoneFile(await hostRecords(told, inside)), `${host}. 3600 IN A 193.0.0.26\n`, 'behind NAT as set')
   dns.set(host, 'A', ['10.1.2.3'])
   dns.set(host, 'AAAA', ['2a00::25'])
   t.equal(
