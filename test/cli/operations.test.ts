@@ -7,7 +7,7 @@ import { operations } from '../../lib/api/index.ts'
 import { spoken } from '../../lib/cli/operations/spoken.ts'
 import { tableOf } from '../../lib/cli/output.ts'
 import { builtProgram } from '../support/built.ts'
-import { runCtl, startLocalDaemon } from '../support/local-daemon.ts'
+import { ctlIn, runCtl, startLocalDaemon } from '../support/local-daemon.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
@@ -145,4 +145,34 @@ t.test('the same commands complete in a shell', async t => {
   }
   t.strictSame((await complete('message', 'se')).split(' ').sort(), ['search', 'send'])
   t.equal(await complete('--json', 'inbox', 'create', '--mail'), '--mailbox-name')
+})
+
+t.test('what is sent while mailboxd does not run is told to wait for it', async t => {
+  const dir = temporaryDir(t)
+  const daemon = await startLocalDaemon(t, dir)
+  const bea = 'bea@mailboxd.localhost'
+  const send = (...more: string[]) =>
+    runCtl(dir, ...more, 'message', 'send', bea, '--to', 'x@example.com', '--subject', 's', '--body', 'b')
+  await runCtl(dir, 'inbox', 'create', '--mailbox-name', 'bea')
+  t.notMatch(await send(), { stdout: /note/ }, 'while it runs there is nothing to say')
+  t.equal(await daemon.stop(), 0)
+  const note = /queued: nothing is sent until mailboxd runs/
+  const told = await send()
+  t.match(told, { code: 0, stdout: /^note +queued: nothing is sent until mailboxd runs/m })
+  const inJson = JSON.parse((await send('--json')).stdout)
+  t.match(inJson, { status: 'pending', note })
+  const reply = await runCtl(dir, '--json', 'message', 'reply', inJson.messageId, '--body', 'b')
+  t.match(JSON.parse(reply.stdout), { status: 'pending', note })
+  const ctl = ctlIn(dir)
+  const { id } = await ctl(
+    'draft create',
+    bea,
+    '--to',
+    '["x@example.com"]',
+    '--subject',
+    '"s"',
+    '--body',
+    '"b"',
+  )
+  t.match(await ctl('draft send', id), { status: 'pending', note })
 })

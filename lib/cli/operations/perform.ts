@@ -8,6 +8,8 @@ import type { FoundFault, Given } from '../../base/found-faults.ts'
 import { Problem } from '../../base/problem.ts'
 import type { App, Desk } from '../../core/app/app.ts'
 import { operator } from '../../core/app/caller.ts'
+import { readRunning } from '../../core/running.ts'
+import type { SendResult } from '../../model/send.ts'
 import type { Ctl } from '../ctl.ts'
 import { writeBytes } from '../terminal.ts'
 import type { Declared } from './declared.ts'
@@ -68,12 +70,22 @@ async function performOn(
     else await pipeline(content, createWriteStream(output, { flags: 'wx' }))
     return
   }
-  const said = answer instanceof Repeated ? answer.answer : answer
+  const said = await withNote(answer instanceof Repeated ? answer.answer : answer, how, app)
   const last = Object.values(params).at(-1)
   const done = declared.method === 'delete' ? { deleted: last } : { ok: true }
   ctl
     .output()
     .say(said ?? done, () => (how.text ? how.text(said as never) : textOfAnswer(said ?? done, how.columns)))
+}
+
+/** Whoever has mail queued is told where nobody is there to send it. */
+async function withNote(said: unknown, { queues }: Spoken, { config }: Desk): Promise<unknown> {
+  if (!queues || (said as SendResult).status !== 'pending') return said
+  if ((await readRunning(config.data_dir)).isUp) return said
+  return {
+    ...(said as SendResult),
+    note: 'queued: nothing is sent until mailboxd runs, and it does not run now',
+  }
 }
 
 /** The values of one part, held against what is declared. Nothing is, where none is given: the command line was asked for what must be there. */

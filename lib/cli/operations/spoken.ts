@@ -12,6 +12,8 @@ export interface Spoken {
   readonly text?: (answer: never) => string
   /** What is asked before it is done, because it can't be undone. */
   readonly harm?: string
+  /** Whether it leaves mail with the daemon to be carried. */
+  readonly queues?: boolean
 }
 
 /** What tells one message from another; `--json` has all. */
@@ -44,10 +46,10 @@ export const spoken: Readonly<Record<string, Spoken>> = {
     columns: ['id', 'recipient', 'state', 'replyText', 'nextAttemptAt'],
   },
   waitForMessages: { words: 'message wait', columns: messageColumns },
-  sendMessage: { words: 'message send' },
-  replyToMessage: { words: 'message reply' },
-  replyAllToMessage: { words: 'message reply-all' },
-  forwardMessage: { words: 'message forward' },
+  sendMessage: { words: 'message send', queues: true },
+  replyToMessage: { words: 'message reply', queues: true },
+  replyAllToMessage: { words: 'message reply-all', queues: true },
+  forwardMessage: { words: 'message forward', queues: true },
   downloadAttachmentByName: { words: 'message attachment' },
   getAttachmentText: { words: 'message attachment-text' },
   deleteMessage: {
@@ -66,7 +68,7 @@ export const spoken: Readonly<Record<string, Spoken>> = {
   listDrafts: { words: 'draft list', columns: ['id', 'to', 'subject', 'status', 'sendAt'] },
   getDraft: { words: 'draft get' },
   updateDraft: { words: 'draft update' },
-  sendDraft: { words: 'draft send' },
+  sendDraft: { words: 'draft send', queues: true },
   deleteDraft: { words: 'draft delete', harm: 'The draft is deleted for good.' },
 
   listEvents: {
