@@ -3,6 +3,7 @@ import { ConfigFault } from '../config/fault.ts'
 import { addAllCommands, addCommands } from './commands.ts'
 import type { Ctl } from './ctl.ts'
 import { exitCodes } from './exit-codes.ts'
+import { helpList } from './help-text.ts'
 import type { Installation } from './installation.ts'
 import { createOutput, tellFailure } from './output.ts'
 import { endOutput, writeJson, writeText } from './terminal.ts'
@@ -59,7 +60,10 @@ function declareProgram(
     .option('--json', 'answer in JSON')
     .addHelpText(
       'after',
-      `\nExit codes:\n${exitCodes.map(([code, meaning]) => `  ${String(code).padEnd(3)} ${meaning}`).join('\n')}`,
+      helpList(
+        'Exit codes:',
+        exitCodes.map(([code, meaning]) => [String(code), meaning]),
+      ),
     )
     .showHelpAfterError(wantsJson ? false : '(mailboxctl --help lists the commands)')
     .configureHelp({

@@ -4,6 +4,7 @@ import { text as readText } from 'node:stream/consumers'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { Form, Parameter } from '../../api/parameters.ts'
 import type { Ctl } from '../ctl.ts'
+import { helpText } from '../help-text.ts'
 import { commandOf } from '../words.ts'
 import { type Declared, declared } from './declared.ts'
 import { type Spoken, spoken } from './spoken.ts'
@@ -30,7 +31,7 @@ function addCommand(program: Command, ctl: Ctl, one: Declared, how: Spoken): voi
   ]
   const options = parameters.filter(parameter => !places.includes(parameter))
   const command = commandOf(program, noun).command(verb).description(one.summary)
-  command.addHelpText('after', `\n${one.description}`)
+  command.addHelpText('after', helpText(one.description))
   for (const place of places) command.addArgument(argumentOf(place))
   for (const option of options) command.addOption(optionOf(option))
   if (one.idempotencyKey !== undefined) command.option('--idempotency-key <text>', one.idempotencyKey)
