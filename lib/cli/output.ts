@@ -7,32 +7,39 @@ import { StorageUnreachable } from '../base/storage-fault.ts'
 import { tellSystemFault } from '../base/system-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
-import { heading, writeJson, writeText } from './terminal.ts'
+import { cutTo, displayWidth, domainOf, padTo } from './display-width.ts'
+import { heading, tableWidth, writeJson, writeText } from './terminal.ts'
 
-/** How wide a table may be, in characters. */
-const tableWidth = 100
 /** A column is not made narrower than this to fit, and an address or a name not than that while others can. */
 const narrowest = 8
 const narrowName = 12
+/** For an address with its domain there is as much as this. */
+const widestDomain = 24
 const between = '  '
 
 /**
  * Rows as columns of text under their names, cut to fit: ids and instants are whole, for they are to be copied, and `--json` has all.
  * What does not fit by that is a list of properties for each row.
+ * @param room how wide it may be, in columns of a terminal
  */
-export function tableOf(rows: readonly object[], columns: readonly string[]): string {
+export function tableOf(
+  rows: readonly object[],
+  columns: readonly string[],
+  room: number = tableWidth(process.stdout),
+): string {
   const cells = [
     columns,
     ...rows.map(row => columns.map(name => shortCellOf((row as Record<string, unknown>)[name]))),
   ]
-  const widths = fitting(
-    columns.map((_, index) => Math.max(...cells.map(row => row[index]!.length))),
-    columns,
+  const widest = columns.map((_, index) => Math.max(...cells.map(row => displayWidth(row[index]!))))
+  const domains = columns.map((_, index) =>
+    Math.max(...cells.map(row => displayWidth(domainOf(row[index]!) ?? ''))),
   )
-  if (widthOf(widths) > tableWidth) return rows.map(row => fieldsOf(pick(row, columns))).join('\n\n')
+  const widths = fitting(widest, columns, domains, room)
+  if (widthOf(widths) > room) return rows.map(row => fieldsOf(pick(row, columns))).join('\n\n')
   const [head, ...lines] = cells.map(row =>
     row
-      .map((cell, index) => cut(cell, widths[index]!).padEnd(widths[index]!))
+      .map((cell, index) => padTo(cutTo(cell, widths[index]!), widths[index]!))
       .join(between)
       .trimEnd(),
   )
@@ -46,27 +53,52 @@ function pick(row: object, columns: readonly string[]): object {
   return Object.fromEntries(columns.map(name => [name, (row as Record<string, unknown>)[name]]))
 }
 
-/** Addresses and names give way first, for their beginnings tell them apart; then the widest of what is read. Ids and instants do not. */
-function fitting(widths: readonly number[], columns: readonly string[]): readonly number[] {
+/**
+ * Addresses and names give way first, addresses down to their domains; then the widest of what is read. Ids and instants do not.
+ * @param domains of each column the widest of its addresses' domains
+ */
+function fitting(
+  widths: readonly number[],
+  columns: readonly string[],
+  domains: readonly number[],
+  room: number,
+): readonly number[] {
   // A clientId is whatever its owner likes.
   const isFixed = (name: string) => /^(?!clientId$)(?:.*[_a-z])?(?:id|at)$/i.test(name)
   const isName = (name: string) => /addr|recipient|url|host|^(?:names|certificate)$/i.test(name)
-  const narrowed = narrow(widths, narrowName, index => isName(columns[index]!))
-  return narrow(narrowed, narrowest, index => !isFixed(columns[index]!))
+  // One character of the local part, and the mark of what was cut.
+  const leastOf = (index: number) => Math.max(narrowName, Math.min(widestDomain, 2 + domains[index]!))
+  const named = narrow(widths, leastOf, index => isName(columns[index]!), room)
+  const read = narrow(
+    named,
+    () => narrowest,
+    index => !isFixed(columns[index]!) && !isName(columns[index]!),
+    room,
+  )
+  return narrow(
+    read,
+    () => narrowest,
+    index => !isFixed(columns[index]!),
+    room,
+  )
 }
 
-/** The widest of the columns that may give way until all fits, or none is wider than `least`. */
+/** The widest of the columns that may give way until all fits, or none is wider than its least. */
 function narrow(
   widths: readonly number[],
-  least: number,
+  leastOf: (index: number) => number,
   mayGive: (index: number) => boolean,
+  room: number,
 ): readonly number[] {
   const fitted = [...widths]
-  const excess = () => widthOf(fitted) - tableWidth
+  const excess = () => widthOf(fitted) - room
   for (let over = excess(); over > 0; over = excess()) {
-    const free = fitted.map((_, index) => index).filter(index => mayGive(index) && fitted[index]! > least)
+    const free = fitted
+      .map((_, index) => index)
+      .filter(index => mayGive(index) && fitted[index]! > leastOf(index))
     if (free.length === 0) break
     const widest = free.reduce((one, other) => (fitted[other]! > fitted[one]! ? other : one))
+    const least = leastOf(widest)
     const next = Math.max(least, ...free.filter(index => index !== widest).map(index => fitted[index]!))
     fitted[widest] = Math.max(
       least,
@@ -74,10 +106,6 @@ function narrow(
     )
   }
   return fitted
-}
-
-function cut(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, width - 1)}…`
 }
 
 /** In one line; instants to the minute, in UTC. */

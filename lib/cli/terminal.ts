@@ -8,6 +8,21 @@ import { tellSystemFault } from '../base/system-fault.ts'
 /** Where text for people goes. */
 export type Place = 'stdout' | 'stderr'
 
+/** Of terminals that do not tell theirs; and what is written for people fits no narrower one. */
+const unknownWidth = 100
+const leastWidth = 80
+
+/** How wide a table may be where it goes, in columns. In a pipe or a file it is cut nowhere: who looks through it looks for the whole. */
+export function tableWidth({
+  isTTY,
+  columns,
+}: {
+  readonly isTTY?: boolean
+  readonly columns?: number
+}): number {
+  return isTTY === true ? Math.max(leastWidth, columns || unknownWidth) : Number.POSITIVE_INFINITY
+}
+
 /** Ends the program when its standard output takes no more. Who reads no further (head, less) has enough; all else is told. */
 export function endOutput(error: Error): void {
   if ('code' in error && error.code === 'EPIPE') process.exit(0)

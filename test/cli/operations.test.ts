@@ -65,9 +65,11 @@ t.test('a table fits 100 columns, with ids and instants whole', async t => {
     subject: 'many words\n'.repeat(20),
     createdAt: '2026-11-22T05:10:34.225Z',
   }
-  const lines = tableOf([row, { ...row, subject: 'few' }], ['id', 'fromAddr', 'subject', 'createdAt']).split(
-    '\n',
-  )
+  const lines = tableOf(
+    [row, { ...row, subject: 'few' }],
+    ['id', 'fromAddr', 'subject', 'createdAt'],
+    100,
+  ).split('\n')
   t.equal(lines.length, 3)
   for (const line of lines.slice(1)) {
     t.ok(line.length <= 100, line)
@@ -87,6 +89,10 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
   const ann = 'ann@mailboxd.localhost'
   await ask('inbox', 'create', '--mailbox-name', 'ann')
   await ask('inbox', 'create', '--mailbox-name', 'bea')
+  const name = `the support desk${' of everybody'.repeat(8)}`
+  await ask('inbox', 'create', '--mailbox-name', 'c'.repeat(60), '--display-name', name)
+  const inboxes = await runCtl(dir, 'inbox', 'list')
+  t.match(inboxes.stdout, `${'c'.repeat(60)}@mailboxd.localhost  ${name}  `, 'a pipe gets all of it')
   writeFileSync(join(dir, 'fish.txt'), 'Seventy-two')
   const args = ['message', 'send', 'bea@mailboxd.localhost', '--to', ann, '--subject', 'The fish']
   const sending = [builtProgram('mailboxctl'), ...args, '--body', '-', '--attachment', 'fish.txt']

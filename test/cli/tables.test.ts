@@ -2,6 +2,7 @@ import t from 'tap'
 import { tellCertificates } from '../../lib/cli/certificates-text.ts'
 import { spoken } from '../../lib/cli/operations/spoken.ts'
 import { tableOf } from '../../lib/cli/output.ts'
+import { tableWidth } from '../../lib/cli/terminal.ts'
 import { readSources } from '../rules/source-tree.ts'
 
 /** The widest that each may be: ids, instants, and what strangers write. */
@@ -25,7 +26,7 @@ t.test('every table fits 100 columns, with its ids whole', async t => {
   const all = [...local, ...Object.values(spoken).flatMap(({ columns }) => (columns ? [[...columns]] : []))]
   for (const columns of all) {
     const row = widest(columns)
-    const lines = tableOf([row, row], columns).split('\n')
+    const lines = tableOf([row, row], columns, 100).split('\n')
     t.equal(lines.length, 3, columns.join())
     for (const line of lines)
       t.ok(line.replaceAll(/\x1b\[\d+m/g, '').length <= 100, `${columns.join()}: ${line.length}`)
@@ -35,7 +36,7 @@ t.test('every table fits 100 columns, with its ids whole', async t => {
 
 t.test('rows that can not fit are lists of their properties', async t => {
   const columns = ['id', 'podId', 'inboxId']
-  const text = tableOf([widest(columns), widest(columns)], columns)
+  const text = tableOf([widest(columns), widest(columns)], columns, 100)
   t.strictSame(
     text.split('\n').map(line => line.split(/ +/)[0]),
     ['id', 'podId', 'inboxId', '', 'id', 'podId', 'inboxId'],
@@ -51,8 +52,8 @@ t.test('what tells one message from another has the room', async t => {
     category: 'transactional',
     createdAt: '2026-01-02T03:04:05.678Z',
   }
-  const [, line] = tableOf([row], spoken.listInboxMessages!.columns!).split('\n')
-  t.match(line, /^\S+ {2}billing\.dep… {2}Invoice 2026-114 is overdue … {2}2026-01-02 03:04Z$/)
+  const [, line] = tableOf([row], spoken.listInboxMessages!.columns!, 100).split('\n')
+  t.match(line, /^\S+ {2}b…-relations\.example\.com {2}Invoice 2026-114… {2}2026-01-02 03:04Z$/)
   t.ok(line!.length <= 100, `${line!.length}`)
 })
 
@@ -69,4 +70,62 @@ t.test('what is wrong with a certificate is told whole', async t => {
   const told = tellCertificates([row, { ...row, source: 'file', names: 'mail.example.com', problem: null }])
   t.equal(told.split('\n').at(-1), `acme ${row.certificate}: ${problem}`)
   t.equal(told.split('\n').length, 5)
+})
+
+t.test('a table counts the columns that a terminal shows, and cuts no character', async t => {
+  const columns = ['subject', 'state']
+  const subjects = [
+    '請求書の件'.repeat(30),
+    '👩‍👩‍👧‍👦🎉'.repeat(30),
+    'e\u0301'.repeat(90),
+    'é',
+    '한글',
+    'plain',
+    '✉️',
+    '☎',
+  ]
+  const table = tableOf(
+    subjects.map(subject => ({ subject, state: 'x' })),
+    columns,
+    80,
+  )
+  const [, ...lines] = table.split('\n')
+  t.match(lines[0], /^(?:請求書の件){7}請… {3}x$|^(?:請求書の件)+.{0,4}… {2,3}x$/)
+  t.match(lines[1], /^(?:👩‍👩‍👧‍👦🎉)+(?:👩‍👩‍👧‍👦)?… {2,3}x$/u)
+  t.ok(table.isWellFormed())
+  // Each of them ends its first column at the same place: what of it is wide or nothing is counted by hand.
+  const shown = lines.map(
+    line =>
+      line.length +
+      (line.match(/[請求書の件한글]/g)?.length ?? 0) -
+      (line.match(/👩‍👩‍👧‍👦/gu)?.length ?? 0) * 9 -
+      (line.match(/\u0301/g)?.length ?? 0),
+  )
+  t.strictSame(new Set(shown), new Set([76]), table)
+})
+
+t.test('an address that is cut keeps its domain', async t => {
+  const row = {
+    id: '01890000-0000-7000-8000-000000000000',
+    fromAddr: `${'newsletter'.repeat(8)}+tag@peer.example.org`,
+    subject: 'Invoice '.repeat(20),
+    createdAt: '2026-01-02T03:04:05.678Z',
+  }
+  const columns = ['id', 'fromAddr', 'subject', 'createdAt']
+  t.match(tableOf([row], columns, 100), /n…@peer\.example\.org {2}Invoice/)
+  t.match(
+    tableOf([{ recipient: row.fromAddr }], ['recipient'], 80),
+    /^news.*letter\+tag@peer\.example\.org$/m,
+  )
+})
+
+t.test('a table is as wide as its terminal, and in a pipe nothing is cut', async t => {
+  t.equal(tableWidth({ isTTY: true, columns: 132 }), 132)
+  t.equal(tableWidth({ isTTY: true, columns: 40 }), 80)
+  t.equal(tableWidth({ isTTY: true, columns: 0 }), 100)
+  t.equal(tableWidth({ isTTY: true }), 100)
+  const recipient = `${'a'.repeat(60)}@${'b'.repeat(60)}.example`
+  const lastReply = 'said '.repeat(100).trim()
+  const table = tableOf([{ recipient, lastReply }], ['recipient', 'lastReply'], tableWidth({ columns: 80 }))
+  t.ok(table.endsWith(`\n${recipient}  ${lastReply}`), table)
 })
