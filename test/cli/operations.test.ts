@@ -90,9 +90,9 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
   await ask('inbox', 'create', '--mailbox-name', 'ann')
   await ask('inbox', 'create', '--mailbox-name', 'bea')
   const name = `the support desk${' of everybody'.repeat(8)}`
-  await ask('inbox', 'create', '--mailbox-name', 'c'.repeat(60), '--display-name', name)
+  await ask('inbox', 'create', '--mailbox-name', 'c'.repeat(30), '--display-name', name)
   const inboxes = await runCtl(dir, 'inbox', 'list')
-  t.match(inboxes.stdout, `${'c'.repeat(60)}@mailboxd.localhost  ${name}  `, 'a pipe gets all of it')
+  t.match(inboxes.stdout, `${'c'.repeat(30)}@mailboxd.localhost  ${name}  `, 'a pipe gets all of it')
   writeFileSync(join(dir, 'fish.txt'), 'Seventy-two')
   const args = ['message', 'send', 'bea@mailboxd.localhost', '--to', ann, '--subject', 'The fish']
   const sending = [builtProgram('mailboxctl'), ...args, '--body', '-', '--attachment', 'fish.txt']
