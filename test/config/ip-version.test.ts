@@ -1,5 +1,7 @@
-import { isIP } from 'node:net'
+import { syncBuiltinESMExports } from 'node:module'
+import net, { isIP } from 'node:net'
 import t from 'tap'
+import { endpointFault } from '../../lib/config/endpoint.ts'
 import { ipVersion } from '../../lib/config/ip-version.ts'
 
 t.test('the version of an address is what Node says of it', async t => {
@@ -41,4 +43,23 @@ t.test('the version of an address is what Node says of it', async t => {
     ],
   ]
   for (const text of texts) t.equal(ipVersion(text), isIP(text), JSON.stringify(text))
+})
+
+t.test('of the endpoints in a configuration Node is not asked whether they are IPv6', t => {
+  const { isIPv6 } = net
+  const asked: string[] = []
+  net.isIPv6 = text => {
+    asked.push(text)
+    return isIPv6(text)
+  }
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    net.isIPv6 = isIPv6
+    syncBuiltinESMExports()
+  })
+  for (const text of ['0.0.0.0:25', '[::]:25', '[2001:db8::1]:8025']) t.equal(endpointFault(text), undefined)
+  t.strictSame(asked, [])
+  t.equal(ipVersion('fe80::1%eth0'), 6)
+  t.strictSame(asked, ['fe80::1%eth0'], 'it is for what no URL has')
+  t.end()
 })

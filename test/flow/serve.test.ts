@@ -106,6 +106,8 @@ t.test('ports can be chosen, are kept over restarts, and what is printed works a
   )
   t.ok(link.startsWith(`${baseUrl}/`))
   t.match(await (await fetch(link)).text(), /ann@example\.org/)
+  t.equal((await fetch(link, { method: 'POST' })).status, 200)
+  t.match(await api.get(`/v1/inboxes/${body.data[0].id}`), { body: { forwardStatus: 'active' } })
   t.equal(await first.stop(), 0)
 
   const second = await startLocalDaemon(t, dir)
