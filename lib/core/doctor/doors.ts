@@ -54,7 +54,8 @@ async function checkDoor(app: App, door: Door): Promise<Finding[]> {
   const probed = await probeDoor(door, app.config.hostname, limits.port25Ms)
   const { fault, greeting, offersStartTls, certificate } = probed
   if (fault && greeting === undefined && certificate === undefined) return [unreached(at, host, fault)]
-  const isOurs = kind === 'tls' || greeting?.toLowerCase().split(/[ -]/)[1] === host.toLowerCase()
+  const isOurs =
+    kind === 'tls' || /^220[ -](\S+)/.exec(greeting ?? '')?.[1]?.toLowerCase() === host.toLowerCase()
   if (!isOurs) {
     const message = `another server answers there ("${greeting}"), and not ${host}: mail for you goes to it. Does ${host} lead to this machine, and has another program the port?`
     return [finding('error', 'other_server', at, message)]

@@ -3,7 +3,7 @@ import type { SecureAnswer, SecureDns } from './secure-dns.ts'
 
 /** What sending mail asks of DNS, and for one attempt what of it was authenticated. */
 export interface AuthenticatedDns extends Pick<Dns, 'resolveMx' | 'resolve4' | 'resolve6'> {
-  /** Whether every answer about the name was authenticated; false of one that was not asked for. */
+  /** Whether every answer about the name was authenticated; false where there was none. */
   isAuthentic(name: string): boolean
   /** What the CNAMEs of a name led to. */
   canonicalOf(name: string): string
@@ -14,10 +14,9 @@ export function createAuthenticatedDns(secure: SecureDns): AuthenticatedDns {
   const known = new Map<string, { isAuthentic: boolean; canonical: string }>()
 
   async function ask(name: string, type: 'MX' | 'A' | 'AAAA'): Promise<SecureAnswer> {
-    const answer = await secure.ask(name, type).catch(error => {
-      known.set(name, { isAuthentic: false, canonical: name })
-      throw error
-    })
+    // What failed says nothing: of a zone that is signed all that is answered is authentic, and who keeps one answer back must
+    // not get the host taken for one without DANE (RFC 7672 §2.1.1).
+    const answer = await secure.ask(name, type)
     const before = known.get(name)?.isAuthentic ?? true
     known.set(name, { isAuthentic: before && answer.isAuthentic, canonical: answer.canonical })
     if (answer.records.length > 0) return answer

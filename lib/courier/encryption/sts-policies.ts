@@ -108,14 +108,18 @@ export function createStsPolicies(options: StsPoliciesOptions): StsPolicies {
     const isItsTurn = await line.enter(podId, AbortSignal.any([signal, late.signal]))
     clearTimeout(timer)
     if (!isItsTurn) return undefined
-    // Others may have come before, with the same domain.
-    const stored = await store.find(domain)
-    const found = stored?.policyId === id && isKept(stored) ? { policy: stored } : findKnown(domain, id)
-    if (found) {
+    let found: StsFinding | Promise<StsFinding> | undefined
+    try {
+      // Others may have come before, with the same domain.
+      const stored = await store.find(domain)
+      found = stored?.policyId === id && isKept(stored) ? { policy: stored } : findKnown(domain, id)
+    } catch (error) {
       line.leave(podId)
-      return found
+      throw error
     }
-    return fetchEntered(domain, id, podId)
+    if (!found) return fetchEntered(domain, id, podId)
+    line.leave(podId)
+    return found
   }
 
   function fetchEntered(domain: string, id: string, podId: string): Promise<StsFinding> {

@@ -37,6 +37,8 @@ export function readReply(lines: string): RemoteReply | undefined {
 export interface Hearing {
   /** Is told of each whole reply. */
   onReply: () => void
+  /** What was said since it was emptied, and was due. */
+  text: string
   /** All of the message was sent: a reply to it is due. */
   endMessage(): void
 }
@@ -71,10 +73,13 @@ export function boundReplies(connection: SMTPConnection): Hearing {
   let head = ''
   /** How many replies are due: the first is the greeting. */
   let due = 1
+  /** From the first MAIL on. */
+  let isForMail = false
   /** From 354 on until the message has ended. */
   let isSending = false
   const hearing: Hearing = {
     onReply() {},
+    text: '',
     endMessage() {
       isSending = false
       due++
@@ -86,6 +91,7 @@ export function boundReplies(connection: SMTPConnection): Hearing {
     bytes = 0
     due++
     isSending = false
+    isForMail ||= String(given[0]).startsWith('MAIL FROM')
     say.apply(connection, given)
   }
   talk._onData = chunk => {
@@ -95,16 +101,28 @@ export function boundReplies(connection: SMTPConnection): Hearing {
     const said = head === '' ? text.trimStart() : text
     if (said === '') return
     const lines = (head + said).split('\n')
+    /** What of `said` was due. */
+    let length = -head.length
     head = lines.pop()!.slice(0, 4)
+    let isInStep = true
     for (const line of lines) {
-      if (!mayBegin(line)) return refuse()
+      isInStep = mayBegin(line)
+      if (!isInStep) break
+      length += line.length + 1
       if (/^\d+-/.test(line)) continue
       due = Math.max(0, due - 1)
       if (line.startsWith('354')) isSending = true
       if (/^\d{3}/.test(line)) hearing.onReply()
     }
-    if (head !== '' && !mayBegin(head)) return refuse()
-    take.call(connection, Buffer.from(said, 'latin1'))
+    if (isInStep) {
+      isInStep = head === '' || mayBegin(head)
+      if (isInStep) length = said.length
+    }
+    // The answer of a transaction counts, whatever stands behind it: how TCP cuts the two apart is nobody's word.
+    const answer = isInStep || isForMail ? said.slice(0, Math.max(0, length)) : ''
+    if (hearing.text.length < limits.smtpReplyBytes) hearing.text += answer
+    if (answer !== '') take.call(connection, Buffer.from(answer, 'latin1'))
+    if (!isInStep) refuse()
   }
   function refuse(): void {
     talk._onError(new Error('the host said what it was not asked'), outOfStep, false, 'CONN')

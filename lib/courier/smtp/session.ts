@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
-import { limits } from '../../base/limits.ts'
+import type { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import type { Stage } from '../outcome.ts'
 import { readExtensions } from './extensions.ts'
 import { findDecision } from './last-words.ts'
-import { type Hearing, outOfStep, readReply } from './remote-reply.ts'
+import { type Hearing, readReply } from './remote-reply.ts'
 
 /** A message as it crosses the wire, without dot-stuffing; a function makes a new stream for each attempt. */
 export type Raw = Buffer | (() => Readable)
@@ -129,18 +129,14 @@ export class SmtpSession {
   async send(envelope: Envelope, raw: Raw, watch: Watch): Promise<Answer> {
     this.messages++
     const { signal } = watch
-    const progress: Progress = { sent: 'none', heard: '' }
+    const progress: Progress = { sent: 'none' }
+    this.#hearing.text = ''
     const message = Readable.from(this.#read(raw, progress, watch), { objectMode: false })
-    const socket = this.#connection._socket
-    const hear = (chunk: Buffer) => {
-      if (progress.heard.length < limits.smtpReplyBytes) progress.heard += chunk.toString()
-    }
-    if (socket) socket.on('data', hear)
     // A line now and then that says that more comes is no answer.
     this.#hearing.onReply = () => watch.heard()
     let stop = () => {}
     const answer = await new Promise<Answer>(resolve => {
-      const fail = (error: SmtpError) => resolve(sendFailure(error, progress))
+      const fail = (error: SmtpError) => resolve(sendFailure(error, progress, this.#hearing.text))
       const onError = (error: SmtpError) => fail(error)
       // Nodemailer calls back after 'end' where it knows more.
       const onEnd = () => setImmediate(() => fail(new Error('the connection was closed')))
@@ -175,7 +171,6 @@ export class SmtpSession {
       )
     })
     stop()
-    if (socket) socket.removeListener('data', hear)
     this.#hearing.onReply = () => {}
     if (progress.sent !== 'all') message.destroy()
     if (answer.isLost) this.close()
@@ -281,17 +276,13 @@ function parametersOf({ notify, originalRecipient, envelopeId, returned }: Notic
 
 interface Progress {
   sent: Answer['sent']
-  /** What the peer said in this transaction. */
-  heard: string
   fault?: unknown
 }
 
-function sendFailure(error: SmtpError, { sent, heard }: Progress): Answer {
+/** @param heard what the peer said in this transaction, and was asked for */
+function sendFailure(error: SmtpError, { sent }: Progress, heard: string): Answer {
   const text = oneLine(error.message)
   const stage = stageOf(error)
-  // What it has said is no answer then, least of all to what comes after it.
-  if (error.code === outOfStep)
-    return { stage: sent === 'none' ? 'mail' : 'message', text, isLost: true, sent }
   if (stage !== undefined && error.response !== undefined)
     return { stage, text, isLost: false, sent, lines: error.response }
   // Nodemailer forgets what it has not read when the connection ends, and why a recipient was refused.

@@ -1,3 +1,4 @@
+import { limits } from '../../base/limits.ts'
 import { bounceDomain } from '../address/bounce-domain.ts'
 import { evaluateSpf } from '../authentication/policy.ts'
 import type { Lookup } from '../signature/key.ts'
@@ -43,15 +44,39 @@ async function judge(judged: Judged, lookup: Lookup): Promise<Finding[]> {
   if (record === undefined) return is === 'helo' ? [heloMissing(name)] : []
   if (records.length > 1) {
     const message = `${records.length} SPF records stand here, and who checks one takes none (RFC 7208 §4.5): leave one`
-    return [finding('error', 'spf_several', name, message, pasteOf(name, record))]
+    return [finding('error', 'spf_several', name, message, await oneOf(judged, records, lookup))]
   }
-  if (/(?:^| )\+?all(?: |$)/i.test(record)) {
+  if (allowsAll(record)) {
     const message =
       '"+all" lets the whole world send as this domain, and counts as spam: end it with "~all" or "-all"'
     const closed = record.replace(/(^| )\+?all(?= |$)/i, '$1~all')
     return [finding('error', 'spf_allows_all', name, message, pasteOf(name, closed))]
   }
   return evaluate(judged, lookup)
+}
+
+function allowsAll(record: string): boolean {
+  return /(?:^| )\+?all(?: |$)/i.test(record)
+}
+
+/** Which of several to leave: ours where mail is judged; elsewhere the first that lets our mail pass. Null: its owner has to choose. */
+async function oneOf(
+  { name, is, helo, addresses = [] }: Judged,
+  records: readonly string[],
+  lookup: Lookup,
+): Promise<string | null> {
+  if (is !== 'other') return ourSpf(name, helo)
+  if (addresses.length === 0) return null
+  for (const record of records.slice(0, limits.recordsFound)) {
+    if (allowsAll(record)) continue
+    const alone: Lookup = async (asked, type) =>
+      asked === name && type === 'TXT' ? [[record]] : lookup(asked, type)
+    const results = await Promise.all(
+      addresses.map(address => evaluateSpf(alone, { domain: name, address, helo })),
+    )
+    if (results.every(({ result }) => result === 'pass')) return pasteOf(name, record)
+  }
+  return null
 }
 
 async function evaluate({ name, is, helo, addresses = [] }: Judged, lookup: Lookup): Promise<Finding[]> {

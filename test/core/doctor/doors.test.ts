@@ -104,6 +104,32 @@ t.test('each fault of a door is found, and a sound one has none', { skip }, asyn
   })
 })
 
+t.test(
+  'a name with a hyphen is ours, whatever the case, and another one with the same beginning is not',
+  {
+    skip,
+  },
+  async t => {
+    const hostname = 'mail.acme-agents.de'
+    const dns = await startDns({ [hostname]: { A: [address] } })
+    t.teardown(() => dns.close())
+    const { app } = await startApi(t, { dns: dns.server })
+    const asked = Object.create(app, { config: { value: { ...app.config, hostname } } })
+    const files = await writeCertificateFor(temporaryDir(t), [hostname])
+    const found = async () => (await checkDoors(asked)).map(({ code }) => code)
+    for (const [name, expected] of [
+      [hostname, 'certificate_not_trusted'],
+      ['Mail.Acme-Agents.de', 'certificate_not_trusted'],
+      ['mail.acme-other.de', 'other_server'],
+    ] as const) {
+      await t.test(name, async t => {
+        await openDoor(t, name, files)
+        t.strictSame(await found(), [expected])
+      })
+    }
+  },
+)
+
 t.test('where only the proxy is missing, the doctor says so and what it is to be', { skip }, async t => {
   const dns = await startDns({ [host]: { A: [address] } })
   t.teardown(() => dns.close())

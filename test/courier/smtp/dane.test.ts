@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
-import { createSecureDns } from '../../../lib/courier/encryption/secure-dns.ts'
+import { createSecureDns, type SecureDns } from '../../../lib/courier/encryption/secure-dns.ts'
 import { writeIssuedCertificate } from '../../support/certificate.ts'
 import { startExim } from '../../support/exim.ts'
 import { startOpenSmtpd } from '../../support/opensmtpd.ts'
@@ -112,6 +112,21 @@ t.test('DANE, with Unbound and a signed zone', { skip }, async t => {
   })
   t.match(await carry('to-mxroot'), { result: 'transient', text: /its certificate is not for mxroot/ })
   t.equal(received.length, count, 'nothing was said there')
+  // Who keeps answers back on their way to the resolver must not get a host taken for one that demands nothing.
+  const without6: SecureDns = {
+    async ask(name, type) {
+      if (type === 'AAAA') throw Object.assign(new Error('DNS answered SERVFAIL'), { code: 'ESERVFAIL' })
+      return secureDns.ask(name, type)
+    },
+  }
+  const kept = await loopback(t, [], { secureDns: without6, port, useIpv6: true })
+  // The second is a host that has no MX of its own.
+  for (const name of ['to-wrong', 'wrong']) {
+    const to = { rcptTo: `b@${name}.dane.example`, domain: `${name}.dane.example` }
+    const outcome = await kept.courier.carry(delivery(to), raw)
+    t.match(outcome, { result: 'transient', tlsResults: [{ policyType, type: 'tlsa-invalid' }] }, name)
+  }
+  t.equal(received.length, count, 'nor there')
   t.match(await carry('to-both'), { result: 'delivered', host: 'ee.dane.example' }, 'the next one')
 
   t.match(

@@ -41,13 +41,40 @@ t.test('another host of the domain takes what the first is out of step for', asy
   t.equal(peers[1]?.messages.length, 1)
 })
 
+const answers: [string, Script, object][] = [
+  ['that the message is taken, and a farewell', { message: '250 taken\r\n221 bye' }, { result: 'delivered' }],
+  ['that it is taken, twice', { message: '250 taken\r\n250 taken' }, { result: 'delivered' }],
+  ['that it is taken, and part of a line', { message: '250 taken\r\n45' }, { result: 'delivered' }],
+  ['that it is refused', { message: '554 5.7.1 spam\r\n221 bye' }, { result: 'permanent', code: 554 }],
+  [
+    'that there is no such user',
+    { EHLO: apart, RCPT: '550 5.1.1 no\r\n221 bye' },
+    { result: 'permanent', code: 550 },
+  ],
+  [
+    'that to a pipeline',
+    { RCPT: '550 5.1.1 no', DATA: '503 none\r\n221 bye' },
+    { result: 'permanent', code: 550 },
+  ],
+]
+
+for (const [name, script, wanted] of answers)
+  t.test(`${name}: it counts, whatever stands behind it, and the session ends`, async t => {
+    const { courier, peers } = await loopback(t, [script])
+    const outcome = await courier.carry(delivery(), raw)
+    t.match(outcome, wanted, JSON.stringify(outcome))
+    await until('the session has ended', () => peers[0]?.open === 0)
+    t.equal(peers[0]?.connections, 1)
+  })
+
 t.test('a session that waits and is spoken to is not used again', async t => {
-  const { courier, peers } = await loopback(t, [{ message: '250 taken\r\n250 and the next' }])
-  t.match(await courier.carry(delivery(), raw), { result: 'transient', text })
   const quiet = await loopback(t, [{}])
   for (let n = 0; n < 3; n++) t.match(await quiet.courier.carry(delivery(), raw), { result: 'delivered' })
   t.equal(quiet.peers[0]?.connections, 1)
-  await until('the session has ended', () => peers[0]?.open === 0)
+  const spoken = await loopback(t, [{ message: '250 taken\r\n250 and the next' }])
+  for (let n = 0; n < 2; n++)
+    t.match(await spoken.courier.carry(delivery(), raw), { result: 'delivered', text: 'taken' })
+  t.equal(spoken.peers[0]?.connections, 2)
 })
 
 t.test('421 may come at any time, and a refusal while the message is sent', async t => {
