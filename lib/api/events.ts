@@ -2,8 +2,9 @@ import Type from 'typebox'
 import { limits } from '../base/limits.ts'
 import { listEvents } from '../core/events/list.ts'
 import { listEventDeliveries, redeliverEvent } from '../core/webhooks/log.ts'
+import { eventNames } from '../model/event.ts'
 import { EventBody } from '../model/event-body.ts'
-import { listOf, shape } from '../model/shape.ts'
+import { listOf, oneOf, shape } from '../model/shape.ts'
 import { Redelivery, WebhookDelivery } from '../model/webhook.ts'
 import { lookup, type Operation, operation } from './operation.ts'
 import { pageOfQuery, pageQuery } from './page.ts'
@@ -27,16 +28,20 @@ export const eventOperations: readonly Operation[] = [
         }),
       ),
       type: Type.Optional(
-        Type.String({
-          maxLength: 100,
-          description:
-            'Events of this kind alone, such as message.received; left out: all. One that there is not gives an empty list.',
+        oneOf(eventNames, {
+          description: 'Events of this kind alone, such as message.received; left out: all.',
         }),
       ),
       after: Type.Optional(
         Type.String({
           description:
             'The `event_id` of the last event that is known: what came later is listed. Left out: from the oldest that is kept.',
+        }),
+      ),
+      newest: Type.Optional(
+        Type.Boolean({
+          description:
+            'The newest of all that is listed, and not the oldest; they, too, come oldest first. To look what happened last.',
         }),
       ),
       limit: pageQuery.limit,

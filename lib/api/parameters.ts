@@ -6,6 +6,7 @@ import { pathParameters } from './path-parameters.ts'
 interface Described {
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Described[]
   readonly items?: TSchema
   readonly properties?: Readonly<Record<string, TSchema>>
   readonly required?: readonly string[]
@@ -57,7 +58,7 @@ export function parametersOf(declared: Operation): Parameter[] {
 function propertiesOf(part: 'query' | 'body', schema: TSchema | undefined, isChange: boolean): Parameter[] {
   const { properties = {}, required = [] } = (schema ?? {}) as Described
   return Object.entries(properties).map(([name, property]) => {
-    const described = property as Described
+    const described = withoutNull(property as Described)
     const types = [described.type].flat()
     return {
       part,
@@ -72,6 +73,15 @@ function propertiesOf(part: 'query' | 'body', schema: TSchema | undefined, isCha
       defaultValue: described.default,
     }
   })
+}
+
+/** What may be null or one thing is that thing; its types say that it may be null. */
+function withoutNull(described: Described): Described {
+  const { anyOf, ...bare } = described
+  const [one, ...more] = anyOf?.filter(({ type }) => type !== 'null') ?? []
+  if (!anyOf || !one || more.length > 0) return described
+  const isNullable = anyOf.length > 1
+  return { ...one, ...bare, type: [...[one.type ?? []].flat(), ...(isNullable ? ['null'] : [])] }
 }
 
 function formOf({ type, items, enum: words }: Described): Form {

@@ -5,11 +5,10 @@ import { examine } from '../core/doctor/doctor.ts'
 import { someMailServer } from '../core/doctor/doors.ts'
 import { checkRaws } from '../core/doctor/raws.ts'
 import { checkServer } from '../core/doctor/server.ts'
-import type { Finding } from '../core/domains/diagnosis.ts'
 import { databaseOf, databasePath } from '../core/open-rows.ts'
 import { acmeFindings } from './acme-order.ts'
 import type { Ctl } from './ctl.ts'
-import { failFor, tellFindings } from './findings.ts'
+import { failFor, tellFindings, worstFirst } from './findings.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
 import { serverFindings } from './server-findings.ts'
 import { commandOf } from './words.ts'
@@ -41,7 +40,7 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       // What is damaged can not be asked.
       const isDamaged = before.some(({ code }) => unasked.includes(code))
       const examined = isDamaged ? undefined : await ctl.withApp(app => examine(app, reach))
-      const findings: Finding[] = [...before, ...(examined?.findings ?? [])]
+      const findings = worstFirst([...before, ...(examined?.findings ?? [])])
       const domain = config.account_domain
       const status = examined?.domain.status ?? null
       const well = `${domain} is ${status}, and nothing is wrong`

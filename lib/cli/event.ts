@@ -1,9 +1,10 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { printableLine } from '../base/control-characters.ts'
 import { readInstant } from '../base/instant.ts'
 import { operator } from '../core/app/caller.ts'
 import { followEvents } from '../core/events/follow.ts'
 import { redeliverEvent, redeliverFailed } from '../core/webhooks/log.ts'
+import { eventNames } from '../model/event.ts'
 import type { Ctl } from './ctl.ts'
 import { writeJson, writeText } from './terminal.ts'
 import { commandOf } from './words.ts'
@@ -15,7 +16,7 @@ export function addEventCommands(program: Command, ctl: Ctl): void {
     .command('tail')
     .description('show what happens, as it happens, until it is interrupted; with --json one event a line')
     .option('--inbox <id>', 'in this inbox only, by id or address')
-    .option('--type <type>', 'of this type only, such as message.received')
+    .addOption(new Option('--type <type>', 'of this type only').choices(eventNames))
     .option('--after <id>', 'from the event after this one on (default: from now on)')
     .action(async ({ inbox, ...asked }: { inbox?: string; type?: string; after?: string }) => {
       const of = inbox === undefined ? {} : { inboxId: inbox }

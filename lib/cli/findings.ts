@@ -1,11 +1,14 @@
 import type { Finding } from '../core/domains/diagnosis.ts'
 import { CheckFailed } from './output.ts'
 
+/** The findings, the worst first, and those of one level in the order in which they were found. */
+export function worstFirst(findings: readonly Finding[]): Finding[] {
+  return (['error', 'warning', 'hint'] as const).flatMap(level => findings.filter(one => one.level === level))
+}
+
 /** The findings, the worst first, each with what to paste. */
 export function tellFindings(findings: readonly Finding[]): string {
-  const order = ['error', 'warning', 'hint'] as const
-  return order
-    .flatMap(level => findings.filter(one => one.level === level))
+  return worstFirst(findings)
     .map(({ level, code, subject, message, paste }) => {
       const heading = `${level.padEnd(7)}  ${subject}  (${code})\n         ${message}`
       return paste === null ? heading : `${heading}\n\n${indented(paste)}\n`

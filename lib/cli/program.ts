@@ -22,16 +22,28 @@ export async function runMailboxctl(
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
   process.stdout.on('error', endOutput)
-  const { program, ctl } = declareProgram(version, environment, completion, argv.includes('--json'))
+  const wantsJson = argv.includes('--json')
+  const { program, ctl } = declareProgram(version, environment, completion, wantsJson)
   try {
     const [word, next] = program.parseOptions([...argv]).operands
     await addCommands(program, ctl, word === 'help' ? next : word)
+    if (!wantsJson) nameOwnHelp(program.commands, 'mailboxctl')
     await program.parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
     // commander has said what is wrong (or printed the help that was asked for).
     if (isCommanderExit(error)) return error.exitCode === 0 ? 0 : 2
     return tellFailure(error, isJson(program))
+  }
+}
+
+/** Who calls a command wrongly is told whose help says how. @param before the words in front of theirs */
+function nameOwnHelp(commands: readonly Command[], before: string): void {
+  for (const command of commands) {
+    const words = `${before} ${command.name()}`
+    const isGroup = command.commands.length > 0
+    command.showHelpAfterError(`(${words} --help ${isGroup ? 'lists its commands' : 'says what it takes'})`)
+    nameOwnHelp(command.commands, words)
   }
 }
 

@@ -16,6 +16,7 @@ import {
   type QueueState,
   queueStates,
 } from '../core/outbound/operators-hand.ts'
+import { readRunning } from '../core/running.ts'
 import type { Ctl } from './ctl.ts'
 import { duration } from './duration.ts'
 import { fieldsOf, tableOf } from './output.ts'
@@ -103,8 +104,13 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
   filtered(queue.command('flush'))
     .description('make all that waits due now, or of it what the options say')
     .action(async (options: Options) => {
-      const count = await ctl.withApp(async app => handle(app, 'retry', await filterOf(app, options)))
-      ctl.output().say({ changed: count }, () => `${count} deliveries are due now`)
+      const { changed, isUp } = await ctl.withApp(async app => ({
+        changed: await handle(app, 'retry', await filterOf(app, options)),
+        isUp: (await readRunning(app.config.data_dir)).isUp,
+      }))
+      const note = 'nothing is sent until mailboxd runs, and it does not run now'
+      const text = () => `${changed} deliveries are due now${isUp ? '' : `; ${note}`}`
+      ctl.output().say({ changed, ...(!isUp && { note }) }, text)
     })
 
   function addHand(hand: Hand, description: string): void {

@@ -94,18 +94,22 @@ export interface EventFilter extends Scope {
   readonly after: string | undefined
   /** The last one that counts. */
   readonly until?: string
+  /** Whether those at the end are meant where there are too many, and not those at the beginning. */
+  readonly newest?: boolean | undefined
 }
 
 /** In the order in which they happened. */
 export async function listEvents(db: Db, filter: EventFilter, limit: number): Promise<EventRow[]> {
-  const { podId, inboxId, type, after, until } = filter
+  const { podId, inboxId, type, after, until, newest } = filter
   let query = db.selectFrom('event').selectAll()
   if (inboxId !== null) query = query.where('inboxId', '=', inboxId)
   else if (podId !== null) query = query.where('podId', '=', podId)
   if (type !== undefined) query = query.where('type', '=', type)
   if (after !== undefined) query = query.where('id', '>', after)
   if (until !== undefined) query = query.where('id', '<=', until)
-  return query.orderBy('id').limit(limit).execute()
+  if (newest !== true) return query.orderBy('id').limit(limit).execute()
+  const rows = await query.orderBy('id', 'desc').limit(limit).execute()
+  return rows.reverse()
 }
 
 /** The first events about one message of an inbox, in the order in which they happened. */

@@ -37,10 +37,20 @@ t.test('events are listed by scope, inbox, type and cursor', async t => {
   )
   t.strictSame(await listed(`?inboxId=${two.id.toUpperCase()}`), [all[1], all[3]])
   t.strictSame(await listed('?type=message.sent'), [all[2], all[3]])
-  t.strictSame(await listed('?type=unheard.of'), [])
+  t.match(await api.get('/v1/events?type=message.recieved'), {
+    status: 400,
+    body: {
+      error: 'invalid_request',
+      message: /query\/type must be one of .*did you mean "message\.received"\?/,
+    },
+  })
   t.strictSame(await listed('?limit=3'), all.slice(0, 3))
   t.strictSame(await listed(`?limit=3&after=${all[2].event_id.toUpperCase()}`), [all[3]])
   t.strictSame(await listed(`?after=${all[3].event_id}`), [])
+  t.strictSame(await listed('?newest=true&limit=3'), all.slice(1), 'the newest, oldest first')
+  t.strictSame(await listed('?newest=false&limit=1'), all.slice(0, 1))
+  t.strictSame(await listed('?newest=true&limit=1&type=message.sent'), [all[3]])
+  t.strictSame(await listed(`?newest=true&limit=2&after=${all[2].event_id}`), [all[3]])
   for (const path of [`pods/${pod}`, `inboxes/${two.id}`]) {
     const narrow = apiWith((await api.post(`/v1/${path}/api-keys`, {})).body.token)
     t.strictSame(await listed('', narrow), [all[1], all[3]])
@@ -51,6 +61,7 @@ t.test('events are listed by scope, inbox, type and cursor', async t => {
     )
     t.equal((await narrow.get(`/v1/events?inboxId=${one.id}`)).body.error, 'not_found')
   }
+  t.match((await api.get('/v1/events?limit=1&limit=2')).body.message, /query\/limit is given twice/)
   for (const wrong of ['after=x', 'limit=-1', 'limit=x', 'type=a&type=b']) {
     t.equal((await api.get(`/v1/events?${wrong}`)).body.error, 'invalid_request', wrong)
   }

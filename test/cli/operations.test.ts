@@ -104,6 +104,13 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
   t.match(await runCtl(dir, 'message', 'raw', message.id), { code: 0, stdout: /^Subject: The fish\r$/m })
   const attachment = await runCtl(dir, 'message', 'attachment', message.id, 'fish.txt')
   t.equal(attachment.stdout, 'Seventy-two')
+  const kept = await ask(
+    ...['draft', 'create', 'bea@mailboxd.localhost', '--to', ann, '--to', 'Zoe <zoe@example.net>'],
+    ...['--subject', 'Draft', '--body', 'hi', '--send-at', '2100-01-01T00:00:00Z'],
+  )
+  t.match(kept, { to: [ann, 'Zoe <zoe@example.net>'], subject: 'Draft', status: 'scheduled' })
+  const cleared = await ask('draft', 'update', kept.id, '--to', '', '--subject', '', '--send-at', '')
+  t.match(cleared, { to: [], subject: null, status: 'open' })
   await ask('message', 'reply', message.id, '--body', 'Cheap')
   const reply = await until('the answer', async () => {
     const { data } = await ask('message', 'list', 'bea@mailboxd.localhost', '--direction', 'inbound')
@@ -170,15 +177,6 @@ t.test('what is sent while mailboxd does not run is told to wait for it', async 
   const reply = await runCtl(dir, '--json', 'message', 'reply', inJson.messageId, '--body', 'b')
   t.match(JSON.parse(reply.stdout), { status: 'pending', note })
   const ctl = ctlIn(dir)
-  const { id } = await ctl(
-    'draft create',
-    bea,
-    '--to',
-    '["x@example.com"]',
-    '--subject',
-    '"s"',
-    '--body',
-    '"b"',
-  )
+  const { id } = await ctl('draft create', bea, '--to', 'x@example.com', '--subject', 's', '--body', 'b')
   t.match(await ctl('draft send', id), { status: 'pending', note })
 })

@@ -26,7 +26,18 @@ t.test('the queue is held, released and cancelled by what options say', async t 
   t.equal(await (await startLocalDaemon(t, dir)).stop(), 0)
   const ctl = ctlIn(dir)
   const inbox = await ctl('inbox create', '--mailbox-name', 'ann')
-  t.strictSame(await ctl('queue flush'), { changed: 0 })
+  t.match(await ctl('queue flush'), { changed: 0, note: /^nothing is sent until mailboxd runs/ })
+  t.match((await runCtl(dir, 'queue', 'flush')).stdout, /^0 deliveries are due now; nothing is sent until/)
+  for (const [args, help] of [
+    [['queue', 'list', '--nonsense'], '(mailboxctl queue list --help says what it takes)'],
+    [['queue', 'lst'], '(mailboxctl queue --help lists its commands)'],
+    [['inbox', 'get'], '(mailboxctl inbox get --help says what it takes)'],
+    [['quue'], '(mailboxctl --help lists the commands)'],
+  ] as const) {
+    const wrong = await runCtl(dir, ...args)
+    t.match(wrong, { code: 2, stdout: '' })
+    t.ok(wrong.stderr.includes(help), wrong.stderr)
+  }
   t.match(await ctl('queue retry', '--domain', 'example.org'), { matched: 0, changed: null })
   t.match(await ctl('queue hold', '--inbox', inbox.id, '--yes'), { matched: 0 })
   t.match(await ctl('queue holds'), { data: [{ inboxId: inbox.id }] })

@@ -48,6 +48,8 @@ t.test('webhooks are set, tried, given a new secret and taken away; events are t
   t.strictSame(deleted, [{ deleted: inbox.id }, { deleted: 'account' }])
   const wrong = [
     ['webhook', 'set', 'ftp://x'],
+    ['event', 'list', '--type', 'webhook.tset'],
+    ['event', 'tail', '--type', 'webhook.tset'],
     ['event', 'redeliver'],
     ['event', 'redeliver', event, '--failed'],
     ['event', 'redeliver', '--failed', '--since', 'yesterday'],
@@ -55,6 +57,6 @@ t.test('webhooks are set, tried, given a new secret and taken away; events are t
   const refusals = await Promise.all(wrong.map(args => runCtl(dir, ...args)))
   t.strictSame(
     refusals.map(one => one.code),
-    [1, 2, 2, 2],
+    [1, 2, 2, 2, 2, 2],
   )
 })

@@ -94,16 +94,22 @@ function optionOf({
 }: Parameter): Option {
   const more = [
     ...(mayClear ? ['an empty text clears it'] : []),
-    ...(form === 'texts' || form === 'files' ? ['may be given several times'] : []),
+    ...(isList(form) ? ['may be given several times'] : []),
     ...(defaultValue === undefined ? [] : [`default: ${defaultValue}`]),
   ]
   const help = `${firstSentence(description)}${more.length > 0 ? ` (${more.join('; ')})` : ''}`
   const option = new Option(`--${word} ${choices ? '<word>' : placeholders[form]}`, help)
-  option.argParser(parserOf(form))
+  const parser = parserOf(form)
+  // Of a list, an empty text is its only entry.
+  option.argParser(
+    mayClear && !isList(form) ? (text, before) => (text === '' ? '' : parser(text, before)) : parser,
+  )
   if (form === 'boolean') option.preset('true')
   if (choices) option.choices(choices)
   return isRequired ? option.makeOptionMandatory() : option
 }
+
+const isList = (form: Form) => form === 'texts' || form === 'files'
 
 function parserOf(form: Form): (text: string, before: unknown) => unknown {
   switch (form) {
@@ -135,6 +141,7 @@ function parserOf(form: Form): (text: string, before: unknown) => unknown {
 
 /** The value as the API takes it: files are read, `-` as body is the standard input. */
 async function readValue({ form, name, mayClear }: Parameter, given: unknown): Promise<unknown> {
+  if (mayClear && (given === '' || (isList(form) && (given as string[]).join() === ''))) return null
   if (form === 'files') {
     return Promise.all(
       (given as string[]).map(async path => ({
@@ -143,7 +150,6 @@ async function readValue({ form, name, mayClear }: Parameter, given: unknown): P
       })),
     )
   }
-  if (given === '' && mayClear) return null
   return given === '-' && name === 'body' ? readText(process.stdin) : given
 }
 

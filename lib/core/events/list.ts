@@ -14,6 +14,8 @@ export interface EventsAsked {
   readonly type?: string
   /** The id of the last event that is known already. */
   readonly after?: string
+  /** Whether the newest are asked for, and not the oldest. */
+  readonly newest?: boolean
 }
 
 /** The event, if it is there still and the caller reaches it. */
@@ -42,7 +44,7 @@ export async function getEventRow(db: Db, caller: Caller, id: string): Promise<E
 export async function listEvents(
   app: Desk,
   caller: Caller,
-  { inboxId, type, after }: EventsAsked,
+  { inboxId, type, after, newest }: EventsAsked,
   limit: number,
 ): Promise<EventBody[]> {
   const db = app.store.read
@@ -51,6 +53,6 @@ export async function listEvents(
   }
   const inbox = inboxId === undefined ? undefined : await getInboxRow(db, caller, inboxId)
   const scope = { podId: caller.podId, inboxId: inbox?.id ?? caller.inboxId }
-  const rows = await listEventRows(db, { ...scope, type, after: after?.toLowerCase() }, limit)
+  const rows = await listEventRows(db, { ...scope, type, after: after?.toLowerCase(), newest }, limit)
   return describeListed(app, rows)
 }
