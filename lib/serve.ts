@@ -5,7 +5,7 @@ import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
 import { logStyle } from './base/log-style.ts'
 import { SchemaFault } from './base/schema-fault.ts'
-import { StorageUnreachable } from './base/storage-fault.ts'
+import { StorageForbidden, StorageUnreachable } from './base/storage-fault.ts'
 import { tellSystemFault } from './base/system-fault.ts'
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
@@ -178,6 +178,7 @@ function tellStartFailure(error: unknown, log: Log): number {
     error instanceof DataDirectoryBusy ||
     error instanceof SchemaFault ||
     error instanceof StorageUnreachable ||
+    error instanceof StorageForbidden ||
     error instanceof BlobsFault
   const told = isTold ? error.message : tellSystemFault(error)
   if (told === undefined) log.fatal({ err: error }, 'mailboxd can not start')
