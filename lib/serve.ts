@@ -5,7 +5,7 @@ import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
 import { logStyle } from './base/log-style.ts'
 import { SchemaFault } from './base/schema-fault.ts'
-import { StorageUnreachable } from './base/storage-fault.ts'
+import { StorageForbidden, StorageUnreachable } from './base/storage-fault.ts'
 import { tellSystemFault } from './base/system-fault.ts'
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
@@ -153,7 +153,11 @@ async function giveUp(failure: Error, log: Log): Promise<number> {
 async function warnAtStart(app: App): Promise<void> {
   const { account_domain: domain, delivery } = app.config
   const found = await serverFindings(app.config)
-  for (const { code, subject, message } of found) app.log.warn({ code, subject }, message)
+  for (const { level, code, subject, message } of found) {
+    // One that has expired was told loudly when it was read.
+    if (code === 'certificate' && level === 'error') continue
+    app.log.warn({ code, subject }, message)
+  }
   // A laboratory's has no DNS.
   if (delivery.mode === 'capture') return
   const { status } = await getDomainByName(app, domain)
@@ -174,6 +178,7 @@ function tellStartFailure(error: unknown, log: Log): number {
     error instanceof DataDirectoryBusy ||
     error instanceof SchemaFault ||
     error instanceof StorageUnreachable ||
+    error instanceof StorageForbidden ||
     error instanceof BlobsFault
   const told = isTold ? error.message : tellSystemFault(error)
   if (told === undefined) log.fatal({ err: error }, 'mailboxd can not start')

@@ -16,6 +16,11 @@ export class StorageUnreachable extends Error {
   }
 }
 
+/** A file of the database is not this user's to read and write; the message is a sentence with the repair. */
+export class StorageForbidden extends Error {
+  override readonly name = 'StorageForbidden'
+}
+
 /** No room on the disk, or no more for this user, as the system and SQLite say it; the last one while SQLite makes room in shared memory. */
 const fullCodes = ['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE']
 

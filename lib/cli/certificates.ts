@@ -3,10 +3,15 @@ import type { Fault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { checkPairs, type PairFinding } from '../tls/check.ts'
 
-/** What is wrong with the certificates that the configuration names, and what is doubtful, as faults of its settings. */
-export async function checkCertificates(
-  config: Config,
-): Promise<{ readonly faults: Fault[]; readonly warnings: Fault[] }> {
+/**
+ * What is wrong with the certificates that the configuration names, as faults of its settings: what keeps mailboxd from its start, what
+ * is out of its time and shown all the same, and what is doubtful.
+ */
+export async function checkCertificates(config: Config): Promise<{
+  readonly faults: Fault[]
+  readonly outOfTime: Fault[]
+  readonly warnings: Fault[]
+}> {
   const { tls, acme, hostname } = config
   const issued = acme.directory === undefined ? [] : acme.names.length > 0 ? acme.names : [hostname]
   const found = await checkPairs(tls.certificate, { hostname, issued, now: systemClock.now() })
@@ -14,5 +19,9 @@ export async function checkCertificates(
     path: `tls.certificate[${index}].${file}`,
     message,
   })
-  return { faults: found.faults.map(faultOf), warnings: found.warnings.map(faultOf) }
+  return {
+    faults: found.faults.map(faultOf),
+    outOfTime: found.outOfTime.map(faultOf),
+    warnings: found.warnings.map(faultOf),
+  }
 }

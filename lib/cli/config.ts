@@ -29,9 +29,10 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
       const config = await findConfig(ctl.installation())
       // Files that root may read and the daemon may not are a fault.
       const isDaemonUser = becomeDaemonUser(config.data_dir)
-      const found = [await checkCertificates(config), await checkSecretFiles(config)]
+      const certificates = await checkCertificates(config)
+      const found = [certificates, await checkSecretFiles(config)]
       const faults = found.flatMap(one => one.faults)
-      const warnings = found.flatMap(one => one.warnings)
+      const warnings = [...certificates.outOfTime, ...found.flatMap(one => one.warnings)]
       if (faults.length > 0) throw new ConfigFault(source, faults)
       if (!isDaemonUser) warnings.push({ path: '', message: checkedAsRoot })
       const lines = warnings.map(one =>

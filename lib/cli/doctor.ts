@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { checkDatabase } from '../core/doctor/database.ts'
-import { examine } from '../core/doctor/doctor.ts'
+import { examine, examineWithoutRows } from '../core/doctor/doctor.ts'
 import { someMailServer } from '../core/doctor/doors.ts'
 import { checkRaws } from '../core/doctor/raws.ts'
 import { checkServer } from '../core/doctor/server.ts'
@@ -40,8 +40,10 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       ]
       // What is damaged can not be asked.
       const isDamaged = before.some(({ code }) => unasked.includes(code))
-      const examined = isDamaged ? undefined : await ctl.withApp(app => examine(app, reach))
-      const findings: Finding[] = [...before, ...(examined?.findings ?? [])]
+      const isForbidden = before.some(({ code }) => code === 'database_forbidden')
+      const examined = isDamaged || isForbidden ? undefined : await ctl.withApp(app => examine(app, reach))
+      const rest = isForbidden ? await examineWithoutRows(config, systemClock) : (examined?.findings ?? [])
+      const findings: Finding[] = [...before, ...rest]
       const domain = config.account_domain
       const status = examined?.domain.status ?? null
       const well = `${domain} is ${status}, and nothing is wrong`

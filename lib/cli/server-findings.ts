@@ -43,10 +43,10 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
       found.push(finding('warning', 'disk_nearly_full', dataDir, message))
     }
   }
-  const { faults, warnings } = await checkCertificates(config)
+  const { faults, outOfTime, warnings } = await checkCertificates(config)
   return [
     ...found,
-    ...faults.map(one => finding('error', 'certificate', one.path, one.message)),
+    ...[...faults, ...outOfTime].map(one => finding('error', 'certificate', one.path, one.message)),
     ...warnings.map(one => finding('warning', 'certificate', one.path, one.message)),
   ]
 }

@@ -7,10 +7,11 @@ import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { createOutage } from '../base/outage.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
-import { isStorageFault } from '../base/storage-fault.ts'
+import { isStorageFault, StorageForbidden } from '../base/storage-fault.ts'
 import type { Config } from '../config/load.ts'
 import { openStore, type Store } from '../store/open.ts'
 import type { Rows } from './app/app.ts'
+import { findForbiddenFile } from './database-access.ts'
 
 export interface RowsParts {
   readonly config: Config
@@ -43,7 +44,7 @@ export function withPassword(url: string, password: string): string {
 
 /**
  * Opens the database of an installation (made when missing, by who may migrate), and nothing else of it.
- * @throws SchemaFault when it is of another version than this program, and may not be brought up to date or not by it
+ * @throws SchemaFault when it is of another version than this program, and may not be brought up to date or not by it; StorageForbidden
  */
 export async function openRows(parts: RowsParts): Promise<Rows> {
   const { config, clock, ids, log, meter = noMeter } = parts
@@ -59,12 +60,19 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     const { keepBeforeUpgrade } = await import('./backup/upgrade.ts')
     await keepBeforeUpgrade(config.data_dir, lastStep, log)
   }
+  if (config.database === undefined) await requireOwnFiles(databasePath(config.data_dir))
   const opened = await openStore(await databaseOf(config), clock, {
     beforeMigration,
     meter,
     connections: config.postgres.connections,
   })
   return { config, clock, ids, log, meter, store: tellingOutages(opened, parts) }
+}
+
+/** @throws StorageForbidden: SQLite itself says neither which file it is nor whose */
+async function requireOwnFiles(path: string): Promise<void> {
+  const forbidden = await findForbiddenFile(path)
+  if (forbidden) throw new StorageForbidden(`${forbidden.message}. As root: ${forbidden.paste}`)
 }
 
 /** That nothing can be written is told once, however many try. */

@@ -39,7 +39,7 @@ interface Loaded {
 
 /**
  * Opens the pairs of the operator and what a CA has issued; without any, a self-signed one, made once and kept in
- * `dataDir`. From then on the files are looked at every minute and read again when they are others: a look by name
+ * `dataDir`. One that has expired is shown while there is no better: mail comes by it, and its owner is told. From then on the files are looked at every minute and read again when they are others: a look by name
  * follows symbolic links, which is how certbot exchanges them, and misses nothing that an event may.
  * @throws CertificateFault when a pair of the operator can't be used
  */
@@ -58,7 +58,12 @@ export async function openCertificates(parts: CertificatesParts): Promise<Certif
   async function read(one: Loaded): Promise<void> {
     // Before the reading: files that change meanwhile look different at the next look.
     one.seen = await looksOf(one.paths)
-    const { pair, warnings } = await readPair(one.paths, clock.now())
+    const { pair, outOfTime, warnings } = await readPair(one.paths, clock.now())
+    if (outOfTime) {
+      // Better is what was shown before, while that holds.
+      if (one.pair && isInTime(one.pair, clock.now())) throw new CertificateFault(outOfTime)
+      log.error(`${outOfTime.message}. It is shown until then; new files are read within a minute`)
+    }
     one.pair = pair
     for (const { message } of warnings) log.warn(message)
   }
@@ -78,7 +83,13 @@ export async function openCertificates(parts: CertificatesParts): Promise<Certif
   }
 
   async function build(): Promise<CertificateSet> {
-    const [first, ...others] = loaded.flatMap(({ pair }) => pair ?? [])
+    const now = clock.now()
+    const pairs = loaded.flatMap(({ pair }) => pair ?? [])
+    // Of several for one name the first is shown: none that has expired while there is another.
+    const [first, ...others] = [
+      ...pairs.filter(pair => isInTime(pair, now)),
+      ...pairs.filter(pair => !isInTime(pair, now)),
+    ]
     return createCertificateSet(first ? [first, ...others] : [await selfSigned(parts)])
   }
 
@@ -115,6 +126,10 @@ export async function openCertificates(parts: CertificatesParts): Promise<Certif
       return working
     },
   }
+}
+
+function isInTime({ notBefore, notAfter }: Pair, now: Date): boolean {
+  return notBefore <= now && now < notAfter
 }
 
 async function selfSigned({ dataDir, hostname, clock }: CertificatesParts): Promise<Pair> {

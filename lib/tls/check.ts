@@ -8,20 +8,27 @@ export interface PairFinding extends Finding {
 }
 
 /**
- * All that is wrong with these pairs at the instant `now`, and all that is doubtful.
+ * All that is wrong with these pairs at the instant `now`: what keeps them from being used, what has expired and is shown all the same,
+ * and all that is doubtful.
  * @param issued names that another certificate is there for, or will be
  */
 export async function checkPairs(
   pairs: readonly PairPaths[],
   { hostname, issued, now }: { hostname: string; issued: readonly string[]; now: Date },
-): Promise<{ readonly faults: readonly PairFinding[]; readonly warnings: readonly PairFinding[] }> {
+): Promise<{
+  readonly faults: readonly PairFinding[]
+  readonly outOfTime: readonly PairFinding[]
+  readonly warnings: readonly PairFinding[]
+}> {
   const faults: PairFinding[] = []
+  const ended: PairFinding[] = []
   const warnings: PairFinding[] = []
   const read: Pair[] = []
   for (const [index, paths] of pairs.entries()) {
     try {
-      const { pair, warnings: found } = await readPair(paths, now)
+      const { pair, outOfTime, warnings: found } = await readPair(paths, now)
       read.push(pair)
+      if (outOfTime) ended.push({ ...outOfTime, index })
       warnings.push(...found.map(one => ({ ...one, index })))
     } catch (error) {
       if (!(error instanceof CertificateFault)) throw error
@@ -36,5 +43,5 @@ export async function checkPairs(
       warnings.push({ index: 0, file: 'certificate', message })
     }
   }
-  return { faults, warnings }
+  return { faults, outOfTime: ended, warnings }
 }

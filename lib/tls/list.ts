@@ -47,8 +47,9 @@ async function describe(
 ): Promise<ListedCertificate> {
   const { certificate } = paths
   try {
-    const { pair, warnings } = await readPair(paths, now)
-    const problem = warnings.map(({ message }) => message).join('; ') || null
+    const { pair, outOfTime, warnings } = await readPair(paths, now)
+    const problem =
+      [...(outOfTime ? [outOfTime] : []), ...warnings].map(({ message }) => message).join('; ') || null
     return {
       source,
       names: pair.names.join(', '),

@@ -42,14 +42,20 @@ export class CertificateFault extends Error {
 /** When a certificate is so near to its end that its owner is told. */
 const soonMs = 14 * 86_400_000
 
+/** A pair that can be used, and what is said of it at one instant. */
+export interface CheckedPair {
+  readonly pair: Pair
+  /** It has expired, or is not valid yet. TLS works with it, and who delivers to port 25 mostly does not mind; others refuse it. */
+  readonly outOfTime: Finding | undefined
+  /** What is doubtful. */
+  readonly warnings: readonly Finding[]
+}
+
 /**
- * Reads a certificate and its key (PEM), and what is doubtful about them at the instant `now` although they can be used.
+ * Reads a certificate and its key (PEM), and what is wrong or doubtful about them at the instant `now` although they can be used.
  * @throws CertificateFault
  */
-export async function readPair(
-  paths: PairPaths,
-  now: Date,
-): Promise<{ readonly pair: Pair; readonly warnings: readonly Finding[] }> {
+export async function readPair(paths: PairPaths, now: Date): Promise<CheckedPair> {
   const cert = await readPem('certificate', paths.certificate)
   const key = await readPem('key', paths.key)
   return checkPair(paths, { cert, key }, now)
@@ -63,11 +69,10 @@ export function checkPair(
   paths: PairPaths,
   { cert, key }: Pick<Pair, 'cert' | 'key'>,
   now: Date,
-): { readonly pair: Pair; readonly warnings: readonly Finding[] } {
+): CheckedPair {
   const [leaf, ...chain] = parseCertificates(paths.certificate, cert)
   const privateKey = parseKey(paths.key, key)
   requireKeyOf(paths, leaf, chain, privateKey)
-  requireValid(paths, leaf, now)
   try {
     createSecureContext({ cert, key })
   } catch (error) {
@@ -78,11 +83,12 @@ export function checkPair(
     )
   }
   const pair = { key, cert, names: namesOf(leaf), notBefore: leaf.validFromDate, notAfter: leaf.validToDate }
-  const doubts = [soonOver(pair, now), chainWarning([leaf, ...chain], now)]
+  const outOfTime = findOutOfTime(paths, pair, now)
+  const doubts = [outOfTime ? undefined : soonOver(pair, now), chainWarning([leaf, ...chain], now)]
   const warnings = doubts
     .filter(doubt => doubt !== undefined)
     .map(doubt => ({ file: 'certificate' as const, message: `${paths.certificate} ${doubt}` }))
-  return { pair, warnings }
+  return { pair, outOfTime, warnings }
 }
 
 function soonOver({ notAfter }: Pair, now: Date): string | undefined {
@@ -135,15 +141,24 @@ function requireKeyOf(
   )
 }
 
-function requireValid({ certificate }: PairPaths, leaf: X509Certificate, now: Date): void {
-  if (leaf.validToDate <= now) {
-    const message = `${certificate} expired at ${leaf.validToDate.toISOString()}: renew it`
-    throw new CertificateFault({ file: 'certificate', message })
+function findOutOfTime(
+  { certificate }: PairPaths,
+  { notBefore, notAfter }: Pair,
+  now: Date,
+): Finding | undefined {
+  if (notAfter <= now) {
+    return {
+      file: 'certificate',
+      message: `${certificate} expired at ${notAfter.toISOString()}: renew it`,
+    }
   }
-  if (leaf.validFromDate > now) {
-    const message = `${certificate} is not valid before ${leaf.validFromDate.toISOString()}: is the clock of this machine right?`
-    throw new CertificateFault({ file: 'certificate', message })
+  if (notBefore > now) {
+    return {
+      file: 'certificate',
+      message: `${certificate} is not valid before ${notBefore.toISOString()}: is the clock of this machine right?`,
+    }
   }
+  return undefined
 }
 
 /** The names of subjectAltName, or of the common name where there is none, as old private CAs make them (RFC 6125 §6.4.4). */

@@ -23,8 +23,9 @@ export async function readSelfSigned(
   if (pem === undefined || begin < 0) return undefined
   const now = clock.now()
   try {
-    const { pair } = pairAt(path, pem.slice(0, begin), pem.slice(begin), now)
-    const isGood = pair.names.includes(hostname) && pair.notAfter.getTime() - now.getTime() > renewalMs
+    const { pair, outOfTime } = pairAt(path, pem.slice(0, begin), pem.slice(begin), now)
+    const isGood =
+      !outOfTime && pair.names.includes(hostname) && pair.notAfter.getTime() - now.getTime() > renewalMs
     return isGood ? pair : undefined
   } catch (error) {
     // Damaged: whoever asks makes a new one.

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { serverFindings } from '../../lib/cli/server-findings.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { writeCertificate } from '../support/certificate.ts'
+import { writeExpiredCertificate } from '../support/expired-certificate.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
 async function codesOf(t: Test, { top = '', more = '' }): Promise<string[]> {
@@ -39,6 +40,8 @@ t.test('what of the configuration loses mail is told at the start, in a line eac
     t.strictSame(await codesOf(t, { ...sound, top }), [told])
   }
   t.strictSame(await codesOf(t, { ...sound, more: withTls(other) }), ['warning certificate'])
+  const expired = await writeExpiredCertificate(temporaryDir(t), 'mail.ours.example')
+  t.strictSame(await codesOf(t, { ...sound, more: withTls(expired) }), ['error certificate'])
   t.strictSame(
     await codesOf(t, {
       top: 'min_free = 0\nbase_url = "http://mail.ours.example"',

@@ -33,6 +33,31 @@ t.test(
       const others = all().filter(path => lstatSync(path).uid !== owner || lstatSync(path).gid !== owner)
       t.strictSame(others, [], `after ${command} nothing there is root's`)
     }
+    const database = join(daemon.dataDir, 'mailboxd.sqlite')
+    chownSync(database, 0, 0)
+    chmodSync(database, 0o600)
+    const told =
+      /mailboxd\.sqlite belongs to root and has the mode 0600: .* As root: chown \w+: .*mailboxd\.sqlite\n$/
+    t.match(await daemon.ctlResult('status'), { code: 1, stderr: /belongs to root/ })
+    const byOwner = (...command: string[]) =>
+      runProgram('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', '--', ...command], '', {
+        env: { HOME: '/nonexistent' },
+      })
+    chownSync(daemon.configPath, owner, owner)
+    // A checkout of root's is nobody else's to run.
+    if ((await byOwner('test', '-r', builtProgram('mailboxd'))).code === 0) {
+      const start = [process.execPath, builtProgram('mailboxd'), '--config', daemon.configPath]
+      t.match(await byOwner(...start), { code: 1, stderr: told })
+    }
+    const doctor = await daemon.ctlResult('doctor')
+    t.equal(doctor.code, 2)
+    const { findings } = JSON.parse(doctor.stdout) as { findings: { code: string; paste: string | null }[] }
+    t.match(
+      findings.find(({ code }) => code === 'database_forbidden')?.paste,
+      /^chown \w+: .*mailboxd\.sqlite$/,
+    )
+    t.ok(findings.some(({ code }) => code === 'not_running'))
+    chownSync(database, owner, owner)
     // Somebody else on the machine: the data are there, and it is not said that they are not.
     const program = builtProgram('mailboxctl')
     const bySomebody = (...command: string[]) =>

@@ -5,6 +5,7 @@ import t from 'tap'
 import { builtProgram } from '../support/built.ts'
 import { writeCertificate, writeCertificateFor } from '../support/certificate.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { writeExpiredCertificate } from '../support/expired-certificate.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { runProgram } from '../support/program.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
@@ -230,6 +231,30 @@ t.test('SIGHUP: the new certificate is for new handshakes, a broken one for none
   const still = await greetedDialog(daemon.smtpPort)
   t.equal((await still.startTls()).fingerprint, second)
   t.equal((await ann.received())[0]!.subject, 'over the old one')
+})
+
+t.test('an expired certificate is shown, told in one line, and exchanged for the renewed one', async t => {
+  const dir = temporaryDir(t)
+  const { cert, key } = await writeExpiredCertificate(dir, 'mail.ours.example')
+  const daemon = await startDaemon(t, {
+    toml: `[[tls.certificate]]\ncertificate = "${cert}"\nkey = "${key}"`,
+  })
+  const shown = async () => (await (await greetedDialog(daemon.smtpPort)).startTls()).fingerprint
+  const fingerprint = () => new X509Certificate(readFileSync(cert)).fingerprint256
+  t.equal(await shown(), fingerprint())
+  const told = daemon.log().filter(({ msg }) => /expired at/.test(String(msg)))
+  t.match(told, [{ level: 'error', msg: /expired-cert\.pem expired at .*: renew it/ }])
+  t.equal(told.length, 1)
+  t.match(await daemon.ctl('config', 'check'), {
+    ok: true,
+    warnings: [{ path: 'tls.certificate[0].certificate', message: /expired at/ }],
+  })
+  const renewed = await writeCertificate(dir, 'mail.ours.example')
+  renameSync(renewed.key, key)
+  renameSync(renewed.cert, cert)
+  daemon.process.kill('SIGHUP')
+  await until('it is read', () => daemon.log().some(({ msg }) => msg === 'TLS certificate read again'))
+  t.equal(await shown(), fingerprint())
 })
 
 t.test('STARTTLS shows each name its certificate, and config check tells of doubts and faults', async t => {

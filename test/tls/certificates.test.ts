@@ -10,6 +10,7 @@ import { createLog } from '../../lib/base/log.ts'
 import { type CertificatesParts, openCertificates } from '../../lib/tls/certificates.ts'
 import { listCertificates } from '../../lib/tls/list.ts'
 import { writeCertificate, writeCertificateFor } from '../support/certificate.ts'
+import { writeExpiredCertificate } from '../support/expired-certificate.ts'
 
 const hostname = 'mail.example.com'
 
@@ -174,6 +175,34 @@ t.test('files are read again when they are others; a broken pair leaves the old 
   t.strictSame(changes, [second, third])
   await certificates.reload()
   t.equal(changes.length, 3, 'asked for, they are read in any case')
+})
+
+t.test('one that has expired is shown until there is a better one, and told once', async t => {
+  const dir = t.testdir()
+  const expired = await writeExpiredCertificate(dir, hostname)
+  const files = { certificate: expired.cert, key: expired.key }
+  const old = await readFile(expired.cert, 'utf8')
+  const { certificates, log } = await open(t, { pairs: [files] })
+  t.equal(certificates.current.fallback.cert, old)
+  await certificates.look()
+  t.match(
+    log.map(({ level, msg }) => [level, msg]),
+    [['error', /expired-cert\.pem expired at 20.*: renew it\. It is shown until then/]],
+  )
+  t.equal(log.length, 1)
+  const other = await writeCertificateFor(dir, [hostname], { stem: 'other' })
+  const both = await open(t, { pairs: [files, { certificate: other.cert, key: other.key }] })
+  const good = await readFile(other.cert, 'utf8')
+  t.equal(both.certificates.current.fallback.cert, good, 'one that holds goes before it')
+  const kept = await readFile(expired.key, 'utf8')
+  await rename(other.key, files.key)
+  await rename(other.cert, files.certificate)
+  await certificates.look()
+  t.equal(certificates.current.fallback.cert, good, 'renewed')
+  await writeFile(files.certificate, old)
+  await writeFile(files.key, kept)
+  await certificates.look()
+  t.equal(certificates.current.fallback.cert, good, 'and the expired one put back is not taken')
 })
 
 t.test('a broken pair leaves its old one, also when another pair is a new one', async t => {

@@ -1,5 +1,8 @@
+import type { Clock } from '../../base/clock.ts'
 import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
+import type { Config } from '../../config/load.ts'
+import { createDns } from '../../courier/dns.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import type { App } from '../app/app.ts'
 import { type Diagnosis, diagnoseDomain, diagnosisOf } from '../domains/diagnosis.ts'
@@ -44,6 +47,15 @@ export async function examine(app: App, reached: string): Promise<Diagnosis> {
     diagnoseDomain(app, account),
   ])
   return diagnosisOf(domain, [...findings, ...dns])
+}
+
+/** What can be looked at while the rows can't be: the machine, whether mailboxd runs, and the doors. It ends in bounded time. */
+export async function examineWithoutRows(config: Config, clock: Clock): Promise<Finding[]> {
+  const { isUp, last } = await readRunning(config.data_dir)
+  const machine: Check = ['the machine', checkMachine({ config, daemon: isUp ? last : undefined })]
+  if (config.delivery.mode === 'capture') return all([machine])
+  const dns = createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs })
+  return all([machine, ['the doors', checkDoors({ config, clock, dns })]])
 }
 
 type Check = readonly [what: string, findings: Promise<Finding[]>]

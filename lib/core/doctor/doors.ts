@@ -7,6 +7,9 @@ import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import type { App } from '../app/app.ts'
 import { readRunning } from '../running.ts'
 
+/** What the doors are looked at with: no rows. */
+export type DoorParts = Pick<App, 'config' | 'clock' | 'dns'>
+
 /** A mail server that has answered everybody for decades. */
 export const someMailServer = 'gmail-smtp-in.l.google.com'
 
@@ -14,7 +17,7 @@ export const someMailServer = 'gmail-smtp-in.l.google.com'
  * The doors as who comes by the wire finds them: whether port 25 of the server's name is open and ours, and what certificates it, the
  * doors of submission and the API show. Asked from this machine: whether a firewall before it lets others in is not seen.
  */
-export async function checkDoors(app: App): Promise<Finding[]> {
+export async function checkDoors(app: DoorParts): Promise<Finding[]> {
   const { hostname, submission, base_url: baseUrl } = app.config
   const addresses = await findAddresses(app, hostname)
   if (addresses === undefined)
@@ -37,7 +40,7 @@ export async function checkDoors(app: App): Promise<Finding[]> {
   return [...found.flat(), ...(baseUrl?.startsWith('https:') ? await checkApi(app, new URL(baseUrl)) : [])]
 }
 
-async function checkApi(app: App, { hostname, port }: URL): Promise<Finding[]> {
+async function checkApi(app: DoorParts, { hostname, port }: URL): Promise<Finding[]> {
   const [address] = (await findAddresses(app, hostname)) ?? []
   if (address === undefined)
     return [notChecked(hostname, 'the API was not tried: base_url leads to no address')]
@@ -48,7 +51,7 @@ async function checkApi(app: App, { hostname, port }: URL): Promise<Finding[]> {
   return found.map(({ subject }) => withoutProxy(subject, hostname, app.config))
 }
 
-async function checkDoor(app: App, door: Door): Promise<Finding[]> {
+async function checkDoor(app: DoorParts, door: Door): Promise<Finding[]> {
   const { host, address, port, kind } = door
   const at = `${address.includes(':') ? `[${address}]` : address}:${port}`
   const probed = await probeDoor(door, app.config.hostname, limits.port25Ms)
@@ -112,7 +115,7 @@ function caddyApi(host: string, listens: string): string {
 }
 
 function judge(
-  { clock, config }: App,
+  { clock, config }: DoorParts,
   at: string,
   { port, host }: Door,
   { fault, notAfter }: NonNullable<Probed['certificate']>,
@@ -143,7 +146,7 @@ export function leavesBySmarthost({ delivery }: Pick<Config, 'delivery'>): boole
 }
 
 /** Whether mail can leave by port 25. A laboratory's does not leave by it. @param host who is tried */
-export async function checkWayOut(app: App, host: string): Promise<Finding[]> {
+export async function checkWayOut(app: DoorParts, host: string): Promise<Finding[]> {
   if (app.config.delivery.port !== 25 || leavesBySmarthost(app.config)) return []
   const [address] = (await app.dns.resolve4(host).catch(() => [])) as string[]
   if (address === undefined) {
@@ -158,6 +161,6 @@ export async function checkWayOut(app: App, host: string): Promise<Finding[]> {
 }
 
 /** Those that DNS has, a few; undefined: it does not say. */
-async function findAddresses(app: App, host: string): Promise<string[] | undefined> {
+async function findAddresses(app: DoorParts, host: string): Promise<string[] | undefined> {
   return (await findHostAddresses(app.dns, host))?.slice(0, limits.mxAddresses)
 }

@@ -79,7 +79,8 @@ function reasonOf(json: Readonly<Record<string, unknown>>): string {
 function requireAnswer(pem: Pick<Pair, 'key' | 'cert'>, names: readonly string[], now: Date): void {
   const what = "the CA's certificate"
   try {
-    const { pair } = checkPair({ certificate: what, key: 'its key' }, pem, now)
+    const { pair, outOfTime } = checkPair({ certificate: what, key: 'its key' }, pem, now)
+    if (outOfTime) throw new AcmeFault(outOfTime.message)
     const missing = names.find(name => !pair.names.includes(name))
     if (missing !== undefined) throw new AcmeFault(`${what} is not for ${missing}`)
   } catch (error) {

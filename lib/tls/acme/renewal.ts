@@ -182,7 +182,8 @@ async function order(parts: RenewalParts, stopping: AbortSignal): Promise<Pick<P
 /** The certificate that is there; undefined when there is none that can be used. */
 async function findIssued({ dataDir }: RenewalParts, now: Date): Promise<Pair | undefined> {
   try {
-    return (await readPair(issuedPaths(dataDir), now)).pair
+    const { pair, outOfTime } = await readPair(issuedPaths(dataDir), now)
+    return outOfTime ? undefined : pair
   } catch (error) {
     if (error instanceof CertificateFault) return undefined
     throw error

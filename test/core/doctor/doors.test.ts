@@ -1,17 +1,15 @@
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import * as x509 from '@peculiar/x509'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
 import { daemonLockPath } from '../../../lib/core/app/node-name.ts'
 import { checkDoors, checkWayOut } from '../../../lib/core/doctor/doors.ts'
 import { lockDataDirectory } from '../../../lib/store/dialect/lock.ts'
 import { startApi } from '../../support/api-app.ts'
 import { type CertificateFiles, writeCertificateFor } from '../../support/certificate.ts'
 import { startDns } from '../../support/dns.ts'
+import { writeExpiredCertificate } from '../../support/expired-certificate.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -40,28 +38,6 @@ async function openDoor(
   t.teardown(() => new Promise<void>(resolve => server.close(resolve)))
 }
 
-/** A certificate that was good until yesterday. */
-async function writeExpired(dir: string): Promise<CertificateFiles> {
-  const keys = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, [
-    'sign',
-    'verify',
-  ])
-  const daysAgo = (days: number) => new Date(systemClock.now().getTime() - days * 86_400_000)
-  const made = await x509.X509CertificateGenerator.createSelfSigned({
-    name: `CN=${host}`,
-    notBefore: daysAgo(90),
-    notAfter: daysAgo(1),
-    keys,
-    signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
-    extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: host }])],
-  })
-  const files = { cert: join(dir, 'expired-cert.pem'), key: join(dir, 'expired-key.pem') }
-  writeFileSync(files.cert, made.toString('pem'))
-  const bytes = await crypto.subtle.exportKey('pkcs8', keys.privateKey)
-  writeFileSync(files.key, x509.PemConverter.encode(bytes, 'PRIVATE KEY'))
-  return files
-}
-
 t.test('each fault of a door is found, and a sound one has none', { skip }, async t => {
   const dir = temporaryDir(t)
   const make = (stem: string, name: string, days: number) => writeCertificateFor(dir, [name], { stem, days })
@@ -69,7 +45,7 @@ t.test('each fault of a door is found, and a sound one has none', { skip }, asyn
   const short = await make('short', host, 5)
   const other = await make('other', 'somebody-else.example', 90)
   const unknown = await make('unknown', host, 90)
-  const expired = await writeExpired(dir)
+  const expired = await writeExpiredCertificate(dir, host)
   const before = getCACertificates('default')
   const trusted = [good, short, other, expired].map(one => readFileSync(one.cert, 'utf8'))
   setDefaultCACertificates([...before, ...trusted])
