@@ -133,7 +133,9 @@ async function putDocuments(
   for (const name of ['prometheus.yaml', 'prometheus-alerts.yaml', 'grafana-dashboard.json']) {
     put(`${doc}/examples/${name}`, readFileSync(join(root, 'config', name)))
   }
-  put(`${doc}/README.md`, readFileSync(join(root, 'README.md')))
+  // The README and what the program says lead to the guides.
+  for (const path of ['README.md', ...globSync('docs/**/*.md', { cwd: root })])
+    put(`${doc}/${path}`, readFileSync(join(root, path)))
   put(`${doc}/copyright`, copyright())
   zipped(`${doc}/LICENSE.node`, readFileSync(join(node, 'LICENSE')))
   zipped(`${doc}/NEWS`, readFileSync(join(root, 'CHANGELOG.md')))

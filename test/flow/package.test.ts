@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runInBootedSystem } from '../support/booted-system.ts'
@@ -119,6 +119,10 @@ find / -xdev -name '*mailboxd*' -not -path '/given/*' -not -path '/tmp/*' -not -
     t.match(parts.removed, /^2\n(inactive\n){3}mailboxd\.toml$/m, 'the configuration stays until the purge')
     t.match(stderr, /the mail in \/var\/lib\/mailboxd was kept/)
     t.notMatch(parts.purged, /\/(etc|usr)\/.*mailboxd/)
+    const doc = join(tree, 'usr/share/doc/mailboxd')
+    const guides = [...readFileSync(join(doc, 'README.md'), 'utf8').matchAll(/\]\((docs\/[^)#]+)/g)]
+    t.ok(guides.length > 10)
+    for (const [, path = ''] of guides) t.ok(existsSync(join(doc, path)), path)
     t.match(readFileSync(join(tree, 'DEBIAN/control'), 'utf8'), /^Depends: .*\blibatomic1\b/m)
   },
 )
