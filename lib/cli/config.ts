@@ -4,7 +4,7 @@ import { ConfigFault } from '../config/fault.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeDaemonUser, configSource, findConfig, systemConfigPath } from './installation.ts'
-import { checkSecretFiles } from './secret-files.ts'
+import { checkConfigFile, checkSecretFiles, checkSecretKey } from './secret-files.ts'
 import { commandOf } from './words.ts'
 
 const checkedAsRoot =
@@ -26,11 +26,17 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
         command.error(`error: name the file with --config: mailboxctl config check --config ${file}`)
       }
       const source = configSource(ctl.installation())
+      const isLocal = source === 'local mode'
       const config = await findConfig(ctl.installation())
       // Files that root may read and the daemon may not are a fault.
       const isDaemonUser = becomeDaemonUser(config.data_dir)
       const certificates = await checkCertificates(config)
-      const found = [certificates, await checkSecretFiles(config)]
+      const found = [
+        ...(isLocal ? [] : [await checkConfigFile(source)]),
+        certificates,
+        await checkSecretFiles(config),
+        await checkSecretKey(config),
+      ]
       const faults = found.flatMap(one => one.faults)
       const warnings = [...certificates.outOfTime, ...found.flatMap(one => one.warnings)]
       if (faults.length > 0) throw new ConfigFault(source, faults)
@@ -38,7 +44,6 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
       const lines = warnings.map(one =>
         [source, one.path, 'warning', one.message].filter(part => part !== '').join(': '),
       )
-      const isLocal = source === 'local mode'
       ctl
         .output()
         .say({ ok: true, isLocal, warnings }, () =>

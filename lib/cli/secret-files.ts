@@ -1,6 +1,11 @@
+import { constants, existsSync } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { readFirstLine } from '../base/first-line.ts'
 import type { Fault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
+import { readNextKey, readSecretKey, SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
+import { databasePath, hasSecrets } from '../core/open-rows.ts'
 
 /** Where systemd puts what a unit is given, as long as it runs. */
 const credentials = '/run/credentials/'
@@ -17,6 +22,45 @@ export async function checkSecretFiles({ blobs, s3, database, postgres }: Config
     database !== undefined && (await check('postgres.password_file', postgres.password_file)),
   ].filter(one => one !== false)
   return { faults: found.flatMap(one => one.faults), warnings: found.flatMap(one => one.warnings) }
+}
+
+/** Whether the daemon can read its own configuration. @param source the file */
+export async function checkConfigFile(source: string): Promise<Found> {
+  try {
+    await access(source, constants.R_OK)
+    return { faults: [], warnings: [] }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'it can not be read'
+    const user = nameOfUser()
+    const message = `the daemon, which runs as ${user}, can not read this file (${code}). As root: chgrp ${user} ${source} && chmod 640 ${source}, and let ${user} enter its folder`
+    return { faults: [{ path: '', message }], warnings: [] }
+  }
+}
+
+function nameOfUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.())
+  }
+}
+
+/** Whether the key is there that an installation on this machine sealed its secrets with: without it mailboxd does not start. */
+export async function checkSecretKey({ data_dir: dataDir, database }: Config): Promise<Found> {
+  const path = secretKeyPath(dataDir)
+  const say = (message: string) => ({ faults: [{ path: 'data_dir', message }], warnings: [] })
+  try {
+    if ((await readSecretKey(dataDir)) ?? (await readNextKey(dataDir))) return { faults: [], warnings: [] }
+  } catch (error) {
+    if (error instanceof SecretKeyFault) return say(error.message)
+    throw error
+  }
+  const isSealed =
+    database === undefined && existsSync(databasePath(dataDir)) && (await hasSecrets(databasePath(dataDir)))
+  if (!isSealed) return { faults: [], warnings: [] }
+  return say(
+    `${path} is missing, and the secrets in the database can not be read without it: restore it from the backup of the data directory`,
+  )
 }
 
 async function check(setting: string, path: string | undefined): Promise<Found> {

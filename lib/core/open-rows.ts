@@ -9,7 +9,8 @@ import { createOutage } from '../base/outage.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { isStorageFault, StorageForbidden } from '../base/storage-fault.ts'
 import type { Config } from '../config/load.ts'
-import { openStore, type Store } from '../store/open.ts'
+import { openReader, openStore, type Store } from '../store/open.ts'
+import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
 import { findForbiddenFile } from './database-access.ts'
 
@@ -35,6 +36,21 @@ export async function databaseOf({
 }: Pick<Config, 'data_dir' | 'database' | 'postgres'>): Promise<string> {
   if (database === undefined) return databasePath(dataDir)
   return file === undefined ? database : withPassword(database, await readFirstLine(file))
+}
+
+/** Whether secrets are sealed in a database; false where it can't be read, which whoever opens it says. @param location as of `databaseOf` */
+export async function hasSecrets(location: string): Promise<boolean> {
+  try {
+    const { read, close } = await openReader(location)
+    try {
+      return (await findSecretKey(read)) !== undefined
+    } finally {
+      await close()
+    }
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return false
+    throw error
+  }
 }
 
 /** The URL of a server with the password of its user. */

@@ -1,8 +1,9 @@
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { builtProgram } from '../support/built.ts'
 import { writeCertificateFor } from '../support/certificate.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
@@ -59,6 +60,12 @@ t.test('as root, config check tells what the user of the daemon may not read', {
   const right = await check()
   t.equal(right.code, 0, right.stderr)
 
+  chmodSync(config, 0o600)
+  t.match(await faults(), [
+    { path: '', message: /runs as \S+, can not read this file \(EACCES\)\. As root: chgrp/ },
+  ])
+  chmodSync(config, 0o644)
+
   const s3 = join(dir, 's3')
   writeFileSync(s3, 'a secret\n', { mode: 0o600 })
   const withBucket = (path: string) => {
@@ -90,4 +97,21 @@ t.test('as root, config check tells what the user of the daemon may not read', {
   chownSync(password, daemonId, daemonId)
   t.equal((await check()).code, 0)
   t.match(JSON.parse(right.stdout), { ok: true, warnings: [] })
+})
+
+t.test('config check misses the key that secrets are sealed with', async t => {
+  const daemon = await startDaemon(t)
+  await daemon.end('SIGTERM')
+  t.match(await daemon.ctl('config', 'check'), { ok: true })
+  const key = join(daemon.dataDir, 'secrets.key')
+  const kept = readFileSync(key)
+  rmSync(key)
+  const missing = await daemon.ctlResult('config', 'check')
+  t.equal(missing.code, 78)
+  t.match(JSON.parse(missing.stderr).faults, [{ path: 'data_dir', message: /secrets\.key is missing/ }])
+  writeFileSync(key, 'damaged')
+  const damaged = await daemon.ctlResult('config', 'check')
+  t.match([damaged.code, damaged.stderr], [78, /secrets\.key is damaged/])
+  writeFileSync(key, kept)
+  t.match(await daemon.ctl('config', 'check'), { ok: true })
 })
