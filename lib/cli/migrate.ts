@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
+import { settingOfPlace } from '../base/database-place.ts'
 import { readFirstLine } from '../base/first-line.ts'
 import { type MoveReport, moveRows, targetOf } from '../core/moving.ts'
 import { type FilesMoveReport, moveFiles } from '../core/moving-files.ts'
@@ -88,8 +89,7 @@ function nextOf({ isDone, to, place }: Moved): string {
   if (!isDone)
     return "mailboxd runs, so this is not all: stop it (systemctl stop 'mailboxd*.socket' mailboxd) and run the same command again, which does what is left"
   const settings = [
-    to === 'sqlite' && 'take `database` out of the configuration',
-    to !== undefined && to !== 'sqlite' && `set database = "${withoutPassword(to)}" in the configuration`,
+    to !== undefined && settingOfPlace(to),
     place === 'disk' && 'take `blobs` out of the configuration',
   ].filter(Boolean)
   const left = [
@@ -98,14 +98,6 @@ function nextOf({ isDone, to, place }: Moved): string {
     place === 'disk' && 'the objects stay in the bucket until you delete them there',
   ].filter(Boolean)
   return [[...settings, 'start mailboxd'].join(', '), ...left].join('; ')
-}
-
-function withoutPassword(url: string): string {
-  const parsed = URL.parse(url)
-  if (!parsed || (parsed.password === '' && !parsed.searchParams.has('password'))) return url
-  parsed.password = ''
-  parsed.searchParams.delete('password')
-  return parsed.href
 }
 
 function textOfRows({ isDone, put, removed, tables }: MoveReport): string {

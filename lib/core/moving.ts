@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { BackupFault } from '../base/backup-fault.ts'
 import type { Clock } from '../base/clock.ts'
+import { placeInWords, settingOfPlace, withoutPassword } from '../base/database-place.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { findAccount } from '../store/account.ts'
 import { isServer } from '../store/dialect/dialect.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../store/dialect/lock.ts'
 import { copyRows, digestRows, type TableDigest } from '../store/moving/copy.ts'
 import { atOneMoment } from '../store/moving/snapshot.ts'
-import { closeToOthers, openToOthers, targetStateOf } from '../store/moving/target.ts'
+import { closeToOthers, movedPlaceOf, openToOthers, targetStateOf } from '../store/moving/target.ts'
 import { openStore } from '../store/open.ts'
 import { daemonLockPath } from './app/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
@@ -53,13 +54,11 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
       const target = await openStore(to, clock, { isTarget: true })
       try {
         const state = await targetStateOf(target.read, account.id)
+        // What is left here is of before.
+        const isLeft = (await targetStateOf(read, account.id)) === 'begun'
+        if (isLeft && (state === 'in use' || state === 'empty')) throw movedBefore(await movedPlaceOf(read))
         if (state === 'in use' || state === 'of another') throw notEmpty(state)
         if (state === 'empty') {
-          // What is left here is of before.
-          if ((await targetStateOf(read, account.id)) === 'begun')
-            throw new BackupFault(
-              'the rows were moved from here before: set `database` to where they are now',
-            )
           await target.write(db => closeToOthers(db, account.id, clock.now().toISOString()))
         }
         const copied = await copyRows(read, target, (table, done, of) => told(`copying ${table}`, done, of))
@@ -74,7 +73,7 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
             `the rows of ${other.table} are not the same there (${other.rows}) as here: run it again`,
           )
         // First here, so that there is no moment at which two daemons could start.
-        await closeSource(from, account.id, clock)
+        await closeSource({ from, to, accountId: account.id, clock })
         await target.write(openToOthers)
         return { isDone: true, ...copied, tables }
       } finally {
@@ -96,6 +95,15 @@ export function targetOf(dataDir: string, to: string, password: string | undefin
   if (to === 'sqlite') return databasePath(dataDir)
   if (!isServer(to)) throw new BackupFault(`--to ${to}: give postgres://user@host/database, or sqlite`)
   return password === undefined ? to : withPassword(to, password)
+}
+
+/** @param place as of `movedPlaceOf` */
+function movedBefore(place: string | undefined): BackupFault {
+  return new BackupFault(
+    place === undefined
+      ? 'the rows were moved from here before: set `database` to where they are now, or take it out where that is the file in data_dir'
+      : `the rows were moved from here before, to ${placeInWords(place)}: ${settingOfPlace(place)}`,
+  )
 }
 
 function notEmpty(state: 'in use' | 'of another'): BackupFault {
@@ -144,11 +152,17 @@ async function lockRows(location: string): Promise<() => Promise<void>> {
 }
 
 /** Nobody works on what is left here, and takes mail that nobody would see. */
-async function closeSource(from: string, accountId: string, clock: Clock): Promise<void> {
+async function closeSource({
+  from,
+  to,
+  accountId,
+  clock,
+}: Pick<MoveParts, 'from' | 'to' | 'clock'> & { readonly accountId: string }): Promise<void> {
+  const place = isServer(to) ? withoutPassword(to) : 'sqlite'
   const store = await openStore(from, clock, { isTarget: true })
   try {
     if ((await targetStateOf(store.read, accountId)) === 'begun') return
-    await store.write(db => closeToOthers(db, accountId, clock.now().toISOString()))
+    await store.write(db => closeToOthers(db, accountId, clock.now().toISOString(), place))
   } finally {
     await store.close()
   }

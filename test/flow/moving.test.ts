@@ -115,7 +115,17 @@ t.test(
     t.notMatch(moved.next, /:[^/@]+@/, 'no password in what is to be set')
 
     const closed = await daemon.ctlResult('key', 'list')
-    t.match([closed.code, closed.stderr], [1, /moved from it to another one/], 'no daemon goes on here')
+    t.match(
+      [closed.code, closed.stderr],
+      [1, /moved from this database to another one \(postgres.*\): set database = .*postgres/],
+      'no daemon goes on here',
+    )
+    t.notMatch(closed.stderr, /password|:[^/@]+@/)
+    const finished = await daemon.ctlResult('migrate', '--to', url)
+    t.match(
+      [finished.code, finished.stderr],
+      [1, /were moved from here before, to postgres.*: set database = .*postgres/],
+    )
     setDatabase(daemon, url)
     daemon = await daemon.restart()
     t.strictSame(await seen(daemon, token, ann), before)
@@ -140,7 +150,10 @@ t.test(
     t.match(back, { isDone: true, next: /take `database` out/ })
     t.ok((back.put as number) < 100, 'into what was left there, what changed since')
     const twice = await daemon.ctlResult('migrate', '--to', 'sqlite')
-    t.match([twice.code, twice.stderr], [1, /an installation is there already/])
+    t.match(
+      [twice.code, twice.stderr],
+      [1, /were moved from here before, to mailboxd\.sqlite in data_dir: take `database` out/],
+    )
     const empty = await daemon.ctlResult('migrate', '--to', await newPostgresDatabase())
     t.match([empty.code, empty.stderr], [1, /were moved from here before/])
     setDatabase(daemon, undefined)

@@ -1,9 +1,10 @@
 import { type Kysely, sql } from 'kysely'
+import { placeInWords, settingOfPlace } from '../../base/database-place.ts'
 import { SchemaFault } from '../../base/schema-fault.ts'
 import { type Db, type DialectName, ddlFor, type WriteDb } from '../dialect/dialect.ts'
 import type { MigrationRow } from '../tables.ts'
 import { migrations } from './index.ts'
-import { ledgerDdl, movingStep } from './migration.ts'
+import { ledgerDdl, movingStep, readMovingName } from './migration.ts'
 
 /**
  * Whether the schema waits for no step, and the number of its last one; undefined: it is new.
@@ -46,6 +47,11 @@ function refuseNewer(present: readonly MigrationRow[], isTarget = false): void {
   const isKnown = ({ number }: MigrationRow) =>
     migrations.some(known => known.number === number) || (isTarget && number === movingStep)
   const newer = present.find(row => row.breaking === 1 && !isKnown(row))
+  const place = newer?.number === movingStep ? readMovingName(newer.name).place : undefined
+  if (place !== undefined)
+    throw new SchemaFault(
+      `the rows have been moved from this database to another one (${placeInWords(place)}): ${settingOfPlace(place)}`,
+    )
   if (newer?.number === movingStep)
     throw new SchemaFault(
       'rows are being moved into this database and are not all there yet, or they were moved from it to another one: run mailboxctl migrate again, with mailboxd stopped and the configuration as it was before, until all is done, and set `database` as it says',

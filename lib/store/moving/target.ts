@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { findAccount } from '../account.ts'
 import type { Db, WriteDb } from '../dialect/dialect.ts'
 import { insertRow } from '../dialect/insert.ts'
-import { movingStep } from '../migrations/migration.ts'
+import { movingName, movingStep, readMovingName } from '../migrations/migration.ts'
 import { emptyIndex } from '../search/full-text.ts'
 
 /** What a database is to rows that come from the installation with this account; `begun` is also what it left when it moved away. */
@@ -14,15 +14,31 @@ export async function targetStateOf(db: Db, accountId: string): Promise<TargetSt
     .select('name')
     .where('number', '=', movingStep)
     .executeTakeFirst()
-  if (mark) return mark.name === nameOf(accountId) ? 'begun' : 'of another'
+  if (mark) return readMovingName(mark.name).rowsOf === movingName(accountId) ? 'begun' : 'of another'
   return (await findAccount(db)) ? 'in use' : 'empty'
 }
 
-const nameOf = (accountId: string) => `rows-of-${accountId}`
+/** Where the rows of this database are by now, as of `movingName`; undefined: here, or nobody noted it. */
+export async function movedPlaceOf(db: Db): Promise<string | undefined> {
+  const mark = await db
+    .selectFrom('migration')
+    .select('name')
+    .where('number', '=', movingStep)
+    .executeTakeFirst()
+  return mark && readMovingName(mark.name).place
+}
 
-/** From now on nobody opens the database but who moves rows into it, or from it what is left of a move. */
-export async function closeToOthers(db: WriteDb, accountId: string, at: string): Promise<void> {
-  const name = nameOf(accountId)
+/**
+ * From now on nobody opens the database but who moves rows into it, or from it what is left of a move.
+ * @param place of what was moved from here, where it is by now, as of `movingName`
+ */
+export async function closeToOthers(
+  db: WriteDb,
+  accountId: string,
+  at: string,
+  place?: string,
+): Promise<void> {
+  const name = movingName(accountId, place)
   await insertRow(db, 'migration', { number: movingStep, name, breaking: 1, appliedAt: at })
 }
 
