@@ -119,7 +119,7 @@ export async function suppressBounced(
   const now = at.toISOString()
   const standing = await suppressions.findSuppression(db, [delivery.recipient], { podId, now })
   // One that will end gives way to one that will not.
-  if (standing && (standing.expiresAt === null || until !== null || standing.reason !== 'bounce')) return
+  if (standing && (standing.expiresAt === null || until !== null)) return
   await suppressions.putSuppression(db, {
     recipient: delivery.recipient,
     podId,

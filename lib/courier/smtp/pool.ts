@@ -31,6 +31,10 @@ export class SessionPool {
   /** Keeps a session that is between two messages; ends it when there is no room or its share is used up. */
   give(session: SmtpSession): void {
     if (!session.isOpen) return
+    if (!session.hasSaidAll) {
+      session.close()
+      return
+    }
     let same = 0
     for (const other of this.#idle.keys()) if (other.address === session.address) same++
     const isFull = this.#idle.size >= limits.smtpIdleSessions || same >= limits.smtpIdleSessionsPerAddress

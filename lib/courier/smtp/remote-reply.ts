@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
@@ -33,20 +34,19 @@ export function readReply(lines: string): RemoteReply | undefined {
   return enhanced === undefined ? reply : { ...reply, enhanced }
 }
 
-/** What is heard of a peer, and what of our side decides whether it was asked. */
+/** What is heard of a peer. */
 export interface Hearing {
   /** Is told of each whole reply. */
   onReply: () => void
   /** What was said since it was emptied, and was due. */
   text: string
-  /** All of the message was sent: a reply to it is due. */
-  endMessage(): void
 }
 
 /** What of Nodemailer's connection takes the peer's bytes and says ours. */
 interface Talk {
   _onData: (chunk: Buffer) => void
   _sendCommand: (...given: unknown[]) => void
+  _createSendStream: (...given: unknown[]) => Readable
   _onResponseTooLarge: () => void
   _onError: (error: Error, code: string, response: false, command: string) => void
 }
@@ -67,7 +67,7 @@ export const outOfStep = 'EOUTOFSTEP'
  */
 export function boundReplies(connection: SMTPConnection): Hearing {
   const talk = connection as unknown as Talk
-  const { _onData: take, _sendCommand: say } = talk
+  const { _onData: take, _sendCommand: say, _createSendStream: send } = talk
   let bytes = 0
   /** How the line begins that has not ended. */
   let head = ''
@@ -77,14 +77,7 @@ export function boundReplies(connection: SMTPConnection): Hearing {
   let isForMail = false
   /** From 354 on until the message has ended. */
   let isSending = false
-  const hearing: Hearing = {
-    onReply() {},
-    text: '',
-    endMessage() {
-      isSending = false
-      due++
-    },
-  }
+  const hearing: Hearing = { onReply() {}, text: '' }
   /** @param line as far as it is there */
   const mayBegin = (line: string) => due > 0 || is421(line) || (isSending && /^[45]/.test(line))
   talk._sendCommand = (...given) => {
@@ -93,6 +86,14 @@ export function boundReplies(connection: SMTPConnection): Hearing {
     isSending = false
     isForMail ||= String(given[0]).startsWith('MAIL FROM')
     say.apply(connection, given)
+  }
+  talk._createSendStream = (...given) => {
+    const stream = send.apply(connection, given)
+    // Not before: what was read of the message may stand in its buffers yet, and the dot behind it.
+    return stream.once('end', () => {
+      isSending = false
+      due++
+    })
   }
   talk._onData = chunk => {
     bytes += chunk.length

@@ -114,6 +114,12 @@ export class SmtpSession {
     return !this.#connection.destroyed
   }
 
+  /** Whether all that was said to the peer has left: what it said before is no answer to the rest. */
+  get hasSaidAll(): boolean {
+    const socket = this.#connection._socket
+    return !socket || socket.writableLength === 0
+  }
+
   /** Calls `listener` when the connection ends; gives what takes it back. */
   onceClosed(listener: () => void): () => void {
     if (this.isOpen) this.#closeListeners.add(listener)
@@ -226,7 +232,6 @@ export class SmtpSession {
       throw error
     }
     progress.sent = 'all'
-    this.#hearing.endMessage()
     watch.commit()
     this.#waitAtMost(this.#timeouts.finalReplyMs)
   }

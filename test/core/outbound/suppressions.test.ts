@@ -157,6 +157,19 @@ t.test('what was suppressed by hand is not overwritten by a bounce', async t => 
   t.match((await listSuppressions(app, undefined, all)).rows, [{ reason: 'manual', evidence: 'asked us' }])
 })
 
+t.test('one by hand that will end gives way to a bounce that will not', async t => {
+  const { app, inbox } = await openDoor(t)
+  const ann = await inbox('ann')
+  await send(app, operator, ann, letter('bea@ours.example'), '1')
+  await addSuppression(app, { recipient: 'bea@ours.example', expiresAt: '2100-01-01T00:00:00.000Z' })
+  await carryAll(app)
+  const reasons = (await listSuppressions(app, undefined, all)).rows.map(one => [one.reason, one.expiresAt])
+  t.ok(
+    reasons.some(([reason, expiresAt]) => reason === 'bounce' && expiresAt === null),
+    JSON.stringify(reasons),
+  )
+})
+
 t.test('a suppression that has an end holds until then and no longer', async t => {
   let now = new Date('2026-01-01T00:00:00.000Z')
   const { app, inbox } = await openDoor(t, { clock: { now: () => now, monotonicMs: () => now.getTime() } })

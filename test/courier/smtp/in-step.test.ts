@@ -1,4 +1,5 @@
-import { Readable } from 'node:stream'
+import { once } from 'node:events'
+import { PassThrough, Readable } from 'node:stream'
 import { setInterval } from 'node:timers/promises'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import t from 'tap'
@@ -113,4 +114,29 @@ t.test('part of a line that begins too early is no answer to what comes behind i
     t.equal(errors.length > 0, isRefused, JSON.stringify(early))
   }
   t.end()
+})
+
+t.test('a yes to the message is due when its end has gone to the socket, and not before', async t => {
+  for (const isEarly of [true, false]) {
+    const errors: string[] = []
+    const message = new PassThrough()
+    const connection = {
+      _onData() {},
+      _sendCommand() {},
+      _createSendStream: () => message,
+      _onResponseTooLarge() {},
+      _onError: (_error: Error, code: string) => errors.push(code),
+    }
+    boundReplies(connection as unknown as SMTPConnection)
+    const talk = connection as unknown as { _onData(chunk: Buffer): void; _sendCommand(line: string): void }
+    talk._onData(Buffer.from('220 peer\r\n'))
+    talk._sendCommand('DATA')
+    talk._onData(Buffer.from('354 go\r\n'))
+    connection._createSendStream()
+    // All of it is written, and nobody has read the end.
+    message.end('the message')
+    if (!isEarly) await once(message.resume(), 'end')
+    talk._onData(Buffer.from('250 taken\r\n'))
+    t.equal(errors.length, isEarly ? 1 : 0)
+  }
 })

@@ -11,6 +11,7 @@ function sessionWith(address: string, ended: string[]): SmtpSession {
     lane: '',
     tls: undefined,
     isOpen: true,
+    hasSaidAll: true,
     messages: 1,
     onceClosed: () => () => {},
     quit: async () => void ended.push(address),
@@ -46,6 +47,13 @@ t.test('a session is for what was demanded of it, and in plaintext for its own h
   t.equal(pool.take('mx.there.example', '192.0.2.1', ''), undefined, 'of another lane')
   t.equal(pool.take('mx.there.example', '192.0.2.2', 'proven'), undefined, 'of another address')
   t.ok(pool.take('mx.other.example', '192.0.2.1', 'proven'), 'by another name of the address')
+  let isClosed = false
+  const close = () => {
+    isClosed = true
+  }
+  give({ lane: 'anything', hasSaidAll: false, close })
+  t.equal(pool.take('mx.there.example', '192.0.2.1', 'anything'), undefined, 'a message is on its way in it')
+  t.ok(isClosed)
   give({ lane: 'anything' })
   t.equal(pool.take('mx.there.example', '192.0.2.1', 'proven'), undefined, 'nothing was proven in it')
   t.equal(pool.take('mx.other.example', '192.0.2.1', 'anything'), undefined, 'TLS may succeed there')
