@@ -6,6 +6,7 @@ import type { Fault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { readNextKey, readSecretKey, SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
 import { databasePath, hasSecrets } from '../core/open-rows.ts'
+import { systemConfigPath } from './installation.ts'
 
 /** Where systemd puts what a unit is given, as long as it runs. */
 const credentials = '/run/credentials/'
@@ -24,7 +25,11 @@ export async function checkSecretFiles({ blobs, s3, database, postgres }: Config
   return { faults: found.flatMap(one => one.faults), warnings: found.flatMap(one => one.warnings) }
 }
 
-/** Whether the daemon can read its own configuration. @param source the file */
+/**
+ * Whether the daemon can read its own configuration. Another file than that of the system may be one that somebody tries out:
+ * there it is a warning.
+ * @param source the file
+ */
 export async function checkConfigFile(source: string): Promise<Found> {
   try {
     await access(source, constants.R_OK)
@@ -33,7 +38,8 @@ export async function checkConfigFile(source: string): Promise<Found> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'it can not be read'
     const user = nameOfUser()
     const message = `the daemon, which runs as ${user}, can not read this file (${code}). As root: chgrp ${user} ${source} && chmod 640 ${source}, and let ${user} enter its folder`
-    return { faults: [{ path: '', message }], warnings: [] }
+    const found = [{ path: '', message }]
+    return source === systemConfigPath ? { faults: found, warnings: [] } : { faults: [], warnings: found }
   }
 }
 

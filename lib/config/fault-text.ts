@@ -28,7 +28,9 @@ export function faultOf(error: ErrorObject): Fault {
     case 'uniqueItems':
       return { path, message: `has ${found((error.data as unknown[])[error.params.j])} twice: take one out` }
     default: {
-      const near = nearestWord(String(error.data), declaration.enum ?? [])
+      // A table may stand here, which has no text.
+      const near =
+        typeof error.data === 'string' ? nearestWord(error.data, declaration.enum ?? []) : undefined
       const question = near === undefined ? '' : `; did you mean "${near}"?`
       return {
         path,

@@ -301,6 +301,7 @@ t.test('each kind of fault is said with its path and its repair', async t => {
     ['smtp = 2026-01-01', 'smtp', /must be a table/],
     ['log.level = 2026-01-01', 'log.level', /a date must be one of/],
     ['base_url = {}', 'base_url', /a table must be a text/],
+    ['delivery.mode = {}', 'delivery.mode', /a table must be one of/],
     // values
     ['log.level = "inf"', 'log.level', /one of .*"info".*did you mean "info"\?/],
     ['delivery.mode = "smarthost"', 'delivery.mode', /one of "mx", "capture"$/],
