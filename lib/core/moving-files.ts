@@ -29,8 +29,8 @@ export interface FilesMoveReport {
 }
 
 /**
- * Moves the files of large messages between the data directory and the bucket of the settings. Each is compared by its bytes, and whoever reads
- * one finds it all the time, for both places are looked at. While a daemon runs they are copied; without one those that are in the
+ * Moves the files of large messages between the data directory and the bucket of the settings. What goes into the bucket is compared by its bytes,
+ * what comes from there by its length, and whoever reads one finds it all the time, for both places are looked at. While a daemon runs they are copied; without one those that are in the
  * bucket go from the data directory. Objects stay in the bucket, for a way back. It can be cut off at any time, and goes on at the next call.
  * @throws BackupFault, BlobsFault, StorageUnreachable
  */

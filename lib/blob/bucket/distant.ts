@@ -114,11 +114,18 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       if (here?.kind !== 'file') return undefined
       const { path, sizeBytes } = here
       const key = await keyOf(id)
+      // First: what is another's there may be deleted by it, and is no reason to let go of the file.
+      await requireOwned()
       // It was compared when it was put there: an object is written once, and is whole or not there.
       if ((await bucket.sizeOf(key)) === sizeBytes) return { sizeBytes, isNew: false }
-      await requireOwned()
-      await bucket.put(key, path, sizeBytes)
-      await compare(id, path)
+      try {
+        await bucket.put(key, path, sizeBytes)
+        await compare(id, path)
+      } catch (error) {
+        // Its message was deleted meanwhile; the sweep of each day removes the object.
+        if ((await near.sizeOf(id)) === undefined) return undefined
+        throw error
+      }
       return { sizeBytes, isNew: true }
     },
     async copyToDisk(id) {

@@ -38,7 +38,7 @@ export function readReply(lines: string): RemoteReply | undefined {
 export interface Hearing {
   /** Is told of each whole reply. */
   onReply: () => void
-  /** What was said since it was emptied, and was due. */
+  /** What was said since it was emptied, and was due: a character for each byte. */
   text: string
 }
 

@@ -142,7 +142,9 @@ export class SmtpSession {
     this.#hearing.onReply = () => watch.heard()
     let stop = () => {}
     const answer = await new Promise<Answer>(resolve => {
-      const fail = (error: SmtpError) => resolve(sendFailure(error, progress, this.#hearing.text))
+      // Its bytes, as they may be UTF-8 (RFC 6531 §3.7.4.2).
+      const heard = () => Buffer.from(this.#hearing.text, 'latin1').toString()
+      const fail = (error: SmtpError) => resolve(sendFailure(error, progress, heard()))
       const onError = (error: SmtpError) => fail(error)
       // Nodemailer calls back after 'end' where it knows more.
       const onEnd = () => setImmediate(() => fail(new Error('the connection was closed')))

@@ -9,22 +9,18 @@ import { emptyIndex } from '../search/full-text.ts'
 export type TargetState = 'empty' | 'begun' | 'of another' | 'in use'
 
 export async function targetStateOf(db: Db, accountId: string): Promise<TargetState> {
-  const mark = await db
-    .selectFrom('migration')
-    .select('name')
-    .where('number', '=', movingStep)
-    .executeTakeFirst()
+  const mark = await findMark(db)
   if (mark) return readMovingName(mark.name).rowsOf === movingName(accountId) ? 'begun' : 'of another'
   return (await findAccount(db)) ? 'in use' : 'empty'
 }
 
+function findMark(db: Db): Promise<{ readonly name: string } | undefined> {
+  return db.selectFrom('migration').select('name').where('number', '=', movingStep).executeTakeFirst()
+}
+
 /** Where the rows of this database are by now, as of `movingName`; undefined: here, or nobody noted it. */
 export async function movedPlaceOf(db: Db): Promise<string | undefined> {
-  const mark = await db
-    .selectFrom('migration')
-    .select('name')
-    .where('number', '=', movingStep)
-    .executeTakeFirst()
+  const mark = await findMark(db)
   return mark && readMovingName(mark.name).place
 }
 

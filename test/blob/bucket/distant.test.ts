@@ -237,3 +237,38 @@ t.test('what is moved to the bucket is compared there, and nothing is put twice'
   t.equal(await blobs.copyToDisk(v7()), undefined, 'neither has it')
   t.strictSame(readdirSync(join(dataDir, 'spool')), [])
 })
+
+t.test('what another copy has in the bucket is no reason to let go of a file', async t => {
+  const { blobs, spooled, settings } = await open(t)
+  const id = v7()
+  await blobs.keep(id, spooled('a large message'))
+  const dataDir = temporaryDir(t)
+  const near = await openDisk(dataDir)
+  const copy = await openDistant(near, {
+    dataDir,
+    bucket: openS3(settings),
+    clock: systemClock,
+    prefix: async () => 'here/',
+    cacheBytes: 1000,
+    left: () => {},
+  })
+  t.teardown(() => copy.close())
+  writeFileSync(near.spoolPath(id), 'a large message')
+  await near.keep(id, near.spoolPath(id))
+  await t.rejects(copy.copyToBucket(id), { message: /belong to another copy of this installation/ })
+})
+
+t.test('what is deleted while it is moved is no fault', async t => {
+  let gone: (() => Promise<unknown>) | undefined
+  const { blobs, near } = await open(t, bucket => ({
+    async put(key, file, sizeBytes) {
+      if (!key.endsWith('.owner')) await gone?.()
+      return bucket.put(key, file, sizeBytes)
+    },
+  }))
+  const id = v7()
+  writeFileSync(near.spoolPath(id), 'a large message')
+  await near.keep(id, near.spoolPath(id))
+  gone = () => near.remove(id)
+  t.equal(await blobs.copyToBucket(id), undefined)
+})
