@@ -10,6 +10,7 @@ import {
   rotateDomainKeys,
   zoneFile,
 } from '../core/domains/domains.ts'
+import { recordsToPublish } from '../core/domains/host-records.ts'
 import type { Domain } from '../model/domain.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
@@ -36,12 +37,15 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
     .option('--pod <id>', 'let only this pod use it, by id or clientId')
     .action(async (name: string, { pod }: { pod?: string }) => {
       const request = { domain: name, ...(pod === undefined ? {} : { podId: pod }) }
-      const made = await ctl.withApp(app => createDomain(app, operator, request))
+      const { made, records } = await ctl.withApp(async app => {
+        const made = await createDomain(app, operator, request)
+        return { made, records: await recordsToPublish(app, made) }
+      })
       ctl
         .output()
         .say(
-          made,
-          () => `added ${made.domain}; publish these records:\n\n${zoneFile(made.records).trimEnd()}`,
+          { ...made, records },
+          () => `added ${made.domain}; publish these records:\n\n${zoneFile(records).trimEnd()}`,
         )
     })
 
@@ -64,10 +68,14 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
 
   domain
     .command('records')
-    .description('show the DNS records that a domain needs, to paste into its zone')
+    .description(
+      "show the DNS records that a domain needs, with the addresses of the server's name, to paste into its zone",
+    )
     .argument('[domain]')
     .action(async (name?: string) => {
-      const { records } = await named(name)
+      const records = await ctl.withApp(async app =>
+        recordsToPublish(app, await getDomainByName(app, name ?? app.config.account_domain)),
+      )
       ctl.output().say({ data: records }, () => zoneFile(records).trimEnd())
     })
 

@@ -8,8 +8,7 @@ import { createKey, listAllKeys } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
 import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
-import { hostRecords } from '../core/domains/host-records.ts'
-import type { DomainRecord } from '../model/domain.ts'
+import { type RecordToPublish, recordsToPublish } from '../core/domains/host-records.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
 import { daemonUser, systemConfigPath } from './installation.ts'
@@ -119,9 +118,7 @@ function startService(path: string): boolean {
 }
 
 interface Made {
-  readonly records: readonly DomainRecord[]
-  /** The addresses of the server's name. */
-  readonly hostRecords: Awaited<ReturnType<typeof hostRecords>>
+  readonly records: readonly RecordToPublish[]
   readonly inbox: string
   /** Only of a key that was made now. */
   readonly token: string | null
@@ -141,11 +138,10 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
   const inbox = rows[0] ?? (await createInbox(app, operator, { mailboxName }))
   const hasKey = (await listAllKeys(app, 1)).length > 0
   const token = hasKey ? null : (await createKey(app, operator, { account: true }, 'first key')).token
-  const { records } = await getDomainByName(app, domain)
+  const records = await recordsToPublish(app, await getDomainByName(app, domain))
   const isOrdering = app.config.acme.directory !== undefined
   return {
     records,
-    hostRecords: await hostRecords(app),
     inbox: inbox.address,
     token,
     hostname,
@@ -157,10 +153,9 @@ function tell(
   path: string,
   isNew: boolean,
   isStarted: boolean,
-  { records, hostRecords: ofHost, inbox, token, hostname, isOrdering }: Made,
+  { records, inbox, token, hostname, isOrdering }: Made,
 ): string {
-  const all = [...ofHost, ...records]
-  const forms = all.map(({ type, name, value, priority }) =>
+  const forms = records.map(({ type, name, value, priority }) =>
     [
       `  type      ${type}`,
       `  name      ${name}`,
@@ -175,7 +170,7 @@ key     ${token ?? 'there is one already; mailboxctl key create makes another'}$
 
 Publish these records, as lines of a zone file:
 
-${zoneFile(all).trimEnd()}
+${zoneFile(records).trimEnd()}
 
 or each in a form of your DNS provider:
 

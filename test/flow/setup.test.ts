@@ -41,6 +41,11 @@ t.test(
     t.match(first.stdout, /^ours\.example\. 3600 IN MX 10 mail\.ours\.example\.$/m)
     t.match(first.stdout, /^ {2}value {5}v=DKIM1; k=rsa; p=[\w+/=]{300,}$/m, 'a key in one piece, for a form')
 
+    const records = await setup('domain', 'records')
+    t.equal(records.code, 0, records.stderr)
+    t.match(records.stdout, /^mail\.ours\.example\. 3600 IN A /, 'without which no other host finds this one')
+    t.ok(first.stdout.includes(`\n\n${records.stdout}\n`), 'the same list')
+
     const again = await setup(...said)
     t.equal(again.code, 0, again.stderr)
     t.match(again.stdout, /Kept .*mailboxd\.toml/)

@@ -3,7 +3,25 @@ import { limits } from '../../base/limits.ts'
 import { createAddressGuard, interfaceAddresses } from '../../courier/address-guard.ts'
 import { findHostAddresses } from '../../courier/host-address.ts'
 import { addressRecords, type ZoneRecord } from '../../mail/domain/records.ts'
+import type { Domain } from '../../model/domain.ts'
 import type { App } from '../app/app.ts'
+
+/** Of the server's name, or of a domain. */
+export type RecordToPublish = Domain['records'][number] | (ZoneRecord & { readonly purpose: 'host' })
+
+/**
+ * All that is to be published for a domain, in one list: its records and, first, the addresses of the server's name, where that name stands
+ * below the domain or the domain is the account's own, which no other's zone may bring.
+ */
+export async function recordsToPublish(
+  app: Pick<App, 'config' | 'dns' | 'clock'>,
+  { domain, records }: Pick<Domain, 'domain' | 'records'>,
+): Promise<RecordToPublish[]> {
+  const { account_domain: own, hostname } = app.config
+  const isOfHost = domain === own || hostname === domain || hostname.endsWith(`.${domain}`)
+  const ofHost = isOfHost ? await hostRecords(app) : []
+  return [...ofHost.map(one => ({ ...one, purpose: 'host' as const })), ...records]
+}
 
 /**
  * The address records of the server's name, to publish: the addresses of this machine that the name has already, or else those of

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hostRecords } from '../../../lib/core/domains/host-records.ts'
+import { hostRecords, recordsToPublish } from '../../../lib/core/domains/host-records.ts'
 import { zoneFile } from '../../../lib/mail/domain/records.ts'
 import { startApi } from '../../support/api-app.ts'
 import { startDns } from '../../support/dns.ts'
@@ -27,4 +27,21 @@ t.test('the name has its own addresses of this machine, or else the public ones'
   dns.set(host, 'AAAA', [])
   dns.set(host, 'A', ['192.0.2.77'])
   t.equal(await lines(...inside), unknown, 'an address of another machine is not taken')
+})
+
+t.test("a domain's list has the addresses of the server where its zone, or none, has them", async t => {
+  const dns = await startDns({})
+  t.teardown(() => dns.close())
+  const { app } = await startApi(t, { dns: dns.server })
+  const { account_domain: own, hostname } = app.config
+  const listOf = async (domain: string) =>
+    (await recordsToPublish(app, { domain, records: [] })).map(({ type, name, purpose }) => [
+      type,
+      name,
+      purpose,
+    ])
+  const address = [['A', hostname, 'host']]
+  t.strictSame(await listOf(own), address)
+  t.strictSame(await listOf(hostname.replace(/^[^.]+\./, '')), address, 'the name stands below it')
+  t.strictSame(await listOf('other.example'), [], 'whose zone can not have it')
 })
