@@ -9,6 +9,7 @@ import { packageVersion } from '../base/package-root.ts'
 import { tellSystemFault } from '../base/system-fault.ts'
 import { ConfigFault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
+import { secretKeyPath } from '../core/app/secret-key.ts'
 import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
 import { openBackup } from '../core/backup/contents.ts'
 import { restoreBackup } from '../core/backup/restore.ts'
@@ -17,7 +18,8 @@ import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
 import { createProgress, letOthersGoFirst } from './progress.ts'
-import { endOutput, writeText } from './terminal.ts'
+import { nameOfUser } from './secret-files.ts'
+import { writeText } from './terminal.ts'
 import { commandOf } from './words.ts'
 
 interface BackupOptions {
@@ -47,7 +49,7 @@ export function addBackupCommands(program: Command, ctl: Ctl): void {
 
 async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOptions): Promise<void> {
   const config = await findConfig(ctl.installation())
-  requireInstallation(ctl.installation(), config)
+  await requireInstallation(ctl.installation(), config)
   requireFile(config)
   const isPiped = file === '-'
   if (isPiped && process.stdout.isTTY) {
@@ -56,7 +58,7 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
   // Who reads no further has half of a backup, which is none: the writing fails.
   let refused: Error | undefined
   if (isPiped) {
-    process.stdout.off('error', endOutput).on('error', error => {
+    process.stdout.removeAllListeners('error').on('error', error => {
       refused = error
     })
   }
@@ -158,17 +160,22 @@ async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
     )
     const report = await restoreBackup({ dataDir, openBlobs: blobsOf(config), told: progress.told }, backups)
     progress.end()
-    const key = report.hasKey
-      ? ''
-      : `\nsecrets.key is not in it: put it into ${dataDir} before mailboxd starts`
+    const note = report.hasKey ? undefined : awaitsKey(dataDir)
+    const shown = { ...report, missing: report.missing.length, dataDir }
     ctl
       .output()
-      .say(
-        { ...report, dataDir },
-        () => `${fieldsOf({ ...report, missing: report.missing.length, dataDir })}${key}`,
+      .say({ ...report, dataDir, ...(note && { note }) }, () =>
+        [fieldsOf(shown), note].filter(Boolean).join('\n\n'),
       )
-    if (report.missing.length > 0) throw new CheckFailed()
+    // Who calls this before the start of mailboxd must not go on: without the key it does not start.
+    if (report.missing.length > 0 || !report.hasKey) throw new CheckFailed()
   } finally {
     progress.end()
   }
+}
+
+/** What is to be done after a backup without the key of its secrets; asked as the user whose data it is. */
+function awaitsKey(dataDir: string): string {
+  const path = secretKeyPath(dataDir)
+  return `the backup was made without secrets.key, and mailboxd and most of mailboxctl end with 78 until it is there, for no DKIM key and no webhook secret can be read. Put the one that was kept elsewhere there: install -m 600 -o ${nameOfUser()} secrets.key ${path}`
 }

@@ -5,7 +5,7 @@ import { readFirstLine } from '../base/first-line.ts'
 import type { Fault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { readNextKey, readSecretKey, SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
-import { databasePath, hasSecrets } from '../core/open-rows.ts'
+import { databaseOf, databasePath, hasSecrets } from '../core/open-rows.ts'
 import { systemConfigPath } from './installation.ts'
 
 /** Where systemd puts what a unit is given, as long as it runs. */
@@ -43,7 +43,8 @@ export async function checkConfigFile(source: string): Promise<Found> {
   }
 }
 
-function nameOfUser(): string {
+/** Of this process; a number where it has none, as in a container. */
+export function nameOfUser(): string {
   try {
     return userInfo().username
   } catch {
@@ -52,7 +53,8 @@ function nameOfUser(): string {
 }
 
 /** Whether the key is there that an installation on this machine sealed its secrets with: without it mailboxd does not start. */
-export async function checkSecretKey({ data_dir: dataDir, database }: Config): Promise<Found> {
+export async function checkSecretKey(config: Config): Promise<Found> {
+  const { data_dir: dataDir, database } = config
   const path = secretKeyPath(dataDir)
   const say = (message: string) => ({ faults: [{ path: 'data_dir', message }], warnings: [] })
   try {
@@ -61,12 +63,26 @@ export async function checkSecretKey({ data_dir: dataDir, database }: Config): P
     if (error instanceof SecretKeyFault) return say(error.message)
     throw error
   }
-  const isSealed =
-    database === undefined && existsSync(databasePath(dataDir)) && (await hasSecrets(databasePath(dataDir)))
-  if (!isSealed) return { faults: [], warnings: [] }
-  return say(
-    `${path} is missing, and the secrets in the database can not be read without it: restore it from the backup of the data directory`,
-  )
+  const isThere = database !== undefined || existsSync(databasePath(dataDir))
+  const isSealed = isThere ? await hasSecretsOf(config) : false
+  if (isSealed === true) {
+    return say(
+      `${path} is missing, and the secrets in the database can not be read without it: restore it from the backup of the data directory`,
+    )
+  }
+  if (isSealed === false || database === undefined) return { faults: [], warnings: [] }
+  const message = `${path} is missing, and the server of the database does not say whether there are secrets that it is needed for: if this is no new installation, restore it from the backup of the data directory`
+  return { faults: [], warnings: [{ path: 'data_dir', message }] }
+}
+
+/** As `hasSecrets`; undefined also where the password can't be read, which is told of its setting. */
+async function hasSecretsOf(config: Config): Promise<boolean | undefined> {
+  try {
+    return await hasSecrets(await databaseOf(config))
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return undefined
+    throw error
+  }
 }
 
 async function check(setting: string, path: string | undefined): Promise<Found> {

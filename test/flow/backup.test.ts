@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openReader } from '../../lib/store/open.ts'
@@ -132,7 +132,20 @@ t.test('what can not be restored leaves the place as it was, and says why', asyn
   await refuse('the base is missing', /builds on that of .* name all of them/, later)
 
   const keyless = await ctl('--data', place, 'restore', join(dir, 'keyless.tar.zst'))
-  t.match(keyless, { code: 0, stdout: /secrets\.key is not in it/ })
+  t.match(keyless, { code: 1, stderr: '' }, 'a script does not go on to the start, which would fail')
+  t.match(
+    keyless.stdout,
+    /end with 78 until it is there.* install -m 600 -o \S+ secrets\.key \/\S+\/secrets\.key$/m,
+  )
   t.match(await ctl('--data', place, 'restore', whole), { code: 1, stderr: /is not empty/ })
   t.match(await ctl('--data', place, 'compact'), { code: 78, stderr: /secrets\.key is missing/ })
+  const other = join(dir, 'other')
+  mkdirSync(other, { mode: 0o700 })
+  const told = await ctl('--data', other, '--json', 'restore', join(dir, 'keyless.tar.zst'))
+  t.match(
+    { ...told, stdout: JSON.parse(told.stdout) },
+    { code: 1, stdout: { hasKey: false, note: /without secrets\.key/ } },
+  )
+  copyFileSync(join(daemon.dataDir, 'secrets.key'), join(other, 'secrets.key'))
+  t.match(await ctl('--data', other, 'compact'), { code: 0 }, 'with the key it is whole')
 })
