@@ -1,21 +1,26 @@
 import { isDiskFull } from './storage-fault.ts'
 
-/** What the operator does about a fault of the system or of SQLite, by the beginning of its code. */
-const advice: readonly (readonly [code: string, text: string])[] = [
+const failing = 'the disk fails: look at what the kernel says (dmesg), and have a backup at hand'
+
+/**
+ * What the operator does about a fault of the system or of SQLite, by the beginning of its code, and whether it is one of the machine:
+ * the others may be one of who asks.
+ */
+const advice: readonly (readonly [code: string, text: string, of?: 'machine'])[] = [
   ['EACCES', 'this user may not: run it as root, or as the user that mailboxd runs as'],
   ['EPERM', 'this user may not: run it as root, or as the user that mailboxd runs as'],
   [
     'SQLITE_CANTOPEN',
     'this user may not open the database in the data directory, or it is gone: run it as root, or as the user that mailboxd runs as',
   ],
-  ['EROFS', 'the file system may only be read: mount it for writing'],
+  ['EROFS', 'the file system may only be read: mount it for writing', 'machine'],
   ['SQLITE_READONLY', 'the database may only be read: look at its file system and at who may write it'],
-  ['SQLITE_CORRUPT', damaged()],
-  ['SQLITE_NOTADB', damaged()],
-  ['SQLITE_IOERR', 'the disk fails: look at what the kernel says (dmesg), and have a backup at hand'],
-  ['EIO', 'the disk fails: look at what the kernel says (dmesg), and have a backup at hand'],
+  ['SQLITE_CORRUPT', damaged(), 'machine'],
+  ['SQLITE_NOTADB', damaged(), 'machine'],
+  ['SQLITE_IOERR', failing, 'machine'],
+  ['EIO', failing, 'machine'],
   ['SQLITE_BUSY', 'another program keeps the database locked: try it again, or end that program'],
-  ['EMFILE', 'too many files are open: allow more (LimitNOFILE= of the unit, ulimit -n)'],
+  ['EMFILE', 'too many files are open: allow more (LimitNOFILE= of the unit, ulimit -n)', 'machine'],
   ['ENOENT', 'it is not there: look at how it is written, and make its folder'],
   ['ENOTDIR', 'a part of that path is a file'],
   ['EISDIR', 'that is a folder: name a file in it'],
@@ -23,8 +28,18 @@ const advice: readonly (readonly [code: string, text: string])[] = [
   ['EADDRNOTAVAIL', 'this machine does not have that address: ip address shows those that it has'],
 ]
 
+function adviceOn(error: unknown): (typeof advice)[number] | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return advice.find(([begin]) => code.startsWith(begin))
+}
+
 function damaged(): string {
   return 'the database is damaged: stop mailboxd, keep a copy of the file, and restore the last backup (mailboxctl restore)'
+}
+
+/** Whether it failed because of the machine, whatever was asked: a disk that is full or fails, a damaged database. */
+export function isMachineFault(error: unknown): boolean {
+  return isDiskFull(error) || adviceOn(error)?.[2] === 'machine'
 }
 
 /** What happened and what can be done about it, in a sentence; undefined for what is no fault of the system but may be one of ours. */
@@ -33,6 +48,6 @@ export function tellSystemFault(error: unknown): string | undefined {
   const code = String(error.code)
   const what = isDiskFull(error)
     ? 'the disk is full, or this user has no more room: make some (df -h shows where)'
-    : advice.find(([begin]) => code.startsWith(begin))?.[1]
+    : adviceOn(error)?.[1]
   return what === undefined ? undefined : `${error.message.replace(/^E[A-Z]+: /, '')} (${code}): ${what}`
 }

@@ -6,7 +6,7 @@ export const exitCodes: readonly (readonly [code: number, meaning: string])[] = 
     'It was refused or not found, or the answer of a check is no (doctor and dns check: a warning was found).',
   ],
   [2, 'The command line is wrong, or doctor or dns check found an error.'],
-  [70, 'A fault of mailboxd or of the machine, such as a disk that can not be read.'],
+  [70, 'A fault of mailboxd or of the machine, such as a disk that is full or can not be read.'],
   [78, 'The configuration is wrong, or there is no installation where it was looked for.'],
   [130, 'It asked, and was ended by ^C: nothing was done.'],
 ]

@@ -4,11 +4,11 @@ import { printable, printableLine } from '../base/control-characters.ts'
 import { nameOf, Problem } from '../base/problem.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { StorageForbidden, StorageUnreachable } from '../base/storage-fault.ts'
-import { tellSystemFault } from '../base/system-fault.ts'
+import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
 import { cutTo, displayWidth, domainOf, padTo } from './display-width.ts'
-import { heading, tableWidth, writeJson, writeText } from './terminal.ts'
+import { faultExitCode, heading, tableWidth, writeJson, writeText } from './terminal.ts'
 
 /** A column is not made narrower than this to fit, and an address or a name not than that while others can. */
 const narrowest = 8
@@ -172,8 +172,8 @@ export class CheckFailed extends Error {
 }
 
 /**
- * Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours,
- * 130 who was asked pressed ^C. With `--json` each is `{error, message}`, as the API's, and what more there is to it.
+ * Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours or of
+ * the machine, 130 who was asked pressed ^C. With `--json` each is `{error, message}`, as the API's, and what more there is to it.
  */
 export function tellFailure(error: unknown, isJson: boolean): number {
   if (error instanceof CheckFailed) return error.exitCode
@@ -206,9 +206,10 @@ export function tellFailure(error: unknown, isJson: boolean): number {
       ? error.message
       : tellSystemFault(error)
   if (refused !== undefined) {
-    say('refused', refused)
-    return 1
+    const isMachine = isMachineFault(error instanceof BackupFault ? error.cause : error)
+    say(isMachine ? 'machine_fault' : 'refused', refused)
+    return isMachine ? faultExitCode : 1
   }
   say('internal_error', error instanceof Error ? error.message : String(error))
-  return 70
+  return faultExitCode
 }

@@ -21,8 +21,8 @@ export async function runMailboxctl(
 ): Promise<number> {
   // As the daemon does: everything that is written holds mail or keys.
   process.umask(0o077)
-  process.stdout.on('error', endOutput)
   const wantsJson = argv.includes('--json')
+  process.stdout.on('error', error => endOutput(error, wantsJson))
   const { program, ctl } = declareProgram(version, environment, completion, wantsJson)
   try {
     const [word, next] = program.parseOptions([...argv]).operands

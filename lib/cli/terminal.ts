@@ -23,11 +23,16 @@ export function tableWidth({
   return isTTY === true ? Math.max(leastWidth, columns || unknownWidth) : Number.POSITIVE_INFINITY
 }
 
+/** Of a fault of mailboxd or of the machine: EX_SOFTWARE of sysexits.h. */
+export const faultExitCode = 70
+
 /** Ends the program when its standard output takes no more. Who reads no further (head, less) has enough; all else is told. */
-export function endOutput(error: Error): void {
+export function endOutput(error: Error, isJson: boolean): void {
   if ('code' in error && error.code === 'EPIPE') process.exit(0)
-  writeText('stderr', `the answer could not be written: ${tellSystemFault(error) ?? error.message}\n`)
-  process.exit(1)
+  const message = `the answer could not be written: ${tellSystemFault(error) ?? error.message}`
+  if (isJson) writeJson('stderr', { error: 'machine_fault', message })
+  else writeText('stderr', `${message}\n`)
+  process.exit(faultExitCode)
 }
 
 const esc = '\x1b'

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { builtProgram } from '../support/built.ts'
 import { settledContradictions } from '../support/consistency.ts'
@@ -68,9 +69,31 @@ t.test('a disk that is full beside a daemon that is down is no damage', { skip: 
     t.notMatch(stdout, /damaged/)
   }
   t.match(await withoutRoom('verify'), {
-    code: 1,
+    code: 70,
     stdout: '',
     stderr: /SQLITE_IOERR_SHMSIZE.*the disk is full/,
   })
   t.match(await daemon.ctl('verify'), { ok: true, findings: [] })
+})
+
+t.test('below min_free mailboxctl stores no more than the API does, and says what to do', async t => {
+  const daemon = await startDaemon(t)
+  await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
+  const send = () =>
+    daemon.ctlResult(
+      ...['message', 'send', 'ann@ours.example', '--to', 'bob@example.net', '--subject', 's', '--body', 'b'],
+    )
+  t.equal((await send()).code, 0)
+  const config = readFileSync(daemon.configPath, 'utf8')
+  writeFileSync(daemon.configPath, `min_free = ${2 ** 40}\n${config}`)
+  const refused = await send()
+  t.equal(refused.code, 1)
+  t.match(JSON.parse(refused.stderr), {
+    error: 'unavailable',
+    message:
+      /^The disk of this server is nearly full.* MB are free in \S+, and min_free asks for 1099512 MB: make room there \(df -h \S+\)/,
+  })
+  const listed = await daemon.ctl('message', 'list', 'ann@ours.example')
+  t.equal(listed.total, 1, 'what is there is read')
+  t.match(await daemon.ctl('inbox', 'delete', 'ann@ours.example', '--yes'), { deleted: 'ann@ours.example' })
 })

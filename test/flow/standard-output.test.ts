@@ -31,11 +31,13 @@ t.test('a backup whose reader ends is not whole, and that is said', { skip: onPo
 
   const intoFull = (...args: string[]) =>
     runProgram('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, ...command(...args)])
-  for (const args of [['inbox', 'list'], ['--help']]) {
+  for (const args of [['inbox', 'list'], ['--help'], ['config', 'check']]) {
     t.match(await intoFull(...args), {
-      code: 1,
+      code: 70,
       stderr: /^the answer could not be written: .*ENOSPC.*the disk is full.*\n$/,
     })
   }
-  t.match(await intoFull('backup', '-'), { code: 1, stderr: /^the backup is not whole: .*ENOSPC.*\n$/m })
+  const inJson = await intoFull('--json', 'inbox', 'list')
+  t.match([inJson.code, JSON.parse(inJson.stderr)], [70, { error: 'machine_fault', message: /ENOSPC/ }])
+  t.match(await intoFull('backup', '-'), { code: 70, stderr: /^the backup is not whole: .*ENOSPC.*\n$/m })
 })
