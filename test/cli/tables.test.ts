@@ -1,6 +1,7 @@
 import t from 'tap'
 import { tellCertificates } from '../../lib/cli/certificates-text.ts'
 import { spoken } from '../../lib/cli/operations/spoken.ts'
+import { textOfUsage } from '../../lib/cli/operations/usage-text.ts'
 import { tableOf } from '../../lib/cli/output.ts'
 import { tableWidth } from '../../lib/cli/terminal.ts'
 import { readSources } from '../rules/source-tree.ts'
@@ -31,6 +32,37 @@ t.test('every table fits 100 columns, with its ids whole', async t => {
     for (const line of lines)
       t.ok(line.replaceAll(/\x1b\[\d+m/g, '').length <= 100, `${columns.join()}: ${line.length}`)
     if (columns.includes('id')) t.match(lines[1], '01890000-0000-7000-8000-000000000000')
+  }
+})
+
+t.test('usage is tables that fit 100 columns, however it is grouped', async t => {
+  const id = '01890000-0000-7000-8000-000000000000'
+  const counts = {
+    ...{ inbound: 123_456, outbound: 123_456, delivered: 123_456, bounced: 123_456 },
+    ...{ attachmentBytes: 123_456_789_012, storedBytes: 123_456_789_012 },
+  }
+  const inbox = { inboxId: id, podId: id, address: `${'w'.repeat(60)}@example.com`, ...counts }
+  const limits = {
+    plan: 'pro' as const,
+    inboxes: { used: 3, limit: null },
+    inboxCreations: { used: 3, limit: 100, resetsAt: '2026-01-02T03:04:05.678Z' },
+    messages: { used: 3, limit: null, resetsAt: '2026-01-02T03:04:05.678Z' },
+    coldRecipients: null,
+  }
+  for (const [groupBy, row] of [
+    ['day', { day: '2026-01-02', ...counts }],
+    ['inbox', inbox],
+    ['pod', { podId: id, ...counts }],
+    ['account', { accountId: id, ...counts }],
+  ] as const) {
+    const days = { from: '2026-01-02', to: '2026-01-02' }
+    const usage = { ...days, groupBy, rows: [row], inboxes: [inbox], totals: counts, limits }
+    const lines = textOfUsage(usage, 100).split('\n')
+    for (const line of lines) t.ok(line.length <= 100, `${groupBy}: ${line}`)
+    t.equal(lines.filter(line => /^of +used +limit +resetsAt$/.test(line)).length, 1)
+    t.match(lines, [/^2026-01-02 to 2026-01-02, by /, /^\w+ +\w+ +/, / 123456 /])
+    t.ok(lines.some(line => /^inboxCreations +3 +100 +2026-01-02 03:04Z$/.test(line)))
+    t.ok(lines.includes('messages        3     none   2026-01-02 03:04Z'), lines.join('\n'))
   }
 })
 

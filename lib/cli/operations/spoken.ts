@@ -1,4 +1,5 @@
 import { textOfPolicy } from './policy-text.ts'
+import { textOfUsage } from './usage-text.ts'
 
 /** How an operation of the API is said to mailboxctl. */
 export interface Spoken {
@@ -101,6 +102,6 @@ export const spoken: Readonly<Record<string, Spoken>> = {
     harm: 'Mail is forwarded there only when the address consents; what is forwarded there already goes on.',
   },
 
-  getUsage: { words: 'usage show' },
+  getUsage: { words: 'usage show', text: textOfUsage },
   getMe: { words: 'account show' },
 }
