@@ -156,6 +156,11 @@ export function openOperation<Query extends TObject>(
   return declared as Operation
 }
 
+/** Whether it stores something, for which there must be room on the disk; what is deleted makes room. */
+export function takesRoom({ method }: Operation): boolean {
+  return method !== 'get' && method !== 'delete'
+}
+
 /** Whether a key is asked for. An operation for anyone that can refuse with `unauthorized` takes one instead of something else. */
 export function takesKey(declared: Operation): 'always' | 'optionally' | 'never' {
   if (declared.access !== 'anyone') return 'always'

@@ -1,4 +1,4 @@
-import { stat, statfs } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { programVersion } from '../base/package-root.ts'
 import { findAccount } from '../store/account.ts'
@@ -7,6 +7,7 @@ import { findLastEventAt } from '../store/events.ts'
 import { findServerSize } from '../store/postgres/state.ts'
 import { countQueueEntries } from '../store/queue-entries.ts'
 import type { Rows } from './app/app.ts'
+import { freeBytesOf } from './app/storage.ts'
 import { readRunning } from './running.ts'
 
 export interface Status {
@@ -84,8 +85,7 @@ export async function readDisk({
       found => found.size,
       () => 0,
     )
-  const { bavail, bsize } = await statfs(dataDir)
-  const free = bavail * bsize
+  const free = await freeBytesOf(dataDir)
   if (store.dialect === 'postgres') return { database: await findServerSize(store.read), log: 0, free }
   return { database: await sizeOf(path), log: await sizeOf(`${path}-wal`), free }
 }

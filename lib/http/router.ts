@@ -1,7 +1,15 @@
 import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
-import { type Download, type Method, noQuery, type Operation, Redirect, Repeated } from '../api/operation.ts'
+import {
+  type Download,
+  type Method,
+  noQuery,
+  type Operation,
+  Redirect,
+  Repeated,
+  takesRoom,
+} from '../api/operation.ts'
 import { compileValidator } from '../api/validate.ts'
 import type { Given } from '../base/found-faults.ts'
 import { limits } from '../base/limits.ts'
@@ -185,7 +193,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     const token = tokenOf(context)
     const caller = await authenticate(token)
     request.caller = caller
-    if (one.method !== 'get' && one.method !== 'delete') requireRoom(app.storage.shared)
+    if (takesRoom(one)) requireRoom(app.storage.shared)
     const body = await bodyOf(request, token)
     const room = one.answerBytes === undefined ? undefined : await enterAnswers(request, one.answerBytes)
     const given = await one.handle({

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { type Operation, Repeated } from '../../api/operation.ts'
+import { type Operation, Repeated, takesRoom } from '../../api/operation.ts'
 import type { Parameter } from '../../api/parameters.ts'
 import { loadOperation } from '../../api/resources.ts'
 import type { FoundFault, Given } from '../../base/found-faults.ts'
 import { Problem } from '../../base/problem.ts'
 import type { App, Desk } from '../../core/app/app.ts'
 import { operator } from '../../core/app/caller.ts'
+import { requireRoomNow } from '../../core/app/storage.ts'
 import { readRunning } from '../../core/running.ts'
 import type { SendResult } from '../../model/send.ts'
 import type { Ctl } from '../ctl.ts'
@@ -46,6 +47,8 @@ async function performOn(
     )
   const params = of('path') as Record<string, string>
   const headers: Record<string, string> = { 'idempotency-key': key ?? randomUUID() }
+  // The daemon watches the disk for the API; whoever fills it by mailboxctl would do so beside that.
+  if (takesRoom(declared)) await requireRoomNow(app.config)
   let answer: unknown
   try {
     const query = await validated('query', declared.query, of('query'))

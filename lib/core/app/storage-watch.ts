@@ -1,9 +1,8 @@
-import { statfs } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import type { LogState } from '../../store/dialect/checkpointer.ts'
 import type { App } from './app.ts'
-import { setRoom, takeRefused } from './storage.ts'
+import { freeBytesOf, setRoom, takeRefused } from './storage.ts'
 
 /** What may be wrong, in the sentences of /health and of the log. A fault means that the server can not do its work. */
 const kinds = {
@@ -76,8 +75,7 @@ export function startStorageWatch(
   }
 
   async function lookAtRoom(): Promise<void> {
-    const { bavail, bsize } = await statfs(config.data_dir)
-    const freeBytes = bavail * bsize
+    const freeBytes = await freeBytesOf(config.data_dir)
     const isShort = freeBytes < config.min_free * (troubles.has('room') ? recovered : 1)
     setRoom(storage.shared, !isShort)
     note('room', isShort, { freeBytes, minFree: config.min_free })

@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises'
 import { Problem } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
 
@@ -47,11 +48,10 @@ export function takeRefused(shared: SharedArrayBuffer): number {
 export const noRoomForMail = (reason?: string) =>
   new Reply(452, '4.3.1', 'This server is out of room; try again later', reason)
 
-export const noRoomForRequests = () =>
-  new Problem(
-    'unavailable',
-    'The disk of this server is nearly full, so nothing new is stored. What is there can be read and deleted.',
-  )
+const nearlyFull =
+  'The disk of this server is nearly full, so nothing new is stored. What is there can be read and deleted.'
+
+export const noRoomForRequests = () => new Problem('unavailable', nearlyFull)
 
 /** @throws Reply 452 4.3.1 when the disk is nearly full (RFC 5321 §4.2.2, RFC 3463 §3.4) */
 export function requireRoomForMail(shared: SharedArrayBuffer): void {
@@ -61,4 +61,32 @@ export function requireRoomForMail(shared: SharedArrayBuffer): void {
 /** @throws Problem `unavailable` when the disk is nearly full */
 export function requireRoom(shared: SharedArrayBuffer): void {
   if (!hasRoom(shared)) throw noRoomForRequests()
+}
+
+/** Bytes that are free on the disk of a directory, for who is not root. */
+export async function freeBytesOf(dataDir: string): Promise<number> {
+  const { bavail, bsize } = await statfs(dataDir)
+  return bavail * bsize
+}
+
+const megabytes = (bytes: number) => `${Math.ceil(bytes / 1e6)} MB`
+
+/**
+ * As `requireRoom`, for a command that has nobody who watches the disk for it: it looks itself.
+ * @throws Problem `unavailable` with what the operator does about it
+ */
+export async function requireRoomNow({
+  data_dir: dataDir,
+  min_free: least,
+}: {
+  readonly data_dir: string
+  readonly min_free: number
+}): Promise<void> {
+  const free = await freeBytesOf(dataDir)
+  if (free >= least) return
+  const left = `${megabytes(free)} are free in ${dataDir}, and min_free asks for ${megabytes(least)}`
+  throw new Problem(
+    'unavailable',
+    `${nearlyFull} ${left}: make room there (df -h ${dataDir}), or change min_free.`,
+  )
 }
