@@ -108,14 +108,17 @@ function nothingAt(path: string): Problem {
 async function refuse(
   context: Context,
   router: Router,
-  methods: ReadonlyMap<string, readonly string[]>,
+  methodsOf: ReadonlyMap<string, readonly string[]>,
 ): Promise<void> {
   const allowed = new Set(
-    router.match(context.path, context.method).path.flatMap(layer => methods.get(String(layer.path)) ?? []),
+    router.match(context.path, context.method).path.flatMap(layer => methodsOf.get(String(layer.path)) ?? []),
   )
   if (allowed.size === 0) throw nothingAt(context.path)
-  context.set('Allow', [...allowed].join(', '))
-  throw new Problem('method_not_allowed')
+  const methods = [...allowed]
+  context.set('Allow', methods.join(', '))
+  // An agent reads the body, and often nothing else.
+  const message = `${context.path} does not take ${context.method}; it takes ${methods.join(', ')}.`
+  throw new Problem('method_not_allowed', message)
 }
 
 function pageHandler({ app, perVisitor, clientAddress }: RouterParts, page: Page): Handler {
