@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { invalidRequest } from '../base/problem.ts'
-import { createKey, type KeyTarget, listAllKeys, revokeAnyKey } from '../core/account/keys.ts'
+import { createKey, getAnyKey, type KeyTarget, listAllKeys, revokeAnyKey } from '../core/account/keys.ts'
 import { operator } from '../core/app/caller.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
@@ -46,8 +46,13 @@ export function addKeyCommands(program: Command, ctl: Ctl): void {
     .argument('<id>')
     .option('--yes', 'do not ask')
     .action(async (id: string, { yes }: { yes?: boolean }) => {
-      if (yes !== true)
-        await confirm('Whoever has the key is refused from then on, and it is never given back.')
+      if (yes !== true) {
+        const { name, last4, scope, lastUsedAt } = withScope(await ctl.withRows(rows => getAnyKey(rows, id)))
+        const use = lastUsedAt === null ? 'it was never used' : `it was used last at ${lastUsedAt}`
+        await confirm(
+          `It is ${name === null ? 'a key without a name' : `"${name}"`} (…${last4}, ${scope}); ${use}. Whoever has it is refused from then on, and it is never given back.`,
+        )
+      }
       await ctl.withRows(rows => revokeAnyKey(rows, id))
       ctl.output().say({ revoked: id }, () => `revoked ${id}`)
     })

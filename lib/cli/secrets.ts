@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { rotateSecrets } from '../core/app/rotation.ts'
+import { requireStopped, rotateSecrets } from '../core/app/rotation.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { commandOf } from './words.ts'
@@ -13,6 +13,7 @@ export function addSecretsCommands(program: Command, ctl: Ctl): void {
     .option('--yes', 'do not ask')
     .action(async ({ yes }: { yes?: boolean }) => {
       if (yes !== true) {
+        await ctl.withRows(async rows => requireStopped(rows))
         await confirm(
           'Backups that were made before can not be read with the new key: keep the old one with them.',
         )

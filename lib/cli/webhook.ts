@@ -7,6 +7,7 @@ import { countCalls } from '../core/webhooks/log.ts'
 import {
   deleteAccountWebhook,
   getAccountWebhook,
+  getWebhookUrl,
   rotateAccountSecret,
   rotateInboxSecret,
   setAccountWebhook,
@@ -58,8 +59,12 @@ export function addWebhookCommands(program: Command, ctl: Ctl): void {
   command('delete', 'take it away')
     .option('--yes', 'do not ask')
     .action(async ({ inbox, yes }: { inbox?: string; yes?: boolean }) => {
-      if (yes !== true)
-        await confirm('Events are told to nobody there any more, and its secret is gone for good.')
+      const url = await ctl.withRows(rows => getWebhookUrl(rows, operator, inbox))
+      if (yes !== true) {
+        const secret =
+          inbox === undefined ? 'its secret is gone for good' : 'its secret stays for one that is set later'
+        await confirm(`${url} is called no more, and ${secret}.`)
+      }
       await run(inbox, {
         account: deleteAccountWebhook,
         inbox: async (app, id) => {
@@ -73,9 +78,12 @@ export function addWebhookCommands(program: Command, ctl: Ctl): void {
     .option('--yes', 'do not ask')
     .action(async ({ inbox, yes }: { inbox?: string; yes?: boolean }) => {
       if (yes !== true) {
-        const waiting = await ctl.withRows(rows => countCalls(rows, operator, inbox))
+        const { url, waiting } = await ctl.withRows(async rows => ({
+          url: await getWebhookUrl(rows, operator, inbox),
+          waiting: await countCalls(rows, operator, inbox),
+        }))
         await confirm(
-          `${waiting} calls that are to be made yet, and all after them, are signed with the new secret: whoever is called refuses them until it has it.`,
+          `Of ${url}, ${waiting} calls that are to be made yet, and all after them, are signed with the new secret: whoever is called refuses them until it has it.`,
         )
       }
       say(

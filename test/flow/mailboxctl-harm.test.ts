@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { ctlIn, runCtl, startLocalDaemon } from '../support/local-daemon.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -27,15 +28,18 @@ t.test(
         ['suppression', 'remove', 'gone@example.org'],
         /^gone@example\.org is suppressed for all since .*: manual, 550 gone\.\n/,
       ],
-      [['member', 'remove', 'Boss@example.org'], /^1 inboxes forward to it\. .*already goes on/],
-      [['policy', 'replace', '--inbound', rules], /^inbound: 1 rules here, 2 given\. /],
-      [['policy', 'remove', rule.id], /^The rule holds no more/],
+      [['member', 'remove', 'Boss@example.org'], /^1 inbox forwards to it\. .*already goes on/],
+      [['policy', 'replace', '--inbound', rules], /^inbound: 1 rule here, 2 given\. /],
+      [['policy', 'remove', rule.id], /^It is block example\.net, inbound\. The rule holds no more/],
       [
         ['inbox', 'delete', 'ann@mailboxd.localhost'],
         /^ann@mailboxd\.localhost has 0 messages in 0 threads\. .*burnt/,
       ],
-      [['pod', 'delete', 'first'], /^It has 1 inboxes\. /],
-      [['key', 'revoke', key.id], /never given back/],
+      [['pod', 'delete', 'first'], /^It has 1 inbox\. /],
+      [
+        ['key', 'revoke', key.id],
+        /^It is "a key" \(….{4}, pod \S+\); it was never used\. .*never given back/,
+      ],
       [['secrets', 'rotate'], /keep the old one/],
     ]
     for (const [command, told] of asked) {
@@ -44,8 +48,26 @@ t.test(
       t.match(stderr, told)
       t.match(stderr, /say --yes/)
     }
-    const gone = await runCtl(dir, 'suppression', 'remove', 'nobody@example.org')
-    t.match(gone, { code: 1, stderr: /not suppressed/ }, 'nobody is asked about what is not there')
+    const nobody = await runCtl(dir, '--json', 'key', 'revoke', key.id)
+    t.equal(nobody.code, 1)
+    t.match(JSON.parse(nobody.stderr), { error: 'refused', message: /say --yes/ })
+    const none = randomUUID()
+    const gone: readonly (readonly string[])[] = [
+      ['suppression', 'remove', 'nobody@example.org'],
+      ['member', 'remove', 'nobody@example.org'],
+      ['key', 'revoke', 'nokey'],
+      ['key', 'revoke', none],
+      ...['pod', 'inbox', 'message', 'thread', 'draft', 'domain'].map(noun => [noun, 'delete', none]),
+      ['policy', 'remove', none],
+      ['webhook', 'delete'],
+      ['webhook', 'delete', '--inbox', none],
+      ['webhook', 'rotate-secret'],
+    ]
+    for (const command of gone) {
+      const { code, stderr } = await runCtl(dir, ...command)
+      t.equal(code, 1, command.join(' '))
+      t.match(stderr, /\((not_found|no_webhook_url)\)\n$/, 'nobody is asked about what is not there')
+    }
     t.match(await ctl('suppression list'), { total: 1 }, 'nothing was done')
     t.match(await ctl('policy get'), { inbound: { rules: [{ value: 'example.net' }] } })
 

@@ -14,6 +14,7 @@ const hostile = '\x1b]0;title\x07 \x1b[2J \x1b[31m \u009b32m \u202eesrever\u202c
 
 t.test('who presses ^C at a question gets one line and 130', { skip: without('python3') }, async t => {
   const dir = temporaryDir(t)
+  await (await startLocalDaemon(t, dir)).stop()
   // ^C is pressed when the question stands there.
   const pressing = [
     'import os, pty, sys',
@@ -31,7 +32,7 @@ t.test('who presses ^C at a question gets one line and 130', { skip: without('py
     'sys.stdout.buffer.write(said)',
     'sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))',
   ].join('\n')
-  const args = ['-c', pressing, process.execPath, builtProgram('mailboxctl'), 'key', 'revoke', 'x']
+  const args = ['-c', pressing, process.execPath, builtProgram('mailboxctl'), 'secrets', 'rotate']
   const { code, stdout } = await runProgram('python3', args, '', { cwd: dir })
   t.equal(code, 130)
   t.match(stdout, /\[y\/N\] .*\r?\nnothing was done\r*\n$/s)

@@ -89,6 +89,13 @@ export async function revokeKey(app: Rows, caller: Caller, target: KeyTarget, ke
   })
 }
 
+/** An active key of whatever target (for the operator). @throws Problem `not_found` */
+export async function getAnyKey({ store }: Rows, keyId: string): Promise<ApiKey> {
+  const row = isId(keyId) ? await keys.findApiKey(store.read, keyId.toLowerCase()) : undefined
+  if (!row || row.revokedAt !== null) throw noSuchKey()
+  return present(row)
+}
+
 /** Revokes any key (for the operator). @throws Problem `not_found` */
 export async function revokeAnyKey(app: Rows, keyId: string): Promise<void> {
   const revoked =

@@ -196,6 +196,13 @@ export async function deleteRule(app: App, caller: Caller, named: NamedScope, id
   })
 }
 
+/** A rule by its id, of whatever scope (for the operator). @throws Problem `not_found` */
+export async function getRule({ store }: Rows, id: string): Promise<PolicyRule> {
+  const row = isId(id) ? await findPolicyRule(store.read, id.toLowerCase()) : undefined
+  if (!row) throw noSuchRule()
+  return presentRule(row)
+}
+
 function noSuchRule(): Problem {
   return new Problem('not_found', 'There is no such rule.')
 }

@@ -8,7 +8,7 @@ import { updateAccount } from '../../store/account.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { updateInbox } from '../../store/inboxes.ts'
 import type { AccountRow } from '../../store/tables.ts'
-import type { App } from '../app/app.ts'
+import type { App, Rows } from '../app/app.ts'
 import { type Caller, requireAccess } from '../app/caller.ts'
 import { getAccountRow, getInboxRow } from '../app/reach.ts'
 import { sealInWrite, secretOf } from '../app/secrets.ts'
@@ -90,6 +90,18 @@ export async function setAccountWebhook(app: App, text: string): Promise<Account
     await updateAccount(db, { webhookUrl: url, webhookSecret: row.webhookSecret, ...columns })
     return { url, ...(secret !== undefined && { secret }) }
   })
+}
+
+/** What is called for an inbox, or without one for the account. @throws Problem `not_found`, `no_webhook_url` */
+export async function getWebhookUrl(
+  { store }: Rows,
+  caller: Caller,
+  inbox: string | undefined,
+): Promise<string> {
+  const { webhookUrl } =
+    inbox === undefined ? await getAccountRow(store.read) : await getInboxRow(store.read, caller, inbox)
+  if (webhookUrl === null) throw new Problem('no_webhook_url')
+  return webhookUrl
 }
 
 /** Forgets the URL and the secret; what is not told by now is not told any more. */
