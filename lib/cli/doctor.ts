@@ -1,10 +1,12 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
+import { SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
 import { checkDatabase } from '../core/doctor/database.ts'
 import { examine, examineWithoutRows } from '../core/doctor/doctor.ts'
 import { someMailServer } from '../core/doctor/doors.ts'
 import { checkRaws } from '../core/doctor/raws.ts'
 import { checkServer } from '../core/doctor/server.ts'
+import { type Finding, finding } from '../core/domains/diagnosis.ts'
 import { databaseOf, databasePath } from '../core/open-rows.ts'
 import { acmeFindings } from './acme-order.ts'
 import type { Ctl } from './ctl.ts'
@@ -27,7 +29,7 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
     .option('--reach <host>', 'whose port 25 is tried, to see whether mail can leave', someMailServer)
     .action(async ({ deep, reach }: Options) => {
       const config = await findConfig(ctl.installation())
-      requireInstallation(ctl.installation(), config)
+      await requireInstallation(ctl.installation(), config)
       becomeOwner(config.data_dir)
       const before = [
         ...(await serverFindings(config)),
@@ -40,13 +42,29 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       // What is damaged can not be asked.
       const isDamaged = before.some(({ code }) => unasked.includes(code))
       const isForbidden = before.some(({ code }) => code === 'database_forbidden')
-      const examined = isDamaged || isForbidden ? undefined : await ctl.withApp(app => examine(app, reach))
-      const rest = isForbidden ? await examineWithoutRows(config, systemClock) : (examined?.findings ?? [])
-      const findings = worstFirst([...before, ...rest])
+      const keyFaults: Finding[] = []
+      const examined =
+        isDamaged || isForbidden
+          ? undefined
+          : await ctl
+              .withApp(app => examine(app, reach))
+              .catch((error: unknown) => {
+                keyFaults.push(keyFaultOf(error, config.data_dir))
+                return undefined
+              })
+      const isWithoutRows = isForbidden || keyFaults.length > 0
+      const rest = isWithoutRows ? await examineWithoutRows(config, systemClock) : (examined?.findings ?? [])
+      const findings = worstFirst([...before, ...keyFaults, ...rest])
       const domain = config.account_domain
       const status = examined?.domain.status ?? null
       const well = `${domain} is ${status}, and nothing is wrong`
       ctl.output().say({ domain, status, findings }, () => tellFindings(findings) || well)
       failFor(findings)
     })
+}
+
+/** What keeps all of the rows from being asked: their secrets. @throws what it is, when it is something else */
+function keyFaultOf(error: unknown, dataDir: string): Finding {
+  if (!(error instanceof SecretKeyFault)) throw error
+  return finding('error', 'secret_key', secretKeyPath(dataDir), error.message)
 }

@@ -3,8 +3,9 @@ import { flushCompileCache } from 'node:module'
 import { dirname } from 'node:path'
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
+import { nodeNamePath } from '../core/app/node-name.ts'
 import { secretKeyPath } from '../core/app/secret-key.ts'
-import { databasePath } from '../core/open-rows.ts'
+import { databaseOf, databasePath, hasSecrets } from '../core/open-rows.ts'
 
 /** The user that the unit of systemd runs the daemon as. */
 export const daemonUser = 'mailboxd'
@@ -35,15 +36,21 @@ export function configSource({ config, data }: Installation): string {
 }
 
 /** @throws ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
-export function requireInstallation(installation: Installation, config: Config): void {
-  // On a server only the key with which its secrets are sealed lies here.
-  const made = config.database === undefined ? databasePath : secretKeyPath
-  if (isThere(made(config.data_dir))) return
+export async function requireInstallation(installation: Installation, config: Config): Promise<void> {
+  if (isMade(config)) return
   const how = awaitsSetup(installation)
     ? `run mailboxctl setup as root, which writes ${systemConfigPath} and starts mailboxd`
-    : 'start mailboxd, which makes it'
+    : config.database !== undefined && (await hasSecrets(await databaseOf(config)))
+      ? `the rows of one are on the server; put its secrets.key there, from a backup of its data directory`
+      : 'start mailboxd, which makes it'
   const message = `there is no installation in ${config.data_dir}: ${how}, or name the one that you mean with --config (a server), MAILBOXD_CONFIG, or --data (local mode)`
   throw new ConfigFault(configSource(installation), [{ path: 'data_dir', message }])
+}
+
+function isMade({ database, data_dir: dataDir }: Config): boolean {
+  if (database === undefined) return isThere(databasePath(dataDir))
+  // Of rows on a server only the key of their secrets lies here; who opens them says that it is missing.
+  return isThere(secretKeyPath(dataDir)) || isThere(nodeNamePath(dataDir))
 }
 
 /** Whether a package was installed here, which makes the directory of the configuration, and is not set up yet. */

@@ -38,7 +38,7 @@ export function addMigrateCommand(program: Command, ctl: Ctl): void {
 
 async function migrate(ctl: Ctl, { to, passwordFile, blobs }: MigrateOptions): Promise<void> {
   const config = await findConfig(ctl.installation())
-  requireInstallation(ctl.installation(), config)
+  await requireInstallation(ctl.installation(), config)
   const password = passwordFile === undefined ? undefined : await readFirstLine(passwordFile)
   const from = await databaseOf(config)
   const place = blobs === undefined ? undefined : placeOf(blobs, config.blobs)

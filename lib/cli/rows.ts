@@ -14,7 +14,7 @@ import { commandLog } from './log.ts'
  */
 export async function partsOf(installation: Installation, mayMake: boolean): Promise<RowsParts> {
   const config = await findConfig(installation)
-  if (!mayMake) requireInstallation(installation, config)
+  if (!mayMake) await requireInstallation(installation, config)
   becomeOwner(config.data_dir)
   const log = await commandLog(config)
   return { config, clock: systemClock, ids: createIds(systemClock), log, mayMigrate: false }

@@ -14,7 +14,7 @@ import { commandOf } from './words.ts'
 export function addVerifyCommand(program: Command, ctl: Ctl): void {
   commandOf(program, 'verify').action(async () => {
     const config = await findConfig(ctl.installation())
-    requireInstallation(ctl.installation(), config)
+    await requireInstallation(ctl.installation(), config)
     becomeOwner(config.data_dir)
     const progress = createProgress(!ctl.isJson())
     const findings = await verify({

@@ -7,7 +7,7 @@ import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { createOutage } from '../base/outage.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
-import { isStorageFault, StorageForbidden } from '../base/storage-fault.ts'
+import { isStorageFault, StorageForbidden, StorageUnreachable } from '../base/storage-fault.ts'
 import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
 import { findSecretKey } from '../store/secrets.ts'
@@ -38,8 +38,14 @@ export async function databaseOf({
   return file === undefined ? database : withPassword(database, await readFirstLine(file))
 }
 
-/** Whether secrets are sealed in a database; false where it can't be read, which whoever opens it says. @param location as of `databaseOf` */
-export async function hasSecrets(location: string): Promise<boolean> {
+/** That a table is not there: undefined_table of PostgreSQL, and what SQLite says of a wrong statement. */
+const noTable = ['42P01', 'SQLITE_ERROR']
+
+/**
+ * Whether secrets are sealed in a database; undefined where it can't be read, which whoever opens it says.
+ * @param location as of `databaseOf`
+ */
+export async function hasSecrets(location: string): Promise<boolean | undefined> {
   try {
     const { read, close } = await openReader(location)
     try {
@@ -48,8 +54,9 @@ export async function hasSecrets(location: string): Promise<boolean> {
       await close()
     }
   } catch (error) {
-    if (error instanceof Error && 'code' in error) return false
-    throw error
+    if (error instanceof StorageUnreachable) return undefined
+    if (!(error instanceof Error && 'code' in error)) throw error
+    return noTable.includes(String(error.code)) ? false : undefined
   }
 }
 

@@ -111,6 +111,14 @@ t.test('config check misses the key that secrets are sealed with', async t => {
   const missing = await daemon.ctlResult('config', 'check')
   t.equal(missing.code, 78)
   t.match(JSON.parse(missing.stderr).faults, [{ path: 'data_dir', message: /secrets\.key is missing/ }])
+  const doctor = await daemon.ctlResult('doctor', '--reach', '127.0.0.1')
+  t.equal(doctor.code, 2, doctor.stderr)
+  const { findings } = JSON.parse(doctor.stdout) as { findings: { code: string; message: string }[] }
+  t.match(findings.find(({ code }) => code === 'secret_key')?.message, /secrets\.key is missing/)
+  t.ok(
+    findings.some(({ code }) => code === 'not_running'),
+    'the rest is looked at all the same',
+  )
   writeFileSync(key, 'damaged')
   const damaged = await daemon.ctlResult('config', 'check')
   t.match([damaged.code, damaged.stderr], [78, /secrets\.key is damaged/])

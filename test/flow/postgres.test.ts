@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
@@ -80,7 +80,10 @@ t.test(
         'key',
         'list',
       ])
-      t.match([ctl.code, ctl.stderr], [78, /there is no installation in/])
+      t.match(
+        [ctl.code, ctl.stderr],
+        [78, /there is no installation in .*: the rows of one are on the server/],
+      )
       const second = await runProgram(process.execPath, [builtProgram('mailboxd'), '--config', other])
       t.match([second.code, second.stderr], [1, /another mailboxd runs on this database/])
     })
@@ -145,6 +148,33 @@ t.test('the guide: a user of its own, with a password', { skip: without('postgre
   })
   const ann = await createInbox(daemon, 'ann')
   t.equal((await bring(daemon, ann.address, 'one')).code, 250)
+})
+
+t.test('the key of the secrets on a server is missed', { skip: without('postgres') }, async t => {
+  const daemon = await startDaemon(t, { database: await newPostgresDatabase() })
+  await daemon.end('SIGTERM')
+  rmSync(join(daemon.dataDir, 'secrets.key'))
+  const check = await daemon.ctlResult('config', 'check')
+  t.equal(check.code, 78)
+  t.match(JSON.parse(check.stderr).faults, [{ path: 'data_dir', message: /secrets\.key is missing/ }])
+  const doctor = await daemon.ctlResult('doctor', '--reach', '127.0.0.1')
+  t.equal(doctor.code, 2, doctor.stderr)
+  t.match(doctor.stdout, /"code": "secret_key"/)
+  t.match(await daemon.ctlResult('webhook', 'show'), { code: 78, stderr: /secrets\.key is missing/ })
+  t.equal(
+    (await daemon.ctlResult('status')).code,
+    0,
+    'what needs no secret is told: there is an installation',
+  )
+
+  const config = readFileSync(daemon.configPath, 'utf8')
+  writeFileSync(
+    daemon.configPath,
+    config.replace(/^database = .*/m, 'database = "postgres://x@127.0.0.1:9/x"'),
+  )
+  const unknown = await daemon.ctlResult('config', 'check')
+  t.equal(unknown.code, 0, unknown.stderr)
+  t.match(JSON.parse(unknown.stdout).warnings, [{ path: 'data_dir', message: /does not say whether/ }])
 })
 
 t.test('a server that is not there is told in a sentence', { skip: without('postgres') }, async t => {
