@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { type CertificateSet, createCertificateSet } from './certificate-set.ts'
-import { CertificateFault, type Pair, type PairPaths, readPair } from './pair.ts'
+import { CertificateFault, type Finding, findOutOfTime, type Pair, type PairPaths, readPair } from './pair.ts'
 import { readSelfSigned, selfSignedPath, writeSelfSigned } from './self-signed.ts'
 
 export interface CertificatesParts {
@@ -30,24 +30,26 @@ export interface Certificates {
   stop(): Promise<void>
 }
 
-/** A pair that was read, and how its files looked before that. */
+/** A pair that was read, how its files looked before that, and whether it was in its time when it was looked at last. */
 interface Loaded {
   readonly paths: PairPaths
   pair: Pair | undefined
   seen: string
+  isInTime: boolean
 }
 
 /**
  * Opens the pairs of the operator and what a CA has issued; without any, a self-signed one, made once and kept in
- * `dataDir`. One that has expired is shown while there is no better: mail comes by it, and its owner is told. From then on the files are looked at every minute and read again when they are others: a look by name
- * follows symbolic links, which is how certbot exchanges them, and misses nothing that an event may.
+ * `dataDir`. One that has expired is shown while there is no better: mail comes by it, and its owner is told. From then on the files are
+ * looked at every minute and read again when they are others: a look by name follows symbolic links, which is how certbot exchanges them,
+ * and misses nothing that an event may. What expires meanwhile, its files as they were, goes behind the others then.
  * @throws CertificateFault when a pair of the operator can't be used
  */
 export async function openCertificates(parts: CertificatesParts): Promise<Certificates> {
   const { pairs, issued, clock, log } = parts
   const listeners: ((set: CertificateSet) => void)[] = []
-  const loaded: Loaded[] = pairs.map(paths => ({ paths, pair: undefined, seen: '' }))
-  if (issued) loaded.push({ paths: issued, pair: undefined, seen: '' })
+  const loaded: Loaded[] = pairs.map(paths => ({ paths, pair: undefined, seen: '', isInTime: false }))
+  if (issued) loaded.push({ paths: issued, pair: undefined, seen: '', isInTime: false })
   for (const one of loaded) {
     if (one.paths === issued) await refresh(one)
     else await read(one)
@@ -62,9 +64,10 @@ export async function openCertificates(parts: CertificatesParts): Promise<Certif
     if (outOfTime) {
       // Better is what was shown before, while that holds.
       if (one.pair && isInTime(one.pair, clock.now())) throw new CertificateFault(outOfTime)
-      log.error(`${outOfTime.message}. It is shown until then; new files are read within a minute`)
+      log.error(shownUntilThen(outOfTime))
     }
     one.pair = pair
+    one.isInTime = outOfTime === undefined
     for (const { message } of warnings) log.warn(message)
   }
 
@@ -82,6 +85,16 @@ export async function openCertificates(parts: CertificatesParts): Promise<Certif
     }
   }
 
+  /** Whether its time began or ended since the last look, with the files as they were. */
+  function hasTurned(one: Loaded): boolean {
+    const outOfTime = one.pair && findOutOfTime(one.paths, one.pair, clock.now())
+    const isOther = one.pair !== undefined && one.isInTime !== (outOfTime === undefined)
+    if (!isOther) return false
+    one.isInTime = outOfTime === undefined
+    if (outOfTime) log.error(shownUntilThen(outOfTime))
+    return true
+  }
+
   async function build(): Promise<CertificateSet> {
     const now = clock.now()
     const pairs = loaded.flatMap(({ pair }) => pair ?? [])
@@ -94,14 +107,16 @@ export async function openCertificates(parts: CertificatesParts): Promise<Certif
   }
 
   async function look(isAll: boolean): Promise<void> {
-    let isChanged = false
+    let isRead = false
+    let isTurned = false
     for (const one of loaded) {
       const isOther = isAll || (await looksOf(one.paths)) !== one.seen
-      if (isOther && (await refresh(one))) isChanged = true
+      if (isOther && (await refresh(one))) isRead = true
+      if (hasTurned(one)) isTurned = true
     }
-    if (!isChanged) return
+    if (!isRead && !isTurned) return
     current = await build()
-    log.info('TLS certificate read again')
+    if (isRead) log.info('TLS certificate read again')
     for (const listener of listeners) listener(current)
   }
 
@@ -127,6 +142,9 @@ export async function openCertificates(parts: CertificatesParts): Promise<Certif
     },
   }
 }
+
+const shownUntilThen = ({ message }: Finding) =>
+  `${message}. It is shown while there is no better; new files are read within a minute`
 
 function isInTime({ notBefore, notAfter }: Pair, now: Date): boolean {
   return notBefore <= now && now < notAfter

@@ -141,7 +141,8 @@ function requireKeyOf(
   )
 }
 
-function findOutOfTime(
+/** That it has expired, or is not valid yet, at the instant `now`. */
+export function findOutOfTime(
   { certificate }: PairPaths,
   { notBefore, notAfter }: Pair,
   now: Date,

@@ -187,7 +187,7 @@ t.test('one that has expired is shown until there is a better one, and told once
   await certificates.look()
   t.match(
     log.map(({ level, msg }) => [level, msg]),
-    [['error', /expired-cert\.pem expired at 20.*: renew it\. It is shown until then/]],
+    [['error', /expired-cert\.pem expired at 20.*: renew it\. It is shown while there is no better/]],
   )
   t.equal(log.length, 1)
   const other = await writeCertificateFor(dir, [hostname], { stem: 'other' })
@@ -203,6 +203,34 @@ t.test('one that has expired is shown until there is a better one, and told once
   await writeFile(files.key, kept)
   await certificates.look()
   t.equal(certificates.current.fallback.cert, good, 'and the expired one put back is not taken')
+})
+
+t.test('one that expires while the server runs goes behind the others, its files as they were', async t => {
+  const dir = t.testdir()
+  const written = async (stem: string, days: number) => {
+    const { cert, key } = await writeCertificateFor(dir, [hostname], { stem, days })
+    return { certificate: cert, key }
+  }
+  const pairs = [await written('short', 3), await written('long', 30)]
+  const [short, long] = await Promise.all(pairs.map(({ certificate }) => readFile(certificate, 'utf8')))
+  let days = 0
+  const clock = { ...systemClock, now: () => inDays(days).now() }
+  const { certificates, log } = await open(t, { pairs, clock })
+  const changes: string[] = []
+  certificates.onChange(set => void changes.push(set.fallback.cert))
+  await certificates.look()
+  t.equal(certificates.current.fallback.cert, short)
+  const begin = log.length
+  days = 4
+  await certificates.look()
+  await certificates.look()
+  t.strictSame(changes, [long], 'the threads are told, once')
+  t.equal(certificates.current.fallback.cert, long)
+  t.match(
+    log.slice(begin).map(({ level, msg }) => [level, msg]),
+    [['error', /shortcert\.pem expired at .*: renew it\. It is shown while there is no better/]],
+  )
+  t.equal(log.length, begin + 1)
 })
 
 t.test('a broken pair leaves its old one, also when another pair is a new one', async t => {
