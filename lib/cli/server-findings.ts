@@ -10,16 +10,11 @@ const isLoopback = createNetworkSet(['127.0.0.0/8', '::1/128'])
 
 /** What of the configuration and the machine loses mail, or will; it is told at the start and by mailboxctl doctor. */
 export async function serverFindings(config: Config): Promise<Finding[]> {
-  const { http, submission, tls, acme, hostname, base_url: baseUrl, data_dir: dataDir } = config
+  const { http, hostname, base_url: baseUrl, data_dir: dataDir } = config
   const found: Finding[] = []
   // Nobody comes to a laboratory.
   const isLaboratory = config.delivery.mode === 'capture'
-  if (!isLaboratory && tls.certificate.length === 0 && acme.directory === undefined) {
-    const isSubmitted = submission.listen.length + submission.listen_tls.length > 0
-    const message = `the certificate is one that mailboxd signed itself: others can not verify it${isSubmitted ? ', and most clients send nothing by submission' : ''}. Let a CA give one (port 80 must be free and open)`
-    const paste = '[acme]\ndirectory = "https://acme-v02.api.letsencrypt.org/directory"\nterms_agreed = true'
-    found.push(finding('warning', 'certificate_self_signed', hostname, message, paste))
-  }
+  if (!isLaboratory) found.push(...selfSignedFindings(config))
   if (!isLaboratory && baseUrl === undefined) {
     const message =
       'base_url is not set: the links in mails to strangers lead to the address that the API listens on'
@@ -49,4 +44,14 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
     ...[...faults, ...outOfTime].map(one => finding('error', 'certificate', one.path, one.message)),
     ...warnings.map(one => finding('warning', 'certificate', one.path, one.message)),
   ]
+}
+
+/** What follows where certificates are neither files nor come from a CA, and how to have one that others can verify. */
+export function selfSignedFindings({ tls, acme, submission, hostname }: Config): Finding[] {
+  if (tls.certificate.length > 0 || acme.directory !== undefined) return []
+  const isSubmitted = submission.listen.length + submission.listen_tls.length > 0
+  const refusing = isSubmitted ? ', and most clients send nothing by submission' : ''
+  const message = `the certificate is one that mailboxd signs itself: servers that bring mail use it all the same (STARTTLS), others can not verify it${refusing}. Let a CA give one: read its terms of service, see that port 80 is free and open, add this to the configuration, and restart mailboxd`
+  const paste = '[acme]\ndirectory = "https://acme-v02.api.letsencrypt.org/directory"\nterms_agreed = true'
+  return [finding('warning', 'certificate_self_signed', hostname, message, paste)]
 }

@@ -1,5 +1,7 @@
 import { createInterface } from 'node:readline/promises'
+import { type FormatName, formats, writtenAddress, writtenBaseUrl, writtenDomain } from '../config/format.ts'
 import { tomlLine, writeToml } from '../config/toml.ts'
+import { writeText } from './terminal.ts'
 
 /** What setup must know; undefined is what was not said. */
 export interface SetupAnswers {
@@ -16,31 +18,46 @@ export interface SetupAnswers {
 
 const letsEncrypt = 'https://acme-v02.api.letsencrypt.org/directory'
 
-/** What can be asked for: its option, the question, and what Enter stands for. */
+/** What can be asked for: its option, the question, what Enter stands for, and the form of the setting that it becomes. */
 const questions: readonly {
   readonly name: 'domain' | 'hostname' | 'baseUrl' | 'operatorAddress'
   readonly option: string
   readonly text: string
   readonly proposal: (answers: SetupAnswers) => string
+  readonly format: FormatName
+  readonly written: (text: string) => string
 }[] = [
-  { name: 'domain', option: '--domain', text: 'The domain of your addresses', proposal: () => '' },
+  {
+    name: 'domain',
+    option: '--domain',
+    text: 'The domain of your addresses',
+    proposal: () => '',
+    format: 'domain',
+    written: writtenDomain,
+  },
   {
     name: 'hostname',
     option: '--hostname',
     text: "This server's own name, whose address is that of this machine",
     proposal: ({ domain }) => `mail.${domain}`,
+    format: 'domain',
+    written: writtenDomain,
   },
   {
     name: 'baseUrl',
     option: '--base-url',
     text: 'Where clients will reach the API (a proxy with TLS goes before it)',
     proposal: ({ hostname }) => `https://${hostname}`,
+    format: 'base-url',
+    written: writtenBaseUrl,
   },
   {
     name: 'operatorAddress',
     option: '--operator-address',
     text: 'Your own address elsewhere, for copies of the mail to postmaster and abuse (empty: none)',
     proposal: () => '',
+    format: 'address',
+    written: writtenAddress,
   },
 ]
 
@@ -51,19 +68,39 @@ export function missingOptions(answers: SetupAnswers): string[] {
     .map(one => one.option)
 }
 
+/** What was said, in the form that settings have: names in A-labels. That one was written otherwise is told. */
+export function writtenAnswers(given: SetupAnswers): SetupAnswers {
+  const changed = questions.flatMap(({ name, written }) => {
+    const said = given[name]
+    return said === undefined ? [] : [[name, tellWritten(said, written(said))] as const]
+  })
+  return { ...given, ...Object.fromEntries(changed) }
+}
+
+function tellWritten(said: string, written: string): string {
+  // Capitals and a final dot are no news to anybody.
+  if (/[^\x00-\x7f]/.test(said) && said !== written) {
+    writeText('stderr', `${said} is written ${written} in DNS, and so by mailboxd\n`)
+  }
+  return written
+}
+
 /** Asks on the terminal for what no option said. */
 export async function askForAnswers(given: SetupAnswers): Promise<SetupAnswers> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   let answers = given
   try {
-    for (const { name, text, proposal } of questions) {
+    for (const { name, text, proposal, format, written } of questions) {
       while (answers[name] === undefined) {
         const proposed = proposal(answers)
         const said = (
           await terminal.question(proposed === '' ? `${text}: ` : `${text} [${proposed}]: `)
         ).trim()
-        const value = said === '' ? proposed : said
-        if (value !== '' || name === 'operatorAddress') answers = { ...answers, [name]: value }
+        const value = said === '' ? proposed : tellWritten(said, written(said))
+        const mayBeEmpty = name === 'operatorAddress'
+        const fault = value === '' ? undefined : formats[format].fault(value)
+        if (fault !== undefined) writeText('stderr', `It ${fault}.\n`)
+        else if (value !== '' || mayBeEmpty) answers = { ...answers, [name]: value }
       }
     }
     if (answers.certificate === undefined && answers.acme === undefined) {
@@ -80,7 +117,7 @@ export async function askForAnswers(given: SetupAnswers): Promise<SetupAnswers> 
     }
     if (answers.acme !== undefined && !answers.agreeToTerms) {
       const said = await terminal.question(
-        `Do you agree to the terms of service of ${new URL(answers.acme).host}? [y/N]: `,
+        `Do you agree to the terms of service of ${URL.parse(answers.acme)?.host ?? answers.acme}? [y/N]: `,
       )
       answers = { ...answers, agreeToTerms: /^y(es)?$/i.test(said.trim()) }
     }

@@ -7,13 +7,16 @@ import { createInbox, listInboxes } from '../core/account/inboxes.ts'
 import { createKey, listAllKeys } from '../core/account/keys.ts'
 import type { App } from '../core/app/app.ts'
 import { operator } from '../core/app/caller.ts'
+import type { Finding } from '../core/domains/diagnosis.ts'
 import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
 import { type RecordToPublish, recordsToPublish } from '../core/domains/host-records.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
+import { tellFindings } from './findings.ts'
 import { daemonUser, systemConfigPath } from './installation.ts'
 import { withApp } from './open.ts'
-import { askForAnswers, configOf, missingOptions, type SetupAnswers } from './setup-config.ts'
+import { selfSignedFindings } from './server-findings.ts'
+import { askForAnswers, configOf, missingOptions, type SetupAnswers, writtenAnswers } from './setup-config.ts'
 import { commandOf } from './words.ts'
 
 interface SetupOptions extends SetupAnswers {
@@ -25,7 +28,7 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
   commandOf(program, 'setup')
     .option('--domain <domain>', 'the domain of your addresses')
     .option('--hostname <name>', "this server's own name, whose address is that of this machine")
-    .option('--base-url <url>', 'where clients will reach the API', url => url.replace(/\/$/, ''))
+    .option('--base-url <url>', 'where clients will reach the API')
     .option('--operator-address <address>', 'who gets copies of the mail to postmaster and abuse')
     .option('--acme <directory>', 'get certificates from this CA (the address of its directory)')
     .option('--agree-to-terms', 'you agree to the terms of service of that CA')
@@ -34,7 +37,8 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
     .option('--submission', 'take mail to send by SMTP, too, on ports 587 and 465')
     .option('--inbox <name>', 'the part before the @ of the first inbox', 'hello')
     .option('--wait', 'wait until the DNS records are published and right')
-    .action(async ({ inbox, wait, ...given }: SetupOptions, command: Command) => {
+    .action(async ({ inbox, wait, ...said }: SetupOptions, command: Command) => {
+      const given = writtenAnswers(said)
       const path = ctl.installation().config ?? systemConfigPath
       const isNew = !existsSync(path)
       if (isNew) writeConfig(path, await complete(given, command))
@@ -97,6 +101,10 @@ function contradictions(given: SetupAnswers, config: ReturnType<typeof parseConf
     hostname: config.hostname,
     baseUrl: config.base_url,
     operatorAddress: config.operator_address,
+    acme: config.acme.directory,
+    certificate: config.tls.certificate[0]?.certificate,
+    key: config.tls.certificate[0]?.key,
+    submission: config.submission.listen.length + config.submission.listen_tls.length > 0 || undefined,
   }
   return Object.entries(there)
     .filter(([name, value]) => {
@@ -125,6 +133,8 @@ interface Made {
   readonly hostname: string
   /** Whether certificates come from a CA. */
   readonly isOrdering: boolean
+  /** That nobody can verify the certificate, and what to do about it, where that is so. */
+  readonly findings: readonly Finding[]
 }
 
 async function makeFirst(app: App, mailboxName: string): Promise<Made> {
@@ -146,6 +156,7 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
     token,
     hostname,
     isOrdering,
+    findings: selfSignedFindings(app.config),
   }
 }
 
@@ -153,7 +164,7 @@ function tell(
   path: string,
   isNew: boolean,
   isStarted: boolean,
-  { records, inbox, token, hostname, isOrdering }: Made,
+  { records, inbox, token, hostname, isOrdering, findings }: Made,
 ): string {
   const forms = records.map(({ type, name, value, priority }) =>
     [
@@ -177,5 +188,5 @@ or each in a form of your DNS provider:
 ${forms.join('\n\n')}
 
 The PTR of the machine's address ("reverse DNS", set by whoever gave you the address) must be ${hostname}.${isOrdering ? `\nThe CA finds this machine by the A record of ${hostname}: until it is there the first order of a certificate fails, and it is made again as\nsoon as it is (mailboxctl tls list).` : ''}
-Then: mailboxctl dns check --wait`
+Then: mailboxctl dns check --wait${findings.length > 0 ? `\n\n${tellFindings(findings)}` : ''}`
 }

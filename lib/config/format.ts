@@ -12,6 +12,13 @@ interface Format {
 
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
+/** A domain as settings have it: lower case, in A-labels (RFC 5890 §2.3.2.1), without a final dot. What is none comes back as it is. */
+export function writtenDomain(text: string): string {
+  // domainToASCII reads the host of a URL: it would drop what follows a slash, and undo percent signs.
+  if (/[^A-Za-z0-9.\u{80}-\u{10ffff}-]/u.test(text)) return text
+  return domainToASCII(text.replace(/\.$/, '')) || text
+}
+
 /** A fully qualified host name in A-label form, as RFC 5321 §2.3.5 asks; lower case, so that it compares by `===`. */
 function domainFault(text: string): string | undefined {
   if (ipVersion(text.replace(/^\[(.*)\]$/, '$1'))) return 'must be a host name, not an IP address'
@@ -19,9 +26,8 @@ function domainFault(text: string): string | undefined {
   const isName = labels.every(part => label.test(part)) && text.length <= 253
   if (isName && labels.length === 1) return 'must be a full name with its domain, such as "mail.example.com"'
   if (isName && !/^[0-9]+$/.test(labels.at(-1) ?? '')) return undefined
-  const repaired = domainToASCII(text.replace(/\.$/, ''))
-  if (repaired !== '' && repaired !== text && domainFault(repaired) === undefined)
-    return `must be written "${repaired}"`
+  const repaired = writtenDomain(text)
+  if (repaired !== text && domainFault(repaired) === undefined) return `must be written "${repaired}"`
   return 'must be a host name: letters, digits and hyphens, in parts with dots between, such as "mail.example.com"'
 }
 
@@ -42,6 +48,14 @@ function pathFault(text: string): string | undefined {
   return 'must be an absolute path, which begins with "/" (neither "~" nor variables are expanded)'
 }
 
+/** An address of the API as settings have it: without a slash at the end, its host in A-labels. What is none comes back as it is. */
+export function writtenBaseUrl(text: string): string {
+  let written = URL.parse(text)?.href
+  if (written === undefined) return text
+  while (written.endsWith('/')) written = written.slice(0, -1)
+  return written
+}
+
 function baseUrlFault(text: string): string | undefined {
   const url = URL.parse(text)
   if (!/^https?:\/\//i.test(text)) {
@@ -53,8 +67,7 @@ function baseUrlFault(text: string): string | undefined {
   if (!url) return 'must be an address such as "https://mail.example.com"'
   if (url.username || url.password) return 'must not contain a user name or a password'
   if (/[?#\s]/.test(text)) return 'must not contain "?", "#" or a space'
-  let repaired = url.href
-  while (repaired.endsWith('/')) repaired = repaired.slice(0, -1)
+  const repaired = writtenBaseUrl(text)
   return repaired === text ? undefined : `must be written "${repaired}"`
 }
 
@@ -130,6 +143,12 @@ function keyPrefixFault(text: string): string | undefined {
   return /^[A-Za-z0-9_-]{1,32}$/.test(text)
     ? undefined
     : 'must have 1 to 32 characters of a-z, A-Z, 0-9, "_" and "-", such as "mbx_"'
+}
+
+/** An address as settings have it: its domain as `writtenDomain` gives it. */
+export function writtenAddress(text: string): string {
+  const at = text.lastIndexOf('@') + 1
+  return text.slice(0, at) + writtenDomain(text.slice(at))
 }
 
 const nameFault = (text: string) =>

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../lib/config/load.ts'
 import { builtProgram } from '../support/built.ts'
+import { without } from '../support/peers.ts'
 import { runProgram } from '../support/program.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 
@@ -50,9 +51,88 @@ t.test(
     t.equal(again.code, 0, again.stderr)
     t.match(again.stdout, /Kept .*mailboxd\.toml/)
     t.match(again.stdout, /there is one already/)
+    t.notMatch(again.stdout, /certificate_self_signed/, 'a CA gives it')
+    const late = await setup('setup', '--submission', '--acme', 'https://other.test/directory')
+    t.match(late, {
+      code: 2,
+      stderr: /says otherwise: acme is https:\/\/ca\.test\/directory, submission is not set\. Change/,
+    })
     const other = await setup('setup', '--domain', 'theirs.example')
     t.equal(other.code, 2)
     t.match(other.stderr, /is there and says otherwise: domain is ours\.example/)
+    const capital = await setup(
+      'setup',
+      '--domain',
+      'Ours.Example.',
+      '--base-url',
+      'https://API.ours.example/',
+    )
+    t.match(capital, { code: 0, stderr: '' }, 'the same, otherwise written')
     t.match(await setup('verify'), { code: 0, stdout: /all that was promised holds/ })
+  },
+)
+
+t.test('names are taken as people write them, and kept as DNS has them', async t => {
+  const file = join(temporaryDir(t), 'mailboxd.toml')
+  const ctl = (...args: string[]) =>
+    runProgram(process.execPath, [builtProgram('mailboxctl'), '--config', file, ...args], '')
+  const said = ['setup', '--domain', 'bücher.example', '--hostname', 'post.bücher.example']
+  const made = await ctl(...said, '--operator-address', 'chef@müller.example')
+  t.equal(made.code, 0, made.stderr)
+  t.equal(
+    made.stderr,
+    [
+      'bücher.example is written xn--bcher-kva.example in DNS, and so by mailboxd\n',
+      'post.bücher.example is written post.xn--bcher-kva.example in DNS, and so by mailboxd\n',
+      'chef@müller.example is written chef@xn--mller-kva.example in DNS, and so by mailboxd\n',
+    ].join(''),
+  )
+  t.match(parseConfig(readFileSync(file, 'utf8'), file), {
+    account_domain: 'xn--bcher-kva.example',
+    hostname: 'post.xn--bcher-kva.example',
+    operator_address: 'chef@xn--mller-kva.example',
+  })
+  t.equal((await ctl(...said)).code, 0, 'again, in the same words')
+  for (const args of [
+    ['inbox', 'get', 'hello@bücher.example'],
+    ['inbox', 'create', '--mailbox-name', 'ann', '--domain', 'bücher.example'],
+  ]) {
+    t.match(await ctl(...args), { code: 0, stdout: /@xn--bcher-kva\.example$/m })
+  }
+  const added = await ctl('domain', 'add', 'müller.example')
+  t.match(added, { code: 0, stdout: /^added xn--mller-kva\.example; publish these records:$/m })
+  t.match(await ctl('domain', 'records', 'müller.example'), { code: 0, stdout: /^xn--mller-kva\.example\. / })
+})
+
+t.test(
+  'who is asked may err, and need not agree to the terms of a CA',
+  { skip: without('python3') },
+  async t => {
+    const file = join(temporaryDir(t), 'mailboxd.toml')
+    const reactions = [
+      { see: 'domain of your addresses: ', type: 'no domain' },
+      { see: 'It must be a host name(.|\\s)*domain of your addresses: ', type: 'bücher.example' },
+      { see: 'own name.*\\[mail\\.xn--bcher-kva\\.example\\]: ', type: '' },
+      { see: 'reach the API.*\\]: ', type: '' },
+      { see: 'Your own address.*: ', type: 'chef' },
+      { see: 'It must be an email address(.|\\s)*Your own address.*: ', type: '' },
+      { see: 'file of a TLS certificate.*: ', type: '' },
+      { see: 'terms of service of acme-v02\\.api\\.letsencrypt\\.org.*\\[y/N\\]: ', type: '' },
+    ]
+    const terminal = join(import.meta.dirname, '..', 'support', 'terminal.py')
+    const ctl = [process.execPath, builtProgram('mailboxctl'), '--config', file, 'setup']
+    const { code, stdout } = await runProgram('python3', [terminal, JSON.stringify(reactions), ...ctl], '')
+    t.equal(code, 0, stdout)
+    t.match(stdout, /written xn--bcher-kva\.example in DNS/)
+    t.match(
+      stdout,
+      /\(certificate_self_signed\)\s+the certificate is one that mailboxd signs itself: .*STARTTLS/,
+    )
+    t.match(
+      stdout,
+      /\n +\[acme\]\s+directory = "https:.*"\s+terms_agreed = true\s+$/,
+      'how to have one later',
+    )
+    t.notMatch(parseConfig(readFileSync(file, 'utf8'), file), { acme: { directory: String } })
   },
 )
