@@ -16,7 +16,7 @@ import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis } from './dns.ts'
 import { domainReport } from './domain-report.ts'
-import { CheckFailed, fieldsOf, tableOf } from './output.ts'
+import { CheckFailed, fieldsOf, Refused, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
 import { commandOf } from './words.ts'
 
@@ -122,7 +122,12 @@ export function addDomainCommands(program: Command, ctl: Ctl): void {
     .option('--yes', 'do not ask')
     .action(async (name: string, { yes }: { yes?: boolean }) => {
       await ctl.withApp(async app => {
-        const { id } = await getDomainByName(app, name)
+        const { id, domain: found } = await getDomainByName(app, name)
+        if (found === app.config.account_domain) {
+          throw new Refused(
+            `${found} is the account's own domain, which stays: account_domain of the configuration names another one`,
+          )
+        }
         if (yes !== true) {
           await confirm('The domain takes no mail from then on, and its DKIM keys are gone for good.')
         }

@@ -7,6 +7,7 @@ import { helpList } from './help-text.ts'
 import type { Installation } from './installation.ts'
 import { createOutput, tellFailure } from './output.ts'
 import { endOutput, writeJson, writeText } from './terminal.ts'
+import { words } from './words.ts'
 
 /**
  * Runs mailboxctl; gives the exit code.
@@ -25,10 +26,14 @@ export async function runMailboxctl(
   process.stdout.on('error', error => endOutput(error, wantsJson))
   const { program, ctl } = declareProgram(version, environment, completion, wantsJson)
   try {
-    const [word, next] = program.parseOptions([...argv]).operands
-    await addCommands(program, ctl, word === 'help' ? next : word)
+    const { operands } = program.parseOptions([...argv])
+    const [word, ...below] = operands
+    const isHelp = word === 'help' && below.length > 0
+    const first = isHelp ? below[0]! : word
+    await addCommands(program, ctl, first)
     if (!wantsJson) nameOwnHelp(program.commands, 'mailboxctl')
-    await program.parseAsync(argv, { from: 'user' })
+    if (isHelp && !Object.hasOwn(words, first!)) program.error(`error: unknown command '${first}'`)
+    await program.parseAsync(isHelp ? [...below, '--help'] : argv, { from: 'user' })
     return 0
   } catch (error) {
     // commander has said what is wrong (or printed the help that was asked for).
@@ -40,10 +45,10 @@ export async function runMailboxctl(
 /** Who calls a command wrongly is told whose help says how. @param before the words in front of theirs */
 function nameOwnHelp(commands: readonly Command[], before: string): void {
   for (const command of commands) {
-    const words = `${before} ${command.name()}`
+    const name = `${before} ${command.name()}`
     const isGroup = command.commands.length > 0
-    command.showHelpAfterError(`(${words} --help ${isGroup ? 'lists its commands' : 'says what it takes'})`)
-    nameOwnHelp(command.commands, words)
+    command.showHelpAfterError(`(${name} --help ${isGroup ? 'lists its commands' : 'says what it takes'})`)
+    nameOwnHelp(command.commands, name)
   }
 }
 

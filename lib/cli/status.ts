@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
-import { readStatus } from '../core/status.ts'
+import { readStatus, type Status } from '../core/status.ts'
 import { issuedPaths } from '../tls/acme/issued.ts'
 import { listCertificates } from '../tls/list.ts'
 import type { Ctl } from './ctl.ts'
@@ -32,7 +32,7 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
         daemon.version !== null && daemon.version !== status.version ? `, version ${daemon.version}` : ''
       return fieldsOf({
         daemon: `${daemon.state}${since}${other}`,
-        doors: [...doors.smtp, ...doors.submission, ...doors.http].join(', ') || '-',
+        doors: tellDoors(doors),
         ...rest,
         disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}`,
         certificate: certificate ? textOf(certificate) : '-',
@@ -40,6 +40,12 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
       })
     })
   })
+}
+
+/** Which door is where. */
+function tellDoors(doors: Status['doors']): string {
+  const told = Object.entries(doors).filter(([, where]) => where.length > 0)
+  return told.map(([name, where]) => `${name} ${where.join(' ')}`).join(', ') || '-'
 }
 
 function textOf({

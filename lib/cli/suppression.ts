@@ -12,6 +12,7 @@ import type { Ctl } from './ctl.ts'
 import { fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
 import { commandOf } from './words.ts'
+import { inWordsOfOptions } from './words-of-options.ts'
 
 export function addSuppressionCommands(program: Command, ctl: Ctl): void {
   const suppression = commandOf(program, 'suppression')
@@ -48,7 +49,7 @@ export function addSuppressionCommands(program: Command, ctl: Ctl): void {
         recipient: string,
         options: { reason: SuppressionReason; evidence?: string; expiresAt?: string },
       ) => {
-        const made = await ctl.withApp(app => addSuppression(app, { recipient, ...options }))
+        const made = await told(ctl.withApp(app => addSuppression(app, { recipient, ...options })))
         ctl.output().say(made, () => fieldsOf(made))
       },
     )
@@ -60,17 +61,24 @@ export function addSuppressionCommands(program: Command, ctl: Ctl): void {
     .option('--yes', 'do not ask')
     .action(async (address: string, { yes }: { yes?: boolean }) => {
       if (yes !== true) {
-        const found = await ctl.withRows(rows => listSuppressionsOf(rows, address))
+        const found = await told(ctl.withRows(rows => listSuppressionsOf(rows, address)))
         await confirm(
-          `${found.map(told).join('\n')}\nIn all pods it is written to again; what bounces there harms the name of this server.`,
+          `${found.map(sentenceOf).join('\n')}\nIn all pods it is written to again; what bounces there harms the name of this server.`,
         )
       }
-      await ctl.withApp(app => removeSuppression(app, address))
+      await told(ctl.withApp(app => removeSuppression(app, address)))
       ctl.output().say({ removed: address }, () => `removed ${address}`)
     })
 }
 
-function told({ recipient, podId, reason, evidence, createdAt }: Suppression): string {
+/** What is wrong with an address is said of the argument. */
+function told<T>(work: Promise<T>): Promise<T> {
+  return work.catch(error => {
+    throw inWordsOfOptions(error, { recipient: 'address' })
+  })
+}
+
+function sentenceOf({ recipient, podId, reason, evidence, createdAt }: Suppression): string {
   const since = `${recipient} is suppressed ${podId === null ? 'for all' : `for pod ${podId}`} since ${createdAt}: ${reason}`
   return printableLine(evidence === null ? `${since}.` : `${since}, ${evidence}.`)
 }

@@ -87,7 +87,9 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
     return stdout === '' ? undefined : JSON.parse(stdout)
   }
   const ann = 'ann@mailboxd.localhost'
-  await ask('inbox', 'create', '--mailbox-name', 'ann')
+  t.match(await ask('inbox', 'create', ann), { address: ann }, 'an address is a name and a domain')
+  t.match(await runCtl(dir, 'status'), { stdout: /^doors +smtp 127\S+, submission 127\S+, http 127\S+$/m })
+  t.match(await runCtl(dir, 'policy', 'get'), { stdout: /^inbound: mode none, no rules$/m })
   await ask('inbox', 'create', '--mailbox-name', 'bea')
   const name = `the support desk${' of everybody'.repeat(8)}`
   await ask('inbox', 'create', '--mailbox-name', 'c'.repeat(30), '--display-name', name)
@@ -140,6 +142,24 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
     [2, /Did you mean list\?/, 'message', 'lst', ann],
     [2, /Did you mean --subject\?/, 'message', 'send', ann, '--subjct', 'x', '--body', 'x'],
     [1, /burnt.*--yes/, 'inbox', 'delete', ann],
+    [
+      1,
+      /^--to \(number 2\) must be one email address/,
+      ...['message', 'send', ann, '--to', 'x@example.net', '--to', 'y', '--subject', 's', '--body', 'b'],
+    ],
+    [1, /^<address> must be a bare email address/, 'member', 'add', 'zoe'],
+    [1, /^<address> must be a bare email address/, 'suppression', 'add', 'zoe'],
+    [1, /^--expires-at must be an instant/, 'suppression', 'add', 'z@example.net', '--expires-at', 'soon'],
+    [1, /the account's own domain, which stays/, 'domain', 'delete', 'mailboxd.localhost', '--yes'],
+    [
+      2,
+      /give the address or --domain, one of them/,
+      'inbox',
+      'create',
+      'a.b@c.example',
+      '--domain',
+      'd.example',
+    ],
   ]
   await Promise.all(
     refusals.map(async ([code, says, ...args]) =>

@@ -28,4 +28,10 @@ t.test('what is no command is said, with exit code 2', async t => {
     faults: [{ path: 'data_dir' }],
   })
   t.match(nearOption, { code: 2, stderr: /Did you mean --limit/ })
+  const [ofVerb, ofNothing] = await Promise.all([
+    runCtl(dir, 'help', 'inbox', 'create'),
+    runCtl(dir, 'help', 'nothing'),
+  ])
+  t.match(ofVerb, { code: 0, stdout: /^Usage: mailboxctl inbox create .*--mailbox-name/s })
+  t.match(ofNothing, { code: 2, stdout: '', stderr: /unknown command 'nothing'\n\(mailboxctl --help/ })
 })

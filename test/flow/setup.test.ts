@@ -95,7 +95,7 @@ t.test('names are taken as people write them, and kept as DNS has them', async t
   t.equal((await ctl(...said)).code, 0, 'again, in the same words')
   for (const args of [
     ['inbox', 'get', 'hello@bücher.example'],
-    ['inbox', 'create', '--mailbox-name', 'ann', '--domain', 'bücher.example'],
+    ['inbox', 'create', 'ann@bücher.example'],
   ]) {
     t.match(await ctl(...args), { code: 0, stdout: /@xn--bcher-kva\.example$/m })
   }

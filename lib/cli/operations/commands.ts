@@ -33,6 +33,7 @@ function addCommand(program: Command, ctl: Ctl, one: Declared, how: Spoken): voi
   const command = commandOf(program, noun).command(verb).description(one.summary)
   command.addHelpText('after', helpText(one.description))
   for (const place of places) command.addArgument(argumentOf(place))
+  if (how.sides) command.argument('[address]', 'both sides of the address, in the place of their options')
   for (const option of options) command.addOption(optionOf(option))
   if (one.idempotencyKey !== undefined) command.option('--idempotency-key <text>', one.idempotencyKey)
   if (one.isDownload) command.option('--output <file>', 'write into this file and not to the standard output')
@@ -48,11 +49,29 @@ function addCommand(program: Command, ctl: Ctl, one: Declared, how: Spoken): voi
       const value = given[attribute(option.word)]
       if (value !== undefined) values.set(option, await readValue(option, value))
     }
+    const address = command.args[places.length]
+    if (how.sides && address !== undefined) {
+      for (const [side, text] of sidesOf(how.sides, address)) {
+        const option = options.find(({ name }) => name === side)!
+        if (values.has(option)) command.error(`error: give the address or --${option.word}, one of them`)
+        values.set(option, text)
+      }
+    }
     const key = given.idempotencyKey as string | undefined
     if (how.harm !== undefined && given.yes !== true) await askBefore(ctl, one.id, how.harm, values)
     const { perform } = await import('./perform.ts')
     await perform(ctl, { one, how, values, key, output: given.output as string | undefined })
   })
+}
+
+/** What an address gives by its sides; a name alone has no domain. */
+function sidesOf([local, domain]: readonly [string, string], address: string): [string, string][] {
+  const at = address.lastIndexOf('@')
+  if (at === -1) return [[local, address]]
+  return [
+    [local, address.slice(0, at)],
+    [domain, address.slice(at + 1)],
+  ]
 }
 
 /** @throws Refused when the answer is not yes */

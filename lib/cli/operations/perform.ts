@@ -5,7 +5,6 @@ import { type Operation, Repeated, takesRoom } from '../../api/operation.ts'
 import type { Parameter } from '../../api/parameters.ts'
 import { loadOperation } from '../../api/resources.ts'
 import type { FoundFault, Given } from '../../base/found-faults.ts'
-import { Problem } from '../../base/problem.ts'
 import type { App, Desk } from '../../core/app/app.ts'
 import { operator } from '../../core/app/caller.ts'
 import { requireRoomNow } from '../../core/app/storage.ts'
@@ -13,6 +12,7 @@ import { readRunning } from '../../core/running.ts'
 import type { SendResult } from '../../model/send.ts'
 import type { Ctl } from '../ctl.ts'
 import { writeBytes } from '../terminal.ts'
+import { inWordsOfOptions, placesOf } from '../words-of-options.ts'
 import type { Declared } from './declared.ts'
 import type { Spoken } from './spoken.ts'
 import { textOfAnswer } from './text.ts'
@@ -65,7 +65,7 @@ async function performOn(
       signal,
     })
   } catch (error) {
-    throw inWordsOfOptions(error)
+    throw inWordsOfOptions(error, placesOf(how.positional ?? []))
   }
   if (one.isDownload) {
     const { content } = answer as { content: NodeJS.ReadableStream }
@@ -101,15 +101,4 @@ async function validated(
   if (!schema || Object.keys(values).length === 0) return {}
   const { compileValidator } = await import('../../api/validate.ts')
   return compileValidator(schema, part)(values, others ? { others } : {})
-}
-
-/** A fault of the query or the body, told by the option that it came from. */
-function inWordsOfOptions(error: unknown): unknown {
-  if (!(error instanceof Problem)) return error
-  const word = (name: string) =>
-    `--${name.replaceAll('_', '-').replaceAll(/[A-Z]/g, one => `-${one.toLowerCase()}`)}`
-  const message = error.message.replaceAll(/\b(?:query|body)\/([A-Za-z_]+)/g, (_, name: string) =>
-    name === 'podId' || name === 'inboxId' ? word(name.slice(0, -2)) : word(name),
-  )
-  return message === error.message ? error : new Problem(error.code, message, error.more)
 }

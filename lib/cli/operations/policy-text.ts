@@ -10,8 +10,10 @@ export function textOfPolicy(policy: Policy): string {
         ...rules.map(rule => ({ ...rule, set: 'here' })),
         ...inheritedRules.map(rule => ({ ...rule, set: 'above' })),
       ]
-      const head = `${direction}: ${mode}${mode === effectiveMode ? '' : ` (in force: ${effectiveMode})`}`
-      return rows.length > 0 ? `${head}\n${tableOf(rows, ['id', 'type', 'value', 'set'])}` : head
+      const head = `${direction}: mode ${mode}${mode === effectiveMode ? '' : ` (in force: ${effectiveMode})`}`
+      return rows.length > 0
+        ? `${head}\n${tableOf(rows, ['id', 'type', 'value', 'set'])}`
+        : `${head}, no rules`
     })
     .join('\n\n')
 }

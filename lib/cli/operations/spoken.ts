@@ -7,6 +7,8 @@ export interface Spoken {
   readonly words: string
   /** Properties of query or body that stand as arguments behind those of the path, in this order. */
   readonly positional?: readonly string[]
+  /** The properties that one more argument may give at once: the two sides of an address. */
+  readonly sides?: readonly [local: string, domain: string]
   /** What of each row of a list is shown in its table. */
   readonly columns?: readonly string[]
   /** What people are shown, where it is no table and no list of properties. */
@@ -29,7 +31,7 @@ export const spoken: Readonly<Record<string, Spoken>> = {
   updatePod: { words: 'pod update' },
   deletePod: { words: 'pod delete', harm: 'The pod is deleted for good with its keys and rules.' },
 
-  createInbox: { words: 'inbox create' },
+  createInbox: { words: 'inbox create', sides: ['mailboxName', 'domain'] },
   listInboxes: { words: 'inbox list', columns: ['id', 'address', 'displayName', 'createdAt'] },
   getInbox: { words: 'inbox get' },
   updateInbox: { words: 'inbox update' },
