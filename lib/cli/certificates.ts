@@ -2,6 +2,7 @@ import { systemClock } from '../base/clock.ts'
 import type { Fault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { checkPairs, type PairFinding } from '../tls/check.ts'
+import { tellNotRunning } from './secret-files.ts'
 
 /**
  * What is wrong with the certificates that the configuration names, as faults of its settings: what keeps mailboxd from its start, what
@@ -19,9 +20,16 @@ export async function checkCertificates(config: Config): Promise<{
     path: `tls.certificate[${index}].${file}`,
     message,
   })
+  const laterOf = ({ index, file }: PairFinding) => tellNotRunning(tls.certificate[index]![file])
   return {
-    faults: found.faults.map(faultOf),
+    faults: found.faults.filter(one => laterOf(one) === undefined).map(faultOf),
     outOfTime: found.outOfTime.map(faultOf),
-    warnings: found.warnings.map(faultOf),
+    warnings: [
+      ...found.warnings.map(faultOf),
+      ...found.faults.flatMap(one => {
+        const message = laterOf(one)
+        return message === undefined ? [] : [{ ...faultOf(one), message }]
+      }),
+    ],
   }
 }

@@ -11,6 +11,12 @@ import { systemConfigPath } from './installation.ts'
 /** Where systemd puts what a unit is given, as long as it runs. */
 const credentials = '/run/credentials/'
 
+/** Of a file that is there while the unit runs alone, when it does not, what is told in the place of a fault. */
+export function tellNotRunning(path: string): string | undefined {
+  if (!path.startsWith(credentials) || existsSync(path)) return undefined
+  return `${path} is there while the unit runs alone: it was not looked at`
+}
+
 interface Found {
   readonly faults: Fault[]
   readonly warnings: Fault[]
@@ -93,8 +99,8 @@ async function check(setting: string, path: string | undefined): Promise<Found> 
     return { faults: isEmpty ? say(`the first line of ${path} is empty`) : [], warnings: [] }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'it can not be read'
-    if (path.startsWith(credentials) && code === 'ENOENT')
-      return { faults: [], warnings: say(`${path} is there while the unit runs alone: it was not looked at`) }
+    const isLater = tellNotRunning(path)
+    if (isLater !== undefined) return { faults: [], warnings: say(isLater) }
     return { faults: say(`the daemon can not read ${path} (${code})`), warnings: [] }
   }
 }

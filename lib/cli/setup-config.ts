@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { type FormatName, formats, writtenAddress, writtenBaseUrl, writtenDomain } from '../config/format.ts'
 import { tomlLine, writeToml } from '../config/toml.ts'
@@ -108,12 +109,10 @@ export async function askForAnswers(given: SetupAnswers): Promise<SetupAnswers> 
         await terminal.question("The file of a TLS certificate (Enter: get one from Let's Encrypt): ")
       ).trim()
       if (file === '') answers = { ...answers, acme: letsEncrypt }
-      else
-        answers = {
-          ...answers,
-          certificate: file,
-          key: (await terminal.question('The file of its key: ')).trim(),
-        }
+      else {
+        const key = (await terminal.question('The file of its key (Enter: the same): ')).trim()
+        answers = { ...answers, certificate: resolve(file), ...(key !== '' && { key: resolve(key) }) }
+      }
     }
     if (answers.acme !== undefined && !answers.agreeToTerms) {
       const said = await terminal.question(

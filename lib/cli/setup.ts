@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { ConfigFault } from '../config/fault.ts'
 import { parseConfig } from '../config/load.ts'
 import { createInbox, listInboxes } from '../core/account/inboxes.ts'
 import { createKey, listAllKeys } from '../core/account/keys.ts'
@@ -10,6 +11,7 @@ import { operator } from '../core/app/caller.ts'
 import type { Finding } from '../core/domains/diagnosis.ts'
 import { getDomainByName, zoneFile } from '../core/domains/domains.ts'
 import { type RecordToPublish, recordsToPublish } from '../core/domains/host-records.ts'
+import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
 import { tellFindings } from './findings.ts'
@@ -32,8 +34,8 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
     .option('--operator-address <address>', 'who gets copies of the mail to postmaster and abuse')
     .option('--acme <directory>', 'get certificates from this CA (the address of its directory)')
     .option('--agree-to-terms', 'you agree to the terms of service of that CA')
-    .option('--certificate <file>', 'the TLS certificate, PEM, with its chain')
-    .option('--key <file>', 'its key')
+    .option('--certificate <file>', 'the TLS certificate, PEM, with its chain', file => resolve(file))
+    .option('--key <file>', 'its key', file => resolve(file))
     .option('--submission', 'take mail to send by SMTP, too, on ports 587 and 465')
     .option('--inbox <name>', 'the part before the @ of the first inbox', 'hello')
     .option('--wait', 'wait until the DNS records are published and right')
@@ -41,7 +43,7 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
       const given = writtenAnswers(said)
       const path = ctl.installation().config ?? systemConfigPath
       const isNew = !existsSync(path)
-      if (isNew) writeConfig(path, await complete(given, command))
+      if (isNew) await writeConfig(path, await complete(given, command))
       const config = parseConfig(readFileSync(path, 'utf8'), path)
       const contradicted = contradictions(given, config)
       if (contradicted.length > 0) {
@@ -68,11 +70,13 @@ async function complete(given: SetupAnswers, command: Command): Promise<SetupAns
   return given
 }
 
-/** Nobody but root and the daemon reads it. */
-function writeConfig(path: string, answers: SetupAnswers): void {
+/** Nobody but root and the daemon reads it. @throws ConfigFault before anything is written */
+async function writeConfig(path: string, answers: SetupAnswers): Promise<void> {
   const text = configOf(answers, path === systemConfigPath ? undefined : `${dirname(path)}/data`)
-  // What is wrong is said before anything is written.
-  const { data_dir: dataDir } = parseConfig(text, path)
+  const config = parseConfig(text, path)
+  const { faults } = await checkCertificates(config)
+  if (faults.length > 0) throw new ConfigFault(path, faults)
+  const { data_dir: dataDir } = config
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text, { mode: 0o640 })
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })

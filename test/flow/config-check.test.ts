@@ -91,6 +91,18 @@ t.test('as root, config check tells what the user of the daemon may not read', {
   t.equal(credential.code, 0, 'what only the unit has')
   t.match(JSON.parse(credential.stdout).warnings, [{ path: 's3.secret_access_key_file' }])
 
+  writeFileSync(config, before)
+  const unit = '/run/credentials/mailboxd.service'
+  writeFileSync(
+    config,
+    before.replaceAll(own.cert, `${unit}/certificate.pem`).replaceAll(own.key, `${unit}/key.pem`),
+  )
+  const ofUnit = await check()
+  t.equal(ofUnit.code, 0, ofUnit.stderr)
+  t.match(JSON.parse(ofUnit.stdout).warnings, [
+    { path: 'tls.certificate[0].certificate', message: /while the unit runs alone/ },
+  ])
+
   const password = join(dir, 'password')
   writeFileSync(password, 'a secret\n', { mode: 0o600 })
   const server = 'database = "postgres://mailboxd@127.0.0.1/mailboxd"\n'

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../lib/config/load.ts'
@@ -22,6 +22,13 @@ t.test(
       2,
       'terms are agreed to by nobody else',
     )
+
+    const none = await setup(...said, '--certificate', 'none.pem')
+    t.match(none, {
+      code: 78,
+      stderr: /tls\.certificate\[0\]\.certificate: \/\S+\/none\.pem can not be read: ENOENT/,
+    })
+    t.notOk(existsSync(file), 'what would keep mailboxd from its start is not written')
 
     const urls = ['--base-url', 'https://api.ours.example/', '--operator-address', 'ops@example.net']
     const first = await setup(...said, ...urls, '--acme', 'https://ca.test/directory', '--agree-to-terms')
