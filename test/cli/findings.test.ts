@@ -21,3 +21,21 @@ t.test('the worst is told first, and of one level what was found first', async t
     worst,
   )
 })
+
+t.test('sentences fit a terminal, and what is to be pasted stays in one piece', async t => {
+  const message = 'many words '.repeat(40).trim()
+  const paste = 'p'.repeat(300)
+  const finding = { level: 'error', code: 'c', subject: 'x', message, paste } as unknown as Finding
+  const lines = tellFindings([finding], 80).split('\n')
+  t.equal(lines[0], 'error    x  (c)')
+  const told = lines.slice(1, lines.indexOf(''))
+  t.ok(told.length > 4)
+  for (const line of told) t.match(line, /^ {9}\S.{0,70}$/)
+  t.equal(told.map(line => line.trim()).join(' '), message)
+  t.ok(lines.includes(`           ${paste}`))
+  t.equal(
+    tellFindings([finding]).split('\n')[1],
+    `         ${message}`,
+    'into a pipe it is one line, to be found',
+  )
+})
