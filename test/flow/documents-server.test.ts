@@ -79,7 +79,7 @@ rm -f /var/lib/man-db/auto-update
 cp /given/mailboxd.deb mailboxd_0.1.0_${architecture}.deb
 { declare -f zone; cat <<'END'
 serial=1000
-grep -aE '^[a-z0-9._-]+\\. [0-9]+ IN ' | tr -d '\\r' | sed 's/<the public address of this machine>/193.0.0.25/' > /root/records
+grep -aE '^(; )?[a-z0-9._-]+\\. [0-9]+ IN ' | tr -d '\\r' | sed -e 's/^; //' -e 's/<the public address of this machine>/193.0.0.25/' > /root/records
 zone example.com < /root/records
 END
 } > /root/publish

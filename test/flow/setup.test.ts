@@ -43,7 +43,7 @@ t.test(
       acme: { directory: 'https://ca.test/directory', terms_agreed: true },
     })
     t.match(first.stdout, /^inbox {3}hello@ours\.example$/m)
-    t.match(first.stdout, /^mail\.ours\.example\. 3600 IN A .+$/m)
+    t.match(first.stdout, /^(; )?mail\.ours\.example\. 3600 IN A .+$/m)
     t.match(first.stdout, /^ {2}type {6}A\n {2}name {6}mail\.ours\.example\n {2}value {5}.+$/m)
     t.match(first.stdout, /^key {5}mbx_\w+ {2}\(shown this once\)$/m)
     t.match(first.stdout, /^ours\.example\. 3600 IN MX 10 mail\.ours\.example\.$/m)
@@ -51,7 +51,11 @@ t.test(
 
     const records = await setup('domain', 'records')
     t.equal(records.code, 0, records.stderr)
-    t.match(records.stdout, /^mail\.ours\.example\. 3600 IN A /, 'without which no other host finds this one')
+    t.match(
+      records.stdout,
+      /^(; )?mail\.ours\.example\. 3600 IN A /,
+      'without which no other host finds this one',
+    )
     t.ok(first.stdout.includes(`\n\n${records.stdout}\n`), 'the same list')
 
     const again = await setup(...said)
@@ -133,7 +137,7 @@ t.test(
     t.match(stdout, /written xn--bcher-kva\.example in DNS/)
     t.match(
       stdout,
-      /\(certificate_self_signed\)\s+the certificate is one that mailboxd signs itself: .*STARTTLS/,
+      /\(certificate_self_signed\)\s+the certificate is one that mailboxd signs itself: [^(]*\(STARTTLS\)/,
     )
     t.match(
       stdout,

@@ -2,7 +2,7 @@ import { isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { checkDomain } from '../../mail/domain/check.ts'
-import type { DomainNames } from '../../mail/domain/records.ts'
+import { type DomainNames, keyName } from '../../mail/domain/records.ts'
 import type { Sources } from '../../mail/domain/sources.ts'
 import { type RecordPurpose, recordPurposes } from '../../model/domain.ts'
 import { listDomainKeys } from '../../store/domain-keys.ts'
@@ -22,13 +22,14 @@ const markMs = limits.domainCheckMs + 2_000
  * Asks DNS for the records of a domain and writes down the result, with its event.
  * @param isAsked whether somebody asked for this check: they may have published the records now, so the gaps between checks
  * begin anew
+ * @returns what DNS gave no answer about, too: records by their purpose, and those of further keys by their names
  * @throws Problem `not_found` when it is gone, `domain_under_review`
  */
 export async function runDomainCheck(
   app: App,
   id: string,
   isAsked: boolean,
-): Promise<{ row: DomainRow; unanswered: RecordPurpose[] }> {
+): Promise<{ row: DomainRow; unanswered: RecordPurpose[]; unansweredKeys: string[] }> {
   const started = app.clock.now()
   const startedAt = started.toISOString()
   const row = await app.store.write(async db => {
@@ -76,7 +77,10 @@ export async function runDomainCheck(
   const unanswered = recordPurposes.filter(purpose =>
     asked.some(([name, finding]) => name === purpose && finding === undefined),
   )
-  return { row: after, unanswered }
+  const unansweredKeys = keys
+    .filter(({ selector }) => foundKeys.get(selector)?.status === undefined)
+    .map(key => keyName(row.domain, key))
+  return { row: after, unanswered, unansweredKeys }
 }
 
 async function announce(app: App, db: Parameters<typeof recordEvent>[1], row: DomainRow): Promise<void> {

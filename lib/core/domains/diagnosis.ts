@@ -52,7 +52,7 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
     acmeDirectory: app.config.acme.directory,
     fetchPolicy: (domain: string) => fetchPolicy(app, domain),
   }
-  const [{ row, unanswered: without }, host, advice, signing] = await Promise.all([
+  const [{ row, unanswered: without, unansweredKeys }, host, advice, signing] = await Promise.all([
     runDomainCheck(app, known.id, true),
     within(
       checkHost(names.hostname, lookup, ownRecords),
@@ -64,11 +64,14 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   ])
   const checked = await shown(app, app.store.read, row)
   const told = new Set(advice.filter(({ level }) => level === 'error').map(aboutOf))
-  const records = findingsOf(checked, without)
+  const records = findingsOf(checked, without, unansweredKeys)
   // What advice says of a record is closer than that it is wrong.
   const others = records.filter(one => !(one.code.endsWith('_invalid') && told.has(aboutOf(one))))
   const silent = dns.silentZones().map(isSilent)
-  const findings = distinct([...host, ...others, ...advice, ...signing, ...silent])
+  const found = distinct([...host, ...others, ...advice, ...signing, ...silent])
+  // Each name by itself says nothing then that is not said of all.
+  const hasNoDns = found.length > 0 && found.every(({ code }) => code === 'dns_unanswered')
+  const findings = hasNoDns ? [noDns(checked.domain, app.config.dns.servers)] : found
   const isUnknown = checked.status === 'verified' && without.some(isNeeded)
   return diagnosisOf(isUnknown ? { ...checked, status: 'unknown' } : checked, findings)
 }
@@ -117,6 +120,12 @@ async function fetchPolicy({ dns, clock, config }: App, domain: string) {
   return fetched
 }
 
+function noDns(domain: string, servers: readonly string[]): Finding {
+  const asked = servers.length > 0 ? `${servers.join(', ')} (dns.servers)` : 'the servers of /etc/resolv.conf'
+  const message = `DNS gave no answer to anything that was asked: mail leaves for nobody so, and of this domain nothing is known. See that ${asked} can be reached from here, and answer`
+  return finding('warning', 'dns_unanswered', domain, message)
+}
+
 function isSilent(zone: string): Finding {
   const message =
     'the name servers of the zone gave no answer, or not to all: what a resolver remembers of it was believed'
@@ -137,10 +146,16 @@ function distinct(findings: readonly Finding[]): Finding[] {
   })
 }
 
-function findingsOf(domain: Domain, without: readonly RecordPurpose[]): Finding[] {
+function findingsOf(
+  domain: Domain,
+  without: readonly RecordPurpose[],
+  withoutKeys: readonly string[],
+): Finding[] {
   const records = domain.records.flatMap((record): Finding[] => {
     const { purpose, type, name, status, found, problem } = record
-    if (without.includes(purpose)) return [unanswered(name, `the ${type} of ${name}`)]
+    // Of a key only its role is its purpose, and there may be two of one role.
+    if (withoutKeys.includes(name) || without.includes(purpose))
+      return [unanswered(name, `the ${type} of ${name}`)]
     if (status === 'valid') return []
     const seen = found.length === 0 ? '' : ` Found: ${found.join(' | ')}`
     const level = isNeeded(purpose) ? 'error' : 'warning'

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { bounceDomain } from '../address/bounce-domain.ts'
 import { type DkimAlgorithm, dkimRecord } from '../compose/dkim.ts'
 
@@ -84,9 +85,17 @@ export function addressRecords(name: string, addresses: readonly string[]): Zone
   return addresses.map(value => ({ type: value.includes(':') ? 'AAAA' : 'A', name, value, priority: null }))
 }
 
-/** The records as lines of a zone file (RFC 1035 §5.1), with absolute names, to paste. */
+/**
+ * The records as lines of a zone file (RFC 1035 §5.1), with absolute names, to paste. One whose address is not known is a comment, for
+ * servers load nothing of a zone with a line that they can't read.
+ */
 export function zoneFile(records: readonly ZoneRecord[]): string {
-  return records.map(record => `${record.name}. 3600 IN ${record.type} ${data(record)}\n`).join('')
+  return records
+    .map(record => {
+      const isUnknown = /^A(AAA)?$/.test(record.type) && isIP(record.value) === 0
+      return `${isUnknown ? '; ' : ''}${record.name}. 3600 IN ${record.type} ${data(record)}\n`
+    })
+    .join('')
 }
 
 function data({ type, value, priority }: ZoneRecord): string {

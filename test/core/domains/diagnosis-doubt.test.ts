@@ -89,6 +89,18 @@ t.test('a resolver that says nothing: nothing passes, and it comes to an end', a
     t.ok(told.includes(subject), `${subject}: ${JSON.stringify(findings)}`)
 })
 
+t.test('a resolver that is not there is told once, and no record is called missing', async t => {
+  const resolver = await startDns({})
+  await resolver.close()
+  const { app } = await startApi(t, { dns: resolver.server })
+  const { id } = await createDomain(app, operator, { domain: 'theirs.example' })
+  const { domain, findings } = await diagnoseDomain(app, id)
+  t.not(domain.status, 'verified')
+  t.match(findings, [{ level: 'warning', code: 'dns_unanswered', subject: 'theirs.example', paste: null }])
+  t.equal(findings.length, 1, JSON.stringify(findings))
+  t.ok(findings[0]?.message.includes(`See that ${resolver.server} (dns.servers) can be reached`))
+})
+
 t.test('what stands in a zone of a stranger stays within a line', { skip: without('knot') }, async t => {
   const evil = 'v=spf1 \\027[2J\\010error  yours.example +all'
   await startKnot(t, address, {

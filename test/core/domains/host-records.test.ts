@@ -11,7 +11,7 @@ t.test('the name has its own addresses of this machine, or else the public ones'
   const { app } = await startApi(t, { dns: dns.server })
   const lines = async (...own: string[]) => zoneFile(await hostRecords(app, own))
   const inside = ['127.0.0.1', '10.1.2.3', 'fe80::1']
-  const unknown = `${host}. 3600 IN A <the public address of this machine>\n`
+  const unknown = `; ${host}. 3600 IN A <the public address of this machine>\n`
   t.equal(await lines(...inside), unknown, 'behind NAT nothing here says it')
   t.equal(await lines(...inside, '193.0.0.25', '2a00::25'), `${host}. 3600 IN A 193.0.0.25\n`)
   const delivery = { ...app.config.delivery, public_addresses: ['193.0.0.26'] }
