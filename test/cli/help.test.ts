@@ -27,4 +27,7 @@ t.test('the help of every command fits 100 columns', async t => {
   }
   const program = commands[1]!
   t.match(helpOf(program), /^ {2}0 +It was done\b.*$/m)
+  const send = helpOf(commands.find(one => one.name() === 'send' && one.parent?.name() === 'message')!)
+  t.match(send, /--body <text>[^-]*\(- is the standard input\)/)
+  t.notMatch(send, /preset/, 'what commander calls the value of an option that stands alone')
 })

@@ -103,6 +103,7 @@ const placeholders: Readonly<Record<Form, string>> = {
 }
 
 function optionOf({
+  name,
   word,
   description,
   choices,
@@ -112,6 +113,7 @@ function optionOf({
   defaultValue,
 }: Parameter): Option {
   const more = [
+    ...(name === 'body' ? ['- is the standard input'] : []),
     ...(mayClear ? ['an empty text clears it'] : []),
     ...(isList(form) ? ['may be given several times'] : []),
     ...(defaultValue === undefined ? [] : [`default: ${defaultValue}`]),
@@ -123,7 +125,6 @@ function optionOf({
   option.argParser(
     mayClear && !isList(form) ? (text, before) => (text === '' ? '' : parser(text, before)) : parser,
   )
-  if (form === 'boolean') option.preset('true')
   if (choices) option.choices(choices)
   return isRequired ? option.makeOptionMandatory() : option
 }
