@@ -9,6 +9,7 @@ import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
 import { cutTo, displayWidth, domainOf, padTo } from './display-width.ts'
 import { faultExitCode, heading, tableWidth, writeJson, writeText } from './terminal.ts'
+import { inWordsOfOptions } from './words-of-options.ts'
 
 /** A column is not made narrower than this to fit, and an address or a name not than that while others can. */
 const narrowest = 8
@@ -180,8 +181,8 @@ export function tellFailure(error: unknown, isJson: boolean): number {
   const say = (code: string, message: string, more: object = {}, text = message) =>
     isJson ? writeJson('stderr', { error: code, message, ...more }) : writeText('stderr', `${text}\n`)
   if (error instanceof Problem) {
-    const code = nameOf(error.code)
-    say(code, error.message, error.more, `${error.message} (${code})`)
+    const { code, message, more } = inWordsOfOptions(error)
+    say(nameOf(code), message, more, `${message} (${nameOf(code)})`)
     return 1
   }
   if (error instanceof ConfigFault) {

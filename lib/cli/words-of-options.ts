@@ -6,7 +6,10 @@ const kebab = (name: string) => name.replaceAll('_', '-').replaceAll(/[A-Z]/g, o
  * A fault of the query or the body, told by what of the command line it came from: `--send-at`, `<address>`, of a list its place in it.
  * @param places what stands as an argument, by its name in the API: what the help calls it
  */
-export function inWordsOfOptions(error: unknown, places: Readonly<Record<string, string>> = {}): unknown {
+export function inWordsOfOptions<Failure>(
+  error: Failure,
+  places: Readonly<Record<string, string>> = {},
+): Failure | Problem {
   if (!(error instanceof Problem)) return error
   const wordOf = (name: string) => {
     if (places[name] !== undefined) return `<${places[name]}>`
