@@ -1,7 +1,18 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
+import { replaceFile } from '../base/durable-file.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { parseConfig } from '../config/load.ts'
 import { createInbox, listInboxes } from '../core/account/inboxes.ts'
@@ -42,7 +53,8 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
     .action(async ({ inbox, wait, ...said }: SetupOptions, command: Command) => {
       const given = writtenAnswers(said)
       const path = ctl.installation().config ?? systemConfigPath
-      const isNew = !existsSync(path)
+      // An empty one says nothing: a full disk may have left it.
+      const isNew = !existsSync(path) || statSync(path).size === 0
       if (isNew) await writeConfig(path, await complete(given, command))
       const config = parseConfig(readFileSync(path, 'utf8'), path)
       const contradicted = contradictions(given, config)
@@ -51,6 +63,7 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
           `error: ${path} is there and says otherwise: ${contradicted.join(', ')}. Change it there`,
         )
       }
+      giveToDaemon(path, config.data_dir)
       const isStarted = startService(path)
       const made = await withApp({ config: path }, app => makeFirst(app, inbox), { mayMake: true })
       ctl.output().say({ config: path, ...made, isStarted }, () => tell(path, isNew, isStarted, made))
@@ -70,21 +83,33 @@ async function complete(given: SetupAnswers, command: Command): Promise<SetupAns
   return given
 }
 
-/** Nobody but root and the daemon reads it. @throws ConfigFault before anything is written */
+/** @throws ConfigFault before anything is written */
 async function writeConfig(path: string, answers: SetupAnswers): Promise<void> {
   const text = configOf(answers, path === systemConfigPath ? undefined : `${dirname(path)}/data`)
   const config = parseConfig(text, path)
   const { faults } = await checkCertificates(config)
   if (faults.length > 0) throw new ConfigFault(path, faults)
-  const { data_dir: dataDir } = config
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, text, { mode: 0o640 })
+  await replaceFile(path, text)
+}
+
+/**
+ * Has root give the configuration to the daemon to read, and the data directory to it. It is done each time, since the run before may have
+ * been cut off anywhere: what is root's alone is what that one left.
+ */
+function giveToDaemon(path: string, dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const user = process.getuid?.() === 0 ? findUser() : undefined
   if (!user) return
-  chownSync(path, 0, user.gid)
-  chmodSync(path, 0o640)
-  if (statSync(dataDir).uid === 0) chownSync(dataDir, user.uid, user.gid)
+  const { uid, gid } = statSync(path)
+  if (uid === 0 && gid === 0) {
+    chownSync(path, 0, user.gid)
+    chmodSync(path, 0o640)
+  }
+  if (statSync(dataDir).uid !== 0) return
+  // The directory is the last: as long as it is root's, there may be more in it that is.
+  const inside = readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).map(name => join(dataDir, name))
+  for (const each of [...inside, dataDir]) if (lstatSync(each).uid === 0) lchownSync(each, user.uid, user.gid)
 }
 
 function findUser(): { uid: number; gid: number } | undefined {

@@ -1,4 +1,13 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../lib/config/load.ts'
@@ -145,5 +154,51 @@ t.test(
       'how to have one later',
     )
     t.notMatch(parseConfig(readFileSync(file, 'utf8'), file), { acme: { directory: String } })
+  },
+)
+
+t.test(
+  'a run that was cut off is mended by the next one',
+  { skip: process.getuid?.() === 0 ? false : 'only root gives files away' },
+  async t => {
+    const dir = temporaryDir(t)
+    chmodSync(dir, 0o755)
+    const programs = join(dir, 'bin')
+    mkdirSync(programs)
+    // The user of the daemon, whatever this machine calls its users.
+    writeFileSync(join(programs, 'id'), '#!/bin/sh\necho 65534\n', { mode: 0o755 })
+    const file = join(dir, 'mailboxd.toml')
+    const data = join(dir, 'data')
+    const command = [process.execPath, builtProgram('mailboxctl'), '--config', file, 'setup']
+    const said = ['--domain', 'ours.example', '--hostname', 'mail.ours.example']
+    const env = { PATH: `${programs}:${process.env.PATH}` }
+    const setup = (...before: string[]) => {
+      const [program = '', ...args] = [...before, ...command, ...said]
+      return runProgram(program, args, '', { env })
+    }
+
+    const full = await setup('prlimit', '--fsize=16')
+    t.not(full.code, 0, 'nothing can be written')
+    t.notOk(existsSync(file), 'and half of a configuration is not left')
+    writeFileSync(file, '')
+    const first = await setup()
+    t.match(first, { code: 0, stdout: /^Wrote / }, first.stderr)
+
+    const whose = (path: string) => {
+      const { uid, gid, mode } = statSync(path)
+      return [uid, gid, (mode & 0o777).toString(8)]
+    }
+    const database = join(data, 'mailboxd.sqlite')
+    const right = [file, data, database].map(whose)
+    t.strictSame(right, [
+      [0, 65_534, '640'],
+      [65_534, 65_534, '700'],
+      [65_534, 65_534, '600'],
+    ])
+    for (const path of [file, data, ...readdirSync(data).map(name => join(data, name))]) chownSync(path, 0, 0)
+    chmodSync(file, 0o600)
+    const again = await setup()
+    t.match(again, { code: 0, stdout: /^Kept / }, again.stderr)
+    t.strictSame([file, data, database].map(whose), right)
   },
 )
