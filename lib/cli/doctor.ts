@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
+import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
 import { SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
 import { checkDatabase } from '../core/doctor/database.ts'
 import { examine, examineWithoutRows } from '../core/doctor/doctor.ts'
@@ -42,19 +43,19 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       // What is damaged can not be asked.
       const isDamaged = before.some(({ code }) => unasked.includes(code))
       const isForbidden = before.some(({ code }) => code === 'database_forbidden')
-      const keyFaults: Finding[] = []
+      const hindrances: Finding[] = []
       const examined =
         isDamaged || isForbidden
           ? undefined
           : await ctl
               .withApp(app => examine(app, reach))
               .catch((error: unknown) => {
-                keyFaults.push(keyFaultOf(error, config.data_dir))
+                hindrances.push(hindranceOf(error, config.data_dir))
                 return undefined
               })
-      const isWithoutRows = isForbidden || keyFaults.length > 0
+      const isWithoutRows = isForbidden || hindrances.length > 0
       const rest = isWithoutRows ? await examineWithoutRows(config, systemClock) : (examined?.findings ?? [])
-      const findings = worstFirst([...before, ...keyFaults, ...rest])
+      const findings = worstFirst([...before, ...hindrances, ...rest])
       const domain = config.account_domain
       const status = examined?.domain.status ?? null
       const well = `${domain} is ${status}, and nothing is wrong`
@@ -63,8 +64,11 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
     })
 }
 
-/** What keeps all of the rows from being asked: their secrets. @throws what it is, when it is something else */
-function keyFaultOf(error: unknown, dataDir: string): Finding {
-  if (!(error instanceof SecretKeyFault)) throw error
-  return finding('error', 'secret_key', secretKeyPath(dataDir), error.message)
+/** What keeps the rows from being asked: the key of their secrets, or the machine. @throws what it is, when it is something else */
+function hindranceOf(error: unknown, dataDir: string): Finding {
+  if (error instanceof SecretKeyFault)
+    return finding('error', 'secret_key', secretKeyPath(dataDir), error.message)
+  const told = isMachineFault(error) ? tellSystemFault(error) : undefined
+  if (told === undefined) throw error
+  return finding('warning', 'database_not_checked', databasePath(dataDir), `not checked: ${told}`)
 }

@@ -31,7 +31,7 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
     const { bavail, blocks, bsize } = statfsSync(dataDir)
     const left = `${Math.floor((bavail * bsize) / 1e6)} MB are left`
     if (bavail * bsize < config.min_free) {
-      const message = `the disk is full: ${left}, and all mail is deferred: make room`
+      const message = `the disk is full: ${left}, and min_free asks for ${Math.ceil(config.min_free / 1e6)} MB: all mail is deferred (452), and the API stores nothing new (503). Make room, or change min_free`
       found.push(finding('error', 'disk_full', dataDir, message, `df -h ${dataDir}`))
     } else if (bavail < blocks * limits.diskNearlyFull || bavail * bsize < 2 * config.min_free) {
       const message = `the disk is nearly full: ${left}, and below ${Math.ceil(config.min_free / 1e6)} MB mail is deferred`

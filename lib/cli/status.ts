@@ -34,7 +34,7 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
         daemon: `${daemon.state}${since}${other}`,
         doors: tellDoors(doors),
         ...rest,
-        disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}`,
+        disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}${disk.isFull ? `, which is less than min_free: mail is deferred (452), and the API stores nothing new (503)` : ''}`,
         certificate: certificate ? textOf(certificate) : '-',
         domains: Object.keys(domains).length > 0 ? domains : '-',
       })

@@ -30,8 +30,8 @@ export interface Status {
   readonly pods: number
   readonly inboxes: number
   readonly queue: { readonly all: number; readonly leased: number; readonly held: number }
-  /** Bytes: of the database with its log, and free on its disk. */
-  readonly disk: { readonly database: number; readonly free: number }
+  /** Bytes: of the database with its log, and free on its disk; and whether that is too little for anything new to be taken in. */
+  readonly disk: { readonly database: number; readonly free: number; readonly isFull: boolean }
   /** Of the domains that were added, how many are in which state. */
   readonly domains: Readonly<Record<string, number>>
   readonly lastReceivedAt: string | null
@@ -71,7 +71,7 @@ export async function readStatus(app: Rows): Promise<Status> {
 
 async function diskOf(app: Rows): Promise<Status['disk']> {
   const { database, log, free } = await readDisk(app)
-  return { database: database + log, free }
+  return { database: database + log, free, isFull: free < app.config.min_free }
 }
 
 /** Bytes of the database and of the log of its file, and free on the disk of the data directory. */

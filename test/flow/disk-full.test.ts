@@ -93,7 +93,32 @@ t.test('below min_free mailboxctl stores no more than the API does, and says wha
     message:
       /^The disk of this server is nearly full.* MB are free in \S+, and min_free asks for 1099512 MB: make room there \(df -h \S+\)/,
   })
+  const status = await runProgram(process.execPath, [
+    builtProgram('mailboxctl'),
+    `--config=${daemon.configPath}`,
+    'status',
+  ])
+  t.match(status.stdout, /^disk .* free \d+ MiB, which is less than min_free: mail is deferred \(452\)/m)
   const listed = await daemon.ctl('message', 'list', 'ann@ours.example')
   t.equal(listed.total, 1, 'what is there is read')
   t.match(await daemon.ctl('inbox', 'delete', 'ann@ours.example', '--yes'), { deleted: 'ann@ours.example' })
 })
+
+t.test(
+  'the doctor tells of a disk that takes nothing more beside all else',
+  { skip: onPostgres },
+  async t => {
+    const daemon = await startDaemon(t)
+    await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')
+    const { code, stdout, stderr } = await runProgram('prlimit', [
+      '--fsize=1:unlimited',
+      process.execPath,
+      builtProgram('mailboxctl'),
+      `--config=${daemon.configPath}`,
+      ...['doctor', '--reach', '127.0.0.1'],
+    ])
+    t.match([code, stderr], [1, ''], stdout)
+    t.match(stdout, /\(database_not_checked\)\n +not checked: .*\(SQLITE_\w+\)/)
+    t.match(stdout, /\(certificate_self_signed\)/, 'and of what needs no rows')
+  },
+)

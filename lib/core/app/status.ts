@@ -1,7 +1,8 @@
 import { Problem } from '../../base/problem.ts'
-import { isStorageFault } from '../../base/storage-fault.ts'
+import { isDiskFull, isStorageFault } from '../../base/storage-fault.ts'
 import { noteHealth } from '../../store/account.ts'
 import type { App } from './app.ts'
+import { noRoomForRequests } from './storage.ts'
 
 /**
  * Writes a value that nobody reads and waits for its fsync, which fails when the disk is full or the database broken. Those
@@ -15,7 +16,8 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
   } catch (error) {
     // That of the disk is told once, however often is asked.
     if (!isStorageFault(error)) app.log.error({ err: error }, 'the health can not be noted')
-    throw new Problem('unavailable')
+    if (isDiskFull(error)) throw noRoomForRequests()
+    throw new Problem('unavailable', app.storage.fault)
   }
   if (app.storage.fault !== undefined) throw new Problem('unavailable', app.storage.fault)
   return app.storage.warnings

@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import type { LogState } from '../../store/dialect/checkpointer.ts'
 import type { App } from './app.ts'
-import { freeBytesOf, setRoom, takeRefused } from './storage.ts'
+import { freeBytesOf, nearlyFull, setRoom, takeRefused } from './storage.ts'
 
 /** What may be wrong, in the sentences of /health and of the log. A fault means that the server can not do its work. */
 const kinds = {
   room: {
     isFault: true,
-    sentence: 'The disk is nearly full, so nothing new is stored.',
+    sentence: nearlyFull,
     begin: 'the disk is nearly full: no mail is taken in (452 4.3.1), and nothing new over the API (503)',
     end: 'there is room on the disk again',
   },

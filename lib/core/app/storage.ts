@@ -48,7 +48,8 @@ export function takeRefused(shared: SharedArrayBuffer): number {
 export const noRoomForMail = (reason?: string) =>
   new Reply(452, '4.3.1', 'This server is out of room; try again later', reason)
 
-const nearlyFull =
+/** For clients, in every door and in /health. */
+export const nearlyFull =
   'The disk of this server is nearly full, so nothing new is stored. What is there can be read and deleted.'
 
 export const noRoomForRequests = () => new Problem('unavailable', nearlyFull)

@@ -2,6 +2,7 @@ import Database from 'better-sqlite3'
 import t from 'tap'
 import { createLog } from '../../../lib/base/log.ts'
 import { requireHealth } from '../../../lib/core/app/status.ts'
+import { nearlyFull } from '../../../lib/core/app/storage.ts'
 import { startStorageWatch } from '../../../lib/core/app/storage-watch.ts'
 import { databasePath } from '../../../lib/core/open-rows.ts'
 import { startApi } from '../../support/api-app.ts'
@@ -40,4 +41,21 @@ t.test('a reader that holds the log back is told once, at its begin and at its e
       ['warn', 'the write-ahead log is as short again as it should be'],
     ],
   )
+})
+
+t.test('a disk that is full is told to who asks for the health as to who sends', async t => {
+  const { app } = await startApi(t)
+  const full = Object.assign(new Error('no space'), { code: 'SQLITE_FULL' })
+  const store = { ...app.store, write: () => Promise.reject(full) }
+  await t.rejects(requireHealth(Object.create(app, { store: { value: store } })), {
+    code: 'unavailable',
+    message: nearlyFull,
+  })
+  const watch = startStorageWatch(
+    { ...app, config: { ...app.config, min_free: 2 ** 50 } },
+    { lookMs: 10, heldMs: 50, logBytes: 64 * 1024 },
+  )
+  t.teardown(() => watch.stop())
+  await until('the watch sees it', () => app.storage.fault !== undefined)
+  await t.rejects(requireHealth(app), { code: 'unavailable', message: nearlyFull })
 })
