@@ -24,7 +24,7 @@ const advice: readonly (readonly [code: string, text: string, of?: 'machine'])[]
   ['ENOENT', 'it is not there: look at how it is written, and make its folder'],
   ['ENOTDIR', 'a part of that path is a file'],
   ['EISDIR', 'that is a folder: name a file in it'],
-  ['EADDRINUSE', 'end that program, or give mailboxd another port'],
+  ['EADDRINUSE', 'end that program (as root, ss -ltnp shows which), or give mailboxd another port'],
   ['EADDRNOTAVAIL', 'this machine does not have that address: ip address shows those that it has'],
 ]
 

@@ -14,6 +14,7 @@ import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings, worstFirst } from './findings.ts'
 import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
 import { serverFindings } from './server-findings.ts'
+import { takenPorts } from './taken-ports.ts'
 import { commandOf } from './words.ts'
 
 /** What the rest can not be asked beside. */
@@ -31,8 +32,11 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
     .action(async ({ deep, reach }: Options) => {
       const config = await findConfig(ctl.installation())
       await requireInstallation(ctl.installation(), config)
+      // As root, who sees whose they are.
+      const taken = await takenPorts(config)
       becomeOwner(config.data_dir)
       const before = [
+        ...taken,
         ...(await serverFindings(config)),
         ...(await acmeFindings(config)),
         ...(config.database === undefined

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { builtProgram } from '../support/built.ts'
@@ -123,6 +125,15 @@ t.test('config check misses the key that secrets are sealed with', async t => {
   const missing = await daemon.ctlResult('config', 'check')
   t.equal(missing.code, 78)
   t.match(JSON.parse(missing.stderr).faults, [{ path: 'data_dir', message: /secrets\.key is missing/ }])
+  const other = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => other.close())
+  await once(other, 'listening')
+  const taken = `127.0.0.1:${(other.address() as AddressInfo).port}`
+  const config = readFileSync(daemon.configPath, 'utf8')
+  writeFileSync(
+    daemon.configPath,
+    config.replace('[smtp]\nlisten = ["127.0.0.1:0"]', `[smtp]\nlisten = ["${taken}"]`),
+  )
   const doctor = await daemon.ctlResult('doctor', '--reach', '127.0.0.1')
   t.equal(doctor.code, 2, doctor.stderr)
   const { findings } = JSON.parse(doctor.stdout) as { findings: { code: string; message: string }[] }
@@ -130,6 +141,14 @@ t.test('config check misses the key that secrets are sealed with', async t => {
   t.ok(
     findings.some(({ code }) => code === 'not_running'),
     'the rest is looked at all the same',
+  )
+  t.match(
+    findings.find(({ code }) => code === 'port_taken'),
+    {
+      subject: taken,
+      message: new RegExp(`listens there by .*config-check.* \\(process ${process.pid}\\)`),
+      paste: `ss -ltnp 'sport = :${(other.address() as AddressInfo).port}'`,
+    },
   )
   writeFileSync(key, 'damaged')
   const damaged = await daemon.ctlResult('config', 'check')

@@ -1,0 +1,21 @@
+import { tellPortHolder } from '../base/port-holder.ts'
+import { parseEndpoint } from '../config/endpoint.ts'
+import type { Config } from '../config/load.ts'
+import { type Finding, finding } from '../core/domains/diagnosis.ts'
+import { readRunning } from '../core/running.ts'
+
+/**
+ * The ports that another program has, which keeps mailboxd from its start. Whose they are root alone may see, and those that systemd
+ * holds are held for mailboxd.
+ */
+export async function takenPorts({ smtp, submission, http, data_dir: dataDir }: Config): Promise<Finding[]> {
+  if ((await readRunning(dataDir)).isUp) return []
+  const all = [...smtp.listen, ...submission.listen, ...submission.listen_tls, ...http.listen]
+  return all.flatMap(listens => {
+    const { port } = parseEndpoint(listens)
+    const holder = tellPortHolder(port)
+    if (holder === '' || holder.startsWith(' by systemd ')) return []
+    const message = `another program listens there${holder}, and mailboxd can not start beside it: end that program, or give mailboxd another port`
+    return [finding('error', 'port_taken', listens, message, `ss -ltnp 'sport = :${port}'`)]
+  })
+}
