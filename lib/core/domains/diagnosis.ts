@@ -7,15 +7,16 @@ import { httpsGet } from '../../courier/https-get.ts'
 import { createDnsCache } from '../../mail/authentication/dns-cache.ts'
 import { adviseDomain } from '../../mail/domain/advice.ts'
 import { adviseDnssec } from '../../mail/domain/dnssec-advice.ts'
-import { orWhenUnanswered } from '../../mail/domain/find.ts'
+import { find, orWhenUnanswered } from '../../mail/domain/find.ts'
 import { type Finding, finding, unanswered } from '../../mail/domain/finding.ts'
 import { checkHost } from '../../mail/domain/host.ts'
 import { zoneFile } from '../../mail/domain/records.ts'
+import type { Lookup } from '../../mail/signature/key.ts'
 import type { Domain, RecordPurpose } from '../../model/domain.ts'
 import type { App } from '../app/app.ts'
 import { namesOf, runDomainCheck, sourcesOf } from './checks.ts'
 import { getRowByName } from './domains.ts'
-import { hostRecords } from './host-records.ts'
+import { hostRecords, knowsForeign } from './host-records.ts'
 import { isNeeded, shown } from './present.ts'
 
 export { type Finding, finding }
@@ -55,7 +56,7 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   const [{ row, unanswered: without, unansweredKeys }, host, advice, signing] = await Promise.all([
     runDomainCheck(app, known.id, true),
     within(
-      checkHost(names.hostname, lookup, ownRecords),
+      checkHost(names.hostname, lookup, { ownRecords, isForeign: knowsForeign(opened) }),
       names.hostname,
       'the name and the addresses of this server',
     ),
@@ -64,7 +65,7 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   ])
   const checked = await shown(app, app.store.read, row)
   const told = new Set(advice.filter(({ level }) => level === 'error').map(aboutOf))
-  const records = findingsOf(checked, without, unansweredKeys)
+  const records = await tellAliases(findingsOf(checked, without, unansweredKeys), lookup)
   // What advice says of a record is closer than that it is wrong.
   const others = records.filter(one => !(one.code.endsWith('_invalid') && told.has(aboutOf(one))))
   const silent = dns.silentZones().map(isSilent)
@@ -118,6 +119,19 @@ async function fetchPolicy({ dns, clock, config }: App, domain: string) {
     return { error: `the web server answered ${fetched.status}` }
   }
   return fetched
+}
+
+/** What is missing at a name with a CNAME can't be published there, whatever stands where it leads (RFC 1034 §3.6.2). */
+function tellAliases(records: readonly Finding[], lookup: Lookup): Promise<Finding[]> {
+  return Promise.all(
+    records.map(async one => {
+      if (!/_(missing|invalid)$/.test(one.code) || one.code.startsWith('mta_sts_host')) return one
+      const [target] = await orWhenUnanswered(find(lookup, one.subject, 'CNAME'), [])
+      if (target === undefined) return one
+      const message = `A CNAME stands at this name (to ${String(target)}), and beside it nothing else can: remove it, then publish this record.`
+      return finding(one.level, one.code, one.subject, message, one.paste)
+    }),
+  )
 }
 
 function noDns(domain: string, servers: readonly string[]): Finding {

@@ -33,8 +33,26 @@ export async function hostRecords(
 ): Promise<ZoneRecord[]> {
   const asked = findHostAddresses(dns, hostname).then(found => found ?? [])
   const named = (await inTime(asked, limits.dnsTimeoutMs, () => [])).filter(one => own.includes(one))
-  const guard = createAddressGuard({ clock, allowNetworks: [], ownAddresses: () => [], ownPorts: () => [] })
-  const open = own.filter(one => !one.includes(':') && guard.refusal(one, 25) === undefined)
+  const open = publicOf(own, clock).filter(one => !one.includes(':'))
   const known = [named, delivery.public_addresses, open].find(some => some.length > 0)
   return addressRecords(hostname, known ?? ['<the public address of this machine>'])
+}
+
+/**
+ * Whether an address is known to be none of this machine's: neither on an interface nor in delivery.public_addresses, one of which tells
+ * a public one of its family. Behind NAT nothing here says whose it is.
+ */
+export function knowsForeign(
+  { config: { delivery }, clock }: Pick<App, 'config' | 'clock'>,
+  own: readonly string[] = interfaceAddresses(),
+): (address: string) => boolean {
+  const known = [...delivery.public_addresses, ...publicOf(own, clock)]
+  return address =>
+    known.some(one => one.includes(':') === address.includes(':')) && ![...known, ...own].includes(address)
+}
+
+/** Those of them that the Internet reaches. */
+function publicOf(own: readonly string[], clock: App['clock']): string[] {
+  const guard = createAddressGuard({ clock, allowNetworks: [], ownAddresses: () => [], ownPorts: () => [] })
+  return own.filter(one => guard.refusal(one, 25) === undefined)
 }

@@ -7,15 +7,22 @@ import { addressRecords, zoneFile } from './records.ts'
 /** Names that nobody has on the internet (RFC 6761, RFC 6762, RFC 8375, ICANN's "internal"). */
 const nobodys = /(?:^|\.)(?:local|localhost|localdomain|lan|internal|invalid|test|home\.arpa)$/
 
+/** What is known here of the machine. */
+interface Machine {
+  /** The address records to publish for it, as lines of a zone file. */
+  readonly ownRecords: () => Promise<string>
+  /** Whether an address is known to be none of its own. */
+  readonly isForeign: (address: string) => boolean
+}
+
 /**
  * Whether the server's name, which it says in EHLO, leads to an address, and each address back to the name (forward-confirmed reverse
  * DNS): many servers refuse mail from who can't say so. What DNS gives no answer for is a warning, and no error.
- * @param ownRecords the address records to publish where there are none, as lines of a zone file
  */
 export async function checkHost(
   hostname: string,
   lookup: Lookup,
-  ownRecords: () => Promise<string>,
+  { ownRecords, isForeign }: Machine,
 ): Promise<Finding[]> {
   if (nobodys.test(hostname)) {
     const message =
@@ -33,8 +40,20 @@ export async function checkHost(
     const message = 'the name of this server has no address: nobody can deliver to it. Publish one'
     return [finding('error', 'host_without_address', hostname, message, await ownRecords())]
   }
-  const found = await Promise.all(addresses.map(address => checkReverse(hostname, address, lookup)))
+  const found = await Promise.all(
+    addresses.map(async address =>
+      // Its PTR is a stranger's.
+      isForeign(address)
+        ? [leadsElsewhere(hostname, address, await ownRecords())]
+        : checkReverse(hostname, address, lookup),
+    ),
+  )
   return [...(alias.length > 0 ? [isAlias(hostname, alias.map(String), addresses)] : []), ...found.flat()]
+}
+
+function leadsElsewhere(hostname: string, address: string, paste: string): Finding {
+  const message = `the name of this server leads to ${address}, which is none of this machine's addresses: mail for you goes there. Let it lead here or, where that one passes mail on to here, add it to delivery.public_addresses`
+  return finding('error', 'host_elsewhere', hostname, message, paste)
 }
 
 function isAlias(hostname: string, targets: readonly string[], addresses: readonly string[]): Finding {

@@ -32,6 +32,8 @@ interface Case {
   /** Another name of the server, with the lines of its zone. */
   readonly host?: readonly [name: string, lines: string]
   readonly signed?: 'joined' | 'alone'
+  /** What each finding of these codes says. */
+  readonly says?: RegExp
   /** Settings that differ. */
   readonly config?: (config: Config) => Config
   /** By how much later it is. */
@@ -151,6 +153,11 @@ const cases: Readonly<Record<string, Case>> = {
     zone: (records, domain) => sound(records, domain, 'return-path'),
     found: ['return_path_missing'],
   },
+  'bounces-alias': {
+    zone: (records, domain) => `${sound(records, domain, 'return-path', 'spf')}bounce CNAME elsewhere\n`,
+    found: ['return_path_missing', 'spf_missing'],
+    says: /^A CNAME stands at this name \(to elsewhere\.bounces-alias\.example\), .*: remove it/,
+  },
   'tls-rpt-missing': { zone: records => zoneFile(records), found: ['tls_rpt_missing'] },
   'tls-rpt-broken': {
     zone: (records, domain) => zoneFile(records) + txt(`_smtp._tls.${domain}`, 'v=TLSRPTv1;'),
@@ -172,6 +179,16 @@ const cases: Readonly<Record<string, Case>> = {
     }),
     found: ['host_without_address', 'spf_fails', 'spf_fails'],
     paste: 'nowhere.example. 3600 IN A 203.0.113.9\nnowhere.example. 3600 IN AAAA 2001:db8::9',
+  },
+  'host-elsewhere': {
+    host: named('elsewhere.example', `${caa}${helloSpf}@ A 192.0.2.27\n`),
+    config: config => ({
+      ...config,
+      delivery: { ...config.delivery, public_addresses: ['203.0.113.9'] },
+    }),
+    // Its PTR is not asked for.
+    found: ['host_elsewhere', 'spf_fails', 'spf_fails'],
+    paste: 'elsewhere.example. 3600 IN A 203.0.113.9',
   },
   'host-alias': {
     host: named('alias.example', `${caa}mx CNAME real\nreal A 192.0.2.26\nreal TXT "${helo}"\n`),
@@ -266,6 +283,8 @@ t.test('each fault is found, and nothing else', { skip: without('knot', 'keymgr'
     const codes = findings.map(({ code }) => code).sort()
     const expected = name === 'sound' ? [] : [...ordinary(name, one), ...one.found]
     t.strictSame(codes, expected.sort(), `${name}: ${JSON.stringify(findings)}`)
+    const beside = findings.filter(({ code }) => one.says && one.found.includes(code))
+    for (const { message } of beside) t.match(message, one.says!, name)
     const ofHost = findings.find(({ code }) => code.startsWith('host_'))
     t.equal(ofHost?.paste ?? undefined, one.paste, name)
     const level = findings.find(({ code }) => code === 'competing_mx')?.level
