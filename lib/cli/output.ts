@@ -28,6 +28,8 @@ export function tableOf(
   columns: readonly string[],
   room: number = tableWidth(process.stdout),
 ): string {
+  const shown = room < wide ? withoutInstants(rows, columns, room) : columns
+  if (shown !== columns) return tableOf(rows, shown, room)
   const cells = [
     columns,
     ...rows.map(row => columns.map(name => shortCellOf((row as Record<string, unknown>)[name]))),
@@ -45,6 +47,25 @@ export function tableOf(
       .trimEnd(),
   )
   return [heading(head!), ...lines].join('\n')
+}
+
+/** On a terminal that is narrower, when a row was made gives way first: its id has that, too, and the words tell rows apart. */
+const wide = 100
+
+function withoutInstants(
+  rows: readonly object[],
+  columns: readonly string[],
+  room: number,
+): readonly string[] {
+  const isMade = (name: string) => name === 'createdAt' || name === 'occurred_at'
+  if (!columns.some(isMade) || !columns.some(name => /id$/i.test(name))) return columns
+  const widths = columns.map(name =>
+    Math.max(
+      displayWidth(name),
+      ...rows.map(row => displayWidth(shortCellOf((row as Record<string, unknown>)[name]))),
+    ),
+  )
+  return widthOf(widths) > room ? columns.filter(name => !isMade(name)) : columns
 }
 
 const widthOf = (widths: readonly number[]) =>
@@ -65,7 +86,7 @@ function fitting(
   room: number,
 ): readonly number[] {
   // A clientId is whatever its owner likes.
-  const isFixed = (name: string) => /^(?!clientId$)(?:.*[_a-z])?(?:id|at)$/i.test(name)
+  const isFixed = (name: string) => name === 'event' || /^(?!clientId$)(?:.*[_a-z])?(?:id|at)$/i.test(name)
   const isName = (name: string) => /addr|recipient|url|host|^(?:names|certificate)$/i.test(name)
   // One character of the local part, and the mark of what was cut.
   const leastOf = (index: number) => Math.max(narrowName, Math.min(widestDomain, 2 + domains[index]!))

@@ -61,9 +61,8 @@ function textOf({
 }): string {
   const left =
     notAfter === null ? undefined : Math.floor((Date.parse(notAfter) - systemClock.now().getTime()) / day)
-  return [source, names, left === undefined ? undefined : `${left} days left`, problem]
-    .filter(part => part !== null && part !== undefined)
-    .join(', ')
+  const ends = left === undefined ? undefined : left < 0 ? `expired ${-left} days ago` : `${left} days left`
+  return [source, names, ends, problem].filter(part => part !== null && part !== undefined).join(', ')
 }
 
 function inMebibytes(bytes: number): string {

@@ -34,7 +34,9 @@ export async function findForbiddenFile(database: string): Promise<ForbiddenFile
     const whose = found.uid === 0 ? 'root' : found.uid === owner.uid ? thisUser() : `the user ${found.uid}`
     const mode = (found.mode & 0o7777).toString(8).padStart(4, '0')
     const message = `${path} belongs to ${whose} and has the mode ${mode}: ${thisUser()}, whose data this is and as whom mailboxd runs, may not read and write it`
-    const paste = found.uid === owner.uid ? `chmod u+rw ${path}` : `chown ${thisUser()}: ${path}`
+    // Of its three files the others may be whoever's, too.
+    const files = `${database}*`
+    const paste = found.uid === owner.uid ? `chmod u+rw ${files}` : `chown ${thisUser()}: ${files}`
     return { path, message, paste }
   }
   return undefined

@@ -19,7 +19,8 @@ export function chainWarning(certificates: readonly X509Certificate[], now: Date
     }
   }
   const last = certificates.at(-1)
-  if (!last || isSelfSigned(last) || isKnownRoot(last)) return undefined
+  // Behind one that a CA issued to another there is its root at the most, which nobody needs to be sent.
+  if (!last || certificates.length > 1 || isSelfSigned(last) || isKnownRoot(last)) return undefined
   return `has a chain that ends too early: add the certificate of "${issuerOf(last)}", which issued "${nameOf(last)}", unless every peer knows it`
 }
 

@@ -13,6 +13,8 @@ function widest(columns: readonly string[]): object {
       if (/(?:^|[_a-z])at$/i.test(name)) return [name, '2026-01-02T03:04:05.678Z']
       if (/^(?:.*[_a-z])?id$/i.test(name) && name !== 'clientId')
         return [name, '01890000-0000-7000-8000-000000000000']
+      // One of a few words of ours.
+      if (name === 'event') return [name, 'inbox.reactivated']
       return [name, 'w'.repeat(300)]
     }),
   )
@@ -64,6 +66,28 @@ t.test('usage is tables that fit 100 columns, however it is grouped', async t =>
     t.ok(lines.some(line => /^inboxCreations +3 +100 +2026-01-02 03:04Z$/.test(line)))
     t.ok(lines.includes('messages        3     none   2026-01-02 03:04Z'), lines.join('\n'))
   }
+})
+
+t.test('on a narrow terminal when it was gives way, and not what tells rows apart', async t => {
+  const event = {
+    event_id: '01890000-0000-7000-8000-000000000000',
+    event: 'message.delivered',
+    inbox_address: 'support@agents.example.com',
+    occurred_at: '2026-01-02T03:04:05.678Z',
+  }
+  const columns = spoken.listEvents!.columns!
+  const narrow = tableOf([event], columns, 80).split('\n')[1]!
+  t.match(narrow, /^01890000-0000-7000-8000-000000000000 {2}message\.delivered {2}\S+@agents\.example\.com$/)
+  t.ok(narrow.length <= 80, narrow)
+  t.match(tableOf([event], columns, 110), /2026-01-02 03:04Z$/m)
+  const inbox = {
+    id: event.event_id,
+    address: 'support@agents.example.com',
+    displayName: null,
+    createdAt: event.occurred_at,
+  }
+  const [, shown] = tableOf([inbox], spoken.listInboxes!.columns!, 80).split('\n')
+  t.match(shown, / {2}support@agents\.example\.com {2}-$/)
 })
 
 t.test('rows that can not fit are lists of their properties', async t => {

@@ -129,7 +129,12 @@ function judge(
       'certificate-host-mismatch': 'certificate_other_name',
     }
     const more = isNeeded ? 'clients refuse it' : 'who wants to be sure delivers nothing'
-    const message = `as it is shown to others, ${fault.text.replace(/^its/, 'the')} (for ${host}): ${more}. Let the file have the whole chain, for that name`
+    const remedies: Readonly<Record<string, string>> = {
+      'certificate-expired': 'Renew it, or see why it is not renewed',
+      'certificate-host-mismatch': 'Have one for that name',
+    }
+    const remedy = remedies[fault.type] ?? 'Let the file have the whole chain'
+    const message = `as it is shown to others, ${fault.text.replace(/^its/, 'the')} (for ${host}): ${more}. ${remedy}`
     return [
       finding(level, codes[fault.type] ?? 'certificate_not_trusted', at, message, 'mailboxctl tls list'),
     ]
