@@ -5,6 +5,7 @@ import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeDaemonUser, configSource, findConfig, systemConfigPath } from './installation.ts'
 import { checkConfigFile, checkSecretFiles, checkSecretKey } from './secret-files.ts'
+import { databaseFindings } from './server-findings.ts'
 import { commandOf } from './words.ts'
 
 const checkedAsRoot =
@@ -38,7 +39,8 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
         await checkSecretKey(config),
       ]
       const faults = found.flatMap(one => one.faults)
-      const warnings = [...certificates.outOfTime, ...found.flatMap(one => one.warnings)]
+      const inClear = databaseFindings(config).map(({ message }) => ({ path: 'database', message }))
+      const warnings = [...certificates.outOfTime, ...found.flatMap(one => one.warnings), ...inClear]
       if (faults.length > 0) throw new ConfigFault(source, faults)
       if (!isDaemonUser) warnings.push({ path: '', message: checkedAsRoot })
       const lines = warnings.map(one =>

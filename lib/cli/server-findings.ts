@@ -1,4 +1,5 @@
 import { existsSync, statfsSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { limits } from '../base/limits.ts'
 import { createNetworkSet } from '../base/network.ts'
 import { parseEndpoint } from '../config/endpoint.ts'
@@ -27,6 +28,7 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
       finding('warning', 'api_without_tls', open[0]!, message, '[http]\nlisten = ["127.0.0.1:8025"]'),
     )
   }
+  found.push(...databaseFindings(config))
   if (existsSync(dataDir)) {
     const { bavail, blocks, bsize } = statfsSync(dataDir)
     const left = `${Math.floor((bavail * bsize) / 1e6)} MB are left`
@@ -44,6 +46,23 @@ export async function serverFindings(config: Config): Promise<Finding[]> {
     ...[...faults, ...outOfTime].map(one => finding('error', 'certificate', one.path, one.message)),
     ...warnings.map(one => finding('warning', 'certificate', one.path, one.message)),
   ]
+}
+
+/** That the rows and the password go over a network in the clear. */
+export function databaseFindings({ database }: Config): Finding[] {
+  if (database === undefined) return []
+  const [place = '', query = ''] = database.split('?')
+  const server = place.slice(place.lastIndexOf('@') + 1).split('/')[0] ?? ''
+  const asked = new URLSearchParams(query)
+  // Without a host it is a socket, and so is what begins with a slash, which stands in a URL as %2F.
+  const host = asked.get('host') ?? server.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+  const isHere =
+    host === '' || host === 'localhost' || /^(\/|%2f)/i.test(host) || (isIP(host) !== 0 && isLoopback(host))
+  if (isHere || asked.has('sslmode')) return []
+  const message =
+    'the rows are on another machine, and without sslmode nothing on the way there is encrypted: the password goes to whoever answers'
+  const paste = `database = "${database}${database.includes('?') ? '&' : '?'}sslmode=verify-full"`
+  return [finding('warning', 'database_in_clear', host, message, paste)]
 }
 
 /** What follows where certificates are neither files nor come from a CA, and how to have one that others can verify. */

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { serverFindings } from '../../lib/cli/server-findings.ts'
+import { databaseFindings, serverFindings } from '../../lib/cli/server-findings.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { writeCertificate } from '../support/certificate.ts'
 import { writeExpiredCertificate } from '../support/expired-certificate.ts'
@@ -49,4 +49,37 @@ t.test('what of the configuration loses mail is told at the start, in a line eac
     }),
     ['warning api_without_tls'],
   )
+})
+
+t.test('a database on another machine is to be asked over TLS', t => {
+  const config = (database: string) =>
+    parseConfig(
+      `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndata_dir = "/nowhere"\ndatabase = "${database}"`,
+      'test',
+    )
+  for (const [database, paste] of [
+    ['postgres://m@db.example.com/m', 'database = "postgres://m@db.example.com/m?sslmode=verify-full"'],
+    [
+      'postgres://m@192.0.2.1:5433/m?a=b',
+      'database = "postgres://m@192.0.2.1:5433/m?a=b&sslmode=verify-full"',
+    ],
+    [
+      'postgres://m@/m?host=db.example.com',
+      'database = "postgres://m@/m?host=db.example.com&sslmode=verify-full"',
+    ],
+    ['postgres://m@db.example.com/m?sslmode=verify-full', undefined],
+    ['postgres://m@127.0.0.1:5432/m', undefined],
+    ['postgres://m@[::1]/m', undefined],
+    ['postgres://m@localhost/m', undefined],
+    ['postgres://m@%2Fvar%2Frun%2Fpostgresql/m', undefined],
+    ['postgres://m@/m?host=/var/run/postgresql', undefined],
+  ] as const) {
+    const found = databaseFindings(config(database))
+    t.strictSame(
+      found.map(one => one.paste),
+      paste === undefined ? [] : [paste],
+      database,
+    )
+  }
+  t.end()
 })
