@@ -5,8 +5,10 @@ import { countAllExpired, deleteExpired } from '../core/account/retention.ts'
 import { operator } from '../core/app/caller.ts'
 import { getInboxRow, getPodRow } from '../core/app/reach.ts'
 import type { Category } from '../model/message.ts'
+import { countOf } from './counted.ts'
 import type { Ctl } from './ctl.ts'
 import { duration } from './duration.ts'
+import { CheckFailed } from './output.ts'
 import { commandOf } from './words.ts'
 
 interface Options {
@@ -48,8 +50,9 @@ export function addMessageCommands(program: Command, ctl: Ctl): void {
       })
       const text =
         done.deleted === null
-          ? `${done.matched} messages are meant; say --yes to delete them for good`
-          : `deleted ${done.deleted} messages`
+          ? `nothing was done: ${countOf(done.matched ?? 0, 'message is', 'messages are')} meant; say --yes to delete for good`
+          : `deleted ${countOf(done.deleted, 'message')}`
       ctl.output().say(done, () => text)
+      if (done.deleted === null && (done.matched ?? 0) > 0) throw new CheckFailed()
     })
 }

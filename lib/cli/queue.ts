@@ -17,9 +17,10 @@ import {
   queueStates,
 } from '../core/outbound/operators-hand.ts'
 import { readRunning } from '../core/running.ts'
+import { countOf } from './counted.ts'
 import type { Ctl } from './ctl.ts'
 import { duration } from './duration.ts'
-import { fieldsOf, tableOf } from './output.ts'
+import { CheckFailed, fieldsOf, tableOf } from './output.ts'
 import { wholeNumber } from './whole-number.ts'
 import { commandOf } from './words.ts'
 
@@ -109,7 +110,8 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
         isUp: (await readRunning(app.config.data_dir)).isUp,
       }))
       const note = 'nothing is sent until mailboxd runs, and it does not run now'
-      const text = () => `${changed} deliveries are due now${isUp ? '' : `; ${note}`}`
+      const due = countOf(changed, 'delivery is', 'deliveries are')
+      const text = () => `${due} due now${isUp ? '' : `; ${note}`}`
       ctl.output().say({ changed, ...(!isUp && { note }) }, text)
     })
 
@@ -132,9 +134,11 @@ export function addQueueCommands(program: Command, ctl: Ctl): void {
       })
       const text = () =>
         done.changed === null
-          ? `${done.matched} deliveries are meant; say --yes to ${hand} them`
-          : `${hand}: ${done.changed} of ${done.matched} deliveries`
+          ? `nothing was done: ${countOf(done.matched, 'delivery is', 'deliveries are')} meant; say --yes to ${hand} what is`
+          : `${hand}: ${done.changed} of ${countOf(done.matched, 'delivery', 'deliveries')}`
       ctl.output().say(done, text)
+      // A script that forgot --yes must not go on as if it were done.
+      if (done.changed === null && done.matched > 0) throw new CheckFailed()
     })
   }
 }

@@ -44,6 +44,15 @@ t.test('the queue is held, released and cancelled by what options say', async t 
   t.match(await ctl('queue release', '--inbox', inbox.id, '--yes'), { matched: 0 })
   t.strictSame(await ctl('queue holds'), { data: [] })
   t.match(await ctl('queue cancel', '--older-than', '1d'), { matched: 0, changed: null })
+  await ctl('message send', inbox.id, '--to', 'x@example.net', '--subject', 's', '--body', 'b')
+  const unsure = await runCtl(dir, 'queue', 'retry', '--inbox', inbox.id)
+  t.match(unsure, {
+    code: 1,
+    stdout: /^nothing was done: 1 delivery is meant; say --yes to retry what is\n$/,
+  })
+  const sure = await runCtl(dir, 'queue', 'retry', '--inbox', inbox.id, '--yes')
+  t.match(sure, { code: 0, stdout: /^retry: 1 of 1 delivery\n$/ })
+  t.match((await runCtl(dir, 'queue', 'flush')).stdout, /^1 delivery is due now; /)
   for (const words of ['queue why', 'queue show']) {
     t.match(
       await runCtl(dir, ...words.split(' '), inbox.id),

@@ -4,6 +4,7 @@ import { operator } from '../../core/app/caller.ts'
 import { getInboxRow, getMessageRow, getPodRow, getThreadRow } from '../../core/app/reach.ts'
 import { getDraftRow } from '../../core/drafts/drafts.ts'
 import { getPolicy, getRule } from '../../core/policy/rules.ts'
+import { countOf } from '../counted.ts'
 
 /** What is given to an operation, by its names in the API. */
 type Given = Readonly<Record<string, unknown>>
@@ -58,8 +59,4 @@ const looked: Readonly<Record<string, (rows: Rows, given: Given) => Promise<stri
 /** What is asked before an operation does harm. @throws Problem `not_found` where there is nothing to be harmed */
 export async function harmOf(rows: Rows, id: string, harm: string, given: Given): Promise<string> {
   return `${await looked[id]!(rows, given)} ${harm}`
-}
-
-function countOf(count: number, one: string, several = `${one}s`): string {
-  return `${count} ${count === 1 ? one : several}`
 }
