@@ -31,10 +31,15 @@ process.env.SOURCE_DATE_EPOCH ??=
 // Debian takes no zstd, which is the default of dpkg elsewhere.
 process.env.DPKG_DEB_COMPRESSOR_TYPE ??= 'xz'
 
+/** It takes minutes, and each step some of them. */
+const tell = (step: string) => console.error(`${step} …`)
+
 const work = mkdtempSync(join(tmpdir(), 'mailboxd-package-'))
 try {
+  tell('building the program')
   const program = makeProgram(work)
   for (const name of wanted.length > 0 ? wanted : made) {
+    tell(isArchitecture(name) ? `packing it for Debian ${name}` : 'packing it for npm')
     const file = isArchitecture(name)
       ? await makeDebianPackage(program, name, { work, to })
       : makeNpmPackage(program, to)

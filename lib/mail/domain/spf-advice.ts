@@ -52,7 +52,7 @@ async function judge(judged: Judged, lookup: Lookup): Promise<Finding[]> {
     const closed = record.replace(/(^| )\+?all(?= |$)/i, '$1~all')
     return [finding('error', 'spf_allows_all', name, message, pasteOf(name, closed))]
   }
-  return evaluate(judged, lookup)
+  return evaluate(judged, record, lookup)
 }
 
 function allowsAll(record: string): boolean {
@@ -79,7 +79,11 @@ async function oneOf(
   return null
 }
 
-async function evaluate({ name, is, helo, addresses = [] }: Judged, lookup: Lookup): Promise<Finding[]> {
+async function evaluate(
+  { name, is, helo, addresses = [] }: Judged,
+  record: string,
+  lookup: Lookup,
+): Promise<Finding[]> {
   const results = await Promise.all(
     addresses.map(async address => ({
       address,
@@ -108,7 +112,9 @@ async function evaluate({ name, is, helo, addresses = [] }: Judged, lookup: Look
       return [finding('warning', 'spf_fails', name, message, ourSpf(name, helo))]
     }
     const message = `${said}; mail of ours is judged by ${bounceDomain(name)}, so this matters to few`
-    return [finding('hint', 'spf_without_us', name, message, `a:${helo}`)]
+    // What stands first is looked at first, before whatever ends the record.
+    const withUs = record.replace(/^v=spf1/i, version => `${version} a:${helo}`)
+    return [finding('hint', 'spf_without_us', name, message, pasteOf(name, withUs))]
   })
 }
 
