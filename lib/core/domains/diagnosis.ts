@@ -71,8 +71,9 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   const silent = dns.silentZones().map(isSilent)
   const found = distinct([...host, ...others, ...advice, ...signing, ...silent])
   // Each name by itself says nothing then that is not said of all.
-  const hasNoDns = found.length > 0 && found.every(({ code }) => code === 'dns_unanswered')
-  const findings = hasNoDns ? [noDns(checked.domain, app.config.dns.servers)] : found
+  const isSilentOfAll = found.length > 0 && found.every(({ code }) => code === 'dns_unanswered')
+  const findings =
+    isSilentOfAll && !(await answersAtAll(opened)) ? [noDns(checked.domain, app.config.dns.servers)] : found
   const isUnknown = checked.status === 'verified' && without.some(isNeeded)
   return diagnosisOf(isUnknown ? { ...checked, status: 'unknown' } : checked, findings)
 }
@@ -132,6 +133,12 @@ function tellAliases(records: readonly Finding[], lookup: Lookup): Promise<Findi
       return finding(one.level, one.code, one.subject, message, one.paste)
     }),
   )
+}
+
+/** Whether the resolver says anything of what each one knows: that nothing was learnt in time may be the fault of the zones. */
+async function answersAtAll({ dns, clock }: App): Promise<boolean> {
+  const asked = find(createDnsCache({ dns, clock }), 'com', 'NS').then(() => true)
+  return inTime(orWhenUnanswered(asked, false), limits.dnsTimeoutMs, () => false)
 }
 
 function noDns(domain: string, servers: readonly string[]): Finding {
