@@ -3,9 +3,9 @@ import { flushCompileCache } from 'node:module'
 import { dirname } from 'node:path'
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
-import { nodeNamePath } from '../core/app/node-name.ts'
 import { secretKeyPath } from '../core/app/secret-key.ts'
 import { databaseOf, databasePath, hasSecrets } from '../core/open-rows.ts'
+import { readRunning } from '../core/running.ts'
 
 /** The user that the unit of systemd runs the daemon as. */
 export const daemonUser = 'mailboxd'
@@ -37,7 +37,7 @@ export function configSource({ config, data }: Installation): string {
 
 /** @throws ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
 export async function requireInstallation(installation: Installation, config: Config): Promise<void> {
-  if (isMade(config)) return
+  if (await isMade(config)) return
   const how = awaitsSetup(installation)
     ? `run mailboxctl setup as root, which writes ${systemConfigPath} and starts mailboxd`
     : config.database !== undefined && (await hasSecrets(await databaseOf(config)))
@@ -47,10 +47,10 @@ export async function requireInstallation(installation: Installation, config: Co
   throw new ConfigFault(configSource(installation), [{ path: 'data_dir', message }])
 }
 
-function isMade({ database, data_dir: dataDir }: Config): boolean {
+async function isMade({ database, data_dir: dataDir }: Config): Promise<boolean> {
   if (database === undefined) return isThere(databasePath(dataDir))
   // Of rows on a server only the key of their secrets lies here; who opens them says that it is missing.
-  return isThere(secretKeyPath(dataDir)) || isThere(nodeNamePath(dataDir))
+  return isThere(secretKeyPath(dataDir)) || (await readRunning(dataDir)).last !== undefined
 }
 
 /** Whether a package was installed here, which makes the directory of the configuration, and is not set up yet. */

@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
-import { requireStopped, rotateSecrets } from '../core/app/rotation.ts'
+import { rotateSecrets } from '../core/app/rotation.ts'
+import { readRunning } from '../core/running.ts'
 import { confirm } from './confirm.ts'
 import type { Ctl } from './ctl.ts'
+import { Refused } from './output.ts'
 import { commandOf } from './words.ts'
 
 export function addSecretsCommands(program: Command, ctl: Ctl): void {
@@ -13,7 +15,9 @@ export function addSecretsCommands(program: Command, ctl: Ctl): void {
     .option('--yes', 'do not ask')
     .action(async ({ yes }: { yes?: boolean }) => {
       if (yes !== true) {
-        await ctl.withRows(async rows => requireStopped(rows))
+        // Else it is refused behind the yes.
+        const { isUp } = await ctl.withRows(rows => readRunning(rows.config.data_dir))
+        if (isUp) throw new Refused('mailboxd runs: stop it before its secrets are rotated')
         await confirm(
           'Backups that were made before can not be read with the new key: keep the old one with them.',
         )

@@ -149,6 +149,7 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
       ...['message', 'send', ann, '--to', 'x@example.net', '--to', 'y', '--subject', 's', '--body', 'b'],
     ],
     [1, /^<address> must be a bare email address/, 'member', 'add', 'zoe'],
+    [1, /^mailboxd runs: stop it/, 'secrets', 'rotate'],
     [1, /^--after must be the id of an event/, 'event', 'tail', '--after', 'x'],
     [1, /^<address> must be a bare email address/, 'suppression', 'add', 'zoe'],
     [1, /^--expires-at must be an instant/, 'suppression', 'add', 'z@example.net', '--expires-at', 'soon'],

@@ -8,15 +8,12 @@ import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.t
 
 const nameLength = 16
 
-/** Where the name stands: what a data directory has that mailboxd ran in. */
-export const nodeNamePath = (dataDir: string) => join(dataDir, 'node')
-
 /**
  * The name in which this node holds leases: that of its data directory, made at the first start and the same for good, so
  * that it finds its own leases whatever the server is called.
  */
 export async function nodeName(dataDir: string): Promise<string> {
-  const path = nodeNamePath(dataDir)
+  const path = join(dataDir, 'node')
   if (!existsSync(path)) await createFile(path, `${randomBase36(nameLength)}\n`)
   return (await readFile(path, 'utf8')).trim()
 }

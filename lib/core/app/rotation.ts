@@ -2,7 +2,7 @@ import { limits } from '../../base/limits.ts'
 import { createSecretBox, type Sealed } from '../../base/secret-box.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { listSecrets, replaceSecretKey, secretColumns, updateSecret } from '../../store/secrets.ts'
-import type { App, Rows } from './app.ts'
+import type { App } from './app.ts'
 import { lockWhileStopped } from './node-name.ts'
 import { installNextKey, makeNextKey } from './secret-key.ts'
 import { requireKeyInForce } from './secrets.ts'
@@ -17,7 +17,7 @@ import { requireKeyInForce } from './secrets.ts'
  */
 export async function rotateSecrets(app: App): Promise<{ readonly keyId: string; readonly count: number }> {
   const { data_dir: dataDir } = app.config
-  const unlock = lock(dataDir)
+  const unlock = lockWhileStopped(dataDir, 'mailboxd runs, and would go on with the old key: stop it first.')
   try {
     const key = await makeNextKey(dataDir)
     const box = createSecretBox(key)
@@ -34,15 +34,6 @@ export async function rotateSecrets(app: App): Promise<{ readonly keyId: string;
   } finally {
     unlock()
   }
-}
-
-/** @throws Problem `unavailable` when a daemon runs, which keeps the secrets from being rotated */
-export function requireStopped({ config: { data_dir: dataDir } }: Pick<Rows, 'config'>): void {
-  lock(dataDir)()
-}
-
-function lock(dataDir: string): () => void {
-  return lockWhileStopped(dataDir, 'mailboxd runs, and would go on with the old key: stop it first.')
 }
 
 async function sealAnew(
