@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { Writable } from 'node:stream'
+import { addAbortSignal, Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
@@ -13,6 +13,7 @@ import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
 import { openBackup } from '../core/backup/contents.ts'
 import { restoreBackup } from '../core/backup/restore.ts'
 import { blobsOf } from './blobs.ts'
+import { breakable } from './breakable.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
@@ -153,10 +154,14 @@ async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
   becomeOwner(dataDir)
   const progress = createProgress(!ctl.isJson())
   try {
-    const backups = await Promise.all(
-      handles.map(handle => openBackup(handle ? handle.createReadStream() : process.stdin)),
-    )
-    const report = await restoreBackup({ dataDir, openBlobs: blobsOf(config), told: progress.told }, backups)
+    const report = await breakable(async signal => {
+      const sources = handles.map(handle =>
+        addAbortSignal(signal, handle?.createReadStream() ?? process.stdin),
+      )
+      const backups = await Promise.all(sources.map(openBackup))
+      const { told } = progress
+      return restoreBackup({ dataDir, openBlobs: blobsOf(config), signal, told }, backups)
+    })
     progress.end()
     const key = report.hasKey
       ? ''

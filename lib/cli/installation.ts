@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
 import { secretKeyPath } from '../core/app/secret-key.ts'
+import { requireFinished } from '../core/backup/unfinished.ts'
 import { databasePath } from '../core/open-rows.ts'
 
 /** The user that the unit of systemd runs the daemon as. */
@@ -34,8 +35,9 @@ export function configSource({ config, data }: Installation): string {
   return data === undefined && isThere(systemConfigPath) ? systemConfigPath : 'local mode'
 }
 
-/** @throws ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
+/** @throws BackupFault where half of a restored backup is; ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
 export function requireInstallation(installation: Installation, config: Config): void {
+  requireFinished(config.data_dir)
   // On a server only the key with which its secrets are sealed lies here.
   const made = config.database === undefined ? databasePath : secretKeyPath
   if (isThere(made(config.data_dir))) return

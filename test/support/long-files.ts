@@ -77,6 +77,7 @@ export const longFiles: readonly string[] = [
   'flow/postgres',
   'flow/postmaster',
   'flow/power-cuts',
+  'flow/restore-cut',
   'flow/serve',
   'flow/soak',
   'flow/specification-bounces',

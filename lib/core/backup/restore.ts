@@ -1,13 +1,15 @@
-import { createWriteStream, type Dirent } from 'node:fs'
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { createWriteStream } from 'node:fs'
+import { link, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
 import { isStorageFault } from '../../base/storage-fault.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
+import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
 import { findStrangeSchema, type StrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { openReader } from '../../store/open.ts'
+import { daemonLockPath } from '../app/node-name.ts'
 import type { Progress } from './backup.ts'
 import {
   type BackupHead,
@@ -18,12 +20,22 @@ import {
   rawOfName,
   smallFiles,
 } from './contents.ts'
+import {
+  arrivingPath,
+  isLeaving,
+  isUnfinished,
+  markFinished,
+  markUnfinished,
+  removeLeavings,
+} from './unfinished.ts'
 import { findMissingFiles, type OpenBlobs } from './verify.ts'
 
 export interface RestoreParts {
   readonly dataDir: string
   /** Where large raws are, of the installation with this database: what a bucket has is not missing. */
   readonly openBlobs: OpenBlobs
+  /** Leaves the directory as it was when it is aborted before the end. */
+  readonly signal: AbortSignal
   readonly told: Progress
 }
 
@@ -36,7 +48,8 @@ export interface RestoreReport extends BackupHead {
 /**
  * Puts the newest of these backups into a data directory that is empty, with the files of those that it builds on. What is
  * damaged or not whole leaves the directory as it was. The database comes to its place last, when all was compared with the
- * checksums, the database with itself, and each row with its file.
+ * checksums, the database with itself, and each row with its file. No daemon starts meanwhile, nor on what is left where this is cut off,
+ * which the next call removes.
  * @throws BackupFault when the directory is not empty, or a backup is missing or damaged
  */
 export async function restoreBackup(
@@ -45,14 +58,30 @@ export async function restoreBackup(
 ): Promise<RestoreReport> {
   const { dataDir } = parts
   const chain = chainOf(backups)
+  // Before the lock, too: it is not to be made in what is somebody else's.
   await requireEmpty(dataDir)
+  const unlock = lock(dataDir)
   try {
+    await requireEmpty(dataDir)
+    await removeLeavings(dataDir)
+    await markUnfinished(dataDir)
     return await restore(parts, chain)
   } catch (error) {
-    for (const { name } of await contentsOf(dataDir)) {
-      await rm(join(dataDir, name), { recursive: true, force: true })
-    }
+    if (isUnfinished(dataDir)) await removeLeavings(dataDir)
+    if ((await contentsOf(dataDir)).length === 0) await rm(daemonLockPath(dataDir), { force: true })
     throw error
+  } finally {
+    unlock()
+  }
+}
+
+/** Keeps daemons out until the function that it gives is called. @throws BackupFault */
+function lock(dataDir: string): () => void {
+  try {
+    return lockDataDirectory(daemonLockPath(dataDir))
+  } catch (error) {
+    if (!(error instanceof DataDirectoryBusy)) throw error
+    throw new BackupFault(`mailboxd, or another restore, is at work in ${dataDir}: stop it first`)
   }
 }
 
@@ -83,33 +112,38 @@ function chainOf(backups: readonly OpenedBackup[]): OpenedBackup[] {
   return chain
 }
 
+/** @throws BackupFault where there is more than what a restore that was cut off has left */
 async function requireEmpty(dataDir: string): Promise<void> {
-  const [found] = await contentsOf(dataDir)
-  if (found) {
+  const isLeft = isUnfinished(dataDir)
+  const found = (await contentsOf(dataDir)).find(name => !(isLeft && isLeaving(name)))
+  if (found !== undefined) {
     throw new BackupFault(
-      `${dataDir} is not empty (${found.name}): a backup is restored into an empty directory, so move what is there away first`,
+      `${dataDir} is not empty (${found}): a backup is restored into an empty directory, so move what is there away first`,
     )
   }
 }
 
-async function contentsOf(dataDir: string): Promise<Dirent[]> {
+/** What is in a data directory, but for its lock and for what a file system has at its root. */
+async function contentsOf(dataDir: string): Promise<string[]> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  // What a file system has at its root.
-  return (await readdir(dataDir, { withFileTypes: true })).filter(({ name }) => name !== 'lost+found')
+  const lockName = basename(daemonLockPath(dataDir))
+  const passedOver = ['lost+found', lockName, `${lockName}-journal`]
+  return (await readdir(dataDir)).filter(name => !passedOver.includes(name))
 }
 
 async function restore(parts: RestoreParts, chain: readonly OpenedBackup[]): Promise<RestoreReport> {
-  const { dataDir, told } = parts
+  const { dataDir, signal, told } = parts
   const [newest] = chain
   const { head, files } = newest!
   const restored = new Set<string>()
-  const arriving = join(dataDir, `${names.database}.restoring`)
+  const arriving = arrivingPath(dataDir)
   for (const backup of chain) {
     const isNewest = backup === newest
     for await (const file of backup.rest) {
       const to = placeOf(file, { dataDir, arriving, isNewest, files, restored })
       if (to === undefined) file.content.resume()
       else await writeDurably(file, to)
+      signal.throwIfAborted()
       told('files', restored.size, files.size)
     }
   }
@@ -120,7 +154,14 @@ async function restore(parts: RestoreParts, chain: readonly OpenedBackup[]): Pro
   if (damage !== undefined) throw new BackupFault(`the database in the backup is damaged: ${damage}`)
   const missing = await missingOf(parts, arriving)
   await syncFolders(dataDir)
-  await rename(arriving, join(dataDir, names.database))
+  // What was said while the database was looked at is heard now.
+  await new Promise(resolve => setImmediate(resolve))
+  signal.throwIfAborted()
+  // Not over what somebody has made there meanwhile.
+  await link(arriving, join(dataDir, names.database))
+  await rm(arriving)
+  await syncFolder(dataDir)
+  await markFinished(dataDir)
   await syncFolder(dataDir)
   told('checking', 1, 1)
   return { ...head, filesRestored: restored.size, missing }

@@ -57,7 +57,8 @@ async function restored(t: Test, { harm = '', files = '', said = {}, database = 
   const place = join(dir, 'place')
   mkdirSync(place)
   try {
-    await restoreBackup({ dataDir: place, openBlobs: () => openDisk(place), told: () => {} }, [
+    const { signal } = new AbortController()
+    await restoreBackup({ dataDir: place, openBlobs: () => openDisk(place), signal, told: () => {} }, [
       await openBackup(createReadStream(path)),
     ])
   } finally {
