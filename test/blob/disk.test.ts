@@ -99,3 +99,21 @@ t.test('an installation of before, that has raws, has them watched from its next
   rmSync(join(dataDir, 'raw.used'))
   await openDisk(dataDir)
 })
+
+t.test('what can be the id of no file leads to none', async t => {
+  const dataDir = t.testdir({ 'secrets.key': 'the key' })
+  const disk = await openDisk(dataDir)
+  const damaged = /a row is damaged/
+  for (const id of ['../../secrets.key', '..', '/etc/passwd', `${v7()}/x`, v7().toUpperCase(), '']) {
+    await t.rejects(disk.find(id), damaged, `find ${id}`)
+    await t.rejects(disk.sizeOf(id), damaged, `sizeOf ${id}`)
+    await t.rejects(disk.remove(id), damaged, `remove ${id}`)
+    const spooled = disk.spoolPath('x')
+    writeFileSync(spooled, '')
+    await t.rejects(disk.keep(id, spooled), damaged, `keep ${id}`)
+  }
+  t.equal(readFileSync(join(dataDir, 'secrets.key'), 'utf8'), 'the key')
+  mkdirSync(join(dataDir, 'raw', 'xx'))
+  writeFileSync(join(dataDir, 'raw', 'xx', 'of somebody'), '')
+  t.strictSame(await disk.list(), [], 'what is not called as ours is none of ours')
+})

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { BlobsFault } from '../../base/blobs-fault.ts'
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import { isBlobId, requireBlobId } from '../blob-id.ts'
 import type { Blobs } from '../blobs.ts'
 import type { Content } from '../content.ts'
 import { createOwner } from './owner.ts'
@@ -55,13 +56,14 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
   const { bucket, clock, cacheBytes, left } = parts
   const cache = join(parts.dataDir, 'cache')
   await mkdir(cache, { recursive: true, mode: 0o700 })
-  const pathOf = (id: string) => join(cache, id)
+  const pathOf = (id: string) => join(cache, requireBlobId(id))
   let prefix: Promise<string> | undefined
   const findPrefix = () => {
     prefix ??= parts.prefix()
     return prefix
   }
-  const keyOf = async (id: string) => `${await findPrefix()}${id.slice(-2)}/${id}`
+  const keyAt = async (name: string) => `${await findPrefix()}${name.slice(-2)}/${name}`
+  const keyOf = async (id: string) => keyAt(requireBlobId(id))
   const requireOwned = createOwner({
     dataDir: parts.dataDir,
     bucket,
@@ -85,7 +87,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
 
   async function fetched(id: string): Promise<boolean> {
     // Several threads and processes may fetch it at once.
-    const part = near.spoolPath(`${id}-${randomUUID()}`)
+    const part = near.spoolPath(`${requireBlobId(id)}-${randomUUID()}`)
     try {
       if (!(await bucket.get(await keyOf(id), part))) return false
       await rename(part, pathOf(id))
@@ -97,7 +99,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
 
   /** @throws BlobsFault when the bucket has something else than the file */
   async function compare(id: string, path: string): Promise<void> {
-    const part = near.spoolPath(`${id}-${randomUUID()}`)
+    const part = near.spoolPath(`${requireBlobId(id)}-${randomUUID()}`)
     try {
       const isThere = await bucket.get(await keyOf(id), part)
       if (isThere && (await hashOf(part)) === (await hashOf(path))) return
@@ -131,7 +133,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
     async copyToDisk(id) {
       const known = await near.sizeOf(id)
       if (known !== undefined) return { sizeBytes: known, isNew: false }
-      const part = near.spoolPath(`${id}-${randomUUID()}`)
+      const part = near.spoolPath(`${requireBlobId(id)}-${randomUUID()}`)
       try {
         if (!(await bucket.get(await keyOf(id), part))) return undefined
         const { size } = await stat(part)
@@ -184,6 +186,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
         yield page.objects
           .filter(({ ageMs }) => ageMs > limits.strayObjectMs)
           .map(({ key }) => key.slice(key.lastIndexOf('/') + 1))
+          .filter(isBlobId)
         next = page.next
       } while (next !== undefined)
     },
@@ -207,7 +210,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       try {
         await requireOwned(true)
         await writeFile(sent, id)
-        const key = await keyOf(id)
+        const key = await keyAt(id)
         await bucket.put(key, sent, id.length)
         const isThere = await bucket.get(key, back)
         await bucket.delete(key)

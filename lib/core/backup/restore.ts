@@ -7,6 +7,7 @@ import { isStorageFault } from '../../base/storage-fault.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
+import { findBroken, idInvariant } from '../../store/invariants.ts'
 import { findStrangeSchema, type StrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { openReader } from '../../store/open.ts'
 import { daemonLockPath } from '../app/node-name.ts'
@@ -211,13 +212,20 @@ function strangeSchemaOf(database: string): StrangeSchema {
   }
 }
 
+/** What is missing; all else that the rows say must fit. @throws BackupFault */
 async function missingOf({ openBlobs }: RestoreParts, database: string): Promise<string[]> {
   const { read, close } = await openReader(database)
-  const blobs = await openBlobs(read)
   try {
-    return (await findMissingFiles(blobs, read)).map(({ id }) => id)
+    const [misnamed] = await findBroken(read, idInvariant, '', 1)
+    if (misnamed)
+      throw new BackupFault(`the database in the backup is damaged: ${misnamed.subject} ${misnamed.found}`)
+    const blobs = await openBlobs(read)
+    try {
+      return (await findMissingFiles(blobs, read)).map(({ id }) => id)
+    } finally {
+      await blobs.close()
+    }
   } finally {
-    await blobs.close()
     await close()
   }
 }

@@ -1,7 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
@@ -65,7 +64,7 @@ export async function removeStrayObjects(app: App, isStopping: () => boolean): P
   for await (const ids of app.blobs.listDistant()) {
     for (const id of ids) {
       if (isStopping()) return 0
-      if (!isId(id) || (await isFileUsed(app.store.read, id))) continue
+      if (await isFileUsed(app.store.read, id)) continue
       if (await app.blobs.remove(id)) count++
     }
   }

@@ -272,3 +272,26 @@ t.test('what is deleted while it is moved is no fault', async t => {
   gone = () => near.remove(id)
   t.equal(await blobs.copyToBucket(id), undefined)
 })
+
+t.test('what can be the id of no object is neither asked for nor deleted', async t => {
+  const asked: string[] = []
+  const { blobs, dataDir } = await open(t, bucket => ({
+    get: (key, file) => {
+      asked.push(key)
+      return bucket.get(key, file)
+    },
+    sizeOf: async key => void asked.push(key),
+    delete: async key => void asked.push(key),
+  }))
+  writeFileSync(join(dataDir, 'secrets.key'), 'the key')
+  const damaged = /a row is damaged/
+  for (const id of ['../secrets.key', '../../other/x', 'x?acl']) {
+    await t.rejects(blobs.find(id), damaged, `find ${id}`)
+    await t.rejects(blobs.sizeOf(id), damaged, `sizeOf ${id}`)
+    await t.rejects(blobs.remove(id), damaged, `remove ${id}`)
+    await t.rejects(blobs.copyToBucket(id), damaged, `copyToBucket ${id}`)
+    await t.rejects(blobs.copyToDisk(id), damaged, `copyToDisk ${id}`)
+  }
+  t.strictSame(asked, [])
+  t.ok(existsSync(join(dataDir, 'secrets.key')))
+})

@@ -166,3 +166,17 @@ t.test('a step that was applied after those with higher numbers', async t => {
   }
   t.ok(existsSync(join(await restored(t, { database: madeLater(t) }), 'mailboxd.sqlite')))
 })
+
+t.test('rows that would lead to a file of somebody else', async t => {
+  const named = (id: string) =>
+    `pragma foreign_keys = off; insert into "raw" values ('${id}', 7, null, '2026-01-01T00:00:00.000Z')`
+  for (const id of [
+    '../../secrets.key',
+    '../../../../etc/passwd',
+    'x',
+    `01a20048-2643-7000-8000-00000000000/`,
+  ]) {
+    await t.rejects(restored(t, { harm: named(id) }), /has not the form of an id/, id)
+  }
+  await t.resolves(restored(t, { harm: named('01a20048-2643-7000-8000-000000000001') }))
+})
