@@ -1,7 +1,7 @@
 const form = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Whether a file or an object of ours may be called so: a UUID as we write them, which leads nowhere when it is joined to a path. */
-export function isBlobId(id: unknown): id is string {
+export function isBlobId(id: unknown): boolean {
   return typeof id === 'string' && form.test(id)
 }
 

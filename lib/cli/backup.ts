@@ -13,7 +13,7 @@ import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
 import { openBackup } from '../core/backup/contents.ts'
 import { restoreBackup } from '../core/backup/restore.ts'
 import { blobsOf } from './blobs.ts'
-import { breakable } from './breakable.ts'
+import { BrokenOff, breakable } from './breakable.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
@@ -71,21 +71,24 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
   try {
     const base = baseHandle && (await openBackup(baseHandle.createReadStream()))
     await base?.rest.return(undefined)
-    report = await makeBackup({
-      dataDir: config.data_dir,
-      output: target ? writerOf(target) : process.stdout,
-      program: packageVersion(),
-      clock: systemClock,
-      ids: createIds(systemClock),
-      withKey: key,
-      hasBucket: config.blobs !== undefined,
-      told: progress.told,
-      ...(base && { base }),
-    })
+    report = await breakable(signal =>
+      makeBackup({
+        dataDir: config.data_dir,
+        output: target ? writerOf(target) : process.stdout,
+        program: packageVersion(),
+        clock: systemClock,
+        ids: createIds(systemClock),
+        withKey: key,
+        hasBucket: config.blobs !== undefined,
+        signal,
+        told: progress.told,
+        ...(base && { base }),
+      }),
+    )
     await target?.sync()
   } catch (error) {
     if (target) await discard(target, file)
-    if (refused === undefined) throw error
+    if (refused === undefined || error instanceof BrokenOff) throw error
     const message = `the backup is not whole: the standard output took no more of it (${refused.message})`
     throw new BackupFault(message, { cause: refused })
   } finally {

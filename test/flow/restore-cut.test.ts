@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { builtProgram } from '../support/built.ts'
-import { onPostgres, startDaemon } from '../support/daemon.ts'
+import { onPostgres, startDaemon, type TestDaemon } from '../support/daemon.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { runProgram } from '../support/program.ts'
 import { openDialog } from '../support/smtp-dialog.ts'
@@ -16,6 +16,12 @@ const ctl = (...args: string[]) => runProgram(process.execPath, [builtProgram('m
 
 /** A backup with files that no compressor makes small, so that half of its bytes are half of its files. */
 async function madeBackup(t: Test): Promise<string> {
+  const path = join(temporaryDir(t), 'backup')
+  await (await daemonWithMail(t)).ctl('backup', path)
+  return path
+}
+
+async function daemonWithMail(t: Test): Promise<TestDaemon> {
   const daemon = await startDaemon(t)
   const ann = await createInbox(daemon, 'ann')
   const dialog = await openDialog(daemon.smtpPort)
@@ -27,9 +33,7 @@ async function madeBackup(t: Test): Promise<string> {
     t.match(await dialog.data(`Subject: Large\r\n\r\n${text}`), { code: 250 })
   }
   dialog.vanish()
-  const path = join(temporaryDir(t), 'backup')
-  await daemon.ctl('backup', path)
-  return path
+  return daemon
 }
 
 /** A restore that has had half of its archive, and what gives it the rest. */
@@ -117,4 +121,25 @@ t.test('where half of a backup stands nothing else begins', { skip: onPostgres }
       t.strictSame(readdirSync(third), [], signal)
     }
   })
+})
+
+t.test('a backup that is ended leaves no copy of the database', { skip: onPostgres }, async t => {
+  const daemon = await daemonWithMail(t)
+  const copy = join(daemon.dataDir, 'backup.sqlite')
+  // More than a pipe takes that nobody reads.
+  const words = [builtProgram('mailboxctl'), '--config', daemon.configPath, 'backup', '-']
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'ignore'] })
+  const exited = once(child, 'exit')
+  await until('a copy to be made', () => existsSync(copy) || child.exitCode !== null)
+  child.kill('SIGTERM')
+  t.strictSame(await exited, [143, null])
+  t.notOk(existsSync(copy), 'no copy')
+
+  writeFileSync(copy, 'of a backup that was killed')
+  t.equal(await daemon.end('SIGTERM'), 0)
+  t.match(await daemon.ctlResult('compact'), { code: 0 })
+  t.notOk(existsSync(copy), 'compact removes it')
+  writeFileSync(copy, 'of a backup that was killed')
+  await daemon.restart()
+  t.notOk(existsSync(copy), 'and so does a start')
 })
