@@ -1,16 +1,21 @@
-import { createWriteStream } from 'node:fs'
-import { link, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { createWriteStream, existsSync } from 'node:fs'
+import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
+import { limits } from '../../base/limits.ts'
+import { createSecretBox } from '../../base/secret-box.ts'
 import { isStorageFault } from '../../base/storage-fault.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
 import { findBroken, idInvariant } from '../../store/invariants.ts'
 import { findStrangeSchema, type StrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { openReader } from '../../store/open.ts'
+import { findSecretKey } from '../../store/secrets.ts'
 import { daemonLockPath } from '../app/node-name.ts'
+import { readNextKey, readSecretKey, SecretKeyFault } from '../app/secret-key.ts'
 import type { Progress } from './backup.ts'
 import {
   type BackupHead,
@@ -149,11 +154,13 @@ async function restore(parts: RestoreParts, chain: readonly OpenedBackup[]): Pro
     }
   }
   told('checking', 0, 1)
+  if (!existsSync(arriving)) throw new BackupFault(`the backup is not whole: it has no ${names.database}`)
+  await requireNode(dataDir)
   requireOurSchema(arriving)
   const { broken, orphans } = findDamage(arriving)
   const [damage] = [...broken, ...orphans]
   if (damage !== undefined) throw new BackupFault(`the database in the backup is damaged: ${damage}`)
-  const missing = await missingOf(parts, arriving)
+  const missing = await missingOf(parts, arriving, head)
   await syncFolders(dataDir)
   // What was said while the database was looked at is heard now.
   await new Promise(resolve => setImmediate(resolve))
@@ -177,10 +184,14 @@ interface Places {
 }
 
 /** Where a file of an archive goes; undefined when it is of no use any more. @throws BackupFault when it is none of ours */
-function placeOf({ name }: ArchivedFile, places: Places): string | undefined {
+function placeOf({ name, sizeBytes }: ArchivedFile, places: Places): string | undefined {
   const { dataDir, arriving, isNewest, files, restored } = places
   if (name === names.database) return isNewest ? arriving : undefined
-  if (keyFiles.includes(name) || smallFiles.includes(name)) return isNewest ? join(dataDir, name) : undefined
+  if (keyFiles.includes(name) || smallFiles.includes(name)) {
+    if (sizeBytes > limits.backupTextBytes)
+      throw new BackupFault(`${name} in the backup is larger than ${limits.backupTextBytes} bytes`)
+    return isNewest ? join(dataDir, name) : undefined
+  }
   const id = rawOfName(name)
   if (id === undefined) throw new BackupFault(`the backup holds a file that is none of mailboxd: ${name}`)
   if (!files.has(id) || restored.has(id)) return undefined
@@ -213,12 +224,17 @@ function strangeSchemaOf(database: string): StrangeSchema {
 }
 
 /** What is missing; all else that the rows say must fit. @throws BackupFault */
-async function missingOf({ openBlobs }: RestoreParts, database: string): Promise<string[]> {
+async function missingOf(
+  { openBlobs, dataDir }: RestoreParts,
+  database: string,
+  { hasKey }: BackupHead,
+): Promise<string[]> {
   const { read, close } = await openReader(database)
   try {
     const [misnamed] = await findBroken(read, idInvariant, '', 1)
     if (misnamed)
       throw new BackupFault(`the database in the backup is damaged: ${misnamed.subject} ${misnamed.found}`)
+    await requireKey(read, dataDir, hasKey)
     const blobs = await openBlobs(read)
     try {
       return (await findMissingFiles(blobs, read)).map(({ id }) => id)
@@ -228,6 +244,29 @@ async function missingOf({ openBlobs }: RestoreParts, database: string): Promise
   } finally {
     await close()
   }
+}
+
+/** @throws BackupFault unless the key is the one that the rows were sealed with, or in no backup that says so */
+async function requireKey(read: Db, dataDir: string, hasKey: boolean): Promise<void> {
+  const known = await findSecretKey(read)
+  const keys = await Promise.all([readSecretKey(dataDir), readNextKey(dataDir)]).catch((error: unknown) => {
+    if (!(error instanceof SecretKeyFault)) throw error
+    throw new BackupFault('the backup is damaged: its secrets.key is none', { cause: error })
+  })
+  const found = keys.filter(key => key !== undefined)
+  if (hasKey !== found.length > 0)
+    throw new BackupFault(
+      `the backup says that it has ${hasKey ? 'a' : 'no'} secrets.key, and has ${hasKey ? 'none' : 'one'}`,
+    )
+  if (!hasKey || !known || found.some(key => createSecretBox(key).keyId === known.id)) return
+  throw new BackupFault('secrets.key in the backup is not the key that its database was sealed with')
+}
+
+/** The name is in what others are told, and in leases. @throws BackupFault */
+async function requireNode(dataDir: string): Promise<void> {
+  const path = join(dataDir, 'node')
+  if (!existsSync(path) || /^[0-9a-z]{16}\n?$/.test(await readFile(path, 'latin1'))) return
+  throw new BackupFault('the backup is damaged: what it has as the name of the node is none')
 }
 
 async function syncFolders(root: string): Promise<void> {
