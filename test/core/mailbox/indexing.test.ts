@@ -107,6 +107,36 @@ onEveryDatabase(
   },
 )
 
+onEveryDatabase(
+  'one on which the write of many fails is found, and the others are there',
+  async (t, store) => {
+    const texts = Array.from({ length: 9 }, (_, n) => `text${n}`)
+    const broken = (await insertTexts(store, texts))[4]!
+    const refusal =
+      store.dialect === 'sqlite'
+        ? [
+            `create trigger "refuse" before delete on "unindexedBody" when old."messageId" = '${broken}'
+           begin select raise(abort, 'refused'); end`,
+          ]
+        : [
+            `create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`,
+            `create trigger refuse before delete on "unindexedBody" for each row
+           when (old."messageId" = '${broken}') execute function refuse()`,
+          ]
+    await store.write(async db => {
+      for (const statement of refusal) await sql.raw(statement).execute(db)
+    })
+    const troubles: IndexTrouble[] = []
+    const indexing = followIndex(followed(store), systemClock, trouble => troubles.push(trouble))
+    await until('it to be told', () => troubles.length > 0)
+    await until('the others to be found', async () => (await count(store, 'letter')) === 8)
+    await indexing.stop()
+    t.equal(troubles.length, 1)
+    t.match(troubles, [{ messageId: broken, why: /refused/ }])
+    t.strictSame(await listUnindexedIds(store), [broken])
+  },
+)
+
 onEveryDatabase('what hinders all of it is told at its begin and at its end', async (t, store) => {
   await insertTexts(store, ['text'])
   let isBroken = true

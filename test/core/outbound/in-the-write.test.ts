@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { v7 } from 'uuid'
 import { createInbox, deleteInbox } from '../../../lib/core/account/inboxes.ts'
 import { suspendInbox } from '../../../lib/core/account/suspension.ts'
@@ -147,6 +149,22 @@ onEveryDatabase('what changes between the asking and the write is heeded', async
       )
     }
   }
+})
+
+onEveryDatabase('of a large message that is refused in the write no file stays', async (t, store) => {
+  const app = await appOn(t, store, '')
+  const { id } = await createInbox(app, operator, {})
+  const attachments = [{ filename: 'a', content: Buffer.alloc(400_000, 'x').toString('base64') }]
+  const letter = { to, subject: 's', body: 'b', attachments }
+  const files = () =>
+    readdirSync(join(app.config.data_dir, 'raw'), { recursive: true, withFileTypes: true }).filter(one =>
+      one.isFile(),
+    )
+  await send(app, key, id, letter, v7())
+  t.equal(files().length, 1)
+  const late = interrupted(app, () => suspendInbox(app, id, null))
+  await t.rejects(send(late, key, id, letter, v7()), { code: 'inbox_suspended' })
+  t.equal(files().length, 1, 'that of the message which was sent')
 })
 
 onEveryDatabase('a suspension and sends at once: what is sent was sent before', async (t, store) => {

@@ -116,7 +116,18 @@ onEveryDatabase(
     const before = await sendFrom(ann, 'a@one.example')
     for (const filter of [{ domain: 'one.example' }, { podId: pod.id }]) await handle(app, 'hold', filter)
     await handle(app, 'hold', { domain: 'one.example' })
-    t.match(await listHolds(app), [{ domain: 'one.example' }, { podId: pod.id }], 'once each')
+    await handle(app, 'hold', { podId: pod.id })
+    const holds = (await listHolds(app)).map(({ domain, podId, inboxId }) => ({ domain, podId, inboxId }))
+    const [ofDomain, ofPod] = holds
+    t.strictSame(
+      [holds.length, ofDomain, ofPod],
+      [
+        2,
+        { domain: 'one.example', podId: null, inboxId: null },
+        { domain: null, podId: pod.id, inboxId: null },
+      ],
+      'once each',
+    )
     const after = await sendFrom(ann, 'b@one.example', 'c@two.example', 'd@more-one.example')
     const others = await sendFrom(bea, 'e@two.example')
     await carryAll()
