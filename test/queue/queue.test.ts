@@ -72,6 +72,27 @@ onEveryDatabase('done ends an entry, later defers it by the schedule', async (t,
   t.equal(await store.write(db => queue.later(db, second!)), '2026-01-01T00:06:00.000Z')
 })
 
+onEveryDatabase(
+  'what is given back keeps its place among what is new, and is due at once when it is not',
+  async (t, store) => {
+    const { clock, advance } = heldClock()
+    const queue = queueOf(store, clock)
+    await store.write(db => queue.put(db, [work('a')]))
+    const createdAt = clock.now().toISOString()
+    const returned = async () => {
+      const [entry] = await queue.claim('delivery', anything)
+      advance(1000)
+      await store.write(db => queue.giveBack(db, entry!))
+      return store.read.selectFrom('queueEntry').select(['attempts', 'dueAt']).executeTakeFirstOrThrow()
+    }
+    t.strictSame(await returned(), { attempts: 0, dueAt: createdAt })
+    const [entry] = await queue.claim('delivery', anything)
+    const dueAt = await store.write(db => queue.later(db, entry!))
+    advance(Date.parse(dueAt) - clock.now().getTime())
+    t.strictSame(await returned(), { attempts: 1, dueAt: clock.now().toISOString() })
+  },
+)
+
 onEveryDatabase('only the holder of a lease may end it', async (t, store) => {
   const { clock, advance } = heldClock()
   const one = queueOf(store, clock, 'one')
