@@ -53,6 +53,9 @@ export function followIndex(
   const { signal } = stopping
   /** Read from the database and not yet written. */
   let prepared: Prepared[] = []
+  /** Whether those are all that there was, and when it was read. */
+  let isAll = false
+  let readAtMs = Number.NEGATIVE_INFINITY
   /** So many are taken one by one: one of them failed. */
   let alone = 0
   let hindrance: string | undefined
@@ -79,13 +82,17 @@ export function followIndex(
   }
 
   async function work(): Promise<void> {
+    readAtMs = Number.NEGATIVE_INFINITY
     for (let isMore = true; isMore && !signal.aborted; ) {
-      const hasIndexed = await thenRest(indexSome)
+      // What comes one by one is gathered: each batch is a segment of the index, which is merged again and again.
+      const waitMs = prepared.length > 0 || !isAll ? 0 : readAtMs + limits.indexPollMs - clock.monotonicMs()
+      const hasIndexed = waitMs <= 0 && (await thenRest(indexSome))
       const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex)))
       // What was deleted leaves the file in the quiet.
-      const isQuiet = !hasIndexed && !hasMerged && !signal.aborted
+      const isQuiet = waitMs <= 0 && !hasIndexed && !hasMerged && !signal.aborted
       const hasFreed = isQuiet && (await thenRest(async () => db.freeSome?.() ?? false))
-      isMore = hasIndexed || hasMerged || hasFreed
+      isMore = waitMs > 0 || hasIndexed || hasMerged || hasFreed
+      if (waitMs > 0 && !hasMerged) await rest(waitMs)
     }
   }
 
@@ -107,8 +114,10 @@ export function followIndex(
   }
 
   async function prepare(): Promise<void> {
-    const rows = await listUnindexed(db.read, { count: limits.indexBatch, bytes: limits.indexBatchBytes })
-    for (const { texts, ...row } of rows) {
+    readAtMs = clock.monotonicMs()
+    const found = await listUnindexed(db.read, { count: limits.indexBatch, bytes: limits.indexBatchBytes })
+    isAll = found.isAll
+    for (const { texts, ...row } of found.rows) {
       try {
         prepared.push({ ...row, words: searchWords(texts()) })
       } catch (error) {
