@@ -352,6 +352,8 @@ export const limits = {
   movedPageBytes: 4 * 1024 * 1024,
   /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
   lockWaitMs: 10_000,
+  /** How long after the begin of a transaction the next one begins, while the event loop is busy and writes come together. */
+  commitRestMs: 4,
   /**
    * The write-ahead log of the database: how often it is moved into its file and the room on the disk looked at, the bytes of it after
    * which writers wait a moment so that it begins anew, after how long a silence its file is emptied, and how long it may

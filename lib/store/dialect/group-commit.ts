@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import { createLoopLoad } from '../../base/loop-load.ts'
 import { StorageLocked } from '../../base/storage-fault.ts'
 import type { WriteDb } from './dialect.ts'
 import { addRows, gatherRows, type LeftRows, noRows } from './left-rows.ts'
@@ -61,11 +62,20 @@ export interface CommitListeners {
   synced?(tookMs: number): void
 }
 
+/** When writes wait for company. */
+export interface Gathering {
+  /** Whether the event loop has so much to do that it is not idle meanwhile. */
+  isBusy(): boolean
+  rest(ms: number): Promise<unknown>
+}
+
 /**
  * All writes that are waiting go into one SQLite transaction, each in its own savepoint; one that throws rolls back
  * alone. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for
  * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before; nothing is built
- * on what an earlier transaction wrote before that was synced. Between two transactions the event loop comes round.
+ * on what an earlier transaction wrote before that was synced. Between two transactions the event loop comes round; while it is busy
+ * and writes come together, it does so for `limits.commitRestMs`, because each transaction appends all pages that it touched to the log,
+ * and most of them are the same in the next one. Who writes alone waits for nobody.
  *
  * While another process writes, what is waiting goes on waiting, each up to `limits.lockWaitMs`, and all else goes on.
  */
@@ -73,6 +83,7 @@ export function createGroupCommit(
   target: CommitTarget,
   clock: Pick<Clock, 'monotonicMs'>,
   { committed, failed, transacted, synced }: CommitListeners,
+  gathering: Gathering = { isBusy: createLoopLoad(clock), rest: pause },
 ) {
   const waiting: Waiting[] = []
   let draining: Promise<void> | undefined
@@ -82,22 +93,26 @@ export function createGroupCommit(
     do {
       // After the callbacks of this turn of the event loop, so that writes of many sessions meet in one transaction.
       await new Promise<void>(resolve => setImmediate(resolve))
-      await commit()
+      const began = clock.monotonicMs()
+      const writes = await commit()
+      const restMs = began + limits.commitRestMs - clock.monotonicMs()
+      if (writes > 1 && restMs > 0 && gathering.isBusy()) await gathering.rest(restMs)
     } while (waiting.length > 0)
     draining = undefined
   }
 
-  async function commit(): Promise<void> {
+  /** Gives how many writes it was. */
+  async function commit(): Promise<number> {
     const batch: Waiting[] = []
     let settle: (() => void)[]
     const notices: Notices = new Map()
     try {
       settle = await transact(batch, notices)
-      if (batch.length === 0) return
+      if (batch.length === 0) return 0
       // What is told must be on the disk.
       if (notices.size === 0 && !batch.some(one => one.isSynced)) {
         for (const one of settle) one()
-        return
+        return batch.length
       }
       const began = clock.monotonicMs()
       await target.sync().catch(error => {
@@ -106,10 +121,11 @@ export function createGroupCommit(
       synced?.(clock.monotonicMs() - began)
     } catch (error) {
       for (const { reject } of batch) reject(error)
-      return
+      return batch.length
     }
     committed(notices)
     for (const one of settle) one()
+    return batch.length
   }
 
   /** After a failed fsync the kernel may have dropped the pages, and a second one would lie. */

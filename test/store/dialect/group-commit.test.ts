@@ -49,15 +49,25 @@ function setUp(t: Test) {
     sync: () => new Promise<void>((resolve, reject) => syncs.push({ resolve, reject })),
   }
   const failures: DiskFailed[] = []
-  const group = createGroupCommit(target, clock, {
-    committed(notices) {
-      for (const [topic, about] of notices) told.push([topic, ...about])
+  /** Its event loop is idle unless the test says otherwise; what rests does so until the test ends it. */
+  const load = { isBusy: false, rests: [] as { ms: number; end: () => void }[] }
+  const group = createGroupCommit(
+    target,
+    clock,
+    {
+      committed(notices) {
+        for (const [topic, about] of notices) told.push([topic, ...about])
+      },
+      failed: error => failures.push(error),
+      transacted: (writes, ms) => took.push([writes, ms]),
+      synced: ms => took.push(ms),
     },
-    failed: error => failures.push(error),
-    transacted: (writes, ms) => took.push([writes, ms]),
-    synced: ms => took.push(ms),
-  })
-  return { path, failures, group, syncs, transactions, reader, clock, failing, told, took }
+    {
+      isBusy: () => load.isBusy,
+      rest: ms => new Promise<void>(end => load.rests.push({ ms, end })),
+    },
+  )
+  return { path, failures, group, syncs, transactions, reader, clock, failing, told, took, load }
 }
 
 t.test('no promise resolves before the fsync, and what comes meanwhile shares the next one', async t => {
@@ -88,6 +98,44 @@ t.test('no promise resolves before the fsync, and what comes meanwhile shares th
   )
   await group.idle()
   t.equal(syncs.length, 2)
+})
+
+t.test('while the event loop is busy, writes that come together wait for others', async t => {
+  const { group, syncs, transactions, load, clock } = setUp(t)
+  const write = () => group.write(async () => {})
+  const turn = () => new Promise(resolve => setImmediate(resolve))
+  let fsyncs = 0
+  const commitAll = async (writes: Promise<void>[]) => {
+    fsyncs++
+    await until('the fsync asked for', () => syncs.length === fsyncs)
+    syncs.at(-1)!.resolve()
+    await Promise.all(writes)
+    await turn()
+  }
+  await commitAll([write(), write()])
+  t.equal(load.rests.length, 0, 'none while it is idle')
+  load.isBusy = true
+  await commitAll([write()])
+  t.equal(load.rests.length, 0, 'nor for one alone')
+  const together = [write(), write()]
+  await until('the fsync asked for', () => syncs.length === 3)
+  clock.ms += 1
+  await commitAll(together)
+  t.strictSame(
+    load.rests.map(({ ms }) => ms),
+    [limits.commitRestMs - 1],
+    'from the begin of the last one on',
+  )
+  const first = write()
+  await turn()
+  const second = write()
+  await turn()
+  t.equal(transactions.begun, 3)
+  load.rests[0]!.end()
+  await commitAll([first, second])
+  t.equal(transactions.begun, 4, 'and have one transaction')
+  load.rests[1]!.end()
+  await group.idle()
 })
 
 t.test(
