@@ -45,6 +45,12 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+/** The promise of a write that was done. */
+interface Settling {
+  readonly isSynced: boolean
+  settle(): void
+}
+
 /** The disk failed to keep what was committed; what it holds is not known any more, so nothing more is written. */
 export class DiskFailed extends Error {
   override readonly name = 'DiskFailed'
@@ -104,16 +110,14 @@ export function createGroupCommit(
   /** Gives how many writes it was. */
   async function commit(): Promise<number> {
     const batch: Waiting[] = []
-    let settle: (() => void)[]
+    let settle: Settling[]
     const notices: Notices = new Map()
     try {
       settle = await transact(batch, notices)
       if (batch.length === 0) return 0
-      // What is told must be on the disk.
-      if (notices.size === 0 && !batch.some(one => one.isSynced)) {
-        for (const one of settle) one()
-        return batch.length
-      }
+      for (const one of settle) if (!one.isSynced) one.settle()
+      settle = settle.filter(one => one.isSynced)
+      if (settle.length === 0) return batch.length
       const began = clock.monotonicMs()
       await target.sync().catch(error => {
         throw fail(error)
@@ -124,7 +128,7 @@ export function createGroupCommit(
       return batch.length
     }
     committed(notices)
-    for (const one of settle) one()
+    for (const one of settle) one.settle()
     return batch.length
   }
 
@@ -154,16 +158,17 @@ export function createGroupCommit(
   /** Those that have waited too long for the lock. */
   function refuseLate(cause: unknown): void {
     const now = clock.monotonicMs()
-    const isLate = (one: Waiting | undefined) => one !== undefined && now - one.sinceMs >= limits.lockWaitMs
-    while (isLate(waiting[0])) waiting.shift()!.reject(new StorageLocked({ cause }))
+    const late = new Set(waiting.filter(one => now - one.sinceMs >= limits.lockWaitMs))
+    waiting.splice(0, waiting.length, ...waiting.filter(one => !late.has(one)))
+    for (const { reject } of late) reject(new StorageLocked({ cause }))
   }
 
   /**
    * Takes writes that wait into `batch`, until they are enough, and does them. Their work awaits nothing but queries,
    * which SQLite answers at once: nothing else runs in between.
    */
-  async function transact(batch: Waiting[], notices: Notices): Promise<(() => void)[]> {
-    const settle: (() => void)[] = []
+  async function transact(batch: Waiting[], notices: Notices): Promise<Settling[]> {
+    const settle: Settling[] = []
     if (failure) {
       batch.push(...waiting.splice(0))
       throw failure
@@ -182,7 +187,7 @@ export function createGroupCommit(
       do {
         const one = waiting.shift()!
         batch.push(one)
-        const { work, resolve, reject } = one
+        const { work, isSynced, resolve, reject } = one
         const own: Notices = new Map()
         const ownRows = noRows()
         gatherNotices(target.db, own)
@@ -192,16 +197,19 @@ export function createGroupCommit(
           const value = await work(target.db)
           addNotices(notices, own)
           addRows(left, ownRows)
-          settle.push(() => resolve(value))
+          // What is told must be on the disk.
+          settle.push({ isSynced: isSynced || own.size > 0, settle: () => resolve(value) })
         } catch (error) {
           undo(error)
-          settle.push(() => reject(error))
+          settle.push({ isSynced, settle: () => reject(error) })
         }
         target.exec('release one')
       } while (
         waiting.length > 0 &&
         !batch[0]!.isAlone &&
         !waiting[0]!.isAlone &&
+        // What waits for no fsync may find nothing that does.
+        (waiting[0]!.isSynced || !batch.at(-1)!.isSynced) &&
         batch.length < writesPerTransaction &&
         clock.monotonicMs() < end &&
         target.givenBytes() < most
@@ -247,20 +255,20 @@ export function createGroupCommit(
 
   function put<T>(work: (db: WriteDb) => Promise<T>, isSynced: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      waiting.push({
-        work,
-        isSynced,
-        sinceMs: clock.monotonicMs(),
-        resolve: value => resolve(value as T),
-        reject,
-      })
+      const settling = { resolve: (value: unknown) => resolve(value as T), reject }
+      const one = { work, isSynced, sinceMs: clock.monotonicMs(), ...settling }
+      const before = isSynced ? -1 : waiting.findIndex(other => other.isSynced && !other.isAlone)
+      if (before < 0) waiting.push(one)
+      else waiting.splice(before, 0, one)
       draining ??= drain()
     })
   }
 
   return {
     write: <T>(work: (db: WriteDb) => Promise<T>) => put(work, true),
-    /** A transaction of nothing but these is not synced; one that has others in it is, and these wait with them. */
+    /**
+     * These come before the others of their transaction, so that what they find has reached the disk, and wait for nobody's fsync.
+     */
     writeUnsynced: <T>(work: (db: WriteDb) => Promise<T>) => put(work, false),
     /** Writes nothing more: the disk has failed, as somebody else has seen. */
     fail: (cause: unknown) => void fail(cause),
