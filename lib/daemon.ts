@@ -159,7 +159,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         queue,
         kind: 'delivery',
         turns,
-        perform: entry => deliver(app, entry, turns.placeOf(entry)),
+        perform: (entry, freed) => deliver(app, entry, turns.placeOf(entry, freed)),
         log,
       }),
       createRunner({

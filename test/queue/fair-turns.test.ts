@@ -68,6 +68,32 @@ async function prove(store: Store, { queue, turns, put }: ReturnType<typeof setU
   await end({ queue, turns, store }, entry!, 'answers')
 }
 
+onEveryDatabase('what was taken and is only to be recorded has its place no more', async (t, store) => {
+  const given = setUp(store, 3, 1)
+  const { queue, turns, put } = given
+  await prove(store, given, 'there.example')
+  await put(['one', 'two', 'three'])
+  const [one] = await turns.claim()
+  t.equal(one!.subjectId, 'one')
+  t.strictSame(await turns.claim(), [], 'the others wait for it')
+  let freed = 0
+  turns.placeOf(one!, () => freed++).over()
+  const [two, ...none] = await turns.claim()
+  t.strictSame([two!.subjectId, none.length, freed], ['two', 0, 1])
+  turns.placeOf(two!, () => freed++).over()
+  t.strictSame(await turns.claim(), [], 'no more are to be recorded than the destination gets at once')
+  t.equal(freed, 1)
+  await end({ queue, turns, store }, one!, 'answers')
+  t.strictSame(await turns.claim(), [], 'it had no place any more')
+  await end({ queue, turns, store }, two!, 'answers')
+  const [three] = await turns.claim()
+  t.equal(three!.subjectId, 'three')
+  await end({ queue, turns, store }, three!, 'answers')
+  for (const name of ['here', 'near', 'far']) await prove(store, given, `${name}.example`)
+  for (const name of ['here', 'near', 'far']) await put([name], `${name}.example`)
+  t.equal((await turns.claim()).length, 3, 'each place was given back once')
+})
+
 onEveryDatabase('pods take turns, and inboxes in them', async (t, store) => {
   const { turns, put } = setUp(store, 12)
   await put(numbered('a', 100), '', 'one/ann')

@@ -62,6 +62,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       return
     }
     const hasLed = entry.destination === domain && destination !== domain
+    if (ended.outcome.result === 'delivered' && !ended.write) place?.over()
     if (ended.outcome.showing === 'fails') place?.showed('fails')
     if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
     const isClean = place?.isClean ?? false
