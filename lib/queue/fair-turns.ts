@@ -180,12 +180,12 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   }
 
   /** Of those that are only to be recorded so many pass their places on as the destination gets at once: a kill would repeat them. */
-  function passOn(mine: Held): boolean {
+  function passOn(mine: Held, freed: () => void): void {
     const { stay, sort } = mine
     const passed = [...held.values()].filter(one => one.isLingering && one.stay.name === stay.name).length
-    if (sort.isProbe || passed >= pace.concurrency(stay.name) || !giveUpPlace(mine)) return false
+    if (sort.isProbe || passed >= pace.concurrency(stay.name) || !giveUpPlace(mine)) return
     stays.leave(stay)
-    return true
+    freed()
   }
 
   /** While new mail waits, who says nothing for too long gives up the place; a probe does not, for it is to find out. */
@@ -313,9 +313,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           // What the servers say holds for their address, whatever names lead there.
           if (showing !== undefined) show(name, showing)
         },
-        over() {
-          if (passOn(mine)) freed()
-        },
+        over: () => passOn(mine, freed),
         passedOver() {
           mine.hasShown = true
           proven.forget(mine.stay.name)
