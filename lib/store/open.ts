@@ -26,8 +26,8 @@ export interface Store {
    */
   write<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
   /**
-   * The same for what may be lost with the power, and not with the process: it comes before what else waits to be written, and does not
-   * wait for the disk. What it finds in the database has reached the disk all the same.
+   * The same for what may be lost with the power, and not with the process: on SQLite it comes before what else waits to be written,
+   * and it does not wait for the disk. What it finds in the database has reached the disk all the same.
    */
   writeUnsynced<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
   /** Resolves when all events have their places in the stream that were written before the call: on SQLite they have them at once. */
