@@ -28,6 +28,22 @@ export const limits = {
   postgresQueryMs: 60_000,
   postgresIdleMs: 10_000,
   postgresLockMs: 15_000,
+  /** The most that a transaction which met another rests before it is done again. */
+  postgresConflictMs: 128,
+  /**
+   * Several nodes on one database: how often each says that it works; for how long after it said so it may rely on what it holds; and after how
+   * long of silence the others take that over, which is longer by all that may lie between its saying and their hearing.
+   */
+  nodeBeatMs: 2_000,
+  nodeSureMs: 10_000,
+  nodeGoneMs: 20_000,
+  /** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */
+  bellRestMs: 10,
+  bellAgainMs: 1_000,
+  /** For how long another node that may have ended keeps one from starting that does not see its files. */
+  nodeSeenMs: 60_000,
+  /** How long a node that ended is remembered. */
+  nodeKeptMs: 7 * 86_400_000,
   /** An object without a row is removed when it is older: whoever put it is through with it, or gone. */
   strayObjectMs: 86_400_000,
   /** A copy of an object stays so long after it was read, for its reader; and at the most so long. */

@@ -1,5 +1,5 @@
 import type { App } from './app/app.ts'
-import { lockWhileStopped } from './app/node-name.ts'
+import { lockWhileStopped } from './nodes/node-name.ts'
 import { readDisk } from './status.ts'
 
 /**

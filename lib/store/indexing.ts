@@ -17,8 +17,8 @@ import {
 /** The database as the follower of the index works on it. */
 export interface Followed {
   readonly read: Db
-  /** What it writes may be lost with the power: it is still noted as to be done then. */
-  write<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /** What it writes may be lost with the power: it is still noted as to be done then. Gives undefined, with nothing done, while another process follows. */
+  write<T>(work: (db: WriteDb) => Promise<T>): Promise<T | undefined>
   /** Another one when anything was committed; undefined where that is not known. */
   version(): number | undefined
   /** Gives some of what was freed back to the disk; whether there was any. */
@@ -81,7 +81,7 @@ export function followIndex(
   async function work(): Promise<void> {
     for (let isMore = true; isMore && !signal.aborted; ) {
       const hasIndexed = await thenRest(indexSome)
-      const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex)))
+      const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex))) === true
       // What was deleted leaves the file in the quiet.
       const isQuiet = !hasIndexed && !hasMerged && !signal.aborted
       const hasFreed = isQuiet && (await thenRest(async () => db.freeSome?.() ?? false))
@@ -95,6 +95,10 @@ export function followIndex(
     const batch = alone > 0 ? prepared.slice(0, 1) : prepared
     try {
       const count = await db.write(write => putBatch(write, batch, clock))
+      if (count === undefined) {
+        prepared = []
+        return false
+      }
       prepared = prepared.slice(count)
     } catch (error) {
       // Which one it is shows when each is done alone.
@@ -120,8 +124,11 @@ export function followIndex(
   async function leaveOut(message: Omit<Unindexed, 'texts'>, error: unknown): Promise<void> {
     const { id: messageId } = message
     prepared = prepared.filter(({ id }) => id !== messageId)
-    await db.write(write => passOver(write, message))
-    told({ messageId, why: String(error) })
+    const isLeftOut = await db.write(async write => {
+      await passOver(write, message)
+      return true
+    })
+    if (isLeftOut) told({ messageId, why: String(error) })
   }
 
   async function thenRest<T>(step: () => Promise<T>): Promise<T> {

@@ -5,6 +5,7 @@ import { createLog } from '../../lib/base/log.ts'
 import { startClockWatch } from '../../lib/queue/clock-watch.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { membersOf } from '../support/members.ts'
 import { until } from '../support/until.ts'
 
 const hour = 3_600_000
@@ -21,7 +22,13 @@ onEveryDatabase(
         return 0
       },
     }
-    const queue = createQueue({ store, clock, node: 'one', ids: { next: v7 }, random: () => 0.5 })
+    const queue = createQueue({
+      store,
+      clock,
+      members: membersOf('one'),
+      ids: { next: v7 },
+      random: () => 0.5,
+    })
     const dueAt = new Date(nowMs + 5 * hour).toISOString()
     const work = Array.from({ length: limits.sweepRows + 1 }, (_, n) => ({
       ...{ kind: 'delivery' as const, subjectId: `x${n}`, destination: 'there.example' },

@@ -10,6 +10,7 @@ import type { Showing } from '../../lib/queue/standing.ts'
 import { findDestination } from '../../lib/store/destinations.ts'
 import { openStore, type Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { membersOf } from '../support/members.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
 import { statementsOf } from '../support/statements.ts'
 import { until } from '../support/until.ts'
@@ -18,8 +19,7 @@ import { until } from '../support/until.ts'
 function setUp(store: Store, concurrency: number, each = 100, perMinute = 0) {
   let nowMs = Date.parse('2026-01-01T00:00:00.000Z')
   const clock: Clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
-  const node = v7()
-  const queue = createQueue({ store, clock, node, ids: { next: v7 }, random: () => 0.5 })
+  const queue = createQueue({ store, clock, members: membersOf(v7()), ids: { next: v7 }, random: () => 0.5 })
   const turns = queue.fairTurns({ concurrency, allowanceOf: () => ({ concurrency: each, perMinute }) })
   const put = (subjects: readonly string[], destination = 'there.example', from = 'pod/inbox') =>
     store.write(db =>

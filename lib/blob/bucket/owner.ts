@@ -54,7 +54,7 @@ export function createOwner({
 
   return async (anew = false) => {
     if (isOurs && !anew) return
-    const name = await ownName(dataDir)
+    const name = await bucketOwnerName(dataDir)
     const at = await key()
     const [owner, where = ''] = ((await read(at)) ?? (await claim(at, name)) ?? '').split('\n')
     isOurs = owner === name
@@ -65,8 +65,8 @@ export function createOwner({
   }
 }
 
-/** The name of the data directory, made when it is first asked for. */
-async function ownName(dataDir: string): Promise<string> {
+/** The name of the data directory, made when it is first asked for. Nodes of one database share it: it is copied from one to the next. */
+export async function bucketOwnerName(dataDir: string): Promise<string> {
   const path = join(dataDir, 'bucket.owner')
   if (!existsSync(path)) await createFile(path, `${randomBase36(24)}\n`)
   return (await readFile(path, 'utf8')).trim()

@@ -229,12 +229,12 @@ export class SmtpSession {
       if (Buffer.isBuffer(raw))
         for (let at = 0; at < raw.length; at += chunkBytes) yield raw.subarray(at, at + chunkBytes)
       else for await (const chunk of raw()) yield chunk
+      watch.commit()
     } catch (error) {
       progress.fault = error
       throw error
     }
     progress.sent = 'all'
-    watch.commit()
     this.#waitAtMost(this.#timeouts.finalReplyMs)
   }
 

@@ -46,6 +46,8 @@ const movedTables = {
   authenticationDeferral: ['id'],
   stsPolicy: ['domain'],
   tlsResult: ['day', 'domain', 'policyType', 'type', 'host'],
+  node: ['id'],
+  sweep: ['name'],
 } as const satisfies Partial<Record<keyof Tables, readonly string[]>>
 
 export interface MovedTable {
