@@ -235,6 +235,8 @@ export const limits = {
   waitsPerKey: 100,
   waitersAtOnce: 50,
   waitersTurnBytes: 2 * 1024 * 1024,
+  /** How many different inboxes and types the readers of one node are told to the others by. */
+  readScopes: 1000,
   /** How often the inboxes that somebody waits for are looked at without being told; whole times `streamPollMs`. */
   waitPollMs: 5_000,
   /** Streams of events (WebSocket and Server-Sent Events): of the process, and of one key. */

@@ -110,7 +110,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     get waiters() {
       return waiters
     },
-    readers: createReaders(),
+    readers: createReaders(nodes),
     get stream() {
       return stream
     },

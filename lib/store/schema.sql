@@ -729,3 +729,13 @@ create table "sweep" (
   "name" text primary key,
   "heldBy" text
 );
+
+-- What those take who read the stream of events at a node of several (`holder`: its generation); '' is any. An inbox stands without its pod.
+create table "reader" (
+  "holder" text not null,
+  "podId" text not null,
+  "inboxId" text not null,
+  "type" text not null,
+  primary key ("holder", "podId", "inboxId", "type")
+);
+create index "reader_inbox" on "reader" ("inboxId", "type", "podId", "holder");

@@ -497,6 +497,13 @@ export interface SweepRow {
   heldBy: string | null
 }
 
+export interface ReaderRow {
+  holder: string
+  podId: string
+  inboxId: string
+  type: string
+}
+
 export interface Tables {
   migration: MigrationRow
   secretKey: SecretKeyRow
@@ -541,4 +548,5 @@ export interface Tables {
   tlsResult: TlsResultRow
   node: NodeRow
   sweep: SweepRow
+  reader: ReaderRow
 }

@@ -17,6 +17,7 @@ import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openSocket } from '../support/socket-client.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const skip = without('postgres')
 
@@ -84,12 +85,17 @@ const count = (all: readonly string[], one: string) => all.filter(name => name =
 
 t.test('two nodes: what one takes in is known at the other', { skip }, async t => {
   const server = await startServer(t)
-  const toml = '[plan_free]\ninboxes = 12\ncold_recipients_at_first = 0\ncold_recipients = 0\n'
+  const receiver = await startWebhookReceiver(t)
+  const webhook = '[webhook]\nallow_http = true\nallow_networks = ["127.0.0.0/8"]\n'
+  const events = '[events]\nprefer_websocket = true\n'
+  const plan = '[plan_free]\ninboxes = 13\ncold_recipients_at_first = 0\ncold_recipients = 0\n'
+  const toml = `${plan}${webhook}${events}`
   const nodes = await startNodes(t, 2, { ...server, toml }, 'plan = "free"\n')
   const [a, b] = nodes as [TestDaemon, TestDaemon]
   const ann = await createInbox(a, 'ann')
   const { token } = await a.ctl('key', 'create')
   const [atA, atB] = [apiOf(a.baseUrl, String(token)), apiOf(b.baseUrl, String(token))]
+  const bea = (await atA.post('/v1/inboxes', { webhookUrl: receiver.url })).body
 
   await t.test('it is waited for, streamed and read there', async t => {
     const socket = await openSocket(t, b.baseUrl, String(token))
@@ -152,6 +158,29 @@ t.test('two nodes: what one takes in is known at the other', { skip }, async t =
     t.equal((await atB.send(ann.id, { to: 'x@theirs1.example', subject: 'drained', body: 'b' })).status, 200)
     await until('the other to carry it', () => server.taken.includes('drained'))
     t.ok(a.log().some(({ msg }) => msg === 'delivery attempted'))
+
+    // The other calls the webhook, and knows who reads here.
+    const stateAfter = async (subject: string) => {
+      t.equal(await bring(a, bea.address, subject), 250)
+      return until('what became of its webhook', async () => {
+        const { data: events } = (await atA.get('/v1/events?type=message.received&newest=true&limit=20')).body
+        const event = events.find(
+          (one: { message?: { subject: string } }) => one.message?.subject === subject,
+        )
+        if (!event) return undefined
+        const [delivery] = (await atA.get(`/v1/events/${event.event_id}/deliveries`)).body.data
+        return delivery.state === 'queued' ? undefined : delivery.state
+      })
+    }
+    t.equal(await stateAfter('unread'), 'delivered')
+    const socket = await openSocket(t, b.baseUrl, String(token))
+    await socket.ask({ type: 'subscribe', inbox_ids: [bea.id] })
+    let n = 0
+    await until('it to be known', async () => (await stateAfter(`read${n++}`)) === 'cancelled')
+    await socket.told(n)
+    socket.socket.close()
+    await until('that to be known', async () => (await stateAfter(`left${n++}`)) === 'delivered')
+
     await a.ctl('node', 'resume', id)
     await until('it to go on', async () => (await atB.get('/health')).status === 200)
     t.match((await a.ctlResult('node', 'drain', 'none')).code, 1)

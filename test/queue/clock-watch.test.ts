@@ -35,7 +35,7 @@ onEveryDatabase(
       ...{ dueAt, expiresAt: '2026-01-06T00:00:00.000Z' },
     }))
     await store.write(db => queue.put(db, work))
-    const end = startClockWatch({ clock, store, log: createLog('silent') })
+    const end = startClockWatch({ clock, store, log: createLog('silent'), nodes: { count: 1 } })
     t.teardown(end)
     nowMs -= hour
     const before = looks

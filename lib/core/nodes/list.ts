@@ -43,6 +43,19 @@ export async function findNodes(
 }
 
 /**
+ * For what no daemon may run beside, where several may be on the database: that of this data directory is kept out by its lock.
+ * @param id of this node
+ * @param why none may run, in a sentence for the operator
+ * @throws Problem `unavailable` when another node works, or may have until a moment ago
+ */
+export async function requireOthersStopped({ store, clock }: Parts, id: string, why: string): Promise<void> {
+  const since = isoAfter(clock.now(), -limits.nodeSeenMs)
+  const rows = await listNodes(store.read)
+  const other = rows.find(row => row.id !== id && row.state === 'up' && row.beatAt >= since)
+  if (other) throw new Problem('unavailable', `The node ${other.name} (${other.id}) ${why}`)
+}
+
+/**
  * Has a node take nothing more from the queue and say at /health that it is not to be asked; or go on.
  * @throws Problem `not_found`
  */

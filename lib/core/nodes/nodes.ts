@@ -7,6 +7,7 @@ import type { Membership } from '../../queue/lease.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { endNode, findNode, listNodes, noteBeat, putNode } from '../../store/nodes.ts'
 import type { Store } from '../../store/open.ts'
+import { deleteReaders } from '../../store/readers.ts'
 import { endSweep, findSweeper, putSweep } from '../../store/sweeps.ts'
 import type { NodeRow } from '../../store/tables.ts'
 
@@ -27,6 +28,7 @@ export interface NodesParts {
 
 /** This node among those that work on the same database. */
 export interface Nodes extends Membership {
+  readonly id: string
   /** How many there are, this one among them. */
   readonly count: number
   /** Whether its operator had it lease nothing more: it ends what it has. */
@@ -112,6 +114,7 @@ export function createNodes(parts: NodesParts): Nodes {
     const row = await store.write(async db => {
       if (!isAlone) await requireSameBlobs(db, owner)
       const before = await findNode(db, id)
+      if (before) await deleteReaders(db, holderOf(id, before.generation))
       const now = clock.now().toISOString()
       const next: NodeRow = {
         id,
@@ -173,7 +176,12 @@ export function createNodes(parts: NodesParts): Nodes {
   }
 
   async function end(row: NodeRow): Promise<void> {
-    if (!(await store.write(db => endNode(db, row, 'gone', row.beat)))) return
+    const isGone = await store.write(async db => {
+      const hasEnded = await endNode(db, row, 'gone', row.beat)
+      if (hasEnded) await deleteReaders(db, holderOf(row.id, row.generation))
+      return hasEnded
+    })
+    if (!isGone) return
     log.warn({ node: row.id, name: row.name }, 'a node is gone: what it held is given back')
     others.set(row.id, { row: { ...row, state: 'gone' }, sinceMs: clock.monotonicMs() })
   }
@@ -218,6 +226,7 @@ export function createNodes(parts: NodesParts): Nodes {
   }
 
   return {
+    id,
     get holder() {
       return holderOf(id, generation)
     },

@@ -23,5 +23,13 @@ create table "sweep" (
   "name" text primary key,
   "heldBy" text
 );
+create table "reader" (
+  "holder" text not null,
+  "podId" text not null,
+  "inboxId" text not null,
+  "type" text not null,
+  primary key ("holder", "podId", "inboxId", "type")
+);
+create index "reader_inbox" on "reader" ("inboxId", "type", "podId", "holder");
 `,
 }

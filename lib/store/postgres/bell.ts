@@ -52,15 +52,14 @@ export function createBell(
       // Who can't be told looks by itself.
       await say(channel, payloadsOf(by, told)).catch(() => {})
     }
+    ringing = undefined
   }
 
   return {
     ring(notices) {
       addNotices(pending, notices)
       if (pending.size === 0) return
-      ringing ??= ringAll().finally(() => {
-        ringing = undefined
-      })
+      ringing ??= ringAll()
     },
     hear: () => hearAgain(url, said => said.by !== by && tell(new Map([[said.topic, new Set(said.about)]]))),
     async stop() {

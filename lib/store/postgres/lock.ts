@@ -75,6 +75,8 @@ async function connect(url: string) {
     connectionTimeoutMillis: limits.postgresConnectMs,
     lock_timeout: limits.postgresLockMs,
     keepAlive: true,
+    // So long after its machine is gone the server lets go of what it held.
+    options: '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3',
   })
   const lost = new Promise<Error>(resolve => {
     client.on('error', resolve)
