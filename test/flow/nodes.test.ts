@@ -111,6 +111,23 @@ t.test('two nodes: what one takes in is known at the other', { skip }, async t =
     t.equal((await ann.received(2)).length, 2)
   })
 
+  await t.test(
+    'mail to one inbox at both at once: all of it is taken, and each event is told once',
+    async t => {
+      const socket = await openSocket(t, b.baseUrl, String(token))
+      await socket.ask({ type: 'subscribe', inbox_ids: [bea.id], event_types: ['message.received'] })
+      const names = Array.from({ length: 80 }, (_, n) => `both${n}`)
+      const codes = await Promise.all(names.map((name, n) => bring(n % 2 ? a : b, bea.address, name)))
+      t.strictSame(new Set(codes), new Set([250]))
+      t.equal((await atA.get(`/v1/inboxes/${bea.id}/messages`)).body.total, names.length)
+      await socket.told(names.length)
+      const told = socket.events.map(({ message }) => message.subject)
+      t.strictSame(told.sort(), names.sort())
+      const ids = socket.events.map(one => one.event_id)
+      t.strictSame(ids, ids.toSorted(), 'in the order of the stream')
+    },
+  )
+
   await t.test('a key that is revoked at one is refused at the other, and its streams end', async t => {
     const { id, token: other } = await a.ctl('key', 'create')
     const socket = await openSocket(t, b.baseUrl, String(other))
