@@ -13,6 +13,8 @@ export const limits = {
   bucketAttempts: 3,
   bucketPauseMs: 100,
   bucketAnswerBytes: 4 * 1024 * 1024,
+  /** What is read of the object that says whose the others are: a name, a path and a host's name. */
+  bucketOwnerBytes: 16 * 1024,
   bucketPage: 1000,
   /** Large messages that a move to or from the bucket has under way at once. */
   movedAtOnce: 8,

@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { BlobsFault } from '../../base/blobs-fault.ts'
 import { createFile } from '../../base/durable-file.ts'
+import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { randomBase36 } from '../../base/secret.ts'
 import type { Bucket } from './s3.ts'
@@ -33,7 +34,8 @@ export function createOwner({
   async function read(at: string): Promise<string | undefined> {
     const file = spoolPath(`owner-${randomUUID()}`)
     try {
-      return (await bucket.get(at, file)) ? await readFile(file, 'utf8') : undefined
+      const isThere = (await bucket.get(at, file, limits.bucketOwnerBytes)) !== undefined
+      return isThere ? await readFile(file, 'utf8') : undefined
     } finally {
       await rm(file, { force: true })
     }
