@@ -5,9 +5,10 @@ import type { Store } from '../store/open.ts'
 import { findWaiting, hasFirstAttempt } from '../store/queue-turns.ts'
 import { isWorthALook, type Looked } from './decisions.ts'
 import { createLook } from './fair-look.ts'
-import type { Leased, Turns } from './leased.ts'
+import type { Membership } from './lease.ts'
+import { type Leased, LeaseLost, type Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
-import { isRoomAt, Patience, type Place, Places, pressAll, roomAt, type Sort } from './places.ts'
+import { type FairPlace, isRoomAt, Patience, Places, pressAll, roomAt, type Sort } from './places.ts'
 import { newRotations } from './rotation.ts'
 import { leadElsewhere, NamesKnown, probed, probeNow, type Showing } from './standing.ts'
 import { type Held, podAt, roomless, Stays } from './stays.ts'
@@ -17,25 +18,10 @@ export interface FairTurns extends Turns {
   placeOf(entry: Leased, freed?: () => void): FairPlace
 }
 
-export interface FairPlace extends Place {
-  /** The destination that the attempt was made at. */
-  readonly destination: string
-  /** Whether nothing bad is known of it: that it answers again is nothing to note (`Queue.note`) then. */
-  readonly isClean: boolean
-  /** Whether others had the place before the other side had said anything, which may greet late on purpose. */
-  readonly isCutShort: boolean
-  /** What the attempt has shown of it; when it fails, before that is recorded. */
-  showed(showing: Showing): void
-  /** It was taken, and that is only to be recorded: others may have the place. */
-  over(): void
-  /** It could not be tried, and what waits for it was told to wait (`Queue.postpone`); before that is recorded. */
-  passedOver(): void
-}
-
 export interface FairTurnsParts {
   readonly store: Store
   readonly clock: Clock
-  readonly node: string
+  readonly members: Membership
   /** How many attempts are under way at once in all, and what one destination may get. */
   readonly concurrency: number
   readonly allowanceOf: (destination: string) => Allowance
@@ -50,7 +36,7 @@ const kind = 'delivery'
  * domains turned out to be of: bounded, and when lost learnt anew.
  */
 export function createFairTurns(parts: FairTurnsParts): FairTurns {
-  const { store, clock } = parts
+  const { store, clock, members } = parts
   /** Providers whose addresses these are: they get there what their provider gets. */
   const providers = new NamesKnown<string>(limits.destinationsKnown)
   const pace = new Pace(clock, name => parts.allowanceOf(providers.get(name) ?? name))
@@ -66,7 +52,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   const mostAt = (name: string) => pace.most(name, stays.at(name))
   const share = (name: string, podId: string) => stays.share(name, podId, pace.concurrency(name))
   const lookOnce = createLook({
-    node: parts.node,
+    members,
     concurrencyPerDestination: mostAt,
     share,
     isUnderWay: id => held.has(id),
@@ -250,13 +236,16 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       if (sort.isProbe && !hasShown) await store.write(db => probeNow(db, clock, stay.name))
     },
 
-    placeOf({ id }, freed = () => {}) {
+    placeOf({ id, leasedBy }, freed = () => {}) {
       const mine = held.get(id)!
       const { patience } = mine
       return {
         signal: patience.signal,
         heard: () => patience.heard(),
-        commit: () => patience.commit(),
+        commit() {
+          if (!members.holds(leasedBy)) throw new LeaseLost()
+          patience.commit()
+        },
         get destination() {
           return mine.stay.name
         },

@@ -47,7 +47,7 @@ export function createRunner(parts: RunnerParts): Runner {
       while (again && !stopped) {
         again = false
         // Claims until nothing is due or every place is taken; an entry that ends wakes it again.
-        while (!stopped && (await claimSome()) > 0);
+        while (!stopped && queue.mayClaim() && (await claimSome()) > 0);
         // What comes and ends meanwhile is looked at together: a look costs as much for one entry as for many.
         await rest(limits.queueRestMs)
       }

@@ -17,8 +17,8 @@ import {
 /** The database as the follower of the index works on it. */
 export interface Followed {
   readonly read: Db
-  /** What it writes may be lost with the power: it is still noted as to be done then. */
-  write<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /** What it writes may be lost with the power: it is still noted as to be done then. Gives undefined, with nothing done, while another process follows. */
+  write<T>(work: (db: WriteDb) => Promise<T>): Promise<T | undefined>
   /** Another one when anything was committed; undefined where that is not known. */
   version(): number | undefined
   /** Gives some of what was freed back to the disk; whether there was any. */
@@ -87,7 +87,7 @@ export function followIndex(
       // What comes one by one is gathered: each batch is a segment of the index, which is merged again and again.
       const waitMs = prepared.length > 0 || !isAll ? 0 : readAtMs + limits.indexPollMs - clock.monotonicMs()
       const hasIndexed = waitMs <= 0 && (await thenRest(indexSome))
-      const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex)))
+      const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex))) === true
       // What was deleted leaves the file in the quiet.
       const isQuiet = waitMs <= 0 && !hasIndexed && !hasMerged && !signal.aborted
       const hasFreed = isQuiet && (await thenRest(async () => db.freeSome?.() ?? false))
@@ -102,6 +102,10 @@ export function followIndex(
     const batch = alone > 0 ? prepared.slice(0, 1) : prepared
     try {
       const count = await db.write(write => putBatch(write, batch, clock))
+      if (count === undefined) {
+        prepared = []
+        return false
+      }
       prepared = prepared.slice(count)
     } catch (error) {
       // Which one it is shows when each is done alone.
@@ -129,8 +133,11 @@ export function followIndex(
   async function leaveOut(message: Omit<Unindexed, 'texts'>, error: unknown): Promise<void> {
     const { id: messageId } = message
     prepared = prepared.filter(({ id }) => id !== messageId)
-    await db.write(write => passOver(write, message))
-    told({ messageId, why: String(error) })
+    const isLeftOut = await db.write(async write => {
+      await passOver(write, message)
+      return true
+    })
+    if (isLeftOut) told({ messageId, why: String(error) })
   }
 
   async function thenRest<T>(step: () => Promise<T>): Promise<T> {

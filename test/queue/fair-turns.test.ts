@@ -3,23 +3,23 @@ import { v7 } from 'uuid'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import type { FairTurns } from '../../lib/queue/fair-turns.ts'
-import type { Leased } from '../../lib/queue/leased.ts'
+import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
 import { roomAt } from '../../lib/queue/places.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Showing } from '../../lib/queue/standing.ts'
 import { findDestination } from '../../lib/store/destinations.ts'
 import { openStore, type Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { membersOf } from '../support/members.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
 import { statementsOf } from '../support/statements.ts'
 import { until } from '../support/until.ts'
 
 /** A queue on a clock that stands, and its turns of mail. */
-function setUp(store: Store, concurrency: number, each = 100, perMinute = 0) {
+function setUp(store: Store, concurrency: number, each = 100, perMinute = 0, members = membersOf(v7())) {
   let nowMs = Date.parse('2026-01-01T00:00:00.000Z')
   const clock: Clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
-  const node = v7()
-  const queue = createQueue({ store, clock, node, ids: { next: v7 }, random: () => 0.5 })
+  const queue = createQueue({ store, clock, members, ids: { next: v7 }, random: () => 0.5 })
   const turns = queue.fairTurns({ concurrency, allowanceOf: () => ({ concurrency: each, perMinute }) })
   const put = (subjects: readonly string[], destination = 'there.example', from = 'pod/inbox') =>
     store.write(db =>
@@ -134,6 +134,16 @@ onEveryDatabase(
     t.strictSame(names(await turns.claim()), ['other'], 'the other inbox is next among the unproven')
   },
 )
+
+onEveryDatabase('who is taken for gone does not end what another may have begun', async (t, store) => {
+  const gone = new Set<string>()
+  const { turns, put } = setUp(store, 8, 100, 0, membersOf('one', 1, gone))
+  await put(['a', 'b'])
+  const [a, b] = await turns.claim()
+  turns.placeOf(a!).commit()
+  gone.add('one.1')
+  t.throws(() => turns.placeOf(b!).commit(), LeaseLost)
+})
 
 onEveryDatabase('a destination that fails is probed; all else for it waits untried', async (t, store) => {
   const mine = setUp(store, 8)

@@ -232,6 +232,12 @@ export class SmtpSession {
    */
   #letter(bytes: Buffer, progress: Progress, watch: Watch): Readable {
     const pipe = (to: Writable) => {
+      try {
+        watch.commit()
+      } catch (error) {
+        progress.fault = error
+        return this.close()
+      }
       const socket = this.#connection._socket
       if (socket) {
         socket.cork()
@@ -239,7 +245,6 @@ export class SmtpSession {
         setImmediate(() => socket.uncork())
       }
       progress.sent = 'all'
-      watch.commit()
       this.#waitAtMost(this.#timeouts.finalReplyMs)
       to.end(bytes)
     }
@@ -254,12 +259,12 @@ export class SmtpSession {
       if (Buffer.isBuffer(raw))
         for (let at = 0; at < raw.length; at += chunkBytes) yield raw.subarray(at, at + chunkBytes)
       else for await (const chunk of raw()) yield chunk
+      watch.commit()
     } catch (error) {
       progress.fault = error
       throw error
     }
     progress.sent = 'all'
-    watch.commit()
     this.#waitAtMost(this.#timeouts.finalReplyMs)
   }
 

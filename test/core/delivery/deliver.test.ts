@@ -276,7 +276,7 @@ t.test(
     const grey = await sent('grey@theirs.example', again, again, again, again)
     t.match(grey.delivery, { state: 'deferred', attempts: 4, replyClass: 'greylist' })
     t.ok(waitMinutes(grey.delivery) < 17, 'sooner than the half an hour of the schedule')
-    t.match(grey.delivery.outlook, /they let a later attempt through/)
+    t.match(grey.delivery.outlook, /they ask for a later attempt/)
     t.equal((await events()).length, 1, 'it is told once')
 
     await app.store.write(db => db.deleteFrom('queueEntry').execute())
