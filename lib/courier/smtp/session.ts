@@ -239,11 +239,9 @@ export class SmtpSession {
         return this.close()
       }
       const socket = this.#connection._socket
-      if (socket) {
-        socket.cork()
-        // By then all of it has come through: it is passed on without waiting for anything.
-        setImmediate(() => socket.uncork())
-      }
+      socket?.cork()
+      // By then all of it has come through: it is passed on without waiting for anything.
+      setImmediate(() => socket?.uncork())
       progress.sent = 'all'
       this.#waitAtMost(this.#timeouts.finalReplyMs)
       to.end(bytes)
