@@ -238,7 +238,7 @@ export class SmtpSession {
         progress.fault = error
         return this.close()
       }
-      const socket = this.#connection._socket
+      const socket = this.#connection._socket || undefined
       socket?.cork()
       // By then all of it has come through: it is passed on without waiting for anything.
       setImmediate(() => socket?.uncork())
