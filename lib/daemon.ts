@@ -139,9 +139,13 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
 
     await app.blobs.clearSpool()
     closing.push(startCleaning(app, await app.blobs.list()))
-    const recovered = await app.queue.recover()
-    if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
     const { queue } = app
+    const recover = async () => {
+      const recovered = await queue.recover()
+      if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
+    }
+    await recover()
+    app.nodes.watch(recover)
     const turns = queue.fairTurns({
       concurrency: config.delivery.concurrency,
       allowanceOf: name =>
@@ -159,7 +163,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         queue,
         kind: 'delivery',
         turns,
-        perform: entry => deliver(app, entry, turns.placeOf(entry)),
+        perform: (entry, freed) => deliver(app, entry, turns.placeOf(entry, freed)),
         log,
       }),
       createRunner({

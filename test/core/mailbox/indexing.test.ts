@@ -137,6 +137,30 @@ onEveryDatabase(
   },
 )
 
+onEveryDatabase('what comes one by one is gathered into batches', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  const insertText = (bodyText: string) =>
+    store.write(async db =>
+      insertUnindexedRow(db, await insertThreadRow(db, inbox.id), { bodyText, subject: 'letter' }),
+    )
+  await insertText('first')
+  let writes = 0
+  const clock = { ms: 0, monotonicMs: () => clock.ms }
+  const indexing = followIndex(
+    followed(store, async () => void writes++),
+    clock,
+    () => {},
+  )
+  await until('the first to be found', async () => (await count(store, 'letter')) === 1)
+  const { id } = await insertText('second')
+  const before = writes
+  await until('it to have looked again', () => writes >= before + 2)
+  t.strictSame(await listUnindexedIds(store), [id], 'it waits for others')
+  clock.ms += limits.indexPollMs
+  await until('it to be found', async () => (await count(store, 'letter')) === 2)
+  await indexing.stop()
+})
+
 onEveryDatabase('what hinders all of it is told at its begin and at its end', async (t, store) => {
   await insertTexts(store, ['text'])
   let isBroken = true

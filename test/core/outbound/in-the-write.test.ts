@@ -15,6 +15,7 @@ import { createQueue } from '../../../lib/queue/queue.ts'
 import type { Store } from '../../../lib/store/open.ts'
 import { appOn } from '../../support/app-on.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { membersOf } from '../../support/members.ts'
 import { addVerifiedDomain } from '../../support/verified-domain.ts'
 
 const key: Caller = { keyId: v7(), podId: null, inboxId: null }
@@ -100,7 +101,13 @@ async function setUp(app: App): Promise<Sender> {
 
 onEveryDatabase('what changes between the asking and the write is heeded', async (t, store) => {
   const plain = await appOn(t, store, 'plan = "free"\n[plan_free]\ninboxes = 0')
-  const queue = createQueue({ store, clock: plain.clock, ids: plain.ids, node: 'n', random: () => 0.5 })
+  const queue = createQueue({
+    store,
+    clock: plain.clock,
+    ids: plain.ids,
+    members: membersOf('n'),
+    random: () => 0.5,
+  })
   const app: App = Object.create(plain, { queue: { value: queue } })
   for (const { what, happens, code } of changes) {
     for (const way of ['send', 'draft', 'scheduled'] as const) {

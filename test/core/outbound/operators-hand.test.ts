@@ -12,13 +12,14 @@ import { createQueue } from '../../../lib/queue/queue.ts'
 import type { Store } from '../../../lib/store/open.ts'
 import { appOn } from '../../support/app-on.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { membersOf } from '../../support/members.ts'
 
 const room = () => Number.POSITIVE_INFINITY
 
 async function setUp(t: Parameters<typeof appOn>[0], store: Store) {
   const bare = await appOn(t, store, '')
   const { clock, ids } = bare
-  const queue = createQueue({ store, clock, ids, node: 'here', random: Math.random })
+  const queue = createQueue({ store, clock, ids, members: membersOf('here'), random: Math.random })
   const app: App = Object.create(bare, { queue: { value: queue } })
   const pod = await createPod(app, { name: 'Other' })
   const ann = (await createInbox(app, operator, { mailboxName: 'ann' })).id
