@@ -141,9 +141,13 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     await app.blobs.clearSpool()
     await removeLeftCopy(config.data_dir)
     closing.push(startCleaning(app, await app.blobs.list()))
-    const recovered = await app.queue.recover()
-    if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
     const { queue } = app
+    const recover = async () => {
+      const recovered = await queue.recover()
+      if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
+    }
+    await recover()
+    app.nodes.watch(recover)
     const turns = queue.fairTurns({
       concurrency: config.delivery.concurrency,
       allowanceOf: name =>
@@ -161,7 +165,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         queue,
         kind: 'delivery',
         turns,
-        perform: entry => deliver(app, entry, turns.placeOf(entry)),
+        perform: (entry, freed) => deliver(app, entry, turns.placeOf(entry, freed)),
         log,
       }),
       createRunner({

@@ -58,7 +58,7 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
       if (!isUsed) await createFile(usedPath(dataDir), '')
       isUsed = true
     },
-    async find(id) {
+    async find({ id }) {
       const path = pathOf(id)
       const found = await stat(path).catch(absent)
       if (!found) await requireRaws()

@@ -1,6 +1,7 @@
 import type { App } from './app/app.ts'
-import { lockWhileStopped } from './app/node-name.ts'
 import { removeLeftCopy } from './backup/copy.ts'
+import { requireOthersStopped } from './nodes/list.ts'
+import { lockWhileStopped } from './nodes/node-name.ts'
 import { readDisk } from './status.ts'
 
 /**
@@ -13,6 +14,7 @@ export async function compact(app: App): Promise<{ readonly before: number; read
   const { data_dir: dataDir } = app.config
   const unlock = lockWhileStopped(dataDir, 'mailboxd runs, and would stand still meanwhile: stop it first.')
   try {
+    await requireOthersStopped(app, app.nodes.id, 'runs, and would stand still meanwhile: stop it first.')
     const sizeOf = async () => {
       const { database, log } = await readDisk(app)
       return database + log

@@ -71,6 +71,7 @@ export const longFiles: readonly string[] = [
   'flow/metrics',
   'flow/moving',
   'flow/moving-files',
+  'flow/nodes',
   'flow/npm-package',
   'flow/package',
   'flow/package-arm64',

@@ -17,6 +17,7 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
     if (!isStorageFault(error)) app.log.error({ err: error }, 'the health can not be noted')
     throw new Problem('unavailable')
   }
+  if (app.nodes.isDraining) throw new Problem('unavailable', 'This node drains: ask another one.')
   if (app.storage.fault !== undefined) throw new Problem('unavailable', app.storage.fault)
   return app.storage.warnings
 }

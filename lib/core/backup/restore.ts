@@ -14,8 +14,8 @@ import { findBroken, idInvariant } from '../../store/invariants.ts'
 import { findStrangeSchema, type StrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { openReader } from '../../store/open.ts'
 import { findSecretKey } from '../../store/secrets.ts'
-import { daemonLockPath } from '../app/node-name.ts'
 import { readNextKey, readSecretKey, SecretKeyFault } from '../app/secret-key.ts'
+import { daemonLockPath } from '../nodes/node-name.ts'
 import type { Progress } from './backup.ts'
 import {
   type BackupHead,

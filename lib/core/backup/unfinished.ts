@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { BackupFault } from '../../base/backup-fault.ts'
 import { createFile } from '../../base/durable-file.ts'
 import { isDataDirectoryLocked } from '../../store/dialect/lock.ts'
-import { daemonLockPath } from '../app/node-name.ts'
+import { daemonLockPath } from '../nodes/node-name.ts'
 import { keyFiles, names, smallFiles } from './contents.ts'
 
 const markName = 'restore.unfinished'

@@ -80,9 +80,9 @@ export function openIntake(app: Pick<App, 'blobs' | 'ids'>): Intake {
 /** The bytes of a raw row, wherever they are kept. */
 export async function contentOfRaw(
   app: App,
-  { id, content }: Pick<RawRow, 'id' | 'content'>,
+  { id, sizeBytes, content }: Pick<RawRow, 'id' | 'sizeBytes' | 'content'>,
 ): Promise<Content | undefined> {
-  return content === null ? app.blobs.find(id) : { kind: 'memory', bytes: content }
+  return content === null ? app.blobs.find({ id, sizeBytes }) : { kind: 'memory', bytes: content }
 }
 
 export async function rawOf(app: App, row: MessageRow): Promise<Content> {
