@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Pool } from 'undici'
 import type { SmtpSink } from '../test/support/smtp-sink.ts'
 import { source } from './inbound.ts'
@@ -73,12 +74,17 @@ async function sendAll(pool: Pool, subject: MailboxdSubject, run: string, count:
   await Promise.all(Array.from({ length: connections }, sendNext))
 }
 
-async function send(pool: Pool, { token, inboxId }: MailboxdSubject, key: string): Promise<void> {
+async function send(pool: Pool, { token, inboxId }: MailboxdSubject, name: string): Promise<void> {
   const { statusCode, body } = await pool.request({
     method: 'POST',
     path: `/v1/inboxes/${inboxId}/send`,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'idempotency-key': key },
-    body: JSON.stringify({ to: `${key}@sink.test`, subject: key, body: text }),
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      // Its own each time, for a data directory may have been measured before.
+      'idempotency-key': randomUUID(),
+    },
+    body: JSON.stringify({ to: `${name}@sink.test`, subject: name, body: text }),
   })
   const answer = await body.text()
   if (statusCode !== 200) throw new Error(`send answered ${statusCode}: ${answer}`)

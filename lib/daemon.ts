@@ -13,6 +13,7 @@ import type { Config } from './config/load.ts'
 import { createThrottles } from './core/account/throttles.ts'
 import type { Networked } from './core/app/app.ts'
 import { startStorageWatch } from './core/app/storage-watch.ts'
+import { removeLeftCopy } from './core/backup/copy.ts'
 import { deliver } from './core/delivery/deliver.ts'
 import { routesOf } from './core/delivery/routes.ts'
 import { createKeptStsPolicies } from './core/delivery/sts-policies.ts'
@@ -138,10 +139,15 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     })
 
     await app.blobs.clearSpool()
+    await removeLeftCopy(config.data_dir)
     closing.push(startCleaning(app, await app.blobs.list()))
-    const recovered = await app.queue.recover()
-    if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
     const { queue } = app
+    const recover = async () => {
+      const recovered = await queue.recover()
+      if (recovered > 0) log.info({ recovered }, 'queue entries of a killed process are due again')
+    }
+    await recover()
+    app.nodes.watch(recover)
     const turns = queue.fairTurns({
       concurrency: config.delivery.concurrency,
       allowanceOf: name =>
@@ -159,7 +165,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
         queue,
         kind: 'delivery',
         turns,
-        perform: entry => deliver(app, entry, turns.placeOf(entry)),
+        perform: (entry, freed) => deliver(app, entry, turns.placeOf(entry, freed)),
         log,
       }),
       createRunner({

@@ -1,3 +1,4 @@
+import { BackupFault } from './base/backup-fault.ts'
 import { BlobsFault } from './base/blobs-fault.ts'
 import { systemClock } from './base/clock.ts'
 import { createIds } from './base/ids.ts'
@@ -176,6 +177,7 @@ function tellStartFailure(error: unknown, log: Log): number {
   }
   const isTold =
     error instanceof DataDirectoryBusy ||
+    error instanceof BackupFault ||
     error instanceof SchemaFault ||
     error instanceof StorageUnreachable ||
     error instanceof StorageForbidden ||

@@ -20,6 +20,7 @@ import { expireUsage } from './core/quota/usage.ts'
 import { deleteDestinationsBefore } from './store/destinations.ts'
 import { deleteEventsBefore } from './store/events.ts'
 import { deleteIdempotencyBefore } from './store/idempotency.ts'
+import { deleteNodesBefore } from './store/nodes.ts'
 import { deleteStsPoliciesBefore } from './store/sts-policies.ts'
 import { deleteTlsResultsBefore } from './store/tls-results.ts'
 
@@ -27,6 +28,8 @@ interface Sweep {
   readonly name: string
   /** When it runs, as cron writes it. */
   readonly schedule: string
+  /** Whether it is about what this node has for itself: then each does its own, and else one node at a time for all. */
+  readonly isOwn?: true
   /** Does at most `limits.sweepRows` at once and gives how many it did. */
   readonly run: (app: App, isStopping: () => boolean) => Promise<number>
 }
@@ -111,22 +114,34 @@ export const sweeps: readonly Sweep[] = [
   {
     name: 'databases of before upgrades older than a week',
     schedule: '57 3 * * *',
+    isOwn: true,
     run: expireBeforeUpgrade,
   },
   { name: 'objects of the bucket without a row', schedule: '23 4 * * *', run: removeStrayObjects },
-  { name: 'copies of objects', schedule: '* * * * *', run: app => app.blobs.trimCache() },
+  { name: 'copies of objects', schedule: '* * * * *', isOwn: true, run: app => app.blobs.trimCache() },
+  {
+    name: 'nodes that ended a week ago',
+    schedule: '7 3 * * *',
+    run: app => app.store.write(db => deleteNodesBefore(db, ago(app, limits.nodeKeptMs), limits.sweepRows)),
+  },
   { name: 'daily and monthly counts older than 400 days', schedule: '37 3 * * *', run: expireUsage },
 ]
 
-/** Runs a sweep until it finds nothing more, or until `isStopping` says so. */
+/** Runs a sweep until it finds nothing more, or until `isStopping` says so; unless another node does it just now. */
 export async function sweep(app: App, one: Sweep, isStopping = () => false): Promise<void> {
   try {
-    for (
-      let done = await one.run(app, isStopping);
-      done > 0 && !isStopping();
-      done = await one.run(app, isStopping)
-    ) {
-      app.log.info({ sweep: one.name, rows: done }, 'swept')
+    const giveBack = one.isOwn ? async () => {} : await app.nodes.takeSweep(one.name)
+    if (!giveBack) return
+    try {
+      for (
+        let done = await one.run(app, isStopping);
+        done > 0 && !isStopping();
+        done = await one.run(app, isStopping)
+      ) {
+        app.log.info({ sweep: one.name, rows: done }, 'swept')
+      }
+    } finally {
+      await giveBack()
     }
   } catch (error) {
     app.log.error({ err: error, sweep: one.name }, 'sweep failed')

@@ -1,15 +1,17 @@
 /**
- * `npm run mutate [-- [--named] [--sample N] [--seed S] [--tests N] [NAME…]]`: puts one small fault after another into the sources and looks whether the tests
- * notice. A name is a file or folder below lib/, a line of a file (`core/policy/rules.ts:12`) or of what it has printed; without any it is
- * the rooms that hold the promises. It takes N faults by chance (200 unless told; by the same seed the same ones, and of a changed source
- * those that are left), works on a copy, prints each that no test noticed, and last the share of those that one did.
+ * `npm run mutate [-- [--named] [--sample N] [--seed S] [--nearest N] [--tests N] [--stories N] [NAME…]]`: puts one small fault after another into the sources
+ * and looks whether the tests notice. A name is a file or folder below lib/, a line of a file (`core/policy/rules.ts:12`) or of what it has printed;
+ * without any it is the rooms that hold the promises. It takes N faults by chance (200 unless told; by the same seed the same ones, and of a changed
+ * source those that are left), works on copies, and prints those that nothing noticed, with the share of those that something did.
  *
- * Asked to stop (SIGINT, SIGTERM), it ends after the fault at hand and gives the share until then.
+ * Each is shown to the five tests nearest to its file (unless told), until one fails, and then to the compiler, with which nothing could be built or landed.
+ * For those that are left each other test and story (test/flow) is run once, without a fault, to learn which of their places it runs
+ * (support/probes.ts); of those that run it the nearest are run with the fault: ten tests, and four stories, whose daemons run the sources here, not the
+ * bundle.
  *
  * With --named it makes those of support/named-faults.ts instead, which no test noticed once.
  *
- * For a fault the twelve tests nearest to its file (unless told: `--tests`) are looked at, until one fails; behind the first three those alone are run that run
- * its line (V8 counts that once for each test, without a fault). What no test notices the compiler may: with it nothing could be built or landed.
+ * Asked to stop (SIGINT, SIGTERM), it ends after the faults at hand and gives the share until then.
  */
 
 import { execFile } from 'node:child_process'
@@ -18,39 +20,47 @@ import {
   chmodSync,
   cpSync,
   globSync,
+  mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join, relative, resolve } from 'node:path'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
-import { readCoverage } from './support/coverage.ts'
 import { makeMigratedFile } from './support/migrated.ts'
 import { type Mutant, mutantsOf } from './support/mutants.ts'
 import { namedFaults } from './support/named-faults.ts'
 import { findPeer } from './support/peers.ts'
 import { startPostgres } from './support/postgres.ts'
+import { probed, probeEnv, readProbes } from './support/probes.ts'
 import { makeRunDir } from './support/run-dir.ts'
+import { Sources } from './support/sources.ts'
 import { runTestFile } from './support/test-file.ts'
 
 /** What is made once for all tests is made without faults: `makeWhatIsShared`. */
 const runDir = makeRunDir()
 const root = join(import.meta.dirname, '..')
 const rooms = ['core', 'mail', 'store', 'courier', 'smtpd', 'queue', 'http']
-const jobs = 1
-/** Of tests behind the nearest, what they run is asked before. */
-const nearest = 3
+/** Not of the sources, or there anyway. */
+const leftOut = new Set(['.git', '.tap', 'dist', 'node_modules', 'packages'])
+/** Of stories, those that kill, measure, or look at the bundle and the packages tell of no single fault what they are for. */
+const otherStories =
+  /\/(soak|power-cuts|image|package|package-arm64|npm-package|build-id|dev|systemd|hostile-\w+)\.test/
+
 /** What takes longer is ended. One that does so without a fault, too, notices none. */
-const mostMs = 120_000
+const mostMs = 60_000
 
 interface Fault extends Mutant {
   readonly file: string
-  /** Those that are run for it; the nearest to its file unless told. */
+  /** Those that are run for it; the nearest unless told. */
   readonly tests?: readonly string[]
 }
+
+let isOver = false
 
 async function main(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -59,70 +69,144 @@ async function main(args: readonly string[]): Promise<number> {
       sample: { type: 'string', default: '200' },
       seed: { type: 'string' },
       named: { type: 'boolean', default: false },
-      tests: { type: 'string', default: '12' },
+      nearest: { type: 'string', default: '5' },
+      tests: { type: 'string', default: '10' },
+      stories: { type: 'string', default: '4' },
     },
     allowPositionals: true,
   })
-  const mostTests = Number(values.tests)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isOver = true))
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
-  const wanted = (positionals.length > 0 ? positionals : rooms).map(name =>
-    name.replace(/^lib\//, '').replace(/ {2}\(\d+ tests run it\)$/, ''),
-  )
-  const isMeant = (fault: Fault) => {
-    const line = printed(fault).slice('lib/'.length)
-    return wanted.some(name => line === name || [...'/: '].some(end => line.startsWith(`${name}${end}`)))
-  }
-  const all = globSync('lib/**/*.ts', { cwd: root }).sort().flatMap(faultsOf).filter(isMeant)
+  const all = faultsIn(positionals.length > 0 ? positionals : rooms)
   const files = [...new Set(all.map(({ file }) => file))]
   const isWanted = ({ file }: Fault) => positionals.length === 0 || files.includes(file)
   const chosen = values.named ? named().filter(isWanted) : sample(all, Number(values.sample), seed)
   if (values.named) console.log(`${chosen.length} named faults`)
   else console.log(`${chosen.length} of ${all.length} faults in ${files.length} files, seed ${seed}`)
-  const importers = readImports()
+
+  const sources = new Sources(root)
+  const tests = globSync('test/**/*.test.ts', { cwd: root }).sort()
+  const stories = tests.filter(test => test.startsWith('test/flow/') && !otherStories.test(test))
+  const units = tests.filter(test => !/^test\/(flow|rules|fuzz)\//.test(test))
+  const nearest = (fault: Fault) =>
+    fault.tests ?? sources.nearest(units, fault.file).slice(0, Number(values.nearest))
+
   await makeWhatIsShared()
-  const waiting = chosen.values()
-  let isOver = false
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isOver = true))
-  const counts = { noticed: 0, byTypes: 0, tried: 0 }
-  const work = async () => {
-    const copy = makeCopy()
-    try {
-      if (await hasTypeFaults(copy)) throw new Error('the sources have faults of types without any of ours')
-      for (const fault of waiting) {
-        if (isOver) break
-        const { notice, ran } = await noticedBy(
-          copy,
-          fault,
-          (fault.tests ?? testsFor(fault.file, importers)).slice(0, mostTests),
-          chosen,
-        )
-        counts.tried++
-        if (notice) counts.noticed++
-        if (notice === 'types') counts.byTypes++
-        if (!notice) console.log(`${printed(fault)}  (${ran} tests run it)`)
-        if (counts.tried % 20 === 0) console.log(shareOf(counts))
-      }
-    } finally {
-      rmSync(copy, { recursive: true, force: true })
-    }
+  const copies = Array.from({ length: availableParallelism() }, makeCopy)
+  const noticed = new Map<Fault, string>()
+  const tell = (fault: Fault, by: string | undefined) => {
+    if (by !== undefined) noticed.set(fault, by)
+    console.log(`${by ?? 'nothing yet'}: ${printed(fault)}`)
   }
-  await Promise.all(Array.from({ length: jobs }, work))
-  rmSync(runDir, { recursive: true, force: true })
-  console.log(`\n${shareOf(counts)}, seed ${seed}`)
+  const left = () => tried.filter(fault => !noticed.has(fault))
+  const tried: Fault[] = []
+  try {
+    await inCopies(copies, chosen, async (fault, copy) => {
+      const by = await noticedBy(nearest(fault), fault, copy)
+      tried.push(fault)
+      tell(fault, by)
+    })
+    for (const fault of await refused(left(), copies[0]!)) tell(fault, types)
+    for (const [which, count] of [
+      [units, Number(values.tests)],
+      [stories, Number(values.stories)],
+    ] as const) {
+      const asked = count > 0 && !isOver ? left().filter(fault => !fault.tests) : []
+      const may = new Set(asked.flatMap(fault => sources.nearest(which, fault.file)))
+      const running = await whoRuns(asked, which === stories ? which : [...may], copies)
+      await inCopies(copies, asked, async (fault, copy) => {
+        const near = sources.nearest(which, fault.file)
+        const others = [...running.get(fault)!].filter(test => !nearest(fault).includes(test))
+        others.sort((a, b) => near.indexOf(a) - near.indexOf(b))
+        tell(fault, await noticedBy(others.slice(0, count), fault, copy))
+      })
+    }
+  } finally {
+    for (const dir of [...copies, runDir]) rmSync(dir, { recursive: true, force: true })
+  }
+  report(tried, noticed, left())
+  console.log(`seed ${seed}`)
   return 0
 }
 
+/** Not a test, and last of all. */
+const types = 'the compiler'
+
 const printed = ({ file, line, what }: Fault) => `${file}:${line}  ${what}`
 
-interface Counts {
-  readonly noticed: number
-  /** Of those, by the compiler alone. */
-  readonly byTypes: number
-  readonly tried: number
+function report(tried: readonly Fault[], noticed: ReadonlyMap<Fault, string>, left: readonly Fault[]): void {
+  console.log(`\nNothing noticed:\n${left.map(printed).join('\n')}`)
+  const by = (is: (test: string) => boolean) => [...noticed.values()].filter(is).length
+  const share = ((100 * noticed.size) / tried.length).toFixed(1)
+  const alone = `${by(one => one === types)} of them by the compiler alone, ${by(one => one.startsWith('test/flow/'))} by a story alone`
+  console.log(`\n${noticed.size} of ${tried.length} noticed (${share} %), ${alone}`)
 }
 
-const shareOf = ({ noticed, byTypes, tried }: Counts) =>
-  `${noticed} of ${tried} noticed (${((100 * noticed) / tried).toFixed(1)} %), ${byTypes} of them by the compiler alone`
+/** Which of the tests run the place of each fault; those that fail do so for other reasons, and are left out. */
+async function whoRuns(
+  faults: readonly Fault[],
+  tests: readonly string[],
+  copies: readonly string[],
+): Promise<Map<Fault, Set<string>>> {
+  const running = new Map(faults.map(fault => [fault, new Set<string>()]))
+  if (faults.length === 0) return running
+  const places = faults.map((fault, number) => ({ ...fault, number }))
+  // The checkout may be another by now; the copies are as it was.
+  const originals = new Map(faults.map(({ file }) => [file, readFileSync(join(copies[0]!, file), 'utf8')]))
+  const writeAll = (textOf: (file: string, source: string) => string) => {
+    for (const copy of copies)
+      for (const [file, source] of originals) writeFileSync(join(copy, file), textOf(file, source))
+  }
+  writeAll((file, source) =>
+    probed(
+      source,
+      places.filter(place => place.file === file),
+    ),
+  )
+  try {
+    await inCopies(copies, tests, async (test, copy) => {
+      const path = join(mkdtempSync(join(runDir, 'probes-')), 'ran')
+      const { failures } = await runTestFile(join(copy, test), runDir, {
+        timeoutMs: mostMs,
+        env: probeEnv(path),
+      })
+      if (failures.length === 0)
+        for (const number of readProbes(path)) running.get(faults[number]!)!.add(test)
+      else console.log(`${test} fails without a fault: ${failures[0]!.split('\n')[0]}`)
+    })
+  } finally {
+    writeAll((_file, source) => source)
+  }
+  return running
+}
+
+/** Does it for each of them, in as many copies at once as there are, until somebody asks for the end. */
+async function inCopies<T>(
+  copies: readonly string[],
+  list: readonly T[],
+  work: (one: T, copy: string) => Promise<void>,
+): Promise<void> {
+  const waiting = list.values()
+  const goThrough = async (copy: string) => {
+    for (const one of waiting) {
+      if (isOver) return
+      await work(one, copy)
+    }
+  }
+  await Promise.all(copies.map(goThrough))
+}
+
+/** Of the sources that the names mean, in their order. */
+function faultsIn(names: readonly string[]): Fault[] {
+  const wanted = names.map(name => name.replace(/^lib\//, '').replace(/ {2}\(\d+ tests run it\)$/, ''))
+  const isMeant = (fault: Fault) => {
+    const line = printed(fault).slice('lib/'.length)
+    return wanted.some(name => line === name || [...'/: '].some(end => line.startsWith(`${name}${end}`)))
+  }
+  const faultsOf = (file: string) =>
+    mutantsOf(readFileSync(join(root, file), 'utf8')).map(mutant => ({ file, ...mutant }))
+  return globSync('lib/**/*.ts', { cwd: root }).sort().flatMap(faultsOf).filter(isMeant)
+}
 
 /** @throws Error where a fault is named that can't be made any more */
 function named(): Fault[] {
@@ -132,19 +216,9 @@ function named(): Fault[] {
     if (start < 0 || source.indexOf(was, start + 1) >= 0)
       throw new Error(`${what}: ${file} has not "${was}" once`)
     const line = source.slice(0, start).split('\n').length
-    return { file, line, start, end: start + was.length, text: is, what, tests }
+    const end = start + was.length
+    return { file, line, start, end, within: [start, end], text: is, what, tests }
   })
-}
-
-/** The databases that tests begin with. */
-async function makeWhatIsShared(): Promise<void> {
-  process.env.MAILBOXD_TESTS_RUN = runDir
-  await makeMigratedFile(join(runDir, 'unused.sqlite'))
-  if (findPeer('postgres')) await (await startPostgres()).stop()
-}
-
-function faultsOf(file: string): Fault[] {
-  return mutantsOf(readFileSync(join(root, file), 'utf8')).map(mutant => ({ file, ...mutant }))
 }
 
 /** So many of the list by chance, the same by the same seed, in whichever lines they stand. */
@@ -162,132 +236,119 @@ function sample(faults: readonly Fault[], count: number, seed: number): Fault[] 
     .map(({ fault }) => fault)
 }
 
-/** What a checkout needs for its tests; its packages are shared. */
+/** The databases that tests begin with. */
+async function makeWhatIsShared(): Promise<void> {
+  process.env.MAILBOXD_TESTS_RUN = runDir
+  process.env.MAILBOXD_TESTS_BUILT = 'yes'
+  await makeMigratedFile(join(runDir, 'unused.sqlite'))
+  if (findPeer('postgres')) await (await startPostgres()).stop()
+}
+
+/** A checkout for tests; its packages are shared, and in the place of the built programs are those that run the sources. */
 function makeCopy(): string {
   const copy = mkdtempSync(join(tmpdir(), 'mailboxd-mutants-'))
   // Programs that drop their rights are run from there, too.
   chmodSync(copy, 0o755)
-  for (const name of [
-    'bench',
-    'bin',
-    'config',
-    'docs',
-    'lib',
-    'test',
-    'package.json',
-    'tsconfig.json',
-    'systemd',
-    'packaging',
-  ]) {
-    cpSync(join(root, name), join(copy, name), { recursive: true })
+  for (const name of readdirSync(root)) {
+    if (!leftOut.has(name)) cpSync(join(root, name), join(copy, name), { recursive: true })
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  mkdirSync(join(copy, 'dist', 'bin'), { recursive: true })
+  for (const name of ['mailboxd', 'mailboxctl'])
+    writeFileSync(join(copy, 'dist', 'bin', `${name}.js`), `import '../../bin/${name}.ts'\n`)
   return copy
 }
 
-async function noticedBy(
+/** Does it while the fault is in the copy. */
+async function withFault<T>(
+  { file, start, end, text }: Fault,
   copy: string,
-  fault: Fault,
-  tests: readonly string[],
-  faults: readonly Fault[],
-): Promise<{ notice: 'test' | 'types' | undefined; ran: number }> {
-  const path = join(copy, fault.file)
+  work: () => Promise<T>,
+): Promise<T> {
+  const path = join(copy, file)
   const source = readFileSync(path, 'utf8')
-  const faulty = source.slice(0, fault.start) + fault.text + source.slice(fault.end)
-  let ran = 0
-  for (const [index, test] of tests.entries()) {
-    const isNear = fault.tests !== undefined || index < nearest
-    if (!isNear && !(await withoutFault(copy, test, faults)).runs.has(fault)) continue
-    ran++
-    writeFileSync(path, faulty)
-    const { failures } = await runTestFile(join(copy, test), runDir, {
-      timeoutMs: mostMs,
-      endsAtFailure: true,
-    })
+  writeFileSync(path, source.slice(0, start) + text + source.slice(end))
+  try {
+    return await work()
+  } finally {
     writeFileSync(path, source)
-    if (failures.length === 0) continue
-    // What hangs or waits in vain may do so for the machine's sake: then it is looked at anew.
-    const isOfTime = failures.some(failure => /took longer than|in vain/.test(failure))
-    const plain = isOfTime ? lookWithout(copy, test, faults) : withoutFault(copy, test, faults)
-    if (!(await plain).fails) return { notice: 'test', ran }
   }
-  writeFileSync(path, faulty)
-  const notice = (await hasTypeFaults(copy)) ? 'types' : undefined
-  writeFileSync(path, source)
-  return { notice, ran }
 }
 
-/** Whether the compiler refuses the sources; it remembers what it knows of those that are as they were. */
-async function hasTypeFaults(copy: string): Promise<boolean> {
+/** The first of the tests that fails with it, and does not without it. */
+async function noticedBy(tests: readonly string[], fault: Fault, copy: string): Promise<string | undefined> {
+  const withIt = (test: string) => withFault(fault, copy, () => failuresOf(test, copy))
+  for (const test of tests) {
+    const failures = await withIt(test)
+    if (failures.length === 0) continue
+    // What waits in vain may do so for the machine's sake: then it must do so once more. What goes on for ever must not without the fault.
+    const isInVain = failures.some(failure => /in vain|in time|no reply within/.test(failure))
+    if (isInVain && (await withIt(test)).length === 0) continue
+    const isOfTime = isInVain || failures.some(failure => /took longer than/.test(failure))
+    if (!(await fails(test, copy, isOfTime))) return test
+  }
+  return undefined
+}
+
+const running = new Map<string, Promise<unknown>>()
+
+/** What fails first; when nobody else runs this test, for some have a port of their own. */
+function failuresOf(test: string, copy: string): Promise<readonly string[]> {
+  const run = async () =>
+    (await runTestFile(join(copy, test), runDir, { timeoutMs: mostMs, endsAtFailure: true })).failures
+  const next = (running.get(test) ?? Promise.resolve()).then(run)
+  running.set(test, next)
+  return next
+}
+
+const known = new Map<string, Promise<boolean>>()
+
+/** Whether a test fails without a fault. @param isAnew where the machine may have been at fault */
+function fails(test: string, copy: string, isAnew: boolean): Promise<boolean> {
+  if (!isAnew && known.has(test)) return known.get(test)!
+  const asked = failuresOf(test, copy).then(failures => {
+    if (failures.length > 0) console.log(`${test} fails without a fault: ${failures[0]!.split('\n')[0]}`)
+    return failures.length > 0
+  })
+  known.set(test, asked)
+  return asked
+}
+
+/**
+ * Those that the compiler refuses. As many as there are files with any are shown to it at once; what it says of a file is about the fault there, and what it says of
+ * others counts for none.
+ */
+async function refused(faults: readonly Fault[], copy: string): Promise<Fault[]> {
+  if (faults.length === 0) return []
+  const strange = await filesWithTypeFaults(copy)
+  if (strange.size > 0) throw new Error(`${[...strange]} have faults of types without any of ours`)
+  const found: Fault[] = []
+  let waiting = faults
+  while (waiting.length > 0) {
+    const shown = new Map(waiting.map(fault => [fault.file, fault]))
+    waiting = waiting.filter(fault => shown.get(fault.file) !== fault)
+    const files = await [...shown.values()].reduce(
+      (look, fault) => () => withFault(fault, copy, look),
+      () => filesWithTypeFaults(copy),
+    )()
+    found.push(...[...files].flatMap(file => shown.get(file) ?? []))
+  }
+  return found
+}
+
+async function filesWithTypeFaults(copy: string): Promise<Set<string>> {
   try {
-    await promisify(execFile)(join(copy, 'node_modules', '.bin', 'tsc'), ['-p', copy])
-    return false
+    await promisify(execFile)(join(copy, 'node_modules', '.bin', 'tsc'), ['-p', '.', '--pretty', 'false'], {
+      cwd: copy,
+    })
+    return new Set()
   } catch (error) {
     // It was run, and told of some.
-    if (/error TS\d/.test(String((error as { stdout?: unknown }).stdout))) return true
-    throw error
+    const said = String((error as { stdout?: unknown }).stdout)
+    const files = [...said.matchAll(/^(\S+)\(\d+,\d+\): error TS\d/gm)].map(([, file]) => file!)
+    if (files.length === 0) throw error
+    return new Set(files)
   }
-}
-
-interface Plain {
-  readonly fails: boolean
-  /** Those of the faults whose line it runs. */
-  readonly runs: ReadonlySet<Fault>
-}
-
-const plains = new Map<string, Promise<Plain>>()
-
-/** How a test goes where no fault is, and what it runs; looked at once. */
-function withoutFault(copy: string, test: string, faults: readonly Fault[]): Promise<Plain> {
-  const known = plains.get(test)
-  if (known) return known
-  plains.set(test, lookWithout(copy, test, faults))
-  return plains.get(test)!
-}
-
-async function lookWithout(copy: string, test: string, faults: readonly Fault[]): Promise<Plain> {
-  const coverageDir = mkdtempSync(join(runDir, 'coverage-'))
-  const { failures } = await runTestFile(join(copy, test), runDir, { coverageDir, timeoutMs: mostMs })
-  if (failures.length > 0) console.log(`${test} fails without a fault: ${failures[0]}`)
-  const ranAt = readCoverage(coverageDir, copy)
-  const runs = new Set(faults.filter(({ file, start }) => ranAt(file, start)))
-  rmSync(coverageDir, { recursive: true })
-  return { fails: failures.length > 0, runs }
-}
-
-/** Who imports whom, of all sources: by the imported, its importers. */
-function readImports(): Map<string, Set<string>> {
-  const importers = new Map<string, Set<string>>()
-  for (const file of globSync('{lib,test}/**/*.ts', { cwd: root })) {
-    const text = readFileSync(join(root, file), 'utf8')
-    for (const [, from] of text.matchAll(/(?:from|import\() ?'(\.[^']+\.ts)'/g)) {
-      const imported = relative(root, resolve(root, dirname(file), from!))
-      importers.set(imported, (importers.get(imported) ?? new Set()).add(file))
-    }
-  }
-  return importers
-}
-
-/** The tests that may run a source, the nearest first; those that start a daemon run its bundle, where no fault is. */
-function testsFor(file: string, importers: ReadonlyMap<string, ReadonlySet<string>>): string[] {
-  const tests = globSync('test/**/*.test.ts', { cwd: root })
-    .filter(test => !/^test\/(flow|rules|fuzz)\//.test(test))
-    .sort()
-  const own = file.replace(/^lib\//, 'test/').replace(/\.ts$/, '')
-  const folder = dirname(own)
-  const found = new Set(tests.filter(test => test === `${own}.test.ts` || test.startsWith(`${own}/`)))
-  for (const test of tests) if (dirname(test) === folder) found.add(test)
-  // By ever longer chains of imports.
-  const seen = new Set([file])
-  let reached = [file]
-  while (reached.length > 0) {
-    reached = [...new Set(reached.flatMap(one => [...(importers.get(one) ?? [])]))].filter(
-      one => !seen.has(one),
-    )
-    for (const one of reached) seen.add(one)
-    for (const test of tests) if (reached.includes(test)) found.add(test)
-  }
-  return [...found]
 }
 
 process.exitCode = await main(process.argv.slice(2))

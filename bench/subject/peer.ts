@@ -18,7 +18,8 @@ export const peers: Readonly<Record<string, (options: MailServerOptions) => Prom
   postfix: startPostfix,
   // It takes 20 connections unless told: as many as come, and those that it is done with stand a moment longer.
   exim: options => startExim({ ...options, settings: { smtp_accept_max: '200' } }),
-  opensmtpd: startOpenSmtpd,
+  // It takes 100 messages of a session unless told.
+  opensmtpd: options => startOpenSmtpd({ ...options, messagesPerSession: 10_000 }),
   chasquid: startChasquid,
   haraka: startHaraka,
 }

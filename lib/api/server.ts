@@ -19,7 +19,7 @@ export const serverOperations: readonly Operation[] = [
     path: '/health',
     tag: 'Server',
     summary:
-      'Whether the server can do its work: 503 when its database can not be written, its disk is nearly full or it is stopping.',
+      'Whether the server can do its work: 503 when its database can not be written, its disk is nearly full, it drains or it is stopping.',
     description: 'For a load balancer or a monitor.',
     access: 'anyone',
     success: { status: 200, schema: Health },

@@ -1,11 +1,11 @@
-import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { type Worked, workedSince } from './loop-load.ts'
 
 /** What is asked of this process; another one in tests. */
 export interface HeapParts {
   /** The share of the time since `before` in which the event loop worked, and what the next call takes as that. */
-  readonly worked: (before: unknown) => { readonly share: number; readonly next: unknown }
+  readonly worked: (before: unknown) => Worked
   readonly collect: () => void
 }
 
@@ -33,11 +33,7 @@ export function startIdleHeap(lookMs: number, parts: HeapParts = ofThisThread): 
 }
 
 const ofThisThread: HeapParts = {
-  worked(before) {
-    const now = performance.eventLoopUtilization()
-    const since = before === undefined ? now : performance.eventLoopUtilization(now, before as typeof now)
-    return { share: since.utilization, next: now }
-  },
+  worked: workedSince,
   collect() {
     setFlagsFromString('--expose-gc')
     const gc: () => void = runInNewContext('gc')

@@ -13,6 +13,8 @@ export const limits = {
   bucketAttempts: 3,
   bucketPauseMs: 100,
   bucketAnswerBytes: 4 * 1024 * 1024,
+  /** What is read of the object that says whose the others are: a name, a path and a host's name. */
+  bucketOwnerBytes: 16 * 1024,
   bucketPage: 1000,
   /** Large messages that a move to or from the bucket has under way at once. */
   movedAtOnce: 8,
@@ -28,6 +30,22 @@ export const limits = {
   postgresQueryMs: 60_000,
   postgresIdleMs: 10_000,
   postgresLockMs: 15_000,
+  /** The most that a transaction which met another rests before it is done again. */
+  postgresConflictMs: 128,
+  /**
+   * Several nodes on one database: how often each says that it works; for how long after it said so it may rely on what it holds; and after how
+   * long of silence the others take that over, which is longer by all that may lie between its saying and their hearing.
+   */
+  nodeBeatMs: 2_000,
+  nodeSureMs: 10_000,
+  nodeGoneMs: 20_000,
+  /** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */
+  bellRestMs: 10,
+  bellAgainMs: 1_000,
+  /** For how long another node that may have ended keeps one from starting that does not see its files. */
+  nodeSeenMs: 60_000,
+  /** How long a node that ended is remembered. */
+  nodeKeptMs: 7 * 86_400_000,
   /** An object without a row is removed when it is older: whoever put it is through with it, or gone. */
   strayObjectMs: 86_400_000,
   /** A copy of an object stays so long after it was read, for its reader; and at the most so long. */
@@ -219,6 +237,8 @@ export const limits = {
   waitsPerKey: 100,
   waitersAtOnce: 50,
   waitersTurnBytes: 2 * 1024 * 1024,
+  /** How many different inboxes and types the readers of one node are told to the others by. */
+  readScopes: 1000,
   /** How often the inboxes that somebody waits for are looked at without being told; whole times `streamPollMs`. */
   waitPollMs: 5_000,
   /** Streams of events (WebSocket and Server-Sent Events): of the process, and of one key. */
@@ -352,6 +372,8 @@ export const limits = {
   movedPageBytes: 4 * 1024 * 1024,
   /** How long a write waits for another program that writes to the database (451 4.3.0, 503 after that). */
   lockWaitMs: 10_000,
+  /** How long after the begin of a transaction the next one begins, while the event loop is busy and writes come together. */
+  commitRestMs: 4,
   /**
    * The write-ahead log of the database: how often it is moved into its file and the room on the disk looked at, the bytes of it after
    * which writers wait a moment so that it begins anew, after how long a silence its file is emptied, and how long it may

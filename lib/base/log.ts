@@ -1,4 +1,4 @@
-import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
 import { createLogOutput } from './log-output.ts'
 import { jsonStyle, type LogStyle, styledLine } from './log-style.ts'
 
@@ -10,7 +10,7 @@ export interface Log
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 /** What is never written, whatever object it stands in (rule: no secret and no message body in a log). */
-const secretNames = [
+const secretNames: ReadonlySet<string> = new Set([
   'authorization',
   'token',
   'secret',
@@ -21,7 +21,7 @@ const secretNames = [
   'bodyHtml',
   'raw',
   'content',
-]
+])
 
 /** A log on standard error unless a destination is given: JSON, one line an entry with ISO instants, unless the style says otherwise. */
 export function createLog(
@@ -37,13 +37,43 @@ export function createLog(
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: label => ({ level: label }) },
+      formatters: {
+        level: label => ({ level: label }),
+        log: fields => withoutSecrets(fields),
+      },
+      serializers: { err: (error: Error) => withoutSecrets({ ...stdSerializers.err(error) }) },
       hooks: { streamWrite: line => styledLine(line, style) },
-      redact: { paths: secretNames.flatMap(name => [name, `*.${name}`]), censor: '[not logged]' },
     },
     output,
   )
+  // Its formatters see no field of a child.
+  const { child } = log
+  log.child = function childWithoutSecrets(this: Log, fields: object): Log {
+    return child.call(this, withoutSecrets(fields as Record<string, unknown>))
+  }
   return log
+}
+
+/**
+ * The fields without what is never written, in them or one level down. Pino's own `redact` does that by paths, and each line that has
+ * none of them took it six times as long as the line itself: 12 µs.
+ */
+function withoutSecrets(fields: Record<string, unknown>, depth = 1): Record<string, unknown> {
+  let safe = fields
+  for (const name of Object.keys(fields)) {
+    const value = fields[name]
+    const written = secretNames.has(name) && value !== undefined ? '[not logged]' : within(name, value, depth)
+    if (written === value) continue
+    if (safe === fields) safe = { ...fields }
+    safe[name] = written
+  }
+  return safe
+}
+
+function within(name: string, value: unknown, depth: number): unknown {
+  // What an error has is looked through when it is made into fields.
+  const isLeaf = typeof value !== 'object' || value === null || Array.isArray(value) || name === 'err'
+  return depth === 0 || isLeaf ? value : withoutSecrets(value as Record<string, unknown>, depth - 1)
 }
 
 /** Standard error, which nobody may be reading. */

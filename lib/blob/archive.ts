@@ -21,11 +21,17 @@ export interface ArchiveWriter {
   finish(): Promise<void>
 }
 
-/** @param target is ended by `finish` unless it is the standard output */
-export function writeArchive(target: Writable, madeAt: Date): ArchiveWriter {
+/**
+ * @param target is ended by `finish` unless it is the standard output
+ * @param signal ends the writing, which fails then
+ */
+export function writeArchive(target: Writable, madeAt: Date, signal?: AbortSignal): ArchiveWriter {
   const pack = tar.pack()
   const compress = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
-  const written = pipeline(pack, compress, target, { end: target !== process.stdout })
+  const written = pipeline(pack, compress, target, {
+    end: target !== process.stdout,
+    ...(signal && { signal }),
+  })
   // Whoever adds hears of it by `failed`; nobody may be there to hear it now.
   written.catch(() => {})
   const failed = written.then(() => {

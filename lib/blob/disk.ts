@@ -3,6 +3,7 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BlobsFault } from '../base/blobs-fault.ts'
 import { createFile } from '../base/durable-file.ts'
+import { isBlobId, requireBlobId } from './blob-id.ts'
 import type { Blobs } from './blobs.ts'
 
 const rootOf = (dataDir: string) => join(dataDir, 'raw')
@@ -43,7 +44,7 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
   // On a full disk: at the next start.
   if (isUsed) await createFile(usedPath(dataDir), '').catch(() => {})
   // The last characters of a UUID version 7 are random; the first are the time and would fill one folder.
-  const folderOf = (id: string) => join(root, id.slice(-2))
+  const folderOf = (id: string) => join(root, requireBlobId(id).slice(-2))
   const pathOf = (id: string) => join(folderOf(id), id)
   return {
     async keep(id, spooled) {
@@ -57,7 +58,7 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
       if (!isUsed) await createFile(usedPath(dataDir), '')
       isUsed = true
     },
-    async find(id) {
+    async find({ id }) {
       const path = pathOf(id)
       const found = await stat(path).catch(absent)
       if (!found) await requireRaws()
@@ -74,7 +75,8 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
     },
     async list() {
       const folders = await readdir(root)
-      return (await Promise.all(folders.map(folder => readdir(join(root, folder))))).flat()
+      const names = await Promise.all(folders.map(folder => readdir(join(root, folder))))
+      return names.flat().filter(isBlobId)
     },
     async *listDistant() {},
     trimCache: async () => 0,

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { Writable } from 'node:stream'
+import { addAbortSignal, Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
@@ -14,6 +14,7 @@ import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
 import { openBackup } from '../core/backup/contents.ts'
 import { restoreBackup } from '../core/backup/restore.ts'
 import { blobsOf } from './blobs.ts'
+import { BrokenOff, breakable } from './breakable.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
@@ -72,21 +73,24 @@ async function backUp(ctl: Ctl, file: string, { base: basePath, key }: BackupOpt
   try {
     const base = baseHandle && (await openBackup(baseHandle.createReadStream()))
     await base?.rest.return(undefined)
-    report = await makeBackup({
-      dataDir: config.data_dir,
-      output: target ? writerOf(target) : process.stdout,
-      program: packageVersion(),
-      clock: systemClock,
-      ids: createIds(systemClock),
-      withKey: key,
-      hasBucket: config.blobs !== undefined,
-      told: progress.told,
-      ...(base && { base }),
-    })
+    report = await breakable(signal =>
+      makeBackup({
+        dataDir: config.data_dir,
+        output: target ? writerOf(target) : process.stdout,
+        program: packageVersion(),
+        clock: systemClock,
+        ids: createIds(systemClock),
+        withKey: key,
+        hasBucket: config.blobs !== undefined,
+        signal,
+        told: progress.told,
+        ...(base && { base }),
+      }),
+    )
     await target?.sync()
   } catch (error) {
     if (target) await discard(target, file)
-    if (refused === undefined) throw error
+    if (refused === undefined || error instanceof BrokenOff) throw error
     const message = `the backup is not whole: the standard output took no more of it (${refused.message})`
     throw new BackupFault(message, { cause: refused })
   } finally {
@@ -155,10 +159,14 @@ async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
   becomeOwner(dataDir)
   const progress = createProgress(!ctl.isJson())
   try {
-    const backups = await Promise.all(
-      handles.map(handle => openBackup(handle ? handle.createReadStream() : process.stdin)),
-    )
-    const report = await restoreBackup({ dataDir, openBlobs: blobsOf(config), told: progress.told }, backups)
+    const report = await breakable(async signal => {
+      const sources = handles.map(handle =>
+        addAbortSignal(signal, handle?.createReadStream() ?? process.stdin),
+      )
+      const backups = await Promise.all(sources.map(openBackup))
+      const { told } = progress
+      return restoreBackup({ dataDir, openBlobs: blobsOf(config), signal, told }, backups)
+    })
     progress.end()
     const note = report.hasKey ? undefined : awaitsKey(dataDir)
     const shown = { ...report, missing: report.missing.length, dataDir }

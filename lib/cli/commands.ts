@@ -35,6 +35,7 @@ const files: readonly (readonly [words: readonly string[], load: () => Promise<A
   [['dns'], async () => (await import('./dns.ts')).addDnsCommands],
   [['doctor'], async () => (await import('./doctor.ts')).addDoctorCommand],
   [['queue'], async () => (await import('./queue.ts')).addQueueCommands],
+  [['node'], async () => (await import('./node.ts')).addNodeCommands],
   [['suppression'], async () => (await import('./suppression.ts')).addSuppressionCommands],
   [['webhook'], async () => (await import('./webhook.ts')).addWebhookCommands],
   [['event'], async () => (await import('./event.ts')).addEventCommands],

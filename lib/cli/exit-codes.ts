@@ -8,5 +8,8 @@ export const exitCodes: readonly (readonly [code: number, meaning: string])[] = 
   [2, 'The command line is wrong, or doctor or dns check found an error.'],
   [70, 'A fault of mailboxd or of the machine, such as a disk that is full or can not be read.'],
   [78, 'The configuration is wrong, or there is no installation where it was looked for.'],
-  [130, 'It asked, and was ended by ^C: nothing was done.'],
+  [
+    130,
+    'It asked, and was ended by ^C: nothing was done. 129, 130 or 143: SIGHUP, ^C or SIGTERM ended a backup or a restore, which left nothing.',
+  ],
 ]

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { ConfigFault } from '../config/fault.ts'
 import { type Config, loadConfig, localConfig } from '../config/load.ts'
 import { secretKeyPath } from '../core/app/secret-key.ts'
+import { requireFinished } from '../core/backup/unfinished.ts'
 import { databaseOf, databasePath, hasSecrets } from '../core/open-rows.ts'
 import { readRunning } from '../core/running.ts'
 
@@ -35,8 +36,9 @@ export function configSource({ config, data }: Installation): string {
   return data === undefined && isThere(systemConfigPath) ? systemConfigPath : 'local mode'
 }
 
-/** @throws ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
+/** @throws BackupFault where half of a restored backup is; ConfigFault where there is no data, what the system says where it can't be seen: an installation is made by the daemon alone, for its own user */
 export async function requireInstallation(installation: Installation, config: Config): Promise<void> {
+  requireFinished(config.data_dir)
   if (await isMade(config)) return
   const how = awaitsSetup(installation)
     ? `run mailboxctl setup as root, which writes ${systemConfigPath} and starts mailboxd`

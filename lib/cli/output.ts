@@ -7,6 +7,7 @@ import { StorageForbidden, StorageUnreachable } from '../base/storage-fault.ts'
 import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
 import { ConfigFault, configFaultExitCode } from '../config/fault.ts'
 import { SecretKeyFault } from '../core/app/secret-key.ts'
+import { BrokenOff } from './breakable.ts'
 import { cutTo, displayWidth, domainOf, padTo } from './display-width.ts'
 import { faultExitCode, heading, tableWidth, writeJson, writeText } from './terminal.ts'
 import { inWordsOfOptions } from './words-of-options.ts'
@@ -195,7 +196,8 @@ export class CheckFailed extends Error {
 
 /**
  * Tells a failure on standard error and gives the exit code: 1 refused or answered with no, 78 configuration (EX_CONFIG), 70 a fault of ours or of
- * the machine, 130 who was asked pressed ^C. With `--json` each is `{error, message}`, as the API's, and what more there is to it.
+ * the machine, 130 who was asked pressed ^C, 128 and the number of a signal that ended what leaves nothing. With `--json` each is `{error, message}`,
+ * as the API's, and what more there is to it.
  */
 export function tellFailure(error: unknown, isJson: boolean): number {
   if (error instanceof CheckFailed) return error.exitCode
@@ -213,6 +215,10 @@ export function tellFailure(error: unknown, isJson: boolean): number {
   if (error instanceof SecretKeyFault) {
     say('wrong_configuration', error.message)
     return configFaultExitCode
+  }
+  if (error instanceof BrokenOff) {
+    say('interrupted', error.message)
+    return error.exitCode
   }
   if (error instanceof Error && error.name === 'AbortError') {
     say('interrupted', 'nothing was done', {}, '\nnothing was done')

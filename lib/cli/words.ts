@@ -22,6 +22,7 @@ export const words: Readonly<Record<string, string>> = {
   doctor:
     'look at the configuration, the machine, the database, the doors as others find them, block lists and the DNS of the account domain, and tell what to do; exit 0 when all is well, 1 with a warning, 2 with an error',
   queue: 'mail on its way out',
+  node: 'the daemons of this installation: one, or several on one PostgreSQL',
   suppression: 'addresses that are not written to any more, because mail came back or somebody said so',
   webhook: "the account's webhook, or with --inbox that of an inbox, which is called in its place",
   feedback: 'what users of the API told you',

@@ -46,7 +46,7 @@ export const settings = Type.Object(
       text('postgres-url', {
         examples: ['postgres://mailboxd@db.example.com/mailboxd?sslmode=verify-full'],
         description:
-          'The PostgreSQL server that keeps all rows, in place of the SQLite file in data_dir. The database must be there, in UTF-8, and the user its owner. One daemon works on it at a time. The table postgres says the rest.',
+          'The PostgreSQL server that keeps all rows, in place of the SQLite file in data_dir. The database must be there, in UTF-8, and the user its owner. Several daemons may work on it (docs/operators/nodes.md). The table postgres says the rest.',
       }),
     ),
     blobs: Type.Optional(

@@ -72,7 +72,7 @@ interface MoveHow extends Pick<FilesMoveParts, 'to' | 'told'> {
 async function moveEach(read: Db, blobs: DistantBlobs, { to, isAlone, told }: MoveHow) {
   const sum = { files: 0, copied: 0, copiedBytes: 0, missing: 0 }
   const move = async ({ id, sizeBytes }: KeptFile) => {
-    const found = await (to === 'bucket' ? blobs.copyToBucket(id) : blobs.copyToDisk(id))
+    const found = await (to === 'bucket' ? blobs.copyToBucket(id) : blobs.copyToDisk({ id, sizeBytes }))
     const size = found?.sizeBytes ?? (await blobs.sizeOf(id))
     if (size !== sizeBytes) {
       // What was deleted meanwhile is not missing, and what is damaged here stays for somebody to look at.

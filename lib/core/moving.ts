@@ -10,7 +10,7 @@ import { copyRows, digestRows, type TableDigest } from '../store/moving/copy.ts'
 import { atOneMoment } from '../store/moving/snapshot.ts'
 import { closeToOthers, movedPlaceOf, openToOthers, targetStateOf } from '../store/moving/target.ts'
 import { openStore } from '../store/open.ts'
-import { daemonLockPath } from './app/node-name.ts'
+import { daemonLockPath } from './nodes/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
 
 export interface MoveParts {

@@ -4,6 +4,7 @@ import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { createTally } from '../base/tally.ts'
+import { requireBlobId } from '../blob/blob-id.ts'
 import type { Blobs } from '../blob/blobs.ts'
 import type { DistantBlobs } from '../blob/bucket/distant.ts'
 import { openDisk } from '../blob/disk.ts'
@@ -72,7 +73,7 @@ export async function openBucketBlobs({
     prefix: async () => {
       const account = await findAccount(read)
       if (!account) throw new Error('the installation has no account yet')
-      return `${named.beginning === '' ? '' : `${named.beginning}/`}${account.id}/`
+      return `${named.beginning === '' ? '' : `${named.beginning}/`}${requireBlobId(account.id)}/`
     },
   })
 }

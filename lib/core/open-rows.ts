@@ -12,6 +12,7 @@ import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
 import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
+import { requireFinished } from './backup/unfinished.ts'
 import { findForbiddenFile } from './database-access.ts'
 
 export interface RowsParts {
@@ -67,11 +68,12 @@ export function withPassword(url: string, password: string): string {
 
 /**
  * Opens the database of an installation (made when missing, by who may migrate), and nothing else of it.
- * @throws SchemaFault when it is of another version than this program, and may not be brought up to date or not by it; StorageForbidden
+ * @throws SchemaFault when it is of another version than this program, and may not be brought up to date or not by it; StorageForbidden; BackupFault where half of a restored one is
  */
 export async function openRows(parts: RowsParts): Promise<Rows> {
   const { config, clock, ids, log, meter = noMeter } = parts
   await mkdir(config.data_dir, { recursive: true, mode: 0o700 })
+  requireFinished(config.data_dir)
   const beforeMigration = async (lastStep: number) => {
     if (!parts.mayMigrate) {
       throw new SchemaFault(

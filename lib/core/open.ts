@@ -1,5 +1,7 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import { limits } from '../base/limits.ts'
+import { programVersion } from '../base/package-root.ts'
+import { bucketOwnerName } from '../blob/bucket/owner.ts'
 import { durationMs } from '../config/duration.ts'
 import { createAddressGuard, interfaceAddresses } from '../courier/address-guard.ts'
 import { createDns } from '../courier/dns.ts'
@@ -11,11 +13,12 @@ import { createMailReader } from '../reading/pool.ts'
 import { createRenderer } from '../rendering/renderer.ts'
 import { ensureInstallation } from './account/setup.ts'
 import type { App } from './app/app.ts'
-import { nodeName } from './app/node-name.ts'
 import { createStorage } from './app/storage.ts'
 import { createReaders } from './app/stream.ts'
 import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
+import { nodeName } from './nodes/node-name.ts'
+import { createNodes } from './nodes/nodes.ts'
 import { openBlobs } from './open-blobs.ts'
 import { type DeskParts, openDesk } from './open-desk.ts'
 
@@ -39,6 +42,16 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     ownAddresses: interfaceAddresses,
     ownPorts: parts.ownPorts,
   })
+  const nodes = createNodes({
+    store,
+    clock,
+    log,
+    id: await nodeName(config.data_dir),
+    name: hostname(),
+    version: programVersion(),
+    blobs: config.blobs ?? 'disk',
+    bucketOwner: () => bucketOwnerName(config.data_dir),
+  })
   const app: App = {
     ...desk,
     dns,
@@ -61,9 +74,10 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
       clock,
       ids,
       random,
-      node: await nodeName(config.data_dir),
+      members: nodes,
       ...(webhook.retry.length > 0 && { waits: { webhook: webhook.retry.map(durationMs) } }),
     }),
+    nodes,
     mailReader: createMailReader({
       hostname: config.hostname,
       dns: { servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs },
@@ -96,7 +110,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     get waiters() {
       return waiters
     },
-    readers: createReaders(),
+    readers: createReaders(nodes),
     get stream() {
       return stream
     },

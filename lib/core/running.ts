@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../base/durable-file.ts'
 import { isDataDirectoryLocked } from '../store/dialect/lock.ts'
-import { daemonLockPath } from './app/node-name.ts'
+import { daemonLockPath } from './nodes/node-name.ts'
 
 /** What a daemon says of itself in its data directory. */
 export interface Running {

@@ -5,7 +5,8 @@ import { limits } from '../base/limits.ts'
 /**
  * DNS that is asked once for what several ask at the same time or within `limits.dnsSharedMs`: many mails to one destination
  * need the same MX, policy and addresses. That is shorter than any TTL that means something, so nobody is believed for longer
- * than he said. What failed, and what says that there is nothing, is asked again at once; PTR is never shared.
+ * than he said, nor when he says that there is nothing (RFC 2308), as most domains do of a policy. What failed is asked again at
+ * once; PTR is never shared.
  */
 export function shareAnswers(dns: Dns, clock: Clock): Dns {
   const known = new Map<string, { readonly answer: Promise<readonly unknown[]>; untilMs: number }>()
@@ -25,8 +26,8 @@ export function shareAnswers(dns: Dns, clock: Clock): Dns {
       known.delete(key)
       const asked = { answer: ask(), untilMs: nowMs + limits.dnsSharedMs }
       known.set(key, asked)
-      asked.answer.catch(() => {
-        if (known.get(key) === asked) known.delete(key)
+      asked.answer.catch(error => {
+        if (!saysNothing(error) && known.get(key) === asked) known.delete(key)
       })
       found = asked
     }
@@ -42,4 +43,8 @@ export function shareAnswers(dns: Dns, clock: Clock): Dns {
     resolve: (name, type) => share(`any ${type} ${name}`, () => dns.resolve(name, type)),
     reverse: address => dns.reverse(address),
   }
+}
+
+function saysNothing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENODATA' || error.code === 'ENOTFOUND')
 }

@@ -5,6 +5,8 @@ import type { Store } from '../store/open.ts'
 import { setBackSome, waitingColumns } from '../store/set-back.ts'
 
 interface Watched {
+  /** Other daemons put into the same queue by clocks of their own. */
+  readonly nodes: { readonly count: number }
   readonly clock: Clock
   readonly log: Log
   readonly store: Store
@@ -26,6 +28,13 @@ export function startClockWatch(app: Watched): () => Promise<void> {
     const byMs = Math.round(before - offset())
     before -= byMs
     if (byMs < limits.clockStepMs) return
+    if (app.nodes.count > 1) {
+      log.warn(
+        { byMs },
+        'the clock was set back: what waits is left as it is, for other nodes have put it as well',
+      )
+      return
+    }
     log.warn({ byMs }, 'the clock was set back: what waits is due as soon as it was before')
     working = working
       .then(() => setBack(app, byMs, stopping.signal))

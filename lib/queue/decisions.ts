@@ -1,10 +1,11 @@
 import { findDestination, putDestination } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
 import { type SetAside, setAsideEntries } from '../store/queue-entries.ts'
+import type { Waiting } from '../store/queue-turns.ts'
 import type { DestinationRow, QueueEntryRow } from '../store/tables.ts'
 import { type Beginning, type Holder, lease } from './lease.ts'
 import type { Leased } from './leased.ts'
-import type { Pressing, Sort } from './places.ts'
+import type { Places, Pressing, Sort } from './places.ts'
 
 /** An entry that may begin now. */
 export interface Begun {
@@ -93,4 +94,21 @@ export class Decisions {
       this.begun.push({ entry, sort: beginning[index]!.sort, isUnnoted })
     }
   }
+}
+
+const unprovenFirst: Sort = { isRetry: false, isProbe: false, isUnproven: true }
+const anyRetry: Sort = { isRetry: true, isProbe: false, isUnproven: false }
+const anyProbe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
+
+/**
+ * Whether something of what waits could begin, or be set aside: a look that can do nothing costs a write.
+ * @param freed destinations that were full and are not any more
+ */
+export function isWorthALook(waiting: Waiting, places: Places, freed: ReadonlySet<string>): boolean {
+  if (freed.size > 0 || waiting.ready || waiting.toLookAt) return true
+  if (waiting.unproven && places.has(unprovenFirst)) return true
+  if (waiting.toProbe && places.has(anyProbe)) return true
+  if (!places.has(anyRetry)) return false
+  if (waiting.readyAgain || waiting.expired) return true
+  return waiting.unprovenAgain && places.has({ ...unprovenFirst, isRetry: true })
 }

@@ -5,14 +5,14 @@ import type { WriteDb } from '../store/dialect/dialect.ts'
 import { listParked, listParkedExpired, type Waiting } from '../store/queue-turns.ts'
 import type { DestinationRow, QueueEntryRow } from '../store/tables.ts'
 import { Decisions, type Looked, Standings } from './decisions.ts'
-import { type Holder, holdOn } from './lease.ts'
+import { type Holder, holdOn, isAnothers, type Membership } from './lease.ts'
 import type { Awaited, Places, Sort } from './places.ts'
 import { type Rotations, startingWith } from './rotation.ts'
 import { answering, probed } from './standing.ts'
 import { podAt } from './stays.ts'
 
 export interface LookParts {
-  readonly node: string
+  readonly members: Membership
   readonly concurrencyPerDestination: (destination: string) => number
   /** How many of these attempts one pod may have. */
   readonly share: (destination: string, podId: string) => number
@@ -82,7 +82,7 @@ class Look {
     const { places, perDestination, ofPod, waiting } = underWay
     this.#parts = parts
     this.#db = db
-    this.#holder = { node: parts.node, now }
+    this.#holder = { node: parts.members.holder, now }
     this.#nowText = now.toISOString()
     this.#standings = new Standings(db)
     this.#decisions = new Decisions(db, this.#holder, this.#standings)
@@ -205,7 +205,8 @@ class Look {
 
   /** One that is due: it begins, or it is put out of the way of the next look. */
   async #consider(entry: QueueEntryRow, isRetry: boolean): Promise<void> {
-    if (this.#parts.isUnderWay(entry.id)) return holdOn(this.#db, entry, this.#holder)
+    const { isUnderWay, members } = this.#parts
+    if (isUnderWay(entry.id) || isAnothers(entry, members)) return holdOn(this.#db, entry, this.#holder)
     const name = this.#parts.groupOf(entry.destination)
     const row = await this.#standings.of(name)
     if (row?.isFailing === 1) {

@@ -2,47 +2,32 @@ import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { findDestination, putDestination } from '../store/destinations.ts'
 import type { Store } from '../store/open.ts'
-import { findWaiting, hasFirstAttempt, type Waiting } from '../store/queue-turns.ts'
-import type { Looked } from './decisions.ts'
+import { findWaiting, hasFirstAttempt } from '../store/queue-turns.ts'
+import { isWorthALook, type Looked } from './decisions.ts'
 import { createLook } from './fair-look.ts'
-import type { Leased, Turns } from './leased.ts'
+import type { Membership } from './lease.ts'
+import { type Leased, LeaseLost, type Turns } from './leased.ts'
 import { type Allowance, Pace } from './pace.ts'
-import { isRoomAt, Patience, type Place, Places, pressAll, roomAt, type Sort } from './places.ts'
+import { type FairPlace, isRoomAt, Patience, Places, pressAll, roomAt, type Sort } from './places.ts'
 import { newRotations } from './rotation.ts'
 import { leadElsewhere, NamesKnown, probed, probeNow, type Showing } from './standing.ts'
 import { type Held, podAt, roomless, Stays } from './stays.ts'
 
 export interface FairTurns extends Turns {
-  /** The place of an entry that is under way. */
-  placeOf(entry: Leased): FairPlace
-}
-
-export interface FairPlace extends Place {
-  /** The destination that the attempt was made at. */
-  readonly destination: string
-  /** Whether nothing bad is known of it: that it answers again is nothing to note (`Queue.note`) then. */
-  readonly isClean: boolean
-  /** Whether others had the place before the other side had said anything, which may greet late on purpose. */
-  readonly isCutShort: boolean
-  /** What the attempt has shown of it; when it fails, before that is recorded. */
-  showed(showing: Showing): void
-  /** It could not be tried, and what waits for it was told to wait (`Queue.postpone`); before that is recorded. */
-  passedOver(): void
+  /** The place of an entry that is under way. @param freed called when others may have it before the entry comes to its end */
+  placeOf(entry: Leased, freed?: () => void): FairPlace
 }
 
 export interface FairTurnsParts {
   readonly store: Store
   readonly clock: Clock
-  readonly node: string
+  readonly members: Membership
   /** How many attempts are under way at once in all, and what one destination may get. */
   readonly concurrency: number
   readonly allowanceOf: (destination: string) => Allowance
 }
 
 const kind = 'delivery'
-const unprovenFirst: Sort = { isRetry: false, isProbe: false, isUnproven: true }
-const anyRetry: Sort = { isRetry: true, isProbe: false, isUnproven: false }
-const anyProbe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
 
 /**
  * The turns of mail. New mail goes before what was tried already, in turns of pods and their inboxes; what fails or hangs
@@ -51,7 +36,7 @@ const anyProbe: Sort = { isRetry: false, isProbe: true, isUnproven: false }
  * domains turned out to be of: bounded, and when lost learnt anew.
  */
 export function createFairTurns(parts: FairTurnsParts): FairTurns {
-  const { store, clock } = parts
+  const { store, clock, members } = parts
   /** Providers whose addresses these are: they get there what their provider gets. */
   const providers = new NamesKnown<string>(limits.destinationsKnown)
   const pace = new Pace(clock, name => parts.allowanceOf(providers.get(name) ?? name))
@@ -67,7 +52,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
   const mostAt = (name: string) => pace.most(name, stays.at(name))
   const share = (name: string, podId: string) => stays.share(name, podId, pace.concurrency(name))
   const lookOnce = createLook({
-    node: parts.node,
+    members,
     concurrencyPerDestination: mostAt,
     share,
     isUnderWay: id => held.has(id),
@@ -154,16 +139,6 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     return true
   }
 
-  /** Whether something of what waits could begin, or be set aside: a look that can do nothing costs a write. */
-  function isWorthALook(waiting: Waiting): boolean {
-    if (stays.freed.size > 0 || waiting.ready || waiting.toLookAt) return true
-    if (waiting.unproven && places.has(unprovenFirst)) return true
-    if (waiting.toProbe && places.has(anyProbe)) return true
-    if (!places.has(anyRetry)) return false
-    if (waiting.readyAgain || waiting.expired) return true
-    return waiting.unprovenAgain && places.has({ ...unprovenFirst, isRetry: true })
-  }
-
   function begin({ begun, filled, looked }: Looked): void {
     stays.looked({ looked, filled })
     for (const { entry, sort, isUnnoted } of begun) {
@@ -182,12 +157,21 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
    * RFC 5321 §4.5.3.2.6 gives the answer to the final dot ten minutes, for to break off would double the mail. Who takes more
    * than seconds of them keeps no place from others, as many as there are places; and counts as one who may hang.
    */
-  function linger(mine: Held): void {
-    if (mine.isLingering || lingering >= places.bounds.total) return
+  function giveUpPlace(mine: Held): boolean {
+    if (mine.isLingering || lingering >= places.bounds.total) return false
     mine.isLingering = true
     lingering++
     places.count(mine.stay.podId, mine.sort, -1)
-    proven.forget(mine.stay.name)
+    return true
+  }
+
+  /** Of those that are only to be recorded so many pass their places on as the destination gets at once: a kill would repeat them. */
+  function passOn(mine: Held, freed: () => void): void {
+    const { stay, sort } = mine
+    const passed = [...held.values()].filter(one => one.isLingering && one.stay.name === stay.name).length
+    if (sort.isProbe || passed >= pace.concurrency(stay.name) || !giveUpPlace(mine)) return
+    stays.leave(stay)
+    freed()
   }
 
   /** While new mail waits, who says nothing for too long gives up the place; a probe does not, for it is to find out. */
@@ -201,7 +185,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       const isWanted = awaited.includes('anything') || (sort.isUnproven && awaited.includes('unproven'))
       if (!sort.isProbe && isWanted) patience.endIfSilent()
       else if (sort.isUnproven && awaited.includes('repeated')) patience.endIfSilent(limits.silentAnswerMs)
-      if (patience.isLingering()) linger(mine)
+      if (patience.isLingering() && giveUpPlace(mine)) proven.forget(stay.name)
     }
     pressing = setTimeout(() => press(waiting), limits.silenceLookMs).unref()
   }
@@ -217,7 +201,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         }
         const waiting = await findWaiting(store.read, kind, now.toISOString())
         places.isShared = waiting.isShared
-        if (!isWorthALook(waiting)) {
+        if (!isWorthALook(waiting, places, stays.freed)) {
           const before = lingering
           const again = waiting.unprovenAgain ? 'repeated' : 'nothing'
           press(pressAll(waiting.unproven ? 'unproven' : again))
@@ -252,13 +236,16 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
       if (sort.isProbe && !hasShown) await store.write(db => probeNow(db, clock, stay.name))
     },
 
-    placeOf({ id }) {
+    placeOf({ id, leasedBy }, freed = () => {}) {
       const mine = held.get(id)!
       const { patience } = mine
       return {
         signal: patience.signal,
         heard: () => patience.heard(),
-        commit: () => patience.commit(),
+        commit() {
+          if (!members.holds(leasedBy)) throw new LeaseLost()
+          patience.commit()
+        },
         get destination() {
           return mine.stay.name
         },
@@ -315,6 +302,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
           // What the servers say holds for their address, whatever names lead there.
           if (showing !== undefined) show(name, showing)
         },
+        over: () => passOn(mine, freed),
         passedOver() {
           mine.hasShown = true
           proven.forget(mine.stay.name)

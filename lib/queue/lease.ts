@@ -5,6 +5,18 @@ import { leaseEntries, renewLease } from '../store/queue-entries.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
 import type { Leased } from './leased.ts'
 
+/** In whose name leases are held, and whose still hold. */
+export interface Membership {
+  /** The name of this process: another one at each of its starts. */
+  readonly holder: string
+  /** Whether it may lease more just now. */
+  readonly mayLease: boolean
+  /** Whether a lease in this name is its own, and no other process may take it for that of one that has ended. */
+  holds(leasedBy: string | null): boolean
+  /** Whether the process of this name has ended, or is taken for ended by all: it holds nothing any more. */
+  isOver(leasedBy: string): boolean
+}
+
 /** Who leases, and when. */
 export interface Holder {
   readonly node: string
@@ -42,9 +54,14 @@ export async function lease(db: WriteDb, beginning: readonly Beginning[], by: Ho
 }
 
 /**
- * Goes on holding what this process carries and what looks due all the same, because the clock was moved on: it is its own
+ * Goes on holding what a process carries and what looks due all the same, because the clock was moved on: it is its own
  * as long as it carries it.
  */
 export async function holdOn(db: WriteDb, entry: QueueEntryRow, { now }: Holder): Promise<void> {
   await renewLease(db, entry, isoAfter(now, limits.leaseMs))
+}
+
+/** Whether another process holds what looks due. */
+export function isAnothers({ leasedBy }: QueueEntryRow, { holder, isOver }: Membership): boolean {
+  return leasedBy !== null && leasedBy !== holder && !isOver(leasedBy)
 }

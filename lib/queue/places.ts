@@ -144,7 +144,7 @@ export interface Place {
   readonly signal: AbortSignal
   /** The other side gave a whole reply. */
   heard(): void
-  /** From now on the mail may have been taken: to break off could double it. */
+  /** From now on the mail may have been taken: to break off could double it. @throws LeaseLost where another may have it by now */
   commit(): void
   /**
    * Mail for `domain` turned out to go to this destination: a group of mail servers, or the domain itself.
@@ -162,6 +162,21 @@ export interface Place {
    * but what comes next may hang there as well
    */
   gone(address: string, showing: Showing | undefined, isLost: boolean): void
+}
+
+export interface FairPlace extends Place {
+  /** The destination that the attempt was made at. */
+  readonly destination: string
+  /** Whether nothing bad is known of it: that it answers again is nothing to note (`Queue.note`) then. */
+  readonly isClean: boolean
+  /** Whether others had the place before the other side had said anything, which may greet late on purpose. */
+  readonly isCutShort: boolean
+  /** What the attempt has shown of it; when it fails, before that is recorded. */
+  showed(showing: Showing): void
+  /** It was taken, and that is only to be recorded: others may have the place. */
+  over(): void
+  /** It could not be tried, and what waits for it was told to wait (`Queue.postpone`); before that is recorded. */
+  passedOver(): void
 }
 
 const room = 'address:'

@@ -5,14 +5,14 @@ import type { Store } from '../store/open.ts'
 import { findDueEntries, hasDueEntry, setAsideEntries } from '../store/queue-entries.ts'
 import { listParked } from '../store/queue-turns.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
-import { type Holder, holdOn, lease } from './lease.ts'
+import { type Holder, holdOn, isAnothers, lease, type Membership } from './lease.ts'
 import type { Kind, Leased, Turns } from './leased.ts'
 import { Rotation } from './rotation.ts'
 
 export interface PodTurnsParts {
   readonly store: Store
   readonly clock: Clock
-  readonly node: string
+  readonly members: Membership
   readonly kind: Kind
   /** How many entries are worked on at once; of an inbox one. */
   readonly concurrency: number
@@ -23,7 +23,7 @@ export interface PodTurnsParts {
  * alone. Where more is due than may begin, it is put in line (parked, all at one destination), in which the turns are told.
  */
 export function createPodTurns(parts: PodTurnsParts): Turns {
-  const { store, clock, node, kind, concurrency } = parts
+  const { store, clock, members, kind, concurrency } = parts
   const line = { kind, destination: kind } as const
   const parked = { ...line, state: 'parked' } as const
   const rotation = new Rotation()
@@ -34,8 +34,9 @@ export function createPodTurns(parts: PodTurnsParts): Turns {
   async function lineUp(db: WriteDb, by: Holder): Promise<boolean> {
     const wanted = { kind, now: by.now.toISOString(), limit: limits.queueLook }
     const due = await findDueEntries(db, store.dialect, wanted)
-    for (const entry of due) if (underWay.has(entry.id)) await holdOn(db, entry, by)
-    const ids = due.flatMap(({ id }) => (underWay.has(id) ? [] : [id]))
+    const isHeld = (entry: QueueEntryRow) => underWay.has(entry.id) || isAnothers(entry, members)
+    for (const entry of due) if (isHeld(entry)) await holdOn(db, entry, by)
+    const ids = due.flatMap(entry => (isHeld(entry) ? [] : [entry.id]))
     await setAsideEntries(db, ids, { state: 'parked', destination: line.destination })
     return due.length === wanted.limit
   }
@@ -61,7 +62,7 @@ export function createPodTurns(parts: PodTurnsParts): Turns {
     async claim() {
       for (;;) {
         const places = concurrency - underWay.size
-        const by = { node, now: clock.now() }
+        const by = { node: members.holder, now: clock.now() }
         const wanted = { kind, now: by.now.toISOString(), limit: 1 }
         if (places <= 0) return []
         const isDue = await hasDueEntry(store.read, wanted)

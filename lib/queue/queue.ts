@@ -9,7 +9,7 @@ import { hurryEntry } from '../store/queued-deliveries.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
-import { type Beginning, holdOn, lease } from './lease.ts'
+import { type Beginning, holdOn, isAnothers, lease, type Membership } from './lease.ts'
 import { attemptsMade, type Kind, kinds, type Leased, LeaseLost, type Turns } from './leased.ts'
 import type { Allowance } from './pace.ts'
 import { createPodTurns } from './pod-turns.ts'
@@ -78,8 +78,13 @@ export interface Queue {
   release(db: WriteDb, subjectId: string, expiresAt: string): Promise<string | null>
   /** The attempt met a fault of our own; it is tried again by the schedule. */
   retry(entry: Leased): Promise<void>
-  /** Frees what a process of this node held or had parked when it ended; gives how many it held. */
+  /**
+   * Frees what processes held or had parked that have ended: those of before of this node, and of nodes that are gone. Gives how many
+   * they held.
+   */
   recover(): Promise<number>
+  /** Whether this process may claim anything just now. */
+  mayClaim(): boolean
   /** Calls `listener` after new work of this kind was committed in this process; gives the function that ends it. */
   onPut(kind: Kind, listener: () => void): () => void
 }
@@ -88,15 +93,14 @@ export interface QueueParts {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
-  /** The name of this node; leases are held in it. */
-  readonly node: string
+  readonly members: Membership
   /** Random numbers in [0, 1), for the jitter of the schedule. */
   readonly random: () => number
   /** The waits between attempts, in milliseconds, of kinds that do not go by the schedule of mail. */
   readonly waits?: Partial<Record<Kind, readonly number[]>>
 }
 
-export function createQueue({ store, clock, ids, node, random, waits = {} }: QueueParts): Queue {
+export function createQueue({ store, clock, ids, members, random, waits = {} }: QueueParts): Queue {
   /** The destinations of each kind that have something parked. */
   const parked = new Map<Kind, Set<string>>(kinds.map(kind => [kind, new Set()]))
 
@@ -147,7 +151,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     now: Date,
   ) {
     const beginning: Beginning[] = []
-    const by = { node, now }
+    const by = { node: members.holder, now }
     const emptied = new Set<string>()
     const filled = new Map<string, string[]>()
     const taken = new Map<string, number>()
@@ -159,7 +163,7 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
     }
     for (const entry of await entries.findDueEntries(db, store.dialect, wanted)) {
       const { id, destination } = entry
-      if (underWay.has(id)) {
+      if (underWay.has(id) || isAnothers(entry, members)) {
         await holdOn(db, entry, by)
         continue
       }
@@ -219,9 +223,9 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
       if (!(await entries.returnLeasedEntry(db, entry, next))) throw new LeaseLost()
     },
 
-    fairTurns: options => createFairTurns({ store, clock, node, ...options }),
+    fairTurns: options => createFairTurns({ store, clock, members, ...options }),
 
-    podTurns: (kind, concurrency) => createPodTurns({ store, clock, node, kind, concurrency }),
+    podTurns: (kind, concurrency) => createPodTurns({ store, clock, members, kind, concurrency }),
 
     note: (db, destination, showing, said) => noteShowing(db, { clock, random }, destination, showing, said),
 
@@ -257,13 +261,21 @@ export function createQueue({ store, clock, ids, node, random, waits = {} }: Que
         // They are many, and nobody waits for them to be moved: those that there is room for are, at each claim.
         for (const one of await entries.listParkedDestinations(store.read, kind)) parked.get(kind)!.add(one)
       }
-      return store.write(async db => {
-        const now = clock.now()
-        const held = await entries.listLeasedEntries(db, node)
-        for (const entry of held) await entries.returnLeasedEntry(db, entry, afterCutOff(entry, now))
-        return held.length
-      })
+      const over = (await entries.listHolders(store.read)).filter(members.isOver)
+      let freed = 0
+      for (const holder of over) {
+        freed += await store.write(async db => {
+          const now = clock.now()
+          const held = await entries.listLeasedEntries(db, holder)
+          for (const entry of held) await entries.returnLeasedEntry(db, entry, afterCutOff(entry, now))
+          for (const kind of new Set(held.map(entry => entry.kind))) notice(db, 'queue', kind)
+          return held.length
+        })
+      }
+      return freed
     },
+
+    mayClaim: () => members.mayLease,
 
     onPut: (kind, listener) =>
       store.onCommit('queue', kinds => {

@@ -8,8 +8,11 @@ export interface RunnerParts {
   readonly queue: Queue
   readonly kind: Kind
   readonly turns: Turns
-  /** Does the work and ends the lease. What it throws is a bug; the entry is tried again by its schedule. */
-  readonly perform: (entry: Leased) => Promise<void>
+  /**
+   * Does the work and ends the lease. What it throws is a bug; the entry is tried again by its schedule.
+   * @param freed to be called when others may have its place before that
+   */
+  readonly perform: (entry: Leased, freed: () => void) => Promise<void>
   readonly log: Log
 }
 
@@ -44,7 +47,7 @@ export function createRunner(parts: RunnerParts): Runner {
       while (again && !stopped) {
         again = false
         // Claims until nothing is due or every place is taken; an entry that ends wakes it again.
-        while (!stopped && (await claimSome()) > 0);
+        while (!stopped && queue.mayClaim() && (await claimSome()) > 0);
         // What comes and ends meanwhile is looked at together: a look costs as much for one entry as for many.
         await rest(limits.queueRestMs)
       }
@@ -75,7 +78,7 @@ export function createRunner(parts: RunnerParts): Runner {
   async function performGuarded(entry: Leased): Promise<void> {
     const names = { kind, subjectId: entry.subjectId }
     try {
-      await perform(entry)
+      await perform(entry, wake)
     } catch (error) {
       log.error({ err: error, ...names }, 'queue entry met a fault')
       await queue

@@ -44,7 +44,7 @@ export interface CarriedDelivery {
   readonly delivery: DeliveryRow
   readonly message: CarriedMessage
   /** Undefined for a message whose bytes are made when it is carried. */
-  readonly raw: Pick<RawRow, 'id' | 'content'> | undefined
+  readonly raw: Pick<RawRow, 'id' | 'sizeBytes' | 'content'> | undefined
   /** The one that sends; undefined when it was deleted. */
   readonly inbox: SendingInbox | undefined
   /** Whether the operator holds it with all that is like it (lib/store/standing-holds.ts). */
@@ -55,7 +55,7 @@ export interface CarriedDelivery {
 export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDelivery | undefined> {
   const row = await deliveryToCarry(db, { id })
   if (!row) return undefined
-  const { foundInboxId, podId, isSystem, suspendedAt, foundRawId, content, holds, ...rest } = row
+  const { foundInboxId, podId, isSystem, suspendedAt, foundRawId, rawBytes, content, holds, ...rest } = row
   const {
     inboxId,
     threadId,
@@ -73,7 +73,7 @@ export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDe
   return {
     delivery,
     message: { ...message, id: delivery.messageId, createdAt: writtenAt },
-    raw: foundRawId === null ? undefined : { id: foundRawId, content },
+    raw: foundRawId === null ? undefined : { id: foundRawId, sizeBytes: rawBytes ?? 0, content },
     inbox: isThere ? { id: foundInboxId, podId, isSystem, suspendedAt } : undefined,
     isHeld: Number(holds) > 0,
   }
@@ -95,7 +95,7 @@ const deliveryToCarry = keptRow((db, given: { id: string }) =>
       'message.subject',
       'message.createdAt as writtenAt',
     ])
-    .select(['raw.id as foundRawId', 'raw.content'])
+    .select(['raw.id as foundRawId', 'raw.sizeBytes as rawBytes', 'raw.content'])
     .select(['inbox.id as foundInboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
     .select(holdsOfDelivery.as('holds'))
     .where('delivery.id', '=', given.id),

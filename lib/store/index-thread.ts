@@ -32,9 +32,9 @@ function onFile(): { followed: Followed; close(): unknown } {
 
 async function onServer(): Promise<{ followed: Followed; close(): unknown }> {
   const { openPostgres } = await import('./postgres/pool.ts')
-  const { db, write, close } = openPostgres(location, limits.postgresReaders)
+  const { db, writeInTurn, close } = openPostgres(location, limits.postgresReaders)
   return {
-    followed: { read: db, write: work => write(work, writeLeft, () => {}), version: () => undefined },
+    followed: { read: db, write: work => writeInTurn(work, writeLeft), version: () => undefined },
     close,
   }
 }

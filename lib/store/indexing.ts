@@ -17,8 +17,8 @@ import {
 /** The database as the follower of the index works on it. */
 export interface Followed {
   readonly read: Db
-  /** What it writes may be lost with the power: it is still noted as to be done then. */
-  write<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /** What it writes may be lost with the power: it is still noted as to be done then. Gives undefined, with nothing done, while another process follows. */
+  write<T>(work: (db: WriteDb) => Promise<T>): Promise<T | undefined>
   /** Another one when anything was committed; undefined where that is not known. */
   version(): number | undefined
   /** Gives some of what was freed back to the disk; whether there was any. */
@@ -53,6 +53,9 @@ export function followIndex(
   const { signal } = stopping
   /** Read from the database and not yet written. */
   let prepared: Prepared[] = []
+  /** Whether those are all that there was, and when it was read. */
+  let isAll = false
+  let readAtMs = Number.NEGATIVE_INFINITY
   /** So many are taken one by one: one of them failed. */
   let alone = 0
   let hindrance: string | undefined
@@ -79,13 +82,17 @@ export function followIndex(
   }
 
   async function work(): Promise<void> {
+    readAtMs = Number.NEGATIVE_INFINITY
     for (let isMore = true; isMore && !signal.aborted; ) {
-      const hasIndexed = await thenRest(indexSome)
-      const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex)))
+      // What comes one by one is gathered: each batch is a segment of the index, which is merged again and again.
+      const waitMs = prepared.length > 0 || !isAll ? 0 : readAtMs + limits.indexPollMs - clock.monotonicMs()
+      const hasIndexed = waitMs <= 0 && (await thenRest(indexSome))
+      const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex))) === true
       // What was deleted leaves the file in the quiet.
-      const isQuiet = !hasIndexed && !hasMerged && !signal.aborted
+      const isQuiet = waitMs <= 0 && !hasIndexed && !hasMerged && !signal.aborted
       const hasFreed = isQuiet && (await thenRest(async () => db.freeSome?.() ?? false))
-      isMore = hasIndexed || hasMerged || hasFreed
+      isMore = waitMs > 0 || hasIndexed || hasMerged || hasFreed
+      if (waitMs > 0 && !hasMerged) await rest(waitMs)
     }
   }
 
@@ -95,6 +102,10 @@ export function followIndex(
     const batch = alone > 0 ? prepared.slice(0, 1) : prepared
     try {
       const count = await db.write(write => putBatch(write, batch, clock))
+      if (count === undefined) {
+        prepared = []
+        return false
+      }
       prepared = prepared.slice(count)
     } catch (error) {
       // Which one it is shows when each is done alone.
@@ -107,8 +118,10 @@ export function followIndex(
   }
 
   async function prepare(): Promise<void> {
-    const rows = await listUnindexed(db.read, { count: limits.indexBatch, bytes: limits.indexBatchBytes })
-    for (const { texts, ...row } of rows) {
+    readAtMs = clock.monotonicMs()
+    const found = await listUnindexed(db.read, { count: limits.indexBatch, bytes: limits.indexBatchBytes })
+    isAll = found.isAll
+    for (const { texts, ...row } of found.rows) {
       try {
         prepared.push({ ...row, words: searchWords(texts()) })
       } catch (error) {
@@ -120,8 +133,11 @@ export function followIndex(
   async function leaveOut(message: Omit<Unindexed, 'texts'>, error: unknown): Promise<void> {
     const { id: messageId } = message
     prepared = prepared.filter(({ id }) => id !== messageId)
-    await db.write(write => passOver(write, message))
-    told({ messageId, why: String(error) })
+    const isLeftOut = await db.write(async write => {
+      await passOver(write, message)
+      return true
+    })
+    if (isLeftOut) told({ messageId, why: String(error) })
   }
 
   async function thenRest<T>(step: () => Promise<T>): Promise<T> {

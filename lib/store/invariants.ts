@@ -24,8 +24,26 @@ const counter = (name: string, count: string) => `
     select inbox."id", inbox."${name}", (${count}) as "count" from "inbox" inbox where inbox."deletedAt" is null
   ) counted where "${name}" != "count"`
 
+/** Of 36 characters with hyphens where a UUID has them, and none that means something in a path or a URL. */
+const misnamed = (table: string, column: string) => `
+  select "${column}" as "subject", 'is ${column} in ${table}, and has not the form of an id' as "found" from "${table}"
+  where "${column}" not like '________-____-____-____-____________' or ltrim("${column}", '0123456789abcdef-') != ''`
+
+/** What names files, and objects in a bucket. */
+export const idInvariant: Invariant = {
+  name: 'ids',
+  promise: 'what names a file has the form of an id, and so leads to no other one',
+  sql: [
+    misnamed('raw', 'id'),
+    misnamed('message', 'rawId'),
+    misnamed('draftAttachment', 'id'),
+    misnamed('account', 'id'),
+  ].join(' union all '),
+}
+
 /** All of them. The words of the database are portable, as everywhere. */
 export const invariants: readonly Invariant[] = [
+  idInvariant,
   {
     name: 'delivery',
     promise: 'every delivery has ended or waits in the queue',

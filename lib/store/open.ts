@@ -26,18 +26,20 @@ export interface Store {
    */
   write<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
   /**
-   * The same for what may be lost with the power, and not with the process: it does not wait for the disk where it need
-   * not. What it finds in the database has reached the disk all the same.
+   * The same for what may be lost with the power, and not with the process: on SQLite it comes before what else waits to be written,
+   * and it does not wait for the disk. What it finds in the database has reached the disk all the same.
    */
   writeUnsynced<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
   /** Resolves when all events have their places in the stream that were written before the call: on SQLite they have them at once. */
   placed(): Promise<void>
   /**
    * Calls `listener` after a commit whose writes gave notice (`notice`) of `topic`, with what they said it is about: when
-   * it has reached the disk, before the promises of its writes are kept. What other processes commit is not told. Gives
-   * the function that ends it.
+   * it has reached the disk, before the promises of its writes are kept. What other processes commit is told from `hearOthers` on, at
+   * best. Gives the function that ends it.
    */
   onCommit(topic: Topic, listener: (about: ReadonlySet<string>) => void): () => void
+  /** Hears from now on what other processes commit, where the database tells it: PostgreSQL. Gives the function that ends it. */
+  hearOthers(): () => Promise<void>
   /**
    * Another number than before when anything was committed since, by this process or another: what was read after the
    * one is good as long as it is the same. Undefined where the database has none.
@@ -177,6 +179,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
     writeUnsynced: group.writeUnsynced,
     placed: async () => {},
     onCommit: listeners.on,
+    hearOthers: () => async () => {},
     failed: failed.promise,
     keepLog({ lookMs, logBytes, idleMs }, told) {
       writer.leaveCheckpoints(logBytes)

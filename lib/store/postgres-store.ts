@@ -5,6 +5,7 @@ import { createListeners, type Notices } from './dialect/notices.ts'
 import type { IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { startPlacer } from './placer.ts'
+import { createBell } from './postgres/bell.ts'
 import { openPostgres } from './postgres/pool.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
@@ -12,9 +13,15 @@ import { startIndexThread } from './start-index-thread.ts'
 export function postgresStore(url: string, connections: number = limits.postgresConnections) {
   const pool = openPostgres(url, connections)
   const listeners = createListeners()
-  const placer = startPlacer(pool.db, work => pool.alone(work, listeners.tell))
-  const committed = (notices: Notices) => {
+  const bell = createBell(url, pool.notify, listeners.tell)
+  const tell = (notices: Notices) => {
     listeners.tell(notices)
+    // What this process carries itself others find by their looks: told of it they would all reach for the same.
+    bell.ring(new Map([...notices].filter(([topic]) => topic !== 'queue' || !listeners.has('queue'))))
+  }
+  const placer = startPlacer(pool.db, work => pool.alone(work, tell))
+  const committed = (notices: Notices) => {
+    tell(notices)
     if (notices.has('event')) placer.wake()
   }
   const write = <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, writeLeft, committed)
@@ -26,6 +33,7 @@ export function postgresStore(url: string, connections: number = limits.postgres
     writeUnsynced: write,
     placed: placer.placed,
     onCommit: listeners.on,
+    hearOthers: bell.hear,
     // Both are the server's own business.
     failed: new Promise<never>(() => {}),
     keepLog: () => ({ stop: async () => {} }),
@@ -38,6 +46,7 @@ export function postgresStore(url: string, connections: number = limits.postgres
     },
     async close() {
       await placer.stop()
+      await bell.stop()
       await pool.close()
     },
   }

@@ -215,6 +215,17 @@ const renew = keptChange((db, { id, leasedBy, attempts, until }: Lease & { until
     .where('attempts', '=', attempts),
 )
 
+/** The names in which leases are held. */
+export async function listHolders(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('queueEntry')
+    .select('leasedBy')
+    .distinct()
+    .where('leasedBy', 'is not', null)
+    .execute()
+  return rows.map(({ leasedBy }) => leasedBy!)
+}
+
 /** All leases of a holder; it has no more than it works on at once. */
 export async function listLeasedEntries(db: Db, leasedBy: string): Promise<QueueEntryRow[]> {
   return db.selectFrom('queueEntry').selectAll().where('leasedBy', '=', leasedBy).execute()

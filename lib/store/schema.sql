@@ -704,3 +704,38 @@ create table "messageSearch" (
 );
 create index "messageSearch_document" on "messageSearch" using gin ("document");
 -- end only
+
+-- The daemons of this installation: one, or several on one PostgreSQL. `id` is that of a data directory, `generation` counts its
+-- starts, and `<id>.<generation>` is the name in which it holds leases (`queueEntry.leasedBy`, `sweep.heldBy`). state: up; stopped; gone,
+-- because `beat`, which it counts up as long as it works, stood still: what it held is given back, and nothing that it does by it holds.
+-- `blobs` is where its large messages are: `disk`, or the URL of the bucket; `bucketOwner` a hash of the name by which its objects are its
+-- own (lib/blob/bucket/owner.ts).
+create table "node" (
+  "id" text primary key,
+  "generation" integer not null,
+  "name" text not null,
+  "version" text not null,
+  "blobs" text not null,
+  "bucketOwner" text,
+  "state" text not null,
+  "isDraining" integer not null,
+  "beat" integer not null,
+  "startedAt" text not null,
+  "beatAt" text not null
+);
+
+-- Who does a timed sweep (lib/upkeep.ts) just now: one node at a time.
+create table "sweep" (
+  "name" text primary key,
+  "heldBy" text
+);
+
+-- What those take who read the stream of events at a node of several (`holder`: its generation); '' is any. An inbox stands without its pod.
+create table "reader" (
+  "holder" text not null,
+  "podId" text not null,
+  "inboxId" text not null,
+  "type" text not null,
+  primary key ("holder", "podId", "inboxId", "type")
+);
+create index "reader_inbox" on "reader" ("inboxId", "type", "podId", "holder");

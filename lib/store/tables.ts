@@ -478,6 +478,32 @@ export interface TlsResultRow {
   reportedAt: string | null
 }
 
+export interface NodeRow {
+  id: string
+  generation: number
+  name: string
+  version: string
+  blobs: string
+  bucketOwner: string | null
+  state: 'up' | 'stopped' | 'gone'
+  isDraining: number
+  beat: number
+  startedAt: string
+  beatAt: string
+}
+
+export interface SweepRow {
+  name: string
+  heldBy: string | null
+}
+
+export interface ReaderRow {
+  holder: string
+  podId: string
+  inboxId: string
+  type: string
+}
+
 export interface Tables {
   migration: MigrationRow
   secretKey: SecretKeyRow
@@ -520,4 +546,7 @@ export interface Tables {
   authenticationDeferral: AuthenticationDeferralRow
   stsPolicy: StsPolicyRow
   tlsResult: TlsResultRow
+  node: NodeRow
+  sweep: SweepRow
+  reader: ReaderRow
 }

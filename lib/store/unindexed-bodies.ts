@@ -22,11 +22,14 @@ export function leaveUnindexed(db: WriteDb, messageIds: readonly string[]): void
   for (const messageId of messageIds) leftRows(db).unindexed.push({ messageId, state: 'new' })
 }
 
-/** The oldest messages that are to be put into the index: `most.count` at the most, with so many bytes of texts, but one at least. */
+/**
+ * The oldest messages that are to be put into the index: `most.count` at the most, with so many bytes of texts, but one at least; and
+ * whether these are all.
+ */
 export async function listUnindexed(
   db: Db,
   most: { readonly count: number; readonly bytes: number },
-): Promise<Unindexed[]> {
+): Promise<{ readonly rows: Unindexed[]; readonly isAll: boolean }> {
   const sizes = await db
     .selectFrom('unindexedBody')
     .innerJoin('message', 'message.id', 'unindexedBody.messageId')
@@ -43,7 +46,7 @@ export async function listUnindexed(
       return index === 0 || bytes <= most.bytes
     })
     .map(({ id }) => id)
-  if (ids.length === 0) return []
+  if (ids.length === 0) return { rows: [], isAll: true }
   const rows = await db
     .selectFrom('unindexedBody')
     .innerJoin('message', 'message.id', 'unindexedBody.messageId')
@@ -56,12 +59,13 @@ export async function listUnindexed(
     .where('message.id', 'in', ids)
     .orderBy('message.id')
     .execute()
-  return rows.map(row => ({
+  const unindexed = rows.map(row => ({
     ...row,
     hasAttachments: row.attachments !== '[]',
     texts: () => textsOfRow(row),
     isPartial: row.state === 'partial',
   }))
+  return { rows: unindexed, isAll: sizes.length < most.count && ids.length === sizes.length }
 }
 
 /** Those of these that are still to be put into the index: none was deleted meanwhile. */

@@ -180,6 +180,7 @@ t.test('killed before the write it is sent again, and changed meanwhile it is no
   await sendScheduledDraft(app, changed!)
   t.equal((await messages()).total, 0)
 
+  await app.nodes.join()
   await app.queue.recover()
   const [again] = await app.queue.claim('draft', options)
   t.equal(again?.subjectId, lost?.subjectId)

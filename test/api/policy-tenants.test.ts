@@ -119,3 +119,19 @@ t.test(
     t.strictSame(faults, [])
   },
 )
+
+t.test(
+  'the same rule twice is refused; said by the account what a pod key had set is the account’s',
+  async t => {
+    const { api, podApi, pod, faults } = await setUp(t)
+    const rule = { type: 'block', value: 'evil.example', direction: 'inbound' }
+    const add = (who: typeof api) => who.post(`/v1/policy/rules?podId=${pod}`, rule)
+    const made = await add(podApi)
+    t.equal(made.status, 201)
+    t.match(await add(podApi), { status: 409, body: { error: 'rule_exists' } }, 'its own')
+    t.match(await add(api), { status: 201, body: { id: made.body.id } }, 'the account says it, too')
+    t.match(await add(api), { status: 409, body: { error: 'rule_exists' } }, 'and again')
+    t.match(await podApi.delete(`/v1/policy/rules/${made.body.id}`), refused)
+    t.strictSame(faults, [])
+  },
+)

@@ -19,16 +19,16 @@ t.test('a spool file is moved to its place, found there, and removed', async t =
   const dataDir = t.testdir()
   const disk = await openDisk(dataDir)
   const id = v7()
-  t.equal(await disk.find(id), undefined)
+  t.equal(await disk.find({ id, sizeBytes: 9 }), undefined)
   const spooled = disk.spoolPath(v7())
   writeFileSync(spooled, 'the bytes')
   await disk.keep(id, spooled)
   t.notOk(existsSync(spooled))
-  const found = await disk.find(id)
+  const found = await disk.find({ id, sizeBytes: 9 })
   t.match(found, { kind: 'file', sizeBytes: 9, path: join(dataDir, 'raw', id.slice(-2), id) })
   t.equal(Buffer.concat(await openContent(found!).toArray()).toString(), 'the bytes')
   await disk.remove(id)
-  t.equal(await disk.find(id), undefined)
+  t.equal(await disk.find({ id, sizeBytes: 9 }), undefined)
   await disk.remove(id)
 })
 
@@ -52,7 +52,7 @@ t.test('a start clears the spool and leaves the raws alone', async t => {
   const after = await openDisk(dataDir)
   await after.clearSpool()
   t.strictSame(readdirSync(join(dataDir, 'spool')), [])
-  const found = await after.find(id)
+  const found = await after.find({ id, sizeBytes: 9 })
   t.equal(found?.kind === 'file' && readFileSync(found.path, 'utf8'), id)
 })
 
@@ -61,13 +61,17 @@ t.test('what is not there to be kept is an error, and makes nothing', async t =>
   const disk = await openDisk(dataDir)
   const id = v7()
   await t.rejects(disk.keep(id, disk.spoolPath(id)), { code: 'ENOENT' })
-  t.equal(await disk.find(id), undefined)
+  t.equal(await disk.find({ id, sizeBytes: 9 }), undefined)
 })
 
 t.test('where raws were kept and none is, nothing is said to be gone, and nothing is kept', async t => {
   const dataDir = t.testdir()
   const disk = await openDisk(dataDir)
-  t.equal(await disk.find(v7()), undefined, 'nothing was kept yet: what is not there is not there')
+  t.equal(
+    await disk.find({ id: v7(), sizeBytes: 9 }),
+    undefined,
+    'nothing was kept yet: what is not there is not there',
+  )
   const [id, next] = [v7(), v7()]
   for (const one of [id, next]) writeFileSync(disk.spoolPath(one), one)
   await disk.keep(id, disk.spoolPath(id))
@@ -76,7 +80,7 @@ t.test('where raws were kept and none is, nothing is said to be gone, and nothin
   renameSync(raw, join(dataDir, 'elsewhere'))
   mkdirSync(raw)
   const fault = { name: 'BlobsFault', message: /is empty, and large messages were kept there: mount/ }
-  await t.rejects(disk.find(id), fault)
+  await t.rejects(disk.find({ id, sizeBytes: 9 }), fault)
   await t.rejects(disk.sizeOf(id), fault)
   await t.rejects(disk.keep(next, disk.spoolPath(next)), fault)
   t.strictSame(readdirSync(raw), [])
@@ -84,11 +88,11 @@ t.test('where raws were kept and none is, nothing is said to be gone, and nothin
   rmdirSync(raw)
   await t.rejects(openDisk(dataDir), fault, 'nor is it made anew')
   renameSync(join(dataDir, 'elsewhere'), raw)
-  t.equal((await disk.find(id))?.kind, 'file')
+  t.equal((await disk.find({ id, sizeBytes: 9 }))?.kind, 'file')
   await disk.keep(next, disk.spoolPath(next))
   await disk.remove(id)
   await disk.remove(next)
-  t.equal(await (await openDisk(dataDir)).find(id), undefined, 'what was removed is gone')
+  t.equal(await (await openDisk(dataDir)).find({ id, sizeBytes: 9 }), undefined, 'what was removed is gone')
 })
 
 t.test('an installation of before, that has raws, has them watched from its next start on', async t => {
@@ -98,4 +102,22 @@ t.test('an installation of before, that has raws, has them watched from its next
   await t.rejects(openDisk(dataDir), { name: 'BlobsFault' })
   rmSync(join(dataDir, 'raw.used'))
   await openDisk(dataDir)
+})
+
+t.test('what can be the id of no file leads to none', async t => {
+  const dataDir = t.testdir({ 'secrets.key': 'the key' })
+  const disk = await openDisk(dataDir)
+  const damaged = /a row is damaged/
+  for (const id of ['../../secrets.key', '..', '/etc/passwd', `${v7()}/x`, v7().toUpperCase(), '']) {
+    await t.rejects(disk.find({ id, sizeBytes: 7 }), damaged, `find ${id}`)
+    await t.rejects(disk.sizeOf(id), damaged, `sizeOf ${id}`)
+    await t.rejects(disk.remove(id), damaged, `remove ${id}`)
+    const spooled = disk.spoolPath('x')
+    writeFileSync(spooled, '')
+    await t.rejects(disk.keep(id, spooled), damaged, `keep ${id}`)
+  }
+  t.equal(readFileSync(join(dataDir, 'secrets.key'), 'utf8'), 'the key')
+  mkdirSync(join(dataDir, 'raw', 'xx'))
+  writeFileSync(join(dataDir, 'raw', 'xx', 'of somebody'), '')
+  t.strictSame(await disk.list(), [], 'what is not called as ours is none of ours')
 })

@@ -48,15 +48,21 @@ t.test('what many ask at once, or shortly after each other, is asked once', asyn
   t.strictSame(asked, ['MX theirs.example', 'A theirs.example', 'MX theirs.example'])
 })
 
-t.test('what failed, and what says that there is nothing, is asked again', async t => {
-  const { server, shared, asked } = await setUp({ 'theirs.example': { A: ['192.0.2.1'] } })
+t.test('that there is nothing is asked once, and what failed is asked again', async t => {
+  const { server, shared, asked, pass } = await setUp({ 'theirs.example': { A: ['192.0.2.1'] } })
   await t.rejects(shared.resolveMx('theirs.example'), { code: 'ENODATA' })
   await t.rejects(shared.resolveMx('theirs.example'), { code: 'ENODATA' })
+  await t.rejects(shared.resolveMx('nobodys.example'), { code: 'ENOTFOUND' })
+  await t.rejects(shared.resolveMx('nobodys.example'), { code: 'ENOTFOUND' })
+  t.strictSame(asked.splice(0), ['MX theirs.example', 'MX nobodys.example'])
+  pass(limits.dnsSharedMs)
+  await t.rejects(shared.resolveMx('theirs.example'), { code: 'ENODATA' })
+  t.equal(asked.splice(0).length, 1, 'and for so long only')
   server.fail('theirs.example', 'SERVFAIL')
   await Promise.all([1, 2].map(() => t.rejects(shared.resolve4('theirs.example'), { code: 'ESERVFAIL' })))
   server.clear('theirs.example')
   t.strictSame(await shared.resolve4('theirs.example'), ['192.0.2.1'])
-  t.equal(asked.length, 4, 'both waited for one failure')
+  t.equal(asked.length, 2, 'both waited for one failure')
 })
 
 t.test('however many names are asked for, few answers are kept', async t => {

@@ -17,6 +17,7 @@ const guides = [
   'strangers',
   'bucket',
   'postgres',
+  'nodes',
   'retention',
   'monitoring',
   'deliverability',

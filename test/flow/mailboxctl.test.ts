@@ -2,6 +2,7 @@ import t from 'tap'
 import { apiOf } from '../support/api.ts'
 import { ctlIn, startLocalDaemon } from '../support/local-daemon.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
+import { until } from '../support/until.ts'
 
 t.test('every question is answered in JSON, the same with the daemon up and down', async t => {
   const dir = temporaryDir(t)
@@ -55,7 +56,16 @@ t.test('every question is answered in JSON, the same with the daemon up and down
     deliveryMode: 'capture',
     certificate: { source: 'self-signed' },
   })
+  const [node] = (await ctl('node list')).data
+  t.match(node, { state: 'up', blobs: 'disk', beatAt: null })
+  const health = async () => (await fetch(`${daemon.baseUrl}/health`)).status
+  await ctl('node drain', node.id)
+  await until('it to drain', async () => (await health()) === 503)
+  t.match((await ctl('node list')).data, [{ state: 'draining' }])
+  await ctl('node resume', node.id)
+  await until('it to go on', async () => (await health()) === 200)
   t.equal(await daemon.stop(), 0)
+  t.match((await ctl('node list')).data, [{ state: 'stopped' }])
   t.match(await ctl('status'), { daemon: { state: 'down', since: String }, doors: { smtp: [], http: [] } })
   for (const [index, [command, ...args]] of questions.slice(0, 3).entries()) {
     t.strictSame(await ctl(command, ...args), whileUp[index], command)

@@ -1,5 +1,7 @@
 import t from 'tap'
+import { Type } from 'typebox'
 import { operations } from '../../lib/api/index.ts'
+import { readQuery } from '../../lib/http/query.ts'
 import { startApi } from '../support/api-app.ts'
 
 t.test('query parameters', async t => {
@@ -37,4 +39,18 @@ t.test('query parameters', async t => {
     t.equal((await api.get('/health?ts=1')).status, 200)
     t.equal((await api.get('/v1/openapi.json?v=2')).status, 200)
   })
+})
+
+t.test('each is read as its type has it, and stays text where it has another form', async t => {
+  const schema = Type.Object({ count: Type.Integer(), is: Type.Boolean(), name: Type.String() })
+  const read = (text: string) => readQuery(new URLSearchParams(text), schema)
+  t.strictSame(read('count=12&is=true&name=true'), { count: 12, is: true, name: 'true' })
+  t.strictSame(read('count=-1&is=false&name=1'), { count: -1, is: false, name: '1' })
+  for (const text of ['', '1.0', '1e3', ' 1', '--1', '0x1']) {
+    t.strictSame(read(`count=${text}`), { count: text })
+  }
+  for (const is of ['', 'yes', '1', 'TRUE', 'true ']) t.strictSame(read(`is=${is}`), { is })
+  t.strictSame(read(`count=${'9'.repeat(40)}`), { count: Number.MAX_SAFE_INTEGER })
+  t.strictSame(read('other=1&other=2'), { other: '2' })
+  t.throws(() => read('name=a&name=b'), { code: 'invalid_request' })
 })

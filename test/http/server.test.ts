@@ -328,3 +328,17 @@ t.test('the health of it', async t => {
     await t.rejects(apiOf(server.baseUrl, undefined).get('/health'), 'nobody listens')
   })
 })
+
+t.test('a fault is told as one, without what it was about', async t => {
+  const server = await startApi(t)
+  await server.app.store.write(db => db.schema.dropTable('policyAudit').execute())
+  for (const method of ['GET', 'HEAD']) {
+    const { status, body, headers } = await server.api.call(method, '/v1/policy/audit')
+    t.equal(status, 500)
+    t.equal(headers.get('content-type')?.split(';')[0], 'application/json')
+    if (method === 'HEAD') continue
+    t.equal(body.error, 'internal_error')
+    t.notMatch(JSON.stringify(body), /sqlite|table|policyAudit|\.ts/i)
+  }
+  t.equal(server.faults.length, 2, 'and logged')
+})

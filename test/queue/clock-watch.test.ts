@@ -5,6 +5,7 @@ import { createLog } from '../../lib/base/log.ts'
 import { startClockWatch } from '../../lib/queue/clock-watch.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { membersOf } from '../support/members.ts'
 import { until } from '../support/until.ts'
 
 const hour = 3_600_000
@@ -21,14 +22,20 @@ onEveryDatabase(
         return 0
       },
     }
-    const queue = createQueue({ store, clock, node: 'one', ids: { next: v7 }, random: () => 0.5 })
+    const queue = createQueue({
+      store,
+      clock,
+      members: membersOf('one'),
+      ids: { next: v7 },
+      random: () => 0.5,
+    })
     const dueAt = new Date(nowMs + 5 * hour).toISOString()
     const work = Array.from({ length: limits.sweepRows + 1 }, (_, n) => ({
       ...{ kind: 'delivery' as const, subjectId: `x${n}`, destination: 'there.example' },
       ...{ dueAt, expiresAt: '2026-01-06T00:00:00.000Z' },
     }))
     await store.write(db => queue.put(db, work))
-    const end = startClockWatch({ clock, store, log: createLog('silent') })
+    const end = startClockWatch({ clock, store, log: createLog('silent'), nodes: { count: 1 } })
     t.teardown(end)
     nowMs -= hour
     const before = looks

@@ -3,23 +3,23 @@ import { v7 } from 'uuid'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import type { FairTurns } from '../../lib/queue/fair-turns.ts'
-import type { Leased } from '../../lib/queue/leased.ts'
+import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
 import { roomAt } from '../../lib/queue/places.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Showing } from '../../lib/queue/standing.ts'
 import { findDestination } from '../../lib/store/destinations.ts'
 import { openStore, type Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { membersOf } from '../support/members.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
 import { statementsOf } from '../support/statements.ts'
 import { until } from '../support/until.ts'
 
 /** A queue on a clock that stands, and its turns of mail. */
-function setUp(store: Store, concurrency: number, each = 100, perMinute = 0) {
+function setUp(store: Store, concurrency: number, each = 100, perMinute = 0, members = membersOf(v7())) {
   let nowMs = Date.parse('2026-01-01T00:00:00.000Z')
   const clock: Clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
-  const node = v7()
-  const queue = createQueue({ store, clock, node, ids: { next: v7 }, random: () => 0.5 })
+  const queue = createQueue({ store, clock, members, ids: { next: v7 }, random: () => 0.5 })
   const turns = queue.fairTurns({ concurrency, allowanceOf: () => ({ concurrency: each, perMinute }) })
   const put = (subjects: readonly string[], destination = 'there.example', from = 'pod/inbox') =>
     store.write(db =>
@@ -68,6 +68,32 @@ async function prove(store: Store, { queue, turns, put }: ReturnType<typeof setU
   await end({ queue, turns, store }, entry!, 'answers')
 }
 
+onEveryDatabase('what was taken and is only to be recorded has its place no more', async (t, store) => {
+  const given = setUp(store, 3, 1)
+  const { queue, turns, put } = given
+  await prove(store, given, 'there.example')
+  await put(['one', 'two', 'three'])
+  const [one] = await turns.claim()
+  t.equal(one!.subjectId, 'one')
+  t.strictSame(await turns.claim(), [], 'the others wait for it')
+  let freed = 0
+  turns.placeOf(one!, () => freed++).over()
+  const [two, ...none] = await turns.claim()
+  t.strictSame([two!.subjectId, none.length, freed], ['two', 0, 1])
+  turns.placeOf(two!, () => freed++).over()
+  t.strictSame(await turns.claim(), [], 'no more are to be recorded than the destination gets at once')
+  t.equal(freed, 1)
+  await end({ queue, turns, store }, one!, 'answers')
+  t.strictSame(await turns.claim(), [], 'it had no place any more')
+  await end({ queue, turns, store }, two!, 'answers')
+  const [three] = await turns.claim()
+  t.equal(three!.subjectId, 'three')
+  await end({ queue, turns, store }, three!, 'answers')
+  for (const name of ['here', 'near', 'far']) await prove(store, given, `${name}.example`)
+  for (const name of ['here', 'near', 'far']) await put([name], `${name}.example`)
+  t.equal((await turns.claim()).length, 3, 'each place was given back once')
+})
+
 onEveryDatabase('pods take turns, and inboxes in them', async (t, store) => {
   const { turns, put } = setUp(store, 12)
   await put(numbered('a', 100), '', 'one/ann')
@@ -108,6 +134,16 @@ onEveryDatabase(
     t.strictSame(names(await turns.claim()), ['other'], 'the other inbox is next among the unproven')
   },
 )
+
+onEveryDatabase('who is taken for gone does not end what another may have begun', async (t, store) => {
+  const gone = new Set<string>()
+  const { turns, put } = setUp(store, 8, 100, 0, membersOf('one', 1, gone))
+  await put(['a', 'b'])
+  const [a, b] = await turns.claim()
+  turns.placeOf(a!).commit()
+  gone.add('one.1')
+  t.throws(() => turns.placeOf(b!).commit(), LeaseLost)
+})
 
 onEveryDatabase('a destination that fails is probed; all else for it waits untried', async (t, store) => {
   const mine = setUp(store, 8)

@@ -6,6 +6,7 @@ import { createQueue } from '../../lib/queue/queue.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { insertQueueEntries } from '../../lib/store/queue-entries.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { membersOf } from '../support/members.ts'
 import { insertInstallation, insertPodRow } from '../support/rows.ts'
 import { rowsReadBy } from '../support/statements.ts'
 
@@ -13,7 +14,7 @@ import { rowsReadBy } from '../support/statements.ts'
 async function setUp(store: Store, concurrency: number, pods = 3) {
   let nowMs = Date.parse('2026-01-01T00:00:00.000Z')
   const clock: Clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
-  const queue = createQueue({ store, clock, node: v7(), ids: { next: v7 }, random: () => 0.5 })
+  const queue = createQueue({ store, clock, members: membersOf(v7()), ids: { next: v7 }, random: () => 0.5 })
   const turnsOfProcess = () =>
     queue.fairTurns({ concurrency, allowanceOf: () => ({ concurrency: 1000, perMinute: 0 }) })
   const turns = turnsOfProcess()

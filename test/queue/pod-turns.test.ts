@@ -5,13 +5,13 @@ import type { Leased } from '../../lib/queue/leased.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { membersOf } from '../support/members.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
 
-function setUp(store: Store, concurrency = 2) {
+function setUp(store: Store, { concurrency = 2, members = membersOf(v7()) } = {}) {
   let nowMs = Date.parse('2026-01-01T00:00:00.000Z')
   const clock: Clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
-  const node = v7()
-  const queue = createQueue({ store, clock, node, ids: { next: v7 }, random: () => 0.5 })
+  const queue = createQueue({ store, clock, members, ids: { next: v7 }, random: () => 0.5 })
   const turns = queue.podTurns('draft', concurrency)
   const put = (subjects: readonly string[], podId: string, inboxId = '', dueAt?: string) =>
     store.write(db =>
@@ -121,8 +121,8 @@ onEveryDatabase('what is in line is found by the next process', async (t, store)
   const mine = setUp(store)
   await mine.put(numbered('a', 5), 'one')
   t.equal((await mine.turns.claim()).length, 2)
-  const other = setUp(store)
+  const other = setUp(store, { members: membersOf('other') })
   t.equal((await other.turns.claim()).length, 2)
-  await other.queue.recover()
+  await setUp(store, { members: membersOf('other', 2) }).queue.recover()
   t.equal((await setUp(store).turns.claim()).length, 2, 'what that one had is due again')
 })

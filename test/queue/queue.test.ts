@@ -6,6 +6,7 @@ import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Store } from '../../lib/store/open.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { membersOf } from '../support/members.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
 
 /** A clock that stands until it is moved. */
@@ -18,8 +19,8 @@ function heldClock(start = '2026-01-01T00:00:00.000Z') {
   return { clock, advance }
 }
 
-function queueOf(store: Store, clock: Clock, node = 'one'): Queue {
-  return createQueue({ store, clock, node, ids: { next: v7 }, random: () => 0.5 })
+function queueOf(store: Store, clock: Clock, members = membersOf('one')): Queue {
+  return createQueue({ store, clock, members, ids: { next: v7 }, random: () => 0.5 })
 }
 
 const work = (subjectId: string, destination = 'example.net') => ({
@@ -72,13 +73,39 @@ onEveryDatabase('done ends an entry, later defers it by the schedule', async (t,
   t.equal(await store.write(db => queue.later(db, second!)), '2026-01-01T00:06:00.000Z')
 })
 
+onEveryDatabase(
+  'what is given back keeps its place among what is new, and is due at once when it is not',
+  async (t, store) => {
+    const { clock, advance } = heldClock()
+    const queue = queueOf(store, clock)
+    await store.write(db => queue.put(db, [work('a')]))
+    const createdAt = clock.now().toISOString()
+    const returned = async () => {
+      const [entry] = await queue.claim('delivery', anything)
+      advance(1000)
+      await store.write(db => queue.giveBack(db, entry!))
+      return store.read.selectFrom('queueEntry').select(['attempts', 'dueAt']).executeTakeFirstOrThrow()
+    }
+    t.strictSame(await returned(), { attempts: 0, dueAt: createdAt })
+    const [entry] = await queue.claim('delivery', anything)
+    const dueAt = await store.write(db => queue.later(db, entry!))
+    advance(Date.parse(dueAt) - clock.now().getTime())
+    t.strictSame(await returned(), { attempts: 1, dueAt: clock.now().toISOString() })
+  },
+)
+
 onEveryDatabase('only the holder of a lease may end it', async (t, store) => {
   const { clock, advance } = heldClock()
-  const one = queueOf(store, clock, 'one')
-  const two = queueOf(store, clock, 'two')
+  const gone = new Set<string>()
+  const one = queueOf(store, clock)
+  const two = queueOf(store, clock, membersOf('two', 1, gone))
   await store.write(db => one.put(db, [work('a')]))
   const [slow] = await one.claim('delivery', anything)
   advance(limits.leaseMs)
+  t.strictSame(await two.claim('delivery', anything), [], 'as long as it works it keeps what it holds')
+  t.equal(await two.recover(), 0)
+  gone.add('one.1')
+  t.equal(await two.recover(), 1)
   const [quick] = await two.claim('delivery', anything)
   t.ok(quick)
   await t.rejects(
@@ -151,7 +178,7 @@ onEveryDatabase('what a process had parked is found by the next one', async (t, 
   const call = (subjectId: string) => ({ ...work(subjectId, 'big.example'), kind: 'webhook' as const })
   await store.write(db => before.put(db, [call('a'), call('b')]))
   t.equal((await before.claim('webhook', { limit: 4, room: () => 1 })).length, 1)
-  const after = queueOf(store, clock)
+  const after = queueOf(store, clock, membersOf('one', 2))
   t.equal(await after.recover(), 1)
   const found = await after.claim('webhook', anything)
   t.strictSame(found.map(entry => entry.subjectId).sort(), ['a', 'b'])
@@ -178,29 +205,31 @@ onEveryDatabase('what this process carries is its own when the clock jumps', asy
     found.map(entry => entry.subjectId),
     ['b'],
   )
-  const two = queueOf(store, clock, 'two')
+  const two = queueOf(store, clock, membersOf('two'))
   t.strictSame(await two.claim('delivery', anything), [], 'nor does another take it')
   await store.write(db => one.done(db, mine!))
 })
 
 onEveryDatabase('recover frees what this node held, the first time at once', async (t, store) => {
   const { clock, advance } = heldClock()
-  const one = queueOf(store, clock, 'one')
-  const two = queueOf(store, clock, 'two')
+  const start = (generation: number) => queueOf(store, clock, membersOf('one', generation))
+  const [one, next, last] = [start(1), start(2), start(3)]
+  const two = queueOf(store, clock, membersOf('two'))
   await store.write(db => one.put(db, [work('a'), work('b')]))
   const mine = await one.claim('delivery', { ...anything, limit: 1 })
   const theirs = await two.claim('delivery', anything)
-  t.equal(await one.recover(), 1)
-  const [again] = await one.claim('delivery', anything)
+  t.equal(await one.recover(), 0, 'not what it holds itself')
+  t.equal(await next.recover(), 1)
+  const [again] = await next.claim('delivery', anything)
   t.equal(again?.subjectId, mine[0]?.subjectId)
   t.match(again, { attempts: 2, cutOffs: 1 })
-  t.equal(await one.recover(), 1)
-  t.strictSame(await one.claim('delivery', anything), [], 'cut off twice: it waits a little')
+  t.equal(await last.recover(), 1)
+  t.strictSame(await last.claim('delivery', anything), [], 'cut off twice: it waits a little')
   advance(limits.cutOffWaitMs)
-  const [third] = await one.claim('delivery', anything)
+  const [third] = await last.claim('delivery', anything)
   t.match(third, { subjectId: again?.subjectId, attempts: 3, cutOffs: 2 })
   t.equal(
-    await store.write(db => one.later(db, third!)),
+    await store.write(db => last.later(db, third!)),
     isoAfter(clock.now(), 60_000),
     'the first that ended',
   )
@@ -211,7 +240,7 @@ onEveryDatabase(
   'what was cut off comes before what was put later; a kind may have a schedule of its own',
   async (t, store) => {
     const { clock, advance } = heldClock()
-    const parts = { store, clock, node: 'one', ids: { next: v7 }, random: () => 0.5 }
+    const parts = { store, clock, members: membersOf('one'), ids: { next: v7 }, random: () => 0.5 }
     const queue = createQueue({ ...parts, waits: { webhook: [7_000, 9_000] } })
     const put = (subjectId: string) =>
       store.write(db => queue.put(db, [{ ...work(subjectId), kind: 'webhook' }]))
@@ -221,7 +250,7 @@ onEveryDatabase(
     await put('b')
     await claim(1)
     advance(10)
-    await queue.recover()
+    await queueOf(store, clock, membersOf('one', 2)).recover()
     t.strictSame(
       (await claim()).map(entry => entry.subjectId),
       ['a', 'b'],
@@ -243,7 +272,7 @@ onEveryDatabase(
 
 onEveryDatabase('two nodes that claim at once never get the same entry', async (t, store) => {
   const { clock } = heldClock()
-  const nodes = [queueOf(store, clock, 'one'), queueOf(store, clock, 'two'), queueOf(store, clock, 'three')]
+  const nodes = [...['one', 'two', 'three'].map(name => queueOf(store, clock, membersOf(name)))]
   const subjects = Array.from({ length: 60 }, (_, index) => `s${index}`)
   await store.write(db =>
     nodes[0]!.put(

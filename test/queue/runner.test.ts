@@ -7,6 +7,7 @@ import { createQueue } from '../../lib/queue/queue.ts'
 import { createRunner } from '../../lib/queue/runner.ts'
 import { createTurnsInOrder } from '../../lib/queue/turns.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { membersOf } from '../support/members.ts'
 import { findQueueEntryBySubject } from '../support/rows.ts'
 import { until } from '../support/until.ts'
 
@@ -16,7 +17,7 @@ async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurr
     store,
     clock: systemClock,
     ids: { next: v7 },
-    node: 'one',
+    members: membersOf('one'),
     random: Math.random,
   })
   const runner = createRunner({

@@ -224,13 +224,15 @@ t.test(
     waiting.catch(() => {})
     // Another process is at it and stands still.
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const standing = pool.alone(
-      async () => {
-        begun.resolve()
-        await ended.promise
-      },
-      () => {},
-    )
+    const stand = async () => {
+      begun.resolve()
+      await ended.promise
+      return true
+    }
+    const standing = (async () => {
+      // Who waits may be at it just then.
+      while ((await pool.alone(stand, () => {})) === undefined);
+    })()
     await begun.promise
     await store.close()
     await t.rejects(waiting)

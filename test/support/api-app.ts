@@ -125,6 +125,7 @@ ${settings.toml ?? ''}`,
     baseUrl: () => baseUrl,
     ownPorts: () => [],
   })
+  await app.nodes.join()
   const door = createHttpDoor(app)
   const { port } = await door.listen('127.0.0.1', 0)
   baseUrl = `http://127.0.0.1:${port}`

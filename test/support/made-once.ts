@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -29,6 +29,8 @@ export async function madeOnce(name: string, make: (path: string) => Promise<voi
 function dirOfProcess(): string {
   if (!ofProcess) {
     const dir = mkdtempSync(join(tmpdir(), 'mailboxd-once-'))
+    // Servers that drop their rights begin there.
+    chmodSync(dir, 0o755)
     ofProcess = dir
     process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
   }

@@ -8,6 +8,8 @@ export interface Mutant {
   readonly end: number
   /** What stands at start to end instead. */
   readonly text: string
+  /** Where the expression or statement begins and ends in which that is. */
+  readonly within: readonly [number, number]
   /** What it is, to be read by a person. */
   readonly what: string
 }
@@ -27,27 +29,68 @@ const swapped: Readonly<Record<string, string>> = {
 
 /**
  * The faults of a TypeScript source, in its order: a condition that always holds or never does, a comparison or an operator that is
- * another, a call that is not made (but of the log), a `!` and a `??` that are forgotten, a truth that is the other one, a number that is one more.
+ * another, a call that is not made, a `!` and a `??` that are forgotten, a truth that is the other one, a number that is one more. None in what
+ * only a person reads or only the pace shows: `silent`.
  */
 export function mutantsOf(source: string): Mutant[] {
   const mutants: Mutant[] = []
-  const add = (from: number, to: number, text: string, what?: string) => {
+  const add = (within: AnyNode, from: number, to: number, text: string, what?: string) => {
     const was = source.slice(from, to)
     const line = source.slice(0, from).split('\n').length
-    mutants.push({ line, start: from, end: to, text, what: what ?? `${short(was)} → ${short(text)}` })
+    mutants.push({
+      line,
+      start: from,
+      end: to,
+      text,
+      within: [within.start, within.end],
+      what: what ?? `${short(was)} → ${short(text)}`,
+    })
   }
-  for (const node of nodesOf(source)) mutate(node, source, add)
-  return mutants.sort((a, b) => a.start - b.start || a.end - b.end)
+  const left: AnyNode[] = []
+  for (const node of nodesOf(source)) {
+    mutate(node, source, add)
+    left.push(...silent(node, source))
+  }
+  const isLeft = (one: Mutant) => left.some(({ start, end }) => one.start >= start && one.end <= end)
+  return mutants.filter(one => !isLeft(one)).sort((a, b) => a.start - b.start || a.end - b.end)
 }
 
-type Add = (from: number, to: number, text: string, what?: string) => void
+/**
+ * What of a node no test is to hold: what a line of the log says and when it is written, where nothing else is done; what is said of a bug (a plain
+ * `Error` ends at a door, which tells nobody of it); and how much a stream reads ahead.
+ */
+function silent(node: AnyNode, source: string): AnyNode[] {
+  switch (node.type) {
+    case 'ExpressionStatement':
+      return isLogged(node, source) ? [node] : []
+    case 'IfStatement':
+      return !node.alternate && isLogged(node.consequent, source) ? [node] : []
+    case 'NewExpression':
+      return node.callee.type === 'Identifier' && node.callee.name === 'Error' ? [...node.arguments] : []
+    case 'Property':
+      if (node.key.type === 'Identifier' && node.key.name === 'highWaterMark') return [node.value]
+      // Nothing but a name can stand there.
+      return node.computed ? [] : [node.key]
+    default:
+      return []
+  }
+}
+
+/** Whether a statement writes a line of the log and does no more. */
+function isLogged(node: AnyNode, source: string): boolean {
+  if (node.type === 'BlockStatement') return node.body.length === 1 && isLogged(node.body[0]!, source)
+  const called = node.type === 'ExpressionStatement' ? node.expression : undefined
+  return called?.type === 'CallExpression' && isLog(called.callee, source)
+}
+
+type Add = (within: AnyNode, from: number, to: number, text: string, what?: string) => void
 
 function mutate(node: AnyNode, source: string, add: Add): void {
   switch (node.type) {
     case 'IfStatement':
     case 'ConditionalExpression':
-      add(node.test.start, node.test.end, 'true')
-      add(node.test.start, node.test.end, 'false')
+      add(node.test, node.test.start, node.test.end, 'true')
+      add(node.test, node.test.start, node.test.end, 'false')
       return
     case 'BinaryExpression':
     case 'LogicalExpression':
@@ -55,24 +98,29 @@ function mutate(node: AnyNode, source: string, add: Add): void {
       return
     case 'UnaryExpression':
       if (node.operator === '!')
-        add(node.start, node.argument.start, '', `! left out of ${short(source.slice(node.start, node.end))}`)
+        add(
+          node,
+          node.start,
+          node.argument.start,
+          '',
+          `! left out of ${short(source.slice(node.start, node.end))}`,
+        )
       return
     case 'ExpressionStatement': {
       const { expression } = node
       const called = expression.type === 'AwaitExpression' ? expression.argument : expression
-      if (called.type === 'CallExpression' && !isLog(called.callee, source))
-        add(node.start, node.end, ';', `left out: ${short(source.slice(node.start, node.end))}`)
+      if (called.type === 'CallExpression')
+        add(node, node.start, node.end, '{}', `left out: ${short(source.slice(node.start, node.end))}`)
       return
     }
     case 'Literal':
-      if (typeof node.value === 'boolean') add(node.start, node.end, String(!node.value))
-      else if (typeof node.value === 'number') add(node.start, node.end, `(${node.value} + 1)`)
+      if (typeof node.value === 'boolean') add(node, node.start, node.end, String(!node.value))
+      else if (typeof node.value === 'number') add(node, node.start, node.end, `(${node.value} + 1)`)
   }
 }
 
-/** What only a person reads is held by few tests, and need not be. */
 function isLog({ start, end }: AnyNode, source: string): boolean {
-  return /\blog\??\.(debug|info|warn|error)$/i.test(source.slice(start, end))
+  return /\blog(?:\??\.(?:debug|info|warn|error)|\[.*\])$/is.test(source.slice(start, end))
 }
 
 function operator(
@@ -81,7 +129,13 @@ function operator(
   add: Add,
 ): void {
   if (node.operator === '??') {
-    add(node.left.end, node.right.end, '', `?? left out of ${short(source.slice(node.start, node.end))}`)
+    add(
+      node,
+      node.left.end,
+      node.right.end,
+      '',
+      `?? left out of ${short(source.slice(node.start, node.end))}`,
+    )
     return
   }
   const other = swapped[node.operator]
@@ -89,7 +143,13 @@ function operator(
   // Of strings and of numbers it is the same sign; of strings nothing else can stand there.
   const isText = node.operator === '+' && /['"`]/.test(source.slice(node.start, node.end))
   if (other === undefined || isText || at < 0 || at >= node.right.start) return
-  add(at, at + node.operator.length, other, `${short(source.slice(node.start, node.end))} with ${other}`)
+  add(
+    node,
+    at,
+    at + node.operator.length,
+    other,
+    `${short(source.slice(node.start, node.end))} with ${other}`,
+  )
 }
 
 function short(text: string): string {

@@ -21,6 +21,8 @@ export interface OpenSmtpdOptions extends MailServerOptions {
   readonly brokenStartTls?: boolean
   /** 60M unless told. */
   readonly maxSize?: string
+  /** 100 unless told, as it comes. */
+  readonly messagesPerSession?: number
   /** What its filter answers to every RCPT. */
   readonly refusedRcpt?: string
 }
@@ -77,7 +79,7 @@ export async function startOpenSmtpd(options: OpenSmtpdOptions): Promise<OpenSmt
 /** Mail for a mailbox is kept; for another address of its domains refused (550); for a routed domain relayed. */
 function smtpdConf(options: OpenSmtpdOptions, tls: { cert: string; key: string }): string {
   const { dir, hostname, address, port, mailboxes, routes = {} } = options
-  const { refusedRcpt, maxSize = '60M' } = options
+  const { refusedRcpt, maxSize = '60M', messagesPerSession = 100 } = options
   const starttls = options.brokenStartTls ? ` tls pki "${hostname}"` : ''
   const filter =
     refusedRcpt === undefined
@@ -99,6 +101,7 @@ table users { ${mailboxes.map(mailbox => `"${mailbox}" = "mailbox"`).join(', ')}
 ${filter}listen on ${address} port ${port} hostname "${hostname}"${starttls}${filter === '' ? '' : ' filter refuses'}
 queue ttl 4h
 smtp max-message-size "${maxSize}"
+smtp limit max-mails ${messagesPerSession}
 action "keep" maildir "${join(dir, 'mail')}/%{dest}" virtual <users>
 match from any for domain <domains> rcpt-to <mailboxes> action "keep"
 ${relays.join('')}`

@@ -108,7 +108,8 @@ export async function insertMessageRow(
 ): Promise<WholeMessage> {
   const message = await insertUnindexedRow(db, thread, changes)
   await insertRows(db, 'unindexedBody', leftRows(db).unindexed.splice(0))
-  for (const { texts, ...row } of await listUnindexed(db, { count: 1000, bytes: Number.MAX_SAFE_INTEGER })) {
+  const { rows } = await listUnindexed(db, { count: 1000, bytes: Number.MAX_SAFE_INTEGER })
+  for (const { texts, ...row } of rows) {
     if (row.id !== message.id) continue
     await putIntoIndex(db, row, searchWords(texts()))
     await dropUnindexed(db, [row.id])

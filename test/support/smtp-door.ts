@@ -104,6 +104,7 @@ ${settings.toml ?? ''}
     baseUrl: () => 'http://127.0.0.1',
     ownPorts: () => [],
   })
+  await opened.nodes.join()
   const dns = createDns({ servers: [settings.dns ?? '127.0.0.1:9'], timeoutMs: 1000 })
   const courier = createSmtpCourier({
     dns,

@@ -19,8 +19,8 @@ export interface TestFileOptions {
   readonly signal?: AbortSignal
   /** Five minutes unless told. */
   readonly timeoutMs?: number
-  /** A directory for what of the sources ran, as V8 tells it. */
-  readonly coverageDir?: string
+  /** More of its environment. */
+  readonly env?: Readonly<Record<string, string>>
   /** Whether the first failure is enough. */
   readonly endsAtFailure?: boolean
 }
@@ -33,7 +33,7 @@ export interface TestFileOptions {
 export function runTestFile(
   file: string,
   runDir: string,
-  { signal, timeoutMs = mostMs, coverageDir, endsAtFailure = false }: TestFileOptions = {},
+  { signal, timeoutMs = mostMs, env, endsAtFailure = false }: TestFileOptions = {},
 ): Promise<TestFileReport> {
   const startedAt = performance.now()
   const child = spawn(process.execPath, [file], {
@@ -43,8 +43,8 @@ export function runTestFile(
     env: {
       ...process.env,
       TAP_TIMEOUT: String(mostMs / 1000 - 10),
-      // What comes compiled is counted by whole functions.
-      ...(coverageDir ? { NODE_V8_COVERAGE: coverageDir } : { NODE_COMPILE_CACHE: join(runDir, 'compiled') }),
+      NODE_COMPILE_CACHE: join(runDir, 'compiled'),
+      ...env,
       MAILBOXD_TESTS_RUN: runDir,
     },
   })

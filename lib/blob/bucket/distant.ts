@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { BlobsFault } from '../../base/blobs-fault.ts'
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
-import type { Blobs } from '../blobs.ts'
+import { isBlobId, requireBlobId } from '../blob-id.ts'
+import type { BlobFile, Blobs } from '../blobs.ts'
 import type { Content } from '../content.ts'
+import { openCompared } from './compared.ts'
 import { createOwner } from './owner.ts'
 import { type Bucket, hashOf } from './s3.ts'
 
@@ -31,7 +33,7 @@ export interface CopiedRaw {
 /** Raws in a bucket, and what moves them between it and the data directory. */
 export interface DistantBlobs extends Blobs {
   /**
-   * Puts a raw that is in the data directory into the bucket, too, and compares what it gives back.
+   * Puts a raw that is in the data directory into the bucket, too, and compares what it gives back, once.
    * @returns undefined when it is not in the data directory
    * @throws BlobsFault
    */
@@ -39,9 +41,9 @@ export interface DistantBlobs extends Blobs {
   /**
    * Puts a raw that is in the bucket into the data directory, too, and makes that durable.
    * @returns undefined when it is in neither
-   * @throws BlobsFault
+   * @throws BlobsFault, also when what the bucket gives is not as long as the row says
    */
-  copyToDisk(id: string): Promise<CopiedRaw | undefined>
+  copyToDisk(file: BlobFile): Promise<CopiedRaw | undefined>
   /** Removes it from the data directory. Only where nobody reads it. */
   removeFromDisk(id: string): Promise<void>
 }
@@ -55,13 +57,14 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
   const { bucket, clock, cacheBytes, left } = parts
   const cache = join(parts.dataDir, 'cache')
   await mkdir(cache, { recursive: true, mode: 0o700 })
-  const pathOf = (id: string) => join(cache, id)
+  const pathOf = (id: string) => join(cache, requireBlobId(id))
   let prefix: Promise<string> | undefined
   const findPrefix = () => {
     prefix ??= parts.prefix()
     return prefix
   }
-  const keyOf = async (id: string) => `${await findPrefix()}${id.slice(-2)}/${id}`
+  const keyAt = async (name: string) => `${await findPrefix()}${name.slice(-2)}/${name}`
+  const keyOf = async (id: string) => keyAt(requireBlobId(id))
   const requireOwned = createOwner({
     dataDir: parts.dataDir,
     bucket,
@@ -70,57 +73,76 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
   })
   /** Those that are being fetched: who asks for one meanwhile waits with the first. */
   const fetching = new Map<string, Promise<boolean>>()
+  /** What moves to the bucket compared. */
+  let compared: ReturnType<typeof openCompared> | undefined
   /** Until then objects are left to the sweep: a thread of a thousand messages does not wait a thousand times. */
   let restsUntil = 0
 
-  async function copied(id: string): Promise<Content | undefined> {
+  async function copied({ id, sizeBytes }: BlobFile): Promise<Content | undefined> {
     const path = pathOf(id)
     const found = await stat(path).catch(absent)
-    if (!found) return undefined
+    if (found?.size !== sizeBytes) return undefined
     const now = clock.now()
     // One that was read just now is not trimmed.
     await utimes(path, now, now).catch(absent)
-    return { kind: 'file', path, sizeBytes: found.size }
+    return { kind: 'file', path, sizeBytes }
   }
 
-  async function fetched(id: string): Promise<boolean> {
+  /**
+   * Has `keep` do what it does with a raw of the bucket, in a file that is gone afterwards.
+   * @returns false when there is none @throws BlobsFault when it is longer or shorter than its row says
+   */
+  async function got(
+    { id, sizeBytes }: BlobFile,
+    keep: (part: string) => Promise<unknown>,
+  ): Promise<boolean> {
     // Several threads and processes may fetch it at once.
-    const part = near.spoolPath(`${id}-${randomUUID()}`)
+    const part = near.spoolPath(`${requireBlobId(id)}-${randomUUID()}`)
     try {
-      if (!(await bucket.get(await keyOf(id), part))) return false
-      await rename(part, pathOf(id))
+      const came = await bucket.get(await keyOf(id), part, sizeBytes)
+      if (came === undefined) return false
+      if (came !== sizeBytes)
+        throw new BlobsFault(`the bucket gives ${came} bytes for the raw ${id}, which has ${sizeBytes}`)
+      await keep(part)
       return true
     } finally {
       await rm(part, { force: true })
     }
   }
 
-  /** @throws BlobsFault when the bucket has something else than the file */
-  async function compare(id: string, path: string): Promise<void> {
-    const part = near.spoolPath(`${id}-${randomUUID()}`)
-    try {
-      const isThere = await bucket.get(await keyOf(id), part)
-      if (isThere && (await hashOf(part)) === (await hashOf(path))) return
-      throw new BlobsFault(`what the bucket gives for the raw ${id} is not what was put there`)
-    } finally {
-      await rm(part, { force: true })
-    }
+  /** Whether the bucket gives the bytes of a file here. @throws BlobsFault */
+  async function isSame(file: BlobFile, path: string): Promise<boolean> {
+    let isEqual = false
+    await got(file, async part => {
+      isEqual = (await hashOf(part)) === (await hashOf(path))
+    })
+    return isEqual
   }
 
   return {
     ...near,
     async copyToBucket(id) {
-      const here = await near.find(id)
-      if (here?.kind !== 'file') return undefined
-      const { path, sizeBytes } = here
+      const sizeBytes = await near.sizeOf(id)
+      const here = sizeBytes === undefined ? undefined : await near.find({ id, sizeBytes })
+      if (sizeBytes === undefined || here?.kind !== 'file') return undefined
+      const { path } = here
       const key = await keyOf(id)
       // First: what is another's there may be deleted by it, and is no reason to let go of the file.
       await requireOwned()
-      // It was compared when it was put there: an object is written once, and is whole or not there.
-      if ((await bucket.sizeOf(key)) === sizeBytes) return { sizeBytes, isNew: false }
+      compared ??= findPrefix().then(found => openCompared(parts.dataDir, `${bucket.place}/${found}`))
+      const list = await compared
       try {
+        if ((await bucket.sizeOf(key)) === sizeBytes) {
+          // A length is no proof: a call before this one may have been cut off, or told that the bytes are others.
+          if (list.has(id) || (await isSame({ id, sizeBytes }, path))) {
+            await list.add(id)
+            return { sizeBytes, isNew: false }
+          }
+        }
         await bucket.put(key, path, sizeBytes)
-        await compare(id, path)
+        if (!(await isSame({ id, sizeBytes }, path)))
+          throw new BlobsFault(`what the bucket gives for the raw ${id} is not what was put there`)
+        await list.add(id)
       } catch (error) {
         // Its message was deleted meanwhile; the sweep of each day removes the object.
         if ((await near.sizeOf(id)) === undefined) return undefined
@@ -128,18 +150,12 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       }
       return { sizeBytes, isNew: true }
     },
-    async copyToDisk(id) {
-      const known = await near.sizeOf(id)
-      if (known !== undefined) return { sizeBytes: known, isNew: false }
-      const part = near.spoolPath(`${id}-${randomUUID()}`)
-      try {
-        if (!(await bucket.get(await keyOf(id), part))) return undefined
-        const { size } = await stat(part)
-        await near.keep(id, part)
-        return { sizeBytes: size, isNew: true }
-      } finally {
-        await rm(part, { force: true })
-      }
+    async copyToDisk(file) {
+      const { id, sizeBytes } = file
+      if ((await near.sizeOf(id)) === sizeBytes) return { sizeBytes, isNew: false }
+      // What is here and damaged gives way to what is whole there.
+      const isThere = await got(file, part => near.keep(id, part))
+      return isThere ? { sizeBytes, isNew: true } : undefined
     },
     async removeFromDisk(id) {
       await near.remove(id)
@@ -151,13 +167,14 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       // It is read soon: to be delivered, forwarded, shown.
       await rename(spooled, pathOf(id))
     },
-    async find(id) {
-      const here = (await copied(id)) ?? (await near.find(id))
+    async find(file) {
+      const { id } = file
+      const here = (await copied(file)) ?? (await near.find(file))
       if (here) return here
       const known = fetching.get(id)
-      const coming = known ?? fetched(id).finally(() => fetching.delete(id))
+      const coming = known ?? got(file, part => rename(part, pathOf(id))).finally(() => fetching.delete(id))
       if (!known) fetching.set(id, coming)
-      return (await coming) ? copied(id) : undefined
+      return (await coming) ? copied(file) : undefined
     },
     sizeOf: async id => (await near.sizeOf(id)) ?? bucket.sizeOf(await keyOf(id)),
     async remove(id) {
@@ -184,6 +201,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
         yield page.objects
           .filter(({ ageMs }) => ageMs > limits.strayObjectMs)
           .map(({ key }) => key.slice(key.lastIndexOf('/') + 1))
+          .filter(isBlobId)
         next = page.next
       } while (next !== undefined)
     },
@@ -207,11 +225,11 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       try {
         await requireOwned(true)
         await writeFile(sent, id)
-        const key = await keyOf(id)
+        const key = await keyAt(id)
         await bucket.put(key, sent, id.length)
-        const isThere = await bucket.get(key, back)
+        const came = await bucket.get(key, back, id.length)
         await bucket.delete(key)
-        if (!isThere || (await readFile(back, 'utf8')) !== id) {
+        if (came === undefined || (await readFile(back, 'utf8')) !== id) {
           throw new BlobsFault('what was put there was not found, or was something else')
         }
       } finally {
@@ -220,6 +238,8 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       }
     },
     async close() {
+      const list = await compared
+      if (list && (await near.list()).length === 0) await list.forget()
       await bucket.close()
       await near.close()
     },

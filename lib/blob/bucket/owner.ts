@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { BlobsFault } from '../../base/blobs-fault.ts'
 import { createFile } from '../../base/durable-file.ts'
+import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { randomBase36 } from '../../base/secret.ts'
 import type { Bucket } from './s3.ts'
@@ -33,7 +34,8 @@ export function createOwner({
   async function read(at: string): Promise<string | undefined> {
     const file = spoolPath(`owner-${randomUUID()}`)
     try {
-      return (await bucket.get(at, file)) ? await readFile(file, 'utf8') : undefined
+      const isThere = (await bucket.get(at, file, limits.bucketOwnerBytes)) !== undefined
+      return isThere ? await readFile(file, 'utf8') : undefined
     } finally {
       await rm(file, { force: true })
     }
@@ -54,7 +56,7 @@ export function createOwner({
 
   return async (anew = false) => {
     if (isOurs && !anew) return
-    const name = await ownName(dataDir)
+    const name = await bucketOwnerName(dataDir)
     const at = await key()
     const [owner, where = ''] = ((await read(at)) ?? (await claim(at, name)) ?? '').split('\n')
     isOurs = owner === name
@@ -65,8 +67,8 @@ export function createOwner({
   }
 }
 
-/** The name of the data directory, made when it is first asked for. */
-async function ownName(dataDir: string): Promise<string> {
+/** The name of the data directory, made when it is first asked for. Nodes of one database share it: it is copied from one to the next. */
+export async function bucketOwnerName(dataDir: string): Promise<string> {
   const path = join(dataDir, 'bucket.owner')
   if (!existsSync(path)) await createFile(path, `${randomBase36(24)}\n`)
   return (await readFile(path, 'utf8')).trim()

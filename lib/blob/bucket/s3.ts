@@ -26,8 +26,10 @@ export interface BucketSettings {
 export interface Bucket {
   /** Resolves when the server has it. @param file of `sizeBytes` bytes @throws BlobsFault */
   put(key: string, file: string, sizeBytes: number): Promise<void>
-  /** Writes it into a new file; gives false when there is none. @throws BlobsFault */
-  get(key: string, file: string): Promise<boolean>
+  /** `https://s3.example.com/bucket` */
+  readonly place: string
+  /** Writes it into a new file and gives its bytes; undefined when there is none. @throws BlobsFault, also when there are more than `mostBytes` */
+  get(key: string, file: string, mostBytes: number): Promise<number | undefined>
   /** Its bytes; undefined when there is none. @throws BlobsFault */
   sizeOf(key: string): Promise<number | undefined>
   /** It need not be there. @throws BlobsFault */
@@ -136,6 +138,7 @@ export function openS3(
   }
 
   return {
+    place: `${endpoint}/${bucket}`,
     async put(key, file, sizeBytes) {
       const headers = {
         // The server compares: what arrives damaged is refused.
@@ -147,27 +150,28 @@ export function openS3(
       const status = await ask({ method: 'PUT', key, headers, file }, drained)
       if (status === 404) throw new BlobsFault(`there is no bucket ${bucket} at ${origin}`)
     },
-    get: (key, file) =>
+    get: (key, file, mostBytes) =>
       ask({ method: 'GET', key }, async ({ statusCode, headers, body }) => {
         if (statusCode === 404) {
           requireNoSuchKey(readS3Fault(await startOf(body)))
-          return false
+          return undefined
         }
-        let sizeBytes = 0
+        let came = 0
         await pipeline(
           body,
           async function* counted(chunks: AsyncIterable<Buffer>) {
             for await (const chunk of chunks) {
-              sizeBytes += chunk.length
+              came += chunk.length
+              // It could go on until the disk is full.
+              if (came > mostBytes) throw new Error(`it gives more than the ${mostBytes} bytes of ${key}`)
               yield chunk
             }
           },
           // Of an attempt before this one there may be some.
           createWriteStream(file, { flags: 'w', mode: 0o600 }),
         )
-        if (sizeBytes !== Number(headers['content-length'] ?? sizeBytes))
-          throw new Error('the answer was cut off')
-        return true
+        if (came !== Number(headers['content-length'] ?? came)) throw new Error('the answer was cut off')
+        return came
       }),
     async sizeOf(key) {
       const sizeBytes = await ask({ method: 'HEAD', key }, async ({ statusCode, headers, body }) => {

@@ -16,6 +16,7 @@ import type { TextReader } from '../../reading/attachment/text-reader.ts'
 import type { MailReader } from '../../reading/pool.ts'
 import type { Renderer } from '../../rendering/renderer.ts'
 import type { Store } from '../../store/open.ts'
+import type { Nodes } from '../nodes/nodes.ts'
 import type { Storage } from './storage.ts'
 import type { EventStream, Readers } from './stream.ts'
 import type { Waiters } from './waiters.ts'
@@ -46,6 +47,8 @@ export interface App {
   /** Where the large raws are. */
   readonly blobs: Blobs
   readonly queue: Queue
+  /** This process among the daemons on the same database. mailboxctl is none of them. */
+  readonly nodes: Nodes
   /** Reads messages in threads, which start with the first. */
   readonly mailReader: MailReader
   /** Reads the text of attachments in a thread, which starts with the first. */

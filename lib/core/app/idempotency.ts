@@ -109,7 +109,9 @@ async function doOnce<Body>(
           if (!(answered instanceof Answered)) throw answered
         })
     }
-    const answer = error instanceof Answered ? await findAnswer(app.store.read) : undefined
+    // The same request elsewhere may have taken what this one was refused for want of: the last place of a limit.
+    const isRefused = error instanceof Problem && error.code !== 'forbidden'
+    const answer = isRefused || error instanceof Answered ? await findAnswer(app.store.read) : undefined
     if (answer) return replay<Body>(answer)
     throw error
   }

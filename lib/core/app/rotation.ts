@@ -2,8 +2,9 @@ import { limits } from '../../base/limits.ts'
 import { createSecretBox, type Sealed } from '../../base/secret-box.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { listSecrets, replaceSecretKey, secretColumns, updateSecret } from '../../store/secrets.ts'
+import { requireOthersStopped } from '../nodes/list.ts'
+import { lockWhileStopped } from '../nodes/node-name.ts'
 import type { App } from './app.ts'
-import { lockWhileStopped } from './node-name.ts'
 import { installNextKey, makeNextKey } from './secret-key.ts'
 import { requireKeyInForce } from './secrets.ts'
 
@@ -19,6 +20,8 @@ export async function rotateSecrets(app: App): Promise<{ readonly keyId: string;
   const { data_dir: dataDir } = app.config
   const unlock = lockWhileStopped(dataDir, 'mailboxd runs, and would go on with the old key: stop it first.')
   try {
+    const others = 'runs, and would go on with the old key: stop it first, and give it the new one.'
+    await requireOthersStopped(app, app.nodes.id, others)
     const key = await makeNextKey(dataDir)
     const box = createSecretBox(key)
     const count = await app.store.write(async db => {

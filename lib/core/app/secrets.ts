@@ -77,7 +77,7 @@ export async function openSecrets(parts: SecretsParts): Promise<SecretBox> {
   const present = await readKeyInForce(dataDir, known?.id)
   if (known && !present) {
     throw new SecretKeyFault(
-      `${path} is missing, and the webhook secrets and DKIM keys in the database can not be read without it: restore it from the backup of the data directory (its key is ${known.id})`,
+      `${path} is missing, and the webhook secrets and DKIM keys in the database can not be read without it: restore it from the backup of the data directory, or copy it from another node where this one is new (its key is ${known.id})`,
     )
   }
   const box = createSecretBox(present ?? (await makeSecretKey(dataDir)))
@@ -93,7 +93,7 @@ export async function openSecrets(parts: SecretsParts): Promise<SecretBox> {
     }))
   if (key.id !== box.keyId) {
     throw new SecretKeyFault(
-      `${path} is not the key of this database: it is ${box.keyId}, and the database was sealed under ${key.id}; restore database and key from the same backup`,
+      `${path} is not the key of this database: it is ${box.keyId}, and the database was sealed under ${key.id}; restore database and key from the same backup, or copy the key from another node where this one is new`,
     )
   }
   if (key.sealedAt === null) await sealAll(parts, box)

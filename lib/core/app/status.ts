@@ -19,6 +19,7 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
     if (isDiskFull(error)) throw noRoomForRequests()
     throw new Problem('unavailable', app.storage.fault)
   }
+  if (app.nodes.isDraining) throw new Problem('unavailable', 'This node drains: ask another one.')
   if (app.storage.fault !== undefined) throw new Problem('unavailable', app.storage.fault)
   return app.storage.warnings
 }

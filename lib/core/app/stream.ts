@@ -1,31 +1,43 @@
 import type { Scope } from '../../base/scope.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { listReadersOf, type ReadScope } from '../../store/readers.ts'
 import type { EventRow } from '../../store/tables.ts'
+import type { Nodes } from '../nodes/nodes.ts'
 import type { Caller } from './caller.ts'
+
 /** What a reader of the stream chooses events by. */
 export interface EventScope extends Scope {
   readonly type: string
 }
 
-/** Who reads the stream of events in this process just now. */
+/** Who reads the stream of events just now. */
 export interface Readers {
   /** Someone who takes the events for which `takes` is true; gives the function that takes the reader away. */
   add(takes: (event: EventScope) => boolean): () => void
-  /** Whether anybody would get this event. */
+  /** Whether anybody would get this event in this process. */
   has(event: EventScope): boolean
+  /** Whether anybody would at this node or another, which tell each other within a second. */
+  isRead(db: Db, event: EventScope): Promise<boolean>
 }
 
-export function createReaders(): Readers {
+export function createReaders(nodes: Pick<Nodes, 'holder' | 'isOver'>): Readers {
   const all = new Set<(event: EventScope) => boolean>()
+  const has = (event: EventScope) => {
+    for (const takes of all) if (takes(event)) return true
+    return false
+  }
   return {
+    has,
+    async isRead(db, event) {
+      if (has(event)) return true
+      const at = await listReadersOf(db, event)
+      return at.some(holder => holder !== nodes.holder && !nodes.isOver(holder))
+    },
     add(takes) {
       // A new function each time, because a set would keep the same one only once.
       const reader = (event: EventScope) => takes(event)
       all.add(reader)
       return () => all.delete(reader)
-    },
-    has(event) {
-      for (const takes of all) if (takes(event)) return true
-      return false
     },
   }
 }
@@ -70,6 +82,8 @@ export interface EventReader {
    */
   remove(inboxIds: ReadonlySet<string> | null): boolean
   takes(event: EventScope): boolean
+  /** What it takes, told to other nodes. */
+  scopes(): ReadScope[]
   /** There may be more in the window. */
   wake(): void
   /** Milliseconds since it waits for its connection to take what was written; 0 when it does not wait. */

@@ -1,4 +1,4 @@
-import { rm, stat, statfs } from 'node:fs/promises'
+import { stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { BackupFault } from '../../base/backup-fault.ts'
@@ -7,13 +7,14 @@ import type { Ids } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { createSecretBox } from '../../base/secret-box.ts'
 import { type ArchiveWriter, writeArchive } from '../../blob/archive.ts'
-import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
+import { DataDirectoryBusy } from '../../store/dialect/lock.ts'
 import { snapshotDatabase } from '../../store/dialect/snapshot.ts'
 import { deleteOwnersOfFile, isFileKept, type KeptFile, listKeptFiles } from '../../store/kept-files.ts'
 import { openReader, openStore } from '../../store/open.ts'
 import { findSecretKey } from '../../store/secrets.ts'
 import { readNextKey, readSecretKey } from '../app/secret-key.ts'
 import { type BackupHead, keyFiles, names, type OpenedBackup, rawName, smallFiles } from './contents.ts'
+import { copyPath, lockBackups, removeCopy } from './copy.ts'
 
 /** How far a backup or its restoring has come. */
 export type Progress = (step: string, done: number, of: number) => void
@@ -29,6 +30,8 @@ export interface BackupParts {
   readonly withKey: boolean
   /** Whether large raws lie in a bucket: those are left there. */
   readonly hasBucket: boolean
+  /** Leaves nothing in the data directory when it is aborted. */
+  readonly signal: AbortSignal
   readonly told: Progress
 }
 
@@ -50,17 +53,18 @@ export interface BackupReport extends BackupHead {
 export async function makeBackup(parts: BackupParts): Promise<BackupReport> {
   const { dataDir, told } = parts
   const unlock = lock(dataDir)
-  const snapshot = join(dataDir, 'backup.sqlite')
+  const snapshot = copyPath(dataDir)
   try {
-    await removeDatabase(snapshot)
+    await removeCopy(dataDir)
     const database = join(dataDir, names.database)
     await requireRoom(database)
     const createdAt = parts.clock.now().toISOString()
     await snapshotDatabase(database, snapshot, (done, of) => told('database', done, of))
+    parts.signal.throwIfAborted()
     if (parts.withKey) await requireKeyOf(snapshot, dataDir)
     return await write(parts, { snapshot, createdAt, kept: await filesOf(snapshot) })
   } finally {
-    await removeDatabase(snapshot)
+    await removeCopy(dataDir)
     unlock()
   }
 }
@@ -73,7 +77,7 @@ interface Taken {
 
 async function write(parts: BackupParts, { snapshot, createdAt, kept }: Taken): Promise<BackupReport> {
   const { dataDir, base, withKey, hasBucket, told } = parts
-  const archive = writeArchive(parts.output, new Date(createdAt))
+  const archive = writeArchive(parts.output, new Date(createdAt), parts.signal)
   const files = hasBucket ? await thoseBelow(dataDir, kept) : kept
   const here = base ? files.filter(file => !base.files.has(file.id)) : files
   const head: BackupHead = {
@@ -198,15 +202,11 @@ async function requireKeyOf(snapshot: string, dataDir: string): Promise<void> {
 
 function lock(dataDir: string): () => void {
   try {
-    return lockDataDirectory(join(dataDir, 'backup.lock'))
+    return lockBackups(dataDir)
   } catch (error) {
     if (error instanceof DataDirectoryBusy) throw new BackupFault('another backup of this data is being made')
     throw error
   }
-}
-
-async function removeDatabase(path: string): Promise<void> {
-  for (const end of ['', '-wal', '-shm', '-journal']) await rm(`${path}${end}`, { force: true })
 }
 
 function isAbsent(error: unknown): boolean {

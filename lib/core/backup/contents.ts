@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import { BackupFault } from '../../base/backup-fault.ts'
 import { limits } from '../../base/limits.ts'
 import { type ArchivedFile, linesOf, readArchive, textOf } from '../../blob/archive.ts'
+import { isBlobId } from '../../blob/blob-id.ts'
 
 /** The first file of a backup: what it is. */
 export interface BackupHead {
@@ -33,15 +34,13 @@ export const smallFiles = [
   'acme/standing.json',
 ]
 
-const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 /** What the file of a raw is called in a backup, as below the data directory. */
 export const rawName = (id: string) => `raw/${id.slice(-2)}/${id}`
 
 /** The raw whose file has this name; undefined when it is none. */
 export function rawOfName(name: string): string | undefined {
   const id = name.slice(name.lastIndexOf('/') + 1)
-  return idForm.test(id) && name === rawName(id) ? id : undefined
+  return isBlobId(id) && name === rawName(id) ? id : undefined
 }
 
 export interface OpenedBackup {
@@ -61,8 +60,7 @@ export async function openBackup(source: Readable): Promise<OpenedBackup> {
   const head = await headOf(await textOf(await nextFile(rest, names.head)))
   const files = new Set<string>()
   for await (const id of linesOf(await nextFile(rest, names.files))) {
-    if (!idForm.test(id))
-      throw new BackupFault(`the archive names a file that can be none: ${id.slice(0, 100)}`)
+    if (!isBlobId(id)) throw new BackupFault(`the archive names a file that can be none: ${id.slice(0, 100)}`)
     if (files.has(id)) throw new BackupFault(`the archive names the file ${id} twice`)
     if (files.size >= limits.backupFiles)
       throw new BackupFault(`the archive names more than ${limits.backupFiles} files`)

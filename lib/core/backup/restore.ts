@@ -1,13 +1,21 @@
-import { createWriteStream, type Dirent } from 'node:fs'
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { createWriteStream, existsSync } from 'node:fs'
+import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { BackupFault } from '../../base/backup-fault.ts'
+import { limits } from '../../base/limits.ts'
+import { createSecretBox } from '../../base/secret-box.ts'
 import { isStorageFault } from '../../base/storage-fault.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
+import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
+import { findBroken, idInvariant } from '../../store/invariants.ts'
 import { findStrangeSchema, type StrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { openReader } from '../../store/open.ts'
+import { findSecretKey } from '../../store/secrets.ts'
+import { readNextKey, readSecretKey, SecretKeyFault } from '../app/secret-key.ts'
+import { daemonLockPath } from '../nodes/node-name.ts'
 import type { Progress } from './backup.ts'
 import {
   type BackupHead,
@@ -18,12 +26,22 @@ import {
   rawOfName,
   smallFiles,
 } from './contents.ts'
+import {
+  arrivingPath,
+  isLeaving,
+  isUnfinished,
+  markFinished,
+  markUnfinished,
+  removeLeavings,
+} from './unfinished.ts'
 import { findMissingFiles, type OpenBlobs } from './verify.ts'
 
 export interface RestoreParts {
   readonly dataDir: string
   /** Where large raws are, of the installation with this database: what a bucket has is not missing. */
   readonly openBlobs: OpenBlobs
+  /** Leaves the directory as it was when it is aborted before the end. */
+  readonly signal: AbortSignal
   readonly told: Progress
 }
 
@@ -36,7 +54,8 @@ export interface RestoreReport extends BackupHead {
 /**
  * Puts the newest of these backups into a data directory that is empty, with the files of those that it builds on. What is
  * damaged or not whole leaves the directory as it was. The database comes to its place last, when all was compared with the
- * checksums, the database with itself, and each row with its file.
+ * checksums, the database with itself, and each row with its file. No daemon starts meanwhile, nor on what is left where this is cut off,
+ * which the next call removes.
  * @throws BackupFault when the directory is not empty, or a backup is missing or damaged
  */
 export async function restoreBackup(
@@ -45,14 +64,30 @@ export async function restoreBackup(
 ): Promise<RestoreReport> {
   const { dataDir } = parts
   const chain = chainOf(backups)
+  // Before the lock, too: it is not to be made in what is somebody else's.
   await requireEmpty(dataDir)
+  const unlock = lock(dataDir)
   try {
+    await requireEmpty(dataDir)
+    await removeLeavings(dataDir)
+    await markUnfinished(dataDir)
     return await restore(parts, chain)
   } catch (error) {
-    for (const { name } of await contentsOf(dataDir)) {
-      await rm(join(dataDir, name), { recursive: true, force: true })
-    }
+    if (isUnfinished(dataDir)) await removeLeavings(dataDir)
+    if ((await contentsOf(dataDir)).length === 0) await rm(daemonLockPath(dataDir), { force: true })
     throw error
+  } finally {
+    unlock()
+  }
+}
+
+/** Keeps daemons out until the function that it gives is called. @throws BackupFault */
+function lock(dataDir: string): () => void {
+  try {
+    return lockDataDirectory(daemonLockPath(dataDir))
+  } catch (error) {
+    if (!(error instanceof DataDirectoryBusy)) throw error
+    throw new BackupFault(`mailboxd, or another restore, is at work in ${dataDir}: stop it first`)
   }
 }
 
@@ -83,44 +118,58 @@ function chainOf(backups: readonly OpenedBackup[]): OpenedBackup[] {
   return chain
 }
 
+/** @throws BackupFault where there is more than what a restore that was cut off has left */
 async function requireEmpty(dataDir: string): Promise<void> {
-  const [found] = await contentsOf(dataDir)
-  if (found) {
+  const isLeft = isUnfinished(dataDir)
+  const found = (await contentsOf(dataDir)).find(name => !(isLeft && isLeaving(name)))
+  if (found !== undefined) {
     throw new BackupFault(
-      `${dataDir} is not empty (${found.name}): a backup is restored into an empty directory, so move what is there away first`,
+      `${dataDir} is not empty (${found}): a backup is restored into an empty directory, so move what is there away first`,
     )
   }
 }
 
-async function contentsOf(dataDir: string): Promise<Dirent[]> {
+/** What is in a data directory, but for its lock and for what a file system has at its root. */
+async function contentsOf(dataDir: string): Promise<string[]> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  // What a file system has at its root.
-  return (await readdir(dataDir, { withFileTypes: true })).filter(({ name }) => name !== 'lost+found')
+  const lockName = basename(daemonLockPath(dataDir))
+  const passedOver = ['lost+found', lockName, `${lockName}-journal`]
+  return (await readdir(dataDir)).filter(name => !passedOver.includes(name))
 }
 
 async function restore(parts: RestoreParts, chain: readonly OpenedBackup[]): Promise<RestoreReport> {
-  const { dataDir, told } = parts
+  const { dataDir, signal, told } = parts
   const [newest] = chain
   const { head, files } = newest!
   const restored = new Set<string>()
-  const arriving = join(dataDir, `${names.database}.restoring`)
+  const arriving = arrivingPath(dataDir)
   for (const backup of chain) {
     const isNewest = backup === newest
     for await (const file of backup.rest) {
       const to = placeOf(file, { dataDir, arriving, isNewest, files, restored })
       if (to === undefined) file.content.resume()
       else await writeDurably(file, to)
+      signal.throwIfAborted()
       told('files', restored.size, files.size)
     }
   }
   told('checking', 0, 1)
+  if (!existsSync(arriving)) throw new BackupFault(`the backup is not whole: it has no ${names.database}`)
+  await requireNode(dataDir)
   requireOurSchema(arriving)
   const { broken, orphans } = findDamage(arriving)
   const [damage] = [...broken, ...orphans]
   if (damage !== undefined) throw new BackupFault(`the database in the backup is damaged: ${damage}`)
-  const missing = await missingOf(parts, arriving)
+  const missing = await missingOf(parts, arriving, head)
   await syncFolders(dataDir)
-  await rename(arriving, join(dataDir, names.database))
+  // What was said while the database was looked at is heard now.
+  await new Promise(resolve => setImmediate(resolve))
+  signal.throwIfAborted()
+  // Not over what somebody has made there meanwhile.
+  await link(arriving, join(dataDir, names.database))
+  await rm(arriving)
+  await syncFolder(dataDir)
+  await markFinished(dataDir)
   await syncFolder(dataDir)
   told('checking', 1, 1)
   return { ...head, filesRestored: restored.size, missing }
@@ -135,10 +184,14 @@ interface Places {
 }
 
 /** Where a file of an archive goes; undefined when it is of no use any more. @throws BackupFault when it is none of ours */
-function placeOf({ name }: ArchivedFile, places: Places): string | undefined {
+function placeOf({ name, sizeBytes }: ArchivedFile, places: Places): string | undefined {
   const { dataDir, arriving, isNewest, files, restored } = places
   if (name === names.database) return isNewest ? arriving : undefined
-  if (keyFiles.includes(name) || smallFiles.includes(name)) return isNewest ? join(dataDir, name) : undefined
+  if (keyFiles.includes(name) || smallFiles.includes(name)) {
+    if (sizeBytes > limits.backupTextBytes)
+      throw new BackupFault(`${name} in the backup is larger than ${limits.backupTextBytes} bytes`)
+    return isNewest ? join(dataDir, name) : undefined
+  }
   const id = rawOfName(name)
   if (id === undefined) throw new BackupFault(`the backup holds a file that is none of mailboxd: ${name}`)
   if (!files.has(id) || restored.has(id)) return undefined
@@ -170,15 +223,50 @@ function strangeSchemaOf(database: string): StrangeSchema {
   }
 }
 
-async function missingOf({ openBlobs }: RestoreParts, database: string): Promise<string[]> {
+/** What is missing; all else that the rows say must fit. @throws BackupFault */
+async function missingOf(
+  { openBlobs, dataDir }: RestoreParts,
+  database: string,
+  { hasKey }: BackupHead,
+): Promise<string[]> {
   const { read, close } = await openReader(database)
-  const blobs = await openBlobs(read)
   try {
-    return (await findMissingFiles(blobs, read)).map(({ id }) => id)
+    const [misnamed] = await findBroken(read, idInvariant, '', 1)
+    if (misnamed)
+      throw new BackupFault(`the database in the backup is damaged: ${misnamed.subject} ${misnamed.found}`)
+    await requireKey(read, dataDir, hasKey)
+    const blobs = await openBlobs(read)
+    try {
+      return (await findMissingFiles(blobs, read)).map(({ id }) => id)
+    } finally {
+      await blobs.close()
+    }
   } finally {
-    await blobs.close()
     await close()
   }
+}
+
+/** @throws BackupFault unless the key is the one that the rows were sealed with, or in no backup that says so */
+async function requireKey(read: Db, dataDir: string, hasKey: boolean): Promise<void> {
+  const known = await findSecretKey(read)
+  const keys = await Promise.all([readSecretKey(dataDir), readNextKey(dataDir)]).catch((error: unknown) => {
+    if (!(error instanceof SecretKeyFault)) throw error
+    throw new BackupFault('the backup is damaged: its secrets.key is none', { cause: error })
+  })
+  const found = keys.filter(key => key !== undefined)
+  if (hasKey !== found.length > 0)
+    throw new BackupFault(
+      `the backup says that it has ${hasKey ? 'a' : 'no'} secrets.key, and has ${hasKey ? 'none' : 'one'}`,
+    )
+  if (!hasKey || !known || found.some(key => createSecretBox(key).keyId === known.id)) return
+  throw new BackupFault('secrets.key in the backup is not the key that its database was sealed with')
+}
+
+/** The name is in what others are told, and in leases. @throws BackupFault */
+async function requireNode(dataDir: string): Promise<void> {
+  const path = join(dataDir, 'node')
+  if (!existsSync(path) || /^[0-9a-z]{16}\n?$/.test(await readFile(path, 'latin1'))) return
+  throw new BackupFault('the backup is damaged: what it has as the name of the node is none')
 }
 
 async function syncFolders(root: string): Promise<void> {

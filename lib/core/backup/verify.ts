@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import { isBlobId } from '../../blob/blob-id.ts'
 import type { Blobs } from '../../blob/blobs.ts'
 import { type Db, isServer } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
@@ -124,6 +125,8 @@ export async function findMissingFiles(
   do {
     page = await listKeptFiles(read, after, limits.sweepRows)
     for (const { id, sizeBytes } of page) {
+      // What can be the id of no file is told as that.
+      if (!isBlobId(id)) continue
       const size = await blobs.sizeOf(id)
       if (size === sizeBytes || !(await isFileKept(read, id))) continue
       const found = size === undefined ? 'has no file' : `has ${size} bytes in place of ${sizeBytes}`

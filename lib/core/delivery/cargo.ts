@@ -22,7 +22,8 @@ export async function cargoOf(
   if ('refusal' in content) return content
   if (delivery.purpose === 'forward') return forwardContent(app, delivery, message, content)
   const raw = content.kind === 'memory' ? content.bytes : () => openContent(content)
-  return { sizeBytes: sizeOf(content), ...(await wireNeedsOf(openContent(content))), raw }
+  const chunks = content.kind === 'memory' ? [content.bytes] : openContent(content)
+  return { sizeBytes: sizeOf(content), ...(await wireNeedsOf(chunks)), raw }
 }
 
 /** The bytes of a message, or why there are none any more: no later attempt would find them. */

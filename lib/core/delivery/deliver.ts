@@ -3,9 +3,8 @@ import { Reply } from '../../base/reply.ts'
 import { replyClasses } from '../../base/reply-class.ts'
 import type { Outcome } from '../../courier/outcome.ts'
 import { domainOf } from '../../mail/address/address.ts'
-import type { FairPlace } from '../../queue/fair-turns.ts'
 import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
-import { roomAt } from '../../queue/places.ts'
+import { type FairPlace, roomAt } from '../../queue/places.ts'
 import { type CarriedMessage, findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
@@ -62,6 +61,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       return
     }
     const hasLed = entry.destination === domain && destination !== domain
+    if (ended.outcome.result === 'delivered' && !ended.write) place?.over()
     if (ended.outcome.showing === 'fails') place?.showed('fails')
     if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
     const isClean = place?.isClean ?? false

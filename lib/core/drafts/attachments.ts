@@ -1,6 +1,7 @@
 import { inSlices } from '../../base/chunks.ts'
 import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
+import type { BlobFile } from '../../blob/blobs.ts'
 import { openContent } from '../../blob/content.ts'
 import type { OutgoingAttachment } from '../../mail/compose/attachment.ts'
 import type { AttachmentUpload } from '../../model/send.ts'
@@ -37,16 +38,17 @@ export async function removeFiles(app: App, attachmentIds: readonly string[]): P
 /** The attachments with their bytes; undefined when they were taken away meanwhile. */
 export async function loadAttachments(app: App, draftId: string): Promise<OutgoingAttachment[] | undefined> {
   const attachments: OutgoingAttachment[] = []
-  for (const { id, filename, contentType } of await listDraftAttachments(app.store.read, [draftId])) {
-    const content = (await findDraftAttachment(app.store.read, id))?.content ?? (await readFile(app, id))
+  for (const row of await listDraftAttachments(app.store.read, [draftId])) {
+    const { filename, contentType } = row
+    const content = (await findDraftAttachment(app.store.read, row.id))?.content ?? (await readFile(app, row))
     if (!content) return undefined
     attachments.push({ filename, contentType, content })
   }
   return attachments
 }
 
-async function readFile(app: App, id: string): Promise<Buffer | undefined> {
-  const content = await app.blobs.find(id)
+async function readFile(app: App, file: BlobFile): Promise<Buffer | undefined> {
+  const content = await app.blobs.find(file)
   return content && Buffer.concat(await openContent(content).toArray())
 }
 
@@ -69,6 +71,6 @@ export async function openDraftAttachment(
   if (!row || !draft || draft.status === 'sent' || !inbox) return undefined
   if (!isSigned && !reachesInbox(caller!, inbox)) throw noSuchMessage()
   const { filename, contentType, sizeBytes } = row
-  const content = row.content ?? (await readFile(app, row.id))
+  const content = row.content ?? (await readFile(app, row))
   return content && { filename, contentType, sizeBytes, content: inSlices(content, limits.sliceBytes) }
 }

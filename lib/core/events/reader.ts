@@ -1,4 +1,5 @@
 import { limits } from '../../base/limits.ts'
+import type { ReadScope } from '../../store/readers.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
@@ -127,6 +128,7 @@ export function createEventReader(
         return true
       },
       takes: event => followed.some(one => takes(one, event)),
+      scopes: () => followed.flatMap(({ subscription }) => scopesOf(caller, subscription)),
       wake: () => wake(),
       stalledMs: () => (stalledSince === undefined ? 0 : app.clock.monotonicMs() - stalledSince),
       stop() {
@@ -141,6 +143,12 @@ function without(one: Followed, inboxIds: ReadonlySet<string>): Followed[] {
   const { subscription } = one
   const left = new Set([...(subscription.inboxIds ?? [])].filter(id => !inboxIds.has(id)))
   return left.size === 0 ? [] : [{ ...one, subscription: { ...subscription, inboxIds: left } }]
+}
+
+function scopesOf({ podId, inboxId }: Caller, { inboxIds, types }: Subscription): ReadScope[] {
+  return [...(inboxIds ?? [inboxId ?? ''])].flatMap(inbox =>
+    [...(types ?? [''])].map(type => ({ podId: inbox === '' ? (podId ?? '') : '', inboxId: inbox, type })),
+  )
 }
 
 /** Whether all that `other` takes is taken by `one`. */

@@ -10,6 +10,7 @@ import type { Caller } from '../app/caller.ts'
 import { createTally, podShare } from '../app/share.ts'
 import type { EventReader, EventSink, EventStream, StreamEnd } from '../app/stream.ts'
 import { eventBodies } from './body.ts'
+import { createPresence } from './presence.ts'
 import { createEventReader } from './reader.ts'
 import { createEventWindow, type EventWindow, type WindowEvent } from './window.ts'
 
@@ -30,6 +31,7 @@ export function createEventStream(app: App): EventStream {
   let fallAsleep = () => {}
   let isStopped = false
   const turn = takeTurns()
+  const presence = createPresence(app)
   /** What is under way, and whether it must be done once more. */
   const reading = onceAtATime(readEvents, error => app.log.error({ err: error }, 'events can not be read'))
   const checking = onceAtATime(checkKeys, error => app.log.error({ err: error }, 'keys can not be checked'))
@@ -88,9 +90,14 @@ export function createEventStream(app: App): EventStream {
       if (place.reader.stalledMs() >= limits.streamDrainMs) end(place, 'slow')
       else place.sink.tick(nowMs)
     }
-    // mailboxctl, in another process, records events and revokes keys too.
+    tellPresence()
+    // mailboxctl and other nodes record events and revoke keys too.
     reading()
     checking()
+  }
+
+  function tellPresence(): void {
+    presence.set([...places].flatMap(place => (place.isEnded ? [] : place.reader.scopes())))
   }
 
   function wakeUp(): void {
@@ -99,6 +106,7 @@ export function createEventStream(app: App): EventStream {
     fallAsleep = () => {
       clearInterval(timer)
       for (const off of offs) off()
+      tellPresence()
       window = undefined
     }
     reading()

@@ -43,7 +43,7 @@ export async function forwardReceived(
   if (inbox.forwardWhen === 'needs_human' && message.autoReplyable === 1) return
   if (inbox.forwardWhen === 'webhook_failed') {
     const event = { type: 'message.received', podId: inbox.podId, inboxId: inbox.id }
-    if (endpoint || app.readers.has(event)) return
+    if (endpoint || (await app.readers.isRead(db, event))) return
   }
   await writeCopy(app, db, inbox, message)
 }

@@ -51,7 +51,7 @@ function lastSaid(delivery: DeliveryRow): string {
 }
 
 const meanings: Record<ReplyClass, string> = {
-  recipient: 'there is no such recipient',
+  recipient: 'the address takes no mail',
   full: 'the mailbox has no room',
   sender: 'it is about our address or its proof',
   policy: 'a rule of theirs',
@@ -59,7 +59,7 @@ const meanings: Record<ReplyClass, string> = {
   content: 'it is about the message',
   protocol: 'the servers misunderstood each other',
   host: 'a fault of their server or of the way to it',
-  greylist: 'they let a later attempt through',
+  greylist: 'they ask for a later attempt',
   rate: 'they take less at once',
 }
 

@@ -1,7 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
@@ -65,7 +64,7 @@ export async function removeStrayObjects(app: App, isStopping: () => boolean): P
   for await (const ids of app.blobs.listDistant()) {
     for (const id of ids) {
       if (isStopping()) return 0
-      if (!isId(id) || (await isFileUsed(app.store.read, id))) continue
+      if (await isFileUsed(app.store.read, id)) continue
       if (await app.blobs.remove(id)) count++
     }
   }
@@ -81,9 +80,9 @@ export function openIntake(app: Pick<App, 'blobs' | 'ids'>): Intake {
 /** The bytes of a raw row, wherever they are kept. */
 export async function contentOfRaw(
   app: App,
-  { id, content }: Pick<RawRow, 'id' | 'content'>,
+  { id, sizeBytes, content }: Pick<RawRow, 'id' | 'sizeBytes' | 'content'>,
 ): Promise<Content | undefined> {
-  return content === null ? app.blobs.find(id) : { kind: 'memory', bytes: content }
+  return content === null ? app.blobs.find({ id, sizeBytes }) : { kind: 'memory', bytes: content }
 }
 
 export async function rawOf(app: App, row: MessageRow): Promise<Content> {

@@ -96,7 +96,8 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
 
   /** What was asked for again is called whoever reads. */
   async function isToldOverStream(delivery: WebhookDeliveryRow, event: EventRow): Promise<boolean> {
-    if (!events.prefer_websocket || delivery.attempts > 0 || !app.readers.has(event)) return false
+    if (!events.prefer_websocket || delivery.attempts > 0) return false
+    if (!(await app.readers.isRead(app.store.read, event))) return false
     const [first] = await listWebhookDeliveries(app.store.read, event.id)
     return first?.id === delivery.id
   }

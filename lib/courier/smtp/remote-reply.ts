@@ -131,6 +131,22 @@ export function boundReplies(connection: SMTPConnection): Hearing {
   return hearing
 }
 
+/**
+ * Nodemailer goes on at any 2yz or 3yz to DATA. A host that says 250 there reads the message as commands, and its reply to
+ * the first line would be taken for that to the message (RFC 5321 §4.3.2: 354 alone).
+ */
+export function goOnAt354Alone(connection: SMTPConnection): void {
+  type Done = (error: Error | null, info?: unknown) => void
+  const replies = connection as unknown as { _actionDATA: (lines: string, done: Done) => void }
+  const { _actionDATA: take } = replies
+  replies._actionDATA = (lines, done) =>
+    take.call(connection, lines, (error, info) => {
+      if (error || readReply(lines)?.code === 354) return done(error, info)
+      const refusal = new Error('the host did not answer DATA with 354')
+      done(Object.assign(refusal, { code: 'EENVELOPE', command: 'DATA', response: lines }))
+    })
+}
+
 function is421(line: string): boolean {
   return '421'.startsWith(line.slice(0, 3))
 }

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { Readable, type Writable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { limits } from '../../base/limits.ts'
@@ -6,7 +6,7 @@ import { oneLine } from '../../base/one-line.ts'
 import type { Stage } from '../outcome.ts'
 import { readExtensions } from './extensions.ts'
 import { findDecision } from './last-words.ts'
-import { type Hearing, readReply } from './remote-reply.ts'
+import { goOnAt354Alone, type Hearing } from './remote-reply.ts'
 
 /** A message as it crosses the wire, without dot-stuffing; a function makes a new stream for each attempt. */
 export type Raw = Buffer | (() => Readable)
@@ -58,6 +58,8 @@ export interface SmtpError extends Error {
 }
 
 const chunkBytes = 64 * 1024
+/** A message that leaves in one write, with its final dot. */
+const letterBytes = 16 * 1024
 
 /** What a transaction says before DATA. */
 export interface Envelope {
@@ -137,7 +139,10 @@ export class SmtpSession {
     const { signal } = watch
     const progress: Progress = { sent: 'none' }
     this.#hearing.text = ''
-    const message = Readable.from(this.#read(raw, progress, watch), { objectMode: false })
+    const isLetter = Buffer.isBuffer(raw) && raw.length <= letterBytes
+    const message = isLetter
+      ? this.#letter(raw, progress, watch)
+      : Readable.from(this.#read(raw, progress, watch), { objectMode: false })
     // A line now and then that says that more comes is no answer.
     this.#hearing.onReply = () => watch.heard()
     let stop = () => {}
@@ -221,6 +226,29 @@ export class SmtpSession {
     this.#connection.close()
   }
 
+  /**
+   * A message whose bytes are all there: as Nodemailer takes one, without a stream of its own. It and the final dot leave the socket
+   * in one segment instead of two.
+   */
+  #letter(bytes: Buffer, progress: Progress, watch: Watch): Readable {
+    const pipe = (to: Writable) => {
+      try {
+        watch.commit()
+      } catch (error) {
+        progress.fault = error
+        return this.close()
+      }
+      const socket = this.#connection._socket || undefined
+      socket?.cork()
+      // By then all of it has come through: it is passed on without waiting for anything.
+      setImmediate(() => socket?.uncork())
+      progress.sent = 'all'
+      this.#waitAtMost(this.#timeouts.finalReplyMs)
+      to.end(bytes)
+    }
+    return { pipe, destroy() {} } as unknown as Readable
+  }
+
   async *#read(raw: Raw, progress: Progress, watch: Watch): AsyncGenerator<Buffer> {
     progress.sent = 'part'
     this.#waitAtMost(this.#timeouts.dataBlockMs)
@@ -229,12 +257,12 @@ export class SmtpSession {
       if (Buffer.isBuffer(raw))
         for (let at = 0; at < raw.length; at += chunkBytes) yield raw.subarray(at, at + chunkBytes)
       else for await (const chunk of raw()) yield chunk
+      watch.commit()
     } catch (error) {
       progress.fault = error
       throw error
     }
     progress.sent = 'all'
-    watch.commit()
     this.#waitAtMost(this.#timeouts.finalReplyMs)
   }
 
@@ -253,22 +281,6 @@ function addToNextCommand(connection: SMTPConnection, parameter: string): void {
     commands._sendCommand = send
     send.call(connection, `${line}${parameter}`)
   }
-}
-
-/**
- * Nodemailer goes on at any 2yz or 3yz to DATA. A host that says 250 there reads the message as commands, and its reply to
- * the first line would be taken for that to the message (RFC 5321 §4.3.2: 354 alone).
- */
-function goOnAt354Alone(connection: SMTPConnection): void {
-  type Done = (error: SmtpError | null, info?: unknown) => void
-  const replies = connection as unknown as { _actionDATA: (lines: string, done: Done) => void }
-  const { _actionDATA: take } = replies
-  replies._actionDATA = (lines, done) =>
-    take.call(connection, lines, (error, info) => {
-      if (error || readReply(lines)?.code === 354) return done(error, info)
-      const refusal = new Error('the host did not answer DATA with 354')
-      done(Object.assign(refusal, { code: 'EENVELOPE', command: 'DATA', response: lines }))
-    })
 }
 
 /** As Nodemailer takes them. */

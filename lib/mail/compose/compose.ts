@@ -9,6 +9,7 @@ import type { Mailbox } from '../header/mailbox.ts'
 import { headerAddress, messageIds, singleLine } from '../header/text.ts'
 import { attachmentFilename, attachmentType, type OutgoingAttachment } from './attachment.ts'
 import { formatMessageId } from './message-id.ts'
+import { bytesOfTexts } from './tree-bytes.ts'
 
 /** What a message is made of. Addresses are addr-specs, what is none is left out; nothing here needs to be clean of control characters. */
 export interface MessageParts {
@@ -65,7 +66,11 @@ export async function composeMessage(parts: MessageParts): Promise<{ raw: Buffer
   const root = composer.compile()
   // What holds 8-bit data is 8bit, and so is what holds that (RFC 2045 §6.4).
   if (parts.attachments.some(isEightBitMessage)) root.setHeader('Content-Transfer-Encoding', '8bit')
-  return { raw: Buffer.concat([Buffer.from(addressed), await root.build()]), rfcMessageId }
+  const isLetter =
+    parts.attachments.length === 0 &&
+    parts.text.length + (parts.html?.length ?? 0) <= limits.renderedHereBytes
+  const composed = isLetter ? bytesOfTexts(root) : await root.build()
+  return { raw: Buffer.concat([Buffer.from(addressed), composed]), rfcMessageId }
 }
 
 /**

@@ -70,8 +70,7 @@ function decodeSaid(bytes: Buffer, decoder: TextDecoder, guess: CharsetGuess): s
   const text = decoder.decode(bytes)
   if (!text.includes('\ufffd')) return text
   if (isUtf8(bytes)) return utf8.decode(bytes)
-  const other = decodeGuessed(bytes, guess)
-  return isMostlyRight(text) || other.includes('\ufffd') ? text : other
+  return isMostlyRight(text) ? text : decodeGuessed(bytes, guess)
 }
 
 function decodeGuessed(bytes: Buffer, guess: CharsetGuess): string {

@@ -22,7 +22,9 @@ export function readSnsBounce(text: string): ReturnedRecipient[] {
   if (kindOf(found) !== 'bounce') return []
   const { bounceType, bouncedRecipients } = found?.bounce ?? {}
   return itemsOf(bouncedRecipients).map(one => {
-    const said = textOf(one.diagnosticCode).replace(/^\s*[A-Za-z][\w-]{0,30}\s*;/, '')
+    const said = textOf(one.diagnosticCode)
+      .replace(/^\s*[A-Za-z][\w-]{0,30}\s*;/, '')
+      .trim()
     const reply = findReply(said)
     const status = /^[245]\.\d{1,3}\.\d{1,3}$/.exec(textOf(one.status))?.[0]
     const isDelayed = textOf(one.action).toLowerCase() === 'delayed'

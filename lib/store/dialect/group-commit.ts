@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
+import { createLoopLoad } from '../../base/loop-load.ts'
 import { StorageLocked } from '../../base/storage-fault.ts'
 import type { WriteDb } from './dialect.ts'
 import { addRows, gatherRows, type LeftRows, noRows } from './left-rows.ts'
@@ -44,6 +45,12 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+/** The promise of a write that was done. */
+interface Settling {
+  readonly isSynced: boolean
+  settle(): void
+}
+
 /** The disk failed to keep what was committed; what it holds is not known any more, so nothing more is written. */
 export class DiskFailed extends Error {
   override readonly name = 'DiskFailed'
@@ -61,11 +68,20 @@ export interface CommitListeners {
   synced?(tookMs: number): void
 }
 
+/** When writes wait for company. */
+export interface Gathering {
+  /** Whether the event loop has so much to do that it is not idle meanwhile. */
+  isBusy(): boolean
+  rest(ms: number): Promise<unknown>
+}
+
 /**
  * All writes that are waiting go into one SQLite transaction, each in its own savepoint; one that throws rolls back
  * alone. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for
  * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before; nothing is built
- * on what an earlier transaction wrote before that was synced. Between two transactions the event loop comes round.
+ * on what an earlier transaction wrote before that was synced. Between two transactions the event loop comes round; while it is busy
+ * and writes come together, it does so for `limits.commitRestMs`, because each transaction appends all pages that it touched to the log,
+ * and most of them are the same in the next one. Who writes alone waits for nobody.
  *
  * While another process writes, what is waiting goes on waiting, each up to `limits.lockWaitMs`, and all else goes on.
  */
@@ -73,6 +89,7 @@ export function createGroupCommit(
   target: CommitTarget,
   clock: Pick<Clock, 'monotonicMs'>,
   { committed, failed, transacted, synced }: CommitListeners,
+  gathering: Gathering = { isBusy: createLoopLoad(clock), rest: pause },
 ) {
   const waiting: Waiting[] = []
   let draining: Promise<void> | undefined
@@ -82,23 +99,25 @@ export function createGroupCommit(
     do {
       // After the callbacks of this turn of the event loop, so that writes of many sessions meet in one transaction.
       await new Promise<void>(resolve => setImmediate(resolve))
-      await commit()
+      const began = clock.monotonicMs()
+      const writes = await commit()
+      const restMs = began + limits.commitRestMs - clock.monotonicMs()
+      if (writes > 1 && restMs > 0 && gathering.isBusy()) await gathering.rest(restMs)
     } while (waiting.length > 0)
     draining = undefined
   }
 
-  async function commit(): Promise<void> {
+  /** Gives how many writes it was. */
+  async function commit(): Promise<number> {
     const batch: Waiting[] = []
-    let settle: (() => void)[]
+    let settle: Settling[]
     const notices: Notices = new Map()
     try {
       settle = await transact(batch, notices)
-      if (batch.length === 0) return
-      // What is told must be on the disk.
-      if (notices.size === 0 && !batch.some(one => one.isSynced)) {
-        for (const one of settle) one()
-        return
-      }
+      if (batch.length === 0) return 0
+      for (const one of settle) if (!one.isSynced) one.settle()
+      settle = settle.filter(one => one.isSynced)
+      if (settle.length === 0) return batch.length
       const began = clock.monotonicMs()
       await target.sync().catch(error => {
         throw fail(error)
@@ -106,10 +125,11 @@ export function createGroupCommit(
       synced?.(clock.monotonicMs() - began)
     } catch (error) {
       for (const { reject } of batch) reject(error)
-      return
+      return batch.length
     }
     committed(notices)
-    for (const one of settle) one()
+    for (const one of settle) one.settle()
+    return batch.length
   }
 
   /** After a failed fsync the kernel may have dropped the pages, and a second one would lie. */
@@ -138,16 +158,17 @@ export function createGroupCommit(
   /** Those that have waited too long for the lock. */
   function refuseLate(cause: unknown): void {
     const now = clock.monotonicMs()
-    const isLate = (one: Waiting | undefined) => one !== undefined && now - one.sinceMs >= limits.lockWaitMs
-    while (isLate(waiting[0])) waiting.shift()!.reject(new StorageLocked({ cause }))
+    const late = new Set(waiting.filter(one => now - one.sinceMs >= limits.lockWaitMs))
+    waiting.splice(0, waiting.length, ...waiting.filter(one => !late.has(one)))
+    for (const { reject } of late) reject(new StorageLocked({ cause }))
   }
 
   /**
    * Takes writes that wait into `batch`, until they are enough, and does them. Their work awaits nothing but queries,
    * which SQLite answers at once: nothing else runs in between.
    */
-  async function transact(batch: Waiting[], notices: Notices): Promise<(() => void)[]> {
-    const settle: (() => void)[] = []
+  async function transact(batch: Waiting[], notices: Notices): Promise<Settling[]> {
+    const settle: Settling[] = []
     if (failure) {
       batch.push(...waiting.splice(0))
       throw failure
@@ -166,7 +187,7 @@ export function createGroupCommit(
       do {
         const one = waiting.shift()!
         batch.push(one)
-        const { work, resolve, reject } = one
+        const { work, isSynced, resolve, reject } = one
         const own: Notices = new Map()
         const ownRows = noRows()
         gatherNotices(target.db, own)
@@ -176,16 +197,19 @@ export function createGroupCommit(
           const value = await work(target.db)
           addNotices(notices, own)
           addRows(left, ownRows)
-          settle.push(() => resolve(value))
+          // What is told must be on the disk.
+          settle.push({ isSynced: isSynced || own.size > 0, settle: () => resolve(value) })
         } catch (error) {
           undo(error)
-          settle.push(() => reject(error))
+          settle.push({ isSynced, settle: () => reject(error) })
         }
         target.exec('release one')
       } while (
         waiting.length > 0 &&
         !batch[0]!.isAlone &&
         !waiting[0]!.isAlone &&
+        // What waits for no fsync may find nothing that does.
+        (waiting[0]!.isSynced || !batch.at(-1)!.isSynced) &&
         batch.length < writesPerTransaction &&
         clock.monotonicMs() < end &&
         target.givenBytes() < most
@@ -231,20 +255,20 @@ export function createGroupCommit(
 
   function put<T>(work: (db: WriteDb) => Promise<T>, isSynced: boolean): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      waiting.push({
-        work,
-        isSynced,
-        sinceMs: clock.monotonicMs(),
-        resolve: value => resolve(value as T),
-        reject,
-      })
+      const settling = { resolve: (value: unknown) => resolve(value as T), reject }
+      const one = { work, isSynced, sinceMs: clock.monotonicMs(), ...settling }
+      const before = isSynced ? -1 : waiting.findIndex(other => other.isSynced && !other.isAlone)
+      if (before < 0) waiting.push(one)
+      else waiting.splice(before, 0, one)
       draining ??= drain()
     })
   }
 
   return {
     write: <T>(work: (db: WriteDb) => Promise<T>) => put(work, true),
-    /** A transaction of nothing but these is not synced; one that has others in it is, and these wait with them. */
+    /**
+     * These come before the others of their transaction, so that what they find has reached the disk, and wait for nobody's fsync.
+     */
     writeUnsynced: <T>(work: (db: WriteDb) => Promise<T>) => put(work, false),
     /** Writes nothing more: the disk has failed, as somebody else has seen. */
     fail: (cause: unknown) => void fail(cause),

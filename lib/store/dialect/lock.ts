@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 
 /** Who looks whether the lock is taken holds it up for so short a time that it is waited for. */
@@ -16,6 +16,17 @@ export class DataDirectoryBusy extends Error {
  * @throws DataDirectoryBusy
  */
 export function lockDataDirectory(path: string): () => void {
+  for (;;) {
+    closeSync(openSync(path, 'a', 0o600))
+    const { ino } = statSync(path)
+    const free = lockFile(path)
+    // Who held it may have removed the file: what was locked then, nobody else would find.
+    if (statSync(path, { throwIfNoEntry: false })?.ino === ino) return free
+    free()
+  }
+}
+
+function lockFile(path: string): () => void {
   const database = new Database(path, { timeout: waitMs })
   try {
     database.exec('begin exclusive')

@@ -4,7 +4,8 @@ import type { WriteDb } from './dialect.ts'
  * What a write has done that others wait for, by the kind of it: `event` was recorded, `revocation` of a key, `queue` has
  * work of a kind, `mail` has come to an inbox. With each stands what it is about: the kind of work, the inbox.
  */
-export type Topic = 'event' | 'revocation' | 'queue' | 'mail'
+export const topics = ['event', 'revocation', 'queue', 'mail'] as const
+export type Topic = (typeof topics)[number]
 export type Notices = Map<Topic, Set<string>>
 
 /** Those of the writes that are under way. */
@@ -29,6 +30,8 @@ export interface Listeners {
   /** Calls `listener` with what it is about; gives the function that ends it. */
   on(topic: Topic, listener: (about: ReadonlySet<string>) => void): () => void
   tell(notices: Notices): void
+  /** Whether anybody in this process waits for it. */
+  has(topic: Topic): boolean
 }
 
 export function createListeners(): Listeners {
@@ -39,6 +42,7 @@ export function createListeners(): Listeners {
       all.set(topic, own.add(listener))
       return () => own.delete(listener)
     },
+    has: topic => (all.get(topic)?.size ?? 0) > 0,
     tell(notices) {
       for (const [topic, about] of notices) for (const listener of all.get(topic) ?? []) listener(about)
     },

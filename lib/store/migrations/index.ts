@@ -31,6 +31,7 @@ import { unplacedEvents } from './0050-unplaced-events.ts'
 import { owedNotices } from './0051-owed-notices.ts'
 import { repeatsByPod } from './0052-repeats-by-pod.ts'
 import { reportCounts } from './0053-report-counts.ts'
+import { nodes } from './0054-nodes.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -68,4 +69,5 @@ export const migrations: readonly Migration[] = [
   owedNotices,
   repeatsByPod,
   reportCounts,
+  nodes,
 ]

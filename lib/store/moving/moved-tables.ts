@@ -5,7 +5,7 @@ import type { Tables } from '../tables.ts'
 /**
  * The tables whose rows make an installation, each after those that it refers to, with the columns of its primary key. What is
  * made of them is not among them (the search index and what is still to go into it); nor are events without a place in the stream
- * (`unplaced`), which get theirs before; nor the ledger of migrations, which every database keeps of itself.
+ * (`unplaced`), which get theirs before; nor who reads just now (`reader`); nor the ledger of migrations, which every database keeps of itself.
  */
 const movedTables = {
   secretKey: ['id'],
@@ -46,6 +46,8 @@ const movedTables = {
   authenticationDeferral: ['id'],
   stsPolicy: ['domain'],
   tlsResult: ['day', 'domain', 'policyType', 'type', 'host'],
+  node: ['id'],
+  sweep: ['name'],
 } as const satisfies Partial<Record<keyof Tables, readonly string[]>>
 
 export interface MovedTable {

@@ -3,45 +3,107 @@ import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { DataDirectoryBusy } from '../dialect/lock.ts'
 
-/** What everybody who locks a database of mailboxd agrees upon: the letters of its name. */
-const lockNumber = Number.parseInt(Buffer.from('mailbox').toString('hex').slice(0, 12), 16)
+/** What everybody who locks a database of mailboxd agrees upon: the letters of a name. */
+const numberOf = (letters: string) => Number.parseInt(Buffer.from(letters).toString('hex').slice(0, 12), 16)
+/** Nodes share it; who must have the database alone holds it against them. */
+const databaseNumber = numberOf('mailbox')
+/** Held by who starts, until it is through with what is done once: the schema, the key, the first rows. */
+const startNumber = numberOf('starts')
+/** The first half of the lock of each node; the other is made of its name. */
+const nodeClass = 0x6e6f6465
 
-/** The one lock of a database on a server: while it is held, no other daemon starts on it. */
+/** A lock on a database of a server. */
 export interface ServerLock {
-  /** Resolves when the connection that holds it has ended: from then on another daemon may start. */
+  /** Resolves when the connection that holds it has ended: from then on others may have it. */
   readonly lost: Promise<Error>
   release(): Promise<void>
 }
 
+export interface NodeLock extends ServerLock {
+  /** This one has started. */
+  letOthersStart(): Promise<void>
+}
+
 /**
- * Takes it, and waits a moment for one who has just ended.
+ * Takes a database for one process alone: no daemon runs on it meanwhile, and none starts.
  * @param url as of `openStore`
- * @throws DataDirectoryBusy when another daemon holds it, StorageUnreachable
+ * @throws DataDirectoryBusy when a daemon holds it, StorageUnreachable
  */
 export async function lockServer(url: string): Promise<ServerLock> {
+  const session = await connect(url)
+  await session.take(
+    'select pg_advisory_lock($1)',
+    [databaseNumber],
+    'a mailboxd runs on this database; stop all of them first',
+  )
+  return session
+}
+
+/**
+ * Takes what a daemon holds as long as it lives, and waits a moment for one who has just ended: beside other nodes, and no second time
+ * under the same name. Others do not start meanwhile.
+ * @param node `nodeName`
+ * @throws DataDirectoryBusy, StorageUnreachable
+ */
+export async function lockNode(url: string, node: string): Promise<NodeLock> {
+  const session = await connect(url)
+  await session.take(
+    'select pg_advisory_lock_shared($1)',
+    [databaseNumber],
+    'another process has this database for itself: an older mailboxd, or mailboxctl at its maintenance',
+  )
+  await session.take(
+    'select pg_advisory_lock($1, hashtext($2))',
+    [nodeClass, node],
+    `another mailboxd runs on this database as the node ${node}: its data_dir was copied. Each node has a data_dir of its own; take the file "node" out of this one if it is the copy`,
+  )
+  await session.take(
+    'select pg_advisory_lock($1)',
+    [startNumber],
+    'another mailboxd is starting on this database, and may be bringing it up to date; start this one when it is through',
+  )
+  return {
+    ...session,
+    letOthersStart: async () => void (await session.query('select pg_advisory_unlock($1)', [startNumber])),
+  }
+}
+
+async function connect(url: string) {
   const client = new pg.Client({
     connectionString: url,
     application_name: 'mailboxd lock',
     connectionTimeoutMillis: limits.postgresConnectMs,
     lock_timeout: limits.postgresLockMs,
     keepAlive: true,
+    // So long after its machine is gone the server lets go of what it held.
+    options: '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3',
   })
   const lost = new Promise<Error>(resolve => {
     client.on('error', resolve)
     client.once('end', () => resolve(new Error('the server of the database ended the connection')))
   })
+  const query = (text: string, values: readonly unknown[]) =>
+    client.query(text, [...values]).catch(async error => {
+      await client.end().catch(() => {})
+      throw error
+    })
   await client.connect().catch(cause => {
     throw new StorageUnreachable(cause)
   })
-  try {
-    await client.query('select pg_advisory_lock($1)', [lockNumber])
-  } catch (error) {
-    await client.end().catch(() => {})
-    const isHeld = error instanceof Error && 'code' in error && error.code === lockNotAvailable
-    if (isHeld) throw new DataDirectoryBusy('another mailboxd runs on this database; only one may at a time')
-    throw error
+  return {
+    lost,
+    query,
+    /** @param busy what is said when another holds it */
+    async take(text: string, values: readonly unknown[], busy: string) {
+      try {
+        await query(text, values)
+      } catch (error) {
+        const isHeld = error instanceof Error && 'code' in error && error.code === lockNotAvailable
+        throw isHeld ? new DataDirectoryBusy(busy) : error
+      }
+    },
+    release: () => client.end(),
   }
-  return { lost, release: () => client.end() }
 }
 
 const lockNotAvailable = '55P03'

@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Kysely, type PostgresPool as KyselyPool, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
@@ -29,6 +31,11 @@ export interface PostgresPool {
     writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
     committed: (notices: Notices) => void,
   ): Promise<T>
+  /** As `write`, for what one process at a time does: gives undefined where another is at it. What is told by it nobody waits for. */
+  writeInTurn<T>(
+    work: (db: WriteDb) => Promise<T>,
+    writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
+  ): Promise<T | undefined>
   /**
    * Does `work` in a transaction that one connection at a time is in, whichever process it is of; gives undefined where another is in
    * one. What is read in it is what is committed by then.
@@ -36,11 +43,14 @@ export interface PostgresPool {
   alone<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T | undefined>
   /** Has `work` read what is committed by now, and nothing after it, for as long as it takes. */
   snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
+  /** Sends each payload to everybody who listens on the channel. */
+  notify(channel: string, payloads: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
-/** The advisory lock of who gives events their places. */
+/** The advisory lock of who gives events their places, and of who writes in turn. */
 const placingLock = 0x706c6163
+const turnLock = 0x7475726e
 
 /** Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable. */
 export function openPostgres(url: string, connections: number): PostgresPool {
@@ -62,6 +72,11 @@ export function openPostgres(url: string, connections: number): PostgresPool {
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: reachedOver(pool) }) })
   return {
     db,
+    async notify(channel, payloads) {
+      await sql`select pg_notify(${channel}, "said") from unnest(${payloads}::text[]) as "all"("said")`.execute(
+        db,
+      )
+    },
     close: () => db.destroy(),
     snapshot: work =>
       db
@@ -88,28 +103,50 @@ export function openPostgres(url: string, connections: number): PostgresPool {
       committed(notices)
       return value
     },
-    async write(work, writeLeft, committed) {
-      for (let tried = 0; ; tried++) {
+    write: (work, writeLeft, committed) => writeOn(db, work, writeLeft, committed),
+    writeInTurn: (work, writeLeft) =>
+      db.connection().execute(async connection => {
+        // Of the session, and before the transaction: what that sees is what is committed once the lock is held.
+        const { rows } = await sql<{ isHeld: boolean }>`
+          select pg_try_advisory_lock(${sql.lit(turnLock)}) as "isHeld"`.execute(connection)
+        if (!rows[0]!.isHeld) return undefined
         try {
-          const notices: Notices = new Map()
-          const value = await db
-            .transaction()
-            .setIsolationLevel('serializable')
-            .execute(async transaction => {
-              gatherNotices(transaction, notices)
-              const left = noRows()
-              gatherRows(transaction, left)
-              const made = await work(transaction)
-              await writeLeft(transaction, left)
-              return made
-            })
-          committed(notices)
-          return value
-        } catch (error) {
-          if (!isConflict(error) || tried === retries) throw error
+          return await writeOn(connection, work, writeLeft, () => {})
+        } finally {
+          await sql`select pg_advisory_unlock(${sql.lit(turnLock)})`.execute(connection)
         }
-      }
-    },
+      }),
+  }
+}
+
+/** Does a write in a serializable transaction, and again where it met another, each time after a somewhat longer pause. */
+async function writeOn<T>(
+  db: Kysely<Tables>,
+  work: (db: WriteDb) => Promise<T>,
+  writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
+  committed: (notices: Notices) => void,
+): Promise<T> {
+  for (let tried = 0; ; tried++) {
+    try {
+      const notices: Notices = new Map()
+      const value = await db
+        .transaction()
+        .setIsolationLevel('serializable')
+        .execute(async transaction => {
+          gatherNotices(transaction, notices)
+          const left = noRows()
+          gatherRows(transaction, left)
+          const made = await work(transaction)
+          await writeLeft(transaction, left)
+          return made
+        })
+      committed(notices)
+      return value
+    } catch (error) {
+      if (!isConflict(error) || tried === retries) throw error
+      // Who met each other would meet again.
+      await pause(randomInt(Math.min(2 ** tried, limits.postgresConflictMs)))
+    }
   }
 }
 

@@ -38,7 +38,7 @@ async function open(
   }
   const cached = (id: string) => join(dataDir, 'cache', id)
   const textOf = async (id: string) => {
-    const content = await blobs.find(id)
+    const content = await blobs.find({ id, sizeBytes: (await blobs.sizeOf(id)) ?? 0 })
     return content && (await readContent(content)).toString()
   }
   return { ...server, dataDir, blobs, near, left, spooled, cached, textOf }
@@ -47,13 +47,13 @@ async function open(
 t.test('what is kept lies in the bucket, and a copy comes back from there when it is asked for', async t => {
   let gets = 0
   const { blobs, spooled, cached, textOf, dataDir, left } = await open(t, bucket => ({
-    get: (key, file) => {
+    get: (key, file, mostBytes) => {
       gets++
-      return bucket.get(key, file)
+      return bucket.get(key, file, mostBytes)
     },
   }))
   const id = v7()
-  t.equal(await blobs.find(id), undefined)
+  t.equal(await blobs.find({ id, sizeBytes: 5 }), undefined)
   t.equal(await blobs.sizeOf(id), undefined)
   await blobs.keep(id, spooled('a large message'))
   gets = 0
@@ -80,7 +80,7 @@ t.test('what was kept before there was a bucket is found', async t => {
   t.equal(await blobs.sizeOf(id), 5)
   t.strictSame(await blobs.list(), [id])
   await blobs.remove(id)
-  t.equal(await near.find(id), undefined)
+  t.equal(await near.find({ id, sizeBytes: 5 }), undefined)
 })
 
 t.test('a bucket is tried out, and nothing of it stays', async t => {
@@ -152,7 +152,10 @@ t.test('copies go when they are too much or old, and never under who reads them'
   ago(ids[1]!, limits.cacheOldMs + 60_000)
   t.equal(await blobs.trimCache(), 1)
   t.equal(
-    readFileSync((await blobs.find(ids[1]!))!.kind === 'file' ? cached(ids[1]!) : '', 'utf8').length,
+    readFileSync(
+      (await blobs.find({ id: ids[1]!, sizeBytes: 400 }))!.kind === 'file' ? cached(ids[1]!) : '',
+      'utf8',
+    ).length,
     400,
   )
 })
@@ -172,7 +175,7 @@ t.test('another data directory with the same keys reads, and neither puts nor de
     left: error => left.push(error),
   })
   t.teardown(() => copy.close())
-  t.equal((await readContent((await copy.find(id))!)).toString(), 'of the first')
+  t.equal((await readContent((await copy.find({ id, sizeBytes: 12 }))!)).toString(), 'of the first')
   const path = copy.spoolPath(v7())
   writeFileSync(path, 'of the copy')
   const fault = {
@@ -197,16 +200,18 @@ t.test('another data directory with the same keys reads, and neither puts nor de
 t.test('what is moved to the bucket is compared there, and nothing is put twice', async t => {
   let damage: 'other bytes' | 'nothing' | undefined
   let puts = 0
-  const { blobs, near, textOf, dataDir } = await open(t, bucket => ({
+  let gets = 0
+  const { blobs, near, textOf, dataDir, cached } = await open(t, bucket => ({
     put: (key, file, sizeBytes) => {
       puts += key.endsWith('.owner') ? 0 : 1
       return bucket.put(key, file, sizeBytes)
     },
-    async get(key, file) {
-      const isThere = await bucket.get(key, file)
-      if (key.endsWith('.owner')) return isThere
+    async get(key, file, mostBytes) {
+      const came = await bucket.get(key, file, mostBytes)
+      if (key.endsWith('.owner')) return came
+      gets++
       if (damage === 'other bytes') writeFileSync(file, 'a large massage')
-      return damage !== 'nothing' && isThere
+      return damage === 'nothing' ? undefined : came
     },
   }))
   const id = v7()
@@ -218,23 +223,38 @@ t.test('what is moved to the bucket is compared there, and nothing is put twice'
     writeFileSync(near.spoolPath(other), 'a large message')
     await near.keep(other, near.spoolPath(other))
     damage = what
-    await t.rejects(blobs.copyToBucket(other), { message: /is not what was put there/ })
-    t.equal(await near.sizeOf(other), 15, 'the file stays')
+    for (const call of ['first', 'second']) {
+      await t.rejects(blobs.copyToBucket(other), { message: /is not what was put there/ }, `${call} call`)
+      t.equal(await near.sizeOf(other), 15, 'the file stays')
+    }
     damage = undefined
   }
-  puts = 0
+  puts = gets = 0
   t.strictSame(await blobs.copyToBucket(id), { sizeBytes: 15, isNew: true })
   t.strictSame(await blobs.copyToBucket(id), { sizeBytes: 15, isNew: false })
   t.equal(puts, 1)
+  t.equal(gets, 1, 'and compared once')
+  t.equal(readFileSync(join(dataDir, 'bucket.compared'), 'utf8').split('\n').at(-1), id)
   await blobs.removeFromDisk(id)
   t.equal(await near.sizeOf(id), undefined)
   t.equal(await textOf(id), 'a large message')
   t.equal(await blobs.copyToBucket(id), undefined, 'there is no file to put')
 
-  t.strictSame(await blobs.copyToDisk(id), { sizeBytes: 15, isNew: true })
-  t.strictSame(await blobs.copyToDisk(id), { sizeBytes: 15, isNew: false })
+  const file = { id, sizeBytes: 15 }
+  const longer = { message: /gives 15 bytes for the raw .* which has 16/ }
+  await t.rejects(blobs.copyToDisk({ id, sizeBytes: 16 }), longer)
+  await t.rejects(blobs.copyToDisk({ id, sizeBytes: 14 }), { message: /more than the 14 bytes/ })
+  t.equal(await near.sizeOf(id), undefined, 'what is not as long as its row says is not kept')
+  t.strictSame(await blobs.copyToDisk(file), { sizeBytes: 15, isNew: true })
+  t.strictSame(await blobs.copyToDisk(file), { sizeBytes: 15, isNew: false })
   t.equal(await near.sizeOf(id), 15)
-  t.equal(await blobs.copyToDisk(v7()), undefined, 'neither has it')
+  writeFileSync(near.spoolPath(id), 'cut')
+  await near.keep(id, near.spoolPath(id))
+  t.strictSame(await blobs.copyToDisk(file), { sizeBytes: 15, isNew: true }, 'what is damaged here is mended')
+  t.equal(await blobs.copyToDisk({ id: v7(), sizeBytes: 15 }), undefined, 'neither has it')
+  await near.remove(id)
+  writeFileSync(cached(id), 'cut')
+  t.equal(await textOf(id), 'a large message', 'a copy that is cut off is fetched anew')
   t.strictSame(readdirSync(join(dataDir, 'spool')), [])
 })
 
@@ -271,4 +291,27 @@ t.test('what is deleted while it is moved is no fault', async t => {
   await near.keep(id, near.spoolPath(id))
   gone = () => near.remove(id)
   t.equal(await blobs.copyToBucket(id), undefined)
+})
+
+t.test('what can be the id of no object is neither asked for nor deleted', async t => {
+  const asked: string[] = []
+  const { blobs, dataDir } = await open(t, bucket => ({
+    get: (key, file, mostBytes) => {
+      asked.push(key)
+      return bucket.get(key, file, mostBytes)
+    },
+    sizeOf: async key => void asked.push(key),
+    delete: async key => void asked.push(key),
+  }))
+  writeFileSync(join(dataDir, 'secrets.key'), 'the key')
+  const damaged = /a row is damaged/
+  for (const id of ['../secrets.key', '../../other/x', 'x?acl']) {
+    await t.rejects(blobs.find({ id, sizeBytes: 7 }), damaged, `find ${id}`)
+    await t.rejects(blobs.sizeOf(id), damaged, `sizeOf ${id}`)
+    await t.rejects(blobs.remove(id), damaged, `remove ${id}`)
+    await t.rejects(blobs.copyToBucket(id), damaged, `copyToBucket ${id}`)
+    await t.rejects(blobs.copyToDisk({ id, sizeBytes: 7 }), damaged, `copyToDisk ${id}`)
+  }
+  t.strictSame(asked, [])
+  t.ok(existsSync(join(dataDir, 'secrets.key')))
 })

@@ -17,11 +17,15 @@ t.test('what is put can be had again, byte for byte, until it is deleted', async
   const bytes = Buffer.alloc(3_000_001, 'mail\r\n')
   writeFileSync(join(dir, 'one'), bytes)
   t.equal(await bucket.sizeOf('a/b/one'), undefined)
-  t.equal(await bucket.get('a/b/one', join(dir, 'none')), false)
+  t.equal(await bucket.get('a/b/one', join(dir, 'none'), bytes.length), undefined)
   await bucket.put('a/b/one', join(dir, 'one'), bytes.length)
   t.equal(await bucket.sizeOf('a/b/one'), bytes.length)
-  t.equal(await bucket.get('a/b/one', join(dir, 'again')), true)
+  t.equal(await bucket.get('a/b/one', join(dir, 'again'), bytes.length), bytes.length)
   t.ok(readFileSync(join(dir, 'again')).equals(bytes))
+  await t.rejects(bucket.get('a/b/one', join(dir, 'less'), bytes.length - 1), {
+    name: 'BlobsFault',
+    message: /more than the 3000000 bytes/,
+  })
   writeFileSync(join(dir, 'none'), '')
   await bucket.put('a/c/none', join(dir, 'none'), 0)
   await bucket.put('elsewhere', join(dir, 'none'), 0)
@@ -34,8 +38,8 @@ t.test('what is put can be had again, byte for byte, until it is deleted', async
   t.equal(next, undefined)
   await bucket.delete('a/b/one')
   await bucket.delete('a/b/one')
-  t.equal(await bucket.get('a/b/one', join(dir, 'gone')), false)
-  t.strictSame([...new Set(told)].sort(), ['DELETE true', 'GET true', 'HEAD true', 'PUT true'])
+  t.equal(await bucket.get('a/b/one', join(dir, 'gone'), 1), undefined)
+  t.strictSame([...new Set(told)].sort(), ['DELETE true', 'GET false', 'GET true', 'HEAD true', 'PUT true'])
 })
 
 t.test('what a server refuses is told in its words', async t => {
@@ -50,7 +54,7 @@ t.test('what a server refuses is told in its words', async t => {
   t.teardown(() => wrong.close())
   for (const ask of [
     () => wrong.put('k', file, 1),
-    () => wrong.get('k', join(dir, 'two')).then(() => {}),
+    () => wrong.get('k', join(dir, 'two'), 1).then(() => {}),
     () => wrong.delete('k'),
     () => wrong.list('', undefined).then(() => {}),
   ]) {
@@ -60,7 +64,7 @@ t.test('what a server refuses is told in its words', async t => {
   t.teardown(() => none.close())
   for (const ask of [
     () => none.put('k', file, 1),
-    () => none.get('k', join(dir, 'two')).then(() => {}),
+    () => none.get('k', join(dir, 'two'), 1).then(() => {}),
     () => none.list('', undefined).then(() => {}),
   ]) {
     await t.rejects(ask(), { name: 'BlobsFault', message: /no bucket none-such/ })
@@ -123,7 +127,7 @@ t.test('what may be over soon is asked again, three times at the most', async t 
   await t.rejects(silent.bucket.put('k', silent.file, 3), BlobsFault)
   t.ok(silent.asked.length <= 3)
   const cut = await startScripted(t, [cutsOff, says(200, 'whole')])
-  t.equal(await cut.bucket.get('k', cut.to), true)
+  t.equal(await cut.bucket.get('k', cut.to, 9), 5)
   t.equal(readFileSync(cut.to, 'utf8'), 'whole')
   const refused = await startScripted(t, [
     says(403, '<Error><Code>AccessDenied</Code><Message>No</Message></Error>'),
@@ -178,11 +182,11 @@ t.test('a list is read to its end, and what is none is no empty list', async t =
 t.test('only the bucket itself can say that an object is not there', async t => {
   const gone = says(404, '<Error><Code>NoSuchKey</Code><Message>none</Message></Error>')
   const well = await startScripted(t, [gone])
-  t.equal(await well.bucket.get('k', well.to), false)
+  t.equal(await well.bucket.get('k', well.to, 9), undefined)
   t.equal(await well.bucket.sizeOf('k'), undefined)
   for (const body of ['', '<html>404 page not found</html>', '<Error><Code>NoSuchUpload</Code></Error>']) {
     const { bucket, to } = await startScripted(t, [says(404, body)])
-    await t.rejects(bucket.get('k', to), { name: 'BlobsFault', message: /answered 404/ }, body)
+    await t.rejects(bucket.get('k', to, 9), { name: 'BlobsFault', message: /answered 404/ }, body)
     await t.rejects(bucket.sizeOf('k'), { name: 'BlobsFault', message: /answered 404/ }, body)
   }
   const torn = await startScripted(t, [says(404), says(206, 'a')])

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { BackupFault } from '../../../lib/base/backup-fault.ts'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { SchemaFault } from '../../../lib/base/schema-fault.ts'
+import { createSecretBox } from '../../../lib/base/secret-box.ts'
 import { writeArchive } from '../../../lib/blob/archive.ts'
 import { openDisk } from '../../../lib/blob/disk.ts'
 import { openBackup } from '../../../lib/core/backup/contents.ts'
@@ -42,22 +43,36 @@ const head = {
   hasKey: false,
 }
 
-async function restored(t: Test, { harm = '', files = '', said = {}, database = '' }): Promise<string> {
+interface Restored {
+  readonly harm?: string
+  readonly files?: string
+  readonly said?: object
+  /** The path of one in the place of a new one; `none`: there is none in the archive. */
+  readonly database?: string
+  readonly small?: Readonly<Record<string, string>>
+}
+
+async function restored(
+  t: Test,
+  { harm = '', files = '', said = {}, database = '', small = {} }: Restored,
+): Promise<string> {
   const dir = temporaryDir(t)
   const path = join(dir, 'backup')
   const target = createWriteStream(path)
   const archive = writeArchive(target, new Date(0))
   await archive.addText('backup.json', JSON.stringify({ ...head, ...said }))
   await archive.addText('files.txt', files)
+  for (const [name, text] of Object.entries(small)) await archive.addText(name, text)
   const made = database || (await madeDatabase(t, harm))
-  await archive.addFile('mailboxd.sqlite', made, statSync(made).size)
+  if (made !== 'none') await archive.addFile('mailboxd.sqlite', made, statSync(made).size)
   const closed = once(target, 'close')
   await archive.finish()
   await closed
   const place = join(dir, 'place')
   mkdirSync(place)
   try {
-    await restoreBackup({ dataDir: place, openBlobs: () => openDisk(place), told: () => {} }, [
+    const { signal } = new AbortController()
+    await restoreBackup({ dataDir: place, openBlobs: () => openDisk(place), signal, told: () => {} }, [
       await openBackup(createReadStream(path)),
     ])
   } finally {
@@ -164,4 +179,35 @@ t.test('a step that was applied after those with higher numbers', async t => {
     t.notOk(found.some(({ check }) => check === 'schema'))
   }
   t.ok(existsSync(join(await restored(t, { database: madeLater(t) }), 'mailboxd.sqlite')))
+})
+
+t.test('rows that would lead to a file of somebody else', async t => {
+  const named = (id: string) =>
+    `pragma foreign_keys = off; insert into "raw" values ('${id}', 7, null, '2026-01-01T00:00:00.000Z')`
+  for (const id of [
+    '../../secrets.key',
+    '../../../../etc/passwd',
+    'x',
+    `01a20048-2643-7000-8000-00000000000/`,
+  ]) {
+    await t.rejects(restored(t, { harm: named(id) }), /has not the form of an id/, id)
+  }
+  await t.resolves(restored(t, { harm: named('01a20048-2643-7000-8000-000000000001') }))
+})
+
+t.test('small files are looked at, and a database must be there', async t => {
+  const key = Buffer.alloc(32, 7)
+  const text = `${key.toString('hex')}\n`
+  const sealed = `insert into "secretKey" values ('${createSecretBox(key).keyId}', '2026-01-01T00:00:00.000Z', null)`
+  const hasKey = { hasKey: true }
+  await t.rejects(restored(t, { database: 'none' }), /is not whole: it has no mailboxd\.sqlite/)
+  await t.rejects(restored(t, { said: hasKey, small: { 'secrets.key': 'zz' } }), /its secrets\.key is none/)
+  await t.rejects(restored(t, { said: hasKey }), /says that it has a secrets\.key, and has none/)
+  await t.rejects(restored(t, { small: { 'secrets.key': text } }), /says that it has no .*, and has one/)
+  const other = { 'secrets.key': text.replaceAll('07', '08') }
+  await t.rejects(restored(t, { harm: sealed, said: hasKey, small: other }), /is not the key that/)
+  await t.rejects(restored(t, { small: { node: '../../\x1b[31mevil' } }), /name of the node is none/)
+  await t.rejects(restored(t, { small: { 'acme/standing.json': 'x'.repeat(70_000) } }), /is larger than/)
+  const small = { 'secrets.key': text, node: 'abcdefgh01234567\n' }
+  await t.resolves(restored(t, { harm: sealed, said: hasKey, small }))
 })

@@ -19,21 +19,24 @@ import { temporaryDir } from '../../support/temporary-dir.ts'
 
 const at = '2026-01-02T03:04:05.678Z'
 
+/** What names a file has the form of an id. */
+const idOf = (n: number) => `01936f00-0000-7000-8000-00000000000${n}`
+
 /** What a small installation of the first schema holds: an inbox, mail that came, mail that went, and one on its way. */
 const firstRows = `
-insert into "account" values ('a', 'secret', 1, 1, '${at}');
+insert into "account" values ('${idOf(0)}', 'secret', 1, 1, '${at}');
 insert into "pod" values ('p', null, null, 1, 1, '${at}');
 insert into "inbox" values ('i', 'p', 'ann@ours.example', 'Ann', 1, 2, 2, 1, '${at}', null, null);
-insert into "raw" values ('r1', 5, x'68656c6c6f', '${at}');
-insert into "raw" values ('r2', 5, x'68656c6c6f', '${at}');
-insert into "raw" values ('r3', 5, x'68656c6c6f', '${at}');
+insert into "raw" values ('${idOf(1)}', 5, x'68656c6c6f', '${at}');
+insert into "raw" values ('${idOf(2)}', 5, x'68656c6c6f', '${at}');
+insert into "raw" values ('${idOf(3)}', 5, x'68656c6c6f', '${at}');
 insert into "thread" values ('t1', 'i', 'Fish', 0, 2, '${at}', '${at}');
 insert into "thread" values ('t2', 'i', 'Bread', 1, 1, '${at}', '${at}');
-insert into "message" values ('m1', 'i', 't1', 'inbound', 'received', 'r1', '<1@x>', null, '[]', 'bob@x.example', '', 'bob@x.example',
+insert into "message" values ('m1', 'i', 't1', 'inbound', 'received', '${idOf(1)}', '<1@x>', null, '[]', 'bob@x.example', '', 'bob@x.example',
   'ann@ours.example', null, 'to', null, '[]', '[]', null, 'Fish', 'how much', '', '[]', 'personal', 1, 'clean', '{}', '${at}');
-insert into "message" values ('m2', 'i', 't1', 'outbound', 'sent', 'r2', '<2@x>', null, '[]', 'ann@ours.example', '', 'ann@ours.example',
+insert into "message" values ('m2', 'i', 't1', 'outbound', 'sent', '${idOf(2)}', '<2@x>', null, '[]', 'ann@ours.example', '', 'ann@ours.example',
   'bob@x.example', null, null, null, '[]', '[]', null, 'Re: Fish', 'cheap', '', '[]', 'personal', 1, 'clean', '{}', '${at}');
-insert into "message" values ('m3', 'i', 't2', 'outbound', 'pending', 'r3', '<3@x>', null, '[]', 'ann@ours.example', '', 'ann@ours.example',
+insert into "message" values ('m3', 'i', 't2', 'outbound', 'pending', '${idOf(3)}', '<3@x>', null, '[]', 'ann@ours.example', '', 'ann@ours.example',
   'bob@x.example', null, null, null, '[]', '[]', null, 'Bread', 'fresh', '', '[]', 'personal', 1, 'clean', '{}', '${at}');
 insert into "delivery" values ('d2', 'm2', 'bob@x.example', 'delivered', 0, 1, 250, null, 'ok', 'mx.x.example', null, '${at}', '${at}');
 insert into "delivery" values ('d3', 'm3', 'bob@x.example', 'queued', 0, 0, null, null, null, null, '${at}', '${at}', '${at}');

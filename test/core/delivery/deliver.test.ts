@@ -34,6 +34,7 @@ t.test('a domain that failed for its DNS alone is forgiven when it leads to serv
       await app.store.write(db => app.queue.note(db, 'theirs.example', 'fails', 'DNS failed'))
     t.match(await standing(), { isFailing: 1 })
     const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    let overs = 0
     await deliver(app, entry!, {
       signal: new AbortController().signal,
       heard() {},
@@ -45,8 +46,10 @@ t.test('a domain that failed for its DNS alone is forgiven when it leads to serv
       isCutShort: false,
       destination: isTurn ? 'mx.theirs.example' : 'theirs.example',
       showed() {},
+      over: () => void overs++,
       passedOver() {},
     })
+    t.equal(overs, isTurn ? 1 : 0, 'others may have the place of what was taken')
     t.equal(await standing(), undefined)
   }
   t.equal(peer.messages.length, 1, 'the second one was given back, untried')
@@ -79,6 +82,7 @@ t.test('a domain that led to a group and leads elsewhere by now forgives the gro
       isCutShort: false,
       destination: isTurn ? 'mx:mx.theirs.example' : 'mx:big',
       showed() {},
+      over() {},
       passedOver() {},
     }
     await deliver(app, { ...entry!, destination: 'mx:big' }, place)
@@ -272,7 +276,7 @@ t.test(
     const grey = await sent('grey@theirs.example', again, again, again, again)
     t.match(grey.delivery, { state: 'deferred', attempts: 4, replyClass: 'greylist' })
     t.ok(waitMinutes(grey.delivery) < 17, 'sooner than the half an hour of the schedule')
-    t.match(grey.delivery.outlook, /they let a later attempt through/)
+    t.match(grey.delivery.outlook, /they ask for a later attempt/)
     t.equal((await events()).length, 1, 'it is told once')
 
     await app.store.write(db => db.deleteFrom('queueEntry').execute())

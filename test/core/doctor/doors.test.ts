@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
-import { daemonLockPath } from '../../../lib/core/app/node-name.ts'
+import { limits } from '../../../lib/base/limits.ts'
 import { checkDoors, checkWayOut } from '../../../lib/core/doctor/doors.ts'
+import { daemonLockPath } from '../../../lib/core/nodes/node-name.ts'
 import { lockDataDirectory } from '../../../lib/store/dialect/lock.ts'
 import { startApi } from '../../support/api-app.ts'
 import { type CertificateFiles, writeCertificateFor } from '../../support/certificate.ts'
@@ -42,12 +43,13 @@ t.test('each fault of a door is found, and a sound one has none', { skip }, asyn
   const dir = temporaryDir(t)
   const make = (stem: string, name: string, days: number) => writeCertificateFor(dir, [name], { stem, days })
   const good = await make('good', host, 90)
-  const short = await make('short', host, 5)
+  const short = await make('short', host, limits.certificateSoonDays)
+  const enough = await make('enough', host, limits.certificateSoonDays + 1)
   const other = await make('other', 'somebody-else.example', 90)
   const unknown = await make('unknown', host, 90)
   const expired = await writeExpiredCertificate(dir, host)
   const before = getCACertificates('default')
-  const trusted = [good, short, other, expired].map(one => readFileSync(one.cert, 'utf8'))
+  const trusted = [good, short, enough, other, expired].map(one => readFileSync(one.cert, 'utf8'))
   setDefaultCACertificates([...before, ...trusted])
   t.teardown(() => setDefaultCACertificates(before))
   const dns = await startDns({ [host]: { A: [address] } })
@@ -67,6 +69,7 @@ t.test('each fault of a door is found, and a sound one has none', { skip }, asyn
     ['with one that nobody trusts', host, unknown, false, [['warning', 'certificate_not_trusted']]],
     ['with one that has ended', host, expired, false, [['warning', 'certificate_expired']]],
     ['with one that ends soon', host, short, false, [['warning', 'certificate_ends_soon']]],
+    ['with one that has as many days yet as it needs', host, enough, false, []],
   ] as const
   for (const [what, name, files, hides, expected] of rows) {
     await t.test(what, async t => {
@@ -76,6 +79,8 @@ t.test('each fault of a door is found, and a sound one has none', { skip }, asyn
   }
   await t.test('where a policy demands it', async t => {
     await openDoor(t, host, other)
+    t.match(await checkDoors(app), [{ message: /who wants to be sure delivers nothing/ }])
+    t.match(await checkDoors(strict), [{ message: /clients refuse it/ }])
     t.strictSame(await found(strict), [['error', 'certificate_other_name']])
   })
 })

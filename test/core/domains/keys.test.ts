@@ -101,13 +101,15 @@ t.test('new keys twice in a minute are refused: a selector never names two keys'
   await verifyDomain(app, operator, domain.id)
   // From the first second of a minute on.
   clock.advance(60_000 - (app.clock.now().getTime() % 60_000))
+  clock.stand()
   publish(dns, await rotateDomainKeys(app, 'mine.example'))
   await verifyDomain(app, operator, domain.id)
+  clock.advance(55_000)
   await t.rejects(rotateDomainKeys(app, 'mine.example'), {
     code: 'invalid_request',
     message: /in this minute/,
   })
-  clock.advance(60_000)
+  clock.advance(5_000)
   const again = named(await rotateDomainKeys(app, 'mine.example'), 'dkim-next')
   t.equal(again.length, 2)
 })

@@ -107,6 +107,60 @@ onEveryDatabase(
   },
 )
 
+onEveryDatabase(
+  'one on which the write of many fails is found, and the others are there',
+  async (t, store) => {
+    const texts = Array.from({ length: 9 }, (_, n) => `text${n}`)
+    const broken = (await insertTexts(store, texts))[4]!
+    const refusal =
+      store.dialect === 'sqlite'
+        ? [
+            `create trigger "refuse" before delete on "unindexedBody" when old."messageId" = '${broken}'
+           begin select raise(abort, 'refused'); end`,
+          ]
+        : [
+            `create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`,
+            `create trigger refuse before delete on "unindexedBody" for each row
+           when (old."messageId" = '${broken}') execute function refuse()`,
+          ]
+    await store.write(async db => {
+      for (const statement of refusal) await sql.raw(statement).execute(db)
+    })
+    const troubles: IndexTrouble[] = []
+    const indexing = followIndex(followed(store), systemClock, trouble => troubles.push(trouble))
+    await until('it to be told', () => troubles.length > 0)
+    await until('the others to be found', async () => (await count(store, 'letter')) === 8)
+    await indexing.stop()
+    t.equal(troubles.length, 1)
+    t.match(troubles, [{ messageId: broken, why: /refused/ }])
+    t.strictSame(await listUnindexedIds(store), [broken])
+  },
+)
+
+onEveryDatabase('what comes one by one is gathered into batches', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  const insertText = (bodyText: string) =>
+    store.write(async db =>
+      insertUnindexedRow(db, await insertThreadRow(db, inbox.id), { bodyText, subject: 'letter' }),
+    )
+  await insertText('first')
+  let writes = 0
+  const clock = { ms: 0, monotonicMs: () => clock.ms }
+  const indexing = followIndex(
+    followed(store, async () => void writes++),
+    clock,
+    () => {},
+  )
+  await until('the first to be found', async () => (await count(store, 'letter')) === 1)
+  const { id } = await insertText('second')
+  const before = writes
+  await until('it to have looked again', () => writes >= before + 2)
+  t.strictSame(await listUnindexedIds(store), [id], 'it waits for others')
+  clock.ms += limits.indexPollMs
+  await until('it to be found', async () => (await count(store, 'letter')) === 2)
+  await indexing.stop()
+})
+
 onEveryDatabase('what hinders all of it is told at its begin and at its end', async (t, store) => {
   await insertTexts(store, ['text'])
   let isBroken = true

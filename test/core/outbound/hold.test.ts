@@ -13,6 +13,7 @@ import { appOn } from '../../support/app-on.ts'
 import { carryAll } from '../../support/carry-all.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { startDns } from '../../support/dns.ts'
+import { membersOf } from '../../support/members.ts'
 import { freePort } from '../../support/ports.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
@@ -132,7 +133,13 @@ t.test('what comes up before it is held is held then, without an attempt', async
 
 onEveryDatabase('many are held and released in bounded steps', async (t, store) => {
   const plain = await appOn(t, store, '')
-  const queue = createQueue({ store, clock: plain.clock, ids: plain.ids, node: 'n', random: () => 0.5 })
+  const queue = createQueue({
+    store,
+    clock: plain.clock,
+    ids: plain.ids,
+    members: membersOf('n'),
+    random: () => 0.5,
+  })
   let changed: number[] = []
   const count = async () => {
     const { held } = await store.read

@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { v7 } from 'uuid'
 import { createInbox, deleteInbox } from '../../../lib/core/account/inboxes.ts'
 import { suspendInbox } from '../../../lib/core/account/suspension.ts'
@@ -13,6 +15,7 @@ import { createQueue } from '../../../lib/queue/queue.ts'
 import type { Store } from '../../../lib/store/open.ts'
 import { appOn } from '../../support/app-on.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { membersOf } from '../../support/members.ts'
 import { addVerifiedDomain } from '../../support/verified-domain.ts'
 
 const key: Caller = { keyId: v7(), podId: null, inboxId: null }
@@ -98,7 +101,13 @@ async function setUp(app: App): Promise<Sender> {
 
 onEveryDatabase('what changes between the asking and the write is heeded', async (t, store) => {
   const plain = await appOn(t, store, 'plan = "free"\n[plan_free]\ninboxes = 0')
-  const queue = createQueue({ store, clock: plain.clock, ids: plain.ids, node: 'n', random: () => 0.5 })
+  const queue = createQueue({
+    store,
+    clock: plain.clock,
+    ids: plain.ids,
+    members: membersOf('n'),
+    random: () => 0.5,
+  })
   const app: App = Object.create(plain, { queue: { value: queue } })
   for (const { what, happens, code } of changes) {
     for (const way of ['send', 'draft', 'scheduled'] as const) {
@@ -147,6 +156,22 @@ onEveryDatabase('what changes between the asking and the write is heeded', async
       )
     }
   }
+})
+
+onEveryDatabase('of a large message that is refused in the write no file stays', async (t, store) => {
+  const app = await appOn(t, store, '')
+  const { id } = await createInbox(app, operator, {})
+  const attachments = [{ filename: 'a', content: Buffer.alloc(400_000, 'x').toString('base64') }]
+  const letter = { to, subject: 's', body: 'b', attachments }
+  const files = () =>
+    readdirSync(join(app.config.data_dir, 'raw'), { recursive: true, withFileTypes: true }).filter(one =>
+      one.isFile(),
+    )
+  await send(app, key, id, letter, v7())
+  t.equal(files().length, 1)
+  const late = interrupted(app, () => suspendInbox(app, id, null))
+  await t.rejects(send(late, key, id, letter, v7()), { code: 'inbox_suspended' })
+  t.equal(files().length, 1, 'that of the message which was sent')
 })
 
 onEveryDatabase('a suspension and sends at once: what is sent was sent before', async (t, store) => {

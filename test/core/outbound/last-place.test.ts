@@ -1,8 +1,10 @@
 import { limits } from '../../../lib/base/limits.ts'
 import { changeInbox, createInbox } from '../../../lib/core/account/inboxes.ts'
 import { createKey } from '../../../lib/core/account/keys.ts'
+import type { App } from '../../../lib/core/app/app.ts'
 import { type Caller, operator } from '../../../lib/core/app/caller.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
+import type { Store } from '../../../lib/store/open.ts'
 import { findWebhook } from '../../../lib/store/webhook-deliveries.ts'
 import { appOn } from '../../support/app-on.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
@@ -53,6 +55,32 @@ onEveryDatabase('the last messages between two inboxes', async (t, store) => {
   const result = await fiftyAtOnce(index => send(app, key, inbox, { to, threadId, body: 'b' }, `${index}`))
   t.strictSame(result, { through: limits.replyLoopMessages - 1, codes: ['reply_loop'] })
 })
+
+onEveryDatabase(
+  'a repeat for which the first has left no place gets the answer of the first',
+  async (t, store) => {
+    const app = await appOn(t, store, '')
+    const { id } = await createInbox(app, operator, {})
+    const to = (await createInbox(app, operator, {})).address
+    const { threadId } = await send(app, key, id, { to, subject: 's', body: 'b' }, 'begin')
+    for (let n = 2; n < limits.replyLoopMessages; n++)
+      await send(app, key, id, { to, threadId, body: 'b' }, `${n}`)
+    const last = () => send(app, key, id, { to, threadId, body: 'last' }, 'last')
+    let first: unknown
+    // Another process, whose write comes after that of this one.
+    const behind: Store = {
+      ...store,
+      async write(work) {
+        first ??= await last()
+        return store.write(work)
+      },
+    }
+    const other: App = Object.create(app, { store: { value: behind }, underWay: { value: new Map() } })
+    const answer = await send(other, key, id, { to, threadId, body: 'last' }, 'last')
+    t.strictSame(answer, first)
+    await t.rejects(send(other, key, id, { to, threadId, body: 'more' }, 'more'), { code: 'reply_loop' })
+  },
+)
 
 onEveryDatabase('the last keys of a pod, and of an inbox', async (t, store) => {
   const app = await appOn(t, store, '')

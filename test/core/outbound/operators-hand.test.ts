@@ -12,13 +12,14 @@ import { createQueue } from '../../../lib/queue/queue.ts'
 import type { Store } from '../../../lib/store/open.ts'
 import { appOn } from '../../support/app-on.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { membersOf } from '../../support/members.ts'
 
 const room = () => Number.POSITIVE_INFINITY
 
 async function setUp(t: Parameters<typeof appOn>[0], store: Store) {
   const bare = await appOn(t, store, '')
   const { clock, ids } = bare
-  const queue = createQueue({ store, clock, ids, node: 'here', random: Math.random })
+  const queue = createQueue({ store, clock, ids, members: membersOf('here'), random: Math.random })
   const app: App = Object.create(bare, { queue: { value: queue } })
   const pod = await createPod(app, { name: 'Other' })
   const ann = (await createInbox(app, operator, { mailboxName: 'ann' })).id
@@ -116,7 +117,18 @@ onEveryDatabase(
     const before = await sendFrom(ann, 'a@one.example')
     for (const filter of [{ domain: 'one.example' }, { podId: pod.id }]) await handle(app, 'hold', filter)
     await handle(app, 'hold', { domain: 'one.example' })
-    t.match(await listHolds(app), [{ domain: 'one.example' }, { podId: pod.id }], 'once each')
+    await handle(app, 'hold', { podId: pod.id })
+    const holds = (await listHolds(app)).map(({ domain, podId, inboxId }) => ({ domain, podId, inboxId }))
+    const [ofDomain, ofPod] = holds
+    t.strictSame(
+      [holds.length, ofDomain, ofPod],
+      [
+        2,
+        { domain: 'one.example', podId: null, inboxId: null },
+        { domain: null, podId: pod.id, inboxId: null },
+      ],
+      'once each',
+    )
     const after = await sendFrom(ann, 'b@one.example', 'c@two.example', 'd@more-one.example')
     const others = await sendFrom(bea, 'e@two.example')
     await carryAll()

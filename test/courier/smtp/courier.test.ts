@@ -49,6 +49,22 @@ t.test('a message that can not be read is our fault: throws, and the peer gets n
   t.same(peers[0]?.messages, [])
 })
 
+t.test('who may have lost the lease by the final dot does not say it', async t => {
+  const { courier, peers } = await loopback(t, [{}])
+  const progress = {
+    signal: new AbortController().signal,
+    heard() {},
+    commit() {
+      throw new Error('another has it')
+    },
+    hasRoomAt: () => true,
+    gone() {},
+    isTurnOf: async () => true,
+  }
+  await t.rejects(courier.carry(delivery(), raw, progress), /another has it/)
+  t.same(peers[0]?.messages, [])
+})
+
 t.test('falls back to HELO, then asks for no extension', async t => {
   const { courier, peers } = await loopback(t, [{ EHLO: '502 what', HELO: '250 peer' }])
   t.match(await courier.carry(delivery(), raw), { result: 'delivered' })

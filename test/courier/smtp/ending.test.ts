@@ -165,3 +165,14 @@ t.test('what was not tried shows nothing; of two, what either shows', async t =>
   ] as const)
     t.equal(moreTelling(first, second).outcome.showing, 'fails')
 })
+
+t.test('only what is said to be for now makes others wait with it', async t => {
+  const isDeferral = (stage: Stage, lines: string) =>
+    endingOf({ stage, lines, text: '', isLost: false, sent: 'none' }, rules, named).isDeferral
+  t.equal(isDeferral('rcpt', '450 4.2.1 later'), true)
+  t.equal(isDeferral('rcpt', '499 later'), true)
+  // A host that refuses everybody: for us it is for now, and was not said to be.
+  for (const lines of ['500 not now', '554 5.7.1 not you'])
+    t.equal(isDeferral('connect', lines), false, lines)
+  t.equal(isDeferral('rcpt', '550 5.1.1 no such user'), false)
+})

@@ -143,3 +143,14 @@ t.test('no letter outside ASCII is one of ASCII where addresses are compared', a
   }
   t.equal(normaliseAddress('fran\u212a@example.com'), undefined)
 })
+
+t.test('a path has 256 octets with its brackets (RFC 5321 section 4.5.3.1.3)', async t => {
+  const local = 'l'.repeat(64)
+  const domainOf = (bytes: number) =>
+    `${`${'d'.repeat(59)}.`.repeat(3)}${'d'.repeat(bytes - 180 - 8)}.example`
+  const longest = `${local}@${domainOf(189)}`
+  t.equal(longest.length, 254)
+  t.ok(parseAddress(longest))
+  t.equal(parseAddress(`${local}@${domainOf(190)}`), undefined)
+  t.equal(parseAddress(`${local}l@d.example`), undefined, 'and its local part 64')
+})

@@ -185,3 +185,23 @@ t.test('what DNS does not answer is not known', async t => {
   const some = await check({ 'theirs.example': mx([10, 'mail.ours.example']) }, {}, [dkimName])
   t.match(some.records, { mx: 'valid', dkim: undefined, spf: 'missing' })
 })
+
+t.test('MTA-STS: the id of our policy, and the host of it a name of ours', async t => {
+  const sts = async (zone: Record<string, DnsRecords>) => {
+    const server = await startDns(zone)
+    const dns = createDns({ servers: [server.server], timeoutMs: 5000 })
+    try {
+      const { records } = await checkDomain({ ...names, stsId: 'abc1' }, { dns, clock: systemClock, sources })
+      return [records['mta-sts'], records['mta-sts-host']]
+    } finally {
+      await server.close()
+    }
+  }
+  const zone = (id: string, host: string): Record<string, DnsRecords> => ({
+    '_mta-sts.theirs.example': { TXT: [`v=STSv1; id=${id};`] },
+    'mta-sts.theirs.example': { CNAME: [host] },
+  })
+  t.strictSame(await sts({}), ['missing', 'missing'])
+  t.strictSame(await sts(zone('abc1', 'Mail.Ours.example')), ['valid', 'valid'])
+  t.strictSame(await sts(zone('abc2', 'mail.other.example')), ['invalid', 'invalid'])
+})

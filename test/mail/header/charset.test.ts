@@ -106,6 +106,19 @@ t.test('what is said, and can be, is believed', async t => {
   }
 })
 
+t.test('what is said is believed where a little of it is cut off', async t => {
+  for (const charset of ['shift_jis', 'gb18030', 'big5']) {
+    const whole = texts[charset]![1]!
+    // The beginning of a character that does not come to its end.
+    const cut = Buffer.concat([encode(whole, charset), Buffer.from([0x88])])
+    const fields = `Content-Type: text/plain; charset=${charset}\r\n`
+    t.equal(
+      readMessage(Buffer.concat([Buffer.from(`${fields}\r\n`), cut]), guess).text.trim(),
+      `${whole}\ufffd`,
+    )
+  }
+})
+
 t.test('only <meta> says it', async t => {
   const html = (charset: string) => `<html><head><meta charset="${charset}"></head><body>`
   for (const [fields, charset, text] of [

@@ -18,6 +18,41 @@ t.test('dates of headers', async t => {
   for (const [text, iso] of good) t.equal(parseDate(text), iso, text)
 })
 
+t.test('the zones that are names, RFC 5322 section 4.3', async t => {
+  const zones = {
+    EDT: 4,
+    EST: 5,
+    CDT: 5,
+    CST: 6,
+    MDT: 6,
+    MST: 7,
+    PDT: 7,
+    PST: 8,
+    UT: 0,
+    GMT: 0,
+    A: 0,
+    XYZ: 0,
+  }
+  for (const [name, hours] of Object.entries(zones)) {
+    const iso = `2003-07-01T${String(10 + hours).padStart(2, '0')}:52:37.000Z`
+    t.equal(parseDate(`Tue, 1 Jul 2003 10:52:37 ${name}`), iso, name)
+  }
+})
+
+t.test('the last and first of each part', async t => {
+  const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+  for (const [at, month] of months.entries())
+    t.equal(parseDate(`1 ${month} 2003 00:00:00 Z`), new Date(Date.UTC(2003, at)).toISOString())
+  t.equal(parseDate('31 Dec 2003 23:59:59 +0000'), '2003-12-31T23:59:59.000Z')
+  t.equal(
+    parseDate('1 Jan 49 00:00 +0059'),
+    '2048-12-31T23:01:00.000Z',
+    'two digits up to 49 are of this century',
+  )
+  t.equal(parseDate('1 Jan 50 00:00 -0001'), '1950-01-01T00:01:00.000Z')
+  t.equal(parseDate('1 Jan 100 00:00 Z'), '2000-01-01T00:00:00.000Z', 'three count from 1900')
+})
+
 t.test('what is no date', async t => {
   const bad = [
     '',
@@ -30,8 +65,8 @@ t.test('what is no date', async t => {
     '1 Foo 2020 10:00:00 +0000',
     '1 Jan 2020 24:00:00 +0000',
     '1 Jan 2020 10:60:00 +0000',
-    '1 Jan 2020 10:00:99 +0000',
-    '1 Jan 2020 10:00:00 +0099',
+    '1 Jan 2020 10:00:61 +0000',
+    '1 Jan 2020 10:00:00 +0060',
     '1 Jan 2020',
     '('.repeat(100_000),
     ' '.repeat(100_000),

@@ -5,6 +5,7 @@ import { classify } from '../../../lib/mail/message/automatic.ts'
 import { readMessage } from '../../../lib/mail/message/read.ts'
 import { readDsn } from '../../../lib/mail/report/dsn.ts'
 import type { ReturnedRecipient } from '../../../lib/mail/report/recipient.ts'
+import { readSnsBounce } from '../../../lib/mail/report/sns.ts'
 import { hostileTexts, manyTimes } from '../../support/hostile.ts'
 
 async function read(raw: Buffer | string, recipients: readonly string[] = []): Promise<ReturnedRecipient[]> {
@@ -313,6 +314,12 @@ t.test('a bounce of Amazon SES, as SNS mails it', async t => {
       { finalRecipient: 'bob@x.example', code: 550, enhanced: '5.1.1', action: 'failed' },
     ])
   }
+  const wordless = message.replace('550 5.1.1 user unknown', '').replace('5.1.1', '5.2.2')
+  t.match(
+    readSnsBounce(wordless),
+    [{ code: undefined, enhanced: '5.2.2', text: 'bounced: Permanent' }],
+    'its status, where no server said anything',
+  )
   t.strictSame(await read(raw.replace('Bounce', 'Delivery')), [])
   t.strictSame(await read(raw.replace('}', '')), [], 'what is no JSON')
 })

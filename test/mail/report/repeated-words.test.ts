@@ -11,6 +11,7 @@ t.test('what is in quotes, looks like a file or is a link is not the words of th
   t.equal(said('a “user “unknown'), 'a “user “unknown', 'nor here, nor is it looked for again')
   t.equal(said("an inch \" and 'spam'"), 'an inch " and x', 'others are, behind it')
   t.equal(said('"a""b"'), 'x x', 'one beside the other')
+  t.equal(said('"" is "full"'), 'x is x', 'one with nothing in it')
   t.equal(said('file user-unknown.exe is refused'), 'file x is refused')
   t.equal(said('see https://there.example/user?unknown for more'), 'see x for more')
   t.equal(said('550 5.1.1 <x@there.example> unknown'), '550 5.1.1 <x@there.example> unknown')

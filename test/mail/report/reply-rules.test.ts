@@ -107,7 +107,13 @@ const said: Record<ReplyClass | 'nothing', readonly string[]> = {
     '550 5.1.1 <b@there.example> - 192.0.2.1 has sent to too many recipients this hour',
     '421 4.7.0 Too many connections from your IP',
   ],
-  nothing: ['550 no', '550 rejected', '550 Access denied', '554 in a language that no rule knows'],
+  nothing: [
+    '450 4.2.1 later',
+    '550 no',
+    '550 rejected',
+    '550 Access denied',
+    '554 in a language that no rule knows',
+  ],
 }
 
 t.test('what a refusal is about', async t => {

@@ -49,15 +49,25 @@ function setUp(t: Test) {
     sync: () => new Promise<void>((resolve, reject) => syncs.push({ resolve, reject })),
   }
   const failures: DiskFailed[] = []
-  const group = createGroupCommit(target, clock, {
-    committed(notices) {
-      for (const [topic, about] of notices) told.push([topic, ...about])
+  /** Its event loop is idle unless the test says otherwise; what rests does so until the test ends it. */
+  const load = { isBusy: false, rests: [] as { ms: number; end: () => void }[] }
+  const group = createGroupCommit(
+    target,
+    clock,
+    {
+      committed(notices) {
+        for (const [topic, about] of notices) told.push([topic, ...about])
+      },
+      failed: error => failures.push(error),
+      transacted: (writes, ms) => took.push([writes, ms]),
+      synced: ms => took.push(ms),
     },
-    failed: error => failures.push(error),
-    transacted: (writes, ms) => took.push([writes, ms]),
-    synced: ms => took.push(ms),
-  })
-  return { path, failures, group, syncs, transactions, reader, clock, failing, told, took }
+    {
+      isBusy: () => load.isBusy,
+      rest: ms => new Promise<void>(end => load.rests.push({ ms, end })),
+    },
+  )
+  return { path, failures, group, syncs, transactions, reader, clock, failing, told, took, load }
 }
 
 t.test('no promise resolves before the fsync, and what comes meanwhile shares the next one', async t => {
@@ -90,30 +100,84 @@ t.test('no promise resolves before the fsync, and what comes meanwhile shares th
   t.equal(syncs.length, 2)
 })
 
+t.test('while the event loop is busy, writes that come together wait for others', async t => {
+  const { group, syncs, transactions, load, clock } = setUp(t)
+  const write = () => group.write(async () => {})
+  const turn = () => new Promise(resolve => setImmediate(resolve))
+  let fsyncs = 0
+  const commitAll = async (writes: Promise<void>[]) => {
+    fsyncs++
+    await until('the fsync asked for', () => syncs.length === fsyncs)
+    syncs.at(-1)!.resolve()
+    await Promise.all(writes)
+    await turn()
+  }
+  await commitAll([write(), write()])
+  t.equal(load.rests.length, 0, 'none while it is idle')
+  load.isBusy = true
+  await commitAll([write()])
+  t.equal(load.rests.length, 0, 'nor for one alone')
+  const together = [write(), write()]
+  await until('the fsync asked for', () => syncs.length === 3)
+  clock.ms += 1
+  await commitAll(together)
+  t.strictSame(
+    load.rests.map(({ ms }) => ms),
+    [limits.commitRestMs - 1],
+    'from the begin of the last one on',
+  )
+  const first = write()
+  await turn()
+  const second = write()
+  await turn()
+  t.equal(transactions.begun, 3)
+  load.rests[0]!.end()
+  await commitAll([first, second])
+  t.equal(transactions.begun, 4, 'and have one transaction')
+  load.rests[1]!.end()
+  await group.idle()
+})
+
 t.test(
-  'what may be lost waits for no fsync, unless it shares its transaction or builds on what does',
+  'what may be lost waits for no fsync, and builds on nothing that has not reached the disk',
   async t => {
-    const { group, syncs, reader } = setUp(t)
+    const { group, syncs, reader, transactions } = setUp(t)
     const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
-    const shared = group.writeUnsynced(async db => void (await insertInstallation(db)))
-    let isDone = false
-    shared.then(() => {
-      isDone = true
-    })
     await until('the fsync asked for', () => syncs.length === 1)
-    const alone = group.writeUnsynced(insertPodRow)
+    const installed = group.write(insertInstallation)
+    const seen: number[] = []
+    const look = () =>
+      group.writeUnsynced(async db => {
+        seen.push((await db.selectFrom('pod').select('id').execute()).length)
+      })
+    const first = look()
     await new Promise(resolve => setImmediate(resolve))
-    t.equal(isDone, false, 'it shares the transaction of what must be on the disk')
-    const pods = () => {
-      reader.refresh()
-      return reader.db.selectFrom('pod').select('id').execute()
-    }
-    t.equal((await pods()).length, 1, 'and what comes next is not begun before')
+    t.equal(transactions.begun, 1, 'what comes next is not begun before')
     syncs[0]!.resolve()
-    await Promise.all([migrated, shared])
-    await alone
-    t.equal(syncs.length, 1, 'alone, it is there without an fsync')
-    t.equal((await pods()).length, 2)
+    await migrated
+    await first
+    t.strictSame(seen, [0], 'it was asked for later, and comes before what is not on the disk')
+    await until('the second fsync asked for', () => syncs.length === 2)
+    t.equal(transactions.begun, 2, 'in the same transaction, and it has not waited for its fsync')
+    const second = look()
+    await new Promise(resolve => setImmediate(resolve))
+    t.equal(transactions.begun, 2)
+    syncs[1]!.resolve()
+    await Promise.all([installed, second])
+    t.strictSame(seen, [0, 1])
+    t.equal(syncs.length, 2, 'alone, it is there without an fsync')
+    const meanwhile: Promise<void>[] = []
+    const third = group.write(async db => {
+      await insertPodRow(db)
+      meanwhile.push(look())
+    })
+    await until('the third fsync asked for', () => syncs.length === 3)
+    t.strictSame(seen, [0, 1], 'nor does it join a transaction that has begun')
+    syncs[2]!.resolve()
+    await Promise.all([third, ...meanwhile])
+    t.strictSame(seen, [0, 1, 2])
+    reader.refresh()
+    t.equal((await reader.db.selectFrom('pod').select('id').execute()).length, 2)
     await t.rejects(
       group.writeUnsynced(async () => {
         throw new Error('no')

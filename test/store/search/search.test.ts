@@ -18,6 +18,7 @@ import {
   insertMessageRow,
   insertPodRow,
   insertThreadRow,
+  insertUnindexedRow,
 } from '../../support/rows.ts'
 
 const account: Scope = { podId: null, inboxId: null }
@@ -308,4 +309,34 @@ t.test('how texts become words', async t => {
   ])
   t.equal(readTerms('a '.repeat(1000)).length, 32)
   t.ok(limits.searchMatches >= 100_000)
+})
+
+onEveryDatabase('pages of what is in the index and what waits for it follow each other', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  await store.write(async db => {
+    await insertAll(
+      db,
+      inbox.id,
+      ['1', '2', '3', '4'].map(subject => ({ subject })),
+    )
+    for (const [n, subject] of ['5', '6', '7'].entries()) {
+      const thread = await insertThreadRow(db, inbox.id, { lastMessageAt: second(10 + n) })
+      await insertUnindexedRow(db, thread, { subject, createdAt: second(10 + n) })
+    }
+  })
+  const all = await searchThreads(store.read, account, {}, everything)
+  const whole = all.rows.map(({ id }) => id)
+  t.strictSame([whole.length, new Set(whole).size, all.total], [7, 7, 7])
+  const messages = (await searchMessages(store.read, account, {}, everything)).rows
+  t.strictSame(await subjectsOf(store, messages), ['7', '6', '5', '4', '3', '2', '1'])
+  for (let limit = 1; limit <= 7; limit++) {
+    for (let offset = 0; offset <= 8; offset++) {
+      const page = { limit, offset }
+      const { rows, total } = await searchThreads(store.read, account, {}, page)
+      const found = rows.map(({ id }) => id)
+      t.strictSame([found, total], [whole.slice(offset, offset + limit), 7], `${limit} from ${offset}`)
+      const some = await searchMessages(store.read, account, {}, page)
+      t.strictSame([some.rows, some.total], [messages.slice(offset, offset + limit), 7])
+    }
+  }
 })

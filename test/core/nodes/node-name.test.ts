@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { nodeName } from '../../../lib/core/app/node-name.ts'
+import { nodeName } from '../../../lib/core/nodes/node-name.ts'
 import { temporaryDir } from '../../support/temporary-dir.ts'
 
 t.test('a data directory has one name for good, whoever asks first', async t => {

@@ -1,0 +1,80 @@
+import t from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
+import { AddressStanding } from '../../../lib/courier/smtp/address-standing.ts'
+import type { Ending } from '../../../lib/courier/smtp/ending.ts'
+
+const address = '192.0.2.1'
+
+function setUp() {
+  let nowMs = 1_000
+  const standing = new AddressStanding({ now: () => new Date(nowMs), monotonicMs: () => nowMs })
+  const attempt = (showing: 'answers' | 'fails' | undefined, more: object = {}, at = address) =>
+    standing.watch(
+      at,
+      AbortSignal.any([]),
+      async () => ({ outcome: { showing, ...more } }) as unknown as Ending,
+    )
+  const pass = (ms: number) => {
+    nowMs += ms
+  }
+  return { standing, attempt, pass }
+}
+
+t.test('after three failures in a row one connection is tried at a time, ever less often', async t => {
+  const { standing, attempt, pass } = setUp()
+  for (let failures = 1; failures < limits.destinationFailures; failures++) {
+    await attempt('fails')
+    t.equal(standing.mayTry(address), true, `${failures}`)
+  }
+  let waitMs: number = limits.addressProbeMs
+  for (let probes = 0; probes < 12; probes++) {
+    await attempt('fails')
+    t.strictSame(standing.mayTry(address), { inMs: waitMs })
+    pass(waitMs - 1)
+    t.strictSame(standing.mayTry(address), { inMs: 1 })
+    t.equal(standing.mayTry('192.0.2.2'), true, 'another one is another one')
+    pass(1)
+    t.equal(standing.mayTry(address), true, 'the probe')
+    t.strictSame(standing.mayTry(address), { inMs: limits.addressProbeMs }, 'and nobody else meanwhile')
+    waitMs = Math.min(2 * waitMs, limits.probeMaxMs)
+  }
+  t.equal(waitMs, limits.probeMaxMs)
+  await attempt('answers')
+  t.equal(standing.mayTry(address), true)
+  await attempt('fails')
+  t.equal(standing.mayTry(address), true, 'it is counted from the beginning')
+})
+
+t.test('a probe that is never heard of again does not keep others away for ever', async t => {
+  const { standing, attempt, pass } = setUp()
+  for (let failures = 0; failures < limits.destinationFailures; failures++) await attempt('fails')
+  pass(limits.addressProbeMs)
+  t.equal(standing.mayTry(address), true)
+  pass(limits.probeMaxMs)
+  t.equal(standing.mayTry(address), true, 'another one')
+})
+
+t.test('who had no time to answer showed nothing, and another finds out', async t => {
+  const { standing, pass } = setUp()
+  const fail = (signal: AbortSignal) =>
+    standing.watch(address, signal, async () => ({ outcome: { showing: 'fails' } }) as unknown as Ending)
+  for (let failures = 0; failures < limits.destinationFailures; failures++) await fail(AbortSignal.any([]))
+  pass(limits.addressProbeMs)
+  t.equal(standing.mayTry(address), true)
+  await fail(AbortSignal.abort())
+  t.equal(standing.mayTry(address), true, 'the next probe, at once')
+})
+
+t.test('who refuses with a code answers', async t => {
+  const { standing, attempt } = setUp()
+  for (let failures = 0; failures < 5; failures++) await attempt('fails', { code: 554 })
+  t.equal(standing.mayTry(address), true)
+})
+
+t.test('what is known is bounded', async t => {
+  const { standing, attempt } = setUp()
+  for (let failures = 0; failures < limits.destinationFailures; failures++) await attempt('fails')
+  t.not(standing.mayTry(address), true)
+  for (let n = 0; n < limits.destinationsKnown; n++) await attempt('fails', {}, `${n}`)
+  t.equal(standing.mayTry(address), true, 'what is forgotten is tried')
+})

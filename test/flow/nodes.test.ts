@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { SMTPServer } from 'smtp-server'
+import t, { type Test } from 'tap'
+import { apiOf } from '../support/api.ts'
+import { builtProgram } from '../support/built.ts'
+import type { TestDaemon } from '../support/daemon.ts'
+import { startDns } from '../support/dns.ts'
+import { createInbox } from '../support/mailbox.ts'
+import { newNodeDir, startNodes } from '../support/nodes.ts'
+import { without } from '../support/peers.ts'
+import { runProgram } from '../support/program.ts'
+import { greetedDialog } from '../support/smtp-dialog.ts'
+import { openSocket } from '../support/socket-client.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+import { until } from '../support/until.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const skip = without('postgres')
+
+async function bring(daemon: TestDaemon, to: string, subject: string): Promise<number> {
+  const dialog = await greetedDialog(daemon.smtpPort)
+  await dialog.envelope('bob@example.net', to)
+  const { code } = await dialog.data(
+    `From: bob@example.net\r\nMessage-ID: <${subject}@example.net>\r\nSubject: ${subject}\r\n\r\nhello\r\n`,
+  )
+  dialog.end()
+  return code
+}
+
+/** Until a node is taken for gone, on a busy machine. */
+const goneMs = 90_000
+
+/** A mail server that takes everything, notes the Message-ID of each, and can keep who says RCPT waiting for its answer. */
+async function startServer(t: Test) {
+  const taken: string[] = []
+  const waiting: (() => void)[] = []
+  let isHolding = false
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    disableReverseLookup: true,
+    logger: false,
+    onRcptTo(_address, _session, callback) {
+      if (isHolding) waiting.push(() => callback())
+      else callback()
+    },
+    onData(stream, _session, callback) {
+      stream.toArray().then(
+        chunks => {
+          const raw = Buffer.concat(chunks).toString('latin1')
+          taken.push(/^Subject: (.+)\r$/im.exec(raw)?.[1] ?? 'none')
+          callback()
+        },
+        () => callback(new Error('cut off')),
+      )
+    },
+  })
+  server.on('error', () => {})
+  server.listen(0, '127.0.0.3')
+  await once(server.server, 'listening')
+  t.teardown(() => new Promise<void>(resolve => server.close(resolve)))
+  const dns = await startDns({})
+  t.teardown(() => dns.close())
+  for (const n of [1, 2, 3, 4]) {
+    dns.set(`theirs${n}.example`, 'MX', [{ priority: 10, exchange: `mx.theirs${n}.example` }])
+    dns.set(`mx.theirs${n}.example`, 'A', ['127.0.0.3'])
+  }
+  return {
+    dns: dns.server,
+    mxPort: (server.server.address() as AddressInfo).port,
+    taken,
+    /** Those who wait for their answer. */
+    waiting,
+    hold(holds: boolean) {
+      isHolding = holds
+    },
+  }
+}
+
+const count = (all: readonly string[], one: string) => all.filter(name => name === one).length
+
+t.test('two nodes: what one takes in is known at the other', { skip }, async t => {
+  const server = await startServer(t)
+  const receiver = await startWebhookReceiver(t)
+  const webhook = '[webhook]\nallow_http = true\nallow_networks = ["127.0.0.0/8"]\n'
+  const events = '[events]\nprefer_websocket = true\n'
+  const plan = '[plan_free]\ninboxes = 13\ncold_recipients_at_first = 0\ncold_recipients = 0\n'
+  const toml = `${plan}${webhook}${events}`
+  const nodes = await startNodes(t, 2, { ...server, toml }, 'plan = "free"\n')
+  const [a, b] = nodes as [TestDaemon, TestDaemon]
+  const ann = await createInbox(a, 'ann')
+  const { token } = await a.ctl('key', 'create')
+  const [atA, atB] = [apiOf(a.baseUrl, String(token)), apiOf(b.baseUrl, String(token))]
+  const bea = (await atA.post('/v1/inboxes', { webhookUrl: receiver.url })).body
+
+  await t.test('it is waited for, streamed and read there', async t => {
+    const socket = await openSocket(t, b.baseUrl, String(token))
+    await socket.ask({ type: 'subscribe' })
+    const waited = atB.get(`/v1/inboxes/${ann.id}/messages/wait?timeout=60`)
+    await until('who waits', async () => (await atB.get(`/v1/inboxes/${ann.id}`)).status === 200)
+    t.equal(await bring(a, ann.address, 'one'), 250)
+    t.match((await waited).body.data, [{ subject: 'one' }])
+    await socket.told(1)
+    t.match(socket.events[0], { event: 'message.received' })
+    t.equal((await atB.get(`/v1/inboxes/${ann.id}/messages`)).body.total, 1)
+    t.equal(await bring(b, ann.address, 'two'), 250)
+    t.equal((await ann.received(2)).length, 2)
+  })
+
+  await t.test(
+    'mail to one inbox at both at once: all of it is taken, and each event is told once',
+    async t => {
+      const socket = await openSocket(t, b.baseUrl, String(token))
+      await socket.ask({ type: 'subscribe', inbox_ids: [bea.id], event_types: ['message.received'] })
+      const names = Array.from({ length: 80 }, (_, n) => `both${n}`)
+      const codes = await Promise.all(names.map((name, n) => bring(n % 2 ? a : b, bea.address, name)))
+      t.strictSame(new Set(codes), new Set([250]))
+      t.equal((await atA.get(`/v1/inboxes/${bea.id}/messages`)).body.total, names.length)
+      await socket.told(names.length)
+      const told = socket.events.map(({ message }) => message.subject)
+      t.strictSame(told.sort(), names.sort())
+      const ids = socket.events.map(one => one.event_id)
+      t.strictSame(ids, ids.toSorted(), 'in the order of the stream')
+    },
+  )
+
+  await t.test('a key that is revoked at one is refused at the other, and its streams end', async t => {
+    const { id, token: other } = await a.ctl('key', 'create')
+    const socket = await openSocket(t, b.baseUrl, String(other))
+    t.equal((await apiOf(b.baseUrl, String(other)).get('/v1/inboxes')).status, 200)
+    await a.ctl('key', 'revoke', String(id), '--yes')
+    t.equal((await apiOf(b.baseUrl, String(other)).get('/v1/inboxes')).status, 401)
+    t.match(await socket.closed, { code: 4001 })
+  })
+
+  await t.test('one Idempotency-Key at both at once sends once', async t => {
+    const keys = Array.from({ length: 20 }, () => randomUUID())
+    const send = (api: typeof atA, key: string, subject: string) =>
+      api.send(ann.id, { to: `x@theirs${1 + (subject.length % 4)}.example`, subject, body: 'b' }, key)
+    for (const [n, key] of keys.entries()) {
+      const answers = await Promise.all([atA, atB, atA, atB].map(api => send(api, key, `same${n}`)))
+      t.strictSame(
+        answers.map(({ status }) => status),
+        [200, 200, 200, 200],
+      )
+      t.equal(new Set(answers.map(({ body }) => body.messageId)).size, 1)
+    }
+    await until('all of them there', () => keys.every((_, n) => server.taken.includes(`same${n}`)))
+    for (const n of keys.keys()) t.equal(count(server.taken, `same${n}`), 1)
+  })
+
+  await t.test('the last place of a limit is had once', async t => {
+    const made = await Promise.all(
+      Array.from({ length: 24 }, (_, n) => (n % 2 ? atA : atB).post('/v1/inboxes', {})),
+    )
+    const has = (status: number) => made.filter(answer => answer.status === status).length
+    t.equal(has(201), 11, JSON.stringify(made.map(({ status, body }) => [status, body])))
+    t.equal(has(422), 13)
+  })
+
+  await t.test('mailboxctl lists them, and one drains', async t => {
+    const { data } = (await a.ctl('node', 'list')) as { data: { id: string; state: string }[] }
+    t.strictSame(
+      data.map(({ state }) => state),
+      ['up', 'up'],
+    )
+    const id = readFileSync(join(b.dataDir, 'node'), 'utf8').trim()
+    await a.ctl('node', 'drain', id)
+    await until('it to say so', async () => (await atB.get('/health')).status === 503)
+    t.equal((await atA.get('/health')).status, 200)
+    t.equal((await atB.send(ann.id, { to: 'x@theirs1.example', subject: 'drained', body: 'b' })).status, 200)
+    await until('the other to carry it', () => server.taken.includes('drained'))
+    t.ok(a.log().some(({ msg }) => msg === 'delivery attempted'))
+
+    // The other calls the webhook, and knows who reads here.
+    const stateAfter = async (subject: string) => {
+      t.equal(await bring(a, bea.address, subject), 250)
+      return until('what became of its webhook', async () => {
+        const { data: events } = (await atA.get('/v1/events?type=message.received&newest=true&limit=20')).body
+        const event = events.find(
+          (one: { message?: { subject: string } }) => one.message?.subject === subject,
+        )
+        if (!event) return undefined
+        const [delivery] = (await atA.get(`/v1/events/${event.event_id}/deliveries`)).body.data
+        return delivery.state === 'queued' ? undefined : delivery.state
+      })
+    }
+    t.equal(await stateAfter('unread'), 'delivered')
+    const socket = await openSocket(t, b.baseUrl, String(token))
+    await socket.ask({ type: 'subscribe', inbox_ids: [bea.id] })
+    let n = 0
+    await until('it to be known', async () => (await stateAfter(`read${n++}`)) === 'cancelled')
+    await socket.told(n)
+    socket.socket.close()
+    await until('that to be known', async () => (await stateAfter(`left${n++}`)) === 'delivered')
+
+    await a.ctl('node', 'resume', id)
+    await until('it to go on', async () => (await atB.get('/health')).status === 200)
+    t.match((await a.ctlResult('node', 'drain', 'none')).code, 1)
+  })
+
+  t.equal(await b.end('SIGTERM'), 0)
+  const { data } = (await a.ctl('node', 'list')) as { data: { state: string }[] }
+  t.strictSame(data.map(({ state }) => state).sort(), ['stopped', 'up'])
+  t.strictSame(a.troubles(), [])
+  t.strictSame(b.troubles(), [])
+})
+
+t.test('a node that can not be right beside the others does not start', { skip }, async t => {
+  const [a] = (await startNodes(t, 1)) as [TestDaemon]
+  const start = (dataDir: string, change = (text: string) => text) => {
+    const config = join(temporaryDir(t), 'mailboxd.toml')
+    writeFileSync(config, change(readFileSync(a.configPath, 'utf8').replace(a.dataDir, dataDir)))
+    return runProgram(process.execPath, [builtProgram('mailboxd'), '--config', config])
+  }
+  const empty = join(temporaryDir(t), 'data')
+  t.match(await start(empty), { code: 78, stderr: /secrets\.key is missing.*copy it from another node/ })
+  const strange = newNodeDir(t, a)
+  writeFileSync(join(strange, 'secrets.key'), `${'0'.repeat(64)}\n`)
+  t.match(await start(strange), { code: 78, stderr: /not the key of this database.*from another node/ })
+  const copied = newNodeDir(t, a)
+  writeFileSync(join(copied, 'node'), readFileSync(join(a.dataDir, 'node')))
+  t.match(await start(copied), { code: 1, stderr: /as the node \w+: its data_dir was copied/ })
+  const nameless = newNodeDir(t, a)
+  rmSync(join(nameless, 'bucket.owner'))
+  t.match(await start(nameless), { code: 1, stderr: /copy the file bucket\.owner of its data_dir/ })
+  const onDisk = (text: string) => text.replace(/^blobs = .*$/m, '')
+  t.match(await start(newNodeDir(t, a), onDisk), {
+    code: 1,
+    stderr:
+      /has large messages in s3:\/\/mail\/large, this one would have them in its data_dir: several nodes need one bucket/,
+  })
+})
+
+t.test(
+  'a node that is killed, and one that stands still: another takes over what they had',
+  { skip },
+  async t => {
+    const server = await startServer(t)
+    const [a, b, c] = (await startNodes(t, 3, server)) as [TestDaemon, TestDaemon, TestDaemon]
+    const ann = await createInbox(c, 'ann')
+    const { token } = await c.ctl('key', 'create')
+    const of = (daemon: TestDaemon) => apiOf(daemon.baseUrl, String(token))
+    const holderOf = ({ dataDir }: TestDaemon) => readFileSync(join(dataDir, 'node'), 'utf8').trim()
+    for (const one of [b, c]) await c.ctl('node', 'drain', holderOf(one))
+    await until('two to drain', async () => {
+      const answers = await Promise.all([b, c].map(one => of(one).get('/health')))
+      return answers.every(({ status }) => status === 503)
+    })
+    // All that is sent is carried by the first, as far as the server lets it.
+    server.hold(true)
+    const ids = new Map<string, string>()
+    const toldOf = (subject: string) =>
+      [a, b, c].map(one =>
+        one.log().filter(line => line.messageId === ids.get(subject) || line.level !== 'info'),
+      )
+    const subjects = Array.from({ length: 6 }, (_, n) => `held${n}`)
+    for (const [n, subject] of subjects.entries()) {
+      const sent = await of(c).send(ann.id, { to: `x@theirs${1 + (n % 4)}.example`, subject, body: 'b' })
+      t.equal(sent.status, 200)
+      ids.set(subject, sent.body.messageId)
+    }
+    await until('some at the server', () => server.waiting.length > 0)
+    // At the final dot none of them is, where nobody could know whether the server has it.
+    a.process.kill('SIGSTOP')
+    server.hold(false)
+    for (const one of [b, c]) await c.ctl('node', 'resume', holderOf(one))
+    await until('the others to carry them', () => subjects.every(one => server.taken.includes(one)), goneMs)
+    // The server answers those who stood still, and they could end what the others have done by now.
+    a.process.kill('SIGCONT')
+    for (const answer of server.waiting) answer()
+    await until('it to begin anew', () => a.log().some(({ msg }) => /begins anew/.test(String(msg))))
+    await until('what it had to be given up', () => {
+      return a.log().some(({ msg }) => /lease lost/.test(String(msg)))
+    })
+    t.equal((await of(a).send(ann.id, { to: 'x@theirs1.example', subject: 'after', body: 'b' })).status, 200)
+    await until('one more', () => server.taken.includes('after'))
+    for (const subject of [...subjects, 'after'])
+      t.equal(count(server.taken, subject), 1, `${subject} ${JSON.stringify(toldOf(subject))}`)
+
+    await t.test('killed in the middle', async t => {
+      server.waiting.splice(0)
+      server.hold(true)
+      const more = Array.from({ length: 12 }, (_, n) => `more${n}`)
+      for (const [n, subject] of more.entries()) {
+        const to = `x@theirs${1 + (n % 4)}.example`
+        t.equal((await of([a, b, c][n % 3]!).send(ann.id, { to, subject, body: 'b' })).status, 200)
+      }
+      await until('some at the server', () => server.waiting.length > 0)
+      t.equal(await a.end('SIGKILL'), 'SIGKILL')
+      t.equal(await b.end('SIGKILL'), 'SIGKILL')
+      server.hold(false)
+      for (const answer of server.waiting) answer()
+      await until('all of them there', () => more.every(one => server.taken.includes(one)), goneMs)
+      for (const subject of more) t.equal(count(server.taken, subject), 1, subject)
+      const { data } = (await c.ctl('node', 'list')) as { data: { state: string }[] }
+      t.strictSame(data.map(({ state }) => state).sort(), ['gone', 'gone', 'up'])
+    })
+    const back = await a.restart()
+    t.equal(await bring(back, ann.address, 'again'), 250)
+    t.match((await back.ctl('node', 'list')).data, { length: 3 })
+  },
+)
