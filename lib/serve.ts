@@ -4,7 +4,7 @@ import { systemClock } from './base/clock.ts'
 import { createIds } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
-import { logStyle } from './base/log-style.ts'
+import { faultText, jsonStyle, logStyle } from './base/log-style.ts'
 import { SchemaFault } from './base/schema-fault.ts'
 import { StorageForbidden, StorageUnreachable } from './base/storage-fault.ts'
 import { tellSystemFault } from './base/system-fault.ts'
@@ -37,6 +37,8 @@ export async function serve(
   // Everything that is written holds mail or keys.
   process.umask(0o077)
   const isLocal = given.config === undefined
+  const say = (text: string) =>
+    writeText('stderr', faultText(text, logStyle('auto', environment.JOURNAL_STREAM)))
   let config: Config
   try {
     config = isLocal ? await localConfigOf(given) : await loadConfig(given.config!)
@@ -44,12 +46,12 @@ export async function serve(
     if (faults.length > 0) throw new ConfigFault(given.config!, faults)
   } catch (error) {
     if (error instanceof ConfigFault) {
-      writeText('stderr', `${error.message}\n`)
+      say(`${error.message}\n`)
       return configFaultExitCode
     }
     const fault = tellSystemFault(error)
     if (fault === undefined) throw error
-    writeText('stderr', `mailboxd can not start: ${fault}\n`)
+    say(`mailboxd can not start: ${fault}\n`)
     return 1
   }
   const style = logStyle(config.log.format, environment.JOURNAL_STREAM)
@@ -106,7 +108,7 @@ async function run(
   try {
     daemon = await startDaemon(parts)
   } catch (error) {
-    return tellStartFailure(error, parts.log)
+    return tellStartFailure(error, parts)
   }
   process.on('SIGHUP', () => daemon.reload())
   manager.ready(parts.log)
@@ -170,9 +172,10 @@ async function warnAtStart(app: App): Promise<void> {
 }
 
 /** What an operator can mend is said in a sentence; all else with its stack. */
-function tellStartFailure(error: unknown, log: Log): number {
+function tellStartFailure(error: unknown, { log, logStyle: style = jsonStyle }: DaemonParts): number {
+  const say = (text: string) => writeText('stderr', faultText(text, style))
   if (error instanceof CertificateFault || error instanceof SecretKeyFault) {
-    writeText('stderr', `${error.message}\n`)
+    say(`${error.message}\n`)
     return configFaultExitCode
   }
   const isTold =
@@ -184,7 +187,7 @@ function tellStartFailure(error: unknown, log: Log): number {
     error instanceof BlobsFault
   const told = isTold ? error.message : tellSystemFault(error)
   if (told === undefined) log.fatal({ err: error }, 'mailboxd can not start')
-  else writeText('stderr', `mailboxd can not start: ${told}\n`)
+  else say(`mailboxd can not start: ${told}\n`)
   return 1
 }
 

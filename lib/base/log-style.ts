@@ -51,9 +51,16 @@ export function styledLine(line: string, { isText, hasPriority }: LogStyle): str
   const level = /^\{"level":"(\w+)"/.exec(line)?.[1] ?? 'info'
   // JSON escapes C0 alone, and a log is looked at on a terminal.
   const styled = isText ? textOf(line) : printableJson(line)
-  if (!hasPriority) return styled
-  const priority = `<${priorities[level] ?? 6}>`
-  return `${styled.trimEnd().replaceAll(/^/gm, priority)}\n`
+  return hasPriority ? withPriority(styled, level) : styled
+}
+
+/** What is said beside the log of why a process ends, so that who looks for errors in the journal finds it. */
+export function faultText(text: string, { hasPriority }: Pick<LogStyle, 'hasPriority'>): string {
+  return hasPriority ? withPriority(text, 'error') : text
+}
+
+function withPriority(text: string, level: string): string {
+  return `${text.trimEnd().replaceAll(/^/gm, `<${priorities[level] ?? 6}>`)}\n`
 }
 
 interface Entry {

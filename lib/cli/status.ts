@@ -26,12 +26,15 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
       return { ...(await readStatus(rows)), certificate: certificate ?? null }
     })
     ctl.output().say(status, () => {
-      const { daemon, doors, disk, certificate, domains, ...rest } = status
+      const { daemon, doors, draining, disk, certificate, domains, ...rest } = status
       const since = daemon.since === null ? '' : ` since ${daemon.since}`
+      const drains = draining.map(
+        id => `, ${id} drains: nothing leaves its queue until mailboxctl node resume ${id}`,
+      )
       const other =
         daemon.version !== null && daemon.version !== status.version ? `, version ${daemon.version}` : ''
       return fieldsOf({
-        daemon: `${daemon.state}${since}${other}`,
+        daemon: `${daemon.state}${since}${other}${drains.join('')}`,
         doors: tellDoors(doors),
         ...rest,
         disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}${disk.isFull ? `, which is less than min_free: mail is deferred (452), and the API stores nothing new (503)` : ''}`,

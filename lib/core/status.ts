@@ -8,6 +8,7 @@ import { findServerSize } from '../store/postgres/state.ts'
 import { countQueueEntries } from '../store/queue-entries.ts'
 import type { Rows } from './app/app.ts'
 import { freeBytesOf } from './app/storage.ts'
+import { findNodes } from './nodes/list.ts'
 import { readRunning } from './running.ts'
 
 export interface Status {
@@ -23,6 +24,8 @@ export interface Status {
     readonly submission: readonly string[]
     readonly http: readonly string[]
   }
+  /** The ids of the nodes that take nothing from the queue, for `node drain` told them so. */
+  readonly draining: readonly string[]
   readonly hostname: string
   readonly accountDomain: string
   readonly dataDir: string
@@ -55,6 +58,7 @@ export async function readStatus(app: Rows): Promise<Status> {
       isUp && last
         ? { smtp: last.smtp, submission: last.submission ?? [], http: last.http }
         : { smtp: [], submission: [], http: [] },
+    draining: await findDraining(app, isUp),
     hostname: config.hostname,
     accountDomain: config.account_domain,
     dataDir: config.data_dir,
@@ -67,6 +71,11 @@ export async function readStatus(app: Rows): Promise<Status> {
     lastReceivedAt: await findLastEventAt(store.read, 'message.received'),
     lastSentAt: await findLastEventAt(store.read, 'message.sent'),
   }
+}
+
+async function findDraining(app: Rows, isUp: boolean): Promise<string[]> {
+  const nodes = await findNodes(app, { isAlone: app.store.dialect === 'sqlite', isUp })
+  return nodes.filter(({ state }) => state === 'draining').map(({ id }) => id)
 }
 
 async function diskOf(app: Rows): Promise<Status['disk']> {

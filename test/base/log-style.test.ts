@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs'
 import t from 'tap'
 import { createLog } from '../../lib/base/log.ts'
-import { logStyle } from '../../lib/base/log-style.ts'
+import { faultText, logStyle } from '../../lib/base/log-style.ts'
 
 function written(style: Parameters<typeof createLog>[2]): string[] {
   const lines: string[] = []
@@ -35,6 +35,8 @@ t.test('to the journal each line begins with its level, and else none does', asy
   const text = written({ isText: true, hasPriority: true })[2]!
   for (const line of text.trimEnd().split('\n')) t.match(line, /^<3>/)
   t.match(written({ isText: false, hasPriority: false })[0], /^\{/)
+  t.equal(faultText('one\ntwo\n', { hasPriority: true }), '<3>one\n<3>two\n')
+  t.equal(faultText('one\n', { hasPriority: false }), 'one\n')
 
   const { dev, ino } = fstatSync(2, { bigint: true })
   t.ok(logStyle('json', `${dev}:${ino}`).hasPriority)

@@ -62,6 +62,7 @@ t.test('every question is answered in JSON, the same with the daemon up and down
   await ctl('node drain', node.id)
   await until('it to drain', async () => (await health()) === 503)
   t.match((await ctl('node list')).data, [{ state: 'draining' }])
+  t.match(await ctl('status'), { draining: [node.id] })
   await ctl('node resume', node.id)
   await until('it to go on', async () => (await health()) === 200)
   t.equal(await daemon.stop(), 0)

@@ -152,7 +152,7 @@ t.test('what takes too long is refused, and what comes after it is made', async 
 })
 
 t.test('what takes too much memory is refused, and what comes after it is made', async t => {
-  const { renderer } = rendererOf(t, { heapBytes: 12 * 1024 * 1024 })
+  const { renderer } = rendererOf(t, { heapBytes: 16 * 1024 * 1024 })
   const much = renderer.compose(composition({ text: '<b><i><p>'.repeat(1_000_000) }), 'a')
   const next = renderer.compose(composition({}, Buffer.alloc(large)), 'a')
   await t.rejects(much, { code: 'unavailable' })

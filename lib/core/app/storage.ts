@@ -50,7 +50,7 @@ export const noRoomForMail = (reason?: string) =>
 
 /** For clients, in every door and in /health. */
 export const nearlyFull =
-  'The disk of this server is nearly full, so nothing new is stored. What is there can be read and deleted.'
+  'The disk of this server is nearly full, so nothing new is stored. What is there can be read, and deleted while there is any room.'
 
 export const noRoomForRequests = () => new Problem('unavailable', nearlyFull)
 
