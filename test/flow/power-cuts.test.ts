@@ -155,7 +155,9 @@ async function story(t: Test): Promise<Story> {
     return { id, promise }
   }
 
+  const writtenAtMs = () => statSync(join(root, 'mailboxd.sqlite')).mtimeMs
   for (let round = 0; round < 3; round++) {
+    const before = writtenAtMs()
     await mail(`Round ${round}`)
     await mail(large)
     await send()
@@ -197,6 +199,7 @@ async function story(t: Test): Promise<Story> {
       'a message that was deleted',
       ({ row }) => row('select * from message where id = ?', data[0].id) === undefined,
     )
+    await until('a checkpoint in this round', () => writtenAtMs() > before)
   }
   await until('events to be told', () => webhook.calls.length > 10)
   await daemon.end('SIGKILL')
