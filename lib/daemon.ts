@@ -298,7 +298,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       submission,
       http,
       reload: () => certificates.reload(),
-      failed: Promise.race([app.store.failed, ...(alone ? [alone.lost] : [])]),
+      failed: Promise.race([app.store.failed, app.nodes.failed, ...(alone ? [alone.lost] : [])]),
       async stop() {
         log.info('stopping')
         await closeAll()

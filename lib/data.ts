@@ -5,13 +5,14 @@ import { daemonLockPath, nodeName } from './core/nodes/node-name.ts'
 import { openApp } from './core/open.ts'
 import { databaseOf } from './core/open-rows.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
+import { newestStep } from './store/migrations/migrate.ts'
 import type { NodeLock } from './store/postgres/lock.ts'
 
 /** Keeps everybody from the database, where it is on a server, who must have it alone; other nodes only until this one has joined them. @throws DataDirectoryBusy */
 async function holdServer(config: Config): Promise<NodeLock | undefined> {
   if (config.database === undefined) return undefined
   const { lockNode } = await import('./store/postgres/lock.ts')
-  return lockNode(await databaseOf(config), await nodeName(config.data_dir))
+  return lockNode(await databaseOf(config), await nodeName(config.data_dir), newestStep)
 }
 
 /**

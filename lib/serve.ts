@@ -141,15 +141,18 @@ async function run(
  * over into the database what is doubtful. The same where another daemon may have taken the database of a server.
  */
 async function giveUp(failure: Error, log: Log): Promise<number> {
-  log.fatal(
-    { err: failure },
-    failure instanceof DiskFailed
-      ? 'the disk failed to keep what was written; exiting, to read it again at the next start'
-      : 'the connection that keeps other daemons from the database has ended; exiting, to take it anew at the next start',
-  )
+  log.fatal({ err: failure }, reasonOf(failure))
   // Who waits is told no meanwhile.
   await new Promise(resolve => setTimeout(resolve, limits.diskFailedMs))
   return 1
+}
+
+function reasonOf(failure: Error): string {
+  if (failure instanceof DiskFailed)
+    return 'the disk failed to keep what was written; exiting, to read it again at the next start'
+  if (failure instanceof SchemaFault)
+    return 'a newer mailboxd has brought the database up to date while this one stood still; exiting, for it would do harm there'
+  return 'the connection that keeps other daemons from the database has ended; exiting, to take it anew at the next start'
 }
 
 /** What loses mail, or will, in a line each. */

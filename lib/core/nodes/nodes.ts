@@ -2,9 +2,11 @@ import { BlobsFault } from '../../base/blobs-fault.ts'
 import { type Clock, isoAfter } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
+import { SchemaFault } from '../../base/schema-fault.ts'
 import { sha256Hex } from '../../base/secret.ts'
 import type { Membership } from '../../queue/lease.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { requireKnownSchema } from '../../store/migrations/migrate.ts'
 import { endNode, findNode, listNodes, noteBeat, putNode } from '../../store/nodes.ts'
 import type { Store } from '../../store/open.ts'
 import { deleteReaders } from '../../store/readers.ts'
@@ -20,6 +22,8 @@ export interface NodesParts {
   /** What people call it: the machine. */
   readonly name: string
   readonly version: string
+  /** How it is configured: `settingsMarks`. */
+  readonly settings: Readonly<Record<string, string>>
   /** Where its large messages are: `disk`, or the URL of a bucket. */
   readonly blobs: string
   /** The name by which the objects there are its own. */
@@ -50,6 +54,8 @@ export interface Nodes extends Membership {
   takeSweep(name: string): Promise<(() => Promise<void>) | undefined>
   /** Works no more. */
   leave(): Promise<void>
+  /** Resolves when it must not go on: while it stood still a newer mailboxd changed the database so that this one would do harm. */
+  readonly failed: Promise<SchemaFault>
 }
 
 /** Another node, as it was last heard of. */
@@ -73,6 +79,7 @@ export function createNodes(parts: NodesParts): Nodes {
   // On SQLite the lock of the data directory leaves no other.
   const isAlone = store.dialect === 'sqlite'
   const others = new Map<string, Other>()
+  const failed = Promise.withResolvers<SchemaFault>()
   let generation = 0
   let isDraining = false
   /** When it last began to say that it works and was heard, by the time that only goes forward and by that of day, which goes on in a machine that was suspended. */
@@ -112,7 +119,10 @@ export function createNodes(parts: NodesParts): Nodes {
     const began = timeNow()
     const owner = parts.blobs === 'disk' ? null : sha256Hex(await parts.bucketOwner())
     const row = await store.write(async db => {
-      if (!isAlone) await requireSameBlobs(db, owner)
+      if (!isAlone) {
+        await requireKnownSchema(db)
+        await requireSameBlobs(db, owner)
+      }
       const before = await findNode(db, id)
       if (before) await deleteReaders(db, holderOf(id, before.generation))
       const now = clock.now().toISOString()
@@ -128,6 +138,7 @@ export function createNodes(parts: NodesParts): Nodes {
         beat: 0,
         startedAt: now,
         beatAt: now,
+        settings: JSON.stringify(parts.settings),
       }
       await putNode(db, next)
       return next
@@ -196,6 +207,7 @@ export function createNodes(parts: NodesParts): Nodes {
       }
       isFailing = false
     } catch (error) {
+      if (error instanceof SchemaFault) failed.resolve(error)
       // What the database can not be asked for is told by the writes.
       if (!isFailing) log.warn({ err: error }, 'this node can not say that it works')
       isFailing = true
@@ -227,6 +239,7 @@ export function createNodes(parts: NodesParts): Nodes {
 
   return {
     id,
+    failed: failed.promise,
     get holder() {
       return holderOf(id, generation)
     },

@@ -10,7 +10,9 @@ const databaseNumber = numberOf('mailbox')
 /** Held by who starts, until it is through with what is done once: the schema, the key, the first rows. */
 const startNumber = numberOf('starts')
 /** The first half of the lock of each node; the other is made of its name. */
-const nodeClass = 0x6e6f6465
+export const nodeClass = 0x6e6f6465
+/** That of a lock that all nodes share whose program knows the same steps of the schema; the other half is the number of the last one. */
+export const schemaClass = 0x73636865
 
 /** A lock on a database of a server. */
 export interface ServerLock {
@@ -43,9 +45,10 @@ export async function lockServer(url: string): Promise<ServerLock> {
  * Takes what a daemon holds as long as it lives, and waits a moment for one who has just ended: beside other nodes, and no second time
  * under the same name. Others do not start meanwhile.
  * @param node `nodeName`
+ * @param newestStep the last step of the schema that this program knows, which others see as long as this one lives
  * @throws DataDirectoryBusy, StorageUnreachable
  */
-export async function lockNode(url: string, node: string): Promise<NodeLock> {
+export async function lockNode(url: string, node: string, newestStep: number): Promise<NodeLock> {
   const session = await connect(url)
   await session.take(
     'select pg_advisory_lock_shared($1)',
@@ -57,6 +60,7 @@ export async function lockNode(url: string, node: string): Promise<NodeLock> {
     [nodeClass, node],
     `another mailboxd runs on this database as the node ${node}: its data_dir was copied. Each node has a data_dir of its own; take the file "node" out of this one if it is the copy`,
   )
+  await session.query('select pg_advisory_lock_shared($1, $2)', [schemaClass, newestStep])
   await session.take(
     'select pg_advisory_lock($1)',
     [startNumber],

@@ -52,8 +52,15 @@ export interface PostgresPool {
 const placingLock = 0x706c6163
 const turnLock = 0x7475726e
 
-/** Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable. */
-export function openPostgres(url: string, connections: number): PostgresPool {
+/**
+ * Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable.
+ * @param queryMs how long an answer may take; 0: as long as it takes
+ */
+export function openPostgres(
+  url: string,
+  connections: number,
+  queryMs: number = limits.postgresQueryMs,
+): PostgresPool {
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
@@ -61,7 +68,7 @@ export function openPostgres(url: string, connections: number): PostgresPool {
     application_name: 'mailboxd',
     connectionTimeoutMillis: limits.postgresConnectMs,
     // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
-    query_timeout: limits.postgresQueryMs,
+    query_timeout: queryMs,
     // A process that stands still in a transaction keeps others waiting for so long at the most.
     idle_in_transaction_session_timeout: limits.postgresIdleMs,
     keepAlive: true,
