@@ -706,5 +706,5 @@ export const limits = {
   metricsConnections: 20,
   /** Bytes of work after which a long computation lets others have the event loop, and until which a short one does not. */
   sliceBytes: 1024 * 1024,
-  unpacedBytes: 64 * 1024,
+  unpacedBytes: 256 * 1024,
 } as const
