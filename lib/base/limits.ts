@@ -30,6 +30,9 @@ export const limits = {
   postgresQueryMs: 60_000,
   postgresIdleMs: 10_000,
   postgresLockMs: 15_000,
+  /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
+  postgresAgainMs: 500,
+  postgresGoodbyeMs: 1_000,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
   /**
