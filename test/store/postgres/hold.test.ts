@@ -39,7 +39,7 @@ t.test('what is asked while the lock is lost is not done, and after it is', { sk
   const same = new Promise<void>(resolve => {
     letGo = resolve
   })
-  const { url, hold, server, end } = await holding(t, { requireSame: () => same })
+  const { url, hold, end } = await holding(t, { requireSame: () => same })
   const failures: string[] = []
   const outage = { hold, failed: (error: Error) => failures.push(error.message) }
   const store = await openStore(url, systemClock, { outage })
