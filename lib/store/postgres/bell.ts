@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { randomBase36 } from '../../base/secret.ts'
 import { addNotices, type Notices, type Topic, topics } from '../dialect/notices.ts'
-import type { Hold } from './hold.ts'
+import type { Hold } from './reached.ts'
 import { connectTo, createServers } from './servers.ts'
 
 /** Tells other processes on the same database what was committed in this one, and this one what they committed. */

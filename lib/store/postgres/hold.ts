@@ -4,18 +4,8 @@ import { limits } from '../../base/limits.ts'
 import { randomBase36 } from '../../base/secret.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { lockNode, type NodeLock } from './lock.ts'
+import type { Hold } from './reached.ts'
 import { createServers } from './servers.ts'
-
-/** What a process must hold while it asks a server for anything. */
-export interface Hold {
-  /**
-   * The URL of the server on which it is held.
-   * @throws StorageUnreachable while it is held nowhere
-   */
-  server(): Promise<string>
-  /** Calls `listener` each time that it is not held any more. */
-  onLost(listener: (error: StorageUnreachable) => void): void
-}
 
 export interface NodeHold extends Hold {
   /** Resolves when it can not be had again: whoever has it now, or what became of the database, leaves no room for this node. */

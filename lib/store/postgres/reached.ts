@@ -2,8 +2,18 @@ import type { PostgresPool as KyselyPool } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
-import type { Hold } from './hold.ts'
 import { createServers, requirePrimary, Standby } from './servers.ts'
+
+/** What a process must hold while it asks a server for anything. */
+export interface Hold {
+  /**
+   * The URL of the server on which it is held.
+   * @throws StorageUnreachable while it is held nowhere
+   */
+  server(): Promise<string>
+  /** Calls `listener` each time that it is not held any more. */
+  onLost(listener: (error: StorageUnreachable) => void): void
+}
 
 export interface Reaching {
   readonly url: string

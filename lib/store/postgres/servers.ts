@@ -6,7 +6,7 @@ import { StorageUnreachable } from '../../base/storage-fault.ts'
  * The URL of each server that one URL names (`postgres://user@a:5432,b:5432/database`), in their order: node-postgres itself
  * connects to one.
  */
-export function serversOf(url: string): readonly string[] {
+function serversOf(url: string): readonly string[] {
   const [, before = '', hosts, after = ''] =
     /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(.*)$/s.exec(url) ?? []
   return hosts === undefined ? [url] : hosts.split(',').map(host => `${before}${host}${after}`)
