@@ -148,10 +148,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     }
     await recover()
     app.nodes.watch(recover)
+    const mostEach = config.delivery.concurrency_per_destination
+    const ofOthers = { concurrency: mostEach, perMinute: 0, first: limits.paceFirst }
     const turns = queue.fairTurns({
       concurrency: config.delivery.concurrency,
-      allowanceOf: name =>
-        providers.named(name) ?? { concurrency: config.delivery.concurrency_per_destination, perMinute: 0 },
+      allowanceOf: name => providers.named(name) ?? ofOthers,
     })
     const webhooks = createWebhooks(app, parts.random)
     const calls = {

@@ -610,7 +610,9 @@ export const limits = {
   /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
   destinationKeptMs: 7 * 86_400_000,
   destinationsKnown: 10_000,
-  /** By how much a destination that asked for less at once gets more with each attempt that it answers. */
+  /** How many attempts at once a destination gets of which nothing is known (Postfix begins with as many). */
+  paceFirst: 5,
+  /** By how much a destination that has less at once than it may gets more with each attempt that it answers. */
   paceStep: 0.25,
   /** Pods of which is remembered whose turn it was in them. */
   podsInRotation: 10_000,
@@ -709,5 +711,5 @@ export const limits = {
   metricsConnections: 20,
   /** Bytes of work after which a long computation lets others have the event loop, and until which a short one does not. */
   sliceBytes: 1024 * 1024,
-  unpacedBytes: 64 * 1024,
+  unpacedBytes: 256 * 1024,
 } as const
