@@ -69,7 +69,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
     const isClean = place?.isClean ?? false
     const write = () =>
-      app.store.write(async db => {
+      app.queue.end(async db => {
         if (hasLed) await noteFound(app, db, domain)
         await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
         return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, ended))
