@@ -30,6 +30,9 @@ export const limits = {
   postgresQueryMs: 60_000,
   postgresIdleMs: 10_000,
   postgresLockMs: 15_000,
+  /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
+  postgresAgainMs: 500,
+  postgresGoodbyeMs: 1_000,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
   /** An upgrade beside nodes that work: how long it waits for a table, in which they wait for it; how long it lets them go on, and how often it tries. */
@@ -341,6 +344,8 @@ export const limits = {
   reportTextLength: 1000,
   /** How long a recipient is not written to whose mailbox was full when a mail was given up. */
   fullMailboxSuppressedMs: 7 * 24 * 3_600_000,
+  /** A mail that has waited for so long, or was tried, is looked up again in the suppression list before it is tried. */
+  suppressionAskedAgainMs: 60_000,
   /**
    * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one block
    * of addresses half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.
@@ -609,7 +614,9 @@ export const limits = {
   /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
   destinationKeptMs: 7 * 86_400_000,
   destinationsKnown: 10_000,
-  /** By how much a destination that asked for less at once gets more with each attempt that it answers. */
+  /** How many attempts at once a destination gets of which nothing is known (Postfix begins with as many). */
+  paceFirst: 5,
+  /** By how much a destination that has less at once than it may gets more with each attempt that it answers. */
   paceStep: 0.25,
   /** Pods of which is remembered whose turn it was in them. */
   podsInRotation: 10_000,
@@ -708,5 +715,5 @@ export const limits = {
   metricsConnections: 20,
   /** Bytes of work after which a long computation lets others have the event loop, and until which a short one does not. */
   sliceBytes: 1024 * 1024,
-  unpacedBytes: 64 * 1024,
+  unpacedBytes: 256 * 1024,
 } as const

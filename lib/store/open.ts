@@ -12,7 +12,8 @@ import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialec
 import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
-import { findSchemaState, migrate } from './migrations/migrate.ts'
+import { findSchemaState, migrate, requireCurrentSchema } from './migrations/migrate.ts'
+import type { Reaching } from './postgres/reached.ts'
 import { optimizeIndex } from './search/full-text.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
@@ -88,6 +89,8 @@ export interface StoreParts {
   readonly connections?: number
   /** Of a daemon on a server its name, in which it holds its lock there: beside others it brings the schema up to date as far as they can go on. */
   readonly node?: string
+  /** What a server is asked with, and who is told that it can not be; nothing of that with a file. */
+  readonly outage?: Pick<Reaching, 'hold' | 'failed'>
   /** Whether rows are being moved into it by who opens it: to everybody else it is closed until they are all there. */
   readonly isTarget?: boolean
 }
@@ -101,10 +104,17 @@ export interface StoreParts {
 export async function openStore(
   location: string,
   clock: Clock,
-  { beforeMigration = async () => {}, meter = noMeter, connections, node, isTarget = false }: StoreParts = {},
+  {
+    beforeMigration = async () => {},
+    meter = noMeter,
+    connections,
+    node,
+    isTarget = false,
+    outage,
+  }: StoreParts = {},
 ): Promise<Store> {
   const store = isServer(location)
-    ? (await import('./postgres-store.ts')).postgresStore(location, connections)
+    ? (await import('./postgres-store.ts')).postgresStore(location, connections, outage)
     : sqliteStore(location, clock, meter)
   try {
     const { missing, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
@@ -118,7 +128,7 @@ export async function openStore(
     if (store.dialect === 'sqlite') await store.write(db => migrate(db, 'sqlite', appliedAt, isTarget))
     else {
       const { upgradeServer } = await import('./upgrade-server.ts')
-      await upgradeServer({ url: location, node, missing, appliedAt, isTarget })
+      await upgradeServer({ url: location, node, missing, appliedAt, isTarget, outage })
     }
   } catch (error) {
     await store.close()
@@ -153,6 +163,16 @@ export async function openReader(location: string): Promise<Reader> {
   }
   const { db, close } = openSqliteReader(location)
   return { read: db, close: async () => close() }
+}
+
+/** @throws SchemaFault where a database is not, or not any more, one that this program works on; StorageUnreachable */
+export async function requireOurs(location: string): Promise<void> {
+  const { read, close } = await openReader(location)
+  try {
+    await requireCurrentSchema(read)
+  } finally {
+    await close()
+  }
 }
 
 function sqliteStore(path: string, clock: Clock, meter: Meter): Store {

@@ -7,13 +7,18 @@ import { writeLeft } from './last-statements.ts'
 import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
 import { openPostgres } from './postgres/pool.ts'
+import type { Reaching } from './postgres/reached.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
 /** The database of a server: what SQLite leaves to this process is the server's. */
-export function postgresStore(url: string, connections: number = limits.postgresConnections) {
-  const pool = openPostgres(url, connections)
+export function postgresStore(
+  url: string,
+  connections: number = limits.postgresConnections,
+  outage: Pick<Reaching, 'hold' | 'failed'> = {},
+) {
+  const pool = openPostgres(url, connections, outage)
   const listeners = createListeners()
-  const bell = createBell(url, pool.notify, listeners.tell)
+  const bell = createBell(url, pool.notify, listeners.tell, outage.hold)
   const tell = (notices: Notices) => {
     listeners.tell(notices)
     // What this process carries itself others find by their looks: told of it they would all reach for the same.

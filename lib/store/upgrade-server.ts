@@ -9,6 +9,7 @@ import { migrate } from './migrations/migrate.ts'
 import type { Migration } from './migrations/migration.ts'
 import { listOtherNodes } from './postgres/living-nodes.ts'
 import { openPostgres } from './postgres/pool.ts'
+import type { Reaching } from './postgres/reached.ts'
 
 export interface ServerUpgrade {
   /** As of `openStore`. */
@@ -18,6 +19,7 @@ export interface ServerUpgrade {
   readonly missing: readonly Migration[]
   readonly appliedAt: string
   readonly isTarget: boolean
+  readonly outage?: Pick<Reaching, 'hold' | 'failed'> | undefined
 }
 
 /**
@@ -27,7 +29,7 @@ export interface ServerUpgrade {
 export async function upgradeServer(upgrade: ServerUpgrade): Promise<void> {
   const { url, missing, appliedAt, isTarget } = upgrade
   // An index on a large table takes as long as it takes.
-  const pool = openPostgres(url, 1, 0)
+  const pool = openPostgres(url, 1, upgrade.outage, 0)
   try {
     for (let tried = 1; ; tried++) {
       try {

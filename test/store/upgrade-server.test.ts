@@ -8,6 +8,7 @@ import type { Migration } from '../../lib/store/migrations/migration.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { listOtherNodes } from '../../lib/store/postgres/living-nodes.ts'
 import { lockNode } from '../../lib/store/postgres/lock.ts'
+import { createServers } from '../../lib/store/postgres/servers.ts'
 import { upgradeServer } from '../../lib/store/upgrade-server.ts'
 import { newPostgresDatabase } from '../support/databases.ts'
 import { without } from '../support/peers.ts'
@@ -28,10 +29,12 @@ t.test('a step that older programs could not work on waits until none lives', { 
   const url = await newPostgresDatabase(migratedDatabase)
   const store = await openStore(url, systemClock)
   t.teardown(() => store.close())
-  const older = await lockNode(url, 'older', newestStep - 1)
+  const lock = (node: string, step: number) =>
+    lockNode(createServers(url), { node, holder: node, newestStep: step, isStarting: true })
+  const older = await lock('older', newestStep - 1)
   t.teardown(() => older.release())
   await older.letOthersStart()
-  const newer = await lockNode(url, 'newer', newestStep)
+  const newer = await lock('newer', newestStep)
   t.teardown(() => newer.release())
   await store.write(db =>
     db

@@ -7,6 +7,7 @@ import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { type FairPlace, roomAt } from '../../queue/places.ts'
 import { type CarriedMessage, findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { everyPod, findSuppression } from '../../store/suppressions.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { isDeliveredHere } from '../domains/usable.ts'
@@ -38,7 +39,9 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
   try {
     if (carried.isHeld && (await holdAsOperator(app, entry, delivery.id))) return
     if (inbox?.suspendedAt && (await holdInstead(app, entry, delivery, message))) return
-    let ended = await attempt(app, entry, delivery, carried, place)
+    let ended =
+      (await endOfSuppressed(app, delivery, inbox?.podId)) ??
+      (await attempt(app, entry, delivery, carried, place))
     if (ended.outcome.isUntried) {
       await app.store.write(async db => {
         if (entry.destination === domain) await noteFound(app, db, domain)
@@ -66,7 +69,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
     const isClean = place?.isClean ?? false
     const write = () =>
-      app.store.write(async db => {
+      app.queue.end(async db => {
         if (hasLed) await noteFound(app, db, domain)
         await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
         return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, ended))
@@ -181,6 +184,24 @@ async function attempt(
     place,
   )
   return { outcome }
+}
+
+/**
+ * How a mail ends that has waited while its recipient came to the suppression list. The write of the send has looked already, so
+ * what is as good as new is not looked at again.
+ */
+async function endOfSuppressed(
+  app: Networked,
+  { purpose, recipient, attempts, createdAt }: DeliveryRow,
+  podId = everyPod,
+): Promise<Ended | undefined> {
+  const now = app.clock.now()
+  const isNew = attempts === 0 && now.getTime() - Date.parse(createdAt) < limits.suppressionAskedAgainMs
+  if (isNew || purpose === 'report') return undefined
+  const found = await findSuppression(app.store.read, [recipient], { podId, now: now.toISOString() })
+  if (!found) return undefined
+  const text = `given up: the recipient has come to the suppression list (${found.reason}) while this mail waited`
+  return { outcome: { result: 'permanent', text, durationMs: 0 } }
 }
 
 /**

@@ -1,12 +1,10 @@
 import { BlobsFault } from '../../base/blobs-fault.ts'
-import { type Clock, isoAfter } from '../../base/clock.ts'
+import { type Clock, isoAfter, type Moment, momentOf, msSince } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
-import { SchemaFault } from '../../base/schema-fault.ts'
 import { sha256Hex } from '../../base/secret.ts'
 import type { Membership } from '../../queue/lease.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { requireKnownSchema } from '../../store/migrations/migrate.ts'
 import { endNode, findNode, listNodes, noteBeat, putNode } from '../../store/nodes.ts'
 import type { Store } from '../../store/open.ts'
 import { deleteReaders } from '../../store/readers.ts'
@@ -54,8 +52,6 @@ export interface Nodes extends Membership {
   takeSweep(name: string): Promise<(() => Promise<void>) | undefined>
   /** Works no more. */
   leave(): Promise<void>
-  /** Resolves when it must not go on: while it stood still a newer mailboxd changed the database so that this one would do harm. */
-  readonly failed: Promise<SchemaFault>
 }
 
 /** Another node, as it was last heard of. */
@@ -79,23 +75,17 @@ export function createNodes(parts: NodesParts): Nodes {
   // On SQLite the lock of the data directory leaves no other.
   const isAlone = store.dialect === 'sqlite'
   const others = new Map<string, Other>()
-  const failed = Promise.withResolvers<SchemaFault>()
   let generation = 0
   let isDraining = false
-  /** When it last began to say that it works and was heard, by the time that only goes forward and by that of day, which goes on in a machine that was suspended. */
-  let sureSince = { monotonicMs: 0, dayMs: 0 }
+  /** When it last began to say that it works and was heard. */
+  let sureSince: Moment = { monotonicMs: 0, dayMs: 0 }
   let lookedAtMs = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
   let beating: Promise<void> | undefined
   let isStopped = false
   let isFailing = false
 
-  const timeNow = () => ({ monotonicMs: clock.monotonicMs(), dayMs: clock.now().getTime() })
-  const isSure = () => {
-    const { monotonicMs, dayMs } = timeNow()
-    const sinceMs = Math.max(monotonicMs - sureSince.monotonicMs, dayMs - sureSince.dayMs)
-    return generation > 0 && (isAlone || sinceMs < limits.nodeSureMs)
-  }
+  const isSure = () => generation > 0 && (isAlone || msSince(clock, sureSince) < limits.nodeSureMs)
 
   /** Who does not see the files of the others would show messages without their bytes. */
   async function requireSameBlobs(db: WriteDb, owner: string | null): Promise<void> {
@@ -116,13 +106,10 @@ export function createNodes(parts: NodesParts): Nodes {
   }
 
   async function begin(): Promise<void> {
-    const began = timeNow()
+    const began = momentOf(clock)
     const owner = parts.blobs === 'disk' ? null : sha256Hex(await parts.bucketOwner())
     const row = await store.write(async db => {
-      if (!isAlone) {
-        await requireKnownSchema(db)
-        await requireSameBlobs(db, owner)
-      }
+      if (!isAlone) await requireSameBlobs(db, owner)
       const before = await findNode(db, id)
       if (before) await deleteReaders(db, holderOf(id, before.generation))
       const now = clock.now().toISOString()
@@ -134,7 +121,8 @@ export function createNodes(parts: NodesParts): Nodes {
         blobs: parts.blobs,
         bucketOwner: owner,
         state: 'up',
-        isDraining: 0,
+        // One that begins anew goes on to drain.
+        isDraining: isDraining ? 1 : 0,
         beat: 0,
         startedAt: now,
         beatAt: now,
@@ -144,12 +132,11 @@ export function createNodes(parts: NodesParts): Nodes {
       return next
     })
     generation = row.generation
-    isDraining = false
     sureSince = began
   }
 
   async function beat(): Promise<void> {
-    const began = timeNow()
+    const began = momentOf(clock)
     const mine = { id, generation }
     if (await store.writeUnsynced(db => noteBeat(db, mine, clock.now().toISOString()))) {
       sureSince = began
@@ -207,7 +194,6 @@ export function createNodes(parts: NodesParts): Nodes {
       }
       isFailing = false
     } catch (error) {
-      if (error instanceof SchemaFault) failed.resolve(error)
       // What the database can not be asked for is told by the writes.
       if (!isFailing) log.warn({ err: error }, 'this node can not say that it works')
       isFailing = true
@@ -239,7 +225,6 @@ export function createNodes(parts: NodesParts): Nodes {
 
   return {
     id,
-    failed: failed.promise,
     get holder() {
       return holderOf(id, generation)
     },

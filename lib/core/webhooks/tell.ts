@@ -131,7 +131,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     waitMs?: number,
   ): Promise<void> {
     try {
-      await app.store.write(async db => {
+      await app.queue.end(async db => {
         let nextAttemptAt: string | null = null
         if (waitMs === undefined) await app.queue.done(db, entry)
         else nextAttemptAt = await app.queue.later(db, entry, waitMs)

@@ -27,14 +27,6 @@ export async function findSchemaState(
   return { missing, lastStep: present.at(-1)?.number }
 }
 
-/**
- * Asks whether this program may go on working on a database which it found right before.
- * @throws SchemaFault where a newer program has taken a step since that this one would do harm on
- */
-export async function requireKnownSchema(db: Db): Promise<void> {
-  refuseNewer(await db.selectFrom('migration').selectAll().orderBy('number').execute())
-}
-
 /** The last step that this program knows. */
 export const newestStep = Math.max(...migrations.map(({ number }) => number))
 

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Kysely, type PostgresPool as KyselyPool, PostgresDialect, sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
-import { StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Db, WriteDb } from '../dialect/dialect.ts'
 import { gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
 import type { Tables } from '../tables.ts'
+import { type Reaching, reachedOver } from './reached.ts'
 
 /** A serializable transaction that met another is done again this often before its failure is told. */
 const retries = 20
@@ -54,29 +54,29 @@ const turnLock = 0x7475726e
 
 /**
  * Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable.
+ * @param outage as of `reachedOver`
  * @param queryMs how long an answer may take; 0: as long as it takes
  */
 export function openPostgres(
   url: string,
   connections: number,
+  outage: Pick<Reaching, 'hold' | 'failed'> = {},
   queryMs: number = limits.postgresQueryMs,
 ): PostgresPool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: connections,
-    types,
-    application_name: 'mailboxd',
-    connectionTimeoutMillis: limits.postgresConnectMs,
-    // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
-    query_timeout: queryMs,
-    // A process that stands still in a transaction keeps others waiting for so long at the most.
-    idle_in_transaction_session_timeout: limits.postgresIdleMs,
-    keepAlive: true,
+  const pool = reachedOver({
+    url,
+    ...outage,
+    options: {
+      max: connections,
+      types,
+      application_name: 'mailboxd',
+      // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
+      query_timeout: queryMs,
+      // A process that stands still in a transaction keeps others waiting for so long at the most.
+      idle_in_transaction_session_timeout: limits.postgresIdleMs,
+    },
   })
-  // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
-  pool.on('error', () => {})
-  pool.on('connect', client => void client.on('error', () => {}))
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: reachedOver(pool) }) })
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   return {
     db,
     async notify(channel, payloads) {
@@ -112,17 +112,17 @@ export function openPostgres(
     },
     write: (work, writeLeft, committed) => writeOn(db, work, writeLeft, committed),
     writeInTurn: (work, writeLeft) =>
-      db.connection().execute(async connection => {
-        // Of the session, and before the transaction: what that sees is what is committed once the lock is held.
-        const { rows } = await sql<{ isHeld: boolean }>`
-          select pg_try_advisory_lock(${sql.lit(turnLock)}) as "isHeld"`.execute(connection)
-        if (!rows[0]!.isHeld) return undefined
-        try {
-          return await writeOn(connection, work, writeLeft, () => {})
-        } finally {
-          await sql`select pg_advisory_unlock(${sql.lit(turnLock)})`.execute(connection)
-        }
-      }),
+      writeOn(
+        db,
+        async transaction => {
+          // Of the transaction, so that none that is over keeps others out, however its connection goes on.
+          const { rows } = await sql<{ isHeld: boolean }>`
+            select pg_try_advisory_xact_lock(${sql.lit(turnLock)}) as "isHeld"`.execute(transaction)
+          return rows[0]!.isHeld ? work(transaction) : undefined
+        },
+        writeLeft,
+        () => {},
+      ),
   }
 }
 
@@ -155,51 +155,6 @@ async function writeOn<T>(
       await pause(randomInt(Math.min(2 ** tried, limits.postgresConflictMs)))
     }
   }
-}
-
-/** The same pool, of which an outage is told by one name. */
-function reachedOver(pool: pg.Pool): KyselyPool {
-  return {
-    options: pool.options,
-    async connect() {
-      const client = await pool.connect().catch(cause => {
-        throw new StorageUnreachable(cause)
-      })
-      const query = (text: string, values: readonly unknown[]) =>
-        client.query(text, [...values]).catch(unreachable)
-      // Nothing here reads by a cursor, the other way to call it.
-      return { query: query as never, release: isBroken => client.release(isBroken) }
-    },
-    end: () => pool.end(),
-  }
-}
-
-function unreachable(error: unknown): never {
-  throw isOutage(error) ? new StorageUnreachable(error) : error
-}
-
-/** What the system says of a server that is not reached. */
-const systemCodes = [
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ENOENT',
-]
-/** connection_exception, admin_shutdown and its kin, too_many_connections, and read_only_sql_transaction: a standby. */
-const serverCodes = /^(08...|57P0.|53300|25006)$/
-/** What pg says without a code. */
-const sentences =
-  /^(Connection terminated|Query read timeout|timeout exceeded|Client (has encountered|was closed))/
-
-function isOutage(error: unknown): error is Error {
-  if (!(error instanceof Error)) return false
-  if (!('code' in error) || error.code === undefined) return sentences.test(error.message)
-  return systemCodes.includes(String(error.code)) || serverCodes.test(String(error.code))
 }
 
 /** serialization_failure and deadlock_detected: the transaction did nothing, and doing it again is right. */
