@@ -30,6 +30,12 @@ export const limits = {
   postgresQueryMs: 60_000,
   postgresIdleMs: 10_000,
   postgresLockMs: 15_000,
+  /**
+   * How many transactions of writes that share one are under way at once, and how long the last one must have taken until another begins
+   * beside it: those that wait are fewer transactions when they wait for it, and many of them are of the same inbox.
+   */
+  postgresWriters: 2,
+  postgresBesideMs: 20,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
   /**

@@ -106,9 +106,9 @@ function tellingOutages(store: Store, parts: Pick<RowsParts, 'clock' | 'log'>): 
     begin: 'the database can not be written: nothing is promised meanwhile',
     end: 'the database can be written again',
   })
-  const write: Store['write'] = async (...given) => {
+  const telling = async <T>(written: Promise<T>): Promise<T> => {
     try {
-      const value = await store.write(...given)
+      const value = await written
       outage.worked()
       return value
     } catch (error) {
@@ -116,5 +116,9 @@ function tellingOutages(store: Store, parts: Pick<RowsParts, 'clock' | 'log'>): 
       throw error
     }
   }
-  return { ...store, write }
+  return {
+    ...store,
+    write: (...given) => telling(store.write(...given)),
+    writeHolding: (...given) => telling(store.writeHolding(...given)),
+  }
 }

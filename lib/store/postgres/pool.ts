@@ -1,16 +1,18 @@
-import { randomInt } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
-import { Kysely, type PostgresPool as KyselyPool, PostgresDialect, sql } from 'kysely'
+import { type PostgresPool as KyselyPool, sql } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Db, WriteDb } from '../dialect/dialect.ts'
-import { gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
-import type { Tables } from '../tables.ts'
-
-/** A serializable transaction that met another is done again this often before its failure is told. */
-const retries = 20
+import {
+  type Client,
+  type Connection,
+  handleOver,
+  isOfOldPlan,
+  type Send,
+  takeConnection,
+} from './connection.ts'
+import { type Written, writeSerially } from './serial.ts'
 
 // count(*) and sums are bigint, which pg gives as text; ours stay far below 2^53.
 const types = {
@@ -22,20 +24,12 @@ const types = {
 
 export interface PostgresPool {
   readonly db: Db
-  /**
-   * @param writeLeft writes what the write left to its end
-   * @param committed called after the commit, with what the write gave notice of
-   */
-  write<T>(
-    work: (db: WriteDb) => Promise<T>,
-    writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
-    committed: (notices: Notices) => void,
-  ): Promise<T>
+  /** Takes a connection for a transaction or several; what is sent over it is sent at once. */
+  take(): Promise<Connection>
+  /** Does `work` in a serializable transaction, again and again where it meets another. */
+  write<T>(work: (db: WriteDb) => Promise<T>, written: Written): Promise<T>
   /** As `write`, for what one process at a time does: gives undefined where another is at it. What is told by it nobody waits for. */
-  writeInTurn<T>(
-    work: (db: WriteDb) => Promise<T>,
-    writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
-  ): Promise<T | undefined>
+  writeInTurn<T>(work: (db: WriteDb) => Promise<T>, writeLeft: Written['writeLeft']): Promise<T | undefined>
   /**
    * Does `work` in a transaction that one connection at a time is in, whichever process it is of; gives undefined where another is in
    * one. What is read in it is what is committed by then.
@@ -65,13 +59,30 @@ export function openPostgres(url: string, connections: number): PostgresPool {
     // A process that stands still in a transaction keeps others waiting for so long at the most.
     idle_in_transaction_session_timeout: limits.postgresIdleMs,
     keepAlive: true,
-  })
+    // What needs no answer of before is sent behind it, and not after it.
+    pipeline: true,
+  } as pg.PoolConfig)
   // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
   pool.on('error', () => {})
   pool.on('connect', client => void client.on('error', () => {}))
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: reachedOver(pool) }) })
+  const reached = reachedOver(pool)
+  const connect = reached.connect as unknown as () => Promise<Client>
+  const ask: Send = async (text, values, name) => {
+    const client = await connect()
+    try {
+      return await client.query(text, values, name).catch(error => {
+        if (isOfOldPlan(error)) return client.query(text, values)
+        throw error
+      })
+    } finally {
+      client.release()
+    }
+  }
+  const db = handleOver(reached, ask)
+  const take = () => takeConnection(connect)
   return {
     db,
+    take,
     async notify(channel, payloads) {
       await sql`select pg_notify(${channel}, "said") from unnest(${payloads}::text[]) as "all"("said")`.execute(
         db,
@@ -103,50 +114,23 @@ export function openPostgres(url: string, connections: number): PostgresPool {
       committed(notices)
       return value
     },
-    write: (work, writeLeft, committed) => writeOn(db, work, writeLeft, committed),
-    writeInTurn: (work, writeLeft) =>
-      db.connection().execute(async connection => {
+    write: (work, written) => writeSerially(take, work, written),
+    async writeInTurn(work, writeLeft) {
+      const connection = await take()
+      try {
         // Of the session, and before the transaction: what that sees is what is committed once the lock is held.
-        const { rows } = await sql<{ isHeld: boolean }>`
-          select pg_try_advisory_lock(${sql.lit(turnLock)}) as "isHeld"`.execute(connection)
+        const { rows } = await connection.send('select pg_try_advisory_lock($1) as "isHeld"', [turnLock])
         if (!rows[0]!.isHeld) return undefined
         try {
-          return await writeOn(connection, work, writeLeft, () => {})
+          const kept = async () => ({ ...connection, release() {} })
+          return await writeSerially(kept, work, { writeLeft, committed() {} })
         } finally {
-          await sql`select pg_advisory_unlock(${sql.lit(turnLock)})`.execute(connection)
+          await connection.send('select pg_advisory_unlock($1)', [turnLock])
         }
-      }),
-  }
-}
-
-/** Does a write in a serializable transaction, and again where it met another, each time after a somewhat longer pause. */
-async function writeOn<T>(
-  db: Kysely<Tables>,
-  work: (db: WriteDb) => Promise<T>,
-  writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
-  committed: (notices: Notices) => void,
-): Promise<T> {
-  for (let tried = 0; ; tried++) {
-    try {
-      const notices: Notices = new Map()
-      const value = await db
-        .transaction()
-        .setIsolationLevel('serializable')
-        .execute(async transaction => {
-          gatherNotices(transaction, notices)
-          const left = noRows()
-          gatherRows(transaction, left)
-          const made = await work(transaction)
-          await writeLeft(transaction, left)
-          return made
-        })
-      committed(notices)
-      return value
-    } catch (error) {
-      if (!isConflict(error) || tried === retries) throw error
-      // Who met each other would meet again.
-      await pause(randomInt(Math.min(2 ** tried, limits.postgresConflictMs)))
-    }
+      } finally {
+        connection.release()
+      }
+    },
   }
 }
 
@@ -158,10 +142,14 @@ function reachedOver(pool: pg.Pool): KyselyPool {
       const client = await pool.connect().catch(cause => {
         throw new StorageUnreachable(cause)
       })
-      const query = (text: string, values: readonly unknown[]) =>
-        client.query(text, [...values]).catch(unreachable)
+      let isBroken = false
+      const query: Send = (text, values = [], name) =>
+        client.query({ text, values: [...values], ...(name !== undefined && { name }) }).catch(error => {
+          isBroken ||= isOutage(error)
+          return unreachable(error)
+        })
       // Nothing here reads by a cursor, the other way to call it.
-      return { query: query as never, release: isBroken => client.release(isBroken) }
+      return { query: query as never, release: () => client.release(isBroken) }
     },
     end: () => pool.end(),
   }
@@ -193,9 +181,4 @@ function isOutage(error: unknown): error is Error {
   if (!(error instanceof Error)) return false
   if (!('code' in error) || error.code === undefined) return sentences.test(error.message)
   return systemCodes.includes(String(error.code)) || serverCodes.test(String(error.code))
-}
-
-/** serialization_failure and deadlock_detected: the transaction did nothing, and doing it again is right. */
-function isConflict(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01')
 }

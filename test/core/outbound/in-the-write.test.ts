@@ -75,14 +75,20 @@ const changes: readonly { what: string; happens: (sender: Sender) => Promise<unk
 /** An app in which `happens` comes to be right before the next write, as if another process had written it. */
 function interrupted(app: App, happens: () => Promise<unknown>): App {
   let isDone = false
+  const happen = async () => {
+    if (isDone) return
+    isDone = true
+    await happens()
+  }
   const store: Store = {
     ...app.store,
     async write(work) {
-      if (!isDone) {
-        isDone = true
-        await happens()
-      }
+      await happen()
       return app.store.write(work)
+    },
+    async writeHolding(held, work) {
+      await happen()
+      return app.store.writeHolding(held, work)
     },
   }
   return Object.create(app, { store: { value: store } })
