@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { describeConfig, printConfig } from '../config/describe.ts'
+import { describeConfig, nearestSetting, printConfig } from '../config/describe.ts'
 import { ConfigFault } from '../config/fault.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
@@ -64,8 +64,14 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
   config
     .command('describe')
     .description('tell of every setting: type, default, meaning')
-    .action(() => {
-      const text = describeConfig().trimEnd()
-      ctl.output().say({ text }, () => text)
+    .argument('[name]', 'of a table (smtp) or of a setting (smtp.max_size), to be told of it alone')
+    .action((name: string | undefined, _options: unknown, command: Command) => {
+      const text = describeConfig(name)?.trimEnd()
+      if (name !== undefined && text === undefined) {
+        const near = nearestSetting(name)
+        const meant = near === undefined ? 'without a name it lists all there are' : `did you mean ${near}?`
+        command.error(`error: no table and no setting is called ${name}; ${meant}`, { exitCode: 2 })
+      }
+      ctl.output().say({ text }, () => text ?? '')
     })
 }

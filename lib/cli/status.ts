@@ -31,10 +31,13 @@ export function addStatusCommand(program: Command, ctl: Ctl): void {
       const drains = draining.map(
         id => `, ${id} drains: nothing leaves its queue until mailboxctl node resume ${id}`,
       )
+      const silent = daemon.endedWithoutWord
+        ? ', without a word: it was killed, crashed, or lost its power; journalctl -u mailboxd may tell'
+        : ''
       const other =
         daemon.version !== null && daemon.version !== status.version ? `, version ${daemon.version}` : ''
       return fieldsOf({
-        daemon: `${daemon.state}${since}${other}${drains.join('')}`,
+        daemon: `${daemon.state}${since}${silent}${other}${drains.join('')}`,
         doors: tellDoors(doors),
         ...rest,
         disk: `database ${inMebibytes(disk.database)}, free ${inMebibytes(disk.free)}${disk.isFull ? `, which is less than min_free: mail is deferred (452), and the API stores nothing new (503)` : ''}`,

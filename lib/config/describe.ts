@@ -1,12 +1,27 @@
+import { nearestWord } from '../base/spelling.ts'
 import { allSettings, allTables, isGroup, type Setting, type Table, typeInWords } from './declaration.ts'
 import type { Config } from './schema.ts'
 import { tomlLine, writeToml } from './toml.ts'
 
 const width = 100
 
-/** Every setting with its type, default and meaning, for people. */
-export function describeConfig(): string {
-  return inTables(({ name, meaning }) => `[${name}]  ${meaning}\n`, describeSetting)
+/**
+ * Every setting with its type, default and meaning, for people.
+ * @param about a table with all in it (`smtp`), or one setting (`smtp.max_size`); all there are without it
+ * @returns undefined where nothing has this name
+ */
+export function describeConfig(about?: string): string | undefined {
+  const isMeant = (path: string) => about === undefined || path === about || path.startsWith(`${about}.`)
+  const text = inTables(
+    ({ name, meaning }) => (isMeant(name) ? `[${name}]  ${meaning}\n` : undefined),
+    setting => (isMeant(setting.path) ? describeSetting(setting) : undefined),
+  )
+  return text === '' ? undefined : text
+}
+
+/** The table or the setting that somebody may have meant by a name that none has. */
+export function nearestSetting(name: string): string | undefined {
+  return nearestWord(name, [...allTables.map(one => one.name), ...allSettings.map(one => one.path)])
 }
 
 function describeSetting({ path, declaration, meaning, isRequired }: Setting): string {
@@ -55,9 +70,13 @@ export function printConfig(config: Config): string {
 }
 
 /** What stands above the first table, then table by table, with an empty line between all. */
-function inTables(table: (table: Table) => string, setting: (setting: Setting) => string): string {
+function inTables(
+  table: (table: Table) => string | undefined,
+  setting: (setting: Setting) => string | undefined,
+): string {
   const settingsIn = (name: string) => allSettings.filter(one => one.table === name).map(setting)
-  return [...settingsIn(''), ...allTables.flatMap(one => [table(one), ...settingsIn(one.name)])].join('\n')
+  const all = [...settingsIn(''), ...allTables.flatMap(one => [table(one), ...settingsIn(one.name)])]
+  return all.filter(one => one !== undefined).join('\n')
 }
 
 /** `text` in lines that each begin with `margin`, broken at spaces. */

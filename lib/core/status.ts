@@ -18,6 +18,8 @@ export interface Status {
     readonly state: 'up' | 'down'
     readonly since: string | null
     readonly version: string | null
+    /** It is down without a word of its own, since nobody knows when: it was killed, crashed, or the machine lost its power. */
+    readonly endedWithoutWord: boolean
   }
   readonly doors: {
     readonly smtp: readonly string[]
@@ -53,6 +55,7 @@ export async function readStatus(app: Rows): Promise<Status> {
       state: isUp ? 'up' : 'down',
       since: since ?? null,
       version: isUp ? (last?.version ?? null) : null,
+      endedWithoutWord: !isUp && last?.stoppedAt === null,
     },
     doors:
       isUp && last

@@ -1,3 +1,4 @@
+import { limits } from '../base/limits.ts'
 import type { Pace } from '../base/turns.ts'
 
 /** So many characters of what is told are made into JSON at a stretch. */
@@ -10,15 +11,20 @@ export function jsonLength(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return valueLength
   let length = valueLength
-  for (const name in value) {
-    length += valueLength + jsonLength((value as Record<string, unknown>)[name], most - length)
-    if (length > most) break
-  }
+  // By index: `for in` takes five times as long, which is a third of what making the JSON takes.
+  const inner: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
+  for (let at = 0; at < inner.length && length <= most; at++)
+    length += valueLength + jsonLength(inner[at], most - length)
   return length
 }
 
-/** The same bytes as JSON.stringify gives, made at a pace: a long text holds up others, too. */
+/** The same bytes as JSON.stringify gives and the end of a line, made at a pace: a long text holds up others, too. */
 export async function jsonBytes(value: unknown, pace: Pace): Promise<Buffer> {
+  const length = jsonLength(value, limits.sliceBytes)
+  if (length <= limits.sliceBytes) {
+    await pace(length)
+    return Buffer.from(`${JSON.stringify(value)}\n`)
+  }
   const made: Buffer[] = []
   let text = ''
   let worked = 0
@@ -31,7 +37,7 @@ export async function jsonBytes(value: unknown, pace: Pace): Promise<Buffer> {
     text = ''
     worked = 0
   }
-  made.push(Buffer.from(text))
+  made.push(Buffer.from(`${text}\n`))
   return Buffer.concat(made)
 }
 

@@ -32,10 +32,8 @@ export async function answerSharedJson(context: Context, value: object): Promise
 
 async function bodyOf(value: unknown): Promise<Buffer | string> {
   const isSmall = jsonLength(value, limits.unpacedBytes) <= limits.unpacedBytes
-  return isSmall ? textOf(value) : Buffer.concat([await jsonBytes(value, createPace()), newline])
+  return isSmall ? textOf(value) : jsonBytes(value, createPace())
 }
-
-const newline = Buffer.from('\n')
 
 /** What was made of answers that stay the same. */
 const kept = new WeakMap<object, Promise<KeptBody>>()

@@ -183,7 +183,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   async function enterAnswers({ context, caller }: Asking, bytes: number): Promise<AnswerShare> {
     const share = await parts.answers.enter(bytes, {
       shares: answerOwners(caller, parts.clientAddress(context)),
-      signal: signalOf(context, parts.stopping),
+      signal: () => signalOf(context, parts.stopping),
       cut: () => context.res.destroy(),
     })
     if (context.res.closed) share.leave()
@@ -272,7 +272,8 @@ function signalOf({ res }: Pick<Context, 'res'>, stopping: AbortSignal): AbortSi
   stopping.addEventListener('abort', end)
   res.once('close', () => {
     stopping.removeEventListener('abort', end)
-    end()
+    // Who has his answer waits for nothing.
+    if (!res.writableFinished) end()
   })
   return ended.signal
 }

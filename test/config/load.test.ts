@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { packageRoot } from '../../lib/base/package-root.ts'
-import { allSettings, typeInWords } from '../../lib/config/declaration.ts'
-import { describeConfig, exampleConfig, printConfig } from '../../lib/config/describe.ts'
+import { allSettings, allTables, typeInWords } from '../../lib/config/declaration.ts'
+import { describeConfig, exampleConfig, nearestSetting, printConfig } from '../../lib/config/describe.ts'
 import { ConfigFault, configFaultExitCode, type Fault } from '../../lib/config/fault.ts'
 import { type Config, loadConfig, localConfig, parseConfig } from '../../lib/config/load.ts'
 
@@ -213,7 +213,7 @@ t.test('the example file is that of the schema; it loads, and with every line ta
 })
 
 t.test('every setting is described, with its type, meaning and default', async t => {
-  const text = describeConfig()
+  const text = describeConfig() ?? ''
   for (const { path, declaration, meaning, isRequired } of allSettings) {
     const [, section = ''] = text
       .split(`\n\n`)
@@ -227,6 +227,24 @@ t.test('every setting is described, with its type, meaning and default', async t
     t.equal(section.includes('; required'), isRequired, `${path}: required`)
     t.equal(section.includes('; default'), declaration.default !== undefined, `${path}: default`)
   }
+  for (const about of allTables.map(({ name }) => name)) {
+    const own = allSettings.filter(one => one.path.startsWith(`${about}.`)).map(one => one.path)
+    const told = describeConfig(about) ?? ''
+    t.ok(told.startsWith(`[${about}]`), `${about}: its own table first`)
+    t.strictSame(
+      told.split('\n').filter(line => /^[a-z_.0-9]+$/.test(line)),
+      own,
+      `${about}: what is in it, and nothing else`,
+    )
+    t.ok(text.includes(told.trimEnd()))
+  }
+  t.match(
+    describeConfig('hostname'),
+    /^hostname\n {4}host name; required; [^\n]+\n {4}This server's own name/,
+  )
+  t.equal(describeConfig('smtp.max_siz'), undefined)
+  t.equal(describeConfig(''), undefined)
+  t.equal(nearestSetting('smtp.max_siz'), 'smtp.max_size')
   t.match(text, /smtp\.max_size\n {4}whole number from 65536 to 104857600 \(bytes\); default 26214400\n/)
 })
 

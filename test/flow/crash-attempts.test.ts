@@ -76,6 +76,7 @@ t.test('killed at each step of an attempt: it is tried again, and that is counte
   await allAt(1)
   t.match(await why('MAIL'), { attempts: 0, cutOffs: 0, outlook: /^Attempt 1 is under way;/ })
   await daemon.end('SIGKILL')
+  t.match(await daemon.ctl('status'), { daemon: { state: 'down', since: null, endedWithoutWord: true } })
 
   daemon = await daemon.restart()
   await allAt(2)

@@ -41,6 +41,7 @@ t.test('every question is answered in JSON, the same with the daemon up and down
     ['config check'],
     ['config print'],
     ['config describe'],
+    ['config describe', 'smtp.max_size'],
   ]
   const whileUp = []
   for (let at = 0; at < questions.length; at += 3) {
@@ -67,7 +68,10 @@ t.test('every question is answered in JSON, the same with the daemon up and down
   await until('it to go on', async () => (await health()) === 200)
   t.equal(await daemon.stop(), 0)
   t.match((await ctl('node list')).data, [{ state: 'stopped' }])
-  t.match(await ctl('status'), { daemon: { state: 'down', since: String }, doors: { smtp: [], http: [] } })
+  t.match(await ctl('status'), {
+    daemon: { state: 'down', since: String, endedWithoutWord: false },
+    doors: { smtp: [], http: [] },
+  })
   for (const [index, [command, ...args]] of questions.slice(0, 3).entries()) {
     t.strictSame(await ctl(command, ...args), whileUp[index], command)
   }

@@ -19,7 +19,7 @@ function roomOf(t: Test, waitMs = patient) {
     const [name, pod] = key.split('@')
     const shares = [{ name: `key ${name}`, mostBytes: 40 }, ...(pod ? [{ name: pod, mostBytes: 60 }] : [])]
     const entered = { share: undefined as AnswerShare | undefined, error: undefined as unknown }
-    const { signal } = ended
+    const signal = () => ended.signal
     const done = room
       .enter(bytes, { shares, signal, cut: () => void cuts.push(key), ...more })
       .then(share => {
@@ -114,7 +114,7 @@ t.test('who has gone waits no more', async t => {
   const { enter, settled } = roomOf(t)
   enter('a', 40)
   const gone = new AbortController()
-  const waiting = enter('a', 40, { signal: gone.signal })
+  const waiting = enter('a', 40, { signal: () => gone.signal })
   const next = enter('a', 1)
   await settled()
   const why = new Error('gone')
@@ -122,7 +122,7 @@ t.test('who has gone waits no more', async t => {
   await waiting.done
   t.equal(waiting.entered.error, why)
   t.notOk(next.entered.share)
-  const late = enter('b', 1, { signal: gone.signal })
+  const late = enter('a', 40, { signal: () => gone.signal })
   await late.done
   t.equal(late.entered.error, why)
 })

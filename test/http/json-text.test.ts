@@ -26,12 +26,15 @@ const family: Readonly<Record<string, unknown>> = {
     })),
     total: 5,
   },
+  'a short page': {
+    data: Array.from({ length: 50 }, (_, n) => ({ id: n, bodyText: `č${n}`.repeat(1000), to: ['a', 'b'] })),
+  },
   'nothing in it': { data: [], more: {}, text: 'x'.repeat(long) },
 }
 
 t.test('it is what JSON.stringify makes', async t => {
   for (const [name, value] of Object.entries(family)) {
-    t.ok((await jsonBytes(value, createPace())).equals(Buffer.from(JSON.stringify(value))), name)
+    t.ok((await jsonBytes(value, createPace())).equals(Buffer.from(`${JSON.stringify(value)}\n`)), name)
   }
 })
 

@@ -19,7 +19,7 @@ function askers(headers: Record<string, string> = {}): Context[] {
 }
 
 t.test('of all who ask for a large one at once, one is answered in a turn of the event loop', async t => {
-  const value = { text: Array.from({ length: 30_000 }, (_, number) => number).join() }
+  const value = { text: Array.from({ length: 60_000 }, (_, number) => number).join() }
   const answer = async (context: Context) => answerKept(context, await keptJson(value))
   for (const when of ['while it is made', 'when it is there']) {
     const contexts = askers()

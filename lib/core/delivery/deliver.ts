@@ -8,6 +8,7 @@ import { type FairPlace, roomAt } from '../../queue/places.ts'
 import { type CarriedMessage, findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { Held } from '../../store/dialect/held.ts'
+import { everyPod, findSuppression } from '../../store/suppressions.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
 import { isDeliveredHere } from '../domains/usable.ts'
@@ -40,7 +41,9 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
   try {
     if (carried.isHeld && (await holdAsOperator(app, entry, delivery.id))) return
     if (inbox?.suspendedAt && (await holdInstead(app, entry, delivery, message))) return
-    let ended = await attempt(app, entry, delivery, carried, place)
+    let ended =
+      (await endOfSuppressed(app, delivery, inbox?.podId)) ??
+      (await attempt(app, entry, delivery, carried, place))
     if (ended.outcome.isUntried) {
       await app.store.write(async db => {
         if (entry.destination === domain) await noteFound(app, db, domain)
@@ -206,6 +209,24 @@ async function attempt(
     place,
   )
   return { outcome }
+}
+
+/**
+ * How a mail ends that has waited while its recipient came to the suppression list. The write of the send has looked already, so
+ * what is as good as new is not looked at again.
+ */
+async function endOfSuppressed(
+  app: Networked,
+  { purpose, recipient, attempts, createdAt }: DeliveryRow,
+  podId = everyPod,
+): Promise<Ended | undefined> {
+  const now = app.clock.now()
+  const isNew = attempts === 0 && now.getTime() - Date.parse(createdAt) < limits.suppressionAskedAgainMs
+  if (isNew || purpose === 'report') return undefined
+  const found = await findSuppression(app.store.read, [recipient], { podId, now: now.toISOString() })
+  if (!found) return undefined
+  const text = `given up: the recipient has come to the suppression list (${found.reason}) while this mail waited`
+  return { outcome: { result: 'permanent', text, durationMs: 0 } }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { inTime } from '../../base/in-time.ts'
 import { limits } from '../../base/limits.ts'
+import { isDiskFull } from '../../base/storage-fault.ts'
 import { createAddressGuard } from '../../courier/address-guard.ts'
 import { type AuthoritativeDns, createAuthoritativeDns } from '../../courier/authoritative-dns.ts'
 import { findSigning } from '../../courier/encryption/zone-signing.ts'
@@ -53,8 +54,8 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
     acmeDirectory: app.config.acme.directory,
     fetchPolicy: (domain: string) => fetchPolicy(app, domain),
   }
-  const [{ row, unanswered: without, unansweredKeys }, host, advice, signing] = await Promise.all([
-    runDomainCheck(app, known.id, true),
+  const [checkedRecords, host, advice, signing] = await Promise.all([
+    checkRecords(app, known.id),
     within(
       checkHost(names.hostname, lookup, { ownRecords, isForeign: knowsForeign(opened) }),
       names.hostname,
@@ -63,9 +64,12 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
     within(adviseDomain(names, asked), names.domain, 'what stands beside the records'),
     within(checkSigning(app, dns, names.domain), names.domain, 'DNSSEC'),
   ])
+  const { row = known, unanswered: without, unansweredKeys } = checkedRecords ?? unchecked
   const checked = await shown(app, app.store.read, row)
   const told = new Set(advice.filter(({ level }) => level === 'error').map(aboutOf))
-  const records = await tellAliases(findingsOf(checked, without, unansweredKeys), lookup)
+  const records = checkedRecords
+    ? await tellAliases(findingsOf(checked, without, unansweredKeys), lookup)
+    : [notWritten(names.domain)]
   // What advice says of a record is closer than that it is wrong.
   const others = records.filter(one => !(one.code.endsWith('_invalid') && told.has(aboutOf(one))))
   const silent = dns.silentZones().map(isSilent)
@@ -83,6 +87,30 @@ export function diagnosisOf(domain: DiagnosedDomain, findings: readonly Finding[
   const isGood = domain.status === 'verified' || domain.status === 'unknown'
   const isRefused = isGood && findings.some(({ level }) => level === 'error')
   return { domain: isRefused ? { ...domain, status: 'not_well' } : domain, findings }
+}
+
+type CheckedRecords = Awaited<ReturnType<typeof runDomainCheck>>
+
+/** What is known of the records of a domain whose check could not be written down. */
+const unchecked: Partial<CheckedRecords> & Omit<CheckedRecords, 'row'> = {
+  unanswered: [],
+  unansweredKeys: [],
+}
+
+/** Undefined where the disk has no room for what a check finds: the rest of a diagnosis writes nothing. */
+async function checkRecords(app: App, id: string): Promise<CheckedRecords | undefined> {
+  try {
+    return await runDomainCheck(app, id, true)
+  } catch (error) {
+    if (!isDiskFull(error)) throw error
+    return undefined
+  }
+}
+
+function notWritten(domain: string): Finding {
+  const message =
+    'the disk is full, so what a check of the records finds could not be written down, and nothing is said of them; the rest was looked at. Make room (df -h), then check again'
+  return finding('error', 'check_not_written', domain, message)
 }
 
 /** A part of the check, or that it took too long. */

@@ -117,3 +117,22 @@ t.test('what stands in a zone of a stranger stays within a line', { skip: withou
     t.ok((paste ?? '').split('\n').length === 1, paste ?? '')
   }
 })
+
+t.test('a disk without room: what a check finds is not written down, and the rest is told', async t => {
+  const resolver = await startDns({
+    'theirs.example': { MX: [{ priority: 1, exchange: 'mx.before.example' }] },
+  })
+  t.teardown(() => resolver.close())
+  const { app } = await startApi(t, { dns: resolver.server })
+  const { id } = await createDomain(app, operator, { domain: 'theirs.example' })
+  const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+  const without = { ...app.store, write: () => Promise.reject(full) }
+  const { domain, findings } = await diagnoseDomain(Object.create(app, { store: { value: without } }), id)
+  const about = findings.filter(({ subject }) => subject === 'theirs.example').map(({ code }) => code)
+  t.ok(about.includes('check_not_written'), JSON.stringify(findings))
+  t.notOk(about.includes('mx_invalid'), `of the records nothing is said: ${about}`)
+  t.ok(findings.some(({ subject }) => subject === 'mail.ours.example'))
+  t.equal(domain.status, 'pending')
+  const other = { ...app.store, write: () => Promise.reject(new Error('other')) }
+  await t.rejects(diagnoseDomain(Object.create(app, { store: { value: other } }), id), { message: 'other' })
+})

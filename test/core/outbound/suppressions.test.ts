@@ -2,6 +2,7 @@ import t from 'tap'
 import { type ReplyClass, replyClasses } from '../../../lib/base/reply-class.ts'
 import { createInbox } from '../../../lib/core/account/inboxes.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
+import { listMessageDeliveries } from '../../../lib/core/mailbox/deliveries.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { addSuppression, listSuppressions, suppressedUntil } from '../../../lib/core/outbound/suppressions.ts'
 import type { Outcome } from '../../../lib/courier/outcome.ts'
@@ -189,4 +190,49 @@ t.test('a suppression that has an end holds until then and no longer', async t =
     { code: 'recipient_suppressed' },
     'one without an end does not end',
   )
+})
+
+t.test('what waits for a recipient who is suppressed meanwhile is sent no more', async t => {
+  let now = new Date('2026-01-01T00:00:00.000Z')
+  const mxPort = await freePort('127.0.0.9')
+  const dns = await startDns({
+    'theirs.example': { MX: [{ priority: 1, exchange: 'mx.theirs.example' }] },
+    'mx.theirs.example': { A: ['127.0.0.9'] },
+  })
+  const said: { RCPT?: string } = { RCPT: '450 4.2.0 later' }
+  const peer = await startPeer('127.0.0.9', mxPort, { RCPT: () => said.RCPT ?? '250 ok' })
+  t.teardown(() => Promise.all([dns.close(), peer.close()]))
+  const clock = { now: () => now, monotonicMs: () => now.getTime() }
+  const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, clock })
+  const ann = await inbox('ann')
+  const sent = new Map<string, string>()
+  for (const name of ['tried', 'free', 'old']) {
+    if (name === 'old') now = new Date(now.getTime() + 86_400_000)
+    sent.set(name, (await send(app, operator, ann, letter(`${name}@theirs.example`), name)).messageId)
+    if (name === 'free') await carryAll(app)
+  }
+  await addSuppression(app, { recipient: 'tried@theirs.example' })
+  await addSuppression(app, { recipient: 'old@theirs.example', reason: 'unsubscribe' })
+  delete said.RCPT
+  now = new Date(now.getTime() + 86_400_000)
+  await carryAll(app)
+  const ends: Record<string, unknown> = {}
+  for (const [name, id] of sent) {
+    const [delivery] = await listMessageDeliveries(app, operator, id)
+    ends[name] = [delivery!.state, delivery!.replyText, delivery!.replyClass]
+  }
+  t.strictSame(ends, {
+    tried: [
+      'failed',
+      'given up: the recipient has come to the suppression list (manual) while this mail waited',
+      null,
+    ],
+    free: ['delivered', 'taken', null],
+    old: [
+      'failed',
+      'given up: the recipient has come to the suppression list (unsubscribe) while this mail waited',
+      null,
+    ],
+  })
+  t.equal(peer.messages.length, 1, 'nobody was asked again')
 })
