@@ -1,14 +1,19 @@
 import { Kysely, type PostgresPool as KyselyPool, PostgresDialect } from 'kysely'
-import type { QueryResult } from 'pg'
 import type { WriteDb } from '../dialect/dialect.ts'
 import { runDirectly } from '../dialect/kept.ts'
 import type { Tables } from '../tables.ts'
+
+interface Answer {
+  readonly command: string
+  readonly rowCount: number | null
+  readonly rows: Record<string, unknown>[]
+}
 
 /**
  * Sends a statement at once, behind those that were sent and are not answered yet.
  * @param name under which the server keeps its plan on this connection
  */
-export type Send = (text: string, values?: readonly unknown[], name?: string) => Promise<QueryResult>
+export type Send = (text: string, values?: readonly unknown[], name?: string) => Promise<Answer>
 
 /** A connection that is taken from a pool. */
 export interface Client {

@@ -63,7 +63,7 @@ export async function restAfter(tried: number): Promise<void> {
 }
 
 /** Does work in a transaction, which is undone where the work throws. */
-export async function transact<T>(
+async function transact<T>(
   { db, send }: Connection,
   isolation: 'serializable' | 'read committed',
   work: (db: WriteDb) => Promise<T>,
