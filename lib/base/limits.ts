@@ -36,6 +36,9 @@ export const limits = {
    */
   postgresWriters: 2,
   postgresBesideMs: 20,
+  /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
+  postgresAgainMs: 500,
+  postgresGoodbyeMs: 1_000,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
   /**
@@ -613,7 +616,9 @@ export const limits = {
   /** How long the standing of a destination is kept that was not tried since; and of how many memory knows what they are. */
   destinationKeptMs: 7 * 86_400_000,
   destinationsKnown: 10_000,
-  /** By how much a destination that asked for less at once gets more with each attempt that it answers. */
+  /** How many attempts at once a destination gets of which nothing is known (Postfix begins with as many). */
+  paceFirst: 5,
+  /** By how much a destination that has less at once than it may gets more with each attempt that it answers. */
   paceStep: 0.25,
   /** Pods of which is remembered whose turn it was in them. */
   podsInRotation: 10_000,

@@ -25,12 +25,12 @@ export const deliveryTable = table('How mail goes out.', {
       'The most deliveries under way at one time. Half of them at the most are repeated ones, and half go to servers that do not answer, or have not yet.',
   }),
   concurrency_per_destination: number({
-    default: 5,
+    default: 20,
     minimum: 1,
     maximum: 1000,
     unit: 'deliveries',
     description:
-      'The most deliveries under way at one time to one destination, and to one address of a mail server, whatever names lead there.',
+      'The most deliveries under way at one time to one destination, and to one address of a mail server, whatever names lead there. It begins with five, and who answers gets more step by step; who fails begins anew, and who says that it is too much gets half.',
   }),
   allow_networks: list('network', 0, {
     default: [],

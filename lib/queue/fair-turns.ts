@@ -104,6 +104,7 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     else proven.note(name, true)
     if (showing === 'answers') pace.answered(name)
     if (showing === 'slows') pace.slowDown(name)
+    if (showing === 'fails') pace.failed(name)
   }
 
   /** Takes room at an address for an attempt. Who comes new does so behind those who wait for it, for they take turns. */
@@ -165,11 +166,12 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
     return true
   }
 
-  /** Of those that are only to be recorded so many pass their places on as the destination gets at once: a kill would repeat them. */
+  /** Of those that are only to be recorded few pass their places on, no more than the destination gets: a kill would repeat them. */
   function passOn(mine: Held, freed: () => void): void {
     const { stay, sort } = mine
     const passed = [...held.values()].filter(one => one.isLingering && one.stay.name === stay.name).length
-    if (sort.isProbe || passed >= pace.concurrency(stay.name) || !giveUpPlace(mine)) return
+    const most = Math.min(limits.paceFirst, pace.concurrency(stay.name))
+    if (sort.isProbe || passed >= most || !giveUpPlace(mine)) return
     stays.leave(stay)
     freed()
   }

@@ -8,6 +8,8 @@ export interface Allowance {
   readonly concurrency: number
   /** Attempts a minute; 0: no bound. */
   readonly perMinute: number
+  /** How many at one time it gets while nothing is known of it, where those are fewer. */
+  readonly first?: number
 }
 
 interface Pacing {
@@ -19,9 +21,9 @@ interface Pacing {
 }
 
 /**
- * How fast each destination is served: as its allowance says, and slower once it said that this is too much. Each time it
- * does, half as much at once, one at the least; each attempt that it answers brings a step back. In memory: at most
- * `limits.destinationsKnown`, those that were served last; what is forgotten is served by its allowance, and says so again.
+ * How fast each destination is served. It begins with few attempts at once, and each that it answers brings a step more, up to its
+ * allowance. Each time it says that this is too much it gets half as much, one at the least; when it fails no more than at the
+ * beginning. In memory: at most `limits.destinationsKnown`, those that were served last; what is forgotten begins anew.
  */
 export class Pace {
   readonly #clock: Clock
@@ -65,6 +67,12 @@ export class Pace {
     this.#pacings.note(name, { ...now, concurrency: Math.max(1, now.concurrency / 2) })
   }
 
+  failed(name: string): void {
+    const now = this.#now(name)
+    const first = firstOf(this.#allowanceOf(name))
+    if (now.concurrency > first) this.#pacings.note(name, { ...now, concurrency: first })
+  }
+
   answered(name: string): void {
     const now = this.#now(name)
     const { concurrency } = this.#allowanceOf(name)
@@ -76,7 +84,9 @@ export class Pace {
   }
 
   #now(name: string): Pacing {
-    const { concurrency, perMinute } = this.#allowanceOf(name)
+    const allowance = this.#allowanceOf(name)
+    const { perMinute } = allowance
+    const concurrency = firstOf(allowance)
     const atMs = this.#clock.monotonicMs()
     const before = this.#pacings.get(name)
     if (perMinute === 0)
@@ -87,4 +97,8 @@ export class Pace {
     const tokens = Math.min(most, before.tokens + ((atMs - before.atMs) * perMinute) / 60_000)
     return { concurrency: before.concurrency, tokens, atMs }
   }
+}
+
+function firstOf({ concurrency, first = concurrency }: Allowance): number {
+  return Math.min(first, concurrency)
 }

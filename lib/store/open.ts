@@ -13,7 +13,8 @@ import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialec
 import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
-import { findSchemaState, migrate } from './migrations/migrate.ts'
+import { findSchemaState, migrate, requireCurrentSchema } from './migrations/migrate.ts'
+import type { Reaching } from './postgres/reached.ts'
 import { optimizeIndex } from './search/full-text.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
@@ -94,6 +95,8 @@ export interface StoreParts {
   readonly meter?: Meter
   /** How many connections a server is asked over. */
   readonly connections?: number
+  /** What a server is asked with, and who is told that it can not be; nothing of that with a file. */
+  readonly outage?: Pick<Reaching, 'hold' | 'failed'>
   /** Whether rows are being moved into it by who opens it: to everybody else it is closed until they are all there. */
   readonly isTarget?: boolean
 }
@@ -106,10 +109,10 @@ export interface StoreParts {
 export async function openStore(
   location: string,
   clock: Clock,
-  { beforeMigration = async () => {}, meter = noMeter, connections, isTarget }: StoreParts = {},
+  { beforeMigration = async () => {}, meter = noMeter, connections, isTarget, outage }: StoreParts = {},
 ): Promise<Store> {
   const store = isServer(location)
-    ? (await import('./postgres-store.ts')).postgresStore(location, clock, meter, connections)
+    ? (await import('./postgres-store.ts')).postgresStore(location, { clock, meter, connections, outage })
     : sqliteStore(location, clock, meter)
   try {
     const { isCurrent, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
@@ -153,6 +156,16 @@ export async function openReader(location: string): Promise<Reader> {
   }
   const { db, close } = openSqliteReader(location)
   return { read: db, close: async () => close() }
+}
+
+/** @throws SchemaFault where a database is not, or not any more, one that this program works on; StorageUnreachable */
+export async function requireOurs(location: string): Promise<void> {
+  const { read, close } = await openReader(location)
+  try {
+    await requireCurrentSchema(read)
+  } finally {
+    await close()
+  }
 }
 
 function sqliteStore(path: string, clock: Clock, meter: Meter): Store {

@@ -9,19 +9,26 @@ import { writeLeft } from './last-statements.ts'
 import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
 import { openPostgres } from './postgres/pool.ts'
+import type { Reaching } from './postgres/reached.ts'
 import { createWriters } from './postgres/writers.ts'
 import { startIndexThread } from './start-index-thread.ts'
+
+interface ServerParts {
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly meter: Meter
+  /** How many connections it is asked over. */
+  readonly connections?: number | undefined
+  readonly outage?: Pick<Reaching, 'hold' | 'failed'> | undefined
+}
 
 /** The database of a server: what SQLite leaves to this process is the server's. */
 export function postgresStore(
   url: string,
-  { monotonicMs }: Pick<Clock, 'monotonicMs'>,
-  meter: Meter,
-  connections: number = limits.postgresConnections,
+  { clock, meter, connections = limits.postgresConnections, outage = {} }: ServerParts,
 ) {
-  const pool = openPostgres(url, connections)
+  const pool = openPostgres(url, connections, outage)
   const listeners = createListeners()
-  const bell = createBell(url, pool.notify, listeners.tell)
+  const bell = createBell(url, pool.notify, listeners.tell, outage.hold)
   const tell = (notices: Notices) => {
     listeners.tell(notices)
     // What this process carries itself others find by their looks: told of it they would all reach for the same.
@@ -39,7 +46,7 @@ export function postgresStore(
     connections: Math.min(limits.postgresWriters, Math.max(1, connections >> 1)),
     writeLeft,
     committed,
-    monotonicMs,
+    monotonicMs: () => clock.monotonicMs(),
     transacted(writes, tookMs) {
       meter.observe('store_batch_writes', writes)
       meter.observe('store_transaction_seconds', tookMs / 1000)

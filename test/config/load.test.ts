@@ -81,7 +81,7 @@ t.test('a file with what is required alone has the defaults', async t => {
       mode: 'mx',
       port: 25,
       concurrency: 200,
-      concurrency_per_destination: 5,
+      concurrency_per_destination: 20,
       allow_networks: [],
       give_up_after: '5d',
       public_addresses: [],

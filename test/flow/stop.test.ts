@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { SMTPServer } from 'smtp-server'
 import t from 'tap'
+import { limits } from '../../lib/base/limits.ts'
 import { settledContradictions } from '../support/consistency.ts'
 import { childrenOf } from '../support/contained.ts'
 import { startDaemon } from '../support/daemon.ts'
@@ -12,8 +13,8 @@ import { createInbox } from '../support/mailbox.ts'
 import { greetedDialog, openDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
 
-/** As `delivery.concurrency_per_destination` has it unless told. */
-const limitOfADestination = 5
+/** How many attempts at once a destination gets of which nothing is known. */
+const limitOfADestination = limits.paceFirst
 
 t.test('SIGTERM: idle sessions get 421, a message under way its 250, and it is there after', async t => {
   const daemon = await startDaemon(t)

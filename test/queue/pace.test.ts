@@ -57,3 +57,21 @@ t.test('what began there and went elsewhere is given back, and no more than that
   pace.returned(there)
   t.equal(beginAll(), 1)
 })
+
+t.test(
+  'what nothing is known of begins with few, and gets one step more with each that it answers',
+  async t => {
+    const clock: Clock = { now: () => new Date(0), monotonicMs: () => 0 }
+    const pace = new Pace(clock, () => ({ concurrency: 8, perMinute: 0, first: 5 }))
+    t.equal(pace.most(there, 0), 5)
+    for (let n = 0; n < 2 / limits.paceStep; n++) pace.answered(there)
+    t.equal(pace.concurrency(there), 7)
+    for (let n = 0; n < 9 / limits.paceStep; n++) pace.answered(there)
+    t.equal(pace.concurrency(there), 8, 'and never more than it may')
+    pace.failed(there)
+    t.equal(pace.concurrency(there), 5, 'who fails begins anew')
+    pace.slowDown(there)
+    pace.failed(there)
+    t.equal(pace.concurrency(there), 2, 'with no more than it asked for')
+  },
+)

@@ -70,14 +70,13 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (ended.outcome.showing === 'fails') place?.showed('fails')
     if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
     const isClean = place?.isClean ?? false
-    const work = async (db: WriteDb) => {
-      if (hasLed) await noteFound(app, db, domain)
-      await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
-      return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, ended))
-    }
     const write = () => {
       const held = heldByEnd({ delivery, message }, ended)
-      return held ? app.store.writeHolding(() => held, work) : app.store.write(work)
+      return app.queue.end(async db => {
+        if (hasLed) await noteFound(app, db, domain)
+        await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
+        return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, ended))
+      }, held)
     }
     const isToBeTold = await write().catch(error => {
       // The inbox here was deleted since the attempt found it.

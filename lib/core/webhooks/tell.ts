@@ -140,7 +140,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
       await write(db, nextAttemptAt)
     }
     try {
-      await (isOwn ? app.store.writeHolding(() => ({}), work) : app.store.write(work))
+      await app.queue.end(work, isOwn ? {} : undefined)
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error
       app.log.warn(

@@ -76,9 +76,9 @@ export interface Gathering {
 }
 
 /**
- * All writes that are waiting go into one SQLite transaction, each in its own savepoint; one that throws rolls back
- * alone. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for
- * meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before; nothing is built
+ * All writes that are waiting go into one SQLite transaction. When one throws, all of them are rolled back and done again, each in a
+ * savepoint, so that the one alone is undone: hardly any does, and a savepoint is two statements and a copy of each page that is
+ * changed. The commit only appends to the write-ahead log; the fsync runs off the event loop, and what is asked for meanwhile waits for the next transaction. A write's promise resolves after the fsync and not before; nothing is built
  * on what an earlier transaction wrote before that was synced. Between two transactions the event loop comes round; while it is busy
  * and writes come together, it does so for `limits.commitRestMs`, because each transaction appends all pages that it touched to the log,
  * and most of them are the same in the next one. Who writes alone waits for nobody.
@@ -94,6 +94,8 @@ export function createGroupCommit(
   const waiting: Waiting[] = []
   let draining: Promise<void> | undefined
   let failure: DiskFailed | undefined
+  /** How many writes have savepoints from now on, because one has thrown. */
+  let careful = 0
 
   async function drain(): Promise<void> {
     do {
@@ -183,6 +185,7 @@ export function createGroupCommit(
     const end = began + workMs
     const most = target.givenBytes() + bytesPerTransaction
     const left = noRows()
+    const isCareful = careful > 0
     try {
       do {
         const one = waiting.shift()!
@@ -192,7 +195,7 @@ export function createGroupCommit(
         const ownRows = noRows()
         gatherNotices(target.db, own)
         gatherRows(target.db, ownRows, left)
-        target.exec('savepoint one')
+        if (isCareful) target.exec('savepoint one')
         try {
           const value = await work(target.db)
           addNotices(notices, own)
@@ -200,10 +203,14 @@ export function createGroupCommit(
           // What is told must be on the disk.
           settle.push({ isSynced: isSynced || own.size > 0, settle: () => resolve(value) })
         } catch (error) {
+          if (!isCareful) return startOver(batch, error)
           undo(error)
           settle.push({ isSynced, settle: () => reject(error) })
         }
-        target.exec('release one')
+        if (isCareful) {
+          target.exec('release one')
+          careful--
+        }
       } while (
         waiting.length > 0 &&
         !batch[0]!.isAlone &&
@@ -222,6 +229,20 @@ export function createGroupCommit(
       throw target.isDiskFault(error) ? fail(error) : error
     }
     return settle
+  }
+
+  /**
+   * The last write of a batch without savepoints has thrown. Where it was the only one it is over; else all of them wait again, and
+   * are told apart then.
+   */
+  function startOver(batch: Waiting[], error: unknown): Settling[] {
+    if (target.isDiskFault(error)) throw error
+    rollBack(target)
+    const [only, ...others] = batch
+    if (others.length === 0) return [{ isSynced: false, settle: () => only!.reject(error) }]
+    careful = writesPerTransaction
+    waiting.unshift(...batch.splice(0))
+    return []
   }
 
   /**

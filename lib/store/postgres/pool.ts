@@ -1,7 +1,6 @@
-import { type PostgresPool as KyselyPool, sql } from 'kysely'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
-import { StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Db, WriteDb } from '../dialect/dialect.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
 import {
@@ -12,6 +11,7 @@ import {
   type Send,
   takeConnection,
 } from './connection.ts'
+import { type Reaching, reachedOver } from './reached.ts'
 import { type Written, writeSerially } from './serial.ts'
 
 // count(*) and sums are bigint, which pg gives as text; ours stay far below 2^53.
@@ -46,27 +46,29 @@ export interface PostgresPool {
 const placingLock = 0x706c6163
 const turnLock = 0x7475726e
 
-/** Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable. */
-export function openPostgres(url: string, connections: number): PostgresPool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: connections,
-    types,
-    application_name: 'mailboxd',
-    connectionTimeoutMillis: limits.postgresConnectMs,
-    // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
-    query_timeout: limits.postgresQueryMs,
-    // A process that stands still in a transaction keeps others waiting for so long at the most.
-    idle_in_transaction_session_timeout: limits.postgresIdleMs,
-    keepAlive: true,
-    // What needs no answer of before is sent behind it, and not after it.
-    pipeline: true,
-  } as pg.PoolConfig)
-  // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
-  pool.on('error', () => {})
-  pool.on('connect', client => void client.on('error', () => {}))
-  const reached = reachedOver(pool)
-  const connect = reached.connect as unknown as () => Promise<Client>
+/**
+ * Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable.
+ * @param outage as of `reachedOver`
+ */
+export function openPostgres(
+  url: string,
+  connections: number,
+  outage: Pick<Reaching, 'hold' | 'failed'> = {},
+): PostgresPool {
+  const pool = reachedOver({
+    url,
+    ...outage,
+    options: {
+      max: connections,
+      types,
+      application_name: 'mailboxd',
+      // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
+      query_timeout: limits.postgresQueryMs,
+      // A process that stands still in a transaction keeps others waiting for so long at the most.
+      idle_in_transaction_session_timeout: limits.postgresIdleMs,
+    },
+  })
+  const connect = pool.connect as unknown as () => Promise<Client>
   const ask: Send = async (text, values, name) => {
     const client = await connect()
     try {
@@ -78,7 +80,7 @@ export function openPostgres(url: string, connections: number): PostgresPool {
       client.release()
     }
   }
-  const db = handleOver(reached, ask)
+  const db = handleOver(pool, ask)
   const take = () => takeConnection(connect)
   return {
     db,
@@ -115,70 +117,16 @@ export function openPostgres(url: string, connections: number): PostgresPool {
       return value
     },
     write: (work, written) => writeSerially(take, work, written),
-    async writeInTurn(work, writeLeft) {
-      const connection = await take()
-      try {
-        // Of the session, and before the transaction: what that sees is what is committed once the lock is held.
-        const { rows } = await connection.send('select pg_try_advisory_lock($1) as "isHeld"', [turnLock])
-        if (!rows[0]!.isHeld) return undefined
-        try {
-          const kept = async () => ({ ...connection, release() {} })
-          return await writeSerially(kept, work, { writeLeft, committed() {} })
-        } finally {
-          await connection.send('select pg_advisory_unlock($1)', [turnLock])
-        }
-      } finally {
-        connection.release()
-      }
-    },
+    writeInTurn: (work, writeLeft) =>
+      writeSerially(
+        take,
+        async db => {
+          // Of the transaction, so that none that is over keeps others out, however its connection goes on.
+          const { rows } = await sql<{ isHeld: boolean }>`
+            select pg_try_advisory_xact_lock(${sql.lit(turnLock)}) as "isHeld"`.execute(db)
+          return rows[0]!.isHeld ? work(db) : undefined
+        },
+        { writeLeft, committed() {} },
+      ),
   }
-}
-
-/** The same pool, of which an outage is told by one name. */
-function reachedOver(pool: pg.Pool): KyselyPool {
-  return {
-    options: pool.options,
-    async connect() {
-      const client = await pool.connect().catch(cause => {
-        throw new StorageUnreachable(cause)
-      })
-      let isBroken = false
-      const query: Send = (text, values = [], name) =>
-        client.query({ text, values: [...values], ...(name !== undefined && { name }) }).catch(error => {
-          isBroken ||= isOutage(error)
-          return unreachable(error)
-        })
-      // Nothing here reads by a cursor, the other way to call it.
-      return { query: query as never, release: () => client.release(isBroken) }
-    },
-    end: () => pool.end(),
-  }
-}
-
-function unreachable(error: unknown): never {
-  throw isOutage(error) ? new StorageUnreachable(error) : error
-}
-
-/** What the system says of a server that is not reached. */
-const systemCodes = [
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ENOENT',
-]
-/** connection_exception, admin_shutdown and its kin, too_many_connections, and read_only_sql_transaction: a standby. */
-const serverCodes = /^(08...|57P0.|53300|25006)$/
-/** What pg says without a code. */
-const sentences =
-  /^(Connection terminated|Query read timeout|timeout exceeded|Client (has encountered|was closed))/
-
-function isOutage(error: unknown): error is Error {
-  if (!(error instanceof Error)) return false
-  if (!('code' in error) || error.code === undefined) return sentences.test(error.message)
-  return systemCodes.includes(String(error.code)) || serverCodes.test(String(error.code))
 }

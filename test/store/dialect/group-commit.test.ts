@@ -187,6 +187,54 @@ t.test(
   },
 )
 
+t.test('where one of many throws, all are done once more, and it alone fails', async t => {
+  const { group, syncs, transactions, reader } = setUp(t)
+  const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+  await until('the fsync asked for', () => syncs.length === 1)
+  let done = 0
+  const insert = () =>
+    group.write(async db => {
+      done++
+      await insertPodRow(db)
+    })
+  const fail = () =>
+    group.write(async db => {
+      await insertPodRow(db)
+      throw new Error('no')
+    })
+  const installed = group.write(insertInstallation)
+  const writes = [insert(), fail(), insert(), fail(), insert()]
+  const ends = Promise.allSettled(writes)
+  syncs[0]!.resolve()
+  await migrated
+  await until('the second fsync asked for', () => syncs.length === 2)
+  syncs[1]!.resolve()
+  await installed
+  const are = (await ends).map(({ status }) => status)
+  t.strictSame(are, ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'])
+  t.strictSame([done, transactions.begun], [4, 3], 'those before the first that throws twice, and no more')
+  reader.refresh()
+  t.equal((await reader.db.selectFrom('pod').select('id').execute()).length, 1 + 3)
+  await group.idle()
+})
+
+t.test('one that throws and is alone is undone', async t => {
+  const { group, syncs, reader } = setUp(t)
+  const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
+  await until('the fsync asked for', () => syncs.length === 1)
+  syncs[0]!.resolve()
+  await migrated
+  const failed = group.write(async db => {
+    await insertInstallation(db)
+    throw new Error('no')
+  })
+  await t.rejects(failed, { message: 'no' })
+  await group.idle()
+  reader.refresh()
+  t.strictSame(await reader.db.selectFrom('pod').select('id').execute(), [])
+  t.equal(syncs.length, 1, 'and nothing waits for the disk')
+})
+
 t.test('what a write gives notice of is told after its fsync, and of what is undone nothing', async t => {
   const { group, syncs, told } = setUp(t)
   const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
