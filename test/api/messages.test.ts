@@ -66,7 +66,7 @@ t.test('a repeat is done again where the first could not be, and else gets the f
 })
 
 t.test('Idempotency-Key', async t => {
-  let server = await startApi(t)
+  let server = await startApi(t, { breaks: ['pods'] })
   const { api } = server
   const inbox = await makeSender(server)
   const path = `/v1/inboxes/${inbox.id}/send`
