@@ -40,8 +40,7 @@ export async function upgradeServer(upgrade: ServerUpgrade): Promise<void> {
             await requireOlderStopped(db, upgrade.node, missing)
             return migrate(db, 'postgres', appliedAt, isTarget)
           },
-          writeLeft,
-          () => {},
+          { writeLeft, committed: () => {} },
         )
         return
       } catch (error) {

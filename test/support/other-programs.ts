@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import type { Test } from 'tap'
 import type { Migration } from '../../lib/store/migrations/migration.ts'
 import { runProgram } from './program.ts'
@@ -39,24 +39,40 @@ export async function programsBefore(t: Test): Promise<string> {
   return build(tree)
 }
 
-/** Builds the programs of this tree with these steps of the schema after its own; gives their directory. */
-export async function programsWithSteps(t: Test, steps: readonly Omit<Migration, 'fill'>[]): Promise<string> {
+/** What the programs of `programsWithSteps` read at their start: beside them. */
+const stepsFile = 'steps.json'
+const readSteps = `process.getBuiltinModule('node:fs').readFileSync(process.getBuiltinModule('node:path').join(process.argv[1], '..', '${stepsFile}'), 'utf8')`
+
+/** Builds the programs of this tree as many times as there are lists, each with those steps of the schema after its own; gives their directories. */
+export async function programsWithSteps(
+  t: Test,
+  ...lists: readonly (readonly Omit<Migration, 'fill'>[])[]
+): Promise<string[]> {
   const tree = temporaryDir(t)
   for (const name of sources) cpSync(join(root, name), join(tree, name), { recursive: true })
-  const list = join(tree, 'lib/store/migrations/index.ts')
-  const text = readFileSync(list, 'utf8')
-  const longer = text.replace(/\n\]\n$/, () => `\n  ...${JSON.stringify(steps)},\n]\n`)
-  if (longer === text) throw new Error(`${list} does not end in the list of steps`)
-  writeFileSync(list, longer)
-  return build(tree)
+  const index = join(tree, 'lib/store/migrations/index.ts')
+  const text = readFileSync(index, 'utf8')
+  const longer = text.replace(/\n\]\n$/, () => `\n  ...JSON.parse(${readSteps}),\n]\n`)
+  if (longer === text) throw new Error(`${index} does not end in the list of steps`)
+  writeFileSync(index, longer)
+  writeFileSync(join(tree, 'bin', stepsFile), '[]')
+  const built = await build(tree)
+  return lists.map((steps, n) => {
+    const copy = join(tree, `copy${n}`)
+    mkdirSync(copy)
+    for (const name of ['config', 'package.json', 'dist'])
+      cpSync(join(tree, name), join(copy, name), { recursive: true })
+    symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+    const programs = join(copy, relative(tree, built))
+    writeFileSync(join(programs, stepsFile), JSON.stringify(steps))
+    return programs
+  })
 }
 
 async function build(tree: string): Promise<string> {
-  const modules = join(tree, 'node_modules')
-  if (!existsSync(modules)) symlinkSync(join(root, 'node_modules'), modules)
-  mkdirSync(join(tree, 'dist'))
+  symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'))
   const { code, stderr } = await runProgram(process.execPath, [join(tree, 'bin/build.ts')], undefined, {
-    timeoutMs: 180_000,
+    timeoutMs: 600_000,
   })
   if (code !== 0) throw new Error(`the build ended with ${code}: ${stderr}`)
   return join(tree, 'dist', 'bin')
