@@ -114,9 +114,9 @@ async function requireOwnFiles(path: string): Promise<void> {
 }
 
 function tellingOutages(store: Store, outage: Outage): Store {
-  const write: Store['write'] = async (...given) => {
+  const telling = async <T>(written: Promise<T>): Promise<T> => {
     try {
-      const value = await store.write(...given)
+      const value = await written
       outage.worked()
       return value
     } catch (error) {
@@ -125,5 +125,9 @@ function tellingOutages(store: Store, outage: Outage): Store {
       throw error
     }
   }
-  return { ...store, write }
+  return {
+    ...store,
+    write: (...given) => telling(store.write(...given)),
+    writeHolding: (...given) => telling(store.writeHolding(...given)),
+  }
 }
