@@ -80,6 +80,7 @@ export const longFiles: readonly string[] = [
   'flow/postmaster',
   'flow/power-cuts',
   'flow/restore-cut',
+  'flow/rolling-upgrade',
   'flow/serve',
   'flow/soak',
   'flow/specification-bounces',
