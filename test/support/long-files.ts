@@ -48,6 +48,7 @@ export const longFiles: readonly string[] = [
   'flow/crash-rotation',
   'flow/crash-sends',
   'flow/crash-webhooks',
+  'flow/database-failover',
   'flow/dev',
   'flow/disk-faults',
   'flow/dns-check',
