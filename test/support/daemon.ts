@@ -7,7 +7,7 @@ import { blobsOf } from '../../lib/cli/blobs.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { startBucket } from './bucket.ts'
 import { builtProgram } from './built.ts'
-import { noteServer, requireConsistency, requireSettled } from './consistency.ts'
+import { noteBlobs, noteServer, requireConsistency, requireSettled } from './consistency.ts'
 import { newPostgresDatabase } from './databases.ts'
 import { migratedDatabase } from './postgres.ts'
 import { type Finished, runProgram } from './program.ts'
@@ -132,6 +132,7 @@ async function run(
   })
   const asksAtEnd = !settings.isContradictory && settings.programs === undefined
   const openBlobs = blobsOf(await loadConfig(configPath))
+  noteBlobs(dataDir, openBlobs)
   const entries: Record<string, unknown>[] = []
   let rest = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
