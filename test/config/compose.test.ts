@@ -30,9 +30,9 @@ interface Compose {
   readonly volumes: Readonly<Record<string, null>>
 }
 
-const compose = parseYaml(read('compose/nodes.yaml')) as Compose
+const compose = parseYaml(read('packaging/compose/nodes.yaml')) as Compose
 const { services } = compose
-const config: Config = parseConfig(read('compose/mailboxd.toml'), 'compose/mailboxd.toml')
+const config: Config = parseConfig(read('packaging/compose/mailboxd.toml'), 'packaging/compose/mailboxd.toml')
 const nodes = Object.entries(services).filter(([, { build, command }]) => build && !command)
 const portOf = (published: string) => Number(published.split(':').at(-1))
 const secretPath = (name: string) => `/run/secrets/${name}`
@@ -45,7 +45,7 @@ t.test('each path and name in the compose file of several nodes is there', async
     for (const secret of secrets) t.ok(compose.secrets[secret], `${name}: ${secret}`)
     for (const mount of volumes) {
       const [from = ''] = mount.split(':')
-      if (from.startsWith('./')) t.ok(read(join('compose', from)), `${name}: ${from}`)
+      if (from.startsWith('./')) t.ok(read(join('packaging/compose', from)), `${name}: ${from}`)
       else t.ok(from in compose.volumes, `${name}: ${from}`)
     }
     const needed = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on)
@@ -91,7 +91,7 @@ t.test('the server of the database and that of the bucket are those of the confi
 })
 
 t.test('the balancer asks both nodes, and is believed by them', async t => {
-  const proxy = read('compose/haproxy.cfg')
+  const proxy = read('packaging/compose/haproxy.cfg')
   const asked = [...proxy.matchAll(/^ {2}server (\S+) (\S+):(\d+)$/gm)].map(([, , host, port]) => [
     host,
     Number(port),
