@@ -1,10 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { limits } from '../../lib/base/limits.ts'
 import { apiOf } from '../support/api.ts'
 import type { TestDaemon } from '../support/daemon.ts'
+import { disturbNodes } from '../support/disturbances.ts'
 import { startDns } from '../support/dns.ts'
-import { chanceOf } from '../support/fuzz.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { startNodes } from '../support/nodes.ts'
 import { lookAtPromises, newNodesLoad, takesPlaces, workOnNodes } from '../support/nodes-load.ts'
@@ -31,12 +29,6 @@ allow_http = true
 allow_networks = ["127.0.0.0/8"]
 retry = ["1s", "1s", "1s", "1s", "1s", "1s", "1s", "1s"]
 `
-
-/** That a node was killed or made to stand still. */
-interface Disturbance {
-  readonly atMs: number
-  readonly what: string
-}
 
 t.test(
   `${count} nodes for ${seconds} s under load, killed and stopped by chance (seed ${seed})`,
@@ -69,44 +61,7 @@ t.test(
     })
     const working = Promise.all([workOnNodes(load), takesPlaces(load, places)])
 
-    const chance = chanceOf(seed)
-    const disturbances: Disturbance[] = []
-    const returning: Promise<void>[] = []
-    const disturb = (at: number, what: string) => {
-      away.add(at)
-      disturbances.push({ atMs: performance.now(), what: `${what} ${at}` })
-    }
-    const kill = async (at: number, forMs: number) => {
-      disturb(at, 'killed')
-      // Its end asks whether anything contradicts itself, while the others go on.
-      await nodes[at]!.end('SIGKILL')
-      await pause(forMs)
-      nodes[at] = await nodes[at]!.restart()
-      away.delete(at)
-    }
-    const stop = async (at: number, forMs: number) => {
-      disturb(at, 'stopped')
-      nodes[at]!.process.kill('SIGSTOP')
-      await pause(forMs)
-      nodes[at]!.process.kill('SIGCONT')
-      away.delete(at)
-    }
-    while (!isTimeOver()) {
-      await pause(500 + chance.number(3_000))
-      const present = [...nodes.keys()].filter(at => !away.has(at))
-      // One goes on, or nobody would see that the others are gone.
-      if (present.length < 2) continue
-      const at = chance.of(present)
-      // One of each first. Longer than its leases last, or so short that nobody may take them.
-      const number = returning.length
-      const isKill = number === 0 || (number > 1 && chance.number(2) === 0)
-      const isLong = number === 1 || chance.number(3) > 0
-      const longMs = limits.nodeGoneMs + 1_000 + chance.number(6_000)
-      returning.push(
-        isKill ? kill(at, chance.number(6_000)) : stop(at, isLong ? longMs : chance.number(4_000)),
-      )
-    }
-    await Promise.all(returning)
+    const disturbances = await disturbNodes(nodes, away, seed, isTimeOver)
     isOver = true
     await working
 

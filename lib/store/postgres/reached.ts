@@ -130,8 +130,8 @@ const systemCodes = [
   'EAI_AGAIN',
   'ENOENT',
 ]
-/** connection_exception, admin_shutdown and its kin, too_many_connections, and read_only_sql_transaction: a standby. */
-const serverCodes = /^(08...|57P0.|53300|25006)$/
+/** connection_exception, admin_shutdown and its kin, too_many_connections, read_only_sql_transaction: a standby, and that this process stood still in a transaction for too long. */
+const serverCodes = /^(08...|57P0.|53300|25006|25P03)$/
 /** What pg says without a code. */
 const sentences =
   /^(Connection terminated|Query read timeout|timeout exceeded|Client (has encountered|was closed))/
