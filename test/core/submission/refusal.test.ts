@@ -10,6 +10,7 @@ import { root } from '../../rules/source-tree.ts'
 const codes: readonly ProblemCode[] = [
   ...sendProblems,
   'unauthorized',
+  'payload_too_large',
   'rate_limit_exceeded',
   'unavailable',
   'not_found',

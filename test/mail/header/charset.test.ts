@@ -156,5 +156,11 @@ t.test('bytes of a header that say no charset are windows-1252, around encoded w
   for (const [bytes, text] of Object.entries(subjects)) {
     const raw = Buffer.from(`From: a@example.com\r\nSubject: ${bytes}\r\n\r\nx\r\n`, 'latin1')
     t.equal(readMessage(raw, guess).subject, text)
+    const named = Buffer.from(
+      `From: ${bytes} <a@example.com>\r\nContent-Disposition: attachment; filename="${bytes}.txt"\r\n\r\nx\r\n`,
+      'latin1',
+    )
+    const { from, attachments } = readMessage(named, guess)
+    t.match([from?.name, attachments], [text, [{ filename: `${text}.txt` }]])
   }
 })
