@@ -112,7 +112,8 @@ async function sendCurrent(app: App, caller: Caller, id: string, also: Also): Pr
 async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Also): Promise<SendResult> {
   const request = await requestOf(app, draft)
   let files: string[] = []
-  const result = await sendNow(app, caller, draft.inboxId, { request }, async (db, sent) => {
+  const inbox = await getInboxRow(app.store.read, caller, draft.inboxId)
+  const result = await sendNow(app, caller, inbox, { request }, async (db, sent) => {
     // First: whether the lease is still ours.
     await also(db, sent)
     const { messageId } = sent

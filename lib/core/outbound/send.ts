@@ -103,24 +103,23 @@ async function sendOnce(
   key: string | undefined,
   comparable: unknown,
 ): Promise<SendResult> {
-  const { id } = inbox
-  if (key === undefined) return sendNow(app, caller, id, sending, async () => {})
+  if (key === undefined) return sendNow(app, caller, inbox, sending, async () => {})
   const repeatable = { caller, inbox, key, request: comparable }
-  return once(app, repeatable, remember => sendNow(app, caller, id, sending, remember))
+  return once(app, repeatable, remember => sendNow(app, caller, inbox, sending, remember))
 }
 
 /**
  * Sends a message, as often as it is asked to.
+ * @param inbox as it was read just now; the write reads it again
  * @param remember notes the result in the write that makes it true; what it throws undoes the send
  */
 export async function sendNow(
   app: App,
   caller: Caller,
-  inboxId: string,
+  inbox: InboxRow,
   sending: Sending,
   remember: (db: WriteDb, result: SendResult) => Promise<void>,
 ): Promise<SendResult> {
-  const inbox = await getInboxRow(app.store.read, caller, inboxId)
   return auditingRefusals(app, caller, inbox, () => sendFrom(app, caller, inbox, sending, remember))
 }
 
