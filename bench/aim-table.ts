@@ -4,7 +4,6 @@ import { table } from './table.ts'
 
 /** What is measured of mailboxd by itself, empty and with what was stored before. */
 export interface OwnFigures {
-  readonly startMs: number
   readonly text: InboundFigures
   readonly sends: OutboundFigures
   /** Answers a second. */
@@ -25,6 +24,9 @@ export interface RoundFigures {
   }
   /** A bare Koa route. */
   readonly bare: { readonly list: number; readonly inbox: number }
+  /** From the start of the process to its greeting: a new installation, and one that is there. */
+  readonly firstStartMs: number
+  readonly startMs: number
   /** Of `node -e 0` and `mailboxctl key list`, from start to end. */
   readonly nodeMs: number
   readonly keyListMs: number
@@ -36,6 +38,8 @@ export interface OnceFigures {
   readonly idleBytes: number
   readonly loadedBytes: number
   readonly loadedMessages: number
+  /** As `startMs`, with what is stored. */
+  readonly storedStartMs: number
   readonly storedMessages: number
   readonly storedInboxes: number
 }
@@ -96,7 +100,7 @@ export function aimTables(figures: RoundFigures, once: OnceFigures): string {
 }
 
 function aimLines(
-  { own, stored, postfix, bare, nodeMs, keyListMs }: RoundFigures,
+  { own, stored, postfix, bare, firstStartMs, startMs, nodeMs, keyListMs }: RoundFigures,
   once: OnceFigures,
 ): Line[] {
   const times = (what: string, own: number, against: string, other: number, aim: number): Line => ({
@@ -202,7 +206,8 @@ function aimLines(
     ),
     times('list of 50 a second', own.list, 'bare Koa', bare.list, 0.7),
     times('one inbox a second', own.inbox, 'bare Koa', bare.inbox, 0.8),
-    atMost('start to greeting, ms', own.startMs, ' ms', 300, 'node -e 0', nodeMs),
+    atMost('first start to greeting, ms', firstStartMs, ' ms', 300, 'node -e 0', nodeMs),
+    atMost('start to greeting, ms', startMs, ' ms', 300, 'node -e 0', nodeMs),
     atMost('mailboxctl key list, ms', keyListMs, ' ms', 150, 'node -e 0', nodeMs),
     atMost('idle memory, MB', megabytes(once.idleBytes), ' MB', 110),
     atMost(
@@ -230,7 +235,7 @@ function aimLines(
     times('sends, arrived, so', stored.sends.arrivedPerSecond, 'empty', own.sends.arrivedPerSecond, 0.85),
     times('list of 50, so', stored.list, 'empty', own.list, 0.85),
     times('one inbox, so', stored.inbox, 'empty', own.inbox, 0.85),
-    atMost('start to greeting, so, ms', stored.startMs, ' ms', own.startMs * 0.15, 'empty', own.startMs),
+    atMost('start to greeting, so, ms', once.storedStartMs, ' ms', startMs * 0.15, 'empty', startMs),
   ]
 }
 

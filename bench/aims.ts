@@ -1,7 +1,7 @@
 /**
  * `npm run aims [-- [--rounds N] [--stored N] [--loaded N] [--messages N] [--rest SECONDS] [--json]]`: what mailboxd aims at beside what it does, in one run on a
- * quiet machine. In each of five rounds (unless told) all take their turns, and each figure is the median of its rounds; the other peers and
- * the memory are measured once. Root, and what `sudo .ci/install-peers --bench` installs; some 20 minutes.
+ * quiet machine. In each of five rounds (unless told) all take their turns, and each figure is the median of its rounds; two daemons, one of them with what
+ * is stored, live through all rounds. The other peers and the memory are measured once. Root, and what `sudo .ci/install-peers --bench` installs; some 20 minutes.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { databasePath } from '../lib/core/open-rows.ts'
 import { freePort } from '../test/support/ports.ts'
-import { startSmtpSink } from '../test/support/smtp-sink.ts'
+import { type SmtpSink, startSmtpSink } from '../test/support/smtp-sink.ts'
 import { aimTables, type OnceFigures, type OwnFigures, type RoundFigures } from './aim-table.ts'
 import { call, launcher } from './calls.ts'
 import { loadHttp } from './http-load.ts'
@@ -22,7 +22,7 @@ import { measureOutboundOf, withoutOutbound } from './outbound-row.ts'
 import { percentile } from './percentile.ts'
 import { residentBytes } from './process-figures.ts'
 import { startBareKoa } from './subject/bare-koa.ts'
-import { type MailboxdSubject, startMailboxdSubject } from './subject/mailboxd.ts'
+import { type MailboxdSettings, type MailboxdSubject, startMailboxdSubject } from './subject/mailboxd.ts'
 
 const calls = 5
 const readSeconds = 2
@@ -65,16 +65,21 @@ if (missing.length > 0) throw new Error(missing.join('\n'))
 
 const startedAt = performance.now()
 const dataDir = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
-let isFilled = false
 let loadedAt = 0
 const resting = await startMailboxdSubject(await freePort('127.0.0.2'))
+const stops = new Set([resting.stop])
 try {
+  progress(`a daemon, and one with ${stored} messages`)
+  const [empty, full] = [await startOwn({}), await startOwn({ ...filledWith(stored), dataDir })]
   const measured: RoundFigures[] = []
   let idleBytes: number | undefined
   for (let round = 1; round <= rounds; round++) {
-    measured.push(await measureRound(round))
+    measured.push(await measureRound(round, empty, full))
     if (performance.now() > startedAt + restMs) idleBytes ??= await measureIdle()
   }
+  await full.end()
+  const storedStarts: number[] = []
+  for (let n = 0; n < rounds; n++) storedStarts.push(await startOf(dataDir))
   const peers: Record<string, InboundFigures> = {}
   for (const name of otherPeers) {
     progress(name)
@@ -86,6 +91,7 @@ try {
   const once: OnceFigures = {
     peers,
     ...memory,
+    storedStartMs: percentile(storedStarts, 50),
     loadedMessages: loaded,
     storedMessages: stored,
     storedInboxes,
@@ -100,11 +106,33 @@ try {
     console.log(aimTables(figures, once))
   }
 } finally {
-  await resting.stop()
+  for (const stop of [...stops].reverse()) await stop()
   rmSync(dataDir, { recursive: true })
 }
 
-async function measureRound(round: number): Promise<RoundFigures> {
+interface Own {
+  readonly mailboxd: MailboxdSubject
+  readonly sink: SmtpSink
+  end(): Promise<void>
+}
+
+/**
+ * One that takes part in all rounds, as a server lives: what V8 compiles it compiles in the first one.
+ * @param settings what is in it before, and where it is kept
+ */
+async function startOwn(settings: MailboxdSettings): Promise<Own> {
+  const sink = await startSmtpSink('127.0.0.2', await freePort('127.0.0.2'))
+  stops.add(sink.stop)
+  const mailboxd = await startMailboxdSubject(sink.port, settings)
+  stops.add(mailboxd.stop)
+  const end = () => {
+    stops.delete(mailboxd.stop)
+    return mailboxd.stop()
+  }
+  return { mailboxd, sink, end }
+}
+
+async function measureRound(round: number, empty: Own, full: Own): Promise<RoundFigures> {
   const inbound = (name: string, row: Row) => {
     progress(`round ${round} of ${rounds}: ${name}, ${row.kind}`)
     return measureInboundOf(name, row)
@@ -114,9 +142,10 @@ async function measureRound(round: number): Promise<RoundFigures> {
     return (await measureOutboundOf(name, messages / 2, 0)).outbound
   }
   progress(`round ${round} of ${rounds}: mailboxd`)
-  const { bare, own } = await measureOwn(undefined)
+  const own = await measureOwn(empty)
   const figures = {
-    bare: bare!,
+    ...(await measureStarts()),
+    bare: await measureBare(empty.mailboxd),
     postfix: {
       text: await inbound('postfix', text),
       signed: await inbound('postfix', { ...signed, messages: messages / 6 }),
@@ -133,33 +162,31 @@ async function measureRound(round: number): Promise<RoundFigures> {
     keyListMs: await medianOf(launcher('mailboxctl'), ['--config', resting.config, 'key', 'list']),
   }
   progress(`round ${round} of ${rounds}: mailboxd with ${stored} messages`)
-  return { ...figures, stored: (await measureOwn(dataDir)).own }
+  return { ...figures, stored: await measureOwn(full) }
 }
 
-/**
- * mailboxd taking mail, sending and answering, beside a bare Koa route for what it answers.
- * @param full the data directory to take, filled the first time; none for an empty one, which alone is compared with the route
- */
-async function measureOwn(
-  full: string | undefined,
-): Promise<{ own: OwnFigures; bare: RoundFigures['bare'] | undefined }> {
-  const sink = await startSmtpSink('127.0.0.2', await freePort('127.0.0.2'))
+/** mailboxd taking mail, sending and answering. */
+async function measureOwn({ mailboxd, sink }: Own): Promise<OwnFigures> {
+  const inbound = await measureInbound(mailboxd, text)
+  const sends = await measureSends(mailboxd, sink, messages / 2)
+  return { text: inbound, sends, ...(await measureAnswers(mailboxd)) }
+}
+
+/** From the start of the process to its greeting: of a new installation, which makes its keys and its tables, and of one that is there. */
+async function measureStarts(): Promise<Pick<RoundFigures, 'firstStartMs' | 'startMs'>> {
+  const place = mkdtempSync(join(tmpdir(), 'mailboxd-bench-'))
   try {
-    const fill = full !== undefined && !isFilled ? filledWith(stored) : {}
-    const mailboxd = await startMailboxdSubject(sink.port, { ...fill, dataDir: full })
-    isFilled ||= full !== undefined
-    try {
-      const inbound = await measureInbound(mailboxd, text)
-      const sends = await measureSends(mailboxd, sink, messages / 2)
-      const answers = await measureAnswers(mailboxd)
-      const own = { startMs: mailboxd.startMs, text: inbound, sends, ...answers }
-      return { own, bare: full === undefined ? await measureBare(mailboxd) : undefined }
-    } finally {
-      await mailboxd.stop()
-    }
+    return { firstStartMs: await startOf(place), startMs: await startOf(place) }
   } finally {
-    await sink.stop()
+    rmSync(place, { recursive: true })
   }
+}
+
+/** How long a start on this data directory takes. */
+async function startOf(place: string): Promise<number> {
+  const { startMs, stop } = await startMailboxdSubject(await freePort('127.0.0.2'), { dataDir: place })
+  await stop()
+  return startMs
 }
 
 async function measureAnswers({ api, token, inboxId }: Pick<MailboxdSubject, 'api' | 'token' | 'inboxId'>) {

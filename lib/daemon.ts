@@ -70,7 +70,7 @@ export interface Daemon {
   reload(): Promise<void>
   /** Takes nothing new, ends what is under way or gives it back to the queue, and closes everything. */
   stop(): Promise<void>
-  /** Resolves when the disk has failed to keep what was written, or the server's lock is lost: only a restart heals that. */
+  /** Resolves when the disk has failed to keep what was written, or this node can not have its lock on the server again: only a restart heals that. */
   readonly failed: Promise<Error>
 }
 
@@ -88,7 +88,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const {
       app: opened,
       isNew,
-      alone,
+      hold,
     } = await openData(
       {
         ...parts,
@@ -188,6 +188,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     let carriedEnd: Promise<void> | undefined
     const endCarrying = () => {
       carriedEnd ??= endRunners(runners, async () => {
+        queue.stop()
         webhooks.stop()
         await courier.close()
       })
@@ -299,7 +300,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       submission,
       http,
       reload: () => certificates.reload(),
-      failed: Promise.race([app.store.failed, ...(alone ? [alone.lost] : [])]),
+      failed: Promise.race([app.store.failed, ...(hold ? [hold.failed] : [])]),
       async stop() {
         log.info('stopping')
         await closeAll()

@@ -1,17 +1,24 @@
 import { mkdir } from 'node:fs/promises'
+import type { Clock } from './base/clock.ts'
 import type { Config } from './config/load.ts'
 import { requireFinished } from './core/backup/unfinished.ts'
 import { daemonLockPath, nodeName } from './core/nodes/node-name.ts'
 import { openApp } from './core/open.ts'
 import { databaseOf } from './core/open-rows.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
-import type { NodeLock } from './store/postgres/lock.ts'
+import { requireOurs } from './store/open.ts'
+import type { NodeHold } from './store/postgres/hold.ts'
 
 /** Keeps everybody from the database, where it is on a server, who must have it alone; other nodes only until this one has joined them. @throws DataDirectoryBusy */
-async function holdServer(config: Config): Promise<NodeLock | undefined> {
+async function holdServer(config: Config, clock: Clock): Promise<NodeHold | undefined> {
   if (config.database === undefined) return undefined
-  const { lockNode } = await import('./store/postgres/lock.ts')
-  return lockNode(await databaseOf(config), await nodeName(config.data_dir))
+  const { holdNode } = await import('./store/postgres/hold.ts')
+  return holdNode({
+    url: await databaseOf(config),
+    node: await nodeName(config.data_dir),
+    clock,
+    requireSame: requireOurs,
+  })
 }
 
 /**
@@ -24,17 +31,17 @@ export async function openData(parts: Parameters<typeof openApp>[0], closing: ((
   await mkdir(parts.config.data_dir, { recursive: true, mode: 0o700 })
   requireFinished(parts.config.data_dir)
   closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
-  const alone = await holdServer(parts.config)
-  closing.push(() => alone?.release())
-  const opened = await openApp(parts)
+  const hold = await holdServer(parts.config, parts.clock)
+  closing.push(() => hold?.release())
+  const opened = await openApp({ ...parts, ...(hold && { hold }) })
   const { store, nodes } = opened.app
   closing.push(() => store.close())
   await nodes.join()
   closing.push(() => nodes.leave())
   closing.push(store.hearOthers())
-  await alone?.letOthersStart()
+  await hold?.letOthersStart()
   closing.push(() => opened.app.blobs.close())
   const { mailReader, renderer, textReader } = opened.app
   closing.push(() => Promise.all([mailReader.stop(), renderer.stop(), textReader.stop()]))
-  return { ...opened, alone }
+  return { ...opened, hold }
 }

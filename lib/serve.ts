@@ -138,14 +138,14 @@ async function run(
 
 /**
  * Nobody knows any more what the disk holds of what was written last; who starts anew reads it. Nothing is closed, for that would take
- * over into the database what is doubtful. The same where another daemon may have taken the database of a server.
+ * over into the database what is doubtful. The same where another process has the database of a server.
  */
 async function giveUp(failure: Error, log: Log): Promise<number> {
   log.fatal(
     { err: failure },
     failure instanceof DiskFailed
       ? 'the disk failed to keep what was written; exiting, to read it again at the next start'
-      : 'the connection that keeps other daemons from the database has ended; exiting, to take it anew at the next start',
+      : 'what keeps others from the database was lost and can not be had again; exiting, to ask for it at the next start',
   )
   // Who waits is told no meanwhile.
   await new Promise(resolve => setTimeout(resolve, limits.diskFailedMs))

@@ -5,8 +5,8 @@
  * source those that are left), works on copies, and prints those that nothing noticed, with the share of those that something did.
  *
  * Each is shown to the five tests nearest to its file (unless told), until one fails, and then to the compiler, with which nothing could be built or landed.
- * For those that are left each other test and story (test/flow) is run once, without a fault, to learn which of their places it runs
- * (support/probes.ts); of those that run it the nearest are run with the fault: ten tests, and four stories, whose daemons run the sources here, not the
+ * For those that are left other tests, then stories (test/flow), are run once without a fault, the nearest first, to learn which of their places they run
+ * (support/probes.ts), until ten tests and four stories are known for each; these are run with the fault. The stories' daemons run the sources here, not the
  * bundle.
  *
  * With --named it makes those of support/named-faults.ts instead, which no test noticed once.
@@ -51,8 +51,8 @@ const leftOut = new Set(['.git', '.tap', 'dist', 'node_modules', 'packages'])
 const otherStories =
   /\/(soak|power-cuts|image|package|package-arm64|npm-package|build-id|dev|systemd|hostile-\w+)\.test/
 
-/** What takes longer is ended. One that does so without a fault, too, notices none. */
-const mostMs = 60_000
+/** What takes longer is ended, a story later than others. One that does so without a fault, too, notices none. */
+const mostMs = (test: string) => (test.startsWith('test/flow/') ? 150_000 : 60_000)
 
 interface Fault extends Mutant {
   readonly file: string
@@ -100,6 +100,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const left = () => tried.filter(fault => !noticed.has(fault))
   const tried: Fault[] = []
+  const ran = new Map<Fault, number>()
   try {
     await inCopies(copies, chosen, async (fault, copy) => {
       const by = await noticedBy(nearest(fault), fault, copy)
@@ -112,19 +113,22 @@ async function main(args: readonly string[]): Promise<number> {
       [stories, Number(values.stories)],
     ] as const) {
       const asked = count > 0 && !isOver ? left().filter(fault => !fault.tests) : []
-      const may = new Set(asked.flatMap(fault => sources.nearest(which, fault.file)))
-      const running = await whoRuns(asked, which === stories ? which : [...may], copies)
-      await inCopies(copies, asked, async (fault, copy) => {
+      const others = asked.map(fault => {
         const near = sources.nearest(which, fault.file)
-        const others = [...running.get(fault)!].filter(test => !nearest(fault).includes(test))
-        others.sort((a, b) => near.indexOf(a) - near.indexOf(b))
-        tell(fault, await noticedBy(others.slice(0, count), fault, copy))
+        // A story runs in other processes what it does not import.
+        const far = which === stories ? which.filter(test => !near.includes(test)) : []
+        return { fault, tests: [...near, ...far].filter(test => !nearest(fault).includes(test)) }
       })
+      const running = await whoRuns(others, count, copies)
+      for (const [fault, { length }] of running) ran.set(fault, length + (ran.get(fault) ?? 0))
+      await inCopies(copies, asked, async (fault, copy) =>
+        tell(fault, await noticedBy(running.get(fault)!, fault, copy)),
+      )
     }
   } finally {
     for (const dir of [...copies, runDir]) rmSync(dir, { recursive: true, force: true })
   }
-  report(tried, noticed, left())
+  report(tried, noticed, left(), ran)
   console.log(`seed ${seed}`)
   return 0
 }
@@ -134,25 +138,37 @@ const types = 'the compiler'
 
 const printed = ({ file, line, what }: Fault) => `${file}:${line}  ${what}`
 
-function report(tried: readonly Fault[], noticed: ReadonlyMap<Fault, string>, left: readonly Fault[]): void {
-  console.log(`\nNothing noticed:\n${left.map(printed).join('\n')}`)
+/** @param ran how many others than the nearest were run with it */
+function report(
+  tried: readonly Fault[],
+  noticed: ReadonlyMap<Fault, string>,
+  left: readonly Fault[],
+  ran: ReadonlyMap<Fault, number>,
+): void {
+  const seenBy = (fault: Fault) => `${printed(fault)}  (${ran.get(fault) ?? 0} tests run it)`
+  console.log(`\nNothing noticed:\n${left.map(seenBy).join('\n')}`)
   const by = (is: (test: string) => boolean) => [...noticed.values()].filter(is).length
   const share = ((100 * noticed.size) / tried.length).toFixed(1)
   const alone = `${by(one => one === types)} of them by the compiler alone, ${by(one => one.startsWith('test/flow/'))} by a story alone`
   console.log(`\n${noticed.size} of ${tried.length} noticed (${share} %), ${alone}`)
 }
 
-/** Which of the tests run the place of each fault; those that fail do so for other reasons, and are left out. */
+interface Asked {
+  readonly fault: Fault
+  /** Who might run its place, the nearest first. */
+  readonly tests: readonly string[]
+}
+
+/** Those of its tests that run the place of each fault, the first `count` of them. Who fails without a fault is left out. */
 async function whoRuns(
-  faults: readonly Fault[],
-  tests: readonly string[],
+  asked: readonly Asked[],
+  count: number,
   copies: readonly string[],
-): Promise<Map<Fault, Set<string>>> {
-  const running = new Map(faults.map(fault => [fault, new Set<string>()]))
-  if (faults.length === 0) return running
-  const places = faults.map((fault, number) => ({ ...fault, number }))
+): Promise<Map<Fault, string[]>> {
+  const running = new Map(asked.map(({ fault }) => [fault, new Set<string>()]))
+  const places = asked.map(({ fault }, number) => ({ ...fault, number }))
   // The checkout may be another by now; the copies are as it was.
-  const originals = new Map(faults.map(({ file }) => [file, readFileSync(join(copies[0]!, file), 'utf8')]))
+  const originals = new Map(places.map(({ file }) => [file, readFileSync(join(copies[0]!, file), 'utf8')]))
   const writeAll = (textOf: (file: string, source: string) => string) => {
     for (const copy of copies)
       for (const [file, source] of originals) writeFileSync(join(copy, file), textOf(file, source))
@@ -164,34 +180,55 @@ async function whoRuns(
     ),
   )
   try {
-    await inCopies(copies, tests, async (test, copy) => {
+    await inCopies(copies, inTurns(asked, count, running), async (test, copy) => {
       const path = join(mkdtempSync(join(runDir, 'probes-')), 'ran')
       const { failures } = await runTestFile(join(copy, test), runDir, {
-        timeoutMs: mostMs,
+        timeoutMs: mostMs(test),
         env: probeEnv(path),
       })
       if (failures.length === 0)
-        for (const number of readProbes(path)) running.get(faults[number]!)!.add(test)
+        for (const number of readProbes(path)) running.get(asked[number]!.fault)!.add(test)
       else console.log(`${test} fails without a fault: ${failures[0]!.split('\n')[0]}`)
     })
   } finally {
     writeAll((_file, source) => source)
   }
-  return running
+  return new Map(
+    asked.map(({ fault, tests }) => [
+      fault,
+      tests.filter(test => running.get(fault)!.has(test)).slice(0, count),
+    ]),
+  )
+}
+
+/** The next test of each fault by turns, each test once, for as long as fewer than `count` are found for it. */
+function* inTurns(
+  asked: readonly Asked[],
+  count: number,
+  running: ReadonlyMap<Fault, ReadonlySet<string>>,
+): Generator<string> {
+  const given = new Set<string>()
+  for (let isSome = true; isSome; ) {
+    isSome = false
+    for (const { fault, tests } of asked) {
+      const next = running.get(fault)!.size < count ? tests.find(test => !given.has(test)) : undefined
+      if (next === undefined) continue
+      isSome = true
+      given.add(next)
+      yield next
+    }
+  }
 }
 
 /** Does it for each of them, in as many copies at once as there are, until somebody asks for the end. */
 async function inCopies<T>(
   copies: readonly string[],
-  list: readonly T[],
+  list: Iterable<T>,
   work: (one: T, copy: string) => Promise<void>,
 ): Promise<void> {
-  const waiting = list.values()
+  const waiting = list[Symbol.iterator]()
   const goThrough = async (copy: string) => {
-    for (const one of waiting) {
-      if (isOver) return
-      await work(one, copy)
-    }
+    for (let next = waiting.next(); !next.done && !isOver; next = waiting.next()) await work(next.value, copy)
   }
   await Promise.all(copies.map(goThrough))
 }
@@ -295,7 +332,7 @@ const running = new Map<string, Promise<unknown>>()
 /** What fails first; when nobody else runs this test, for some have a port of their own. */
 function failuresOf(test: string, copy: string): Promise<readonly string[]> {
   const run = async () =>
-    (await runTestFile(join(copy, test), runDir, { timeoutMs: mostMs, endsAtFailure: true })).failures
+    (await runTestFile(join(copy, test), runDir, { timeoutMs: mostMs(test), endsAtFailure: true })).failures
   const next = (running.get(test) ?? Promise.resolve()).then(run)
   running.set(test, next)
   return next

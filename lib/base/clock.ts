@@ -14,3 +14,19 @@ export const systemClock: Clock = {
 export function isoAfter(from: Date, ms: number): string {
   return new Date(from.getTime() + ms).toISOString()
 }
+
+/** A moment by the time that only goes forward, and by that of day, which goes on in a machine that was suspended. */
+export interface Moment {
+  readonly monotonicMs: number
+  readonly dayMs: number
+}
+
+export function momentOf(clock: Clock): Moment {
+  return { monotonicMs: clock.monotonicMs(), dayMs: clock.now().getTime() }
+}
+
+/** How long ago a moment is at the most. */
+export function msSince(clock: Clock, { monotonicMs, dayMs }: Moment): number {
+  const now = momentOf(clock)
+  return Math.max(now.monotonicMs - monotonicMs, now.dayMs - dayMs)
+}

@@ -1,10 +1,12 @@
 /** The URL of a database's server as it may be shown and kept: without a password. */
 export function withoutPassword(url: string): string {
-  const parsed = URL.parse(url)
-  if (!parsed || (parsed.password === '' && !parsed.searchParams.has('password'))) return url
-  parsed.password = ''
-  parsed.searchParams.delete('password')
-  return parsed.href
+  // A URL of several servers is none that `URL` reads.
+  const [place = '', query] = url.split('?', 2)
+  const bare = place.replace(/^([^/]*\/\/[^/:@]*):[^/]*@/, '$1@')
+  const asked = new URLSearchParams(query)
+  if (!asked.has('password')) return query === undefined ? bare : `${bare}?${query}`
+  asked.delete('password')
+  return asked.size === 0 ? bare : `${bare}?${asked}`
 }
 
 /** What to do in the configuration where the rows are there. @param place the URL of a server, or `sqlite` */

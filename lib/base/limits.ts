@@ -30,6 +30,15 @@ export const limits = {
   postgresQueryMs: 60_000,
   postgresIdleMs: 10_000,
   postgresLockMs: 15_000,
+  /**
+   * How many transactions of writes that share one are under way at once, and how long the last one must have taken until another begins
+   * beside it: those that wait are fewer transactions when they wait for it, and many of them are of the same inbox.
+   */
+  postgresWriters: 2,
+  postgresBesideMs: 20,
+  /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
+  postgresAgainMs: 500,
+  postgresGoodbyeMs: 1_000,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
   /**

@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino'
 import { createLogOutput } from './log-output.ts'
 import { jsonStyle, type LogStyle, styledLine } from './log-style.ts'
+import { StorageUnreachable } from './storage-fault.ts'
 
 /** What is written to: of pino what is used of it. */
 export interface Log
@@ -42,7 +43,15 @@ export function createLog(
         log: fields => withoutSecrets(fields),
       },
       serializers: { err: (error: Error) => withoutSecrets({ ...stdSerializers.err(error) }) },
-      hooks: { streamWrite: line => styledLine(line, style) },
+      hooks: {
+        streamWrite: line => styledLine(line, style),
+        logMethod(given, write, level) {
+          // An outage is told once, by who sees that it begins and ends; what fails in it, and there may be much, is no trouble of its own.
+          const isOfOutage = level > info && isAboutOutage(given[0])
+          if (isOfOutage) this.info(...given)
+          else write.apply(this, given)
+        },
+      },
     },
     output,
   )
@@ -52,6 +61,17 @@ export function createLog(
     return child.call(this, withoutSecrets(fields as Record<string, unknown>))
   }
   return log
+}
+
+const info = 30
+
+function isAboutOutage(fields: unknown): boolean {
+  return (
+    typeof fields === 'object' &&
+    fields !== null &&
+    'err' in fields &&
+    fields.err instanceof StorageUnreachable
+  )
 }
 
 /**

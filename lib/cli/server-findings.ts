@@ -55,14 +55,22 @@ export function databaseFindings({ database }: Config): Finding[] {
   const server = place.slice(place.lastIndexOf('@') + 1).split('/')[0] ?? ''
   const asked = new URLSearchParams(query)
   // Without a host it is a socket, and so is what begins with a slash, which stands in a URL as %2F.
-  const host = asked.get('host') ?? server.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
-  const isHere =
-    host === '' || host === 'localhost' || /^(\/|%2f)/i.test(host) || (isIP(host) !== 0 && isLoopback(host))
-  if (isHere || asked.has('sslmode')) return []
+  const hosts = (asked.get('host') ?? server)
+    .split(',')
+    .map(one => one.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
+  const host = hosts.find(one => !isHere(one))
+  if (host === undefined || asked.has('sslmode')) return []
   const message =
     'the rows are on another machine, and without sslmode nothing on the way there is encrypted: the password goes to whoever answers'
   const paste = `database = "${database}${database.includes('?') ? '&' : '?'}sslmode=verify-full"`
   return [finding('warning', 'database_in_clear', host, message, paste)]
+}
+
+/** Whether the server of a database is on this machine, by the host of its URL. */
+function isHere(host: string): boolean {
+  return (
+    host === '' || host === 'localhost' || /^(\/|%2f)/i.test(host) || (isIP(host) !== 0 && isLoopback(host))
+  )
 }
 
 /** What follows where certificates are neither files nor come from a CA, and how to have one that others can verify. */

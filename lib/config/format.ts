@@ -85,10 +85,11 @@ const bucketFault = (text: string) =>
     : 'must be "s3://" and the name of a bucket, and after a slash what keys begin with, if anything, such as "s3://mail-of-example/large"'
 
 function postgresFault(text: string): string | undefined {
-  const [, user] =
-    /^postgres(?:ql)?:\/\/(?:([^@/?#\s]*)@)?[^@/?#\s]*\/[^@/?#\s]+(?:\?[^#\s]*)?$/.exec(text) ?? []
+  const [, user, servers = ''] =
+    /^postgres(?:ql)?:\/\/(?:([^@/?#\s]*)@)?([^@/?#\s]*)\/[^@/?#\s]+(?:\?[^#\s]*)?$/.exec(text) ?? []
   if (user?.includes(':') || /[?&]password=/.test(text))
     return 'must not contain a password: name the file that has it with postgres.password_file'
+  if (servers !== '' && servers.split(',').includes('')) return 'must not have a comma without a server'
   if (user) return undefined
   return 'must be "postgres://user@server/database", such as "postgres://mailboxd@db.example.com/mailboxd"'
 }

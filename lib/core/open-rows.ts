@@ -5,11 +5,12 @@ import { readFirstLine } from '../base/first-line.ts'
 import type { Ids } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
-import { createOutage } from '../base/outage.ts'
+import { createOutage, type Outage } from '../base/outage.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { isStorageFault, StorageForbidden, StorageUnreachable } from '../base/storage-fault.ts'
 import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
+import type { Hold } from '../store/postgres/reached.ts'
 import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
 import { requireFinished } from './backup/unfinished.ts'
@@ -24,6 +25,8 @@ export interface RowsParts {
   readonly meter?: Meter
   /** Whether a database of an older schema is brought up to date: by the daemon, which has it for itself, and nobody else. */
   readonly mayMigrate: boolean
+  /** What a daemon holds on the server while it asks it for anything. */
+  readonly hold?: Hold
 }
 
 /** Where the SQLite file of a data directory is. */
@@ -86,12 +89,22 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     await keepBeforeUpgrade(config.data_dir, lastStep, log)
   }
   if (config.database === undefined) await requireOwnFiles(databasePath(config.data_dir))
-  const opened = await openStore(await databaseOf(config), clock, {
+  // That nothing can be written is told once, however many try.
+  const outage = createOutage(parts, {
+    begin: 'the database can not be written: nothing is promised meanwhile',
+    end: 'the database can be written again',
+  })
+  parts.hold?.onLost(error => outage.failed({ why: error.message }))
+  const store = await openStore(await databaseOf(config), clock, {
     beforeMigration,
     meter,
     connections: config.postgres.connections,
+    outage: {
+      ...(parts.hold && { hold: parts.hold }),
+      failed: error => outage.failed({ why: error.message }),
+    },
   })
-  return { config, clock, ids, log, meter, store: tellingOutages(opened, parts) }
+  return { config, clock, ids, log, meter, store: tellingOutages(store, outage) }
 }
 
 /** @throws StorageForbidden: SQLite itself says neither which file it is nor whose */
@@ -100,21 +113,21 @@ async function requireOwnFiles(path: string): Promise<void> {
   if (forbidden) throw new StorageForbidden(`${forbidden.message}. As root: ${forbidden.paste}`)
 }
 
-/** That nothing can be written is told once, however many try. */
-function tellingOutages(store: Store, parts: Pick<RowsParts, 'clock' | 'log'>): Store {
-  const outage = createOutage(parts, {
-    begin: 'the database can not be written: nothing is promised meanwhile',
-    end: 'the database can be written again',
-  })
-  const write: Store['write'] = async (...given) => {
+function tellingOutages(store: Store, outage: Outage): Store {
+  const telling = async <T>(written: Promise<T>): Promise<T> => {
     try {
-      const value = await store.write(...given)
+      const value = await written
       outage.worked()
       return value
     } catch (error) {
-      if (isStorageFault(error)) outage.failed({ err: error })
+      // That of a server was told by who asked it.
+      if (isStorageFault(error) && !(error instanceof StorageUnreachable)) outage.failed({ err: error })
       throw error
     }
   }
-  return { ...store, write }
+  return {
+    ...store,
+    write: (...given) => telling(store.write(...given)),
+    writeHolding: (...given) => telling(store.writeHolding(...given)),
+  }
 }

@@ -65,3 +65,13 @@ export async function holdOn(db: WriteDb, entry: QueueEntryRow, { now }: Holder)
 export function isAnothers({ leasedBy }: QueueEntryRow, { holder, isOver }: Membership): boolean {
   return leasedBy !== null && leasedBy !== holder && !isOver(leasedBy)
 }
+
+/**
+ * What was cut off is repeated at once, before what was put later. One that is cut off again may be what kills the process,
+ * so from then on it waits a little.
+ */
+export function afterCutOff(entry: Leased, now: Date): Leased {
+  const cutOffs = entry.cutOffs + 1
+  const dueAt = cutOffs === 1 ? entry.createdAt : isoAfter(now, limits.cutOffWaitMs)
+  return { ...entry, dueAt, cutOffs }
+}

@@ -1,7 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, isoAfter } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
+import { StorageUnreachable } from '../base/storage-fault.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
+import type { Held } from '../store/dialect/held.ts'
 import { notice } from '../store/dialect/notices.ts'
 import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
@@ -9,7 +12,7 @@ import { hurryEntry } from '../store/queued-deliveries.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
 import { nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
-import { type Beginning, holdOn, isAnothers, lease, type Membership } from './lease.ts'
+import { afterCutOff, type Beginning, holdOn, isAnothers, lease, type Membership } from './lease.ts'
 import { attemptsMade, type Kind, kinds, type Leased, LeaseLost, type Turns } from './leased.ts'
 import type { Allowance } from './pace.ts'
 import { createPodTurns } from './pod-turns.ts'
@@ -76,6 +79,21 @@ export interface Queue {
   hurry(db: WriteDb, entry: Leased): Promise<void>
   /** What was held is to be done again, and given up at `expiresAt`; gives when it is due. */
   release(db: WriteDb, subjectId: string, expiresAt: string): Promise<string | null>
+  /**
+   * Does the write that ends a lease, and does it again after each outage of the database's server until it is known to be done or the
+   * lease is lost: what an attempt has found out must not be forgotten, and whether a write was done whose connection ended at its
+   * commit nobody knows. The lease is its key: one that was done is not done twice.
+   * @param work as of `store.write`; the lease ends in it, by one of the functions above
+   * @param held what it holds, where it is one of those that share a transaction
+   */
+  end<T>(work: (db: WriteDb) => Promise<T>, held?: Held): Promise<T>
+  /**
+   * Frees what stands in the name of this process and is not among what it works on: leases of whose claim it never heard, and what it
+   * could not end. Gives how many.
+   */
+  freeForgotten(kind: Kind, underWay: ReadonlySet<string>): Promise<number>
+  /** Nobody waits for the database's server any more. */
+  stop(): void
   /** The attempt met a fault of our own; it is tried again by the schedule. */
   retry(entry: Leased): Promise<void>
   /**
@@ -101,6 +119,7 @@ export interface QueueParts {
 }
 
 export function createQueue({ store, clock, ids, members, random, waits = {} }: QueueParts): Queue {
+  const stopping = new AbortController()
   /** The destinations of each kind that have something parked. */
   const parked = new Map<Kind, Set<string>>(kinds.map(kind => [kind, new Set()]))
 
@@ -250,6 +269,28 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
       return dueAt ?? null
     },
 
+    async end(work, held) {
+      for (;;) {
+        try {
+          return await (held ? store.writeHolding(() => held, work) : store.write(work))
+        } catch (error) {
+          if (!(error instanceof StorageUnreachable) || stopping.signal.aborted) throw error
+          await pause(limits.postgresAgainMs, undefined, { signal: stopping.signal }).catch(() => {})
+        }
+      }
+    },
+
+    freeForgotten: (kind, underWay) =>
+      store.write(async db => {
+        const now = clock.now()
+        const held = await entries.listLeasedEntries(db, members.holder)
+        const forgotten = held.filter(entry => entry.kind === kind && !underWay.has(entry.id))
+        for (const entry of forgotten) await entries.returnLeasedEntry(db, entry, afterCutOff(entry, now))
+        return forgotten.length
+      }),
+
+    stop: () => stopping.abort(),
+
     async retry(entry) {
       await store.write(db => later(db, entry))
     },
@@ -282,14 +323,4 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
         if (kinds.has(kind)) listener()
       }),
   }
-}
-
-/**
- * What was cut off is repeated at once, before what was put later. One that is cut off again may be what kills the process,
- * so from then on it waits a little.
- */
-function afterCutOff(entry: Leased, now: Date): Leased {
-  const cutOffs = entry.cutOffs + 1
-  const dueAt = cutOffs === 1 ? entry.createdAt : isoAfter(now, limits.cutOffWaitMs)
-  return { ...entry, dueAt, cutOffs }
 }

@@ -25,7 +25,9 @@ export interface Runner {
 /** Takes what may begin and has it performed. */
 export function createRunner(parts: RunnerParts): Runner {
   const { queue, kind, turns, perform, log } = parts
-  const underWay = new Set<Promise<void>>()
+  const underWay = new Map<string, Promise<void>>()
+  /** Whether something may be leased to this process that it is not working on. */
+  let mayForget = false
   let timer: NodeJS.Timeout | undefined
   let claiming: Promise<void> | undefined
   let again = false
@@ -46,12 +48,19 @@ export function createRunner(parts: RunnerParts): Runner {
     try {
       while (again && !stopped) {
         again = false
+        if (mayForget && queue.mayClaim()) {
+          const freed = await queue.freeForgotten(kind, new Set(underWay.keys()))
+          mayForget = false
+          if (freed > 0) log.info({ kind, freed }, 'queue entries that an outage left leased are due again')
+        }
         // Claims until nothing is due or every place is taken; an entry that ends wakes it again.
         while (!stopped && queue.mayClaim() && (await claimSome()) > 0);
         // What comes and ends meanwhile is looked at together: a look costs as much for one entry as for many.
         await rest(limits.queueRestMs)
       }
     } catch (error) {
+      // It may have leased some all the same.
+      mayForget = true
       log.error({ err: error, kind }, 'queue can not be read')
     }
     if (!stopped) timer = setTimeout(wake, limits.queuePollMs)
@@ -68,10 +77,10 @@ export function createRunner(parts: RunnerParts): Runner {
       .then(() => turns.end(entry))
       .catch(error => log.error({ err: error, kind }, 'queue entry was not ended'))
       .finally(() => {
-        underWay.delete(work)
+        underWay.delete(entry.id)
         wake()
       })
-    underWay.add(work)
+    underWay.set(entry.id, work)
   }
 
   /** The door of this flow. An error that comes here is a bug: it is logged once, and the entry is tried again later. */
@@ -81,9 +90,10 @@ export function createRunner(parts: RunnerParts): Runner {
       await perform(entry, wake)
     } catch (error) {
       log.error({ err: error, ...names }, 'queue entry met a fault')
-      await queue
-        .retry(entry)
-        .catch(fault => log.error({ err: fault, ...names }, 'queue entry keeps its lease'))
+      await queue.retry(entry).catch(fault => {
+        mayForget = true
+        log.error({ err: fault, ...names }, 'queue entry keeps its lease')
+      })
     }
   }
 
@@ -98,7 +108,7 @@ export function createRunner(parts: RunnerParts): Runner {
       unlisten()
       clearTimeout(timer)
       await claiming
-      await Promise.all(underWay)
+      await Promise.all(underWay.values())
     },
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
+import { StorageUnreachable } from '../base/storage-fault.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { mergeIndex } from './search/full-text.ts'
 import { type SearchWords, searchWords } from './search/words.ts'
@@ -74,6 +75,11 @@ export function followIndex(
         hindrance = undefined
       } catch (error) {
         prepared = []
+        // That is told by who writes.
+        if (error instanceof StorageUnreachable) {
+          await rest(limits.postgresAgainMs)
+          continue
+        }
         if (hindrance === undefined) told({ why: String(error) })
         hindrance = String(error)
       }

@@ -6,13 +6,15 @@ import type { LogState } from './dialect/checkpointer.ts'
 import { startCheckpoints } from './dialect/checkpoints.ts'
 import { type Db, type DialectName, isServer, type WriteDb } from './dialect/dialect.ts'
 import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect/group-commit.ts'
+import type { Held } from './dialect/held.ts'
 import type { KeptThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
 import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
-import { findSchemaState, migrate } from './migrations/migrate.ts'
+import { findSchemaState, migrate, requireCurrentSchema } from './migrations/migrate.ts'
+import type { Reaching } from './postgres/reached.ts'
 import { optimizeIndex } from './search/full-text.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
@@ -30,6 +32,13 @@ export interface Store {
    * and it does not wait for the disk. What it finds in the database has reached the disk all the same.
    */
   writeUnsynced<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /**
+   * The same for what is decided by what it holds, by constraints, and by conditions of single statements: all that it reads else
+   * may be changed by others before its commit, and is none the worse for it. On PostgreSQL such writes share transactions (READ COMMITTED), where
+   * `write` has one for itself, and does it again when another changed what it read.
+   * @param held asked when it begins, each time; nothing is read before it is held
+   */
+  writeHolding<T>(held: () => Held, work: (db: WriteDb) => Promise<T>): Promise<T>
   /** Resolves when all events have their places in the stream that were written before the call: on SQLite they have them at once. */
   placed(): Promise<void>
   /**
@@ -86,6 +95,8 @@ export interface StoreParts {
   readonly meter?: Meter
   /** How many connections a server is asked over. */
   readonly connections?: number
+  /** What a server is asked with, and who is told that it can not be; nothing of that with a file. */
+  readonly outage?: Pick<Reaching, 'hold' | 'failed'>
   /** Whether rows are being moved into it by who opens it: to everybody else it is closed until they are all there. */
   readonly isTarget?: boolean
 }
@@ -98,10 +109,10 @@ export interface StoreParts {
 export async function openStore(
   location: string,
   clock: Clock,
-  { beforeMigration = async () => {}, meter = noMeter, connections, isTarget }: StoreParts = {},
+  { beforeMigration = async () => {}, meter = noMeter, connections, isTarget, outage }: StoreParts = {},
 ): Promise<Store> {
   const store = isServer(location)
-    ? (await import('./postgres-store.ts')).postgresStore(location, connections)
+    ? (await import('./postgres-store.ts')).postgresStore(location, { clock, meter, connections, outage })
     : sqliteStore(location, clock, meter)
   try {
     const { isCurrent, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
@@ -147,6 +158,16 @@ export async function openReader(location: string): Promise<Reader> {
   return { read: db, close: async () => close() }
 }
 
+/** @throws SchemaFault where a database is not, or not any more, one that this program works on; StorageUnreachable */
+export async function requireOurs(location: string): Promise<void> {
+  const { read, close } = await openReader(location)
+  try {
+    await requireCurrentSchema(read)
+  } finally {
+    await close()
+  }
+}
+
 function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
   const writer = openSqliteWriter(path)
   const reader = openSqliteFollower(path, writer)
@@ -177,6 +198,13 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
     version: reader.version,
     write: group.write,
     writeUnsynced: group.writeUnsynced,
+    writeHolding: (held, work) => {
+      // It is alone; who asks learns by it that the write begins.
+      return group.write(db => {
+        held()
+        return work(db)
+      })
+    },
     placed: async () => {},
     onCommit: listeners.on,
     hearOthers: () => async () => {},

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { createAnswerer, createCaller } from '../../lib/base/calls.ts'
 import { Reply } from '../../lib/base/reply.ts'
+import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
 
 /** Two ends, all between them as it crosses from one thread to another. */
 function connect() {
@@ -12,6 +13,9 @@ function connect() {
     },
     async refuse(what: string): Promise<never> {
       throw new Reply(451, '4.7.1', 'Not now', what)
+    },
+    async reach(what: string): Promise<never> {
+      throw new StorageUnreachable(new Error(what))
     },
     async fail(what: string): Promise<never> {
       throw new TypeError(what)
@@ -38,5 +42,8 @@ t.test('what refuses over there refuses here', async t => {
   const refused = await call('refuse', 'for the log').catch((error: unknown) => error)
   t.ok(refused instanceof Reply)
   t.match(refused, { code: 451, enhanced: '4.7.1', text: 'Not now', reason: 'for the log' })
+  const unreached = await call('reach', 'it is gone').catch((error: unknown) => error)
+  t.ok(unreached instanceof StorageUnreachable)
+  t.match(unreached, { message: 'the server of the database can not be asked: it is gone' })
   await t.rejects(call('fail', 'a fault'), new TypeError('a fault'))
 })

@@ -62,7 +62,7 @@ t.test('usage is tables that fit 100 columns, however it is grouped', async t =>
     const lines = textOfUsage(usage, 100).split('\n')
     for (const line of lines) t.ok(line.length <= 100, `${groupBy}: ${line}`)
     t.equal(lines.filter(line => /^of +used +limit +resetsAt$/.test(line)).length, 1)
-    t.match(lines, [/^2026-01-02 to 2026-01-02, by /, /^\w+ +\w+ +/, / 123456 /])
+    t.match(lines.slice(0, 3), [/^2026-01-02 to 2026-01-02, by /, /^\w+ +\w+ +/, / 123456 /])
     t.ok(lines.some(line => /^inboxCreations +3 +100 +2026-01-02 03:04Z$/.test(line)))
     t.ok(lines.includes('messages        3     none   2026-01-02 03:04Z'), lines.join('\n'))
   }

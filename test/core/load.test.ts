@@ -21,7 +21,7 @@ const entry = (id: number, state: string, dueAt: string) => ({
 })
 
 t.test('what waits is told by its state, with how late it is', async t => {
-  const { app } = await startApi(t)
+  const { app } = await startApi(t, { breaks: ['queue'] })
   const now = new Date('2030-01-01T01:00:00.000Z')
   const mine = Object.create(app, { clock: { value: { now: () => now, monotonicMs: () => 0 } } })
   const empty = await readLoad(mine)

@@ -98,7 +98,7 @@ t.test(
 )
 
 t.test(
-  'a server that ends connections is told as an outage, and without its lock the daemon ends',
+  'a server that ends connections is told as an outage; a lock that is lost is taken again, but where another has the database',
   { skip: without('postgres') },
   async t => {
     const database = await newPostgresDatabase()
@@ -107,7 +107,7 @@ t.test(
     const server = await ask(t, database)
     const end = (which: string) =>
       server.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid != pg_backend_pid() and application_name = $1`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid != pg_backend_pid() and application_name like $1`,
         [which],
       )
     // Who holds locks keeps a mail waiting; its connection is ended under it.
@@ -126,12 +126,38 @@ t.test(
     t.equal((await bring(daemon, ann.address, 'two')).code, 250, 'it goes on over new connections')
     t.ok(daemon.log().some(line => /can not be stored|can not be asked/.test(JSON.stringify(line))))
 
+    const told = (words: RegExp) => daemon.log().filter(line => words.test(String(line.msg)))
+    const begins = () => told(/can not be written/).length
+    const before = begins()
+    await end('mailboxd lock%')
+    await until('the outage to be told', () => begins() > before)
+    await until('its end to be told', () => told(/can be written again/).length === begins(), 60_000)
+    t.equal((await bring(daemon, ann.address, 'three')).code, 250)
+    t.match((await ann.api.get('/health')).status, 200)
+    t.strictSame(
+      daemon.troubles().filter(({ msg }) => !/the database can (not )?be written/.test(String(msg))),
+      [],
+      'nothing else is told of it',
+    )
+
+    const other = await ask(t, database)
+    const alone = other.query(
+      `select pg_advisory_lock(${Number.parseInt(Buffer.from('mailbox').toString('hex').slice(0, 12), 16)})`,
+    )
+    await until('it to be waited for', async () => (await server.query(isWaiting)).rows.length > 0)
     const exit = new Promise(resolve => daemon.process.once('exit', code => resolve(code)))
-    await end('mailboxd lock')
+    await end('mailboxd lock%')
+    await alone
+    await until('the API to say so', async () => (await ann.api.get('/health')).status === 503)
+    const refused = await bring(daemon, ann.address, 'four').catch(String)
+    t.match(JSON.stringify(refused), /451 4\.3\.0 Mail can not be stored/)
     t.equal(await exit, 1)
-    t.match(daemon.log().at(-1)?.msg, /keeps other daemons from the database has ended/)
+    const last = daemon.log().at(-1)
+    t.match(last?.msg, /was lost and can not be had again/)
+    t.match(JSON.stringify(last), /another process has this database for itself/)
+    await other.query('select pg_advisory_unlock_all()')
     const next = await daemon.restart()
-    t.equal((await bring(next, ann.address, 'three')).code, 250)
+    t.equal((await bring(next, ann.address, 'five')).code, 250)
   },
 )
 

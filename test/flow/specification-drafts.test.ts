@@ -81,7 +81,11 @@ t.test('drafts', async t => {
     },
     'to takes one or a list; so do cc, bcc, drafts',
   )
-  t.match((await api.get(path)).body, { total: 3, data: [{ id: String }] }, 'GET /v1/inboxes/{id}/drafts')
+  t.match(
+    (await api.get(path)).body,
+    { total: 3, data: Array(3).fill({ id: String }) },
+    'GET /v1/inboxes/{id}/drafts',
+  )
   t.match((await api.get(`/v1/drafts/${id}`)).body, { id, subject: 'Fish' }, 'GET /v1/drafts/{id}')
   const patched = await api.patch(`/v1/drafts/${id}`, { subject: 'Bones', cc: null, bcc: null })
   t.match(

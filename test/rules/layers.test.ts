@@ -81,7 +81,7 @@ const places: Record<string, readonly string[]> = {
     'lib/store/dialect/integrity.ts',
   ],
   'tar-stream': ['lib/blob/archive.ts'],
-  pg: ['lib/store/postgres/bell.ts', 'lib/store/postgres/pool.ts', 'lib/store/postgres/lock.ts'],
+  pg: ['lib/store/postgres/'],
   'smtp-server': ['lib/smtpd/'],
   selfsigned: ['lib/tls/self-signed.ts'],
   nodemailer: ['lib/mail/compose/', 'lib/courier/smtp/'],

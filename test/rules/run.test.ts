@@ -189,3 +189,21 @@ t.pass(String(left.pid))
   const { passed, failures } = await runTestFile(file, temporaryDir(t))
   t.strictSame([passed, failures], [1, []])
 })
+
+t.test('a list matches no pattern that is shorter', async t => {
+  const file = join(temporaryDir(t), 'lists.test.ts')
+  const tap = join(root, 'node_modules/tap/dist/esm/index.js')
+  writeFileSync(
+    file,
+    `import t from ${JSON.stringify(tap)}
+t.match([{ a: 1, b: 2 }, 'abc'], [{ a: Number }, /b/], 'as many')
+t.match({ list: [1, 2], more: 3 }, { list: [1, 2] }, 'as many in a field')
+t.match([1, 2], [1], 'one more')
+t.match({ list: [1] }, { list: [] }, 'none')
+t.match([[1, 2]], [[1]], 'one more in a list')
+`,
+  )
+  const { passed, failures } = await runTestFile(file, temporaryDir(t))
+  t.equal(passed, 2)
+  t.match(failures, [/ {2}one more$/m, / {2}none$/m, / {2}one more in a list$/m])
+})

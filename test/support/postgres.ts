@@ -17,6 +17,7 @@ export interface Postgres {
   readonly url: string
   /** The same over its Unix socket. */
   readonly socketUrl: string
+  readonly pid: number
   log(): string
   /** Ends it and removes all that it wrote. */
   stop(): Promise<void>
@@ -36,15 +37,18 @@ export const migratedDatabase = 'migrated'
 export const databaseUrl = ({ url }: Pick<Postgres, 'url'>, name: string) =>
   url.replace(/\/postgres$/, `/${name}`)
 
-/** Starts a PostgreSQL of its own, without fsync, in a directory that `stop` removes; one for each test file. */
-export async function startPostgres(): Promise<Postgres> {
+/**
+ * Starts a PostgreSQL of its own in a directory that `stop` removes; one for each test file.
+ * @param settings as a server has them that runs with `-c`; without a word of the caller nothing is waited for that a disk does
+ */
+export async function startPostgres(settings: readonly string[] = forgetful): Promise<Postgres> {
   const made = await madeOnce('postgres', makeData)
   const dir = mkdtempSync(join(tmpdir(), 'mailboxd-pg-'))
   if (isRoot) chownSync(dir, nobody, nobody)
   const data = join(dir, 'data')
   const copied = await runProgram('cp', ['-a', made, data])
   if (copied.code !== 0) throw new Error(`cp ended with ${copied.code}: ${copied.stderr}`)
-  const { stop, ...server } = await serve(data, dir)
+  const { stop, ...server } = await serve(data, dir, settings)
   return {
     ...server,
     async stop() {
@@ -63,7 +67,7 @@ async function makeData(dir: string): Promise<void> {
   const args = [...demotion, '--', initdb, '-D', dir, '-U', 'postgres', '-A', 'trust', '-N', ...form]
   const { code, stderr } = await runProgram('setpriv', args, undefined, { cwd: dir })
   if (code !== 0) throw new Error(`initdb ended with ${code}: ${stderr}`)
-  const server = await serve(dir, dir)
+  const server = await serve(dir, dir, forgetful)
   try {
     const client = new pg.Client({ connectionString: server.url })
     await client.connect()
@@ -77,16 +81,13 @@ async function makeData(dir: string): Promise<void> {
 
 type Served = Omit<Postgres, 'stop'> & { stop(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> }
 
+const forgetful = ['fsync=off', 'full_page_writes=off', 'shared_buffers=32MB']
+
 /** Serves the data in `data`; its log and its socket are in `dir`. */
-async function serve(data: string, dir: string): Promise<Served> {
+async function serve(data: string, dir: string, given: readonly string[]): Promise<Served> {
   const logFile = join(dir, 'log')
   const port = await freePort('127.0.0.1')
-  const settings = [
-    'fsync=off',
-    'full_page_writes=off',
-    'shared_buffers=32MB',
-    `unix_socket_directories=${dir}`,
-  ]
+  const settings = [...given, `unix_socket_directories=${dir}`]
   const postgres = [join(programs(), 'postgres'), '-D', data, '-h', '127.0.0.1', '-p', String(port)]
   const log = openSync(logFile, 'a')
   const child = spawn(
@@ -106,6 +107,7 @@ async function serve(data: string, dir: string): Promise<Served> {
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     socketUrl: `postgres://postgres@/postgres?host=${encodeURIComponent(dir)}&port=${port}`,
+    pid: child.pid ?? 0,
     log: readLog,
     stop: signal => kill(child, signal),
   }

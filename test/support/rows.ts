@@ -79,6 +79,9 @@ export async function insertInboxRow(db: WriteDb, podId: string, address: string
   return inbox
 }
 
+/** The threads and messages that were written here, without all that belongs to one: no raw, no place in the counts of its thread. */
+export const writtenBare = new Set<string>()
+
 export async function insertThreadRow(
   db: WriteDb,
   inboxId: string,
@@ -96,6 +99,7 @@ export async function insertThreadRow(
     ...changes,
   }
   await insertUncountedThreads(db, [thread])
+  writtenBare.add(thread.id)
   await addToInbox(db, inboxId, { threads: 1, unreadThreads: thread.isRead ? 0 : 1 })
   return thread
 }
@@ -124,6 +128,7 @@ export async function insertUnindexedRow(
   changes: Partial<WholeMessage> = {},
 ): Promise<WholeMessage> {
   const id = changes.id ?? v7()
+  writtenBare.add(id).add(thread.id)
   const message: WholeMessage = {
     id,
     inboxId: thread.inboxId,

@@ -14,6 +14,8 @@ export interface TestFileReport {
 const mostMs = 300_000
 const lastWordsMs = 3_000
 const keptStderr = 8_000
+/** As a URL: a path with a `%` or a `#` in it would be read as one. */
+const wholeLists = new URL('whole-lists.ts', import.meta.url).href
 
 export interface TestFileOptions {
   readonly signal?: AbortSignal
@@ -36,7 +38,7 @@ export function runTestFile(
   { signal, timeoutMs = mostMs, env, endsAtFailure = false }: TestFileOptions = {},
 ): Promise<TestFileReport> {
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [file], {
+  const child = spawn(process.execPath, ['--import', wholeLists, file], {
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own, so that what it leaves running ends with it: a daemon would hold the pipes, and the run would never end.
     detached: true,

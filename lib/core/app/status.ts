@@ -1,8 +1,10 @@
 import { Problem } from '../../base/problem.ts'
-import { isDiskFull, isStorageFault } from '../../base/storage-fault.ts'
+import { isDiskFull, isStorageFault, StorageUnreachable } from '../../base/storage-fault.ts'
 import { noteHealth } from '../../store/account.ts'
 import type { App } from './app.ts'
 import { noRoomForRequests } from './storage.ts'
+
+const unreachable = 'The server of the database does not answer.'
 
 /**
  * Writes a value that nobody reads and waits for its fsync, which fails when the disk is full or the database broken. Those
@@ -17,7 +19,8 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
     // That of the disk is told once, however often is asked.
     if (!isStorageFault(error)) app.log.error({ err: error }, 'the health can not be noted')
     if (isDiskFull(error)) throw noRoomForRequests()
-    throw new Problem('unavailable', app.storage.fault)
+    const isOutage = error instanceof StorageUnreachable
+    throw new Problem('unavailable', isOutage ? unreachable : app.storage.fault)
   }
   if (app.nodes.isDraining) throw new Problem('unavailable', 'This node drains: ask another one.')
   if (app.storage.fault !== undefined) throw new Problem('unavailable', app.storage.fault)

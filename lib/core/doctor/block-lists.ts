@@ -38,5 +38,6 @@ export async function checkBlockLists(app: App): Promise<Finding[]> {
       }),
     ),
   )
-  return found.flat(2)
+  // What one list does is said once, of however many addresses it was asked.
+  return [...new Map(found.flat(2).map(one => [`${one.code} ${one.subject}`, one])).values()]
 }

@@ -1,5 +1,5 @@
 import { BlobsFault } from '../../base/blobs-fault.ts'
-import { type Clock, isoAfter } from '../../base/clock.ts'
+import { type Clock, isoAfter, type Moment, momentOf, msSince } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { sha256Hex } from '../../base/secret.ts'
@@ -75,20 +75,15 @@ export function createNodes(parts: NodesParts): Nodes {
   const others = new Map<string, Other>()
   let generation = 0
   let isDraining = false
-  /** When it last began to say that it works and was heard, by the time that only goes forward and by that of day, which goes on in a machine that was suspended. */
-  let sureSince = { monotonicMs: 0, dayMs: 0 }
+  /** When it last began to say that it works and was heard. */
+  let sureSince: Moment = { monotonicMs: 0, dayMs: 0 }
   let lookedAtMs = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
   let beating: Promise<void> | undefined
   let isStopped = false
   let isFailing = false
 
-  const timeNow = () => ({ monotonicMs: clock.monotonicMs(), dayMs: clock.now().getTime() })
-  const isSure = () => {
-    const { monotonicMs, dayMs } = timeNow()
-    const sinceMs = Math.max(monotonicMs - sureSince.monotonicMs, dayMs - sureSince.dayMs)
-    return generation > 0 && (isAlone || sinceMs < limits.nodeSureMs)
-  }
+  const isSure = () => generation > 0 && (isAlone || msSince(clock, sureSince) < limits.nodeSureMs)
 
   /** Who does not see the files of the others would show messages without their bytes. */
   async function requireSameBlobs(db: WriteDb, owner: string | null): Promise<void> {
@@ -109,7 +104,7 @@ export function createNodes(parts: NodesParts): Nodes {
   }
 
   async function begin(): Promise<void> {
-    const began = timeNow()
+    const began = momentOf(clock)
     const owner = parts.blobs === 'disk' ? null : sha256Hex(await parts.bucketOwner())
     const row = await store.write(async db => {
       if (!isAlone) await requireSameBlobs(db, owner)
@@ -124,7 +119,8 @@ export function createNodes(parts: NodesParts): Nodes {
         blobs: parts.blobs,
         bucketOwner: owner,
         state: 'up',
-        isDraining: 0,
+        // One that begins anew goes on to drain.
+        isDraining: isDraining ? 1 : 0,
         beat: 0,
         startedAt: now,
         beatAt: now,
@@ -133,12 +129,11 @@ export function createNodes(parts: NodesParts): Nodes {
       return next
     })
     generation = row.generation
-    isDraining = false
     sureSince = began
   }
 
   async function beat(): Promise<void> {
-    const began = timeNow()
+    const began = momentOf(clock)
     const mine = { id, generation }
     if (await store.writeUnsynced(db => noteBeat(db, mine, clock.now().toISOString()))) {
       sureSince = began

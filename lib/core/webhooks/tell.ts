@@ -72,6 +72,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
         if (state === 'failed') await forwardUntold(app, db, event)
       },
       waitMs,
+      state !== 'failed',
     )
     const { result, status, error, durationMs: took } = outcome
     const names = { eventId: event.id, webhookDeliveryId: delivery.id, inboxId: event.inboxId }
@@ -118,25 +119,28 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
   }
 
   function giveBack(entry: Leased): Promise<void> {
-    return end(entry, async () => {}, 0)
+    return end(entry, async () => {}, 0, true)
   }
 
   /**
    * Ends the lease and writes what belongs to it.
    * @param waitMs after which the entry is due again; undefined: it is over
+   * @param isOwn whether what is written is of this call alone, which its lease holds
    */
   async function end(
     entry: Leased,
     write: (db: WriteDb, nextAttemptAt: string | null) => Promise<void>,
     waitMs?: number,
+    isOwn = false,
   ): Promise<void> {
+    const work = async (db: WriteDb) => {
+      let nextAttemptAt: string | null = null
+      if (waitMs === undefined) await app.queue.done(db, entry)
+      else nextAttemptAt = await app.queue.later(db, entry, waitMs)
+      await write(db, nextAttemptAt)
+    }
     try {
-      await app.store.write(async db => {
-        let nextAttemptAt: string | null = null
-        if (waitMs === undefined) await app.queue.done(db, entry)
-        else nextAttemptAt = await app.queue.later(db, entry, waitMs)
-        await write(db, nextAttemptAt)
-      })
+      await app.queue.end(work, isOwn ? {} : undefined)
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error
       app.log.warn(

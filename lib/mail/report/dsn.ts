@@ -1,6 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import { normaliseAddress } from '../address/address.ts'
 import { type Header, lastField, readHeader } from '../header/header.ts'
+import { readParameters } from '../header/parameters.ts'
 import { type BounceText, readBounceText } from './bounce-text.ts'
 import { type Notice, noticeIn } from './notice.ts'
 import { partsOf, type ReportPart } from './part.ts'
@@ -39,13 +40,16 @@ export function readDsn(message: Returned, recipients: readonly string[] = []): 
   return found.map(one => (spokenOf.has(one) ? withWords(one, notice, recipients) : one))
 }
 
-/** Of a notification that was passed on whole, as message/rfc822, the part with its fields. */
+/** Of a notification that was passed on whole, as message/rfc822, the part with its fields: not the copy behind it, in which anybody may write fields. */
 function statusInside(content: string): string {
   const head = content.slice(0, limits.reportPartBytes)
-  const header = readHeader(Buffer.from(head.trimStart()))
-  if (!/\bdelivery-status\b/i.test(lastField(header, 'content-type') ?? '')) return ''
+  const type = lastField(readHeader(Buffer.from(head.trimStart())), 'content-type') ?? ''
+  if (!/\bdelivery-status\b/i.test(type)) return ''
   const at = /^content-type:[ \t]*message\/(?:global-)?delivery-status/im.exec(head)?.index
-  return at === undefined ? '' : head.slice(at)
+  if (at === undefined) return ''
+  const { boundary } = readParameters(type).parameters
+  const end = boundary ? head.indexOf(`\n--${boundary}`, at) : -1
+  return head.slice(at, end < 0 ? undefined : end)
 }
 
 /** The parser shows the fields below the notice. */

@@ -7,11 +7,12 @@ export type Value = string | number | Buffer | null
 /** The values that each call gives a kept statement, by their names. */
 export type Values = Readonly<Record<string, Value>>
 
-/** Runs composed statements at once: a database in this process has no use for what kysely does about a connection. */
+/** Runs composed statements past kysely, whose work for a connection costs as much as some of them do. */
 export interface Direct {
-  rows(sql: string, values: readonly unknown[]): unknown[]
+  readonly dialect: DialectName
+  rows(sql: string, values: readonly unknown[]): unknown[] | Promise<unknown[]>
   /** Gives how many rows were changed. */
-  change(sql: string, values: readonly unknown[]): number
+  change(sql: string, values: readonly unknown[]): number | Promise<number>
 }
 const directs = new WeakMap<Db, Direct>()
 
@@ -46,7 +47,7 @@ function composedOnce<Handle extends Db, Given extends Values>(
 ): (db: Handle) => Kept {
   const kept = new Map<DialectName, Kept>()
   return db => {
-    const dialect = directs.has(db) ? 'sqlite' : dialectOf(db)
+    const dialect = directs.get(db)?.dialect ?? dialectOf(db)
     let known = kept.get(dialect)
     if (!known) {
       const query = build(db, places as Given).compile()
@@ -88,7 +89,7 @@ export function keptRow<Given extends Values, Row>(
 function rowsOf<Row>(db: Db, kept: Kept, given: Values, rows?: readonly Values[]): Row[] | Promise<Row[]> {
   const values = valuesOf(kept, given, rows)
   const direct = directs.get(db)
-  if (direct) return direct.rows(kept.query.sql, values) as Row[]
+  if (direct) return direct.rows(kept.query.sql, values) as Row[] | Promise<Row[]>
   return db.executeQuery({ ...kept.query, parameters: values }).then(({ rows }) => rows as Row[])
 }
 

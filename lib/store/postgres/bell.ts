@@ -1,7 +1,9 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { randomBase36 } from '../../base/secret.ts'
 import { addNotices, type Notices, type Topic, topics } from '../dialect/notices.ts'
+import type { Hold } from './reached.ts'
+import { connectTo, createServers } from './servers.ts'
 
 /** Tells other processes on the same database what was committed in this one, and this one what they committed. */
 export interface Bell {
@@ -30,11 +32,13 @@ interface Said {
  * `limits.queuePollMs`).
  * @param say sends each of the payloads to everybody who listens on the channel
  * @param tell what others committed
+ * @param hold when that is lost, nothing more may come over the connection, and nobody say so
  */
 export function createBell(
   url: string,
   say: (channel: string, payloads: readonly string[]) => Promise<void>,
   tell: (notices: Notices) => void,
+  hold?: Hold,
 ): Bell {
   const by = randomBase36(12)
   let pending: Notices = new Map()
@@ -61,7 +65,8 @@ export function createBell(
       if (pending.size === 0) return
       ringing ??= ringAll()
     },
-    hear: () => hearAgain(url, said => said.by !== by && tell(new Map([[said.topic, new Set(said.about)]]))),
+    hear: () =>
+      hearAgain(url, hold, said => said.by !== by && tell(new Map([[said.topic, new Set(said.about)]]))),
     async stop() {
       end()
       await ringing
@@ -79,43 +84,46 @@ function payloadsOf(by: string, notices: Notices): string[] {
   return payloads
 }
 
-function hearAgain(url: string, heard: (said: Said) => void): () => Promise<void> {
+function hearAgain(url: string, hold: Hold | undefined, heard: (said: Said) => void): () => Promise<void> {
+  const servers = createServers(url)
   let isStopped = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
   let connecting: Promise<void> = Promise.resolve()
 
   async function connect(): Promise<void> {
-    const mine = new pg.Client({
-      connectionString: url,
-      application_name: 'mailboxd bell',
-      connectionTimeoutMillis: limits.postgresConnectMs,
-      keepAlive: true,
-    })
-    client = mine
+    let mine: pg.Client | undefined
     const again = () => {
       if (client !== mine || isStopped) return
       client = undefined
       timer = setTimeout(begin, limits.bellAgainMs).unref()
     }
-    mine.on('error', again)
-    mine.on('end', again)
-    mine.on('notification', ({ payload }) => {
-      const said = readSaid(payload)
-      if (said) heard(said)
-    })
     try {
-      await mine.connect()
+      ;({ client: mine } = await connectTo(servers, { application_name: 'mailboxd bell' }))
+      client = mine
+      mine.on('error', again)
+      mine.on('end', again)
+      mine.on('notification', ({ payload }) => {
+        const said = readSaid(payload)
+        if (said) heard(said)
+      })
       await mine.query(`listen ${channel}`)
     } catch {
       again()
-      await mine.end().catch(() => {})
+      await mine?.end().catch(() => {})
     }
   }
   const begin = () => {
     connecting = connect()
   }
 
+  hold?.onLost(() => {
+    const before = client
+    if (!before || isStopped) return
+    client = undefined
+    void before.end().catch(() => {})
+    begin()
+  })
   begin()
   return async () => {
     isStopped = true

@@ -1,7 +1,9 @@
-import pg from 'pg'
+import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { DataDirectoryBusy } from '../dialect/lock.ts'
+import { isOutage } from './reached.ts'
+import { connectTo, createServers, type Servers } from './servers.ts'
 
 /** What everybody who locks a database of mailboxd agrees upon: the letters of a name. */
 const numberOf = (letters: string) => Number.parseInt(Buffer.from(letters).toString('hex').slice(0, 12), 16)
@@ -12,14 +14,21 @@ const startNumber = numberOf('starts')
 /** The first half of the lock of each node; the other is made of its name. */
 const nodeClass = 0x6e6f6465
 
+/** What sessions with locks are called in pg_stat_activity. */
+const lockName = 'mailboxd lock'
+
 /** A lock on a database of a server. */
 export interface ServerLock {
-  /** Resolves when the connection that holds it has ended: from then on others may have it. */
-  readonly lost: Promise<Error>
   release(): Promise<void>
 }
 
 export interface NodeLock extends ServerLock {
+  /** The URL of the server that it is on. */
+  readonly url: string
+  /** Resolves when the connection that holds it has ended: from then on others may have it. */
+  readonly lost: Promise<Error>
+  /** Resolves when the server has answered over that connection; throws when it does not for `limits.nodeSureMs`. */
+  requireThere(): Promise<void>
   /** This one has started. */
   letOthersStart(): Promise<void>
 }
@@ -30,7 +39,7 @@ export interface NodeLock extends ServerLock {
  * @throws DataDirectoryBusy when a daemon holds it, StorageUnreachable
  */
 export async function lockServer(url: string): Promise<ServerLock> {
-  const session = await connect(url)
+  const session = await connect(createServers(url))
   await session.take(
     'select pg_advisory_lock($1)',
     [databaseNumber],
@@ -43,10 +52,23 @@ export async function lockServer(url: string): Promise<ServerLock> {
  * Takes what a daemon holds as long as it lives, and waits a moment for one who has just ended: beside other nodes, and no second time
  * under the same name. Others do not start meanwhile.
  * @param node `nodeName`
+ * @param holder a word of this process alone: what else holds locks in its name is a session of before, of which the server does not
+ * know yet that it is over
+ * @param isStarting false where it held the lock already, and lost it
  * @throws DataDirectoryBusy, StorageUnreachable
  */
-export async function lockNode(url: string, node: string): Promise<NodeLock> {
-  const session = await connect(url)
+export async function lockNode(
+  servers: Servers,
+  node: string,
+  holder: string,
+  isStarting: boolean,
+): Promise<NodeLock> {
+  const name = `${lockName} ${holder}`
+  const session = await connect(servers, name)
+  await session.query(
+    'select pg_terminate_backend("pid") from pg_stat_activity where "application_name" = $1 and "pid" <> pg_backend_pid()',
+    [name],
+  )
   await session.take(
     'select pg_advisory_lock_shared($1)',
     [databaseNumber],
@@ -57,40 +79,37 @@ export async function lockNode(url: string, node: string): Promise<NodeLock> {
     [nodeClass, node],
     `another mailboxd runs on this database as the node ${node}: its data_dir was copied. Each node has a data_dir of its own; take the file "node" out of this one if it is the copy`,
   )
-  await session.take(
-    'select pg_advisory_lock($1)',
-    [startNumber],
-    'another mailboxd is starting on this database, and may be bringing it up to date; start this one when it is through',
-  )
+  if (isStarting) {
+    await session.take(
+      'select pg_advisory_lock($1)',
+      [startNumber],
+      'another mailboxd is starting on this database, and may be bringing it up to date; start this one when it is through',
+    )
+  }
   return {
     ...session,
     letOthersStart: async () => void (await session.query('select pg_advisory_unlock($1)', [startNumber])),
   }
 }
 
-async function connect(url: string) {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'mailboxd lock',
-    connectionTimeoutMillis: limits.postgresConnectMs,
-    lock_timeout: limits.postgresLockMs,
-    keepAlive: true,
+async function connect(servers: Servers, name = lockName) {
+  const { client, url } = await connectTo(
+    servers,
+    { application_name: name, lock_timeout: limits.postgresLockMs },
     // So long after its machine is gone the server lets go of what it held.
-    options: '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3',
-  })
+    '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3',
+  )
   const lost = new Promise<Error>(resolve => {
     client.on('error', resolve)
     client.once('end', () => resolve(new Error('the server of the database ended the connection')))
   })
   const query = (text: string, values: readonly unknown[]) =>
     client.query(text, [...values]).catch(async error => {
-      await client.end().catch(() => {})
-      throw error
+      void client.end().catch(() => {})
+      throw isOutage(error) ? new StorageUnreachable(error) : error
     })
-  await client.connect().catch(cause => {
-    throw new StorageUnreachable(cause)
-  })
   return {
+    url,
     lost,
     query,
     /** @param busy what is said when another holds it */
@@ -102,7 +121,23 @@ async function connect(url: string) {
         throw isHeld ? new DataDirectoryBusy(busy) : error
       }
     },
-    release: () => client.end(),
+    async requireThere() {
+      const late = Promise.withResolvers<never>()
+      const timer = setTimeout(() => {
+        // What has come while this process stood still is read before it is judged.
+        setImmediate(() => late.reject(new Error('the server of the database does not answer')))
+      }, limits.nodeSureMs)
+      try {
+        await Promise.race([query('select 1', []), late.promise])
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    async release() {
+      const ended = client.end().catch(() => {})
+      // A server that is not reached does not say goodbye.
+      await Promise.race([ended, pause(limits.postgresGoodbyeMs, undefined, { ref: false })])
+    },
   }
 }
 

@@ -99,7 +99,7 @@ t.test('what another process received and revoked is seen', async t => {
 })
 
 t.test('an old message that moves up among the newest is not new', async t => {
-  const { app, api } = await startApi(t)
+  const { app, api } = await startApi(t, { breaks: ['inbound', 'reading', 'search'] })
   const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
   const thread = await app.store.write(db => insertThreadRow(db, inboxId))
   const ids: string[] = []

@@ -1,0 +1,123 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Clock, type Moment, momentOf, msSince } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
+import { randomBase36 } from '../../base/secret.ts'
+import { StorageUnreachable } from '../../base/storage-fault.ts'
+import { lockNode, type NodeLock } from './lock.ts'
+import type { Hold } from './reached.ts'
+import { createServers } from './servers.ts'
+
+export interface NodeHold extends Hold {
+  /** Resolves when it can not be had again: whoever has it now, or what became of the database, leaves no room for this node. */
+  readonly failed: Promise<Error>
+  /** This one has started. */
+  letOthersStart(): Promise<void>
+  release(): Promise<void>
+}
+
+export interface HoldParts {
+  /** As of `openStore`. */
+  readonly url: string
+  /** `nodeName`. */
+  readonly node: string
+  readonly clock: Clock
+  /**
+   * Asked before it is relied on again: what became of the database while others could have it.
+   * @throws what keeps this process from working on it
+   */
+  requireSame(url: string): Promise<void>
+}
+
+/**
+ * Holds the lock of a node from now on until it is released. The connection with it is asked every `limits.nodeBeatMs` whether it is there;
+ * when it is not, the lock is taken again, on whichever of the servers takes writes by then.
+ * @throws DataDirectoryBusy, StorageUnreachable
+ */
+export async function holdNode({ url, node, clock, requireSame }: HoldParts): Promise<NodeHold> {
+  const servers = createServers(url)
+  const stopping = new AbortController()
+  const failed = Promise.withResolvers<Error>()
+  const listeners: ((error: StorageUnreachable) => void)[] = []
+  const holder = randomBase36(12)
+  let lock = await lockNode(servers, node, holder, true)
+  let outage: StorageUnreachable | undefined
+  /** When it was last asked for and was there. */
+  let sureSince: Moment = momentOf(clock)
+  let asking: Promise<void> | undefined
+
+  const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+
+  /** Asks whether the connection is there, once for all who want to know. */
+  function ask(): Promise<void> {
+    asking ??= askNow(lock).finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
+
+  async function askNow(asked: NodeLock): Promise<void> {
+    const began = momentOf(clock)
+    try {
+      await asked.requireThere()
+      sureSince = began
+    } catch (error) {
+      lose(asked, error as Error)
+    }
+  }
+
+  function lose(which: NodeLock, error: Error): void {
+    if (which !== lock || outage || stopping.signal.aborted) return
+    outage = error instanceof StorageUnreachable ? error : new StorageUnreachable(error)
+    void which.release()
+    for (const listener of listeners) listener(outage)
+    void takeAgain()
+  }
+
+  async function takeAgain(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      let next: NodeLock | undefined
+      try {
+        next = await lockNode(servers, node, holder, false)
+        await requireSame(next.url)
+        if (stopping.signal.aborted) return next.release()
+        sureSince = momentOf(clock)
+        outage = undefined
+        lock = next
+        return follow(next)
+      } catch (error) {
+        void next?.release()
+        if (!(error instanceof StorageUnreachable)) return failed.resolve(error as Error)
+      }
+      await rest(limits.postgresAgainMs)
+    }
+  }
+
+  function follow(followed: NodeLock): void {
+    void followed.lost.then(error => lose(followed, error))
+  }
+
+  async function watch(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await rest(limits.nodeBeatMs)
+      if (!outage) await ask()
+    }
+  }
+
+  follow(lock)
+  void watch()
+  return {
+    failed: failed.promise,
+    async server() {
+      // A machine that was suspended may have lost it, and not have heard of that.
+      if (!outage && msSince(clock, sureSince) >= limits.nodeSureMs) await ask()
+      if (outage) throw outage
+      return lock.url
+    },
+    onLost: listener => void listeners.push(listener),
+    letOthersStart: () => lock.letOthersStart(),
+    async release() {
+      stopping.abort()
+      await lock.release()
+    },
+  }
+}

@@ -1,0 +1,138 @@
+import type { PostgresPool as KyselyPool } from 'kysely'
+import pg from 'pg'
+import { limits } from '../../base/limits.ts'
+import { StorageUnreachable } from '../../base/storage-fault.ts'
+import type { Send } from './connection.ts'
+import { createServers, requirePrimary, Standby } from './servers.ts'
+
+/** What a process must hold while it asks a server for anything. */
+export interface Hold {
+  /**
+   * The URL of the server on which it is held.
+   * @throws StorageUnreachable while it is held nowhere
+   */
+  server(): Promise<string>
+  /** Calls `listener` each time that it is not held any more. */
+  onLost(listener: (error: StorageUnreachable) => void): void
+}
+
+export interface Reaching {
+  readonly url: string
+  readonly options: Omit<pg.PoolConfig, 'connectionString'>
+  /** What must be held while anything is asked; then the server is asked on which it is. */
+  readonly hold?: Hold
+  /** Called with each failure that is an outage's. */
+  readonly failed?: (error: StorageUnreachable) => void
+}
+
+/**
+ * A pool of connections to the first of the servers of `url` that takes writes, of which an outage is told by one name. A connection that
+ * met one is given up: nobody knows what stands in it.
+ */
+export function reachedOver({ url, options, hold, failed = () => {} }: Reaching): KyselyPool {
+  const servers = createServers(url)
+  const taken = new Set<pg.PoolClient>()
+  let pool = openPool(servers.url, options)
+  hold?.onLost(() => {
+    // What comes back over these is not waited for: its machine may be gone, or be another by now.
+    for (const client of taken) void client.end().catch(() => {})
+    change(pool.options.connectionString!)
+  })
+
+  function change(to: string): void {
+    const before = pool
+    pool = openPool(to, options)
+    void before.end().catch(() => {})
+  }
+
+  /** Whoever is to be asked now. */
+  async function current(): Promise<pg.Pool> {
+    const to = hold ? await hold.server() : servers.url
+    if (pool.options.connectionString !== to) change(to)
+    return pool
+  }
+
+  async function take(): Promise<pg.PoolClient> {
+    for (let tried = 1; ; tried++) {
+      const asked = await current()
+      try {
+        return await asked.connect()
+      } catch (error) {
+        // All of its connections are busy, which another server would not mend.
+        if (error instanceof Error && error.message.startsWith('timeout exceeded')) throw error
+        servers.failed(asked.options.connectionString!)
+        if (hold || tried >= servers.count) throw error
+      }
+    }
+  }
+
+  function toOutage(error: unknown): never {
+    const outage = error instanceof StorageUnreachable ? error : new StorageUnreachable(error as Error)
+    failed(outage)
+    throw outage
+  }
+
+  return {
+    options: pool.options,
+    async connect() {
+      const client = await take().catch(toOutage)
+      taken.add(client)
+      let isBroken = false
+      const query: Send = (text, values = [], name) =>
+        client.query({ text, values: [...values], ...(name !== undefined && { name }) }).catch(error => {
+          if (!isOutage(error)) throw error
+          isBroken = true
+          return toOutage(error)
+        })
+      const release = () => {
+        taken.delete(client)
+        client.release(isBroken)
+      }
+      // Nothing here reads by a cursor, the other way to call it.
+      return { query: query as never, release }
+    },
+    end: () => pool.end(),
+  }
+}
+
+function openPool(connectionString: string, options: Reaching['options']): pg.Pool {
+  const pool = new pg.Pool({
+    ...options,
+    connectionString,
+    connectionTimeoutMillis: limits.postgresConnectMs,
+    keepAlive: true,
+    // What needs no answer of what is before it is sent behind it, and not after it.
+    pipeline: true,
+    onConnect: requirePrimary,
+  })
+  // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
+  pool.on('error', () => {})
+  pool.on('connect', client => void client.on('error', () => {}))
+  return pool
+}
+
+/** What the system says of a server that is not reached. */
+const systemCodes = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+]
+/** connection_exception, admin_shutdown and its kin, too_many_connections, and read_only_sql_transaction: a standby. */
+const serverCodes = /^(08...|57P0.|53300|25006)$/
+/** What pg says without a code. */
+const sentences =
+  /^(Connection terminated|Query read timeout|timeout exceeded|Client (has encountered|was closed))/
+
+/** Whether a failure is that of a server which is gone, or takes no writes. */
+export function isOutage(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false
+  if (error instanceof Standby) return true
+  if (!('code' in error) || error.code === undefined) return sentences.test(error.message)
+  return systemCodes.includes(String(error.code)) || serverCodes.test(String(error.code))
+}

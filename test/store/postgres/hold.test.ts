@@ -1,0 +1,74 @@
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { SchemaFault } from '../../../lib/base/schema-fault.ts'
+import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
+import { openStore } from '../../../lib/store/open.ts'
+import { type HoldParts, holdNode } from '../../../lib/store/postgres/hold.ts'
+import { newPostgresDatabase } from '../../support/databases.ts'
+import { without } from '../../support/peers.ts'
+import { migratedDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
+
+const skip = without('postgres')
+
+async function holding(t: Test, parts: Partial<HoldParts> = {}) {
+  const url = await newPostgresDatabase(migratedDatabase)
+  const hold = await holdNode({
+    url,
+    node: 'n',
+    clock: systemClock,
+    requireSame: async () => {},
+    ...parts,
+  })
+  t.teardown(() => hold.release())
+  await hold.letOthersStart()
+  const server = new pg.Client({ connectionString: url })
+  await server.connect()
+  t.teardown(() => server.end())
+  const end = (name: string) =>
+    server.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like $1`,
+      [name],
+    )
+  return { url, hold, server, end }
+}
+
+t.test('what is asked while the lock is lost is not done, and after it is', { skip }, async t => {
+  let letGo = () => {}
+  const same = new Promise<void>(resolve => {
+    letGo = resolve
+  })
+  const { url, hold, end } = await holding(t, { requireSame: () => same })
+  const failures: string[] = []
+  const outage = { hold, failed: (error: Error) => failures.push(error.message) }
+  const store = await openStore(url, systemClock, { outage })
+  t.teardown(() => store.close())
+  const read = () => store.read.selectFrom('migration').selectAll().execute()
+  await read()
+  let lost = 0
+  hold.onLost(() => lost++)
+  await end('mailboxd lock%')
+  await until('it to be lost', () => lost === 1)
+  await t.rejects(read(), StorageUnreachable)
+  await t.rejects(
+    store.write(async () => t.fail('it began')),
+    StorageUnreachable,
+  )
+  t.ok(failures.length >= 2)
+  letGo()
+  await until('it to be had again', () => hold.server().catch(() => undefined))
+  t.ok((await read()).length > 0)
+  t.equal(lost, 1)
+})
+
+t.test('what can not be had again ends it', { skip }, async t => {
+  const { hold, end } = await holding(t, {
+    requireSame: async () => {
+      throw new SchemaFault('moved away')
+    },
+  })
+  await end('mailboxd lock%')
+  t.match(await hold.failed, new SchemaFault('moved away'))
+  await t.rejects(hold.server(), StorageUnreachable)
+})

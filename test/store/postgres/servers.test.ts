@@ -1,0 +1,43 @@
+import t from 'tap'
+import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
+import { connectTo, createServers } from '../../../lib/store/postgres/servers.ts'
+import { newPostgresDatabase } from '../../support/databases.ts'
+import { without } from '../../support/peers.ts'
+import { freePort } from '../../support/ports.ts'
+
+t.test('a URL names one server or several', async t => {
+  for (const one of ['postgres://u@/d?host=%2Ftmp', 'postgresql://u:p@a/d', 'postgres://a/d'])
+    t.match(createServers(one), { url: one, count: 1 })
+  t.equal(createServers('postgres://u@[::1]:3,b:2/d?x=y').url, 'postgres://u@[::1]:3/d?x=y')
+  const servers = createServers('postgres://u@a,b:2/d?x=y')
+  const [a, b] = ['postgres://u@a/d?x=y', 'postgres://u@b:2/d?x=y']
+  t.equal(servers.url, a)
+  servers.failed(b)
+  t.equal(servers.url, a, 'one that is not asked says nothing new')
+  servers.failed(a)
+  t.equal(servers.url, b)
+  servers.failed(b)
+  t.equal(servers.url, a)
+})
+
+t.test(
+  'the one that answers is asked, with its settings and ours',
+  { skip: without('postgres') },
+  async t => {
+    const url = await newPostgresDatabase()
+    const nobody = await freePort('127.0.0.1')
+    const several = url.replace('127.0.0.1:', `127.0.0.1:${nobody},127.0.0.1:`)
+    const servers = createServers(`${several}?options=${encodeURIComponent('-c work_mem=77kB')}`)
+    const { client } = await connectTo(servers, {}, '-c tcp_keepalives_count=3')
+    t.teardown(() => client.end())
+    const settings = `select name, setting from pg_settings where name in ('work_mem', 'tcp_keepalives_count') order by name`
+    t.strictSame((await client.query(settings)).rows, [
+      { name: 'tcp_keepalives_count', setting: '3' },
+      { name: 'work_mem', setting: '77' },
+    ])
+    await t.rejects(
+      connectTo(createServers(`postgres://postgres@127.0.0.1:${nobody},127.0.0.1:${nobody}/d`), {}),
+      StorageUnreachable,
+    )
+  },
+)
