@@ -41,6 +41,10 @@ export const limits = {
   postgresGoodbyeMs: 1_000,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
+  /** An upgrade beside nodes that work: how long it waits for a table, in which they wait for it; how long it lets them go on, and how often it tries. */
+  schemaLockMs: 1000,
+  schemaLockRestMs: 2000,
+  schemaLockTries: 30,
   /**
    * Several nodes on one database: how often each says that it works; for how long after it said so it may rely on what it holds; and after how
    * long of silence the others take that over, which is longer by all that may lie between its saying and their hearing.
