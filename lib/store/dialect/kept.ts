@@ -155,14 +155,6 @@ export function keptReturning<Given extends Values, Row>(
   return async (db, given) => (await rowsOf<Row>(db, keptOn(db), given))[0]
 }
 
-/** A change that gives rows back. */
-export function keptReturningRows<Given extends Values, Row>(
-  build: (db: WriteDb, given: Given) => Compilable<Row>,
-): (db: WriteDb, given: Given) => Promise<Row[]> {
-  const keptOn = composedOnce(build)
-  return async (db, given) => rowsOf<Row>(db, keptOn(db), given)
-}
-
 type List = readonly string[]
 /** The lists of each call come last; for each of their lengths the statement is composed once, see `padded`. */
 type OfLists<Handle extends Db, Given extends Values, Result> = (
