@@ -58,11 +58,16 @@ function composedOnce<Handle extends Db, Given extends Values>(
   }
 }
 
-function valuesOf({ query: { parameters }, places }: Kept, given: Values, rows: readonly Values[] = []) {
-  const values: unknown[] = []
-  for (const [index, place] of places.entries()) {
-    if (place === undefined) values.push(parameters[index])
-    else values.push((place.row === undefined ? given : rows[place.row]!)[place.name])
+/** What a statement takes beside single values: many rows of one kind, or lists of values. */
+type Rows = readonly (Values | List)[]
+
+/** Without an iterator, and of its length from the start: each statement passes here. */
+function valuesOf({ query: { parameters }, places }: Kept, given: Values, rows: Rows = []): unknown[] {
+  const values = new Array<unknown>(places.length)
+  for (let index = 0; index < places.length; index++) {
+    const place = places[index]
+    if (place === undefined) values[index] = parameters[index]
+    else values[index] = ((place.row === undefined ? given : rows[place.row]) as Values)[place.name]
   }
   return values
 }
@@ -86,7 +91,7 @@ export function keptRow<Given extends Values, Row>(
   return async (db, given) => (await rowsOf<Row>(db, keptOn(db), given))[0]
 }
 
-function rowsOf<Row>(db: Db, kept: Kept, given: Values, rows?: readonly Values[]): Row[] | Promise<Row[]> {
+function rowsOf<Row>(db: Db, kept: Kept, given: Values, rows?: Rows): Row[] | Promise<Row[]> {
   const values = valuesOf(kept, given, rows)
   const direct = directs.get(db)
   if (direct) return direct.rows(kept.query.sql, values) as Row[] | Promise<Row[]>
@@ -150,14 +155,6 @@ export function keptReturning<Given extends Values, Row>(
   return async (db, given) => (await rowsOf<Row>(db, keptOn(db), given))[0]
 }
 
-/** A change that gives rows back. */
-export function keptReturningRows<Given extends Values, Row>(
-  build: (db: WriteDb, given: Given) => Compilable<Row>,
-): (db: WriteDb, given: Given) => Promise<Row[]> {
-  const keptOn = composedOnce(build)
-  return async (db, given) => rowsOf<Row>(db, keptOn(db), given)
-}
-
 type List = readonly string[]
 /** The lists of each call come last; for each of their lengths the statement is composed once, see `padded`. */
 type OfLists<Handle extends Db, Given extends Values, Result> = (
@@ -173,54 +170,49 @@ type OfLists<Handle extends Db, Given extends Values, Result> = (
 export function keptRowsOf<Given extends Values, Row>(
   build: (db: Db, given: Given, ...lists: List[]) => Compilable<Row>,
 ): OfLists<Db, Given, Row[]> {
-  return composedForLists(build, one => keptRows<Values, Row>(one), [])
+  return composedForLists(build, (kept, db, given, lists) => rowsOf<Row>(db, kept, given, lists), [])
 }
 
 /** The same for a change; gives how many rows it changed. */
 export function keptChangeOf<Given extends Values>(
   build: (db: WriteDb, given: Given, ...lists: List[]) => Compilable<unknown>,
 ): OfLists<WriteDb, Given, number> {
-  return composedForLists(build, one => keptChange<Values>(one), 0)
+  const change = (kept: Kept, db: WriteDb, given: Values, lists: Rows) =>
+    changeOf(db, kept, valuesOf(kept, given, lists))
+  return composedForLists(build, change, 0)
 }
 
 /** The same for a change that gives rows back. */
 export function keptReturningRowsOf<Given extends Values, Row>(
   build: (db: WriteDb, given: Given, ...lists: List[]) => Compilable<Row>,
 ): OfLists<WriteDb, Given, Row[]> {
-  return composedForLists(build, one => keptReturningRows<Values, Row>(one), [])
+  return composedForLists(build, (kept, db, given, lists) => rowsOf<Row>(db, kept, given, lists), [])
 }
 
-function composedForLists<Handle extends Db, Given extends Values, Query, Result>(
-  build: (db: Handle, given: Given, ...lists: List[]) => Query,
-  keep: (one: (db: Handle, given: Values) => Query) => (db: Handle, given: Values) => Promise<Result>,
+function composedForLists<Handle extends Db, Given extends Values, Result>(
+  build: (db: Handle, given: Given, ...lists: List[]) => Compilable<unknown>,
+  run: (kept: Kept, db: Handle, given: Values, lists: Rows) => Result | Promise<Result>,
   none: Result,
 ): OfLists<Handle, Given, Result> {
-  const kept = new Map<string, (db: Handle, given: Values) => Promise<Result>>()
+  const kept = new Map<string, (db: Handle) => Kept>()
   return async (db, given, ...lists) => {
     if (lists.some(list => list.length === 0)) return none
     const all = lists.map(padded)
     const lengths = all.map(list => list.length).join()
-    let known = kept.get(lengths)
-    if (!known) {
-      known = keep((on, names) => {
-        const named = all.map((list, at) => list.map((_, index) => names[placeIn(at, index)] as string))
-        return build(on, names as Given, ...named)
-      })
-      kept.set(lengths, known)
+    let keptOn = kept.get(lengths)
+    if (!keptOn) {
+      const named = all.map((list, row) => list.map((_, index) => new Place(String(index), row)))
+      keptOn = composedOnce((on: Handle, names: Given) => build(on, names, ...(named as unknown as List[])))
+      kept.set(lengths, keptOn)
     }
-    const values: Record<string, Value> = { ...given }
-    for (const [at, list] of all.entries())
-      for (const [index, value] of list.entries()) values[placeIn(at, index)] = value
-    return known(db, values)
+    return run(keptOn(db), db, given, all)
   }
 }
 
-const placeIn = (list: number, index: number) => `${list}.${index}`
-
 /** The list, its last value repeated until their number is a power of two: lists of all lengths make few statements. */
-function padded(list: List): string[] {
+function padded(list: List): List {
   const length = 2 ** Math.ceil(Math.log2(list.length))
-  return Array.from({ length }, (_, index) => list[Math.min(index, list.length - 1)]!)
+  return length === list.length ? list : [...list, ...Array(length - list.length).fill(list.at(-1))]
 }
 
 /**
