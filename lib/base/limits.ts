@@ -52,6 +52,8 @@ export const limits = {
   nodeBeatMs: 2_000,
   nodeSureMs: 10_000,
   nodeGoneMs: 20_000,
+  /** How often the doctor looks whether they have. */
+  nodeLookMs: 100,
   /** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */
   bellRestMs: 10,
   bellAgainMs: 1_000,
