@@ -141,7 +141,6 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Outcome> {
     const beganMs = clock.monotonicMs()
     const deadline = new AbortController()
-    // Made when it is needed: an error looks over the stack.
     const late = () => deadline.abort(new Error(`no end within ${timeouts.totalMs} ms`))
     const timer = setTimeout(late, timeouts.totalMs)
     try {
