@@ -26,12 +26,7 @@ export async function measureSends(
   sink: SmtpSink,
   messages: number,
 ): Promise<OutboundFigures> {
-  const pool = new Pool(subject.api, { connections })
-  try {
-    return await measure(subject.pid, sink, messages, (run, count) => sendAll(pool, subject, run, count))
-  } finally {
-    await pool.close()
-  }
+  return measure(subject.pid, sink, messages, (run, count) => sendAll(subject, run, count))
 }
 
 /** Measures a relay from smtp-source, over 20 connections that are kept, to smtp-sink, after a tenth of `messages` to warm up. */
@@ -66,12 +61,18 @@ async function measure(
   }
 }
 
-async function sendAll(pool: Pool, subject: MailboxdSubject, run: string, count: number): Promise<void> {
+/** Has `count` messages sent over 20 connections; `run` is in the name of each. */
+export async function sendAll(subject: MailboxdSubject, run: string, count: number): Promise<void> {
+  const pool = new Pool(subject.api, { connections })
   const numbers = Array.from({ length: count }, (_, n) => n).values()
   const sendNext = async () => {
     for (const n of numbers) await send(pool, subject, `${run}-${n}`)
   }
-  await Promise.all(Array.from({ length: connections }, sendNext))
+  try {
+    await Promise.all(Array.from({ length: connections }, sendNext))
+  } finally {
+    await pool.close()
+  }
 }
 
 async function send(pool: Pool, { token, inboxId }: MailboxdSubject, name: string): Promise<void> {

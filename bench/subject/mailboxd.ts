@@ -43,6 +43,8 @@ export interface MailboxdSettings {
   readonly nameServer?: string | undefined
   /** A data directory that stays, instead of one that is made and deleted. */
   readonly dataDir?: string | undefined
+  /** A postgres:// URL, where the rows are not to be in a file. */
+  readonly database?: string | undefined
   /** Makes what is in the data directory before the daemon starts. */
   readonly prepare?: (config: string) => Promise<void>
 }
@@ -55,6 +57,7 @@ export async function startMailboxdSubject(
     zone = {},
     nameServer,
     dataDir: keptDir,
+    database,
     prepare = async () => {},
   }: MailboxdSettings = {},
 ): Promise<MailboxdSubject> {
@@ -74,6 +77,7 @@ export async function startMailboxdSubject(
     `hostname = "mx.mailboxd.test"
 account_domain = "mailboxd.test"
 data_dir = "${dataDir}"
+${database === undefined ? '' : `database = "${database}"`}
 [smtp]
 listen = ["${address}:${port}"]
 trusted_networks = ["127.0.0.0/8"]

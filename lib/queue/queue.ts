@@ -4,6 +4,7 @@ import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
+import type { Held } from '../store/dialect/held.ts'
 import { notice } from '../store/dialect/notices.ts'
 import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
@@ -83,8 +84,9 @@ export interface Queue {
    * lease is lost: what an attempt has found out must not be forgotten, and whether a write was done whose connection ended at its
    * commit nobody knows. The lease is its key: one that was done is not done twice.
    * @param work as of `store.write`; the lease ends in it, by one of the functions above
+   * @param held what it holds, where it is one of those that share a transaction
    */
-  end<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  end<T>(work: (db: WriteDb) => Promise<T>, held?: Held): Promise<T>
   /**
    * Frees what stands in the name of this process and is not among what it works on: leases of whose claim it never heard, and what it
    * could not end. Gives how many.
@@ -267,10 +269,10 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
       return dueAt ?? null
     },
 
-    async end(work) {
+    async end(work, held) {
       for (;;) {
         try {
-          return await store.write(work)
+          return await (held ? store.writeHolding(() => held, work) : store.write(work))
         } catch (error) {
           if (!(error instanceof StorageUnreachable) || stopping.signal.aborted) throw error
           await pause(limits.postgresAgainMs, undefined, { signal: stopping.signal }).catch(() => {})

@@ -1,6 +1,6 @@
 import { type Clock, isoAfter } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import { deleteDestination, findDestination, putDestination } from '../store/destinations.ts'
+import { deleteDestination, findDestination, holdDestination, putDestination } from '../store/destinations.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
 import type { DestinationRow } from '../store/tables.ts'
 import { nextAttemptAfterMs } from './backoff.ts'
@@ -26,8 +26,10 @@ export async function noteShowing(
   if (showing !== 'fails') {
     // Nothing bad is known of it; what is parked there for its room alone begins as that gets free.
     if (!before || before.failures === 0) return
+    const held = await holdDestination(db, name)
+    if (!held || held.failures === 0) return
     // What is parked may begin, as far as there is room.
-    if (before.lookAt === null) await deleteDestination(db, name)
+    if (held.lookAt === null) await deleteDestination(db, name)
     else await putDestination(db, { ...answering(name, updatedAt), lookAt: updatedAt })
     return
   }

@@ -1,4 +1,4 @@
-import type { Db, WriteDb } from './dialect/dialect.ts'
+import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { putRow } from './dialect/insert.ts'
 import { keptChange, keptRow, keptRows, keptRowsOf } from './dialect/kept.ts'
 import type { DestinationRow } from './tables.ts'
@@ -16,6 +16,15 @@ export async function listDestinations(db: Db, names: readonly string[]): Promis
 const byNames = keptRowsOf((db, _given, names = []) =>
   db.selectFrom('destination').selectAll().where('name', 'in', names),
 )
+
+/** The same, which nobody else changes until the end of the write. */
+export function holdDestination(db: WriteDb, name: string): Promise<DestinationRow | undefined> {
+  return heldByName(db, { name })
+}
+const heldByName = keptRow((db, { name }: { name: string }) => {
+  const row = db.selectFrom('destination').selectAll().where('name', '=', name)
+  return dialectOf(db) === 'postgres' ? row.forUpdate() : row
+})
 
 /** Writes the standing of a destination, whether it had one or not. */
 export async function putDestination(db: WriteDb, row: DestinationRow): Promise<void> {

@@ -6,6 +6,7 @@ import type { LogState } from './dialect/checkpointer.ts'
 import { startCheckpoints } from './dialect/checkpoints.ts'
 import { type Db, type DialectName, isServer, type WriteDb } from './dialect/dialect.ts'
 import { type CommitTarget, createGroupCommit, type DiskFailed } from './dialect/group-commit.ts'
+import type { Held } from './dialect/held.ts'
 import type { KeptThread } from './dialect/kept-thread.ts'
 import { createListeners, type Topic } from './dialect/notices.ts'
 import { openSqliteFollower, openSqliteReader, openSqliteWriter } from './dialect/sqlite.ts'
@@ -31,6 +32,13 @@ export interface Store {
    * and it does not wait for the disk. What it finds in the database has reached the disk all the same.
    */
   writeUnsynced<T>(work: (db: WriteDb) => Promise<T>): Promise<T>
+  /**
+   * The same for what is decided by what it holds, by constraints, and by conditions of single statements: all that it reads else
+   * may be changed by others before its commit, and is none the worse for it. On PostgreSQL such writes share transactions (READ COMMITTED), where
+   * `write` has one for itself, and does it again when another changed what it read.
+   * @param held asked when it begins, each time; nothing is read before it is held
+   */
+  writeHolding<T>(held: () => Held, work: (db: WriteDb) => Promise<T>): Promise<T>
   /** Resolves when all events have their places in the stream that were written before the call: on SQLite they have them at once. */
   placed(): Promise<void>
   /**
@@ -87,6 +95,8 @@ export interface StoreParts {
   readonly meter?: Meter
   /** How many connections a server is asked over. */
   readonly connections?: number
+  /** Of a daemon on a server its name, in which it holds its lock there: beside others it brings the schema up to date as far as they can go on. */
+  readonly node?: string
   /** What a server is asked with, and who is told that it can not be; nothing of that with a file. */
   readonly outage?: Pick<Reaching, 'hold' | 'failed'>
   /** Whether rows are being moved into it by who opens it: to everybody else it is closed until they are all there. */
@@ -96,25 +106,38 @@ export interface StoreParts {
 /**
  * Opens the database and brings its schema up to date.
  * @param location a postgres:// URL, or the path of the SQLite file (made when missing)
- * @throws SchemaFault when a newer mailboxd made it, or it is to be brought up to date and has triggers or views of somebody else
+ * @throws SchemaFault when a newer mailboxd made it; or it is to be brought up to date and has triggers or views of somebody else, or nodes of an
+ * older program on it that could not go on
  */
 export async function openStore(
   location: string,
   clock: Clock,
-  { beforeMigration = async () => {}, meter = noMeter, connections, isTarget, outage }: StoreParts = {},
+  {
+    beforeMigration = async () => {},
+    meter = noMeter,
+    connections,
+    node,
+    isTarget = false,
+    outage,
+  }: StoreParts = {},
 ): Promise<Store> {
   const store = isServer(location)
-    ? (await import('./postgres-store.ts')).postgresStore(location, connections, outage)
+    ? (await import('./postgres-store.ts')).postgresStore(location, { clock, meter, connections, outage })
     : sqliteStore(location, clock, meter)
   try {
-    const { isCurrent, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
+    const { missing, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
     // A write waits for its turn and for the disk: who only reads needs neither.
-    if (isCurrent) return store
+    if (missing.length === 0) return store
     if (lastStep !== undefined) {
       if (store.dialect === 'sqlite') requireOursAlone(location)
       await beforeMigration(lastStep)
     }
-    await store.write(db => migrate(db, store.dialect, clock.now().toISOString(), isTarget))
+    const appliedAt = clock.now().toISOString()
+    if (store.dialect === 'sqlite') await store.write(db => migrate(db, 'sqlite', appliedAt, isTarget))
+    else {
+      const { upgradeServer } = await import('./upgrade-server.ts')
+      await upgradeServer({ url: location, node, missing, appliedAt, isTarget, outage })
+    }
   } catch (error) {
     await store.close()
     throw error
@@ -190,6 +213,13 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
     version: reader.version,
     write: group.write,
     writeUnsynced: group.writeUnsynced,
+    writeHolding: (held, work) => {
+      // It is alone; who asks learns by it that the write begins.
+      return group.write(db => {
+        held()
+        return work(db)
+      })
+    },
     placed: async () => {},
     onCommit: listeners.on,
     hearOthers: () => async () => {},

@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
+import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
+import type { Meter } from '../base/meter.ts'
 import type { WriteDb } from './dialect/dialect.ts'
 import { createListeners, type Notices } from './dialect/notices.ts'
 import type { IndexTrouble } from './indexing.ts'
@@ -8,13 +10,21 @@ import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
 import { openPostgres } from './postgres/pool.ts'
 import type { Reaching } from './postgres/reached.ts'
+import { createWriters } from './postgres/writers.ts'
 import { startIndexThread } from './start-index-thread.ts'
+
+interface ServerParts {
+  readonly clock: Pick<Clock, 'monotonicMs'>
+  readonly meter: Meter
+  /** How many connections it is asked over. */
+  readonly connections?: number | undefined
+  readonly outage?: Pick<Reaching, 'hold' | 'failed'> | undefined
+}
 
 /** The database of a server: what SQLite leaves to this process is the server's. */
 export function postgresStore(
   url: string,
-  connections: number = limits.postgresConnections,
-  outage: Pick<Reaching, 'hold' | 'failed'> = {},
+  { clock, meter, connections = limits.postgresConnections, outage = {} }: ServerParts,
 ) {
   const pool = openPostgres(url, connections, outage)
   const listeners = createListeners()
@@ -29,13 +39,26 @@ export function postgresStore(
     tell(notices)
     if (notices.has('event')) placer.wake()
   }
-  const write = <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, writeLeft, committed)
+  const write = <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, { writeLeft, committed })
+  const writers = createWriters({
+    take: pool.take,
+    // Of the smallest pool one is left for who reads.
+    connections: Math.min(limits.postgresWriters, Math.max(1, connections >> 1)),
+    writeLeft,
+    committed,
+    monotonicMs: () => clock.monotonicMs(),
+    transacted(writes, tookMs) {
+      meter.observe('store_batch_writes', writes)
+      meter.observe('store_transaction_seconds', tookMs / 1000)
+    },
+  })
   return {
     dialect: 'postgres' as const,
     read: pool.db,
     write,
     version: () => undefined,
     writeUnsynced: write,
+    writeHolding: writers.write,
     placed: placer.placed,
     onCommit: listeners.on,
     hearOthers: bell.hear,
@@ -50,6 +73,7 @@ export function postgresStore(
       await sql`vacuum full`.execute(pool.db)
     },
     async close() {
+      await writers.idle()
       await placer.stop()
       await bell.stop()
       await pool.close()

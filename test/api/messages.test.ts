@@ -53,7 +53,7 @@ t.test('a repeat is done again where the first could not be, and else gets the f
   ] as const) {
     let tried = 0
     const attempt = () =>
-      once(app, { caller: operator, inbox, key: code, request: {} }, async remember => {
+      once(app, { caller: operator, inbox, key: code, request: {} }, async ({ remember }) => {
         if (++tried === 1) throw new Problem(code)
         await app.store.write(db => remember(db, tried))
         return tried

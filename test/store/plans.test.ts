@@ -85,6 +85,7 @@ t.test('no query that a request, a session or a sweep can cause scans a table', 
     ...real.store,
     read: watched(real.store.read),
     write: work => real.store.write(inWrite(work)),
+    writeHolding: (held, work) => real.store.writeHolding(held, inWrite(work)),
     writeUnsynced: work => real.store.writeUnsynced(inWrite(work)),
   }
   const { clock, ids } = real

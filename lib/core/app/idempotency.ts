@@ -18,8 +18,13 @@ export interface Repeatable {
   readonly request: unknown
 }
 
-/** Notes the final answer in the write that makes it true. What it throws undoes that write. */
-export type Remember = (db: WriteDb, body: unknown) => Promise<void>
+/** What else is done in the write of the effect. */
+export interface Remembering {
+  /** Notes the final answer in the write that makes it true. What it throws undoes that write. */
+  remember(db: WriteDb, body: unknown): Promise<void>
+  /** What that write holds, as `Held` has it. */
+  readonly names: readonly string[]
+}
 
 /** Another process has answered a request of this inbox and key meanwhile. */
 class Answered extends Error {
@@ -39,7 +44,7 @@ const rememberedRefusals = [402, 403, 404, 422]
 export async function once<Body>(
   app: App,
   repeatable: Repeatable,
-  work: (remember: Remember) => Promise<Body>,
+  work: (remembering: Remembering) => Promise<Body>,
 ): Promise<Body> {
   const name = `${repeatable.inbox.id}\n${repeatable.key}`
   const running = app.underWay
@@ -56,7 +61,7 @@ export async function once<Body>(
 async function doOnce<Body>(
   app: App,
   repeatable: Repeatable,
-  work: (remember: Remember) => Promise<Body>,
+  work: (remembering: Remembering) => Promise<Body>,
 ): Promise<Body> {
   const { caller, inbox, key, request } = repeatable
   const requestHash = sha256Hex(canonicalJson(request))
@@ -64,6 +69,9 @@ async function doOnce<Body>(
 
   // What other inboxes did is not for the key of one to know.
   const reach = caller.inboxId === null ? { podId: caller.podId } : undefined
+
+  // Whether another inbox used the key is asked before there is a row of it.
+  const names = [`idempotency ${key}`]
 
   /** What this inbox was answered under the key; undefined for the first time. */
   const findAnswer = async (db: Db): Promise<IdempotencyRow | undefined> => {
@@ -94,7 +102,7 @@ async function doOnce<Body>(
   const known = await findAnswer(app.store.read)
   if (known) return replay<Body>(known)
   try {
-    return await work((db, body) => remember(db, 200, body))
+    return await work({ remember: (db, body) => remember(db, 200, body), names })
   } catch (error) {
     // What a credential may not do is no answer to who has another.
     const isRemembered =
@@ -104,7 +112,10 @@ async function doOnce<Body>(
     if (isRemembered) {
       const { code, message, more } = error
       await app.store
-        .write(db => remember(db, statusOf(code), { code, message, more }))
+        .writeHolding(
+          () => ({ names }),
+          db => remember(db, statusOf(code), { code, message, more }),
+        )
         .catch(answered => {
           if (!(answered instanceof Answered)) throw answered
         })

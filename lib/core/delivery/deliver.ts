@@ -7,6 +7,7 @@ import { attemptsMade, type Leased, LeaseLost } from '../../queue/leased.ts'
 import { type FairPlace, roomAt } from '../../queue/places.ts'
 import { type CarriedMessage, findDeliveryToCarry } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import type { Held } from '../../store/dialect/held.ts'
 import { everyPod, findSuppression } from '../../store/suppressions.ts'
 import type { DeliveryRow } from '../../store/tables.ts'
 import type { Networked } from '../app/app.ts'
@@ -16,12 +17,13 @@ import { prepareReception } from '../inbound/receive.ts'
 import { createReceiver } from '../inbound/receiver.ts'
 import { resolveRecipient } from '../inbound/recipient.ts'
 import { writeReception } from '../inbound/write.ts'
+import { saysOfOthers } from '../inbound/write-together.ts'
 import { holdAsOperator, holdInstead } from '../outbound/hold.ts'
 import { readNoticeRequest } from '../outbound/notice-request.ts'
 import { type Carried, cargoOf, findContent } from './cargo.ts'
 import { tellNoticesSoon } from './notices.ts'
 import { oweNotice } from './owed-notices.ts'
-import { type Ended, postponedMs, record, withClass } from './record.ts'
+import { type Attempted, type Ended, postponedMs, record, withClass } from './record.ts'
 
 /**
  * Carries one delivery once and records how it went, in one write.
@@ -68,12 +70,14 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (ended.outcome.showing === 'fails') place?.showed('fails')
     if (postponedMs(ended.outcome) !== undefined) place?.passedOver()
     const isClean = place?.isClean ?? false
-    const write = () =>
-      app.queue.end(async db => {
+    const write = () => {
+      const held = heldByEnd({ delivery, message }, ended)
+      return app.queue.end(async db => {
         if (hasLed) await noteFound(app, db, domain)
         await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
         return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, ended))
-      })
+      }, held)
+    }
     const isToBeTold = await write().catch(error => {
       // The inbox here was deleted since the attempt found it.
       if (!(error instanceof Reply)) throw error
@@ -87,6 +91,26 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
     app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
+  }
+}
+
+/**
+ * What the write of an attempt's end holds: of a letter that was taken, as most are. Of what is to be repeated, held, suppressed, told, or
+ * noted of a destination that fails it is decided by more than can be held.
+ */
+function heldByEnd(
+  { delivery, message }: Pick<Attempted, 'delivery' | 'message'>,
+  { outcome, inboxId, saysOfOthers = false }: Ended,
+): Held | undefined {
+  const { result, showing, tlsResults = [] } = outcome
+  const isNoted = showing === 'fails' || postponedMs(outcome) !== undefined
+  const isPlain = result === 'delivered' && delivery.purpose === 'send' && delivery.notify === null
+  if (isNoted || !isPlain || saysOfOthers) return undefined
+  return {
+    inboxes: inboxId === undefined ? [] : [inboxId],
+    // Its last delivery settles it, and two of it may end at the same time.
+    messages: [message.id],
+    names: tlsResults.map(({ policyDomain }) => `tls ${policyDomain}`),
   }
 }
 
@@ -239,6 +263,7 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, carried: Carri
       outcome: ended(outcome),
       write: db => writeReception(app, db, reception),
       inboxId: recipient.inboxId,
+      saysOfOthers: saysOfOthers(reception),
     }
   } catch (error) {
     if (!(error instanceof Reply)) throw error

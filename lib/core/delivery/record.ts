@@ -32,6 +32,8 @@ export interface Ended {
   readonly link?: string
   /** A local delivery: the rows of the message as the other inbox gets it. */
   readonly write?: (db: WriteDb) => Promise<unknown>
+  /** Whether these tell what became of other deliveries. */
+  readonly saysOfOthers?: boolean
   /** The inbox here that it was for. */
   readonly inboxId?: string
 }

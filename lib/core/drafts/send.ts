@@ -10,13 +10,10 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow } from '../app/reach.ts'
-import { sendNow } from '../outbound/send.ts'
+import { type Remembering, sendNow } from '../outbound/send.ts'
 import { requireWhole } from '../outbound/send-faults.ts'
 import { loadAttachments, removeFiles } from './attachments.ts'
 import { getDraftRow } from './drafts.ts'
-
-/** What else belongs into the write that makes the message. */
-type Also = (db: WriteDb, result: SendResult) => Promise<void>
 
 /** The draft was changed after it was read. */
 class DraftChanged extends Error {
@@ -35,10 +32,10 @@ export async function sendDraft(
   key: string | undefined,
 ): Promise<SendResult> {
   const { id: draftId, inboxId } = await getDraftRow(app.store.read, caller, id)
-  if (key === undefined) return sendCurrent(app, caller, draftId, async () => {})
+  if (key === undefined) return sendCurrent(app, caller, draftId, { remember: async () => {} })
   const inbox = await getInboxRow(app.store.read, caller, inboxId)
   const repeatable = { caller, inbox, key, request: { draftId } }
-  return once(app, repeatable, remember => sendCurrent(app, caller, draftId, remember))
+  return once(app, repeatable, also => sendCurrent(app, caller, draftId, also))
 }
 
 /**
@@ -73,7 +70,7 @@ async function sendOrRefuse(
     return new Problem('internal_error', 'A fault of the server kept it from being sent; the log tells what.')
   }
   try {
-    await sendCurrent(app, caller, draft.id, db => app.queue.done(db, entry))
+    await sendCurrent(app, caller, draft.id, { remember: db => app.queue.done(db, entry) })
     return undefined
   } catch (error) {
     if (!(error instanceof Problem) || error.code === 'unavailable') throw error
@@ -96,7 +93,7 @@ async function noteRefusal(app: App, draftId: string, entry: Leased, refusal: Pr
 /** How often a draft that is changed while it is composed is composed anew. */
 const compositions = 3
 
-async function sendCurrent(app: App, caller: Caller, id: string, also: Also): Promise<SendResult> {
+async function sendCurrent(app: App, caller: Caller, id: string, also: Remembering): Promise<SendResult> {
   for (let count = 1; count <= compositions; count++) {
     const draft = await getDraftRow(app.store.read, caller, id)
     if (draft.status === 'sent') throw new Problem('draft_sent')
@@ -109,18 +106,20 @@ async function sendCurrent(app: App, caller: Caller, id: string, also: Also): Pr
   throw new Problem('unavailable', 'The draft was changed again and again while it was to be sent.')
 }
 
-async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Also): Promise<SendResult> {
+async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Remembering): Promise<SendResult> {
   const request = await requestOf(app, draft)
   let files: string[] = []
-  const result = await sendNow(app, caller, draft.inboxId, { request }, async (db, sent) => {
+  const remember = async (db: WriteDb, sent: SendResult) => {
     // First: whether the lease is still ours.
-    await also(db, sent)
+    await also.remember(db, sent)
     const { messageId } = sent
     const changes = { status: 'sent', messageId, lastError: null, updatedAt: app.clock.now().toISOString() }
     if (!(await updateDraft(db, draft, changes))) throw new DraftChanged()
     await app.queue.drop(db, draft.id)
     files = await emptyDraftAttachments(db, draft.id)
-  })
+  }
+  const inbox = await getInboxRow(app.store.read, caller, draft.inboxId)
+  const result = await sendNow(app, caller, inbox, { request }, { ...also, remember })
   await removeFiles(app, files)
   return result
 }

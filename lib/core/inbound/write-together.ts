@@ -1,4 +1,5 @@
 import { isDiskFull, StorageLocked, StorageUnreachable } from '../../base/storage-fault.ts'
+import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { DiskFailed } from '../../store/dialect/group-commit.ts'
 import type { App } from '../app/app.ts'
 import type { Accepted, Reception } from './arrival.ts'
@@ -49,15 +50,18 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
   async function writeWaiting(): Promise<void> {
     let taken: readonly Waiting[] | undefined
     try {
-      const written = await store.write(db => {
+      const held = () => {
         // Of a write that is done again, the same.
         taken ??= take()
-        return writeReceptions(
+        return { inboxes: taken.flatMap(({ reception }) => inboxesOf(reception)) }
+      }
+      const written = await store.writeHolding(held, db =>
+        writeReceptions(
           app,
           db,
-          taken.map(({ reception }) => reception),
-        )
-      })
+          taken!.map(({ reception }) => reception),
+        ),
+      )
       settle(taken!, written)
     } catch (error) {
       // It did not even begin.
@@ -73,8 +77,14 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
   }
 
   async function writeAlone(one: Waiting): Promise<void> {
+    const { reception } = one
+    const work = (db: WriteDb) => writeReceptions(app, db, [reception])
+    const held = { inboxes: inboxesOf(reception) }
     try {
-      settle([one], await store.write(db => writeReceptions(app, db, [one.reception])))
+      settle(
+        [one],
+        await (saysOfOthers(reception) ? store.write(work) : store.writeHolding(() => held, work)),
+      )
     } catch (error) {
       one.written.reject(error)
     }
@@ -82,10 +92,24 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
 
   return reception => {
     const written = Promise.withResolvers<string[]>()
-    waiting.push({ reception, written })
-    ask()
+    const one = { reception, written }
+    if (saysOfOthers(reception)) void writeAlone(one)
+    else {
+      waiting.push(one)
+      ask()
+    }
     return written.promise
   }
+}
+
+/** Whether it tells what became of deliveries, which are decided about by what else is known of them. */
+export function saysOfOthers({ returned: { bounces, complaints } }: Reception): boolean {
+  return bounces.length > 0 || complaints.length > 0
+}
+
+/** The inboxes that it comes to. */
+function inboxesOf({ becomes }: Reception): string[] {
+  return 'nothing' in becomes ? [] : becomes.arrival.recipients.map(({ inboxId }) => inboxId)
 }
 
 /** About how much of a message goes into the database: its text, and its raw where that is in no file. */

@@ -103,25 +103,31 @@ async function sendOnce(
   key: string | undefined,
   comparable: unknown,
 ): Promise<SendResult> {
-  const { id } = inbox
-  if (key === undefined) return sendNow(app, caller, id, sending, async () => {})
+  if (key === undefined) return sendNow(app, caller, inbox, sending, { remember: async () => {} })
   const repeatable = { caller, inbox, key, request: comparable }
-  return once(app, repeatable, remember => sendNow(app, caller, id, sending, remember))
+  return once(app, repeatable, remembering => sendNow(app, caller, inbox, sending, remembering))
+}
+
+/** What else is done in the write of a send. */
+export interface Remembering {
+  /** Notes the result in the write that makes it true; what it throws undoes the send. */
+  remember(db: WriteDb, result: SendResult): Promise<void>
+  /** What it decides about, as `Held` has it. */
+  readonly names?: readonly string[]
 }
 
 /**
  * Sends a message, as often as it is asked to.
- * @param remember notes the result in the write that makes it true; what it throws undoes the send
+ * @param inbox as it was read just now; the write reads it again
  */
 export async function sendNow(
   app: App,
   caller: Caller,
-  inboxId: string,
+  inbox: InboxRow,
   sending: Sending,
-  remember: (db: WriteDb, result: SendResult) => Promise<void>,
+  remembering: Remembering,
 ): Promise<SendResult> {
-  const inbox = await getInboxRow(app.store.read, caller, inboxId)
-  return auditingRefusals(app, caller, inbox, () => sendFrom(app, caller, inbox, sending, remember))
+  return auditingRefusals(app, caller, inbox, () => sendFrom(app, caller, inbox, sending, remembering))
 }
 
 async function sendFrom(
@@ -129,7 +135,7 @@ async function sendFrom(
   caller: Caller,
   inbox: InboxRow,
   sending: Sending,
-  remember: (db: WriteDb, result: SendResult) => Promise<void>,
+  remembering: Remembering,
 ): Promise<SendResult> {
   const { request } = sending
   const named = readNamed(request)
@@ -189,7 +195,7 @@ async function sendFrom(
     await requireSendable(app, db, caller, sender, addressees)
     return thread
   }
-  return queueMessage(app, caller, { message, ...composed }, permit, remember)
+  return queueMessage(app, caller, { message, ...composed }, permit, remembering)
 }
 
 /** A message that is ready to be sent: its bytes, and all that its rows are made of but its thread. */
@@ -204,7 +210,6 @@ export interface Ready {
  * Has a message on the disk with one delivery for each recipient when this resolves.
  * @param permit asked in the write: counts the message (`countOutgoing`), and gives the thread that it is a reply in; what it
  * throws undoes the send
- * @param remember as of `sendNow`
  * @throws Problem as `takeSendPlaces`
  */
 export async function queueMessage(
@@ -212,7 +217,7 @@ export async function queueMessage(
   caller: Caller,
   { message, raw, signature }: Ready,
   permit: (db: WriteDb) => Promise<ThreadRow | undefined>,
-  remember: (db: WriteDb, result: SendResult) => Promise<void>,
+  { remember, names = [] }: Remembering,
 ): Promise<SendResult> {
   const { id, inbox, date, addressees } = message
   const rawId = app.ids.next()
@@ -232,10 +237,13 @@ export async function queueMessage(
     await remember(db, sent)
     return sent
   }
-  const result = await app.store.write(write).catch(async error => {
-    if (content === null) await dropFilesOf(app, error, [rawId])
-    throw error
-  })
+  const held = { inboxes: [inbox.id], names }
+  const result = await app.store
+    .writeHolding(() => held, write)
+    .catch(async error => {
+      if (content === null) await dropFilesOf(app, error, [rawId])
+      throw error
+    })
   app.meter.count('messages_queued_total')
   app.log.info(
     { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes },

@@ -104,7 +104,9 @@ async function submitFrom(
     notify: noticesOf(recipients),
   } as const
   const signature = await dkimField(raw, bodyHash, await signerOf(app, inbox.address, outgoing.date))
-  const sent = await queueMessage(app, caller, { message: outgoing, raw, signature }, permit, async () => {})
+  const sent = await queueMessage(app, caller, { message: outgoing, raw, signature }, permit, {
+    remember: async () => {},
+  })
   return sent.messageId
 }
 

@@ -15,7 +15,7 @@ import {
 import type { App } from '../app/app.ts'
 import { forwardIfUndelivered } from '../forwarding/copy.ts'
 import { callWebhook, recordWebhookCall } from './call.ts'
-import { createLanes, createWebhookStanding } from './lanes.ts'
+import { createLanes, createReadsInOrder, createWebhookStanding } from './lanes.ts'
 
 /** Tells events to webhooks, as the queue has them due. */
 export interface Webhooks {
@@ -32,13 +32,16 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
   const { webhook: settings, events } = app.config
   const waits = settings.retry.map(durationMs)
   const lanes = createLanes({ places: settings.concurrency, waitMs: limits.webhookLaneMs })
+  const inOrder = createReadsInOrder()
   const standing = createWebhookStanding()
   let isStopping = false
 
   async function tell(entry: Leased): Promise<void> {
     const db = app.store.read
-    const delivery = await findWebhookDelivery(db, entry.subjectId)
-    const event = delivery && (await findEvent(db, delivery.eventId))
+    const { delivery, event } = await inOrder(entry.destination, async () => {
+      const delivery = await findWebhookDelivery(db, entry.subjectId)
+      return { delivery, event: delivery && (await findEvent(db, delivery.eventId)) }
+    })
     // The event was older than events are kept.
     if (!delivery || !event) return end(entry, async () => {})
     const isFirst = delivery.attempts === 0
@@ -72,6 +75,7 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
         if (state === 'failed') await forwardUntold(app, db, event)
       },
       waitMs,
+      state !== 'failed',
     )
     const { result, status, error, durationMs: took } = outcome
     const names = { eventId: event.id, webhookDeliveryId: delivery.id, inboxId: event.inboxId }
@@ -118,25 +122,28 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
   }
 
   function giveBack(entry: Leased): Promise<void> {
-    return end(entry, async () => {}, 0)
+    return end(entry, async () => {}, 0, true)
   }
 
   /**
    * Ends the lease and writes what belongs to it.
    * @param waitMs after which the entry is due again; undefined: it is over
+   * @param isOwn whether what is written is of this call alone, which its lease holds
    */
   async function end(
     entry: Leased,
     write: (db: WriteDb, nextAttemptAt: string | null) => Promise<void>,
     waitMs?: number,
+    isOwn = false,
   ): Promise<void> {
+    const work = async (db: WriteDb) => {
+      let nextAttemptAt: string | null = null
+      if (waitMs === undefined) await app.queue.done(db, entry)
+      else nextAttemptAt = await app.queue.later(db, entry, waitMs)
+      await write(db, nextAttemptAt)
+    }
     try {
-      await app.queue.end(async db => {
-        let nextAttemptAt: string | null = null
-        if (waitMs === undefined) await app.queue.done(db, entry)
-        else nextAttemptAt = await app.queue.later(db, entry, waitMs)
-        await write(db, nextAttemptAt)
-      })
+      await app.queue.end(work, isOwn ? {} : undefined)
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error
       app.log.warn(

@@ -308,11 +308,11 @@ function handleOn(prepare: Prepare, written: (bytes: number) => void = () => {})
   const dialect = new SqliteDialect({ database: { prepare, close() {} } })
   const db: WriteDb = new Kysely<Tables>({ dialect })
   runDirectly(db, {
+    dialect: 'sqlite',
     rows: (sql, values) => prepare(sql).all(...values),
     change(sql, values) {
-      for (const value of values) {
+      for (const value of values)
         if (typeof value === 'string' || value instanceof Uint8Array) written(value.length)
-      }
       return prepare(sql).run(...values).changes
     },
   })

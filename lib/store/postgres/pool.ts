@@ -1,16 +1,18 @@
-import { randomInt } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import type { Db, WriteDb } from '../dialect/dialect.ts'
-import { gatherRows, type LeftRows, noRows } from '../dialect/left-rows.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
-import type { Tables } from '../tables.ts'
+import {
+  type Client,
+  type Connection,
+  handleOver,
+  isOfOldPlan,
+  type Send,
+  takeConnection,
+} from './connection.ts'
 import { type Reaching, reachedOver } from './reached.ts'
-
-/** A serializable transaction that met another is done again this often before its failure is told. */
-const retries = 20
+import { type Written, writeSerially } from './serial.ts'
 
 // count(*) and sums are bigint, which pg gives as text; ours stay far below 2^53.
 const types = {
@@ -22,20 +24,12 @@ const types = {
 
 export interface PostgresPool {
   readonly db: Db
-  /**
-   * @param writeLeft writes what the write left to its end
-   * @param committed called after the commit, with what the write gave notice of
-   */
-  write<T>(
-    work: (db: WriteDb) => Promise<T>,
-    writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
-    committed: (notices: Notices) => void,
-  ): Promise<T>
+  /** Takes a connection for a transaction or several; what is sent over it is sent at once. */
+  take(): Promise<Connection>
+  /** Does `work` in a serializable transaction, again and again where it meets another. */
+  write<T>(work: (db: WriteDb) => Promise<T>, written: Written): Promise<T>
   /** As `write`, for what one process at a time does: gives undefined where another is at it. What is told by it nobody waits for. */
-  writeInTurn<T>(
-    work: (db: WriteDb) => Promise<T>,
-    writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
-  ): Promise<T | undefined>
+  writeInTurn<T>(work: (db: WriteDb) => Promise<T>, writeLeft: Written['writeLeft']): Promise<T | undefined>
   /**
    * Does `work` in a transaction that one connection at a time is in, whichever process it is of; gives undefined where another is in
    * one. What is read in it is what is committed by then.
@@ -55,11 +49,13 @@ const turnLock = 0x7475726e
 /**
  * Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable.
  * @param outage as of `reachedOver`
+ * @param queryMs how long an answer may take; 0: as long as it takes
  */
 export function openPostgres(
   url: string,
   connections: number,
   outage: Pick<Reaching, 'hold' | 'failed'> = {},
+  queryMs: number = limits.postgresQueryMs,
 ): PostgresPool {
   const pool = reachedOver({
     url,
@@ -69,14 +65,28 @@ export function openPostgres(
       types,
       application_name: 'mailboxd',
       // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
-      query_timeout: limits.postgresQueryMs,
+      query_timeout: queryMs,
       // A process that stands still in a transaction keeps others waiting for so long at the most.
       idle_in_transaction_session_timeout: limits.postgresIdleMs,
     },
   })
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  const connect = pool.connect as unknown as () => Promise<Client>
+  const ask: Send = async (text, values, name) => {
+    const client = await connect()
+    try {
+      return await client.query(text, values, name).catch(error => {
+        if (isOfOldPlan(error)) return client.query(text, values)
+        throw error
+      })
+    } finally {
+      client.release()
+    }
+  }
+  const db = handleOver(pool, ask)
+  const take = () => takeConnection(connect)
   return {
     db,
+    take,
     async notify(channel, payloads) {
       await sql`select pg_notify(${channel}, "said") from unnest(${payloads}::text[]) as "all"("said")`.execute(
         db,
@@ -108,54 +118,17 @@ export function openPostgres(
       committed(notices)
       return value
     },
-    write: (work, writeLeft, committed) => writeOn(db, work, writeLeft, committed),
+    write: (work, written) => writeSerially(take, work, written),
     writeInTurn: (work, writeLeft) =>
-      writeOn(
-        db,
-        async transaction => {
+      writeSerially(
+        take,
+        async db => {
           // Of the transaction, so that none that is over keeps others out, however its connection goes on.
           const { rows } = await sql<{ isHeld: boolean }>`
-            select pg_try_advisory_xact_lock(${sql.lit(turnLock)}) as "isHeld"`.execute(transaction)
-          return rows[0]!.isHeld ? work(transaction) : undefined
+            select pg_try_advisory_xact_lock(${sql.lit(turnLock)}) as "isHeld"`.execute(db)
+          return rows[0]!.isHeld ? work(db) : undefined
         },
-        writeLeft,
-        () => {},
+        { writeLeft, committed() {} },
       ),
   }
-}
-
-/** Does a write in a serializable transaction, and again where it met another, each time after a somewhat longer pause. */
-async function writeOn<T>(
-  db: Kysely<Tables>,
-  work: (db: WriteDb) => Promise<T>,
-  writeLeft: (db: WriteDb, left: LeftRows) => Promise<void>,
-  committed: (notices: Notices) => void,
-): Promise<T> {
-  for (let tried = 0; ; tried++) {
-    try {
-      const notices: Notices = new Map()
-      const value = await db
-        .transaction()
-        .setIsolationLevel('serializable')
-        .execute(async transaction => {
-          gatherNotices(transaction, notices)
-          const left = noRows()
-          gatherRows(transaction, left)
-          const made = await work(transaction)
-          await writeLeft(transaction, left)
-          return made
-        })
-      committed(notices)
-      return value
-    } catch (error) {
-      if (!isConflict(error) || tried === retries) throw error
-      // Who met each other would meet again.
-      await pause(randomInt(Math.min(2 ** tried, limits.postgresConflictMs)))
-    }
-  }
-}
-
-/** serialization_failure and deadlock_detected: the transaction did nothing, and doing it again is right. */
-function isConflict(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01')
 }

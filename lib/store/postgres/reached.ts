@@ -2,6 +2,7 @@ import type { PostgresPool as KyselyPool } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
+import type { Send } from './connection.ts'
 import { createServers, requirePrimary, Standby } from './servers.ts'
 
 /** What a process must hold while it asks a server for anything. */
@@ -77,8 +78,8 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
       const client = await take().catch(toOutage)
       taken.add(client)
       let isBroken = false
-      const query = (text: string, values: readonly unknown[]) =>
-        client.query(text, [...values]).catch(error => {
+      const query: Send = (text, values = [], name) =>
+        client.query({ text, values: [...values], ...(name !== undefined && { name }) }).catch(error => {
           if (!isOutage(error)) throw error
           isBroken = true
           return toOutage(error)
@@ -100,6 +101,8 @@ function openPool(connectionString: string, options: Reaching['options']): pg.Po
     connectionString,
     connectionTimeoutMillis: limits.postgresConnectMs,
     keepAlive: true,
+    // What needs no answer of what is before it is sent behind it, and not after it.
+    pipeline: true,
     onConnect: requirePrimary,
   })
   // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.

@@ -12,9 +12,9 @@ import { send } from '../../../lib/core/outbound/send.ts'
 import { addSuppression } from '../../../lib/core/outbound/suppressions.ts'
 import { addPolicyRule, changePolicyMode } from '../../../lib/core/policy/rules.ts'
 import { createQueue } from '../../../lib/queue/queue.ts'
-import type { Store } from '../../../lib/store/open.ts'
 import { appOn } from '../../support/app-on.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { beforeWrites } from '../../support/interrupted.ts'
 import { membersOf } from '../../support/members.ts'
 import { addVerifiedDomain } from '../../support/verified-domain.ts'
 
@@ -75,16 +75,11 @@ const changes: readonly { what: string; happens: (sender: Sender) => Promise<unk
 /** An app in which `happens` comes to be right before the next write, as if another process had written it. */
 function interrupted(app: App, happens: () => Promise<unknown>): App {
   let isDone = false
-  const store: Store = {
-    ...app.store,
-    async write(work) {
-      if (!isDone) {
-        isDone = true
-        await happens()
-      }
-      return app.store.write(work)
-    },
-  }
+  const store = beforeWrites(app.store, async () => {
+    if (isDone) return
+    isDone = true
+    await happens()
+  })
   return Object.create(app, { store: { value: store } })
 }
 

@@ -4,10 +4,10 @@ import { createKey } from '../../../lib/core/account/keys.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { type Caller, operator } from '../../../lib/core/app/caller.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
-import type { Store } from '../../../lib/store/open.ts'
 import { findWebhook } from '../../../lib/store/webhook-deliveries.ts'
 import { appOn } from '../../support/app-on.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { beforeWrites } from '../../support/interrupted.ts'
 
 const key: Caller = { keyId: '01890000-0000-7000-8000-000000000000', podId: null, inboxId: null }
 
@@ -68,13 +68,9 @@ onEveryDatabase(
     const last = () => send(app, key, id, { to, threadId, body: 'last' }, 'last')
     let first: unknown
     // Another process, whose write comes after that of this one.
-    const behind: Store = {
-      ...store,
-      async write(work) {
-        first ??= await last()
-        return store.write(work)
-      },
-    }
+    const behind = beforeWrites(store, async () => {
+      first ??= await last()
+    })
     const other: App = Object.create(app, { store: { value: behind }, underWay: { value: new Map() } })
     const answer = await send(other, key, id, { to, threadId, body: 'last' }, 'last')
     t.strictSame(answer, first)

@@ -7,6 +7,7 @@ import { changeThread, listThreads } from '../../../lib/core/mailbox/threads.ts'
 import { signerOf } from '../../../lib/core/outbound/composing.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
 import { startApi } from '../../support/api-app.ts'
+import { beforeWrites } from '../../support/interrupted.ts'
 
 const letter = { to: 'bob@example.net', subject: 's', body: 'b' }
 const page = { limit: 10, offset: 0 }
@@ -14,11 +15,8 @@ const page = { limit: 10, offset: 0 }
 /** An App in which `meanwhile` is done between the composing of a send and its write. */
 async function appWith(t: Test, meanwhile: (app: App) => Promise<void>): Promise<{ app: App; late: App }> {
   const { app } = await startApi(t)
-  const write: App['store']['write'] = async work => {
-    await meanwhile(app)
-    return app.store.write(work)
-  }
-  return { app, late: Object.create(app, { store: { value: { ...app.store, write } } }) }
+  const store = beforeWrites(app.store, () => meanwhile(app))
+  return { app, late: Object.create(app, { store: { value: store } }) }
 }
 
 t.test('a thread or an inbox that is deleted while its message is composed is not found', async t => {

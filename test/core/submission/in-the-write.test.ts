@@ -6,7 +6,7 @@ import { operator } from '../../../lib/core/app/caller.ts'
 import { addSuppression } from '../../../lib/core/outbound/suppressions.ts'
 import { addPolicyRule } from '../../../lib/core/policy/rules.ts'
 import { type Submission, submit } from '../../../lib/core/submission/submit.ts'
-import type { Store } from '../../../lib/store/open.ts'
+import { beforeWrites } from '../../support/interrupted.ts'
 import { openDoor } from '../../support/smtp-door.ts'
 
 interface Submitting {
@@ -47,16 +47,11 @@ const changes: readonly {
 /** An app in which `happens` comes to be right before the next write, as if another process had written it. */
 function interrupted(app: App, happens: () => Promise<unknown>): App {
   let isDone = false
-  const store: Store = {
-    ...app.store,
-    async write(work) {
-      if (!isDone) {
-        isDone = true
-        await happens()
-      }
-      return app.store.write(work)
-    },
-  }
+  const store = beforeWrites(app.store, async () => {
+    if (isDone) return
+    isDone = true
+    await happens()
+  })
   return Object.create(app, { store: { value: store } })
 }
 
