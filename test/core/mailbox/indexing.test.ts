@@ -189,10 +189,8 @@ onEveryDatabase('a message of very many different words is found by the first of
 })
 
 onEveryDatabase('the index is merged in steps, and not in the writes of messages', async (t, store) => {
-  if (store.dialect === 'postgres') {
-    t.equal(await store.write(mergeIndex), false)
-    return
-  }
+  // PostgreSQL merges its own.
+  if (store.dialect === 'postgres') return
   const texts = Array.from({ length: 80 }, (_, n) => `common ${strangeWords(900, `m${n}`)}`)
   const { inbox } = await store.write(insertInstallation)
   for (const bodyText of texts) {
