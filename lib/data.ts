@@ -6,6 +6,7 @@ import { daemonLockPath, nodeName } from './core/nodes/node-name.ts'
 import { openApp } from './core/open.ts'
 import { databaseOf } from './core/open-rows.ts'
 import { lockDataDirectory } from './store/dialect/lock.ts'
+import { newestStep } from './store/migrations/migrate.ts'
 import { requireOurs } from './store/open.ts'
 import type { NodeHold } from './store/postgres/hold.ts'
 
@@ -16,6 +17,7 @@ async function holdServer(config: Config, clock: Clock): Promise<NodeHold | unde
   return holdNode({
     url: await databaseOf(config),
     node: await nodeName(config.data_dir),
+    newestStep,
     clock,
     requireSame: requireOurs,
   })

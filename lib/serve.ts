@@ -112,7 +112,11 @@ async function run(
   }
   process.on('SIGHUP', () => daemon.reload())
   manager.ready(parts.log)
-  if (!isLocal) await warnAtStart(daemon.app)
+  if (!isLocal) {
+    await warnAtStart(daemon.app).catch(error =>
+      parts.log.error({ err: error }, 'what loses mail could not be looked for'),
+    )
+  }
   if (isLocal) {
     const endpoints = {
       smtp: formatEndpoint(daemon.smtp[0]!),

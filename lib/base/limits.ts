@@ -41,6 +41,10 @@ export const limits = {
   postgresGoodbyeMs: 1_000,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
+  /** An upgrade beside nodes that work: how long it waits for a table, in which they wait for it; how long it lets them go on, and how often it tries. */
+  schemaLockMs: 1000,
+  schemaLockRestMs: 2000,
+  schemaLockTries: 30,
   /**
    * Several nodes on one database: how often each says that it works; for how long after it said so it may rely on what it holds; and after how
    * long of silence the others take that over, which is longer by all that may lie between its saying and their hearing.
@@ -48,6 +52,8 @@ export const limits = {
   nodeBeatMs: 2_000,
   nodeSureMs: 10_000,
   nodeGoneMs: 20_000,
+  /** How often the doctor looks whether they have. */
+  nodeLookMs: 100,
   /** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */
   bellRestMs: 10,
   bellAgainMs: 1_000,

@@ -15,6 +15,7 @@ import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
 import { requireFinished } from './backup/unfinished.ts'
 import { findForbiddenFile } from './database-access.ts'
+import { nodeName } from './nodes/node-name.ts'
 
 export interface RowsParts {
   readonly config: Config
@@ -99,6 +100,7 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     beforeMigration,
     meter,
     connections: config.postgres.connections,
+    ...(parts.mayMigrate && config.database !== undefined && { node: await nodeName(config.data_dir) }),
     outage: {
       ...(parts.hold && { hold: parts.hold }),
       failed: error => outage.failed({ why: error.message }),

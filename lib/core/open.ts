@@ -19,6 +19,7 @@ import { createEventStream } from './events/stream.ts'
 import { createWaiters } from './mailbox/waiters.ts'
 import { nodeName } from './nodes/node-name.ts'
 import { createNodes } from './nodes/nodes.ts'
+import { settingsMarks } from './nodes/settings-marks.ts'
 import { openBlobs } from './open-blobs.ts'
 import { type DeskParts, openDesk } from './open-desk.ts'
 
@@ -49,6 +50,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     id: await nodeName(config.data_dir),
     name: hostname(),
     version: programVersion(),
+    settings: settingsMarks(config),
     blobs: config.blobs ?? 'disk',
     bucketOwner: () => bucketOwnerName(config.data_dir),
   })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from './dialect/dialect.ts'
+import { type Db, dialectOf, withOwnSections } from './dialect/dialect.ts'
 
 /** What holds between rows at every commit. */
 export interface Invariant {
@@ -95,6 +95,10 @@ export const invariants: readonly Invariant[] = [
   select message."id" as "subject", 'has no event message.received' as "found" from "message" message
   where message."direction" = 'inbound' and message."verdict" != 'malicious' and message."createdAt" >= :since and message."id" not in (
     select "messageId" from "event" where "type" = 'message.received' and "messageId" is not null
+-- only on postgres
+    union all select "event"::json ->> 'messageId' from "unplaced"
+    where "event"::json ->> 'type' = 'message.received' and "event"::json ->> 'messageId' is not null
+-- end only
   )`,
   },
   {
@@ -237,13 +241,13 @@ export interface Broken {
  */
 export async function findBroken(
   db: Db,
-  { sql: text }: Invariant,
+  { sql: script }: Invariant,
   since: string,
   limit: number,
 ): Promise<Broken[]> {
-  const [before, after] = text.split(':since')
+  const [before, after] = withOwnSections(dialectOf(db), script).split(':since')
   const query =
-    after === undefined ? sql`${sql.raw(text)}` : sql`${sql.raw(before!)}${since}${sql.raw(after)}`
+    after === undefined ? sql`${sql.raw(before!)}` : sql`${sql.raw(before!)}${since}${sql.raw(after)}`
   const { rows } = await sql<Broken>`select "subject", "found" from (${query}) broken limit ${limit}`.execute(
     db,
   )

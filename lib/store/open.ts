@@ -95,6 +95,8 @@ export interface StoreParts {
   readonly meter?: Meter
   /** How many connections a server is asked over. */
   readonly connections?: number
+  /** Of a daemon on a server its name, in which it holds its lock there: beside others it brings the schema up to date as far as they can go on. */
+  readonly node?: string
   /** What a server is asked with, and who is told that it can not be; nothing of that with a file. */
   readonly outage?: Pick<Reaching, 'hold' | 'failed'>
   /** Whether rows are being moved into it by who opens it: to everybody else it is closed until they are all there. */
@@ -104,25 +106,38 @@ export interface StoreParts {
 /**
  * Opens the database and brings its schema up to date.
  * @param location a postgres:// URL, or the path of the SQLite file (made when missing)
- * @throws SchemaFault when a newer mailboxd made it, or it is to be brought up to date and has triggers or views of somebody else
+ * @throws SchemaFault when a newer mailboxd made it; or it is to be brought up to date and has triggers or views of somebody else, or nodes of an
+ * older program on it that could not go on
  */
 export async function openStore(
   location: string,
   clock: Clock,
-  { beforeMigration = async () => {}, meter = noMeter, connections, isTarget, outage }: StoreParts = {},
+  {
+    beforeMigration = async () => {},
+    meter = noMeter,
+    connections,
+    node,
+    isTarget = false,
+    outage,
+  }: StoreParts = {},
 ): Promise<Store> {
   const store = isServer(location)
     ? (await import('./postgres-store.ts')).postgresStore(location, { clock, meter, connections, outage })
     : sqliteStore(location, clock, meter)
   try {
-    const { isCurrent, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
+    const { missing, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
     // A write waits for its turn and for the disk: who only reads needs neither.
-    if (isCurrent) return store
+    if (missing.length === 0) return store
     if (lastStep !== undefined) {
       if (store.dialect === 'sqlite') requireOursAlone(location)
       await beforeMigration(lastStep)
     }
-    await store.write(db => migrate(db, store.dialect, clock.now().toISOString(), isTarget))
+    const appliedAt = clock.now().toISOString()
+    if (store.dialect === 'sqlite') await store.write(db => migrate(db, 'sqlite', appliedAt, isTarget))
+    else {
+      const { upgradeServer } = await import('./upgrade-server.ts')
+      await upgradeServer({ url: location, node, missing, appliedAt, isTarget, outage })
+    }
   } catch (error) {
     await store.close()
     throw error

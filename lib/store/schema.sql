@@ -4,12 +4,14 @@
 -- by time as well. On PostgreSQL text is collated "C" and blob is bytea (lib/store/dialect.ts).
 -- Every list and every look-up that a request can cause names its index here.
 
--- Which migrations this database has. `breaking` 1: a program that does not know it must not run on it.
+-- Which migrations this database has. `breaking` 1: a program that does not know it must not run on it, unless it knows the one
+-- that `unusedSince` names: since that no program uses what this one took away.
 create table "migration" (
   "number" integer primary key,
   "name" text not null,
   "breaking" integer not null,
-  "appliedAt" text not null
+  "appliedAt" text not null,
+  "unusedSince" integer
 );
 
 -- The key that the secrets in this database are sealed under (signingSecret, webhookSecret, dkimPrivateKey): `id` tells it
@@ -709,7 +711,7 @@ create index "messageSearch_document" on "messageSearch" using gin ("document");
 -- starts, and `<id>.<generation>` is the name in which it holds leases (`queueEntry.leasedBy`, `sweep.heldBy`). state: up; stopped; gone,
 -- because `beat`, which it counts up as long as it works, stood still: what it held is given back, and nothing that it does by it holds.
 -- `blobs` is where its large messages are: `disk`, or the URL of the bucket; `bucketOwner` a hash of the name by which its objects are its
--- own (lib/blob/bucket/owner.ts).
+-- own (lib/blob/bucket/owner.ts). `settings` is how it is configured: JSON, of each part a hash (lib/core/nodes/settings-marks.ts).
 create table "node" (
   "id" text primary key,
   "generation" integer not null,
@@ -721,7 +723,8 @@ create table "node" (
   "isDraining" integer not null,
   "beat" integer not null,
   "startedAt" text not null,
-  "beatAt" text not null
+  "beatAt" text not null,
+  "settings" text
 );
 
 -- Who does a timed sweep (lib/upkeep.ts) just now: one node at a time.

@@ -6,6 +6,7 @@ export interface MigrationRow {
   name: string
   breaking: number
   appliedAt: string
+  unusedSince?: number | null | undefined
 }
 
 export interface SecretKeyRow {
@@ -490,6 +491,7 @@ export interface NodeRow {
   beat: number
   startedAt: string
   beatAt: string
+  settings: string | null
 }
 
 export interface SweepRow {

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { SMTPServer } from 'smtp-server'
 import t, { type Test } from 'tap'
+import { loadConfig } from '../../lib/config/load.ts'
+import { databaseOf } from '../../lib/core/open-rows.ts'
+import { openReader } from '../../lib/store/open.ts'
 import { type Answer, apiOf } from '../support/api.ts'
 import { settledContradictions } from '../support/consistency.ts'
 import { startDaemon } from '../support/daemon.ts'
@@ -136,9 +137,12 @@ t.test('killed after the commit and before the client has its answer: a repeat g
   const { token } = await daemon.ctl('key', 'create')
   const api = apiOf(daemon.baseUrl, String(token))
   const inboxId = String((await api.post('/v1/inboxes', { mailboxName: 'ann' })).body.id)
-  const database = new Database(join(daemon.dataDir, 'mailboxd.sqlite'), { readonly: true })
-  t.teardown(() => database.close())
-  const kept = database.prepare('select "id" from "message" where "inboxId" = ?').pluck()
+  const { read, close } = await openReader(await databaseOf(await loadConfig(daemon.configPath)))
+  t.teardown(close)
+  const listKept = async () => {
+    const rows = await read.selectFrom('message').select('id').where('inboxId', '=', inboxId).execute()
+    return rows.map(({ id }) => id)
+  }
   const key = randomUUID()
   const letter = { to: 'bob@theirs.example', subject: 's', body: 'b' }
 
@@ -152,14 +156,16 @@ t.test('killed after the commit and before the client has its answer: a repeat g
     `POST /v1/inboxes/${inboxId}/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nIdempotency-Key: ${key}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   )
-  await until('the commit', () => kept.all(inboxId).length === 1)
-  const [messageId] = kept.all(inboxId)
+  const [messageId] = await until('the commit', async () => {
+    const kept = await listKept()
+    return kept.length === 1 && kept
+  })
   await daemon.end('SIGKILL')
 
   const again = apiOf((await daemon.restart()).baseUrl, String(token))
   const answer = await again.send(inboxId, letter, key)
   t.match(answer, { status: 200, body: { messageId, status: 'pending' } })
   t.strictSame((await again.send(inboxId, letter, key)).body, answer.body)
-  t.strictSame(kept.all(inboxId), [messageId], 'and nothing more was sent')
+  t.strictSame(await listKept(), [messageId], 'and nothing more was sent')
   t.equal((await again.send(inboxId, { ...letter, body: 'other' }, key)).status, 409)
 })

@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { SMTPServer } from 'smtp-server'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { apiOf } from '../support/api.ts'
 import { builtProgram } from '../support/built.ts'
 import type { TestDaemon } from '../support/daemon.ts'
-import { startDns } from '../support/dns.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { newNodeDir, startNodes } from '../support/nodes.ts'
 import { without } from '../support/peers.ts'
@@ -16,6 +12,7 @@ import { runProgram } from '../support/program.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openSocket } from '../support/socket-client.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
+import { startTheirServer } from '../support/their-server.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -34,57 +31,10 @@ async function bring(daemon: TestDaemon, to: string, subject: string): Promise<n
 /** Until a node is taken for gone, on a busy machine. */
 const goneMs = 90_000
 
-/** A mail server that takes everything, notes the Message-ID of each, and can keep who says RCPT waiting for its answer. */
-async function startServer(t: Test) {
-  const taken: string[] = []
-  const waiting: (() => void)[] = []
-  let isHolding = false
-  const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS', 'AUTH'],
-    disableReverseLookup: true,
-    logger: false,
-    onRcptTo(_address, _session, callback) {
-      if (isHolding) waiting.push(() => callback())
-      else callback()
-    },
-    onData(stream, _session, callback) {
-      stream.toArray().then(
-        chunks => {
-          const raw = Buffer.concat(chunks).toString('latin1')
-          taken.push(/^Subject: (.+)\r$/im.exec(raw)?.[1] ?? 'none')
-          callback()
-        },
-        () => callback(new Error('cut off')),
-      )
-    },
-  })
-  server.on('error', () => {})
-  server.listen(0, '127.0.0.3')
-  await once(server.server, 'listening')
-  t.teardown(() => new Promise<void>(resolve => server.close(resolve)))
-  const dns = await startDns({})
-  t.teardown(() => dns.close())
-  for (const n of [1, 2, 3, 4]) {
-    dns.set(`theirs${n}.example`, 'MX', [{ priority: 10, exchange: `mx.theirs${n}.example` }])
-    dns.set(`mx.theirs${n}.example`, 'A', ['127.0.0.3'])
-  }
-  return {
-    dns: dns.server,
-    mxPort: (server.server.address() as AddressInfo).port,
-    taken,
-    /** Those who wait for their answer. */
-    waiting,
-    hold(holds: boolean) {
-      isHolding = holds
-    },
-  }
-}
-
 const count = (all: readonly string[], one: string) => all.filter(name => name === one).length
 
 t.test('two nodes: what one takes in is known at the other', { skip }, async t => {
-  const server = await startServer(t)
+  const server = await startTheirServer(t)
   const receiver = await startWebhookReceiver(t)
   const webhook = '[webhook]\nallow_http = true\nallow_networks = ["127.0.0.0/8"]\n'
   const events = '[events]\nprefer_websocket = true\n'
@@ -240,7 +190,7 @@ t.test(
   'a node that is killed, and one that stands still: another takes over what they had',
   { skip },
   async t => {
-    const server = await startServer(t)
+    const server = await startTheirServer(t)
     const [a, b, c] = (await startNodes(t, 3, server)) as [TestDaemon, TestDaemon, TestDaemon]
     const ann = await createInbox(c, 'ann')
     const { token } = await c.ctl('key', 'create')

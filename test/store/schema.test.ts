@@ -77,6 +77,18 @@ onEveryDatabase('a breaking migration of a newer program is refused, another is 
   const newer = { number: 9001, name: 'kind', breaking: 0, appliedAt: 'x' }
   await store.write(db => db.insertInto('migration').values(newer).execute())
   await store.write(db => migrate(db, store.dialect, 'x'))
+  const known = migrations.at(-1)!.number
+  const contract = { number: 9003, name: 'taken away', breaking: 1, appliedAt: 'x', unusedSince: known }
+  await store.write(db => db.insertInto('migration').values(contract).execute())
+  await store.write(db => migrate(db, store.dialect, 'x'))
+  await store.write(db =>
+    db.updateTable('migration').set({ unusedSince: 9001 }).where('number', '=', 9003).execute(),
+  )
+  await t.rejects(
+    store.write(db => migrate(db, store.dialect, 'x')),
+    /migration 9003 \(taken away\) of a newer mailboxd/,
+  )
+  await store.write(db => db.deleteFrom('migration').where('number', '=', 9003).execute())
   const breaking = { number: 9002, name: 'harsh', breaking: 1, appliedAt: 'x' }
   await store.write(db => db.insertInto('migration').values(breaking).execute())
   await t.rejects(

@@ -36,6 +36,8 @@ export interface DaemonSettings {
   readonly dataDir?: string
   /** The PostgreSQL database with its rows, if not a file. */
   readonly database?: string
+  /** Where the programs are that it runs, of another tree than this one: its test asks at the end what holds of the data. */
+  readonly programs?: string
   /** The test puts there what contradicts itself: nobody asks for that at the end. */
   readonly isContradictory?: boolean
 }
@@ -63,8 +65,8 @@ export interface TestDaemon {
   ctlResult(...args: string[]): Promise<Finished>
   /** Sends a signal and waits for the end; gives the exit code or signal. */
   end(signal: NodeJS.Signals): Promise<number | string>
-  /** Starts again on the same data, after it ended. Ports may be others. */
-  restart(): Promise<TestDaemon>
+  /** Starts again on the same data, after it ended. Ports may be others. @param programs other ones from now on */
+  restart(programs?: string): Promise<TestDaemon>
 }
 
 /** `MAILBOXD_TEST_DATABASE=postgres` has every story told with its rows on a real PostgreSQL, a database for each daemon. */
@@ -113,12 +115,14 @@ async function run(
   dataDir: string,
   settings: DaemonSettings,
 ): Promise<TestDaemon> {
-  const child = spawn(process.execPath, [builtProgram('mailboxd'), '--config', configPath], {
+  const program = (name: 'mailboxd' | 'mailboxctl') =>
+    settings.programs === undefined ? builtProgram(name) : join(settings.programs, `${name}.js`)
+  const child = spawn(process.execPath, [program('mailboxd'), '--config', configPath], {
     cwd: dir,
     stdio: ['ignore', 'inherit', 'pipe'],
     env: { ...process.env, ...settings.env },
   })
-  const asksAtEnd = !settings.isContradictory
+  const asksAtEnd = !settings.isContradictory && settings.programs === undefined
   const openBlobs = blobsOf(await loadConfig(configPath))
   const entries: Record<string, unknown>[] = []
   let rest = ''
@@ -154,7 +158,7 @@ async function run(
   const ctlResult = (...args: string[]) =>
     runProgram(
       process.execPath,
-      [builtProgram('mailboxctl'), '--config', configPath, '--json', ...args],
+      [program('mailboxctl'), '--config', configPath, '--json', ...args],
       undefined,
       { env: settings.env },
     )
@@ -182,6 +186,7 @@ async function run(
     },
     ctlResult,
     end,
-    restart: () => run(t, dir, configPath, dataDir, settings),
+    restart: (programs = settings.programs) =>
+      run(t, dir, configPath, dataDir, { ...settings, ...(programs !== undefined && { programs }) }),
   }
 }

@@ -29,7 +29,7 @@ export async function startNodes(
   const { toml } = await startBucket(t)
   const shared = {
     ...settings,
-    database: await newPostgresDatabase(migratedDatabase),
+    database: settings.database ?? (await newPostgresDatabase(migratedDatabase)),
     toml: `${top}${toml}${settings.toml ?? ''}`,
   }
   const nodes = [await startDaemon(t, shared)]

@@ -1,5 +1,14 @@
 import { spawn } from 'node:child_process'
-import { chownSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import {
+  chownSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
@@ -23,12 +32,22 @@ export interface Postgres {
   stop(): Promise<void>
 }
 
+/** A server that can go and come back at its port. */
+export interface Replicated extends Postgres {
+  /** Ends it: SIGKILL as a machine that is gone, SIGINT as its operator. */
+  end(signal: 'SIGKILL' | 'SIGINT'): Promise<void>
+  start(): Promise<void>
+}
+
 /** Who it runs as when we are root, which PostgreSQL refuses to be. */
 const nobody = 65534
 const isRoot = process.getuid?.() === 0
 const demotion = isRoot ? [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'] : []
 
 const programs = () => dirname(getPeer('postgres'))
+
+/** On a machine that has much else to do. */
+const readyMs = 60_000
 
 /** A database with all migrations, which each server has: others are made from it. */
 export const migratedDatabase = 'migrated'
@@ -58,6 +77,72 @@ export async function startPostgres(settings: readonly string[] = forgetful): Pr
   }
 }
 
+/**
+ * Starts a PostgreSQL and a standby of it that has all that is committed before it is said to be: streaming replication, synchronous.
+ */
+export async function startReplicated(): Promise<{ primary: Replicated; standby: Replicated }> {
+  const primary = await startAgain(await madeOnce('postgres', makeData))
+  const standby = await startAgain(undefined, primary.url)
+  await ask(primary.url, `alter system set synchronous_standby_names = '*'`)
+  await ask(primary.url, 'select pg_reload_conf()')
+  const inStep = `select 1 from pg_stat_replication where sync_state = 'sync'`
+  await until('the standby in step', async () => (await ask(primary.url, inStep)).length > 0)
+  return { primary, standby }
+}
+
+/** Has a standby take over. */
+export async function promote({ url }: Postgres): Promise<void> {
+  await ask(url, 'select pg_promote()')
+}
+
+async function ask(url: string, statement: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(statement)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** @param made the data that it begins with, or those of the server at this URL, which it follows */
+async function startAgain(made: string | undefined, primaryUrl = ''): Promise<Replicated> {
+  const dir = mkdtempSync(join(tmpdir(), 'mailboxd-pg-'))
+  if (isRoot) chownSync(dir, nobody, nobody)
+  const data = join(dir, 'data')
+  const copy =
+    made === undefined
+      ? [
+          'setpriv',
+          ...demotion,
+          '--',
+          join(programs(), 'pg_basebackup'),
+          '-D',
+          data,
+          '-d',
+          primaryUrl,
+          '-R',
+          '-c',
+          'fast',
+        ]
+      : ['cp', '-a', made, data]
+  const { code, stderr } = await runProgram(copy[0]!, copy.slice(1), undefined, { cwd: dir })
+  if (code !== 0) throw new Error(`${copy[0]} ended with ${code}: ${stderr}`)
+  const port = await freePort('127.0.0.1')
+  let { stop: end, ...server } = await serve(data, dir, forgetful, port)
+  return {
+    ...server,
+    end: signal => end(signal),
+    async start() {
+      ;({ stop: end, ...server } = await serve(data, dir, forgetful, port))
+    },
+    async stop() {
+      await end('SIGQUIT')
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
 /** Makes what all servers of a run begin with: it takes a second of the processor. */
 async function makeData(dir: string): Promise<void> {
   mkdirSync(dir, { mode: 0o700 })
@@ -79,14 +164,19 @@ async function makeData(dir: string): Promise<void> {
   }
 }
 
-type Served = Omit<Postgres, 'stop'> & { stop(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> }
+type Served = Omit<Postgres, 'stop'> & { stop(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void> }
 
 const forgetful = ['fsync=off', 'full_page_writes=off', 'shared_buffers=32MB']
 
 /** Serves the data in `data`; its log and its socket are in `dir`. */
-async function serve(data: string, dir: string, given: readonly string[]): Promise<Served> {
+async function serve(
+  data: string,
+  dir: string,
+  given: readonly string[] = forgetful,
+  at?: number,
+): Promise<Served> {
   const logFile = join(dir, 'log')
-  const port = await freePort('127.0.0.1')
+  const port = at ?? (await freePort('127.0.0.1'))
   const settings = [...given, `unix_socket_directories=${dir}`]
   const postgres = [join(programs(), 'postgres'), '-D', data, '-h', '127.0.0.1', '-p', String(port)]
   const log = openSync(logFile, 'a')
@@ -97,8 +187,10 @@ async function serve(data: string, dir: string, given: readonly string[]): Promi
   )
   closeSync(log)
   const readLog = () => readFileSync(logFile, 'utf8')
+  const before = statSync(logFile).size
+  const isReady = () => /ready to accept (read-only )?connections/.test(readLog().slice(before))
   try {
-    await until('PostgreSQL ready', () => readLog().includes('ready to accept connections'))
+    await until('PostgreSQL ready', isReady, readyMs)
   } catch (error) {
     const said = readLog()
     await kill(child, 'SIGQUIT')

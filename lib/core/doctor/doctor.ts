@@ -15,6 +15,7 @@ import { checkClock } from './clock.ts'
 import { checkDoors, checkWayOut } from './doors.ts'
 import { loadFindings } from './load.ts'
 import { checkMachine } from './machine.ts'
+import { checkNodes } from './nodes.ts'
 
 /**
  * Looks at all that may lose mail: the machine, the clock, what waits, the doors, the way out, lists of spammers, and the DNS of the
@@ -29,6 +30,7 @@ export async function examine(app: App, reached: string): Promise<Diagnosis> {
     ['the machine', checkMachine({ config: app.config, daemon })],
     ['the bucket', checkBucket(app)],
     ['the clock', checkClock(app)],
+    ['the nodes', checkNodes(app)],
     ['the queue and the search index', readLoad(app).then(loadFindings)],
   ]
   if (delivery.mode === 'capture') {

@@ -35,7 +35,7 @@ export async function findNodes(
 ): Promise<NodeLine[]> {
   const heardSince = isoAfter(clock.now(), -limits.nodeGoneMs)
   const rows = await listNodes(store.read)
-  return rows.map(({ generation, beat, bucketOwner, isDraining, state, beatAt, ...row }) => {
+  return rows.map(({ generation, beat, bucketOwner, settings, isDraining, state, beatAt, ...row }) => {
     const isSilent = isAlone ? !isUp : beatAt < heardSince
     const upState = isSilent ? 'silent' : isDraining === 1 ? 'draining' : 'up'
     return { ...row, state: state === 'up' ? upState : state, beatAt: isAlone ? null : beatAt }

@@ -20,6 +20,8 @@ export interface NodesParts {
   /** What people call it: the machine. */
   readonly name: string
   readonly version: string
+  /** How it is configured: `settingsMarks`. */
+  readonly settings: Readonly<Record<string, string>>
   /** Where its large messages are: `disk`, or the URL of a bucket. */
   readonly blobs: string
   /** The name by which the objects there are its own. */
@@ -124,6 +126,7 @@ export function createNodes(parts: NodesParts): Nodes {
         beat: 0,
         startedAt: now,
         beatAt: now,
+        settings: JSON.stringify(parts.settings),
       }
       await putNode(db, next)
       return next

@@ -73,7 +73,7 @@ export function createLanes({ places, waitMs }: { places: number; waitMs: number
       const later = lane.waiting.findIndex(one => one.order > order)
       lane.waiting.splice(later < 0 ? lane.waiting.length : later, 0, { order, begin })
       if (lane.isHeld) return
-      // Entries that were claimed together all come in this turn of the event loop, and a later one may have to go first.
+      // Entries that were claimed together all come in this turn of the event loop (`createReadsInOrder`), and a later one may have to go first.
       lane.isHeld = true
       lanes.set(name, lane)
       setImmediate(() => advance(name, lane))
@@ -83,6 +83,41 @@ export function createLanes({ places, waitMs }: { places: number; waitMs: number
   return {
     enter: ({ lane, order }) =>
       lane === undefined ? new Promise(resolve => take(() => resolve(giveBack))) : enterLane(lane, order),
+  }
+}
+
+/** What was asked for in one turn of the event loop. */
+interface Batch {
+  isOpen: boolean
+  readonly reads: Promise<unknown>[]
+}
+
+/**
+ * Gives a function that reads for who was claimed: reads over several connections overtake each other, and those for one destination must come
+ * to the lanes as they were claimed. What is asked for in one turn of the event loop is there for all of it at once, and after what was asked
+ * for before.
+ */
+export function createReadsInOrder(): <T>(destination: string, read: () => Promise<T>) => Promise<T> {
+  const batches = new Map<string, Batch>()
+  const allOf = ({ reads }: Batch) => Promise.all(reads)
+  return async (destination, read) => {
+    const before = batches.get(destination)
+    const mine = before?.isOpen ? before : { isOpen: true, reads: before ? [allOf(before)] : [] }
+    if (mine !== before) {
+      batches.set(destination, mine)
+      queueMicrotask(() => {
+        mine.isOpen = false
+      })
+    }
+    const reading = read()
+    mine.reads.push(reading.catch(() => {}))
+    try {
+      const value = await reading
+      await allOf(mine)
+      return value
+    } finally {
+      if (batches.get(destination) === mine) batches.delete(destination)
+    }
   }
 }
 

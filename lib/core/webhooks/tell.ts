@@ -15,7 +15,7 @@ import {
 import type { App } from '../app/app.ts'
 import { forwardIfUndelivered } from '../forwarding/copy.ts'
 import { callWebhook, recordWebhookCall } from './call.ts'
-import { createLanes, createWebhookStanding } from './lanes.ts'
+import { createLanes, createReadsInOrder, createWebhookStanding } from './lanes.ts'
 
 /** Tells events to webhooks, as the queue has them due. */
 export interface Webhooks {
@@ -32,13 +32,16 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
   const { webhook: settings, events } = app.config
   const waits = settings.retry.map(durationMs)
   const lanes = createLanes({ places: settings.concurrency, waitMs: limits.webhookLaneMs })
+  const inOrder = createReadsInOrder()
   const standing = createWebhookStanding()
   let isStopping = false
 
   async function tell(entry: Leased): Promise<void> {
     const db = app.store.read
-    const delivery = await findWebhookDelivery(db, entry.subjectId)
-    const event = delivery && (await findEvent(db, delivery.eventId))
+    const { delivery, event } = await inOrder(entry.destination, async () => {
+      const delivery = await findWebhookDelivery(db, entry.subjectId)
+      return { delivery, event: delivery && (await findEvent(db, delivery.eventId)) }
+    })
     // The event was older than events are kept.
     if (!delivery || !event) return end(entry, async () => {})
     const isFirst = delivery.attempts === 0

@@ -25,7 +25,7 @@ export function ddlFor(dialect: DialectName, script: string): string {
 }
 
 /** What stands between `-- only on <dialect>` and `-- end only` is for that one alone. */
-function withOwnSections(dialect: DialectName, script: string): string {
+export function withOwnSections(dialect: DialectName, script: string): string {
   let only: string | undefined
   const kept = script.split('\n').flatMap(line => {
     const begun = /^-- only on (\w+)$/.exec(line)?.[1]

@@ -32,6 +32,7 @@ import { owedNotices } from './0051-owed-notices.ts'
 import { repeatsByPod } from './0052-repeats-by-pod.ts'
 import { reportCounts } from './0053-report-counts.ts'
 import { nodes } from './0054-nodes.ts'
+import { rollingUpgrade } from './0057-rolling-upgrade.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -70,4 +71,5 @@ export const migrations: readonly Migration[] = [
   repeatsByPod,
   reportCounts,
   nodes,
+  rollingUpgrade,
 ]

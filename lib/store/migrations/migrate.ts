@@ -4,10 +4,10 @@ import { SchemaFault } from '../../base/schema-fault.ts'
 import { type Db, type DialectName, ddlFor, type WriteDb } from '../dialect/dialect.ts'
 import type { MigrationRow } from '../tables.ts'
 import { migrations } from './index.ts'
-import { ledgerDdl, movingStep, readMovingName } from './migration.ts'
+import { ledgerDdl, type Migration, movingStep, readMovingName } from './migration.ts'
 
 /**
- * Whether the schema waits for no step, and the number of its last one; undefined: it is new.
+ * The steps that the schema waits for, and the number of the last one that it has; undefined: it is new.
  * @param isTarget whether rows are being moved into it by who asks
  * @throws SchemaFault
  */
@@ -15,17 +15,20 @@ export async function findSchemaState(
   db: Db,
   dialect: DialectName,
   isTarget = false,
-): Promise<{ readonly isCurrent: boolean; readonly lastStep: number | undefined }> {
+): Promise<{ readonly missing: readonly Migration[]; readonly lastStep: number | undefined }> {
   const tables =
     dialect === 'sqlite'
       ? sql`select 1 from sqlite_master where "name" = 'migration'`
       : sql`select 1 from information_schema.tables where table_schema = current_schema() and table_name = 'migration'`
-  if ((await tables.execute(db)).rows.length === 0) return { isCurrent: false, lastStep: undefined }
+  if ((await tables.execute(db)).rows.length === 0) return { missing: migrations, lastStep: undefined }
   const present = await db.selectFrom('migration').selectAll().orderBy('number').execute()
   refuseNewer(present, isTarget)
-  const isMissing = migrations.some(step => !present.some(row => row.number === step.number))
-  return { isCurrent: !isMissing, lastStep: present.at(-1)?.number }
+  const missing = migrations.filter(step => !present.some(row => row.number === step.number))
+  return { missing, lastStep: present.at(-1)?.number }
 }
+
+/** The last step that this program knows. */
+export const newestStep = Math.max(...migrations.map(({ number }) => number))
 
 /**
  * @param isMoved whether who asks moves rows from it
@@ -44,9 +47,14 @@ export async function requireCurrentSchema(db: Db, isMoved = false): Promise<voi
 
 /** @throws SchemaFault */
 function refuseNewer(present: readonly MigrationRow[], isTarget = false): void {
-  const isKnown = ({ number }: MigrationRow) =>
-    migrations.some(known => known.number === number) || (isTarget && number === movingStep)
-  const newer = present.find(row => row.breaking === 1 && !isKnown(row))
+  const knows = (number: number) => migrations.some(known => known.number === number)
+  const isHarmless = ({ number, breaking, unusedSince }: MigrationRow) =>
+    breaking !== 1 ||
+    knows(number) ||
+    (isTarget && number === movingStep) ||
+    // The column is not there where it waits for its step.
+    (unusedSince != null && knows(unusedSince))
+  const newer = present.find(row => !isHarmless(row))
   const place = newer?.number === movingStep ? readMovingName(newer.name).place : undefined
   if (place !== undefined)
     throw new SchemaFault(
@@ -83,7 +91,14 @@ export async function migrate(
     await step.fill?.(db)
     await db
       .insertInto('migration')
-      .values({ number: step.number, name: step.name, breaking: step.breaking ? 1 : 0, appliedAt })
+      .values({
+        number: step.number,
+        name: step.name,
+        breaking: step.breaking ? 1 : 0,
+        appliedAt,
+        // Of a step before this column was there nothing is said.
+        ...(step.unusedSince !== undefined && { unusedSince: step.unusedSince }),
+      })
       .execute()
     applied.push(step.number)
   }

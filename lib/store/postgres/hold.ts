@@ -20,6 +20,8 @@ export interface HoldParts {
   readonly url: string
   /** `nodeName`. */
   readonly node: string
+  /** As of `lockNode`. */
+  readonly newestStep: number
   readonly clock: Clock
   /**
    * Asked before it is relied on again: what became of the database while others could have it.
@@ -33,13 +35,13 @@ export interface HoldParts {
  * when it is not, the lock is taken again, on whichever of the servers takes writes by then.
  * @throws DataDirectoryBusy, StorageUnreachable
  */
-export async function holdNode({ url, node, clock, requireSame }: HoldParts): Promise<NodeHold> {
+export async function holdNode({ url, node, newestStep, clock, requireSame }: HoldParts): Promise<NodeHold> {
   const servers = createServers(url)
   const stopping = new AbortController()
   const failed = Promise.withResolvers<Error>()
   const listeners: ((error: StorageUnreachable) => void)[] = []
-  const holder = randomBase36(12)
-  let lock = await lockNode(servers, node, holder, true)
+  const parts = { node, newestStep, holder: randomBase36(12) }
+  let lock = await lockNode(servers, { ...parts, isStarting: true })
   let outage: StorageUnreachable | undefined
   /** When it was last asked for and was there. */
   let sureSince: Moment = momentOf(clock)
@@ -77,8 +79,9 @@ export async function holdNode({ url, node, clock, requireSame }: HoldParts): Pr
     while (!stopping.signal.aborted) {
       let next: NodeLock | undefined
       try {
-        next = await lockNode(servers, node, holder, false)
+        next = await lockNode(servers, { ...parts, isStarting: false })
         await requireSame(next.url)
+        await next.letOthersStart()
         if (stopping.signal.aborted) return next.release()
         sureSince = momentOf(clock)
         outage = undefined

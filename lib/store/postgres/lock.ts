@@ -12,7 +12,9 @@ const databaseNumber = numberOf('mailbox')
 /** Held by who starts, until it is through with what is done once: the schema, the key, the first rows. */
 const startNumber = numberOf('starts')
 /** The first half of the lock of each node; the other is made of its name. */
-const nodeClass = 0x6e6f6465
+export const nodeClass = 0x6e6f6465
+/** That of a lock that all nodes share whose program knows the same steps of the schema; the other half is the number of the last one. */
+export const schemaClass = 0x73636865
 
 /** What sessions with locks are called in pg_stat_activity. */
 const lockName = 'mailboxd lock'
@@ -29,8 +31,19 @@ export interface NodeLock extends ServerLock {
   readonly lost: Promise<Error>
   /** Resolves when the server has answered over that connection; throws when it does not for `limits.nodeSureMs`. */
   requireThere(): Promise<void>
-  /** This one has started. */
+  /** This one has started, or has seen what became of the database meanwhile. */
   letOthersStart(): Promise<void>
+}
+
+export interface NodeLockParts {
+  /** `nodeName`. */
+  readonly node: string
+  /** A word of this process alone: what else holds locks in its name is a session of before, of which the server does not know yet that it is over. */
+  readonly holder: string
+  /** The last step of the schema that this program knows, which others see as long as this one lives. */
+  readonly newestStep: number
+  /** False where it held the lock already, and lost it: others in that case go on beside it, who starts waits. */
+  readonly isStarting: boolean
 }
 
 /**
@@ -51,17 +64,11 @@ export async function lockServer(url: string): Promise<ServerLock> {
 /**
  * Takes what a daemon holds as long as it lives, and waits a moment for one who has just ended: beside other nodes, and no second time
  * under the same name. Others do not start meanwhile.
- * @param node `nodeName`
- * @param holder a word of this process alone: what else holds locks in its name is a session of before, of which the server does not
- * know yet that it is over
- * @param isStarting false where it held the lock already, and lost it
  * @throws DataDirectoryBusy, StorageUnreachable
  */
 export async function lockNode(
   servers: Servers,
-  node: string,
-  holder: string,
-  isStarting: boolean,
+  { node, holder, newestStep, isStarting }: NodeLockParts,
 ): Promise<NodeLock> {
   const name = `${lockName} ${holder}`
   const session = await connect(servers, name)
@@ -79,16 +86,17 @@ export async function lockNode(
     [nodeClass, node],
     `another mailboxd runs on this database as the node ${node}: its data_dir was copied. Each node has a data_dir of its own; take the file "node" out of this one if it is the copy`,
   )
-  if (isStarting) {
-    await session.take(
-      'select pg_advisory_lock($1)',
-      [startNumber],
-      'another mailboxd is starting on this database, and may be bringing it up to date; start this one when it is through',
-    )
-  }
+  await session.query('select pg_advisory_lock_shared($1, $2)', [schemaClass, newestStep])
+  const shared = isStarting ? '' : '_shared'
+  await session.take(
+    `select pg_advisory_lock${shared}($1)`,
+    [startNumber],
+    'another mailboxd is starting on this database, and may be bringing it up to date; start this one when it is through',
+  )
   return {
     ...session,
-    letOthersStart: async () => void (await session.query('select pg_advisory_unlock($1)', [startNumber])),
+    letOthersStart: async () =>
+      void (await session.query(`select pg_advisory_unlock${shared}($1)`, [startNumber])),
   }
 }
 

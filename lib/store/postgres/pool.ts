@@ -49,11 +49,13 @@ const turnLock = 0x7475726e
 /**
  * Opens a pool of at most so many connections on `url` (postgres://…). What it can not ask throws StorageUnreachable.
  * @param outage as of `reachedOver`
+ * @param queryMs how long an answer may take; 0: as long as it takes
  */
 export function openPostgres(
   url: string,
   connections: number,
   outage: Pick<Reaching, 'hold' | 'failed'> = {},
+  queryMs: number = limits.postgresQueryMs,
 ): PostgresPool {
   const pool = reachedOver({
     url,
@@ -63,7 +65,7 @@ export function openPostgres(
       types,
       application_name: 'mailboxd',
       // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
-      query_timeout: limits.postgresQueryMs,
+      query_timeout: queryMs,
       // A process that stands still in a transaction keeps others waiting for so long at the most.
       idle_in_transaction_session_timeout: limits.postgresIdleMs,
     },

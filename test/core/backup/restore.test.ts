@@ -93,7 +93,7 @@ const foreign: Record<string, string> = {
   'a view in the place of a table': 'drop table "usage"; create view "usage" as select 1 as "subject"',
   'a table that is missing': 'drop table "usage"',
   'an index that is missing': 'drop index "usage_period"',
-  'a step that nobody knows': `insert into "migration" values (9001, 'x', 0, 'x'); create table "more" ("x" text)`,
+  'a step that nobody knows': `insert into "migration" ("number", "name", "breaking", "appliedAt") values (9001, 'x', 0, 'x'); create table "more" ("x" text)`,
   'a step that was not done': 'delete from "migration" where "number" = 42',
   'no ledger': 'drop table "migration"',
 }
@@ -164,7 +164,7 @@ function madeLater(t: Test): string {
     const month = isLater(step) ? '04' : '03'
     connection.exec(ddlFor('sqlite', step.sql))
     connection
-      .prepare('insert into "migration" values (?, ?, 0, ?)')
+      .prepare('insert into "migration" ("number", "name", "breaking", "appliedAt") values (?, ?, 0, ?)')
       .run(step.number, step.name, `2026-${month}-01T00:00:00.000Z`)
   }
   connection.close()

@@ -125,7 +125,9 @@ t.test(
     t.ok(readdirSync(daemon.dataDir).includes('mailboxd.sqlite'))
 
     const newer = new Database(path)
-    newer.exec(`insert into "migration" values (9999, 'of tomorrow', 1, '${at}')`)
+    newer.exec(
+      `insert into "migration" ("number", "name", "breaking", "appliedAt") values (9999, 'of tomorrow', 1, '${at}')`,
+    )
     newer.close()
     t.match(await daemon.ctlResult('inbox', 'list'), {
       code: 1,

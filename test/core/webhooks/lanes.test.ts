@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createLanes } from '../../../lib/core/webhooks/lanes.ts'
+import { createLanes, createReadsInOrder } from '../../../lib/core/webhooks/lanes.ts'
 import { until } from '../../support/until.ts'
 
 /** Lanes whose beginnings are noted. */
@@ -72,3 +72,31 @@ t.test('the places are bounded, and what waits in a lane takes none', async t =>
   await Promise.all(all)
   t.equal(begun.length, 6)
 })
+
+t.test(
+  'what is read for one destination comes as it was claimed, however its reads overtake each other',
+  async t => {
+    const inOrder = createReadsInOrder()
+    const reads = new Map<string, PromiseWithResolvers<string>>()
+    const come: string[] = []
+    const read = async (destination: string, name: string) => {
+      const mine = Promise.withResolvers<string>()
+      reads.set(name, mine)
+      come.push(await inOrder(destination, () => mine.promise).catch(() => `${name} failed`))
+    }
+    const claimed = [read('u', '1'), read('u', '2')]
+    await Promise.resolve()
+    claimed.push(read('u', '3'), read('v', 'other'))
+    for (const name of ['3', '2', 'other']) reads.get(name)!.resolve(name)
+    await claimed.at(-1)
+    t.strictSame(come, ['other'], 'another destination does not wait')
+    reads.get('1')!.resolve('1')
+    await Promise.all(claimed)
+    t.equal(come.at(-1), '3')
+    const failing = [read('u', '4'), read('u', '5')]
+    reads.get('4')!.reject(new Error('cut off'))
+    reads.get('5')!.resolve('5')
+    await Promise.all(failing)
+    t.strictSame(come.slice(4).sort(), ['4 failed', '5'])
+  },
+)

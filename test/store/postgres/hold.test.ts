@@ -5,6 +5,8 @@ import { SchemaFault } from '../../../lib/base/schema-fault.ts'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { type HoldParts, holdNode } from '../../../lib/store/postgres/hold.ts'
+import { lockNode } from '../../../lib/store/postgres/lock.ts'
+import { createServers } from '../../../lib/store/postgres/servers.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { migratedDatabase } from '../../support/postgres.ts'
@@ -17,6 +19,7 @@ async function holding(t: Test, parts: Partial<HoldParts> = {}) {
   const hold = await holdNode({
     url,
     node: 'n',
+    newestStep: 1,
     clock: systemClock,
     requireSame: async () => {},
     ...parts,
@@ -71,4 +74,17 @@ t.test('what can not be had again ends it', { skip }, async t => {
   await end('mailboxd lock%')
   t.match(await hold.failed, new SchemaFault('moved away'))
   await t.rejects(hold.server(), StorageUnreachable)
+})
+
+t.test('while a node starts, who may change the schema, a lost lock is not had again', { skip }, async t => {
+  const { url, hold, server, end } = await holding(t)
+  const parts = { node: 'm', holder: 'other', newestStep: 2, isStarting: true }
+  const other = await lockNode(createServers(url), parts)
+  t.teardown(() => other.release())
+  await end('mailboxd lock ____________')
+  const isWaiting = `select 1 from pg_locks where locktype = 'advisory' and not granted`
+  await until('it to wait', async () => (await server.query(isWaiting)).rows.length > 0)
+  await t.rejects(hold.server(), StorageUnreachable)
+  await other.letOthersStart()
+  t.equal(await until('the lock again', () => hold.server().catch(() => undefined)), url)
 })

@@ -1,0 +1,108 @@
+import t from 'tap'
+import { apiOf } from '../support/api.ts'
+import type { TestDaemon } from '../support/daemon.ts'
+import { startDns } from '../support/dns.ts'
+import { createInbox } from '../support/mailbox.ts'
+import { startNodes } from '../support/nodes.ts'
+import { lookAtPromises, newNodesLoad, workOnNodes } from '../support/nodes-load.ts'
+import { without } from '../support/peers.ts'
+import { promote, startReplicated } from '../support/postgres.ts'
+import { startTakingServer } from '../support/soak-load.ts'
+import { until } from '../support/until.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
+
+const webhook = `
+[webhook]
+allow_http = true
+allow_networks = ["127.0.0.0/8"]
+retry = ["1s", "1s", "1s", "1s", "1s", "1s", "1s", "1s"]
+`
+/** On a busy machine. */
+const goesOnMs = 90_000
+
+t.test(
+  'the database of two nodes is lost and its standby takes over; then it is restarted: nothing promised is lost',
+  { skip: without('postgres') },
+  async t => {
+    const server = await startTakingServer(t)
+    const dns = await startDns({})
+    t.teardown(() => dns.close())
+    dns.set('theirs.example', 'MX', [{ priority: 10, exchange: 'mx.theirs.example' }])
+    dns.set('mx.theirs.example', 'A', ['127.0.0.3'])
+    const receiver = await startWebhookReceiver(t)
+    const { primary, standby } = await startReplicated()
+    t.teardown(() => Promise.all([primary.stop(), standby.stop()]))
+    const hosts = [primary, standby].map(({ url }) => new URL(url).host)
+    const database = `postgres://postgres@${hosts.join(',')}/migrated`
+    const nodes = await startNodes(t, 2, { dns: dns.server, mxPort: server.port, toml: webhook, database })
+    const [a, b] = nodes as [TestDaemon, TestDaemon]
+    const ann = await createInbox(a, 'ann')
+    const token = String((await b.ctl('key', 'create')).token)
+    const bea = (await apiOf(b.baseUrl, token).post('/v1/inboxes', { webhookUrl: receiver.url })).body
+    let isOver = false
+    const load = newNodesLoad({
+      nodes: () => nodes,
+      token,
+      inboxes: [ann, bea],
+      domains: ['theirs.example'],
+      isOver: () => isOver,
+    })
+    const health = async () =>
+      Promise.all(
+        nodes.map(async one => (await fetch(`${one.baseUrl}/health`).catch(() => undefined))?.status),
+      )
+    const more = async (what: string) => {
+      const [mails, sent] = [load.accepted.size, load.sent.size]
+      const isMore = () => load.accepted.size >= mails + 20 && load.sent.size >= sent + 8
+      await until(`more ${what}`, isMore, goesOnMs)
+    }
+    const comesBack = async (what: string) => {
+      await until(
+        `both to be ready ${what}`,
+        async () => (await health()).every(one => one === 200),
+        goesOnMs,
+      )
+      await more(what)
+    }
+    const working = workOnNodes(load)
+    await more('before')
+
+    await primary.end('SIGKILL')
+    await until('both to say that they are not ready', async () =>
+      (await health()).every(status => status === 503),
+    )
+    const refused = await apiOf(a.baseUrl, token).get('/v1/inboxes')
+    t.match(refused, { status: 503, body: { error: 'unavailable', message: /database does not answer/ } })
+    await promote(standby)
+    await comesBack('on the standby')
+
+    await standby.end('SIGINT')
+    await standby.start()
+    await comesBack('after a restart')
+    isOver = true
+    await working
+
+    const { broken, doubles, figures } = await lookAtPromises(load, server.taken, goesOnMs)
+    t.comment(figures)
+    t.strictSame(broken, [])
+    t.strictSame(doubles, [], 'no attempt was made twice')
+    const told = new Set(receiver.calls.map(({ json }) => json.message?.id))
+    const { data } = (await apiOf(a.baseUrl, token).get(`/v1/inboxes/${bea.id}/messages?limit=100`)).body
+    await until(
+      'all calls of the webhook',
+      () => {
+        for (const { json } of receiver.calls) told.add(json.message?.id)
+        return data.every((message: { id: string }) => told.has(message.id))
+      },
+      goesOnMs,
+    )
+    for (const one of nodes) {
+      const lines = one.troubles().map(({ msg }) => msg)
+      t.ok(
+        lines.length >= 4 && lines.every(line => /the database can (not )?be written/.test(String(line))),
+        String(lines),
+      )
+      t.equal(await one.end('SIGTERM'), 0)
+    }
+  },
+)

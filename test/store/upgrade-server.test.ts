@@ -1,0 +1,95 @@
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { SchemaFault } from '../../lib/base/schema-fault.ts'
+import { rollingUpgrade } from '../../lib/store/migrations/0057-rolling-upgrade.ts'
+import { newestStep } from '../../lib/store/migrations/migrate.ts'
+import type { Migration } from '../../lib/store/migrations/migration.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { listOtherNodes } from '../../lib/store/postgres/living-nodes.ts'
+import { lockNode } from '../../lib/store/postgres/lock.ts'
+import { createServers } from '../../lib/store/postgres/servers.ts'
+import { upgradeServer } from '../../lib/store/upgrade-server.ts'
+import { newPostgresDatabase } from '../support/databases.ts'
+import { without } from '../support/peers.ts'
+import { migratedDatabase } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
+
+const skip = without('postgres')
+
+async function connect(t: Test, url: string) {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  t.teardown(() => client.end())
+  return client
+}
+
+t.test('a step that older programs could not work on waits until none lives', { skip }, async t => {
+  const url = await newPostgresDatabase(migratedDatabase)
+  const store = await openStore(url, systemClock)
+  t.teardown(() => store.close())
+  const lock = (node: string, step: number) =>
+    lockNode(createServers(url), { node, holder: node, newestStep: step, isStarting: true })
+  const older = await lock('older', newestStep - 1)
+  t.teardown(() => older.release())
+  await older.letOthersStart()
+  const newer = await lock('newer', newestStep)
+  t.teardown(() => newer.release())
+  await store.write(db =>
+    db
+      .insertInto('node')
+      .values({
+        id: 'older',
+        generation: 1,
+        name: 'mx1',
+        version: '0.1.0',
+        blobs: 'disk',
+        bucketOwner: null,
+        state: 'up',
+        isDraining: 0,
+        beat: 0,
+        startedAt: 'x',
+        beatAt: 'x',
+        settings: null,
+      })
+      .execute(),
+  )
+  t.strictSame(await listOtherNodes(store.read, 'newer'), [
+    { id: 'older', name: 'mx1', version: '0.1.0', newestStep: newestStep - 1 },
+  ])
+  t.match(await listOtherNodes(store.read, 'older'), [{ id: '?', newestStep }])
+
+  const step: Migration = { number: 9001, name: 'harsh', breaking: true, sql: '' }
+  const upgrade = (missing: Migration) =>
+    upgradeServer({ url, node: 'newer', missing: [missing], appliedAt: 'x', isTarget: false })
+  const refusal = new SchemaFault(
+    'the database is not brought up to date: after its step 9001 (harsh) these nodes, which run an older mailboxd, could not work on it: mx1 (older, version 0.1.0). Stop them, then start this one again',
+  )
+  await t.rejects(upgrade(step), refusal)
+  await t.rejects(upgrade({ ...step, unusedSince: newestStep }), refusal)
+  await upgrade({ ...step, unusedSince: newestStep - 1 })
+  await upgrade({ ...step, breaking: false })
+  await older.release()
+  await upgrade(step)
+})
+
+t.test('an upgrade waits for a table only for moments, in which others wait for it', { skip }, async t => {
+  const url = await newPostgresDatabase(migratedDatabase)
+  // What this program would do is to be done.
+  const [dump, writer] = [await connect(t, url), await connect(t, url)]
+  await writer.query(`alter table "node" drop column "settings"`)
+  await writer.query(`alter table "migration" drop column "unusedSince"`)
+  await writer.query(`delete from "migration" where "number" = ${rollingUpgrade.number}`)
+  await dump.query('begin')
+  await dump.query('select * from "node"')
+  const opening = openStore(url, systemClock)
+  const isWaiting = `select 1 from pg_locks where not granted and relation = '"node"'::regclass and mode = 'AccessExclusiveLock'`
+  await until('it to wait', async () => (await writer.query(isWaiting)).rows.length > 0)
+  // It gives way while the other still reads.
+  await writer.query(`update "node" set "beat" = "beat" + 1`)
+  await dump.query('commit')
+  const store = await opening
+  t.teardown(() => store.close())
+  t.strictSame(await store.read.selectFrom('node').select('settings').execute(), [])
+})
