@@ -1,4 +1,4 @@
-import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, hash, randomFillSync, timingSafeEqual } from 'node:crypto'
 import { limits } from './limits.ts'
 import { createPace } from './turns.ts'
 
@@ -22,11 +22,23 @@ function randomText(characters: string, length: number): string {
   const bound = 256 - (256 % characters.length)
   let text = ''
   while (text.length < length) {
-    for (const byte of randomBytes(length)) {
-      if (byte < bound && text.length < length) text += characters[byte % characters.length]
-    }
+    const byte = randomByte()
+    if (byte < bound) text += characters[byte % characters.length]
   }
   return text
+}
+
+/** Much is drawn at once, for to draw it costs more than what is made of it. What was given is overwritten. */
+const drawn = Buffer.alloc(4096)
+let used = drawn.length
+function randomByte(): number {
+  if (used === drawn.length) {
+    randomFillSync(drawn)
+    used = 0
+  }
+  const byte = drawn[used]!
+  drawn[used++] = 0
+  return byte
 }
 
 /** The SHA-256 of `data` in hex. */

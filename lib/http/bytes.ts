@@ -43,9 +43,11 @@ function readBlocks(request: IncomingMessage, bytes: number, share: BodyShare): 
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'
   const unfold = unfolders.get(encoding)?.()
   if (!unfold && encoding !== 'identity') throw new Problem('unsupported_media_type')
-  if (Number(request.headers['content-length'] ?? 0) > bytes) throw new Problem('payload_too_large')
+  const saidBytes = Number(request.headers['content-length'] ?? 0)
+  if (saidBytes > bytes) throw new Problem('payload_too_large')
   const { promise, resolve, reject } = Promise.withResolvers<Blocks>()
-  let block = Buffer.allocUnsafe(Math.min(bytes, firstBytes))
+  const expectedBytes = !unfold && saidBytes > 0 ? saidBytes : bytes
+  let block = Buffer.allocUnsafe(Math.min(expectedBytes, firstBytes))
   const blocks = [block]
   let filled = 0
   let room = block.length

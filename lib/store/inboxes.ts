@@ -4,7 +4,14 @@ import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { insertRow } from './dialect/insert.ts'
-import { keptChange, keptReturning, keptReturningRowsOf, keptRow, type Values } from './dialect/kept.ts'
+import {
+  keptChange,
+  keptReturning,
+  keptReturningRowsOf,
+  keptRow,
+  keptRowsOf,
+  type Values,
+} from './dialect/kept.ts'
 import { addToDomainUse } from './domains.ts'
 import type { InboxRow, Tables } from './tables.ts'
 
@@ -85,14 +92,11 @@ export async function findResumedInbox(db: Db): Promise<string | undefined> {
 
 /** Which of these addresses (lower-case) are inboxes here. */
 export async function filterInboxAddresses(db: Db, addresses: readonly string[]): Promise<string[]> {
-  const rows = await db
-    .selectFrom('inbox')
-    .select('address')
-    .where('address', 'in', addresses)
-    .where('deletedAt', 'is', null)
-    .execute()
-  return rows.map(row => row.address)
+  return (await inboxAddresses(db, {}, addresses)).map(row => row.address)
 }
+const inboxAddresses = keptRowsOf((db, _given: Values, addresses = []) =>
+  db.selectFrom('inbox').select('address').where('address', 'in', addresses).where('deletedAt', 'is', null),
+)
 
 /** The addresses of these inboxes by their ids, also of those that are deleted. */
 export async function listInboxAddresses(db: Db, ids: readonly string[]): Promise<Map<string, string>> {

@@ -88,6 +88,18 @@ export const invariants: readonly Invariant[] = [
   )`,
   },
   {
+    name: 'held',
+    // By the mark it is found and goes on when the process that resumed the inbox ended in the middle of it.
+    promise: 'an inbox whose mail is held for its suspension is marked as one that has some',
+    sql: `
+  select inbox."id" as "subject", 'has mail that is held and is not marked' as "found" from "inbox" inbox
+  where inbox."hasHeld" = 0 and inbox."deletedAt" is null and exists (
+    select 1 from "message" join "delivery" on "delivery"."messageId" = "message"."id"
+    where "message"."inboxId" = inbox."id" and "message"."status" = 'pending'
+      and "delivery"."state" = 'held' and "delivery"."heldBy" is null
+  )`,
+  },
+  {
     name: 'received',
     // Whether agents are told of malicious mail is a setting.
     promise: 'every message that came and is not malicious has its event, as long as events are kept',

@@ -15,8 +15,10 @@ export async function placeEvents(db: WriteDb, events: readonly LeftEvent[]): Pr
   if (events.length === 0) return
   const rows = events.map(({ row }) => row)
   let last: string | undefined
-  for (let at = 0; at < rows.length; at += mostAtOnce) {
-    const some = rows.slice(at, at + mostAtOnce)
+  // 64 at once, then 32, and so on down to one, so that few statements are composed.
+  for (let at = 0, count = mostAtOnce; at < rows.length; at += count) {
+    while (count > rows.length - at) count /= 2
+    const some = rows.slice(at, at + count)
     last = moveBehind(some, last)
     if (await insertBehindAll(db, some)) continue
     last = moveBehind(some, await findLastEventId(db))

@@ -57,7 +57,7 @@ export function mutantsOf(source: string): Mutant[] {
 
 /**
  * What of a node no test is to hold: what a line of the log says and when it is written, where nothing else is done; what is said of a bug (a plain
- * `Error` ends at a door, which tells nobody of it); and how much a stream reads ahead.
+ * `Error` ends at a door, which tells nobody of it); how much a stream reads ahead; and by how much something is sorted before something else.
  */
 function silent(node: AnyNode, source: string): AnyNode[] {
   switch (node.type) {
@@ -67,6 +67,8 @@ function silent(node: AnyNode, source: string): AnyNode[] {
       return !node.alternate && isLogged(node.consequent, source) ? [node] : []
     case 'NewExpression':
       return node.callee.type === 'Identifier' && node.callee.name === 'Error' ? [...node.arguments] : []
+    case 'CallExpression':
+      return isSort(node.callee) ? node.arguments.flatMap(signs) : []
     case 'Property':
       if (node.key.type === 'Identifier' && node.key.name === 'highWaterMark') return [node.value]
       // Nothing but a name can stand there.
@@ -74,6 +76,23 @@ function silent(node: AnyNode, source: string): AnyNode[] {
     default:
       return []
   }
+}
+
+function isSort(callee: AnyNode): boolean {
+  const { type, property } = callee as { type: string; property?: AnyNode }
+  return (
+    type === 'MemberExpression' &&
+    property?.type === 'Identifier' &&
+    /^(?:sort|toSorted)$/.test(property.name)
+  )
+}
+
+/** The numbers that a comparison gives, of which the sign alone counts. */
+function signs(node: AnyNode): AnyNode[] {
+  if (node.type === 'ArrowFunctionExpression') return signs(node.body)
+  if (node.type === 'ConditionalExpression') return [node.consequent, node.alternate].flatMap(signs)
+  const isOne = node.type === 'Literal' ? node.value === 1 : node.type === 'UnaryExpression'
+  return isOne ? [node] : []
 }
 
 /** Whether a statement writes a line of the log and does no more. */

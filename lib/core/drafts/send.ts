@@ -118,7 +118,8 @@ async function sendAsRead(app: App, caller: Caller, draft: DraftRow, also: Remem
     await app.queue.drop(db, draft.id)
     files = await emptyDraftAttachments(db, draft.id)
   }
-  const result = await sendNow(app, caller, draft.inboxId, { request }, { ...also, remember })
+  const inbox = await getInboxRow(app.store.read, caller, draft.inboxId)
+  const result = await sendNow(app, caller, inbox, { request }, { ...also, remember })
   await removeFiles(app, files)
   return result
 }

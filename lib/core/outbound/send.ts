@@ -103,10 +103,9 @@ async function sendOnce(
   key: string | undefined,
   comparable: unknown,
 ): Promise<SendResult> {
-  const { id } = inbox
-  if (key === undefined) return sendNow(app, caller, id, sending, { remember: async () => {} })
+  if (key === undefined) return sendNow(app, caller, inbox, sending, { remember: async () => {} })
   const repeatable = { caller, inbox, key, request: comparable }
-  return once(app, repeatable, remembering => sendNow(app, caller, id, sending, remembering))
+  return once(app, repeatable, remembering => sendNow(app, caller, inbox, sending, remembering))
 }
 
 /** What else is done in the write of a send. */
@@ -117,15 +116,17 @@ export interface Remembering {
   readonly names?: readonly string[]
 }
 
-/** Sends a message, as often as it is asked to. */
+/**
+ * Sends a message, as often as it is asked to.
+ * @param inbox as it was read just now; the write reads it again
+ */
 export async function sendNow(
   app: App,
   caller: Caller,
-  inboxId: string,
+  inbox: InboxRow,
   sending: Sending,
   remembering: Remembering,
 ): Promise<SendResult> {
-  const inbox = await getInboxRow(app.store.read, caller, inboxId)
   return auditingRefusals(app, caller, inbox, () => sendFrom(app, caller, inbox, sending, remembering))
 }
 

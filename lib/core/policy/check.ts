@@ -41,6 +41,8 @@ function refusalsBy(
   correspondents: readonly Correspondent[],
 ): Map<string, Refusal> {
   const refusals = new Map<string, Refusal>()
+  // Where nobody has set anything all is permitted.
+  if (modes.length === 0 && rules.length === 0) return refusals
   for (const inbox of inboxes) {
     const chain = chainOf({ names: namesOf(inbox), modes, rules }, direction)
     for (const correspondent of correspondents) {

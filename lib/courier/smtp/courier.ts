@@ -141,8 +141,8 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Outcome> {
     const beganMs = clock.monotonicMs()
     const deadline = new AbortController()
-    const late = new Error(`no end within ${timeouts.totalMs} ms`)
-    const timer = setTimeout(() => deadline.abort(late), timeouts.totalMs)
+    const late = () => deadline.abort(new Error(`no end within ${timeouts.totalMs} ms`))
+    const timer = setTimeout(late, timeouts.totalMs)
     try {
       const signal = AbortSignal.any([deadline.signal, stopping.signal, progress.signal])
       const tlsResults: TlsResult[] = []

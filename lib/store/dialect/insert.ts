@@ -1,7 +1,7 @@
 import { type InsertQueryBuilder, type InsertResult, type RawBuilder, sql } from 'kysely'
 import type { Tables } from '../tables.ts'
 import { dialectOf, type WriteDb } from './dialect.ts'
-import { keptChange, keptReturningRows, type Value, type Values } from './kept.ts'
+import { keptChange, keptChangeOfRows, keptReturningOfRows, type Values } from './kept.ts'
 
 /** Inserts whole rows of one kind; gives how many (0 where the row was there and stays). */
 type Insert = (db: WriteDb, row: Values) => Promise<number>
@@ -51,7 +51,9 @@ const rowsAtOnce = 64
 /** On a server each statement is a round trip: what is left of few rows is one statement, of whatever length. */
 const rowsLeft = 16
 
-const severalInserted = new Map<string, Insert>()
+/** Inserts rows of one kind, always so many; gives how many. */
+type InsertSeveral = (db: WriteDb, rows: readonly Values[], more?: Values) => Promise<number>
+const severalInserted = new Map<string, InsertSeveral>()
 
 /** How rows that are there are met; each way has a name. */
 interface Meeting {
@@ -59,25 +61,26 @@ interface Meeting {
   meet(builder: Builder): Builder
 }
 
-/** The statement for so many rows of one kind; the places are `<row>.<column>`. */
+/** The statement for so many rows of one kind. */
 function insertSeveral(
   table: keyof Tables,
   columns: readonly string[],
   count: number,
   { name: kind, meet }: Meeting,
-): Insert {
+): InsertSeveral {
   const name = `${table} ${count} ${kind}`
   const known = severalInserted.get(name)
   if (known) return known
-  const made = keptChange((on, given: Values) => {
-    const rows = Array.from({ length: count }, (_, row) =>
-      Object.fromEntries(columns.map(column => [column, given[`${row}.${column}`]])),
-    )
-    return meet(on.insertInto(table).values(rows as never) as unknown as Builder)
+  const made = keptChangeOfRows(count, (on, rows) => {
+    const values = rows.map(row => rowOf(columns, row))
+    return meet(on.insertInto(table).values(values as never) as unknown as Builder)
   })
   severalInserted.set(name, made)
   return made
 }
+
+const rowOf = (columns: readonly string[], row: Values) =>
+  Object.fromEntries(columns.map(column => [column, row[column]]))
 
 /**
  * Inserts whole rows in few statements: 64 at once, then 32, and so on, so that few are composed.
@@ -122,18 +125,14 @@ async function insertMany<Name extends keyof Tables>(
   for (let at = 0, count = rowsAtOnce; at < rows.length; at += count) {
     const left = rows.length - at
     while (count > left) count = left <= rowsLeft && isServed ? left : count / 2
-    const given: Record<string, Values[string]> = {}
-    for (let row = 0; row < count; row++) {
-      const values = rows[at + row] as unknown as Values
-      for (const column of columns) given[`${row}.${column}`] = values[column]!
-    }
-    await insertSeveral(table, columns, count, meeting)(db, given)
+    const some = at === 0 && count === rows.length ? rows : rows.slice(at, at + count)
+    await insertSeveral(table, columns, count, meeting)(db, some as unknown as Values[])
   }
 }
 
 /**
  * Inserts whole rows by one statement where a condition holds; gives how many: all or none.
- * @param more what else the condition is asked with, by names that no row has
+ * @param more what else the condition is asked with
  * @param condition always the same for a table
  */
 export async function insertRowsWhere<Name extends keyof Tables>(
@@ -148,15 +147,14 @@ export async function insertRowsWhere<Name extends keyof Tables>(
   let known = severalInserted.get(name)
   if (!known) {
     const named = sql.join(columns.map(column => sql.ref(column)))
-    const values = (given: Values) =>
-      rows.map((_, row) => sql`(${sql.join(columns.map(column => given[`${row}.${column}`]))})`)
-    known = keptChange((on, given: Values) => {
-      const statement = sql`insert into ${sql.table(table)} (${named}) select * from (values ${sql.join(values(given))}) as "given" where ${condition(given)}`
+    known = keptChangeOfRows(rows.length, (on, places, given) => {
+      const values = places.map(row => sql`(${sql.join(columns.map(column => row[column]))})`)
+      const statement = sql`insert into ${sql.table(table)} (${named}) select * from (values ${sql.join(values)}) as "given" where ${condition(given)}`
       return { compile: () => statement.compile(on) }
     })
     severalInserted.set(name, known)
   }
-  return known(db, { ...namedRows(rows as unknown as readonly Values[]), ...more })
+  return known(db, rows as unknown as readonly Values[], more)
 }
 
 /** Inserts a row unless there is one with the same `key`; gives whether there was none. */
@@ -191,19 +189,7 @@ export async function putRow<Name extends keyof Tables>(
   )
 }
 
-/** The names in a statement of many rows: `0.name`, `1.name` … */
-const namedRows = (rows: readonly Values[]): Values => {
-  const given: Record<string, Value> = {}
-  for (const [index, row] of rows.entries())
-    for (const column in row) given[`${index}.${column}`] = row[column]!
-  return given
-}
-const rowsNamed = (columns: readonly string[], count: number, given: Values) =>
-  Array.from({ length: count }, (_, index) =>
-    Object.fromEntries(columns.map(column => [column, given[`${index}.${column}`]])),
-  )
-
-type Returning = (db: WriteDb, values: Values) => Promise<unknown[]>
+type Returning = (db: WriteDb, rows: readonly Values[]) => Promise<unknown[]>
 const added = new Map<string, Returning>()
 
 /** Inserts rows, or adds their number in `column` to that of those with the same `key`; gives them as they are then. */
@@ -218,10 +204,10 @@ export async function addToRows<Name extends 'usage'>(
   const columns = Object.keys(rows[0]!)
   const known =
     added.get(name) ??
-    keptReturningRows((on, given: Values) =>
+    keptReturningOfRows(rows.length, (on, places) =>
       on
         .insertInto(table)
-        .values(rowsNamed(columns, rows.length, given) as never)
+        .values(places.map(row => rowOf(columns, row)) as never)
         .onConflict(conflict =>
           conflict.columns(key as never).doUpdateSet({
             [column]: sql`${sql.ref(`${table}.${column}`)} + ${sql.ref(`excluded.${column}`)}`,
@@ -230,7 +216,7 @@ export async function addToRows<Name extends 'usage'>(
         .returningAll(),
     )
   added.set(name, known)
-  return (await known(db, namedRows(rows as unknown as readonly Values[]))) as Tables[Name][]
+  return (await known(db, rows as unknown as readonly Values[])) as Tables[Name][]
 }
 
 const inserting = new Map<string, Returning>()
@@ -247,15 +233,15 @@ export async function insertMissingRows<Name extends 'contact'>(
   const columns = Object.keys(rows[0]!)
   const known =
     inserting.get(name) ??
-    keptReturningRows((on, given: Values) =>
+    keptReturningOfRows(rows.length, (on, places) =>
       on
         .insertInto(table)
-        .values(rowsNamed(columns, rows.length, given) as never)
+        .values(places.map(row => rowOf(columns, row)) as never)
         .onConflict(conflict => conflict.columns(key as never).doNothing())
         .returningAll(),
     )
   inserting.set(name, known)
-  return (await known(db, namedRows(rows as unknown as readonly Values[]))) as Tables[Name][]
+  return (await known(db, rows as unknown as readonly Values[])) as Tables[Name][]
 }
 
 /**

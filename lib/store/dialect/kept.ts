@@ -21,21 +21,24 @@ export function runDirectly(db: Db, direct: Direct): void {
   directs.set(db, direct)
 }
 
-/** Stands in a statement where each call puts the value of this name. */
+/** Stands in a statement where each call puts the value of this name, of the values that it is given or of one of its rows. */
 class Place {
   readonly name: string
-  constructor(name: string) {
+  readonly row: number | undefined
+  constructor(name: string, row?: number) {
     this.name = name
+    this.row = row
   }
 }
 
 /** Gives a place for every name that a statement asks for; kysely takes it for a value. */
-const places = new Proxy({}, { get: (_target, name) => new Place(String(name)) })
+const placesIn = (row?: number) => new Proxy({}, { get: (_target, name) => new Place(String(name), row) })
+const places = placesIn()
 
 interface Kept {
   readonly query: CompiledQuery<unknown>
-  /** For each parameter of the statement, in their order: the name of its value, or undefined where it is always the same. */
-  readonly names: readonly (string | undefined)[]
+  /** For each parameter of the statement, in their order: where its value comes from, or undefined where it is always the same. */
+  readonly places: readonly (Place | undefined)[]
 }
 
 /** Composes a statement at the first call on each kind of database. */
@@ -48,16 +51,25 @@ function composedOnce<Handle extends Db, Given extends Values>(
     let known = kept.get(dialect)
     if (!known) {
       const query = build(db, places as Given).compile()
-      const names = query.parameters.map(one => (one instanceof Place ? one.name : undefined))
-      known = { query, names }
+      known = { query, places: query.parameters.map(one => (one instanceof Place ? one : undefined)) }
       kept.set(dialect, known)
     }
     return known
   }
 }
 
-function valuesOf({ query: { parameters }, names }: Kept, given: Values): unknown[] {
-  return names.map((name, index) => (name === undefined ? parameters[index] : given[name]))
+/** What a statement takes beside single values: many rows of one kind, or lists of values. */
+type Rows = readonly (Values | List)[]
+
+/** Without an iterator, and of its length from the start: each statement passes here. */
+function valuesOf({ query: { parameters }, places }: Kept, given: Values, rows: Rows = []): unknown[] {
+  const values = new Array<unknown>(places.length)
+  for (let index = 0; index < places.length; index++) {
+    const place = places[index]
+    if (place === undefined) values[index] = parameters[index]
+    else values[index] = ((place.row === undefined ? given : rows[place.row]) as Values)[place.name]
+  }
+  return values
 }
 
 /**
@@ -79,8 +91,8 @@ export function keptRow<Given extends Values, Row>(
   return async (db, given) => (await rowsOf<Row>(db, keptOn(db), given))[0]
 }
 
-function rowsOf<Row>(db: Db, kept: Kept, given: Values): Row[] | Promise<Row[]> {
-  const values = valuesOf(kept, given)
+function rowsOf<Row>(db: Db, kept: Kept, given: Values, rows?: Rows): Row[] | Promise<Row[]> {
+  const values = valuesOf(kept, given, rows)
   const direct = directs.get(db)
   if (direct) return direct.rows(kept.query.sql, values) as Row[] | Promise<Row[]>
   return db.executeQuery({ ...kept.query, parameters: values }).then(({ rows }) => rows as Row[])
@@ -96,12 +108,43 @@ export function keptChange<Given extends Values>(
   const keptOn = composedOnce(build)
   return async (db, given) => {
     const kept = keptOn(db)
-    const values = valuesOf(kept, given)
-    const direct = directs.get(db)
-    if (direct) return direct.change(kept.query.sql, values)
-    const { numAffectedRows } = await db.executeQuery({ ...kept.query, parameters: values })
-    return Number(numAffectedRows ?? 0)
+    return changeOf(db, kept, valuesOf(kept, given))
   }
+}
+
+async function changeOf(db: WriteDb, { query }: Kept, parameters: readonly unknown[]): Promise<number> {
+  const direct = directs.get(db)
+  if (direct) return direct.change(query.sql, parameters)
+  const { numAffectedRows } = await db.executeQuery({ ...query, parameters })
+  return Number(numAffectedRows ?? 0)
+}
+
+/** What takes many rows of one kind, always so many, and values beside them. */
+type OfRows<Result> = (db: WriteDb, rows: readonly Values[], given?: Values) => Promise<Result>
+
+/** The same for a change that takes `count` rows. */
+export function keptChangeOfRows(
+  count: number,
+  build: (db: WriteDb, rows: readonly Values[], given: Values) => Compilable<unknown>,
+): OfRows<number> {
+  const keptOn = composedOnce((db: WriteDb, given: Values) => build(db, rowsOfPlaces(count), given))
+  return async (db, rows, given = {}) => {
+    const kept = keptOn(db)
+    return changeOf(db, kept, valuesOf(kept, given, rows))
+  }
+}
+
+/** The same for one that gives rows back. */
+export function keptReturningOfRows<Row>(
+  count: number,
+  build: (db: WriteDb, rows: readonly Values[]) => Compilable<Row>,
+): OfRows<Row[]> {
+  const keptOn = composedOnce((db: WriteDb) => build(db, rowsOfPlaces(count)))
+  return async (db, rows, given = {}) => rowsOf<Row>(db, keptOn(db), given, rows)
+}
+
+function rowsOfPlaces(count: number): Values[] {
+  return Array.from({ length: count }, (_, row) => placesIn(row) as Values)
 }
 
 /** A change that gives a row back, such as what a counter comes to. */
@@ -110,14 +153,6 @@ export function keptReturning<Given extends Values, Row>(
 ): (db: WriteDb, given: Given) => Promise<Row | undefined> {
   const keptOn = composedOnce(build)
   return async (db, given) => (await rowsOf<Row>(db, keptOn(db), given))[0]
-}
-
-/** A change that gives rows back. */
-export function keptReturningRows<Given extends Values, Row>(
-  build: (db: WriteDb, given: Given) => Compilable<Row>,
-): (db: WriteDb, given: Given) => Promise<Row[]> {
-  const keptOn = composedOnce(build)
-  return async (db, given) => rowsOf<Row>(db, keptOn(db), given)
 }
 
 type List = readonly string[]
@@ -135,54 +170,49 @@ type OfLists<Handle extends Db, Given extends Values, Result> = (
 export function keptRowsOf<Given extends Values, Row>(
   build: (db: Db, given: Given, ...lists: List[]) => Compilable<Row>,
 ): OfLists<Db, Given, Row[]> {
-  return composedForLists(build, one => keptRows<Values, Row>(one), [])
+  return composedForLists(build, (kept, db, given, lists) => rowsOf<Row>(db, kept, given, lists), [])
 }
 
 /** The same for a change; gives how many rows it changed. */
 export function keptChangeOf<Given extends Values>(
   build: (db: WriteDb, given: Given, ...lists: List[]) => Compilable<unknown>,
 ): OfLists<WriteDb, Given, number> {
-  return composedForLists(build, one => keptChange<Values>(one), 0)
+  const change = (kept: Kept, db: WriteDb, given: Values, lists: Rows) =>
+    changeOf(db, kept, valuesOf(kept, given, lists))
+  return composedForLists(build, change, 0)
 }
 
 /** The same for a change that gives rows back. */
 export function keptReturningRowsOf<Given extends Values, Row>(
   build: (db: WriteDb, given: Given, ...lists: List[]) => Compilable<Row>,
 ): OfLists<WriteDb, Given, Row[]> {
-  return composedForLists(build, one => keptReturningRows<Values, Row>(one), [])
+  return composedForLists(build, (kept, db, given, lists) => rowsOf<Row>(db, kept, given, lists), [])
 }
 
-function composedForLists<Handle extends Db, Given extends Values, Query, Result>(
-  build: (db: Handle, given: Given, ...lists: List[]) => Query,
-  keep: (one: (db: Handle, given: Values) => Query) => (db: Handle, given: Values) => Promise<Result>,
+function composedForLists<Handle extends Db, Given extends Values, Result>(
+  build: (db: Handle, given: Given, ...lists: List[]) => Compilable<unknown>,
+  run: (kept: Kept, db: Handle, given: Values, lists: Rows) => Result | Promise<Result>,
   none: Result,
 ): OfLists<Handle, Given, Result> {
-  const kept = new Map<string, (db: Handle, given: Values) => Promise<Result>>()
+  const kept = new Map<string, (db: Handle) => Kept>()
   return async (db, given, ...lists) => {
     if (lists.some(list => list.length === 0)) return none
     const all = lists.map(padded)
     const lengths = all.map(list => list.length).join()
-    let known = kept.get(lengths)
-    if (!known) {
-      known = keep((on, names) => {
-        const named = all.map((list, at) => list.map((_, index) => names[placeIn(at, index)] as string))
-        return build(on, names as Given, ...named)
-      })
-      kept.set(lengths, known)
+    let keptOn = kept.get(lengths)
+    if (!keptOn) {
+      const named = all.map((list, row) => list.map((_, index) => new Place(String(index), row)))
+      keptOn = composedOnce((on: Handle, names: Given) => build(on, names, ...(named as unknown as List[])))
+      kept.set(lengths, keptOn)
     }
-    const values: Record<string, Value> = { ...given }
-    for (const [at, list] of all.entries())
-      for (const [index, value] of list.entries()) values[placeIn(at, index)] = value
-    return known(db, values)
+    return run(keptOn(db), db, given, all)
   }
 }
 
-const placeIn = (list: number, index: number) => `${list}.${index}`
-
 /** The list, its last value repeated until their number is a power of two: lists of all lengths make few statements. */
-function padded(list: List): string[] {
+function padded(list: List): List {
   const length = 2 ** Math.ceil(Math.log2(list.length))
-  return Array.from({ length }, (_, index) => list[Math.min(index, list.length - 1)]!)
+  return length === list.length ? list : [...list, ...Array(length - list.length).fill(list.at(-1))]
 }
 
 /**
@@ -193,20 +223,16 @@ const statementsKept = 500
 
 /**
  * kysely prepares a statement for every query; compiling costs SQLite more than running it (measured: 65 µs a
- * select by key against 11 µs). A statement that is still being iterated can't be run again, so it is not shared.
+ * select by key against 11 µs). Each gives all its rows at once: one that was iterated could not be run again meanwhile.
  */
-export function keepPrepared<Statement extends { readonly busy: boolean }>(
-  prepare: (sql: string) => Statement,
-): (sql: string) => Statement {
+export function keepPrepared<Statement>(prepare: (sql: string) => Statement): (sql: string) => Statement {
   const kept = new Map<string, Statement>()
   return sql => {
     const known = kept.get(sql)
-    if (known && !known.busy) return known
+    if (known) return known
     const statement = prepare(sql)
-    if (!known) {
-      if (kept.size >= statementsKept) kept.delete(kept.keys().next().value!)
-      kept.set(sql, statement)
-    }
+    if (kept.size >= statementsKept) kept.delete(kept.keys().next().value!)
+    kept.set(sql, statement)
     return statement
   }
 }

@@ -40,6 +40,7 @@ const harms: readonly [check: string, sql: string][] = [
     `insert into "queueEntry" select 'again', "kind", "subjectId", "destination", "state", "dueAt", "expiresAt", "attempts", "leasedBy", "leasedUntil", "createdAt", "podId", "inboxId", "cutOffs" from "queueEntry" limit 1`,
   ],
   ['status', `delete from "delivery"`],
+  ['held', `update "delivery" set "state" = 'held' where "state" = 'queued' or "state" = 'deferred'`],
   ['received', `delete from "event" where "type" = 'message.received'`],
   ['inbound', `update "inbox" set "inboundCount" = "inboundCount" + 1`],
   ['outbound', `update "inbox" set "outboundCount" = "outboundCount" - 1`],

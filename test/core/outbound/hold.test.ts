@@ -71,6 +71,16 @@ t.test('what a suspended inbox has in the queue is held, and goes on when it is 
   t.strictSame(row, [{ hasHeld: 0 }])
 })
 
+t.test('what is held goes on when the process that resumed its inbox ended before', async t => {
+  const { app, inboxId, sendTo, states } = await setUp(t)
+  const waiting = await sendTo('a@theirs.example', 'b@theirs.example')
+  await suspendInbox(app, inboxId, 'spam')
+  await app.store.write(db => db.updateTable('inbox').set({ suspendedAt: null }).execute())
+  t.equal(await releaseResumed(app), 2)
+  t.strictSame(await states(waiting), ['queued', 'queued'])
+  t.equal(await releaseResumed(app), 0)
+})
+
 t.test('what is under way ends as it ends', async t => {
   const { app, inboxId, replies, sendTo, states } = await setUp(t)
   for (const [reply, state, attempts] of [

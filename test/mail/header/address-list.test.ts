@@ -34,6 +34,27 @@ t.test('lists of addresses, as they are found', async t => {
   }
 })
 
+t.test('what two readers might read in two ways is named', async t => {
+  for (const [value, fault] of [
+    ['Ann <a@b.example, Bob <c@d.example>', 'an angle bracket that is not closed'],
+    ['Ann <a@b.example', 'an angle bracket that is not closed'],
+    ['Ann <a@b.example> <c@d.example>', 'two addresses in angle brackets for one name'],
+    ['a@b.example; c@d.example', 'a semicolon outside of a group'],
+    ['Team: a@b.example;, c@d.example;', 'a semicolon outside of a group'],
+    ['Team: Other: a@b.example;', 'a colon inside of a mailbox or a group'],
+    ['Ann <a@b.example>: c@d.example;', 'a colon inside of a mailbox or a group'],
+    ['Ann <a@b.example> Miller', 'text behind an address in angle brackets'],
+    ['Team: a@b.example', 'a group that is not closed'],
+    ['Ann', 'a name without an address'],
+    ['Ann a@b.example', 'words before an address without angle brackets'],
+    ['a@b@c.example', 'an address with more than one @'],
+    ['Team: a@b.example, C <c@d.example>;, e@f.example', undefined],
+    ['<@x.example,@y.example:a@b.example>', undefined],
+    ['a@b.example (Ann), "Ann; B." <c@d.example>', undefined],
+  ] as const)
+    t.equal(readAddressList(value).fault, fault, value)
+})
+
 t.test('what has no address is no mailbox', async t => {
   for (const value of ['<>', 'X <>', '"" < >', '<(c)>'])
     t.match(readAddressList(value), { mailboxes: [], fault: /none/ }, value)

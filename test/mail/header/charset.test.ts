@@ -146,3 +146,21 @@ t.test('without a detector it is said that one is missing', async t => {
   t.same([text.trim(), lacksGuess], ['Grüße', true])
   t.equal(readMessage(raw, guess).lacksGuess, false)
 })
+
+t.test('bytes of a header that say no charset are windows-1252, around encoded words, too', async t => {
+  const subjects = {
+    '5 \x80 \x96 \x93ja\x94': '5 € – “ja”',
+    'Gr\xfc\xdfe': 'Grüße',
+    '\x80 =?utf-8?Q?=E2=82=AC?= \x80': '€ € €',
+  }
+  for (const [bytes, text] of Object.entries(subjects)) {
+    const raw = Buffer.from(`From: a@example.com\r\nSubject: ${bytes}\r\n\r\nx\r\n`, 'latin1')
+    t.equal(readMessage(raw, guess).subject, text)
+    const named = Buffer.from(
+      `From: ${bytes} <a@example.com>\r\nContent-Disposition: attachment; filename="${bytes}.txt"\r\n\r\nx\r\n`,
+      'latin1',
+    )
+    const { from, attachments } = readMessage(named, guess)
+    t.match([from?.name, attachments], [text, [{ filename: `${text}.txt` }]])
+  }
+})
