@@ -14,6 +14,7 @@ import { chooseTestFiles, UnknownTestName } from './support/choose-files.ts'
 import { runInLanes } from './support/lanes.ts'
 import { longFiles } from './support/long-files.ts'
 import { makeRunDir } from './support/run-dir.ts'
+import { onServers, serverStories } from './support/server-stories.ts'
 import { runTestFile, type TestFileReport } from './support/test-file.ts'
 
 /** One more than there are processors: a file waits a third of its time. */
@@ -76,14 +77,18 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   buildOnce()
   const runDir = makeRunDir()
   const reports: TestFileReport[] = []
-  await runInLanes(files, jobs, async file => {
+  const run = async (file: string, env: Readonly<Record<string, string>>, mark = '') => {
     if (stopping.aborted) return
-    const report = await runTestFile(file, runDir, { signal: stopping })
-    reports.push(report)
-    printFile(report)
-  })
+    const report = await runTestFile(file, runDir, { signal: stopping, env })
+    reports.push({ ...report, file: `${file}${mark}` })
+    printFile(reports.at(-1)!)
+  }
+  await runInLanes(files, jobs, file => run(file, {}))
+  const isAll = names.length === 0 && process.env[allEnv] !== undefined
+  const again = isAll ? files.filter(file => serverStories.includes(file)) : []
+  await runInLanes(again, jobs, file => run(file, onServers, ' (PostgreSQL, bucket)'))
   rmSync(runDir, { recursive: true, force: true })
-  return summarise(reports, files.length, left.size)
+  return summarise(reports, files.length + again.length, left.size)
 }
 
 const seconds = ({ file, durationMs }: TestFileReport) => `  ${(durationMs / 1000).toFixed(0)} s  ${file}`

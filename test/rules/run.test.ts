@@ -8,6 +8,7 @@ import { chooseTestFiles, UnknownTestName } from '../support/choose-files.ts'
 import { runInLanes } from '../support/lanes.ts'
 import { longFiles } from '../support/long-files.ts'
 import { runProgram } from '../support/program.ts'
+import { serverStories } from '../support/server-stories.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { runTestFile } from '../support/test-file.ts'
 import { until } from '../support/until.ts'
@@ -54,7 +55,7 @@ t.test('npm test runs what is named', async t => {
 t.test('what npm test leaves to CI is there, and CI leaves nothing', async t => {
   const there = new Set(globSync('test/**/*.test.ts', { cwd: root }))
   t.strictSame(
-    longFiles.filter(file => !there.has(file)),
+    [...longFiles, ...serverStories].filter(file => !there.has(file)),
     [],
     'no name of a file that is gone',
   )

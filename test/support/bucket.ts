@@ -11,6 +11,8 @@ export interface TestBucket {
   readonly settings: BucketSettings
   /** Lines of a configuration that has its large messages there. */
   readonly toml: string
+  /** The same in two parts: the line above the first table, and the table. */
+  readonly tomlParts: readonly [top: string, table: string]
   /** Where the server keeps what is in the bucket. */
   readonly directory: string
   /** Ends the server; what it holds stays. */
@@ -48,6 +50,10 @@ export async function startBucket(t: Test): Promise<TestBucket> {
   await start()
   t.teardown(stop)
   const endpoint = `http://127.0.0.1:${port}`
+  const tomlParts = [
+    'blobs = "s3://mail/large"\n',
+    `[s3]\nendpoint = "${endpoint}"\naccess_key_id = "S3RVER"\nsecret_access_key_file = "${secretFile}"\n`,
+  ] as const
   return {
     settings: {
       endpoint,
@@ -57,7 +63,8 @@ export async function startBucket(t: Test): Promise<TestBucket> {
       timeoutMs: 10_000,
       credentials: async () => ({ accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }),
     },
-    toml: `blobs = "s3://mail/large"\n[s3]\nendpoint = "${endpoint}"\naccess_key_id = "S3RVER"\nsecret_access_key_file = "${secretFile}"\n`,
+    toml: tomlParts.join(''),
+    tomlParts,
     directory: join(directory, 'mail'),
     start,
     stop,

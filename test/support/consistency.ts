@@ -18,6 +18,16 @@ export function noteServer(dataDir: string, location: string | undefined): void 
   else servers.set(dataDir, location)
 }
 
+/** Where the large messages of those data directories are that a daemon of the tests has; on their disks otherwise. */
+const blobsOfDaemons = new Map<string, OpenBlobs>()
+
+/** Has the large messages of a data directory asked of what its daemon has them in. */
+export function noteBlobs(dataDir: string, openBlobs: OpenBlobs): void {
+  blobsOfDaemons.set(dataDir, openBlobs)
+}
+
+const knownBlobs = (dataDir: string): OpenBlobs => blobsOfDaemons.get(dataDir) ?? (() => openDisk(dataDir))
+
 function look(dataDir: string, openBlobs: OpenBlobs): Promise<Finding[]> {
   const location = servers.get(dataDir)
   return verify({ dataDir, ...(location && { location }), openBlobs, clock: systemClock, eventsKeptMs })
@@ -26,7 +36,7 @@ function look(dataDir: string, openBlobs: OpenBlobs): Promise<Finding[]> {
 /** What contradicts itself still after a start has had its time to clean up. */
 export async function settledContradictions(
   dataDir: string,
-  openBlobs: OpenBlobs = () => openDisk(dataDir),
+  openBlobs: OpenBlobs = knownBlobs(dataDir),
 ): Promise<string[]> {
   let found: string[] = []
   const isSettled = async () => {
@@ -45,7 +55,7 @@ export async function settledContradictions(
  */
 export async function findContradictions(
   dataDir: string,
-  openBlobs: OpenBlobs = () => openDisk(dataDir),
+  openBlobs: OpenBlobs = knownBlobs(dataDir),
 ): Promise<string[]> {
   const findings = await look(dataDir, openBlobs)
   const spooled = readdirSync(join(dataDir, 'spool'))

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { blobsOf } from '../../lib/cli/blobs.ts'
 import { loadConfig } from '../../lib/config/load.ts'
+import { startBucket } from './bucket.ts'
 import { builtProgram } from './built.ts'
-import { noteServer, requireConsistency, requireSettled } from './consistency.ts'
+import { noteBlobs, noteServer, requireConsistency, requireSettled } from './consistency.ts'
 import { newPostgresDatabase } from './databases.ts'
 import { migratedDatabase } from './postgres.ts'
 import { type Finished, runProgram } from './program.ts'
@@ -72,19 +73,26 @@ export interface TestDaemon {
 /** `MAILBOXD_TEST_DATABASE=postgres` has every story told with its rows on a real PostgreSQL, a database for each daemon. */
 export const onPostgres = process.env.MAILBOXD_TEST_DATABASE === 'postgres'
 
+/** `MAILBOXD_TEST_BLOBS=s3` has every story told with its large messages in a bucket, one for each daemon. */
+const onBucket = process.env.MAILBOXD_TEST_BLOBS === 's3'
+
 export async function startDaemon(t: Test, settings: DaemonSettings = {}): Promise<TestDaemon> {
   const dir = temporaryDir(t)
   const configPath = join(dir, 'mailboxd.toml')
   const dataDir = settings.dataDir ?? join(dir, 'data')
   const server = settings.database ?? (onPostgres ? await newPostgresDatabase(migratedDatabase) : undefined)
   if (server !== undefined) noteServer(dataDir, server)
+  const isChosen = /^blobs = /m.test(settings.toml ?? '')
+  const [blobs, s3] = onBucket && !isChosen ? (await startBucket(t)).tomlParts : ['', '']
   writeFileSync(
     configPath,
     `hostname = "${settings.hostname ?? 'mail.ours.example'}"
 account_domain = "${settings.accountDomain ?? 'ours.example'}"
 data_dir = "${dataDir}"
 ${server === undefined ? '' : `database = "${server}"`}
+${blobs}
 ${settings.toml ?? ''}
+${s3}
 [http]
 listen = ["127.0.0.1:0"]
 [smtp]
@@ -124,6 +132,7 @@ async function run(
   })
   const asksAtEnd = !settings.isContradictory && settings.programs === undefined
   const openBlobs = blobsOf(await loadConfig(configPath))
+  noteBlobs(dataDir, openBlobs)
   const entries: Record<string, unknown>[] = []
   let rest = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

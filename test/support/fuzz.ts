@@ -51,7 +51,7 @@ export async function fuzz(
 }
 
 /** By mulberry32. */
-function chanceOf(from: number): Chance {
+export function chanceOf(from: number): Chance {
   let state = from | 0
   const next = () => {
     state = (state + 0x6d2b79f5) | 0

@@ -73,6 +73,7 @@ export const longFiles: readonly string[] = [
   'flow/moving',
   'flow/moving-files',
   'flow/nodes',
+  'flow/nodes-kills',
   'flow/npm-package',
   'flow/package',
   'flow/package-arm64',
@@ -146,6 +147,7 @@ export const longFiles: readonly string[] = [
   'smtpd/threads',
   'store/dialect/kept-thread',
   'store/moving/copy',
+  'store/postgres/hold',
   'store/search/search',
   'tls/acme/renewal',
 ].map(name => `test/${name}.test.ts`)

@@ -133,6 +133,39 @@ export async function workOnNodes(load: NodesLoad): Promise<void> {
   await Promise.all([...workers, sends(load, 0), sends(load, 1), reads(load)])
 }
 
+/**
+ * Has the last places of a plan raced for at all nodes at once, again and again: when they are had one is given up. It ends when it is over
+ * and all are had.
+ * @param places how many inboxes there may be
+ */
+export async function takesPlaces(load: NodesLoad, places: number): Promise<void> {
+  const had = new Set<string>()
+  const askAll = <T>(ask: (api: Api) => Promise<T>) =>
+    Promise.all(load.nodes().map(one => ask(apiOf(one.baseUrl, load.token)).catch(() => undefined)))
+  for (let isFull = false; !isFull || !load.isOver(); ) {
+    const answers = await askAll(api => api.post('/v1/inboxes', {}))
+    for (const answer of answers) {
+      if (answer?.status === 201) had.add(answer.body.id)
+      else if (answer && ![422, 429, 503].includes(answer.status))
+        load.faults.push(`an inbox was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    }
+    isFull = answers.some(answer => answer?.status === 422)
+    const [one] = had
+    if (isFull && one !== undefined && !load.isOver()) {
+      had.delete(one)
+      isFull = false
+      await apiAt(load, had.size)
+        .delete(`/v1/inboxes/${one}`)
+        .catch(() => {})
+    }
+    await pause(10 * restMs)
+  }
+  const { data, total } = (await apiAt(load, 0).get('/v1/inboxes?limit=100')).body
+  if (total > places) load.faults.push(`there are ${total} inboxes, and ${places} may be`)
+  const there = new Set(data.map(({ id }: { id: string }) => id))
+  for (const id of had) if (!there.has(id)) load.faults.push(`the inbox ${id} got its 201 and is not there`)
+}
+
 /** What one message became. */
 interface Listed {
   readonly rfcMessageId: string

@@ -118,9 +118,17 @@ export function readsForeign(load: Load): Promise<void> {
 
 const apiNow = ({ daemon, token }: Load): Api => apiOf(daemon().baseUrl, token)
 
+export interface TakingServer {
+  readonly port: number
+  /** The Message-ID of each message that was taken, and when by the time that only goes forward. */
+  readonly taken: string[]
+  readonly takenAtMs: number[]
+}
+
 /** A mail server that refuses who is called so and takes all others; by Message-ID. */
-export async function startTakingServer(t: Test): Promise<{ port: number; taken: string[] }> {
+export async function startTakingServer(t: Test): Promise<TakingServer> {
   const taken: string[] = []
+  const takenAtMs: number[] = []
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS', 'AUTH'],
@@ -135,6 +143,7 @@ export async function startTakingServer(t: Test): Promise<{ port: number; taken:
         chunks => {
           const raw = Buffer.concat(chunks).toString('latin1')
           taken.push(/^Message-ID: (<[^>]+>)\r$/im.exec(raw)?.[1] ?? 'none')
+          takenAtMs.push(performance.now())
           callback()
         },
         () => callback(new Error('cut off')),
@@ -145,5 +154,5 @@ export async function startTakingServer(t: Test): Promise<{ port: number; taken:
   server.listen(0, '127.0.0.3')
   await once(server.server, 'listening')
   t.teardown(() => new Promise<void>(resolve => server.close(resolve)))
-  return { port: (server.server.address() as AddressInfo).port, taken }
+  return { port: (server.server.address() as AddressInfo).port, taken, takenAtMs }
 }

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream'
 import type { PostgresPool as KyselyPool } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
@@ -35,7 +36,7 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
   let pool = openPool(servers.url, options)
   hold?.onLost(() => {
     // What comes back over these is not waited for: its machine may be gone, or be another by now.
-    for (const client of taken) void client.end().catch(() => {})
+    for (const client of taken) cutOff(client)
     change(pool.options.connectionString!)
   })
 
@@ -95,6 +96,12 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
   }
 }
 
+/** Ends a connection at once: `end` waits for the answers to what was asked over it. */
+function cutOff(client: pg.PoolClient): void {
+  const { connection } = client as unknown as { readonly connection: { readonly stream: Duplex } }
+  connection.stream.destroy()
+}
+
 function openPool(connectionString: string, options: Reaching['options']): pg.Pool {
   const pool = new pg.Pool({
     ...options,
@@ -123,8 +130,8 @@ const systemCodes = [
   'EAI_AGAIN',
   'ENOENT',
 ]
-/** connection_exception, admin_shutdown and its kin, too_many_connections, and read_only_sql_transaction: a standby. */
-const serverCodes = /^(08...|57P0.|53300|25006)$/
+/** connection_exception, admin_shutdown and its kin, too_many_connections, read_only_sql_transaction: a standby, and that this process stood still in a transaction for too long. */
+const serverCodes = /^(08...|57P0.|53300|25006|25P03)$/
 /** What pg says without a code. */
 const sentences =
   /^(Connection terminated|Query read timeout|timeout exceeded|Client (has encountered|was closed))/

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
@@ -15,7 +17,7 @@ import { until } from '../../support/until.ts'
 const skip = without('postgres')
 
 async function holding(t: Test, parts: Partial<HoldParts> = {}) {
-  const url = await newPostgresDatabase(migratedDatabase)
+  const url = parts.url ?? (await newPostgresDatabase(migratedDatabase))
   const hold = await holdNode({
     url,
     node: 'n',
@@ -27,6 +29,7 @@ async function holding(t: Test, parts: Partial<HoldParts> = {}) {
   t.teardown(() => hold.release())
   await hold.letOthersStart()
   const server = new pg.Client({ connectionString: url })
+  server.on('error', () => {})
   await server.connect()
   t.teardown(() => server.end())
   const end = (name: string) =>
@@ -64,6 +67,62 @@ t.test('what is asked while the lock is lost is not done, and after it is', { sk
   t.ok((await read()).length > 0)
   t.equal(lost, 1)
 })
+
+/** What lies between a node and its server, and may be cut: then nothing comes through any more, and nobody hears of it. */
+async function startNetwork(t: Test, url: string) {
+  const to = Number(new URL(url).port)
+  const cuttable = new Set<Socket>()
+  const server = createServer(socket => {
+    const beyond = connect(to, '127.0.0.1')
+    for (const [one, other] of [
+      [socket, beyond],
+      [beyond, socket],
+    ] as const) {
+      cuttable.add(one)
+      one.on('error', () => {})
+      one.on('close', () => other.destroy())
+      one.pipe(other)
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const end = () => {
+    for (const one of cuttable) one.destroy()
+    server.close()
+  }
+  t.teardown(end)
+  return {
+    end,
+    url: url.replace(`:${to}/`, `:${(server.address() as AddressInfo).port}/`),
+    /** Of the connections that are there; those that come are not. */
+    cut() {
+      for (const one of cuttable) one.unpipe().pause()
+    },
+  }
+}
+
+t.test(
+  'a network that is cut is noticed, and what was held over it is held over another',
+  { skip },
+  async t => {
+    const network = await startNetwork(t, await newPostgresDatabase(migratedDatabase))
+    const { url, hold } = await holding(t, network)
+    const store = await openStore(url, systemClock, { outage: { hold } })
+    t.teardown(() => store.close())
+    const read = () => store.read.selectFrom('migration').selectAll().execute()
+    await read()
+    let lost = 0
+    hold.onLost(() => lost++)
+    network.cut()
+    // The session of before is there, as far as the server knows, and has the lock.
+    const hanging = read()
+    await t.rejects(hanging, StorageUnreachable)
+    t.equal(lost, 1)
+    await until('it to be had again', () => hold.server().catch(() => undefined), 60_000)
+    t.ok((await read()).length > 0)
+    network.end()
+  },
+)
 
 t.test('what can not be had again ends it', { skip }, async t => {
   const { hold, end } = await holding(t, {
