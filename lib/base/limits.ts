@@ -35,7 +35,7 @@ export const limits = {
    * beside it: those that wait are fewer transactions when they wait for it, and many of them are of the same inbox.
    */
   postgresWriters: 2,
-  postgresBesideMs: 20,
+  postgresBesideMs: 250,
   /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
   postgresAgainMs: 500,
   postgresGoodbyeMs: 1_000,
@@ -356,8 +356,6 @@ export const limits = {
   reportTextLength: 1000,
   /** How long a recipient is not written to whose mailbox was full when a mail was given up. */
   fullMailboxSuppressedMs: 7 * 24 * 3_600_000,
-  /** A mail that has waited for so long, or was tried, is looked up again in the suppression list before it is tried. */
-  suppressionAskedAgainMs: 60_000,
   /**
    * Bytes of messages that the reading threads have at once, of small ones (those in memory) and of large ones; of one block
    * of addresses half as many. What a thread has is read before what waits, so of small ones it is little: others come to their turn soon.

@@ -290,13 +290,17 @@ class Look {
     await this.#standings.put({ ...row, lookAt: isoAfter(this.#holder.now, limits.queuePollMs) })
   }
 
-  /** Begins what is parked at a destination, as far as it has room; gives whether there may be more. */
-  async #fill(name: string): Promise<boolean> {
+  /** Begins what is parked under a name, as far as the destination that it leads to has room; gives whether there may be more. */
+  async #fill(parkedAt: string): Promise<boolean> {
+    const group = this.#parts.groupOf(parkedAt)
+    const isFailing = (await this.#standings.of(group))?.isFailing === 1
+    // Where it leads nothing is begun but a probe, which is not one of these: each finds that out in its turn.
+    const name = isFailing ? parkedAt : group
     for (;;) {
       const room = Math.min(this.#room(name), this.#places.free)
       if (room <= 0) return true
       const isUnproven = !this.#parts.isProven(name)
-      const next = await this.#listParked(name, room, { isRetry: false, isProbe: false, isUnproven })
+      const next = await this.#listParked(parkedAt, room, { isRetry: false, isProbe: false, isUnproven })
       let isSome = false
       let isOver = false
       while (this.#room(name) > 0 && this.#places.free > 0) {

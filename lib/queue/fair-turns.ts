@@ -260,7 +260,10 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         },
         async isTurnOf(name, domain) {
           if (name === domain) groups.forget(domain)
-          else groups.note(domain, name)
+          else {
+            groups.note(domain, name)
+            stays.lead(domain, name)
+          }
           const { stay: before } = mine
           if (name === before.name && before.state !== 'late') {
             before.state = 'there'
@@ -296,7 +299,12 @@ export function createFairTurns(parts: FairTurnsParts): FairTurns {
         hasRoomAt: address => mine.stay.state !== 'late' && takeRoom(mine, roomAt(address)),
         gone(address, showing, isLost) {
           const name = roomAt(address)
-          if (isLost) for (const one of [name, mine.stay.name]) proven.forget(one)
+          // What it was told whole may come again: of a host that hangs up no more is at stake than at the beginning.
+          if (isLost)
+            for (const one of [name, mine.stay.name]) {
+              proven.forget(one)
+              pace.failed(one)
+            }
           if (mine.room?.name === name) {
             stays.leave(mine.room)
             mine.room = undefined

@@ -47,6 +47,8 @@ export class Stays {
   /** Destinations with parked entries and no room, and those of them that have room again. */
   readonly #filled = new NamesKnown<true>(limits.destinationsKnown)
   readonly #freed = new Set<string>()
+  /** Domains whose mail was parked under their own names before it was known which group they lead to, by the group. */
+  readonly #led = new NamesKnown<ReadonlySet<string>>(limits.destinationsKnown)
   readonly #seen = new NamesKnown<Seen>(limits.destinationsKnown)
 
   constructor(clock: Clock) {
@@ -77,9 +79,24 @@ export class Stays {
   leave(stay: Stay): void {
     if (stay.state === 'late') return
     this.goOn(stay)
-    if (this.#filled.get(stay.name) === undefined) return
-    this.#filled.forget(stay.name)
-    this.#freed.add(stay.name)
+    // What waits for the group under the name of a domain came before what waits under its own.
+    for (const domain of this.#led.get(stay.name) ?? []) this.#free(domain)
+    this.#free(stay.name)
+  }
+
+  /** A domain has led to a group: what waits for it begins as the group has room. */
+  lead(domain: string, group: string): void {
+    if (!this.hasLine(domain)) return
+    this.#free(domain)
+    const before = this.#led.get(group) ?? new Set()
+    if (before.has(domain) || before.size >= limits.destinationsLooked) return
+    this.#led.note(group, new Set([...before, domain]))
+  }
+
+  #free(name: string): void {
+    if (this.#filled.get(name) === undefined) return
+    this.#filled.forget(name)
+    this.#freed.add(name)
   }
 
   /** It has no part any more, for it is elsewhere: what waits here would most likely go there, too. */

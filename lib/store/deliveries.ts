@@ -49,13 +49,26 @@ export interface CarriedDelivery {
   readonly inbox: SendingInbox | undefined
   /** Whether the operator holds it with all that is like it (lib/store/standing-holds.ts). */
   readonly isHeld: boolean
+  /** Whether the suppression list speaks of its recipient, for whatever pod and until whenever. */
+  readonly isListed: boolean
 }
 
 /** One statement, for it is what every delivery begins with; undefined when the message was deleted. */
 export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDelivery | undefined> {
   const row = await deliveryToCarry(db, { id })
   if (!row) return undefined
-  const { foundInboxId, podId, isSystem, suspendedAt, foundRawId, rawBytes, content, holds, ...rest } = row
+  const {
+    foundInboxId,
+    podId,
+    isSystem,
+    suspendedAt,
+    foundRawId,
+    rawBytes,
+    content,
+    holds,
+    listed,
+    ...rest
+  } = row
   const {
     inboxId,
     threadId,
@@ -76,6 +89,7 @@ export async function findDeliveryToCarry(db: Db, id: string): Promise<CarriedDe
     raw: foundRawId === null ? undefined : { id: foundRawId, sizeBytes: rawBytes ?? 0, content },
     inbox: isThere ? { id: foundInboxId, podId, isSystem, suspendedAt } : undefined,
     isHeld: Number(holds) > 0,
+    isListed: listed !== null,
   }
 }
 const deliveryToCarry = keptRow((db, given: { id: string }) =>
@@ -98,6 +112,14 @@ const deliveryToCarry = keptRow((db, given: { id: string }) =>
     .select(['raw.id as foundRawId', 'raw.sizeBytes as rawBytes', 'raw.content'])
     .select(['inbox.id as foundInboxId', 'inbox.podId', 'inbox.isSystem', 'inbox.suspendedAt'])
     .select(holdsOfDelivery.as('holds'))
+    .select(eb =>
+      eb
+        .selectFrom('suppression')
+        .select('suppression.recipient')
+        .whereRef('suppression.recipient', '=', 'delivery.recipient')
+        .limit(1)
+        .as('listed'),
+    )
     .where('delivery.id', '=', given.id),
 )
 

@@ -16,11 +16,18 @@ import { statementsOf } from '../support/statements.ts'
 import { until } from '../support/until.ts'
 
 /** A queue on a clock that stands, and its turns of mail. */
-function setUp(store: Store, concurrency: number, each = 100, perMinute = 0, members = membersOf(v7())) {
+function setUp(
+  store: Store,
+  concurrency: number,
+  each = 100,
+  perMinute = 0,
+  members = membersOf(v7()),
+  first = each,
+) {
   let nowMs = Date.parse('2026-01-01T00:00:00.000Z')
   const clock: Clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs }
   const queue = createQueue({ store, clock, members, ids: { next: v7 }, random: () => 0.5 })
-  const turns = queue.fairTurns({ concurrency, allowanceOf: () => ({ concurrency: each, perMinute }) })
+  const turns = queue.fairTurns({ concurrency, allowanceOf: () => ({ concurrency: each, perMinute, first }) })
   const put = (subjects: readonly string[], destination = 'there.example', from = 'pod/inbox') =>
     store.write(db =>
       queue.put(
@@ -93,6 +100,32 @@ onEveryDatabase('what was taken and is only to be recorded has its place no more
   for (const name of ['here', 'near', 'far']) await put([name], `${name}.example`)
   t.equal((await turns.claim()).length, 3, 'each place was given back once')
 })
+
+onEveryDatabase(
+  'what was parked before it was known which group a domain leads to begins as the group has room',
+  async (t, store) => {
+    const given = setUp(store, 12, 3)
+    const { turns, put } = given
+    await put(numbered('old', 20), 'theirs.example')
+    const order: string[] = []
+    let newer = false
+    for (let begun = await turns.claim(); begun.length > 0; begun = await turns.claim()) {
+      for (const entry of begun)
+        t.equal(await turns.placeOf(entry).isTurnOf('mx:group', 'theirs.example'), true, entry.subjectId)
+      t.ok(begun.length <= 3)
+      order.push(...names(begun))
+      if (!newer) await put(numbered('new', 2), 'theirs.example')
+      newer = true
+      for (const entry of begun) await end({ ...given, store }, entry, 'answers')
+    }
+    t.strictSame(
+      order.slice().sort(),
+      [...numbered('old', 20), ...numbered('new', 2)].sort(),
+      'all, on a clock that stands',
+    )
+    t.ok(order.indexOf('new1') > 15, `in the order in which they came: ${order}`)
+  },
+)
 
 onEveryDatabase('pods take turns, and inboxes in them', async (t, store) => {
   const { turns, put } = setUp(store, 12)
@@ -791,6 +824,27 @@ onEveryDatabase(
     t.equal((await turns.claim()).length, 4, 'half of the places, and no more')
     await put(numbered('good', 4), 'good.example', 'other/inbox')
     t.strictSame(names(await turns.claim()), numbered('good', 4))
+  },
+)
+
+onEveryDatabase(
+  'who hangs up in the middle of a message gets no more at once than one of whom nothing is known',
+  async (t, store) => {
+    const mine = setUp(store, 100, 20, 0, membersOf(v7()), 5)
+    const { queue, turns, put } = mine
+    await put(numbered('x', 200), 'mx:quick')
+    let begun = await turns.claim()
+    t.equal(begun.length, 5)
+    while (begun.length < 20) {
+      for (const entry of begun) await end({ ...mine, store }, entry, 'answers')
+      begun = await turns.claim()
+    }
+    turns.placeOf(begun[0]!).gone('192.0.2.1', undefined, true)
+    for (const entry of begun) {
+      await store.write(db => queue.done(db, entry))
+      await turns.end(entry)
+    }
+    t.equal((await turns.claim()).length, 5)
   },
 )
 

@@ -42,7 +42,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     if (carried.isHeld && (await holdAsOperator(app, entry, delivery.id))) return
     if (inbox?.suspendedAt && (await holdInstead(app, entry, delivery, message))) return
     let ended =
-      (await endOfSuppressed(app, delivery, inbox?.podId)) ??
+      (carried.isListed && (await endOfSuppressed(app, delivery, inbox?.podId))) ||
       (await attempt(app, entry, delivery, carried, place))
     if (ended.outcome.isUntried) {
       await app.store.write(async db => {
@@ -210,18 +210,14 @@ async function attempt(
   return { outcome }
 }
 
-/**
- * How a mail ends that has waited while its recipient came to the suppression list. The write of the send has looked already, so
- * what is as good as new is not looked at again.
- */
+/** How a mail ends whose recipient came to the suppression list after its write looked, which refused it else. */
 async function endOfSuppressed(
   app: Networked,
-  { purpose, recipient, attempts, createdAt }: DeliveryRow,
+  { purpose, recipient }: DeliveryRow,
   podId = everyPod,
 ): Promise<Ended | undefined> {
+  if (purpose === 'report') return undefined
   const now = app.clock.now()
-  const isNew = attempts === 0 && now.getTime() - Date.parse(createdAt) < limits.suppressionAskedAgainMs
-  if (isNew || purpose === 'report') return undefined
   const found = await findSuppression(app.store.read, [recipient], { podId, now: now.toISOString() })
   if (!found) return undefined
   const text = `given up: the recipient has come to the suppression list (${found.reason}) while this mail waited`
