@@ -149,6 +149,7 @@ export const longFiles: readonly string[] = [
   'store/dialect/kept-thread',
   'store/moving/copy',
   'store/postgres/hold',
+  'store/postgres/servers',
   'store/search/search',
   'tls/acme/renewal',
 ].map(name => `test/${name}.test.ts`)

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
 import { connectTo, createServers } from '../../../lib/store/postgres/servers.ts'
@@ -41,3 +43,20 @@ t.test(
     )
   },
 )
+
+t.test('a server that stands still once it is connected to is given up', async t => {
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    // AuthenticationOk, ReadyForQuery
+    socket.once('data', () => socket.write(Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1')))
+    t.teardown(() => socket.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  await t.rejects(connectTo(createServers(`postgres://u@127.0.0.1:${port}/d`), {}), {
+    name: 'StorageUnreachable',
+    message: /Query read timeout/,
+  })
+})
