@@ -35,7 +35,7 @@ export const limits = {
    * beside it: those that wait are fewer transactions when they wait for it, and many of them are of the same inbox.
    */
   postgresWriters: 2,
-  postgresBesideMs: 20,
+  postgresBesideMs: 250,
   /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
   postgresAgainMs: 500,
   postgresGoodbyeMs: 1_000,

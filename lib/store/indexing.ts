@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
-import type { Db, WriteDb } from './dialect/dialect.ts'
+import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { mergeIndex } from './search/full-text.ts'
 import { type SearchWords, searchWords } from './search/words.ts'
 import {
@@ -60,6 +60,7 @@ export function followIndex(
   /** So many are taken one by one: one of them failed. */
   let alone = 0
   let hindrance: string | undefined
+  const isMerged = dialectOf(db.read) === 'sqlite'
 
   async function follow(): Promise<void> {
     let isNew = triesAgain
@@ -93,7 +94,7 @@ export function followIndex(
       // What comes one by one is gathered: each batch is a segment of the index, which is merged again and again.
       const waitMs = prepared.length > 0 || !isAll ? 0 : readAtMs + limits.indexPollMs - clock.monotonicMs()
       const hasIndexed = waitMs <= 0 && (await thenRest(indexSome))
-      const hasMerged = !signal.aborted && (await thenRest(() => db.write(mergeIndex))) === true
+      const hasMerged = isMerged && !signal.aborted && (await thenRest(() => db.write(mergeIndex))) === true
       // What was deleted leaves the file in the quiet.
       const isQuiet = waitMs <= 0 && !hasIndexed && !hasMerged && !signal.aborted
       const hasFreed = isQuiet && (await thenRest(async () => db.freeSome?.() ?? false))

@@ -1,6 +1,6 @@
 import { type InsertQueryBuilder, type InsertResult, type RawBuilder, sql } from 'kysely'
 import type { Tables } from '../tables.ts'
-import type { WriteDb } from './dialect.ts'
+import { dialectOf, type WriteDb } from './dialect.ts'
 import { keptChange, keptChangeOfRows, keptReturningOfRows, type Values } from './kept.ts'
 
 /** Inserts whole rows of one kind; gives how many (0 where the row was there and stays). */
@@ -48,6 +48,8 @@ export async function insertRow<Name extends keyof Tables>(
 
 /** The most rows that one statement inserts. */
 const rowsAtOnce = 64
+/** On a server each statement is a round trip: what is left of few rows is one statement, of whatever length. */
+const rowsLeft = 16
 
 /** Inserts rows of one kind, always so many; gives how many. */
 type InsertSeveral = (db: WriteDb, rows: readonly Values[], more?: Values) => Promise<number>
@@ -81,7 +83,7 @@ const rowOf = (columns: readonly string[], row: Values) =>
   Object.fromEntries(columns.map(column => [column, row[column]]))
 
 /**
- * Inserts whole rows in few statements: 64 at once, then 32, and so on down to one, so that few are composed.
+ * Inserts whole rows in few statements: 64 at once, then 32, and so on, so that few are composed.
  * @param key unless there is one with the same key; without it every row must be new
  */
 export async function insertRows<Name extends keyof Tables>(
@@ -119,8 +121,10 @@ async function insertMany<Name extends keyof Tables>(
 ): Promise<void> {
   if (rows.length === 0) return
   const columns = Object.keys(rows[0]!)
+  const isServed = dialectOf(db) === 'postgres'
   for (let at = 0, count = rowsAtOnce; at < rows.length; at += count) {
-    while (count > rows.length - at) count /= 2
+    const left = rows.length - at
+    while (count > left) count = left <= rowsLeft && isServed ? left : count / 2
     const some = at === 0 && count === rows.length ? rows : rows.slice(at, at + count)
     await insertSeveral(table, columns, count, meeting)(db, some as unknown as Values[])
   }

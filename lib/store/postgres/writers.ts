@@ -35,8 +35,7 @@ export interface WritersParts extends Written {
 }
 
 /**
- * Writes that wait go into one transaction of one of a few connections, as on SQLite: each in a savepoint, so that one that throws is
- * undone alone. What they hold is locked first, by one statement and in one order, so that none of two groups waits for the other.
+ * Writes that wait go into one transaction of one of a few connections, as on SQLite; one that throws is undone alone. What they hold is locked first, by one statement and in one order, so that none of two groups waits for the other.
  * One that meets another transaction all the same is undone, and each of its writes is done again alone.
  */
 export function createWriters(parts: WritersParts): Writers {
@@ -44,6 +43,8 @@ export function createWriters(parts: WritersParts): Writers {
   const waiting: Waiting[] = []
   const lanes = new Set<Promise<void>>()
   let resting = 0
+  /** How many writes have savepoints from now on, because one has thrown: most do not, and a savepoint is two statements. */
+  let careful = 0
   let lastBegan = 0
   let isLater = false
 
@@ -112,7 +113,10 @@ export function createWriters(parts: WritersParts): Writers {
       const [one] = batch
       if (mayRepeat(error, one!.tried)) repeat(batch)
       else if (error instanceof LeftFailed && batch.length > 1) repeat(batch)
-      else for (const { reject } of batch) reject(error instanceof LeftFailed ? error.cause : error)
+      else if (error instanceof Untold && undone) {
+        careful = 2 * writesPerTransaction
+        waiting.unshift(...batch)
+      } else for (const { reject } of batch) reject(error instanceof Told ? error.cause : error)
       if (!undone) throw error
       return
     }
@@ -140,6 +144,8 @@ export function createWriters(parts: WritersParts): Writers {
     const settle: (() => void)[] = []
     const left = noRows()
     const isShared = batch.length > 1
+    const isCareful = isShared && careful > 0
+    if (isCareful) careful -= batch.length
     /** Goes with the next statement that is waited for, which fails where this one does. */
     const sendAlong = (text: string) => void send(text).catch(() => {})
     sendAlong('begin isolation level read committed')
@@ -149,7 +155,7 @@ export function createWriters(parts: WritersParts): Writers {
       const ownRows = noRows()
       gatherNotices(db, own)
       gatherRows(db, ownRows, left)
-      if (isShared) sendAlong('savepoint one')
+      if (isCareful) sendAlong('savepoint one')
       try {
         const value = await work(db)
         addNotices(notices, own)
@@ -157,10 +163,11 @@ export function createWriters(parts: WritersParts): Writers {
         settle.push(() => resolve(value))
       } catch (error) {
         if (!isShared || mayRepeat(error, 0)) throw error
+        if (!isCareful) throw new Untold(error)
         await send('rollback to one')
         settle.push(() => reject(error))
       }
-      if (isShared) sendAlong('release one')
+      if (isCareful) sendAlong('release one')
     }
     await writeLeft(db, left).catch(error => {
       throw mayRepeat(error, 0) ? error : new LeftFailed(error)
@@ -191,12 +198,18 @@ function mayRepeat(error: unknown, tried: number): boolean {
   return tried < (isLateRow(error) ? repeatsOfLateRows : isConflict(error) ? retries : 0)
 }
 
-/** What the writes of a transaction left failed, for which none of them is to blame before it was done alone. */
-class LeftFailed extends Error {
+/** What is told by its cause. */
+class Told extends Error {
   constructor(cause: unknown) {
-    super('what was left to the end failed', { cause })
+    super('a transaction that writes share failed', { cause })
   }
 }
+
+/** A write has thrown that has no savepoint: all of its transaction are done again, with savepoints. */
+class Untold extends Told {}
+
+/** What the writes of a transaction left failed, for which none of them is to blame before it was done alone. */
+class LeftFailed extends Told {}
 
 /**
  * Locks what a batch holds, in the order of its names. It is read after that by statements of their own, which see what is committed by

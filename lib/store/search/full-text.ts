@@ -105,7 +105,6 @@ export async function emptyIndex(db: WriteDb): Promise<void> {
  * @returns whether there was anything to merge
  */
 export async function mergeIndex(db: WriteDb): Promise<boolean> {
-  if (dialectOf(db) === 'postgres') return false
   const before = await changes(db)
   await sql`insert into "messageSearch" ("messageSearch", "rank")
     values ('merge', cast(${limits.indexMergePages} as integer))`.execute(db)
