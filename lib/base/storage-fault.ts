@@ -7,12 +7,31 @@ export class StorageLocked extends Error {
   }
 }
 
-/** The server of the database does not answer, or ended the connection: what was asked of it may be done or not. */
+/** What a server that is there is short of, by the SQLSTATE in which it says so: insufficient_resources and its kin, system errors. */
+const shortages: Readonly<Record<string, string>> = {
+  '53100': 'The disk of the database is full.',
+  '53200': 'The server of the database has no memory left.',
+  '53300': 'The server of the database has too many connections.',
+}
+
+/**
+ * The server of the database does not answer, ended the connection, or can do nothing now for want of what it needs: what was asked of
+ * it may be done or not.
+ */
 export class StorageUnreachable extends Error {
   override readonly name = 'StorageUnreachable'
+  /** Whether the server is there, and said itself that it can not: others that are asked of it may succeed meanwhile. */
+  readonly isShortage: boolean
+  /** What clients are told. */
+  readonly sentence: string
 
   constructor(cause: Error) {
     super(`the server of the database can not be asked: ${cause.message}`, { cause })
+    const code = 'code' in cause ? String(cause.code) : ''
+    this.isShortage = /^5[38]...$/.test(code)
+    this.sentence =
+      shortages[code] ??
+      `The server of the database ${this.isShortage ? 'can not work now' : 'does not answer'}.`
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
+import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import type { Config } from '../config/load.ts'
@@ -31,7 +32,8 @@ export async function openReceiver(
   parts: ReceiverParts,
 ): Promise<{ receiver: Receiver; close(): Promise<void> }> {
   const { config, clock, ids, log, meter, main, mark, suspects, storage } = parts
-  const { read, close } = await openReader(await databaseOf(config))
+  // It has no hold that is lost when the server is gone; what it asks for are single rows.
+  const { read, close } = await openReader(await databaseOf(config), limits.nodeSureMs)
   const authenticator = createAuthenticator({
     dns: main,
     clock,

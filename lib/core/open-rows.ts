@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { readFirstLine } from '../base/first-line.ts'
 import type { Ids } from '../base/ids.ts'
+import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import { type Meter, noMeter } from '../base/meter.ts'
 import { createOutage, type Outage } from '../base/outage.ts'
@@ -94,8 +95,15 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
   const outage = createOutage(parts, {
     begin: 'the database can not be written: nothing is promised meanwhile',
     end: 'the database can be written again',
+    // A server that is short of something does some of what it is asked. On a file nothing would be written to see the end.
+    steadyMs: config.database === undefined ? 0 : limits.outageSteadyMs,
   })
-  parts.hold?.onLost(error => outage.failed({ why: error.message }))
+  let last: StorageUnreachable | undefined
+  const failed = (error: StorageUnreachable) => {
+    last = error
+    outage.failed({ why: error.message })
+  }
+  parts.hold?.onLost(failed)
   const store = await openStore(await databaseOf(config), clock, {
     beforeMigration,
     meter,
@@ -103,10 +111,11 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     ...(parts.mayMigrate && config.database !== undefined && { node: await nodeName(config.data_dir) }),
     outage: {
       ...(parts.hold && { hold: parts.hold }),
-      failed: error => outage.failed({ why: error.message }),
+      failed,
     },
   })
-  return { config, clock, ids, log, meter, store: tellingOutages(store, outage) }
+  const shortage = () => (outage.isTold && last?.isShortage ? last : undefined)
+  return { config, clock, ids, log, meter, store: tellingOutages(store, outage), shortage }
 }
 
 /** @throws StorageForbidden: SQLite itself says neither which file it is nor whose */
@@ -131,5 +140,8 @@ function tellingOutages(store: Store, outage: Outage): Store {
     ...store,
     write: (...given) => telling(store.write(...given)),
     writeHolding: (...given) => telling(store.writeHolding(...given)),
+    // A file is not known to be written before it is synced.
+    writeUnsynced: work =>
+      store.dialect === 'sqlite' ? store.writeUnsynced(work) : telling(store.writeUnsynced(work)),
   }
 }

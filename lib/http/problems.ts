@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
 import { isDiskFull, StorageLocked, StorageUnreachable } from '../base/storage-fault.ts'
+import { databaseOut } from '../core/app/status.ts'
 import { noRoomForRequests } from '../core/app/storage.ts'
 import { answerJson } from './json.ts'
 
@@ -43,10 +44,7 @@ function passingProblem(error: unknown): Problem | undefined {
       'The store of large messages does not answer. Small ones can be sent and read; try again later.'
     return new Problem('unavailable', message, { retryAfterSeconds: 30 })
   }
-  if (error instanceof StorageUnreachable) {
-    const message = 'The server of the database does not answer. Try again shortly.'
-    return new Problem('unavailable', message, { retryAfterSeconds: 10 })
-  }
+  if (error instanceof StorageUnreachable) return databaseOut(error)
   if (!(error instanceof StorageLocked)) return undefined
   return new Problem('unavailable', 'Another program keeps the database locked. Try again shortly.')
 }

@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql } from 'kysely'
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely'
 import type { Scope } from '../base/scope.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { addToAccount } from './account.ts'
@@ -229,10 +229,24 @@ export async function addToInbox(db: WriteDb, id: string, added: InboxCounts): P
   await countOnly(db, { inbound, outbound, threads, unreadThreads, id })
 }
 
-/** The same; gives the inbox as it is then, which is undefined when it was deleted. */
-export function countInInbox(db: WriteDb, id: string, added: InboxCounts): Promise<InboxRow | undefined> {
+/**
+ * The same for messages that come in at `now`: they are dated a millisecond apart, at `now` or, where the inbox has one as late (clocks
+ * of nodes differ), after that. So who has read up to a time has all that is dated before it (`messageDate`). Gives the inbox as it
+ * is then, which is undefined when it was deleted.
+ */
+export function countInInbox(
+  db: WriteDb,
+  id: string,
+  added: InboxCounts,
+  now: Date,
+): Promise<InboxRow | undefined> {
   const { inbound = 0, outbound = 0, threads = 0, unreadThreads = 0 } = added
-  return countAndFind(db, { inbound, outbound, threads, unreadThreads, id })
+  return countAndFind(db, { inbound, outbound, threads, unreadThreads, id, nowMs: now.getTime() })
+}
+
+/** `createdAt` of the message that was counted last, or of one so many before it in the same write. */
+export function messageDate({ lastMessageMs }: Pick<InboxRow, 'lastMessageMs'>, before = 0): string {
+  return new Date(Number(lastMessageMs) - before).toISOString()
 }
 
 /** An inbox, and the webhook of its account. */
@@ -245,6 +259,7 @@ export type CountedInbox = InboxRow & { readonly accountWebhookUrl: string | nul
 export async function countInInboxes(
   db: WriteDb,
   added: readonly (Omit<Required<InboxCounts>, 'outbound'> & { readonly id: string })[],
+  now: Date,
 ): Promise<CountedInbox[]> {
   const alike = Map.groupBy(added, ({ inbound, threads, unreadThreads }) =>
     [inbound, threads, unreadThreads].join(),
@@ -253,15 +268,26 @@ export async function countInInboxes(
   for (const of of alike.values()) {
     const { inbound, threads, unreadThreads } = of[0]!
     const ids = of.map(({ id }) => id)
-    counted.push(...(await countAndFindAll(db, { inbound, threads, unreadThreads }, ids)))
+    const given = { inbound, threads, unreadThreads, nowMs: now.getTime() }
+    counted.push(...(await countAndFindAll(db, given, ids)))
   }
   return counted
 }
 const countAndFindAll = keptReturningRowsOf(
-  (db, { inbound, threads, unreadThreads }: Omit<Required<InboxCounts>, 'outbound'> & Values, ids = []) =>
+  (
+    db,
+    {
+      inbound,
+      threads,
+      unreadThreads,
+      nowMs,
+    }: Omit<Required<InboxCounts>, 'outbound'> & { nowMs: number } & Values,
+    ids = [],
+  ) =>
     db
       .updateTable('inbox')
       .set(eb => increments(eb, { inbound, outbound: 0, threads, unreadThreads }))
+      .set(lastMessageMs(nowMs, sql`cast(${inbound} as bigint)`))
       .where('id', 'in', ids)
       .where('deletedAt', 'is', null)
       .returningAll()
@@ -274,9 +300,22 @@ const counting = (db: WriteDb, given: Required<InboxCounts> & { id: string }) =>
     .set(eb => increments(eb, given))
     .where('id', '=', given.id)
 const countOnly = keptChange(counting)
-const countAndFind = keptReturning((db, given: Required<InboxCounts> & { id: string }) =>
-  counting(db, given).where('deletedAt', 'is', null).returningAll(),
+const countAndFind = keptReturning((db, given: Required<InboxCounts> & { id: string; nowMs: number }) =>
+  counting(db, given)
+    .set(
+      lastMessageMs(given.nowMs, sql`cast(${given.inbound} as bigint) + cast(${given.outbound} as bigint)`),
+    )
+    .where('deletedAt', 'is', null)
+    .returningAll(),
 )
+
+/** Decided by the row, which the change locks: what other nodes committed before is in it. */
+function lastMessageMs(nowMs: number, count: RawBuilder<unknown>) {
+  const now = sql`cast(${nowMs} as bigint)`
+  const next = sql`coalesce(cast("lastMessageMs" as bigint), 0) + 1`
+  const first = sql`case when ${next} > ${now} then ${next} else ${now} end`
+  return { lastMessageMs: sql<string>`cast(${first} + ${count} - 1 as text)` }
+}
 
 function increments(eb: ExpressionBuilder<Tables, 'inbox'>, given: Required<InboxCounts>) {
   return {

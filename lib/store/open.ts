@@ -162,11 +162,12 @@ export interface Reader {
 /**
  * Opens an up-to-date database for another thread or process than the one that writes, to read what is committed.
  * @param location as of `openStore`
+ * @param queryMs how long an answer of a server may take
  */
-export async function openReader(location: string): Promise<Reader> {
+export async function openReader(location: string, queryMs?: number): Promise<Reader> {
   if (isServer(location)) {
     const { openPostgres } = await import('./postgres/pool.ts')
-    const { db, close } = openPostgres(location, limits.postgresReaders)
+    const { db, close } = openPostgres(location, limits.postgresReaders, {}, queryMs)
     return { read: db, close }
   }
   const { db, close } = openSqliteReader(location)

@@ -123,6 +123,8 @@ create table "domainUse" (
 -- or webhook_failed, forwardStatus pending, active or disabled; `forwardFailures` counts hard bounces in a row.
 -- isSystem: it takes the mail of postmaster and abuse, and no list or counter of inboxes has it unless asked.
 -- `clientId` is the caller's own name for it, `creationHash` the SHA-256 of what it was asked for with; a deleted one has neither.
+-- `lastMessageMs`: `createdAt` of the message that was committed last, in milliseconds since 1970 (text, for an integer has 32 bits);
+-- the next one is later.
 create table "inbox" (
   "id" text primary key,
   "podId" text not null references "pod" ("id"),
@@ -146,7 +148,8 @@ create table "inbox" (
   "isSystem" integer not null default 0,
   "hasHeld" integer not null default 0,
   "clientId" text,
-  "creationHash" text
+  "creationHash" text,
+  "lastMessageMs" text
 );
 create unique index "inbox_address" on "inbox" ("address");
 create unique index "inbox_clientId" on "inbox" ("podId", "clientId") where "clientId" is not null;

@@ -108,6 +108,7 @@ export interface InboxRow {
   hasHeld: number
   clientId: string | null
   creationHash: string | null
+  lastMessageMs: string | null
 }
 
 export interface ApiKeyRow {

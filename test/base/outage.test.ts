@@ -2,7 +2,7 @@ import t from 'tap'
 import { createLog } from '../../lib/base/log.ts'
 import { createOutage } from '../../lib/base/outage.ts'
 
-function setUp(bounds: { failures?: number; lastingMs?: number } = {}) {
+function setUp(bounds: { failures?: number; lastingMs?: number; steadyMs?: number } = {}) {
   const lines: { level: string; msg: string }[] = []
   const log = createLog('info', {
     write(line) {
@@ -54,4 +54,21 @@ t.test('a few failures, or many at one moment, are none where that is said', asy
   t.match(lines, [{ msg: 'it began' }])
   outage.worked()
   t.match(lines.at(-1), { failed: 12, lastedMs: 50, msg: 'it ended' })
+})
+
+t.test('what works now and then is one outage until it works for long enough', async t => {
+  const { outage, lines, wait } = setUp({ steadyMs: 50 })
+  for (let count = 0; count < 10; count++) {
+    outage.failed({})
+    wait(10)
+    outage.worked()
+    wait(49)
+    outage.worked()
+    t.ok(outage.isTold)
+  }
+  t.strictSame(lines, [{ level: 'error', msg: 'it began' }])
+  wait(1)
+  outage.worked()
+  t.notOk(outage.isTold)
+  t.strictSame(lines.at(-1), { level: 'warn', failed: 10, lastedMs: 541, msg: 'it ended' })
 })

@@ -63,6 +63,10 @@ t.test(
         goesOnMs,
       )
       await more(what)
+      // It is told when all was written for a while.
+      const isToldAsOver = (one: TestDaemon) =>
+        /can be written again/.test(String(one.troubles().at(-1)?.msg))
+      await until(`its end to be told ${what}`, () => nodes.every(isToldAsOver), goesOnMs)
     }
     const working = workOnNodes(load)
     await more('before')

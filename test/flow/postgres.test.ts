@@ -128,10 +128,12 @@ t.test(
 
     const told = (words: RegExp) => daemon.log().filter(line => words.test(String(line.msg)))
     const begins = () => told(/can not be written/).length
+    const ends = () => told(/can be written again/).length
+    await until('the end of that', () => ends() === begins(), 60_000)
     const before = begins()
     await end('mailboxd lock%')
     await until('the outage to be told', () => begins() > before)
-    await until('its end to be told', () => told(/can be written again/).length === begins(), 60_000)
+    await until('its end to be told', () => ends() === begins(), 60_000)
     t.equal((await bring(daemon, ann.address, 'three')).code, 250)
     t.match((await ann.api.get('/health')).status, 200)
     t.strictSame(

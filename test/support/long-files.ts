@@ -49,6 +49,7 @@ export const longFiles: readonly string[] = [
   'flow/crash-sends',
   'flow/crash-webhooks',
   'flow/database-failover',
+  'flow/database-full',
   'flow/dev',
   'flow/disk-faults',
   'flow/dns-check',

@@ -74,6 +74,7 @@ export async function insertInboxRow(db: WriteDb, podId: string, address: string
     hasHeld: 0,
     clientId: null,
     creationHash: null,
+    lastMessageMs: null,
   }
   await insertInbox(db, inbox)
   return inbox

@@ -206,6 +206,7 @@ export async function insertInbox(
     hasHeld: 0,
     clientId: inbox.clientId ?? null,
     creationHash: inbox.creationHash ?? null,
+    lastMessageMs: null,
   }
   await inboxes.insertInbox(db, row)
   return row

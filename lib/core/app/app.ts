@@ -4,6 +4,7 @@ import type { Ids } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import type { Meter } from '../../base/meter.ts'
 import type { SecretBox } from '../../base/secret-box.ts'
+import type { StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Blobs } from '../../blob/blobs.ts'
 import type { Config } from '../../config/load.ts'
 import type { AddressGuard } from '../../courier/address-guard.ts'
@@ -40,6 +41,8 @@ export interface App {
   /** Which addresses webhooks may lead to. */
   readonly webhookGuard: AddressGuard
   readonly store: Store
+  /** What the server of the database is short of, as long as some writes fail for it, though others may not. */
+  shortage(): StorageUnreachable | undefined
   /** Whether there is room for more, and what is wrong with the disk. */
   readonly storage: Storage
   /** Opens and seals the secrets that stand in rows. */
@@ -66,7 +69,7 @@ export interface App {
 }
 
 /** What work on rows takes, and nothing else. */
-export type Rows = Pick<App, 'config' | 'clock' | 'ids' | 'log' | 'meter' | 'store'>
+export type Rows = Pick<App, 'config' | 'clock' | 'ids' | 'log' | 'meter' | 'store' | 'shortage'>
 
 /** What it takes to look something up for a caller: rows, the secrets in them, and where the API is. */
 export type Desk = Rows & Pick<App, 'secrets' | 'baseUrl'>

@@ -1,10 +1,15 @@
+import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { isDiskFull, isStorageFault, StorageUnreachable } from '../../base/storage-fault.ts'
 import { noteHealth } from '../../store/account.ts'
 import type { App } from './app.ts'
 import { noRoomForRequests } from './storage.ts'
 
-const unreachable = 'The server of the database does not answer.'
+/** What clients are told while the server of the database does not do what it is asked. */
+export const databaseOut = ({ sentence }: StorageUnreachable) =>
+  new Problem('unavailable', `${sentence} Try again shortly.`, {
+    retryAfterSeconds: limits.outageRetrySeconds,
+  })
 
 /**
  * Writes a value that nobody reads and waits for its fsync, which fails when the disk is full or the database broken. Those
@@ -14,15 +19,35 @@ const unreachable = 'The server of the database does not answer.'
  */
 export async function requireHealth(app: App): Promise<readonly string[]> {
   try {
-    await app.store.write(db => noteHealth(db, app.clock.now().toISOString()))
+    await inTime(app, noteNow(app))
   } catch (error) {
     // That of the disk is told once, however often is asked.
     if (!isStorageFault(error)) app.log.error({ err: error }, 'the health can not be noted')
     if (isDiskFull(error)) throw noRoomForRequests()
-    const isOutage = error instanceof StorageUnreachable
-    throw new Problem('unavailable', isOutage ? unreachable : app.storage.fault)
+    if (error instanceof StorageUnreachable) throw databaseOut(error)
+    throw new Problem('unavailable', app.storage.fault)
   }
+  // One row that is there may be written while there is no room for another.
+  const shortage = app.shortage()
+  if (shortage) throw databaseOut(shortage)
   if (app.nodes.isDraining) throw new Problem('unavailable', 'This node drains: ask another one.')
   if (app.storage.fault !== undefined) throw new Problem('unavailable', app.storage.fault)
   return app.storage.warnings
+}
+
+const noteNow = (app: App) => app.store.write(db => noteHealth(db, app.clock.now().toISOString()))
+
+/** What a server does not answer in time, it does not answer for who asks: a balancer does not wait for it. */
+async function inTime({ store }: App, noted: Promise<void>): Promise<void> {
+  if (store.dialect === 'sqlite') return noted
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => late.reject(new StorageUnreachable(new Error('it does not answer in time'))),
+    limits.healthMs,
+  )
+  try {
+    await Promise.race([noted, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }

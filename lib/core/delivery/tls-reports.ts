@@ -145,8 +145,9 @@ async function compose(
       references: [],
       thread: undefined,
     }
-    await countOutgoing(db, inbox.id, undefined)
-    await writeOutgoing(app, db, outgoing, { id: rawId, sizeBytes: raw.length })
+    const counted = await countOutgoing(db, inbox.id, undefined, date)
+    if (!counted) throw new Error(`no inbox ${inbox.address}`)
+    await writeOutgoing(app, db, { ...outgoing, inbox: counted }, { id: rawId, sizeBytes: raw.length })
   }
 }
 

@@ -91,14 +91,16 @@ export async function writeConfirmationMail(
 ): Promise<void> {
   const fromAddr = `no-reply@${app.config.account_domain}`
   const to = question.address
-  await countOutgoing(db, inbox.id, undefined)
+  const date = new Date(question.createdAt)
+  const counted = await countOutgoing(db, inbox.id, undefined, date)
+  if (!counted) throw new Error(`no inbox ${inbox.address}`)
   await writeOutgoing(
     app,
     db,
     {
       id: question.id,
-      date: new Date(question.createdAt),
-      inbox,
+      date,
+      inbox: counted,
       fromAddr,
       mailFrom: '',
       category: 'automated',

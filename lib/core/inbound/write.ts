@@ -8,7 +8,7 @@ import { insertContacts } from '../../store/contacts.ts'
 import { addToDay } from '../../store/daily-usage.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
-import { type CountedInbox, countInInboxes } from '../../store/inboxes.ts'
+import { type CountedInbox, countInInboxes, messageDate } from '../../store/inboxes.ts'
 import { insertReadings, insertUncountedMessages } from '../../store/messages.ts'
 import { insertRaws } from '../../store/raws.ts'
 import type { InboxRow, MessageRow, ReadingRow, ThreadRow } from '../../store/tables.ts'
@@ -57,7 +57,8 @@ export async function writeReceptions(
   const threads: Threads = { begun: new Map(), continued: new Map(), byMessageId: new Map() }
   const coming: Coming[][] = []
   for (const reception of receptions) coming.push(await findThreads(app, db, reception, now, threads))
-  const inboxes = await countAll(db, coming.flat(), threads)
+  const messages = countBy(coming.flat().map(({ recipient }) => recipient.inboxId))
+  const inboxes = await countAll(db, messages, threads, now)
   const arriving: Arriving[] = []
   const reads: Read[] = []
   const written: Written[] = []
@@ -74,7 +75,9 @@ export async function writeReceptions(
     if (there.length > 0) reads.push(there[0]!.read)
     for (const one of there) {
       const inbox = inboxes.get(one.recipient.inboxId)!
-      const row = messageRow(app, one, inbox, now)
+      const left = messages.get(inbox.id)! - 1
+      messages.set(inbox.id, left)
+      const row = messageRow(app, one, inbox, now, messageDate(inbox, left))
       arriving.push({ ...one, inbox, row })
       ids.push(row.id)
     }
@@ -140,20 +143,22 @@ async function insertAll(
   )
   await insertReadings(db, reads.map(readingRow))
   const there = new Set(arriving.map(({ inbox }) => inbox.id))
+  const lastOf = new Map(arriving.map(({ row }) => [row.threadId, row.createdAt]))
+  const begun = [...threads.begun.values()].filter(({ inboxId }) => there.has(inboxId))
   await insertUncountedThreads(
     db,
-    [...threads.begun.values()].filter(({ inboxId }) => there.has(inboxId)),
+    begun.map(thread => ({ ...thread, lastMessageAt: lastOf.get(thread.id)! })),
   )
   await insertUncountedMessages(
     db,
     arriving.map(({ row }) => row),
   )
   for (const { thread, added } of threads.continued.values()) {
-    if (there.has(thread.inboxId)) await addUnreadToThread(db, thread.id, added, createdAt)
+    if (there.has(thread.inboxId)) await addUnreadToThread(db, thread.id, added, lastOf.get(thread.id)!)
   }
-  for (const { read, inbox } of arriving) {
+  for (const { read, inbox, row } of arriving) {
     const storedBytes = sizeOf(read.arrival.content)
-    addToDay(db, inbox, createdAt, { inbound: 1, attachmentBytes: attachmentBytesOf(read), storedBytes })
+    addToDay(db, inbox, row.createdAt, { inbound: 1, attachmentBytes: attachmentBytesOf(read), storedBytes })
   }
   // A sender is an acquaintance from now on; but a message that may be forged proves nothing about who it names.
   const contacts = arriving.flatMap(({ inbox, row }) => {
@@ -168,29 +173,29 @@ async function insertAll(
 /** Counts what comes, once for each inbox; gives those that are there. */
 async function countAll(
   db: WriteDb,
-  coming: readonly Coming[],
+  messages: ReadonlyMap<string, number>,
   threads: Threads,
+  now: Date,
 ): Promise<ReadonlyMap<string, CountedInbox>> {
   const unread = [...threads.continued.values()]
     .map(({ thread }) => thread)
     .filter(({ isRead }) => isRead === 1)
   const begun = countBy([...threads.begun.values()].map(({ inboxId }) => inboxId))
   const reread = countBy(unread.map(({ inboxId }) => inboxId))
-  const messages = countBy(coming.map(({ recipient }) => recipient.inboxId))
   const counted = [...messages].map(([id, inbound]) => ({
     id,
     inbound,
     threads: begun.get(id) ?? 0,
     unreadThreads: (begun.get(id) ?? 0) + (reread.get(id) ?? 0),
   }))
-  return new Map((await countInInboxes(db, counted)).map(inbox => [inbox.id, inbox]))
+  return new Map((await countInInboxes(db, counted, now)).map(inbox => [inbox.id, inbox]))
 }
 
 function attachmentBytesOf({ reading }: Read): number {
   return reading.message.attachments.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
 }
 
-function countBy(ids: readonly string[]): ReadonlyMap<string, number> {
+function countBy(ids: readonly string[]): Map<string, number> {
   return new Map([...Map.groupBy(ids, id => id)].map(([id, all]) => [id, all.length]))
 }
 
@@ -212,10 +217,15 @@ async function tellAll(app: App, db: WriteDb, arriving: readonly Arriving[]): Pr
   }
 }
 
-function messageRow(app: App, { read, recipient, thread }: Coming, inbox: InboxRow, now: Date): MessageRow {
+function messageRow(
+  app: App,
+  { read, recipient, thread }: Coming,
+  inbox: InboxRow,
+  now: Date,
+  createdAt: string,
+): MessageRow {
   const { arrival, rawId, authentication, judged } = read
   const parsed = read.reading.message
-  const createdAt = isoAfter(now, 0)
   const id = app.ids.next()
   const to = parsed.to.map(mailbox => mailbox.address)
   const cc = parsed.cc.map(mailbox => mailbox.address)

@@ -8,7 +8,7 @@ import type { Body } from '../../mail/compose/quote.ts'
 import { addressNames, type Mailbox } from '../../mail/header/mailbox.ts'
 import { insertDeliveries } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
-import { countInInbox } from '../../store/inboxes.ts'
+import { countInInbox, messageDate } from '../../store/inboxes.ts'
 import { insertMessage, insertReading } from '../../store/messages.ts'
 import type { DeliveryRow, InboxRow, MessageRow, ThreadRow } from '../../store/tables.ts'
 import { addMessageToThread, insertUncountedThreads } from '../../store/threads.ts'
@@ -30,6 +30,7 @@ export async function signerOf(app: App, fromAddr: string, signedAt: Date): Prom
 export interface Outgoing {
   readonly id: string
   readonly date: Date
+  /** As it was counted in (`countOutgoing`). */
   readonly inbox: InboxRow
   /** The address in From. */
   readonly fromAddr: string
@@ -51,18 +52,20 @@ export interface Outgoing {
 }
 
 /**
- * Counts a message that an inbox sends, in the write of it.
+ * Counts a message that an inbox sends, in the write of it, and dates it.
  * @param thread that it answers in; undefined for one of its own
+ * @param date when it is sent; in the inbox it is dated later where that has a message as late
  * @returns the inbox as it is in this write; undefined when it was deleted
  */
 export function countOutgoing(
   db: WriteDb,
   inboxId: string,
   thread: ThreadRow | undefined,
+  date: Date,
 ): Promise<InboxRow | undefined> {
   // Answering marks the thread read; so does having begun it.
   const ofThreads = thread ? { unreadThreads: thread.isRead === 1 ? 0 : -1 } : { threads: 1 }
-  return countInInbox(db, inboxId, { outbound: 1, ...ofThreads })
+  return countInInbox(db, inboxId, { outbound: 1, ...ofThreads }, date)
 }
 
 /**
@@ -79,7 +82,7 @@ export async function writeOutgoing(
   const { id, inbox, addressees } = outgoing
   const { to, cc, bcc } = addressees
   const names = addressNames([...to, ...cc])
-  const createdAt = outgoing.date.toISOString()
+  const createdAt = messageDate(inbox)
   const threadId = outgoing.thread?.id ?? app.ids.next()
   const reading = {
     bodyText: outgoing.body.text,

@@ -191,11 +191,17 @@ async function sendFrom(
     // What was permitted and there before it was composed may not be any more.
     const thread = reply && (await findThread(db, reply.thread.id))
     if (reply && !thread) throw noSuchThread()
-    const sender = requireReachable(caller, await countOutgoing(db, inbox.id, thread))
+    const sender = requireReachable(caller, await countOutgoing(db, inbox.id, thread, date))
     await requireSendable(app, db, caller, sender, addressees)
-    return thread
+    return { sender, thread }
   }
   return queueMessage(app, caller, { message, ...composed }, permit, remembering)
+}
+
+/** Who sends, counted in the write (`countOutgoing`), and the thread that the message is a reply in. */
+export interface Permitted {
+  readonly sender: InboxRow
+  readonly thread: ThreadRow | undefined
 }
 
 /** A message that is ready to be sent: its bytes, and all that its rows are made of but its thread. */
@@ -208,15 +214,14 @@ export interface Ready {
 
 /**
  * Has a message on the disk with one delivery for each recipient when this resolves.
- * @param permit asked in the write: counts the message (`countOutgoing`), and gives the thread that it is a reply in; what it
- * throws undoes the send
+ * @param permit asked in the write; what it throws undoes the send
  * @throws Problem as `takeSendPlaces`
  */
 export async function queueMessage(
   app: App,
   caller: Caller,
   { message, raw, signature }: Ready,
-  permit: (db: WriteDb) => Promise<ThreadRow | undefined>,
+  permit: (db: WriteDb) => Promise<Permitted>,
   { remember, names = [] }: Remembering,
 ): Promise<SendResult> {
   const { id, inbox, date, addressees } = message
@@ -224,10 +229,15 @@ export async function queueMessage(
   const sizeBytes = signature.length + raw.length
   const content = await keepBytes(app, rawId, [signature, raw])
   const write = async (db: WriteDb): Promise<SendResult> => {
-    const thread = await permit(db)
+    const { sender, thread } = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
     await insertRaw(db, { id: rawId, sizeBytes, content, createdAt: date.toISOString() })
-    const threadId = await writeOutgoing(app, db, { ...message, thread }, { id: rawId, sizeBytes })
+    const threadId = await writeOutgoing(
+      app,
+      db,
+      { ...message, inbox: sender, thread },
+      { id: rawId, sizeBytes },
+    )
     const sent: SendResult = {
       messageId: id,
       threadId,

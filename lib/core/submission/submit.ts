@@ -17,7 +17,7 @@ import type { Addressees } from '../outbound/addressees.ts'
 import { countOutgoing, signerOf } from '../outbound/composing.ts'
 import { requireSendable } from '../outbound/gate.ts'
 import type { NoticeRequest } from '../outbound/notice-request.ts'
-import { queueMessage } from '../outbound/send.ts'
+import { type Permitted, queueMessage } from '../outbound/send.ts'
 import { auditingRefusals, requirePermitted } from '../policy/check.ts'
 import { submittedAddressees } from './addressees.ts'
 import { callerOf, type Submitter } from './credentials.ts'
@@ -74,13 +74,13 @@ async function submitFrom(
   const { raw, bodyHash, rfcMessageId, people, message } = accepted
   const rcptTos = recipients.map(({ rcptTo }) => rcptTo)
   const addressees = submittedAddressees(inbox.address, rcptTos, message)
-  const permit = async (db: WriteDb): Promise<ThreadRow | undefined> => {
+  const permit = async (db: WriteDb): Promise<Permitted> => {
     // Revoked, moved or forbidden while it was on its way, it is not sent.
     const current = await callerOf(db, submitter)
     const thread = await findAnswered(db, inbox, message)
-    const sender = requireReachable(current, await countOutgoing(db, inbox.id, thread))
+    const sender = requireReachable(current, await countOutgoing(db, inbox.id, thread, date))
     await requireAllSendable(app, db, current, sender, addressees, people)
-    return thread
+    return { sender, thread }
   }
   await requireAllSendable(app, app.store.read, caller, inbox, addressees, people)
   const outgoing = {

@@ -33,6 +33,7 @@ import { repeatsByPod } from './0052-repeats-by-pod.ts'
 import { reportCounts } from './0053-report-counts.ts'
 import { nodes } from './0054-nodes.ts'
 import { rollingUpgrade } from './0057-rolling-upgrade.ts'
+import { timesInOrder } from './0058-times-in-order.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -72,4 +73,5 @@ export const migrations: readonly Migration[] = [
   reportCounts,
   nodes,
   rollingUpgrade,
+  timesInOrder,
 ]

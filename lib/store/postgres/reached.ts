@@ -32,17 +32,19 @@ export interface Reaching {
  */
 export function reachedOver({ url, options, hold, failed = () => {} }: Reaching): KyselyPool {
   const servers = createServers(url)
-  const taken = new Set<pg.PoolClient>()
-  let pool = openPool(servers.url, options)
-  hold?.onLost(() => {
+  const open = new Set<pg.Client>()
+  const waiting = new Set<(error: Error) => void>()
+  let pool = openPool(servers.url, options, open)
+  hold?.onLost(error => {
     // What comes back over these is not waited for: its machine may be gone, or be another by now.
-    for (const client of taken) cutOff(client)
+    for (const client of open) cutOff(client)
+    for (const reject of waiting) reject(error)
     change(pool.options.connectionString!)
   })
 
   function change(to: string): void {
     const before = pool
-    pool = openPool(to, options)
+    pool = openPool(to, options, open)
     void before.end().catch(() => {})
   }
 
@@ -53,12 +55,29 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
     return pool
   }
 
+  /** Whoever waits for one when the hold is lost is told at once. */
+  function connectTo(asked: pg.Pool): Promise<pg.PoolClient> {
+    return new Promise((resolve, reject) => {
+      let isOver = false
+      const lost = (error: Error) => {
+        isOver = true
+        reject(error)
+      }
+      waiting.add(lost)
+      asked
+        .connect()
+        .then(client => (isOver ? client.release(true) : resolve(client)), reject)
+        .finally(() => waiting.delete(lost))
+    })
+  }
+
   async function take(): Promise<pg.PoolClient> {
     for (let tried = 1; ; tried++) {
       const asked = await current()
       try {
-        return await asked.connect()
+        return await connectTo(asked)
       } catch (error) {
+        if (error instanceof StorageUnreachable) throw error
         // All of its connections are busy, which another server would not mend.
         if (error instanceof Error && error.message.startsWith('timeout exceeded')) throw error
         servers.failed(asked.options.connectionString!)
@@ -77,7 +96,6 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
     options: pool.options,
     async connect() {
       const client = await take().catch(toOutage)
-      taken.add(client)
       let isBroken = false
       const query: Send = (text, values = [], name) =>
         client.query({ text, values: [...values], ...(name !== undefined && { name }) }).catch(error => {
@@ -85,10 +103,7 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
           isBroken = true
           return toOutage(error)
         })
-      const release = () => {
-        taken.delete(client)
-        client.release(isBroken)
-      }
+      const release = () => client.release(isBroken)
       // Nothing here reads by a cursor, the other way to call it.
       return { query: query as never, release }
     },
@@ -97,12 +112,13 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
 }
 
 /** Ends a connection at once: `end` waits for the answers to what was asked over it. */
-function cutOff(client: pg.PoolClient): void {
+function cutOff(client: pg.Client): void {
   const { connection } = client as unknown as { readonly connection: { readonly stream: Duplex } }
   connection.stream.destroy()
 }
 
-function openPool(connectionString: string, options: Reaching['options']): pg.Pool {
+/** @param open has those that are connected, from before they are asked for anything */
+function openPool(connectionString: string, options: Reaching['options'], open: Set<pg.Client>): pg.Pool {
   const pool = new pg.Pool({
     ...options,
     connectionString,
@@ -110,7 +126,11 @@ function openPool(connectionString: string, options: Reaching['options']): pg.Po
     keepAlive: true,
     // What needs no answer of what is before it is sent behind it, and not after it.
     pipeline: true,
-    onConnect: requirePrimary,
+    onConnect(client) {
+      open.add(client as pg.Client)
+      client.once('end', () => open.delete(client as pg.Client))
+      return requirePrimary(client)
+    },
   })
   // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
   pool.on('error', () => {})
@@ -130,8 +150,11 @@ const systemCodes = [
   'EAI_AGAIN',
   'ENOENT',
 ]
-/** connection_exception, admin_shutdown and its kin, too_many_connections, read_only_sql_transaction: a standby, and that this process stood still in a transaction for too long. */
-const serverCodes = /^(08...|57P0.|53300|25006|25P03)$/
+/**
+ * connection_exception, admin_shutdown and its kin, insufficient_resources (disk_full, too_many_connections), io_error,
+ * read_only_sql_transaction: a standby, and that this process stood still in a transaction for too long.
+ */
+const serverCodes = /^(08...|57P0.|53...|58030|25006|25P03)$/
 /** What pg says without a code. */
 const sentences =
   /^(Connection terminated|Query read timeout|timeout exceeded|Client (has encountered|was closed))/

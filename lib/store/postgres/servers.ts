@@ -43,10 +43,15 @@ export class Standby extends Error {
   }
 }
 
-/** @throws Standby */
+/** @throws Standby; an outage where it does not answer for as long as a connection may take */
 export async function requirePrimary(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query('select pg_is_in_recovery() as "isStandby"')
-  if (rows[0].isStandby) throw new Standby()
+  // pg has a bound for one query, of which its types know nothing.
+  const bounded = {
+    text: 'select pg_is_in_recovery() as "isStandby"',
+    query_timeout: limits.postgresConnectMs,
+  }
+  const { rows } = await client.query<{ isStandby: boolean }>(bounded)
+  if (rows[0]!.isStandby) throw new Standby()
 }
 
 /**

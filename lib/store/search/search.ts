@@ -6,7 +6,7 @@ import { type Db, dialectOf } from '../dialect/dialect.ts'
 import type { ThreadRow } from '../tables.ts'
 import type { SearchFilter } from './filter.ts'
 import { type Column, columns, marks, numbersPerMs } from './full-text.ts'
-import { listWaiting } from './waiting.ts'
+import { listWaiting, type WaitingMessages, waitingMessages } from './waiting.ts'
 import { type Phrase, readPhrase, readTerms } from './words.ts'
 
 interface Condition extends Phrase {
@@ -39,18 +39,20 @@ export async function searchMessages(
   const query = await readQuery(db, scope, filter)
   if (query === undefined) return { rows: [], total: 0 }
   const match = matching(db, query)
-  const waiting = hasWords(query) ? [] : await listWaiting(db, scope, filter)
-  const first = waiting.slice(page.offset, page.offset + page.limit).map(({ id }) => id)
-  const offset = Math.max(0, page.offset - waiting.length)
-  const limit = Math.max(0, Math.min(page.limit - first.length, limits.searchMatches - offset))
+  const waiting = hasWords(query) ? undefined : waitingMessages(db, scope, filter)
+  // Of the index so many are before the page, whatever waits.
+  const before = Math.max(0, page.offset - (waiting ? limits.indexWaiting : 0))
+  const most = Math.max(0, Math.min(page.offset + page.limit, limits.searchMatches) - before)
+  const indexed = sql`select "messageId", ${match.order} as "at" ${match.from} order by ${match.newestFirst} limit ${most} offset ${before}`
+  // In one statement: between two, what waits is moved into the index, and would be in both.
   const found = await sql<{ messageId: string }>`select "messageId" from (
-      select "messageId", ${match.order} as "at" ${match.from}
-      order by ${match.newestFirst} limit ${limit} offset ${offset}) as "found" order by "at" desc`.execute(
+      ${waiting ? sql`select "id" as "messageId", "id" as "at", 1 as "waits" from ${waiting} as "waiting" union all` : sql``}
+      select "messageId", "at", 0 as "waits" from (${indexed}) as "indexed"
+    ) as "found" order by "waits" desc, "at" desc limit ${page.limit} offset ${page.offset - before}`.execute(
     db,
   )
-  const ids = [...first, ...found.rows.map(row => row.messageId)]
-  const total = known ?? (await countMessages(db, match)) + waiting.length
-  return { rows: ids, total }
+  const rows = found.rows.map(row => row.messageId)
+  return { rows, total: known ?? (await countMessages(db, match, waiting)) }
 }
 
 /**
@@ -135,9 +137,10 @@ function hasWords({ conditions }: Query): boolean {
   return conditions.length > 0
 }
 
-async function countMessages(db: Db, match: Match): Promise<number> {
-  const { rows } = await sql<{ total: number }>`select count(*) as "total" from (
-      select 1 ${match.from} limit ${limits.searchMatches}) as "found"`.execute(db)
+async function countMessages(db: Db, match: Match, waiting: WaitingMessages | undefined): Promise<number> {
+  const { rows } = await sql<{ total: number }>`select
+      (select count(*) from (select 1 ${match.from} limit ${limits.searchMatches}) as "found")
+      + ${waiting ? sql`(select count(*) from ${waiting} as "waiting")` : sql`0`} as "total"`.execute(db)
   return rows[0]?.total ?? 0
 }
 

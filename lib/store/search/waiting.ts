@@ -13,11 +13,15 @@ export interface Waiting {
  * The messages that are not in the index yet and match what is asked for besides words, newest first: lists that ask for no words
  * have them at once. Of more than `limits.indexWaiting` the newest.
  */
-export async function listWaiting(
-  db: Db,
-  scope: Scope,
-  filter: SearchFilter & { readonly isRead?: boolean | undefined },
-): Promise<Waiting[]> {
+export function listWaiting(db: Db, scope: Scope, filter: WaitingFilter): Promise<Waiting[]> {
+  return waitingMessages(db, scope, filter).execute()
+}
+
+type WaitingFilter = SearchFilter & { readonly isRead?: boolean | undefined }
+export type WaitingMessages = ReturnType<typeof waitingMessages>
+
+/** The same as a part of a statement. */
+export function waitingMessages(db: Db, scope: Scope, filter: WaitingFilter) {
   let query = db
     .selectFrom('unindexedBody')
     .innerJoin('message', 'message.id', 'unindexedBody.messageId')
@@ -43,5 +47,5 @@ export async function listWaiting(
       .innerJoin('thread', 'thread.id', 'message.threadId')
       .where('thread.isRead', '=', isRead ? 1 : 0)
   }
-  return query.orderBy('unindexedBody.messageId', 'desc').limit(limits.indexWaiting).execute()
+  return query.orderBy('unindexedBody.messageId', 'desc').limit(limits.indexWaiting)
 }

@@ -59,3 +59,13 @@ t.test('a disk that is full is told to who asks for the health as to who sends',
   await until('the watch sees it', () => app.storage.fault !== undefined)
   await t.rejects(requireHealth(app), { code: 'unavailable', message: nearlyFull })
 })
+
+t.test('who asks for the health is told in time that a server does not answer', async t => {
+  const { app } = await startApi(t)
+  const store = { ...app.store, dialect: 'postgres', write: () => new Promise(() => {}) }
+  await t.rejects(requireHealth(Object.create(app, { store: { value: store } })), {
+    code: 'unavailable',
+    message: 'The server of the database does not answer. Try again shortly.',
+    more: { retryAfterSeconds: 10 },
+  })
+})

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { sql } from 'kysely'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
@@ -66,6 +67,22 @@ t.test('what is asked while the lock is lost is not done, and after it is', { sk
   await until('it to be had again', () => hold.server().catch(() => undefined))
   t.ok((await read()).length > 0)
   t.equal(lost, 1)
+})
+
+t.test('who waits for a connection or an answer when the lock is lost is told at once', { skip }, async t => {
+  const { url, hold, server, end } = await holding(t, { requireSame: () => new Promise(() => {}) })
+  const store = await openStore(url, systemClock, { outage: { hold }, connections: 1 })
+  t.teardown(() => store.close())
+  const asked = sql`select pg_sleep(60)`.execute(store.read)
+  const isAsked = `select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+  await until('it to be asked', async () => (await server.query(isAsked)).rows.length > 0)
+  const waits = store.read.selectFrom('migration').selectAll().execute()
+  const told = [
+    t.rejects(asked, /Connection terminated/),
+    t.rejects(waits, /ended the connection|terminating connection/, 'and not after the time for one'),
+  ]
+  await end('mailboxd lock%')
+  await Promise.all(told)
 })
 
 /** What lies between a node and its server, and may be cut: then nothing comes through any more, and nobody hears of it. */

@@ -9,8 +9,9 @@ import { deleteMessages } from '../../../lib/store/removal.ts'
 import type { SearchFilter } from '../../../lib/store/search/filter.ts'
 import { searchMessages, searchThreads } from '../../../lib/store/search/search.ts'
 import { wholeMessages } from '../../../lib/store/search/whole-messages.ts'
-import { indexTokens, readTerms } from '../../../lib/store/search/words.ts'
+import { indexTokens, readTerms, searchWords } from '../../../lib/store/search/words.ts'
 import type { MessageRow, WholeMessage } from '../../../lib/store/tables.ts'
+import { dropUnindexed, listUnindexed, putIntoIndex } from '../../../lib/store/unindexed-bodies.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import {
   insertInboxRow,
@@ -20,6 +21,7 @@ import {
   insertThreadRow,
   insertUnindexedRow,
 } from '../../support/rows.ts'
+import { watchedDb } from '../../support/watched-db.ts'
 
 const account: Scope = { podId: null, inboxId: null }
 const everything = { limit: 100, offset: 0 }
@@ -338,5 +340,40 @@ onEveryDatabase('pages of what is in the index and what waits for it follow each
       const some = await searchMessages(store.read, account, {}, page)
       t.strictSame([some.rows, some.total], [messages.slice(offset, offset + limit), 7])
     }
+  }
+})
+
+onEveryDatabase('what is put into the index during a question is in its answer once', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  const subjects = ['1', '2', '3', '4', '5', '6']
+  await store.write(async db => {
+    for (const [n, subject] of subjects.entries()) {
+      const thread = await insertThreadRow(db, inbox.id, { lastMessageAt: second(n) })
+      await insertUnindexedRow(db, thread, { subject, createdAt: second(n) })
+    }
+  })
+  let moved = 0
+  const moveOne = () =>
+    store.write(async db => {
+      const { rows } = await listUnindexed(db, { count: 1, bytes: Number.MAX_SAFE_INTEGER })
+      for (const { texts, ...row } of rows) {
+        await putIntoIndex(db, row, searchWords(texts()))
+        await dropUnindexed(db, [row.id])
+        moved++
+      }
+    })
+  const watched = watchedDb(store.read, {
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      await moveOne()
+      return result
+    },
+  })
+  while (moved < subjects.length) {
+    const { rows, total } = await searchMessages(watched, account, { after: second(0) }, everything)
+    t.strictSame(await subjectsOf(store, rows), ['6', '5', '4', '3', '2'])
+    t.equal(total, 5)
+    const [page] = (await searchMessages(watched, account, {}, { limit: 1, offset: 2 })).rows
+    t.strictSame(await subjectsOf(store, [page!]), ['4'])
   }
 })
