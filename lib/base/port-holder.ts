@@ -20,11 +20,16 @@ export function tellPortHolder(port: number): string {
   return ''
 }
 
+/** Options of Node whose value is a module that comes before the program. */
+const preloading = ['--import', '--require', '-r', '--loader', '--experimental-loader']
+
 /** What the process runs: of Node the program that was given to it. */
 function nameOf(id: string): string {
   const name = readFileSync(`/proc/${id}/comm`, 'utf8').trim()
   const [, ...args] = readFileSync(`/proc/${id}/cmdline`, 'utf8').split('\0')
-  const script = args.find(arg => /\.[cm]?[jt]s$/.test(arg))
+  const script = args.find(
+    (arg, at) => /^[^-].*\.[cm]?[jt]s$/.test(arg) && !preloading.includes(args[at - 1] ?? ''),
+  )
   return name.startsWith('node') && script !== undefined ? oneLine(basename(script)) : name
 }
 

@@ -13,10 +13,10 @@ t.test('what waits is written together, but for so many and so large at once', a
     ...app,
     store: {
       ...app.store,
-      write: ((...args) => {
+      writeHolding: ((...args) => {
         writes++
-        return app.store.write(...args)
-      }) as typeof app.store.write,
+        return app.store.writeHolding(...args)
+      }) as typeof app.store.writeHolding,
     },
   }
   const writeReception = createReceptionWriter(counted)
@@ -43,7 +43,7 @@ t.test('what waits is written together, but for so many and so large at once', a
     return writes
   }
   // The first one may be written before the others have come.
-  t.ok((await writesOf(12, 'Hello\r\n')) <= 2)
+  t.ok([1, 2].includes(await writesOf(12, 'Hello\r\n')))
   t.ok((await writesOf(150, 'Hello\r\n')) >= 3, 'no more than so many')
   // 240 kB of HTML, as much of text and of raw: three of them are more than a write takes, and it would be eight of one of these alone.
   t.ok((await writesOf(12, `${'x'.repeat(998)}\r\n`.repeat(240))) >= 4, 'nor more bytes')
