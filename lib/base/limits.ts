@@ -380,6 +380,8 @@ export const limits = {
   indexPollMs: 200,
   indexBatch: 256,
   indexBatchBytes: 1024 * 1024,
+  /** How many a server puts into the index by one statement. */
+  indexedAtOnce: 32,
   indexMs: 10,
   indexMergePages: 64,
   /** The newest messages that wait to be indexed and that lists have all the same. */
