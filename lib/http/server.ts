@@ -5,7 +5,6 @@ import Koa from 'koa'
 import { operations } from '../api/index.ts'
 import { limits } from '../base/limits.ts'
 import { createNetworkSet, networkOf } from '../base/network.ts'
-import { createThrottle } from '../base/throttle.ts'
 import { createThrottles, type Throttles } from '../core/account/throttles.ts'
 import type { App } from '../core/app/app.ts'
 import { httpTimes } from '../core/app/http-times.ts'
@@ -75,14 +74,14 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
   })
   koa.use(allowOrigins(http.cors_origins))
   koa.use(answerProblems(app.log, app.meter))
-  const { perKey, perAddress } = throttles
+  const { perKey, perAddress, perVisitor } = throttles
   useRoutes(koa, {
     app,
     operations,
     pages,
     perKey,
     perAddress,
-    perVisitor: createThrottle(app.clock, limits.confirmPageRequestsPerMinute),
+    perVisitor,
     bodies: createBodyRoom(),
     answers: createAnswerRoom({ mostBytes: limits.answersBytes, waitMs: limits.answerRoomMs }, () =>
       app.meter.count('http_answers_refused_total'),

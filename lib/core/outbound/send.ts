@@ -16,6 +16,7 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage, requireReachable } from '../app/reach.ts'
+import { inServerTime } from '../app/server-time.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
 import { chooseAddressees, type Reply, readNamed } from './addressees.ts'
@@ -228,7 +229,10 @@ export async function queueMessage(
   const rawId = app.ids.next()
   const sizeBytes = signature.length + raw.length
   const content = await keepBytes(app, rawId, [signature, raw])
+  let isGivenUp = false
   const write = async (db: WriteDb): Promise<SendResult> => {
+    // It has waited for its turn for so long that its sender was told to try again.
+    if (isGivenUp) throw new Error('nobody waits for this send any more')
     const { sender, thread } = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
     await insertRaw(db, { id: rawId, sizeBytes, content, createdAt: date.toISOString() })
@@ -248,12 +252,12 @@ export async function queueMessage(
     return sent
   }
   const held = { inboxes: [inbox.id], names }
-  const result = await app.store
-    .writeHolding(() => held, write)
-    .catch(async error => {
-      if (content === null) await dropFilesOf(app, error, [rawId])
-      throw error
-    })
+  const written = app.store.writeHolding(() => held, write)
+  const result = await inServerTime(app, written, limits.mailStorageMs).catch(async error => {
+    isGivenUp = true
+    if (content === null) await dropFilesOf(app, error, [rawId])
+    throw error
+  })
   app.meter.count('messages_queued_total')
   app.log.info(
     { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes },
