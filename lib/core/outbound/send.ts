@@ -8,6 +8,7 @@ import { replySubject, replyThreading } from '../../mail/message/thread.ts'
 import type { ForwardRequest, SendRequest, SendResult } from '../../model/send.ts'
 import type { Composition } from '../../rendering/composition.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { leaveInserts } from '../../store/dialect/left-rows.ts'
 import { findAnsweredMessage, findLastMessage } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
 import type { InboxRow, MessageRow, ThreadRow, WholeMessage } from '../../store/tables.ts'
@@ -104,9 +105,10 @@ async function sendOnce(
   key: string | undefined,
   comparable: unknown,
 ): Promise<SendResult> {
-  if (key === undefined) return sendNow(app, caller, inbox, sending, { remember: async () => {} })
-  const repeatable = { caller, inbox, key, request: comparable }
-  return once(app, repeatable, remembering => sendNow(app, caller, inbox, sending, remembering))
+  const sendSo = (remembering: Remembering) =>
+    sendNow(app, caller, inbox, sending, { ...remembering, isOrderless: true })
+  if (key === undefined) return sendSo({ remember: async () => {} })
+  return once(app, { caller, inbox, key, request: comparable }, sendSo)
 }
 
 /** What else is done in the write of a send. */
@@ -115,6 +117,8 @@ export interface Remembering {
   remember(db: WriteDb, result: SendResult): Promise<void>
   /** What it decides about, as `Held` has it. */
   readonly names?: readonly string[]
+  /** Whether it is, as `Held` has it. A send in a thread that is there already is not, whatever this says. */
+  readonly isOrderless?: boolean
 }
 
 /**
@@ -196,7 +200,11 @@ async function sendFrom(
     await requireSendable(app, db, caller, sender, addressees)
     return { sender, thread }
   }
-  return queueMessage(app, caller, { message, ...composed }, permit, remembering)
+  const { isOrderless = false } = remembering
+  return queueMessage(app, caller, { message, ...composed }, permit, {
+    ...remembering,
+    isOrderless: isOrderless && reply === undefined,
+  })
 }
 
 /** Who sends, counted in the write (`countOutgoing`), and the thread that the message is a reply in. */
@@ -223,7 +231,7 @@ export async function queueMessage(
   caller: Caller,
   { message, raw, signature }: Ready,
   permit: (db: WriteDb) => Promise<Permitted>,
-  { remember, names = [] }: Remembering,
+  { remember, names = [], isOrderless = false }: Remembering,
 ): Promise<SendResult> {
   const { id, inbox, date, addressees } = message
   const rawId = app.ids.next()
@@ -235,6 +243,8 @@ export async function queueMessage(
     if (isGivenUp) throw new Error('nobody waits for this send any more')
     const { sender, thread } = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
+    // Its thread, its message and its deliveries are known to nobody yet.
+    if (isOrderless) leaveInserts(db)
     await insertRaw(db, { id: rawId, sizeBytes, content, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(
       app,
@@ -251,7 +261,7 @@ export async function queueMessage(
     await remember(db, sent)
     return sent
   }
-  const held = { inboxes: [inbox.id], names }
+  const held = { inboxes: [inbox.id], names, isOrderless }
   const written = app.store.writeHolding(() => held, write)
   const result = await inServerTime(app, written, limits.mailStorageMs).catch(async error => {
     isGivenUp = true
