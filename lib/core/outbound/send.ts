@@ -239,8 +239,7 @@ export async function queueMessage(
   const content = await keepBytes(app, rawId, [signature, raw])
   let isGivenUp = false
   const write = async (db: WriteDb): Promise<SendResult> => {
-    // It has waited for its turn for so long that its sender was told to try again.
-    if (isGivenUp) throw new Error('nobody waits for this send any more')
+    if (isGivenUp) throw new Error('its sender was told to try again, and nobody waits for it')
     const { sender, thread } = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
     // Its thread, its message and its deliveries are known to nobody yet.
@@ -261,8 +260,7 @@ export async function queueMessage(
     await remember(db, sent)
     return sent
   }
-  const held = { inboxes: [inbox.id], names, isOrderless }
-  const written = app.store.writeHolding(() => held, write)
+  const written = app.store.writeHolding(() => ({ inboxes: [inbox.id], names, isOrderless }), write)
   const result = await inServerTime(app, written, limits.mailStorageMs).catch(async error => {
     isGivenUp = true
     if (content === null) await dropFilesOf(app, error, [rawId])
