@@ -251,12 +251,8 @@ export async function queueMessage(
       { ...message, inbox: sender, thread },
       { id: rawId, sizeBytes },
     )
-    const sent: SendResult = {
-      messageId: id,
-      threadId,
-      providerMessageId: message.rfcMessageId,
-      status: 'pending',
-    }
+    const providerMessageId = message.rfcMessageId
+    const sent: SendResult = { messageId: id, threadId, providerMessageId, status: 'pending' }
     await remember(db, sent)
     return sent
   }

@@ -10,7 +10,7 @@ t.test('a server is not waited for without end, a disk is', async t => {
   t.equal(await inServerTime(on('postgres'), Promise.resolve('done'), 60_000), 'done')
   const disk = Promise.withResolvers<string>()
   const waiting = inServerTime(on('sqlite'), disk.promise, 0)
-  setTimeout(() => disk.resolve('synced'), 20)
+  setImmediate(() => setImmediate(() => disk.resolve('synced')))
   t.equal(await waiting, 'synced')
 })
 
