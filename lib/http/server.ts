@@ -5,7 +5,6 @@ import Koa, { type Context } from 'koa'
 import { operations } from '../api/index.ts'
 import { limits } from '../base/limits.ts'
 import { createNetworkSet, networkOf } from '../base/network.ts'
-import { createThrottle } from '../base/throttle.ts'
 import { createThrottles, type Throttles } from '../core/account/throttles.ts'
 import type { App } from '../core/app/app.ts'
 import { httpTimes } from '../core/app/http-times.ts'
@@ -54,7 +53,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     isTrusted,
   })
 
-  const { perKey, perAddress } = throttles
+  const { perKey, perAddress, perVisitor } = throttles
   const isPreflight = allowOrigins(http.cors_origins)
   const answerProblem = problemAnswerer(app.log, app.meter)
   const route = createRouter({
@@ -63,7 +62,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     pages,
     perKey,
     perAddress,
-    perVisitor: createThrottle(app.clock, limits.confirmPageRequestsPerMinute),
+    perVisitor,
     bodies: createBodyRoom(),
     answers: createAnswerRoom({ mostBytes: limits.answersBytes, waitMs: limits.answerRoomMs }, () =>
       app.meter.count('http_answers_refused_total'),
