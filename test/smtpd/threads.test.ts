@@ -125,11 +125,16 @@ t.test(
   async t => {
     const { app } = await startApi(t)
     let nowMs = 0
-    const clock = { now: () => app.clock.now(), monotonicMs: () => nowMs }
+    let asked = 0
+    const monotonicMs = () => {
+      asked++
+      return nowMs
+    }
+    const clock = { now: () => app.clock.now(), monotonicMs }
     const made: { size: number; isStopped: boolean; parts: DoorThreadParts }[] = []
     const own = { size: 0, take() {}, reload() {}, stop: () => Promise.resolve() }
     const threads = createThreads({
-      app: { config: app.config, clock, log: app.log, meter: app.meter, storage: app.storage },
+      app: { ...app, hold: undefined, clock },
       count: 3,
       sessionsEach: 4,
       bounds: { idleTimeoutMs: 1, sessionTimeoutMs: 1, dataTimeoutMs: 1, maxMessages: 1 },
