@@ -39,10 +39,11 @@ export const limits = {
   /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
   postgresAgainMs: 500,
   postgresGoodbyeMs: 1_000,
-  /** How long all writes must succeed before an outage of the database is told as over, when clients may ask again, and how long /health waits for a server. */
+  /** How long all writes must succeed before an outage of the database is told as over, when clients may ask again, and how long /health waits for a server, who brings mail or sends some. */
   outageSteadyMs: 5_000,
   outageRetrySeconds: 10,
   healthMs: 2_000,
+  mailStorageMs: 20_000,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
   /** An upgrade beside nodes that work: how long it waits for a table, in which they wait for it; how long it lets them go on, and how often it tries. */

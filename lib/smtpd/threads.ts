@@ -12,7 +12,7 @@ export const canHandOver = Object.getOwnPropertySymbols(Socket.prototype).some(
 )
 
 export interface ThreadsParts {
-  readonly app: Pick<Networked, 'config' | 'clock' | 'log' | 'meter' | 'storage'>
+  readonly app: Pick<Networked, 'config' | 'clock' | 'log' | 'meter' | 'storage' | 'hold'>
   readonly count: number
   readonly bounds: SessionBounds
   readonly certificates: CertificateSet
