@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
-import { StorageUnreachable } from '../base/storage-fault.ts'
+import { isStorageFault, StorageUnreachable } from '../base/storage-fault.ts'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { mergeIndex } from './search/full-text.ts'
 import { type SearchWords, searchWords } from './search/words.ts'
@@ -115,6 +115,8 @@ export function followIndex(
       }
       prepared = prepared.slice(count)
     } catch (error) {
+      // No message is to blame for a disk or a server that fails.
+      if (isStorageFault(error)) throw error
       // Which one it is shows when each is done alone.
       if (batch.length > 1) alone = batch.length
       else await leaveOut(batch[0]!, error)

@@ -1,7 +1,7 @@
 import { countDays } from './daily-usage.ts'
-import { dialectOf, type WriteDb } from './dialect/dialect.ts'
+import { dialectOf, together, type WriteDb } from './dialect/dialect.ts'
 import { insertRows } from './dialect/insert.ts'
-import type { LeftRows } from './dialect/left-rows.ts'
+import { gatherRows, type LeftRows, leftTables, noRows } from './dialect/left-rows.ts'
 import { placeEvents } from './place.ts'
 import { insertUnplaced } from './unplaced.ts'
 
@@ -10,8 +10,17 @@ import { insertUnplaced } from './unplaced.ts'
  * a time, and after the commit where there are several (`./placer.ts`).
  */
 export async function writeLeft(db: WriteDb, left: LeftRows): Promise<void> {
-  await insertRows(db, 'unindexedBody', left.unindexed)
-  await countDays(db, left.days)
-  if (dialectOf(db) === 'postgres') await insertUnplaced(db, left.events)
-  else await placeEvents(db, left.events)
+  // What is inserted now is left no more.
+  gatherRows(db, noRows(), left)
+  const isServed = dialectOf(db) === 'postgres'
+  await together([
+    ...leftTables.flatMap(table => {
+      const rows = left.inserts.get(table)
+      return rows ? [insertRows(db, table, rows)] : []
+    }),
+    insertRows(db, 'unindexedBody', left.unindexed),
+    countDays(db, left.days),
+    ...(isServed ? [insertUnplaced(db, left.events)] : []),
+  ])
+  if (!isServed) await placeEvents(db, left.events)
 }

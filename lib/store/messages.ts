@@ -3,7 +3,7 @@ import { limits } from '../base/limits.ts'
 import type { Listed, Page } from '../model/page.ts'
 import { addToDay } from './daily-usage.ts'
 import type { Db, WriteDb } from './dialect/dialect.ts'
-import { insertRowOnce, insertRows } from './dialect/insert.ts'
+import { insertRow, insertRows } from './dialect/insert.ts'
 import { keptRow, keptRows } from './dialect/kept.ts'
 import {
   type ListedMessageRow,
@@ -16,9 +16,9 @@ import { wholeMessages } from './search/whole-messages.ts'
 import type { InboxRow, MessageRow, ReadingRow, WholeMessage } from './tables.ts'
 import { leaveUnindexed } from './unindexed-bodies.ts'
 
-/** Inserts what a message says, unless it is there already: it came to another inbox before. */
+/** Inserts what a message says that is new. */
 export async function insertReading(db: WriteDb, row: ReadingRow): Promise<void> {
-  await insertRowOnce(db, 'reading', row, ['id'])
+  await insertRow(db, 'reading', row)
 }
 
 /** Inserts readings that are not there yet. */

@@ -143,6 +143,7 @@ ${settings.toml ?? ''}
     dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
     maxMessages: settings.maxMessages ?? limits.smtpMessages,
     threads: settings.threads ?? 1,
+    threadSessions: settings.threadSessions ?? 0,
     threadTimeoutMs: settings.threadTimeoutMs ?? 10_000,
     threadIdleMs: settings.threadIdleMs ?? 60_000,
   })

@@ -10,6 +10,7 @@ import {
   updateDelivery,
 } from '../../store/deliveries.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { leaveInserts } from '../../store/dialect/left-rows.ts'
 import { findPodOfInbox } from '../../store/inboxes.ts'
 import { settleMessage } from '../../store/message-status.ts'
 import { everyPod } from '../../store/suppressions.ts'
@@ -80,6 +81,7 @@ export async function record(
   // The message was deleted while this was under way, and the queue entry with it.
   if (!isThere) throw new LeaseLost()
   await write?.(db)
+  leaveInserts(db)
   await insertAttempt(db, {
     id: app.ids.next(),
     deliveryId: delivery.id,

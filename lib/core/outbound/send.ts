@@ -8,6 +8,7 @@ import { replySubject, replyThreading } from '../../mail/message/thread.ts'
 import type { ForwardRequest, SendRequest, SendResult } from '../../model/send.ts'
 import type { Composition } from '../../rendering/composition.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { leaveInserts } from '../../store/dialect/left-rows.ts'
 import { findAnsweredMessage, findLastMessage } from '../../store/messages.ts'
 import { insertRaw } from '../../store/raws.ts'
 import type { InboxRow, MessageRow, ThreadRow, WholeMessage } from '../../store/tables.ts'
@@ -16,6 +17,7 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage, requireReachable } from '../app/reach.ts'
+import { inServerTime } from '../app/server-time.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
 import { chooseAddressees, type Reply, readNamed } from './addressees.ts'
@@ -103,9 +105,10 @@ async function sendOnce(
   key: string | undefined,
   comparable: unknown,
 ): Promise<SendResult> {
-  if (key === undefined) return sendNow(app, caller, inbox, sending, { remember: async () => {} })
-  const repeatable = { caller, inbox, key, request: comparable }
-  return once(app, repeatable, remembering => sendNow(app, caller, inbox, sending, remembering))
+  const sendSo = (remembering: Remembering) =>
+    sendNow(app, caller, inbox, sending, { ...remembering, isOrderless: true })
+  if (key === undefined) return sendSo({ remember: async () => {} })
+  return once(app, { caller, inbox, key, request: comparable }, sendSo)
 }
 
 /** What else is done in the write of a send. */
@@ -114,6 +117,8 @@ export interface Remembering {
   remember(db: WriteDb, result: SendResult): Promise<void>
   /** What it decides about, as `Held` has it. */
   readonly names?: readonly string[]
+  /** Whether it is, as `Held` has it. A send in a thread that is there already is not, whatever this says. */
+  readonly isOrderless?: boolean
 }
 
 /**
@@ -195,7 +200,11 @@ async function sendFrom(
     await requireSendable(app, db, caller, sender, addressees)
     return { sender, thread }
   }
-  return queueMessage(app, caller, { message, ...composed }, permit, remembering)
+  const { isOrderless = false } = remembering
+  return queueMessage(app, caller, { message, ...composed }, permit, {
+    ...remembering,
+    isOrderless: isOrderless && reply === undefined,
+  })
 }
 
 /** Who sends, counted in the write (`countOutgoing`), and the thread that the message is a reply in. */
@@ -222,15 +231,19 @@ export async function queueMessage(
   caller: Caller,
   { message, raw, signature }: Ready,
   permit: (db: WriteDb) => Promise<Permitted>,
-  { remember, names = [] }: Remembering,
+  { remember, names = [], isOrderless = false }: Remembering,
 ): Promise<SendResult> {
   const { id, inbox, date, addressees } = message
   const rawId = app.ids.next()
   const sizeBytes = signature.length + raw.length
   const content = await keepBytes(app, rawId, [signature, raw])
+  let isGivenUp = false
   const write = async (db: WriteDb): Promise<SendResult> => {
+    if (isGivenUp) throw new Error('its sender was told to try again, and nobody waits for it')
     const { sender, thread } = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
+    // Its thread, its message and its deliveries are known to nobody yet.
+    if (isOrderless) leaveInserts(db)
     await insertRaw(db, { id: rawId, sizeBytes, content, createdAt: date.toISOString() })
     const threadId = await writeOutgoing(
       app,
@@ -238,22 +251,17 @@ export async function queueMessage(
       { ...message, inbox: sender, thread },
       { id: rawId, sizeBytes },
     )
-    const sent: SendResult = {
-      messageId: id,
-      threadId,
-      providerMessageId: message.rfcMessageId,
-      status: 'pending',
-    }
+    const providerMessageId = message.rfcMessageId
+    const sent: SendResult = { messageId: id, threadId, providerMessageId, status: 'pending' }
     await remember(db, sent)
     return sent
   }
-  const held = { inboxes: [inbox.id], names }
-  const result = await app.store
-    .writeHolding(() => held, write)
-    .catch(async error => {
-      if (content === null) await dropFilesOf(app, error, [rawId])
-      throw error
-    })
+  const written = app.store.writeHolding(() => ({ inboxes: [inbox.id], names, isOrderless }), write)
+  const result = await inServerTime(app, written, limits.mailStorageMs).catch(async error => {
+    isGivenUp = true
+    if (content === null) await dropFilesOf(app, error, [rawId])
+    throw error
+  })
   app.meter.count('messages_queued_total')
   app.log.info(
     { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes },

@@ -17,6 +17,27 @@ export function dialectOf(db: Db): DialectName {
   return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
 }
 
+/**
+ * Waits for statements that were asked one behind the other, none of which needs the answer of another: over a connection they travel
+ * together. All have come to their end then, as must be before anything is undone.
+ * @throws what was wrong with the first that failed
+ */
+export async function together(asked: readonly Promise<unknown>[]): Promise<void> {
+  const ended = await Promise.allSettled(asked)
+  const failed = ended.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
+  if (failed.length > 0) throw causeAmong(failed)
+}
+
+/** What is to be told of several failures: the one by which a transaction was lost, and not what came of that. */
+export function causeAmong(failed: readonly unknown[]): unknown {
+  return (
+    failed.find(one => !(one instanceof Error && 'code' in one && one.code === afterFailure)) ?? failed[0]
+  )
+}
+
+/** in_failed_sql_transaction */
+const afterFailure = '25P02'
+
 /** Portable DDL (schema.sql says its rules) and the sections of `dialect`, in its words. */
 export function ddlFor(dialect: DialectName, script: string): string {
   const sql = withOwnSections(dialect, script)

@@ -9,4 +9,9 @@ export interface Held {
   readonly messages?: readonly string[]
   /** What has no row yet, by names that all who decide about it give it. */
   readonly names?: readonly string[]
+  /**
+   * Each statement of it is right whichever statements of others of this kind, or of who holds its inboxes in order, come before it: it only adds to what they
+   * have, and what it decides by it has of the statement that adds. Its statements and theirs travel together.
+   */
+  readonly isOrderless?: boolean
 }

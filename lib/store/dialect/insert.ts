@@ -1,7 +1,8 @@
 import { type InsertQueryBuilder, type InsertResult, type RawBuilder, sql } from 'kysely'
 import type { Tables } from '../tables.ts'
-import { dialectOf, type WriteDb } from './dialect.ts'
+import { dialectOf, together, type WriteDb } from './dialect.ts'
 import { keptChange, keptChangeOfRows, keptReturningOfRows, type Values } from './kept.ts'
+import { leaveToInsert } from './left-rows.ts'
 
 /** Inserts whole rows of one kind; gives how many (0 where the row was there and stays). */
 type Insert = (db: WriteDb, row: Values) => Promise<number>
@@ -43,6 +44,7 @@ export async function insertRow<Name extends keyof Tables>(
   table: Name,
   row: Tables[Name],
 ): Promise<void> {
+  if (leaveToInsert(db, table, [row])) return
   await insert(db, table, row, inserted, builder => builder)
 }
 
@@ -92,6 +94,7 @@ export async function insertRows<Name extends keyof Tables>(
   rows: readonly Tables[Name][],
   key?: readonly (keyof Tables[Name] & string)[],
 ): Promise<void> {
+  if (!key && leaveToInsert(db, table, rows)) return
   const meet = (builder: Builder) =>
     key ? builder.onConflict(conflict => conflict.columns(key as never).doNothing()) : builder
   await insertMany(db, table, rows, { name: String(key ?? ''), meet })
@@ -122,12 +125,14 @@ async function insertMany<Name extends keyof Tables>(
   if (rows.length === 0) return
   const columns = Object.keys(rows[0]!)
   const isServed = dialectOf(db) === 'postgres'
+  const asked: Promise<number>[] = []
   for (let at = 0, count = rowsAtOnce; at < rows.length; at += count) {
     const left = rows.length - at
     while (count > left) count = left <= rowsLeft && isServed ? left : count / 2
     const some = at === 0 && count === rows.length ? rows : rows.slice(at, at + count)
-    await insertSeveral(table, columns, count, meeting)(db, some as unknown as Values[])
+    asked.push(insertSeveral(table, columns, count, meeting)(db, some as unknown as Values[]))
   }
+  await (asked.length === 1 ? asked[0] : together(asked))
 }
 
 /**

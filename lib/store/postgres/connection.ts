@@ -21,10 +21,12 @@ export interface Client {
   release(): void
 }
 
-/** One connection, with a handle on it. */
+/** One connection, with handles on it. */
 export interface Connection {
   readonly db: WriteDb
   readonly send: Send
+  /** Handles of which each stands for another write of the same transaction. */
+  handles(count: number): readonly WriteDb[]
   release(): void
 }
 
@@ -71,5 +73,14 @@ export async function takeConnection(connect: () => Promise<Client>): Promise<Co
   const { query } = client
   const one = { query: query as never, release() {} }
   const pool = { options: {}, connect: async () => one, end: async () => {} } as unknown as KyselyPool
-  return { db: handleOver(pool, query), send: query, release: () => client.release() }
+  const handles = [handleOver(pool, query)]
+  return {
+    db: handles[0]!,
+    send: query,
+    handles(count) {
+      while (handles.length < count) handles.push(handleOver(pool, query))
+      return handles
+    },
+    release: () => client.release(),
+  }
 }

@@ -3,14 +3,8 @@ import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import type { Db, WriteDb } from '../dialect/dialect.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
-import {
-  type Client,
-  type Connection,
-  handleOver,
-  isOfOldPlan,
-  type Send,
-  takeConnection,
-} from './connection.ts'
+import { type Client, type Connection, handleOver, takeConnection } from './connection.ts'
+import { askTogether } from './questions.ts'
 import { type Reaching, reachedOver } from './reached.ts'
 import { type Written, writeSerially } from './serial.ts'
 
@@ -71,17 +65,7 @@ export function openPostgres(
     },
   })
   const connect = pool.connect as unknown as () => Promise<Client>
-  const ask: Send = async (text, values, name) => {
-    const client = await connect()
-    try {
-      return await client.query(text, values, name).catch(error => {
-        if (isOfOldPlan(error)) return client.query(text, values)
-        throw error
-      })
-    } finally {
-      client.release()
-    }
-  }
+  const ask = askTogether(connect)
   const db = handleOver(pool, ask)
   const take = () => takeConnection(connect)
   return {

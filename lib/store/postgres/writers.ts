@@ -1,8 +1,9 @@
 import { limits } from '../../base/limits.ts'
-import type { WriteDb } from '../dialect/dialect.ts'
+import { causeAmong, type WriteDb } from '../dialect/dialect.ts'
 import type { Held } from '../dialect/held.ts'
 import { addRows, gatherRows, noRows } from '../dialect/left-rows.ts'
 import { addNotices, gatherNotices, type Notices } from '../dialect/notices.ts'
+import { chainsOf } from './chains.ts'
 import type { Connection } from './connection.ts'
 import { commit, isConflict, isLateRow, restAfter, retries, togetherLock, type Written } from './serial.ts'
 
@@ -137,7 +138,7 @@ export function createWriters(parts: WritersParts): Writers {
 
   /** Gives what keeps the promises of the batch. */
   async function transactTogether(
-    { db, send }: Connection,
+    { db, send, handles }: Connection,
     batch: readonly Waiting[],
     notices: Notices,
   ): Promise<(() => void)[]> {
@@ -148,27 +149,50 @@ export function createWriters(parts: WritersParts): Writers {
     if (isCareful) careful -= batch.length
     /** Goes with the next statement that is waited for, which fails where this one does. */
     const sendAlong = (text: string) => void send(text).catch(() => {})
-    sendAlong('begin isolation level read committed')
-    await hold(send, batch)
-    for (const { work, resolve, reject } of batch) {
+
+    /** @param on a handle that is its own for as long as it takes */
+    async function doOne({ work, resolve }: Waiting, on: WriteDb): Promise<void> {
       const own: Notices = new Map()
       const ownRows = noRows()
-      gatherNotices(db, own)
-      gatherRows(db, ownRows, left)
-      if (isCareful) sendAlong('savepoint one')
-      try {
-        const value = await work(db)
-        addNotices(notices, own)
-        addRows(left, ownRows)
-        settle.push(() => resolve(value))
-      } catch (error) {
-        if (!isShared || mayRepeat(error, 0)) throw error
-        if (!isCareful) throw new Untold(error)
-        await send('rollback to one')
-        settle.push(() => reject(error))
-      }
-      if (isCareful) sendAlong('release one')
+      gatherNotices(on, own)
+      gatherRows(on, ownRows, left)
+      const value = await work(on)
+      addNotices(notices, own)
+      addRows(left, ownRows)
+      settle.push(() => resolve(value))
     }
+
+    async function doCarefully(one: Waiting): Promise<void> {
+      sendAlong('savepoint one')
+      try {
+        await doOne(one, db)
+      } catch (error) {
+        if (mayRepeat(error, 0)) throw error
+        await send('rollback to one')
+        settle.push(() => one.reject(error))
+      }
+      sendAlong('release one')
+    }
+
+    /** Those of different chains travel together. */
+    async function doAll(chains: readonly (readonly Waiting[])[]): Promise<void> {
+      const own = handles(chains.length)
+      const ended = await Promise.allSettled(
+        chains.map(async (chain, index) => {
+          for (const one of chain) await doOne(one, own[index]!)
+        }),
+      )
+      const failed = ended.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
+      if (failed.length === 0) return
+      const cause = causeAmong(failed)
+      throw isShared && !mayRepeat(cause, 0) ? new Untold(cause) : cause
+    }
+
+    sendAlong('begin isolation level read committed')
+    const helds = batch.map(({ held }) => held())
+    await hold(send, helds)
+    if (isCareful) for (const one of batch) await doCarefully(one)
+    else await doAll(chainsOf(helds).map(chain => chain.map(index => batch[index]!)))
     await writeLeft(db, left).catch(error => {
       throw mayRepeat(error, 0) ? error : new LeftFailed(error)
     })
@@ -215,8 +239,7 @@ class LeftFailed extends Told {}
  * Locks what a batch holds, in the order of its names. It is read after that by statements of their own, which see what is committed by
  * then. Who writes serially changes the rows of the inboxes as well, so it waits, too, or is undone.
  */
-async function hold(send: Connection['send'], batch: readonly Waiting[]): Promise<void> {
-  const all = batch.map(({ held }) => held())
+async function hold(send: Connection['send'], all: readonly Held[]): Promise<void> {
   const sorted = (names: readonly string[]) => [...new Set(names)].sort()
   const names = sorted(all.flatMap(({ names = [] }) => names))
   const inboxes = sorted(all.flatMap(({ inboxes = [] }) => inboxes))

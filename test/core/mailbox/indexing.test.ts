@@ -3,6 +3,7 @@ import { systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { createLog } from '../../../lib/base/log.ts'
 import type { Scope } from '../../../lib/base/scope.ts'
+import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
 import { startIndexing } from '../../../lib/core/mailbox/indexing.ts'
 import { type Followed, followIndex, type IndexTrouble } from '../../../lib/store/indexing.ts'
 import type { Store } from '../../../lib/store/open.ts'
@@ -134,6 +135,36 @@ onEveryDatabase(
     t.equal(troubles.length, 1)
     t.match(troubles, [{ messageId: broken, why: /refused/ }])
     t.strictSame(await listUnindexedIds(store), [broken])
+  },
+)
+
+onEveryDatabase(
+  'a server or a disk that fails while one is written is not taken for a fault of that one',
+  async (t, store) => {
+    const { inbox } = await store.write(insertInstallation)
+    const insertText = (bodyText: string) =>
+      store.write(async db => insertUnindexedRow(db, await insertThreadRow(db, inbox.id), { bodyText }))
+    await insertText('alone')
+    const toldOf = async (fault: Error) => {
+      let writes = 0
+      const failing = followed(store, async () => {
+        // The first write only tries again what was left out before.
+        if (++writes === 2) throw fault
+      })
+      const troubles: IndexTrouble[] = []
+      const indexing = followIndex(failing, systemClock, trouble => troubles.push(trouble))
+      await until('another write', () => writes > 2)
+      await indexing.stop()
+      return troubles
+    }
+    const ended = new StorageUnreachable(new Error('connection ended'))
+    t.strictSame(await toldOf(ended), [], 'that of a server is told by who writes')
+    t.equal(await count(store, 'alone'), 1)
+
+    await insertText('another')
+    const full = Object.assign(new Error('disk full'), { code: 'ENOSPC' })
+    t.match(await toldOf(full), [{ why: /disk full/ }, { why: null }])
+    t.equal(await count(store, 'another'), 1)
   },
 )
 

@@ -2,9 +2,14 @@ import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { answering } from '../../../lib/queue/standing.ts'
+import { insertAttempt } from '../../../lib/store/deliveries.ts'
 import { findDestination, putDestination } from '../../../lib/store/destinations.ts'
 import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
+import type { Held } from '../../../lib/store/dialect/held.ts'
+import { leaveInserts } from '../../../lib/store/dialect/left-rows.ts'
 import { openStore } from '../../../lib/store/open.ts'
+import { chainsOf } from '../../../lib/store/postgres/chains.ts'
+import { findRaw, insertRaw } from '../../../lib/store/raws.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { migratedDatabase } from '../../support/postgres.ts'
@@ -95,4 +100,90 @@ t.test('what was written together and can not be committed is told of nobody', {
   await t.rejects(work, /undone/)
   t.equal(await findDestination(store!.read, 'one'), undefined)
   t.strictSame(notices, [])
+})
+
+t.test('statements of what holds nothing in common travel together', { skip }, async t => {
+  const [store] = await openStores(t)
+  const said: string[] = []
+  const write = (held: Held, name: string) =>
+    store!.writeHolding(
+      () => held,
+      async db => {
+        said.push(`${name} begins`)
+        await transactionOf(db)
+        await transactionOf(db)
+        said.push(`${name} ends`)
+        return transactionOf(db)
+      },
+    )
+  const transactions = await Promise.all([
+    write({ names: ['a'] }, 'a1'),
+    write({ names: ['b'] }, 'b1'),
+    write({ names: ['a', 'c'] }, 'a2'),
+    write({ names: ['c'] }, 'c1'),
+    write({ names: ['a'], isOrderless: true }, 'any'),
+  ])
+  t.equal(new Set(transactions).size, 1)
+  const begun = said.slice(0, said.indexOf('a1 ends'))
+  for (const name of ['a1', 'b1', 'any']) t.ok(begun.includes(`${name} begins`), name)
+  const chained = said.filter(one => /^(a\d|c1) /.test(one))
+  t.strictSame(chained, ['a1 begins', 'a1 ends', 'a2 begins', 'a2 ends', 'c1 begins', 'c1 ends'])
+})
+
+t.test('what holds parts of two others waits for both', t => {
+  t.strictSame(chainsOf([{ names: ['a'] }, { names: ['b'] }, { names: ['c'] }, { names: ['b', 'a'] }]), [
+    [2],
+    [0, 1, 3],
+  ])
+  t.strictSame(chainsOf([{ names: ['a'] }, { inboxes: ['a'] }, { messages: ['a'] }, {}]), [
+    [0],
+    [1],
+    [2],
+    [3],
+  ])
+  t.end()
+})
+
+t.test(
+  'rows that a write leaves are inserted before its commit, with those of the others',
+  { skip },
+  async t => {
+    const [store] = await openStores(t)
+    const row = (id: string) => ({ id, sizeBytes: 0, content: null, createdAt: '2026-01-02T03:04:05.678Z' })
+    const leave = (id: string) => async (db: WriteDb) => {
+      await insertRaw(db, row(`${id} at once`))
+      leaveInserts(db)
+      await insertRaw(db, row(id))
+      t.ok(await findRaw(db, `${id} at once`))
+      t.notOk(await findRaw(db, id))
+      if (id === 'refused') throw new Error('refused')
+    }
+    const writes = [...'abcdefghijklmnopqrstuvw', 'refused'].map(id =>
+      store!.writeHolding(nothing, leave(id)),
+    )
+    const done = await Promise.allSettled([...writes, store!.write(leave('alone'))])
+    t.equal(done.filter(one => one.status === 'rejected').length, 1)
+    const rows = await store!.read.selectFrom('raw').select('id').orderBy('id').execute()
+    const ids = [...'abcdefghijklmnopqrstuvw', 'alone'].flatMap(id => [id, `${id} at once`])
+    t.strictSame(rows.map(({ id }) => id).sort(), ids.sort())
+  },
+)
+
+t.test('what a left row refers to is asked when it is inserted', { skip }, async t => {
+  const [store] = await openStores(t)
+  const attempt = (id: string) => ({ id, deliveryId: 'none', result: 'delivered', createdAt: '2026-01-02' })
+  const empty = { replyCode: null, replyEnhanced: null, replyText: '', remoteHost: null, remoteAddress: null }
+  const writes = ['a', 'b', 'c'].map(id =>
+    store!.writeHolding(nothing, async db => {
+      leaveInserts(db)
+      if (id === 'b') await insertAttempt(db, { ...attempt(id), ...empty, tls: null, durationMs: 0 })
+      else await insertRaw(db, { id, sizeBytes: 0, content: null, createdAt: '2026-01-02' })
+    }),
+  )
+  const done = await Promise.allSettled(writes)
+  t.strictSame(
+    done.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  t.ok(await findRaw(store!.read, 'c'))
 })
