@@ -39,10 +39,11 @@ export const limits = {
   /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
   postgresAgainMs: 500,
   postgresGoodbyeMs: 1_000,
-  /** How long all writes must succeed before an outage of the database is told as over, when clients may ask again, and how long /health waits for a server. */
+  /** How long all writes must succeed before an outage of the database is told as over, when clients may ask again, and how long /health waits for a server, who brings mail or sends some. */
   outageSteadyMs: 5_000,
   outageRetrySeconds: 10,
   healthMs: 2_000,
+  mailStorageMs: 20_000,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
   /** An upgrade beside nodes that work: how long it waits for a table, in which they wait for it; how long it lets them go on, and how often it tries. */
@@ -498,8 +499,11 @@ export const limits = {
   smtpThreadStillMs: 10_000,
   /** How often is looked whether nothing is done, so that what was needed for work is given back. */
   idleHeapLookMs: 10_000,
-  /** After it, threads that have no connection are ended: 20 MB each, and 100 ms for the next to come. */
-  smtpThreadIdleMs: 300_000,
+  /** Sessions that each of them has before another one starts: it costs 20 MB and a fifth of a second of a processor. */
+  smtpThreadSessions: 4,
+  /** After so long without a connection all of them are ended, and how often that is looked at in this time. */
+  smtpThreadIdleMs: 120_000,
+  smtpThreadLooks: 4,
   /** When one that could not start is started again. */
   smtpThreadRestartMs: 10_000,
   /** Peers of whom it is remembered that a message of theirs ended such a thread; the first one makes room. */

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** A token bucket for each name: full at first, refilled evenly over a minute. */
+/** A token bucket for each name: full at first, refilled evenly over a minute. Of several nodes each has its share of it. */
 export interface Throttle {
   /** Takes one; gives 0, or the whole seconds after which there is one again. */
   take(name: string): number
@@ -14,13 +14,15 @@ interface Bucket {
 /** Names kept at once; beyond it those that have been full again for longest are forgotten, which changes nothing for them. */
 const namesKept = 10_000
 
-export function createThrottle(clock: Clock, perMinute: number): Throttle {
+/** @param nodes how many there are by now, each of which has a throttle for the same names; whatever they are, each lets one pass */
+export function createThrottle(clock: Clock, perMinute: number, nodes = () => 1): Throttle {
   const buckets = new Map<string, Bucket>()
-  const perMs = perMinute / 60_000
+  const share = () => Math.max(1, perMinute / nodes())
 
   function forgetFull(now: number): void {
+    const most = share()
     for (const [name, bucket] of buckets) {
-      if (bucket.tokens + (now - bucket.at) * perMs >= perMinute) buckets.delete(name)
+      if (bucket.tokens + (now - bucket.at) * (most / 60_000) >= most) buckets.delete(name)
     }
     // All of them are in use: the one that was there first gives way.
     if (buckets.size >= namesKept) buckets.delete(buckets.keys().next().value!)
@@ -29,13 +31,15 @@ export function createThrottle(clock: Clock, perMinute: number): Throttle {
   return {
     take(name) {
       const now = clock.monotonicMs()
+      const most = share()
+      const perMs = most / 60_000
       let bucket = buckets.get(name)
       if (!bucket) {
         if (buckets.size >= namesKept) forgetFull(now)
-        bucket = { tokens: perMinute, at: now }
+        bucket = { tokens: most, at: now }
         buckets.set(name, bucket)
       }
-      bucket.tokens = Math.min(perMinute, bucket.tokens + (now - bucket.at) * perMs)
+      bucket.tokens = Math.min(most, bucket.tokens + (now - bucket.at) * perMs)
       bucket.at = now
       if (bucket.tokens >= 1) {
         bucket.tokens -= 1

@@ -18,7 +18,13 @@ import { takenPorts } from './taken-ports.ts'
 import { commandOf } from './words.ts'
 
 /** What the rest can not be asked beside. */
-const unasked = ['database_damaged', 'database_not_checked', 'database_unreachable', 'raws_missing']
+const unasked = [
+  'database_damaged',
+  'database_not_checked',
+  'database_unreachable',
+  'database_pooled',
+  'raws_missing',
+]
 
 interface Options {
   readonly deep?: boolean

@@ -20,7 +20,7 @@ export const httpTable = table('The door of the API.', {
     minimum: 1,
     maximum: 1_000_000,
     unit: 'requests a minute',
-    description: 'What one API key may ask (429 above it).',
+    description: 'What one API key may ask (429 above it). Of several nodes each gives its share.',
   }),
   max_connections: number({
     default: 5000,

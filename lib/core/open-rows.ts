@@ -11,7 +11,7 @@ import { SchemaFault } from '../base/schema-fault.ts'
 import { isStorageFault, StorageForbidden, StorageUnreachable } from '../base/storage-fault.ts'
 import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
-import type { Hold } from '../store/postgres/reached.ts'
+import type { NodeHold } from '../store/postgres/hold.ts'
 import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
 import { requireFinished } from './backup/unfinished.ts'
@@ -28,7 +28,7 @@ export interface RowsParts {
   /** Whether a database of an older schema is brought up to date: by the daemon, which has it for itself, and nobody else. */
   readonly mayMigrate: boolean
   /** What a daemon holds on the server while it asks it for anything. */
-  readonly hold?: Hold
+  readonly hold?: NodeHold
 }
 
 /** Where the SQLite file of a data directory is. */
@@ -115,7 +115,7 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     },
   })
   const shortage = () => (outage.isTold && last?.isShortage ? last : undefined)
-  return { config, clock, ids, log, meter, store: tellingOutages(store, outage), shortage }
+  return { config, clock, ids, log, meter, store: tellingOutages(store, outage), shortage, hold: parts.hold }
 }
 
 /** @throws StorageForbidden: SQLite itself says neither which file it is nor whose */

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { type Answer, type Call, createAnswerer } from '../base/calls.ts'
+import type { HeldServer } from '../base/held-server.ts'
 import { limits } from '../base/limits.ts'
 import type { LogStyle } from '../base/log-style.ts'
 import type { Noted } from '../base/meter.ts'
@@ -25,6 +26,8 @@ export interface DoorThreadData {
   readonly logStyle: LogStyle
   /** Whether there is room for mail (lib/core/app/storage.ts). */
   readonly storage: SharedArrayBuffer
+  /** What this process holds on the server of the database, as it is at first. */
+  readonly held: HeldServer | undefined
 }
 
 /** What goes to the thread. */
@@ -33,6 +36,7 @@ export type ToDoor =
   | { readonly answers: readonly Answer[] }
   | { readonly reload: CertificateSet['pairs'] }
   | { readonly suspect: string }
+  | { readonly held: HeldServer }
   | { readonly stop: true }
 
 /** What comes from it. */
@@ -48,8 +52,8 @@ export type FromDoor =
 /** All that a thread of sessions has done by the main thread. */
 export type DoorCalls = MainCalls & SubmissionCalls & { takeMessage(address: string): Promise<void> }
 
-export interface DoorThreadParts extends Omit<DoorThreadData, 'mark' | 'storage'> {
-  readonly app: Pick<Networked, 'clock' | 'log' | 'meter' | 'storage'>
+export interface DoorThreadParts extends Omit<DoorThreadData, 'mark' | 'storage' | 'held'> {
+  readonly app: Pick<Networked, 'clock' | 'log' | 'meter' | 'storage' | 'hold'>
   /** How long it may be at one message, or its event loop stand still. */
   readonly timeoutMs: number
   readonly calls: DoorCalls
@@ -78,7 +82,8 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   const mark = createThreadMark()
   const connections = new Set<string>()
   const storage = app.storage.shared
-  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects, logStyle, storage }
+  const held = app.hold?.held
+  const workerData: DoorThreadData = { config, bounds, pairs, mark, suspects, logStyle, storage, held }
   const worker = new Worker(threadEntry('smtpd/worker'), {
     name: 'smtp',
     workerData,
@@ -86,6 +91,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
   })
   const post = (message: ToDoor, transfer: readonly Transferable[] = []) =>
     worker.postMessage(message, transfer)
+  const followNoMore = app.hold?.onChange(now => post({ held: now }))
   const answer = createAnswerer(calls, answers => post({ answers }))
   const stopped = Promise.withResolvers<void>()
   let isStopping = false
@@ -108,6 +114,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
     why ??= String(error)
   })
   worker.on('exit', () => {
+    followNoMore?.()
     watch.stop()
     for (const id of connections) release(id)
     stopped.resolve()

@@ -17,14 +17,14 @@ import { createSessions } from './sessions.ts'
  * A thread of SMTP sessions: it takes connections that the main thread has accepted, reads the database, and has the main
  * thread do the rest.
  */
-const { config, bounds, pairs, mark, suspects: known, logStyle, storage } = workerData as DoorThreadData
+const { config, bounds, pairs, mark, suspects: known, logStyle, storage, held } = workerData as DoorThreadData
 const port = parentPort!
 const post = (message: FromDoor) => port.postMessage(message)
 const { call, settle } = createCaller<DoorCalls>((calls, transfer) => {
   port.postMessage({ calls } satisfies FromDoor, [...transfer])
 })
 const suspects = new Set(known)
-const { receiver, close } = await openReceiver({
+const { receiver, follow, close } = await openReceiver({
   config,
   clock: systemClock,
   ids: createIds(systemClock),
@@ -35,6 +35,7 @@ const { receiver, close } = await openReceiver({
   mark,
   suspects,
   storage,
+  held,
 })
 const { messages_per_minute_per_address, messages_per_minute_per_block } = config.smtp
 const isCounted = messages_per_minute_per_address + messages_per_minute_per_block > 0
@@ -62,6 +63,7 @@ port.on('message', (message: ToDoor) => {
     sessions.take(message.take, message.socket as Socket)
   } else if ('reload' in message) sessions.reload(createCertificateSet(message.reload))
   else if ('suspect' in message) suspects.add(message.suspect)
+  else if ('held' in message) follow(message.held)
   else void stop()
 })
 post({ ready: true })

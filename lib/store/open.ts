@@ -14,7 +14,7 @@ import type { Indexing, IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { findSchemaState, migrate, requireCurrentSchema } from './migrations/migrate.ts'
-import type { Reaching } from './postgres/reached.ts'
+import type { Hold, Reaching } from './postgres/reached.ts'
 import { optimizeIndex } from './search/full-text.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
@@ -163,11 +163,12 @@ export interface Reader {
  * Opens an up-to-date database for another thread or process than the one that writes, to read what is committed.
  * @param location as of `openStore`
  * @param queryMs how long an answer of a server may take
+ * @param hold what must be held on the server while it is asked
  */
-export async function openReader(location: string, queryMs?: number): Promise<Reader> {
+export async function openReader(location: string, queryMs?: number, hold?: Hold): Promise<Reader> {
   if (isServer(location)) {
     const { openPostgres } = await import('./postgres/pool.ts')
-    const { db, close } = openPostgres(location, limits.postgresReaders, {}, queryMs)
+    const { db, close } = openPostgres(location, limits.postgresReaders, hold ? { hold } : {}, queryMs)
     return { read: db, close }
   }
   const { db, close } = openSqliteReader(location)

@@ -78,6 +78,7 @@ export const longFiles: readonly string[] = [
   'flow/npm-package',
   'flow/package',
   'flow/package-arm64',
+  'flow/pooler',
   'flow/postgres',
   'flow/postmaster',
   'flow/power-cuts',

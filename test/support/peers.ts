@@ -23,6 +23,7 @@ const peers = {
     root: false,
   },
   postgres: { package: 'postgresql', paths: ['/usr/lib/postgresql/*/bin/postgres'], root: false },
+  pgbouncer: { package: 'pgbouncer', paths: ['/usr/sbin/pgbouncer'], root: false },
   clamd: { package: 'clamav-daemon', paths: ['/usr/sbin/clamd'], root: true },
   rspamd: { package: 'rspamd', paths: ['/usr/bin/rspamd'], root: true },
   unbound: { package: 'unbound', paths: ['/usr/sbin/unbound'], root: false },

@@ -17,6 +17,7 @@ import type { TextReader } from '../../reading/attachment/text-reader.ts'
 import type { MailReader } from '../../reading/pool.ts'
 import type { Renderer } from '../../rendering/renderer.ts'
 import type { Store } from '../../store/open.ts'
+import type { NodeHold } from '../../store/postgres/hold.ts'
 import type { Nodes } from '../nodes/nodes.ts'
 import type { Storage } from './storage.ts'
 import type { EventStream, Readers } from './stream.ts'
@@ -43,6 +44,8 @@ export interface App {
   readonly store: Store
   /** What the server of the database is short of, as long as some writes fail for it, though others may not. */
   shortage(): StorageUnreachable | undefined
+  /** What a daemon holds on the server of the database while it asks it for anything; undefined elsewhere. */
+  readonly hold: NodeHold | undefined
   /** Whether there is room for more, and what is wrong with the disk. */
   readonly storage: Storage
   /** Opens and seals the secrets that stand in rows. */
@@ -69,7 +72,7 @@ export interface App {
 }
 
 /** What work on rows takes, and nothing else. */
-export type Rows = Pick<App, 'config' | 'clock' | 'ids' | 'log' | 'meter' | 'store' | 'shortage'>
+export type Rows = Pick<App, 'config' | 'clock' | 'ids' | 'log' | 'meter' | 'store' | 'shortage' | 'hold'>
 
 /** What it takes to look something up for a caller: rows, the secrets in them, and where the API is. */
 export type Desk = Rows & Pick<App, 'secrets' | 'baseUrl'>

@@ -3,6 +3,7 @@ import { Problem } from '../../base/problem.ts'
 import { isDiskFull, isStorageFault, StorageUnreachable } from '../../base/storage-fault.ts'
 import { noteHealth } from '../../store/account.ts'
 import type { App } from './app.ts'
+import { inServerTime } from './server-time.ts'
 import { noRoomForRequests } from './storage.ts'
 
 /** What clients are told while the server of the database does not do what it is asked. */
@@ -19,7 +20,7 @@ export const databaseOut = ({ sentence }: StorageUnreachable) =>
  */
 export async function requireHealth(app: App): Promise<readonly string[]> {
   try {
-    await inTime(app, noteNow(app))
+    await inServerTime(app, noteNow(app), limits.healthMs)
   } catch (error) {
     // That of the disk is told once, however often is asked.
     if (!isStorageFault(error)) app.log.error({ err: error }, 'the health can not be noted')
@@ -36,18 +37,3 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
 }
 
 const noteNow = (app: App) => app.store.write(db => noteHealth(db, app.clock.now().toISOString()))
-
-/** What a server does not answer in time, it does not answer for who asks: a balancer does not wait for it. */
-async function inTime({ store }: App, noted: Promise<void>): Promise<void> {
-  if (store.dialect === 'sqlite') return noted
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => late.reject(new StorageUnreachable(new Error('it does not answer in time'))),
-    limits.healthMs,
-  )
-  try {
-    await Promise.race([noted, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
-}

@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { type Finding, finding } from '../../mail/domain/finding.ts'
 import { openReader } from '../../store/open.ts'
+import { Pooled } from '../../store/postgres/servers.ts'
 import { findServerState, type ServerState } from '../../store/postgres/state.ts'
 
 /** The oldest major version that the tests are run on. */
@@ -17,7 +18,12 @@ export async function checkServer(location: string, clock: Clock): Promise<Findi
     return faultsOf(await findServerState(read, () => clock.now().getTime()), subject)
   } catch (error) {
     if (!(error instanceof StorageUnreachable)) throw error
-    return [finding('error', 'database_unreachable', subject, error.message, 'systemctl status postgresql')]
+    const isPooled = error.cause instanceof Pooled
+    return [
+      isPooled
+        ? finding('error', 'database_pooled', subject, error.message)
+        : finding('error', 'database_unreachable', subject, error.message, 'systemctl status postgresql'),
+    ]
   } finally {
     await close()
   }

@@ -5,6 +5,7 @@ import { noteDeferral } from '../../store/authentication-deferrals.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import type { AuthenticationDeferralRow } from '../../store/tables.ts'
 import type { App, Networked, Reads } from '../app/app.ts'
+import { inServerTime } from '../app/server-time.ts'
 import { noRoomForMail, requireRoomForMail } from '../app/storage.ts'
 import { dropFilesOf } from '../mailbox/raws.ts'
 import { type Refused, recordRefused } from './admission.ts'
@@ -47,8 +48,9 @@ function createMainThread(app: Receiving): MainThread {
     if (!isDiskFull(error)) throw error
     throw noRoomForMail(String(error))
   }
+  const inDoorTime = <T>(work: Promise<T>) => inServerTime(app, work, limits.mailStorageMs)
   const store = {
-    write: <T>(work: (db: WriteDb) => Promise<T>) => opened.write(work).catch(refuseFull),
+    write: <T>(work: (db: WriteDb) => Promise<T>) => inDoorTime(opened.write(work)).catch(refuseFull),
   }
   return {
     async write(reception) {
@@ -56,7 +58,7 @@ function createMainThread(app: Receiving): MainThread {
       const isFile = 'arrival' in becomes && becomes.arrival.content.kind === 'file'
       try {
         requireRoomForMail(storage.shared)
-        return await writeReception(reception).catch(refuseFull)
+        return await inDoorTime(writeReception(reception)).catch(refuseFull)
       } catch (error) {
         if (isFile) await dropFilesOf(app, error, [rawId])
         throw error

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
+import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
 import { createIntake, type Intake } from '../../blob/intake.ts'
 import { DiskFailed } from '../../store/dialect/group-commit.ts'
@@ -33,11 +34,11 @@ export async function keepBytes(app: App, rawId: string, pieces: readonly Buffer
 }
 
 /**
- * Removes the files of a write that failed with `error`. After a failed fsync nobody knows whether the rows are there;
- * then they stay, and the next start sees.
+ * Removes the files of a write that failed with `error`. After a failed fsync, and where a server gave no answer, nobody knows whether
+ * the rows are there; then they stay, and are looked for later: files at the next start, objects by a sweep.
  */
 export async function dropFilesOf(app: App, error: unknown, ids: readonly string[]): Promise<void> {
-  if (error instanceof DiskFailed) return
+  if (error instanceof DiskFailed || error instanceof StorageUnreachable) return
   for (const id of ids) await app.blobs.remove(id)
 }
 

@@ -17,6 +17,7 @@ import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { once } from '../app/idempotency.ts'
 import { getInboxRow, getMessageRow, getThreadRow, getWholeMessage, requireReachable } from '../app/reach.ts'
+import { inServerTime } from '../app/server-time.ts'
 import { dropFilesOf, keepBytes } from '../mailbox/raws.ts'
 import { auditingRefusals } from '../policy/check.ts'
 import { chooseAddressees, type Reply, readNamed } from './addressees.ts'
@@ -236,7 +237,9 @@ export async function queueMessage(
   const rawId = app.ids.next()
   const sizeBytes = signature.length + raw.length
   const content = await keepBytes(app, rawId, [signature, raw])
+  let isGivenUp = false
   const write = async (db: WriteDb): Promise<SendResult> => {
+    if (isGivenUp) throw new Error('its sender was told to try again, and nobody waits for it')
     const { sender, thread } = await permit(db)
     await takeSendPlaces(app, db, inbox, addressees, thread?.id)
     // Its thread, its message and its deliveries are known to nobody yet.
@@ -248,22 +251,17 @@ export async function queueMessage(
       { ...message, inbox: sender, thread },
       { id: rawId, sizeBytes },
     )
-    const sent: SendResult = {
-      messageId: id,
-      threadId,
-      providerMessageId: message.rfcMessageId,
-      status: 'pending',
-    }
+    const providerMessageId = message.rfcMessageId
+    const sent: SendResult = { messageId: id, threadId, providerMessageId, status: 'pending' }
     await remember(db, sent)
     return sent
   }
-  const held = { inboxes: [inbox.id], names, isOrderless }
-  const result = await app.store
-    .writeHolding(() => held, write)
-    .catch(async error => {
-      if (content === null) await dropFilesOf(app, error, [rawId])
-      throw error
-    })
+  const written = app.store.writeHolding(() => ({ inboxes: [inbox.id], names, isOrderless }), write)
+  const result = await inServerTime(app, written, limits.mailStorageMs).catch(async error => {
+    isGivenUp = true
+    if (content === null) await dropFilesOf(app, error, [rawId])
+    throw error
+  })
   app.meter.count('messages_queued_total')
   app.log.info(
     { messageId: id, inboxId: inbox.id, keyId: caller.keyId, rcptTos: addressees.all, sizeBytes },

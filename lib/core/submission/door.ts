@@ -4,10 +4,10 @@ import { blockOf, networkOf } from '../../base/network.ts'
 import { Problem } from '../../base/problem.ts'
 import { Reply } from '../../base/reply.ts'
 import { isDiskFull } from '../../base/storage-fault.ts'
-import { createThrottle } from '../../base/throttle.ts'
 import { crossed, crossing } from '../../blob/content.ts'
 import type { Throttles } from '../account/throttles.ts'
 import type { App } from '../app/app.ts'
+import { inServerTime } from '../app/server-time.ts'
 import { noRoomForMail } from '../app/storage.ts'
 import { type Credentials, findSubmitter, type Submitter } from './credentials.ts'
 import { refusalOf } from './refusal.ts'
@@ -29,11 +29,10 @@ const wrongPair = new Reply(
 const tooManyFailures = new Reply(421, '4.7.0', 'Too many failed authentications from there; wait a minute')
 
 /** Where it is done. */
-export function createSubmissionDoor(app: App, { perKey, perAddress }: Throttles): SubmissionDoor {
-  const perBlock = createThrottle(app.clock, limits.failedKeysPerMinuteOfBlock)
+export function createSubmissionDoor(app: App, { perKey, perAddress, perBlock }: Throttles): SubmissionDoor {
   return {
     async authenticate({ remoteAddress, ...credentials }) {
-      const submitter = await findSubmitter(app, credentials)
+      const submitter = await inServerTime(app, findSubmitter(app, credentials), limits.mailStorageMs)
       if (submitter) return submitter
       const wait = perAddress.take(networkOf(remoteAddress)) + perBlock.take(blockOf(remoteAddress))
       throw wait > 0 ? tooManyFailures : wrongPair

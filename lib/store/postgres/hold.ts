@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, type Moment, momentOf, msSince } from '../../base/clock.ts'
+import type { HeldServer } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
 import { randomBase36 } from '../../base/secret.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
@@ -10,6 +11,10 @@ import { createServers } from './servers.ts'
 export interface NodeHold extends Hold {
   /** Resolves when it can not be had again: whoever has it now, or what became of the database, leaves no room for this node. */
   readonly failed: Promise<Error>
+  /** As it is now. */
+  readonly held: HeldServer
+  /** Calls `listener` with what it is from each change on; gives the function that ends it. */
+  onChange(listener: (held: HeldServer) => void): () => void
   /** This one has started. */
   letOthersStart(): Promise<void>
   release(): Promise<void>
@@ -39,13 +44,20 @@ export async function holdNode({ url, node, newestStep, clock, requireSame }: Ho
   const servers = createServers(url)
   const stopping = new AbortController()
   const failed = Promise.withResolvers<Error>()
-  const listeners: ((error: StorageUnreachable) => void)[] = []
+  const listeners = new Set<(error: StorageUnreachable) => void>()
+  const followers = new Set<(held: HeldServer) => void>()
   const parts = { node, newestStep, holder: randomBase36(12) }
   let lock = await lockNode(servers, { ...parts, isStarting: true })
   let outage: StorageUnreachable | undefined
   /** When it was last asked for and was there. */
   let sureSince: Moment = momentOf(clock)
   let asking: Promise<void> | undefined
+
+  const held = (): HeldServer => (outage ? { lost: (outage.cause as Error).message } : { url: lock.url })
+
+  function tellFollowers(): void {
+    for (const follower of followers) follower(held())
+  }
 
   const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
 
@@ -72,6 +84,7 @@ export async function holdNode({ url, node, newestStep, clock, requireSame }: Ho
     outage = error instanceof StorageUnreachable ? error : new StorageUnreachable(error)
     void which.release()
     for (const listener of listeners) listener(outage)
+    tellFollowers()
     void takeAgain()
   }
 
@@ -86,6 +99,7 @@ export async function holdNode({ url, node, newestStep, clock, requireSame }: Ho
         sureSince = momentOf(clock)
         outage = undefined
         lock = next
+        tellFollowers()
         return follow(next)
       } catch (error) {
         void next?.release()
@@ -116,7 +130,17 @@ export async function holdNode({ url, node, newestStep, clock, requireSame }: Ho
       if (outage) throw outage
       return lock.url
     },
-    onLost: listener => void listeners.push(listener),
+    get held() {
+      return held()
+    },
+    onChange(listener) {
+      followers.add(listener)
+      return () => followers.delete(listener)
+    },
+    onLost(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
     letOthersStart: () => lock.letOthersStart(),
     async release() {
       stopping.abort()

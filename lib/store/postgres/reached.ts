@@ -4,7 +4,7 @@ import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Send } from './connection.ts'
-import { createServers, requirePrimary, Standby } from './servers.ts'
+import { createServers, requirePrimary, Standby, toldOf } from './servers.ts'
 
 /** What a process must hold while it asks a server for anything. */
 export interface Hold {
@@ -13,8 +13,8 @@ export interface Hold {
    * @throws StorageUnreachable while it is held nowhere
    */
   server(): Promise<string>
-  /** Calls `listener` each time that it is not held any more. */
-  onLost(listener: (error: StorageUnreachable) => void): void
+  /** Calls `listener` each time that it is not held any more; gives the function that ends it. */
+  onLost(listener: (error: StorageUnreachable) => void): () => void
 }
 
 export interface Reaching {
@@ -87,7 +87,8 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
   }
 
   function toOutage(error: unknown): never {
-    const outage = error instanceof StorageUnreachable ? error : new StorageUnreachable(error as Error)
+    const outage =
+      error instanceof StorageUnreachable ? error : new StorageUnreachable(toldOf(error as Error))
     failed(outage)
     throw outage
   }
@@ -129,7 +130,7 @@ function openPool(connectionString: string, options: Reaching['options'], open: 
     onConnect(client) {
       open.add(client as pg.Client)
       client.once('end', () => open.delete(client as pg.Client))
-      return requirePrimary(client)
+      return requirePrimary(client, connectionString)
     },
   })
   // A connection that the server closed is no fault of ours: who asks over it is told, and the pool opens another.
@@ -152,9 +153,10 @@ const systemCodes = [
 ]
 /**
  * connection_exception, admin_shutdown and its kin, insufficient_resources (disk_full, too_many_connections), io_error,
- * read_only_sql_transaction: a standby, and that this process stood still in a transaction for too long.
+ * read_only_sql_transaction: a standby, that this process stood still in a transaction for too long; and of a statement that was prepared,
+ * which is ours alone, that it is not there or was there before: behind a pooler the session is another.
  */
-const serverCodes = /^(08...|57P0.|53...|58030|25006|25P03)$/
+const serverCodes = /^(08...|57P0.|53...|58030|25006|25P03|26000|42P05)$/
 /** What pg says without a code. */
 const sentences =
   /^(Connection terminated|Query read timeout|timeout exceeded|Client (has encountered|was closed))/

@@ -43,15 +43,71 @@ export class Standby extends Error {
   }
 }
 
-/** @throws Standby; an outage where it does not answer for as long as a connection may take */
-export async function requirePrimary(client: pg.ClientBase): Promise<void> {
-  // pg has a bound for one query, of which its types know nothing.
-  const bounded = {
-    text: 'select pg_is_in_recovery() as "isStandby"',
-    query_timeout: limits.postgresConnectMs,
+/** Between this process and the server stands a pooler that shares the server's sessions out by transactions, or refuses what a session is set to. */
+export class Pooled extends Error {
+  override readonly name = 'Pooled'
+
+  constructor(options?: ErrorOptions) {
+    super(
+      'a pooler (PgBouncer) stands before it, and what mailboxd keeps in a session (locks, LISTEN, prepared statements) is lost behind one: name the server itself in `database`, or let the pooler have pool_mode = session and no refused parameters',
+      options,
+    )
   }
-  const { rows } = await client.query<{ isStandby: boolean }>(bounded)
-  if (rows[0]!.isStandby) throw new Standby()
+}
+
+/** What the server says of the session that it answers in. */
+interface SessionSaid {
+  readonly isStandby: boolean
+  readonly pid: number
+}
+
+// pg has a bound for one query, of which its types know nothing.
+const bounded = { query_timeout: limits.postgresConnectMs }
+const askSession = async (client: pg.ClientBase, before = ''): Promise<SessionSaid> => {
+  if (before !== '') await client.query({ text: before, ...bounded })
+  const text = 'select pg_is_in_recovery() as "isStandby", pg_backend_pid() as "pid"'
+  const { rows } = await client.query<SessionSaid>({ text, ...bounded })
+  return rows[0]!
+}
+
+/**
+ * @param url of the server that this is connected to
+ * @throws Standby, Pooled; an outage where it does not answer for as long as a connection may take
+ */
+export async function requirePrimary(client: pg.ClientBase, url: string): Promise<void> {
+  const said = await askSession(client)
+  if (said.isStandby) throw new Standby()
+  // The server itself says at the begin of a session which process of its own has it.
+  const { processID } = client as unknown as { readonly processID: number | null }
+  if (processID !== said.pid) await requireOwnSession(client, url)
+}
+
+/** How often it is looked whether a session has its process for itself: others may have taken the one it had before we could. */
+const looks = 5
+
+/** @throws Pooled where another session gets the process that this one has, or this one another than before */
+async function requireOwnSession(client: pg.ClientBase, url: string): Promise<void> {
+  const other = new pg.Client({ connectionString: url, connectionTimeoutMillis: limits.postgresConnectMs })
+  other.on('error', () => {})
+  try {
+    await other.connect()
+    for (let look = 0; look < looks; look++) {
+      const before = await askSession(client)
+      const theirs = await askSession(other, 'begin')
+      const after = theirs.pid === before.pid ? undefined : await askSession(client)
+      await other.query({ text: 'rollback', ...bounded })
+      if (after?.pid !== before.pid) throw new Pooled()
+    }
+  } finally {
+    void other.end().catch(() => {})
+  }
+}
+
+/** What a pooler refuses by itself is told as its. */
+export function toldOf(error: Error): Error {
+  return /^unsupported startup parameter|in statement pooling mode$/.test(error.message)
+    ? new Pooled({ cause: error })
+    : error
 }
 
 /**
@@ -76,12 +132,12 @@ export async function connectTo(
     client.on('error', () => {})
     try {
       await client.connect()
-      await requirePrimary(client)
+      await requirePrimary(client, url)
       return { client, url }
     } catch (cause) {
       void client.end().catch(() => {})
       servers.failed(url)
-      if (tried >= servers.count) throw new StorageUnreachable(cause as Error)
+      if (tried >= servers.count) throw new StorageUnreachable(toldOf(cause as Error))
     }
   }
 }

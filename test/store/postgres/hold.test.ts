@@ -4,9 +4,11 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
+import type { HeldServer } from '../../../lib/base/held-server.ts'
 import { SchemaFault } from '../../../lib/base/schema-fault.ts'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
-import { openStore } from '../../../lib/store/open.ts'
+import { openReader, openStore } from '../../../lib/store/open.ts'
+import { followHold } from '../../../lib/store/postgres/followed-hold.ts'
 import { type HoldParts, holdNode } from '../../../lib/store/postgres/hold.ts'
 import { lockNode } from '../../../lib/store/postgres/lock.ts'
 import { createServers } from '../../../lib/store/postgres/servers.ts'
@@ -163,4 +165,39 @@ t.test('while a node starts, who may change the schema, a lost lock is not had a
   await t.rejects(hold.server(), StorageUnreachable)
   await other.letOthersStart()
   t.equal(await until('the lock again', () => hold.server().catch(() => undefined)), url)
+})
+
+t.test(
+  'who reads in another thread follows the hold: what it waits for is over when that is lost',
+  { skip },
+  async t => {
+    const { url, server } = await holding(t)
+    const hold = followHold({ url })
+    const { read, close } = await openReader(url, 60_000, hold)
+    t.teardown(close)
+    const asked = sql`select pg_sleep(60)`.execute(read)
+    const isAsked = `select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+    await until('it to be asked', async () => (await server.query(isAsked)).rows.length > 0)
+    const told = t.rejects(asked, /Connection terminated/)
+    hold.tell({ lost: 'the server is gone' })
+    await told
+    const look = () => read.selectFrom('migration').selectAll().execute()
+    await t.rejects(look(), { name: 'StorageUnreachable', message: /the server is gone/ })
+    hold.tell({ url })
+    t.ok((await look()).length > 0)
+  },
+)
+
+t.test('a hold tells what becomes of it', { skip }, async t => {
+  const { url, hold, end } = await holding(t)
+  t.strictSame(hold.held, { url })
+  const told: HeldServer[] = []
+  const off = hold.onChange(held => told.push(held))
+  await end('mailboxd lock%')
+  await until('both', () => told.length === 2)
+  t.match(told, [{ lost: /terminat|ended/ }, { url }])
+  off()
+  await end('mailboxd lock%')
+  await until('it to be had again', async () => (await hold.server().catch(() => undefined)) === url)
+  t.equal(told.length, 2)
 })

@@ -1,0 +1,2 @@
+/** Which server a process may ask, by what it holds there: its URL, or why it may ask none. It crosses into other threads. */
+export type HeldServer = { readonly url: string } | { readonly lost: string }

@@ -1,0 +1,30 @@
+import type { HeldServer } from '../../base/held-server.ts'
+import { StorageUnreachable } from '../../base/storage-fault.ts'
+import type { Hold } from './reached.ts'
+
+/** A hold as another thread has it, in this one, which is told what becomes of it. */
+export interface FollowedHold extends Hold {
+  tell(held: HeldServer): void
+}
+
+/** @param held what it is at first */
+export function followHold(held: HeldServer): FollowedHold {
+  const listeners = new Set<(error: StorageUnreachable) => void>()
+  let now = held
+  return {
+    async server() {
+      if ('lost' in now) throw outageOf(now)
+      return now.url
+    },
+    onLost(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    tell(told) {
+      now = told
+      if ('lost' in told) for (const listener of listeners) listener(outageOf(told))
+    },
+  }
+}
+
+const outageOf = ({ lost }: { readonly lost: string }) => new StorageUnreachable(new Error(lost))
