@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
+import { joinAborts } from '../../base/joined-abort.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { literalAddress } from '../../mail/address/address.ts'
@@ -140,14 +141,13 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
 
   async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Outcome> {
     const beganMs = clock.monotonicMs()
-    const deadline = new AbortController()
-    const late = () => deadline.abort(new Error(`no end within ${timeouts.totalMs} ms`))
+    const ended = joinAborts(stopping.signal, progress.signal)
+    const late = () => ended.abort(new Error(`no end within ${timeouts.totalMs} ms`))
     const timer = setTimeout(late, timeouts.totalMs)
     try {
-      const signal = AbortSignal.any([deadline.signal, stopping.signal, progress.signal])
       const tlsResults: TlsResult[] = []
       const { outcome } = await carryToDomain(delivery, raw, tlsResults, {
-        signal,
+        signal: ended.signal,
         heard: () => progress.heard(),
         commit: () => progress.commit(),
         isTurnOf: (destination, domain) => progress.isTurnOf(destination, domain),
@@ -169,6 +169,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       return { ...rest, ...shown, ...counted, ...cut, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
+      ended.leave()
     }
   }
 
