@@ -164,9 +164,8 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       const isCutOff = isStopped && outcome.result === 'transient' && outcome.code === undefined
       const isCounted =
         tlsResults.length > 0 && !delivery.isTlsReport && literalAddress(delivery.domain) === undefined
-      const counted = isCounted ? { tlsResults } : {}
-      const cut = isCutOff ? ({ isCutOff } as const) : {}
-      return { ...rest, ...shown, ...counted, ...cut, durationMs: Math.round(clock.monotonicMs() - beganMs) }
+      const more = { ...(isCounted && { tlsResults }), ...(isCutOff && { isCutOff }) }
+      return { ...rest, ...shown, ...more, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
       ended.leave()
