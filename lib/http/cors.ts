@@ -1,4 +1,4 @@
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 
 /** Besides what every page may read: when to ask again, what was answered, and what a file is called. */
 const exposed = 'Retry-After, ETag, Content-Disposition, Allow, WWW-Authenticate'
@@ -12,8 +12,9 @@ const maxAgeSeconds = 7200
  * Lets pages of these origins ask in browsers (Fetch Standard, "CORS protocol") and answers what the browser asks before.
  * They are given nothing by it that anybody without a browser has not: keys travel in a header, and there are no cookies.
  * @param origins as http.cors_origins has them; `*` is all
+ * @returns what does that for a request, and says whether it was answered by that already
  */
-export function allowOrigins(origins: readonly string[]): Middleware {
+export function allowOrigins(origins: readonly string[]): (context: Context) => boolean {
   const areAllAllowed = origins.includes('*')
   const allowed = new Set(origins)
 
@@ -25,13 +26,13 @@ export function allowOrigins(origins: readonly string[]): Middleware {
     return allowed.has(origin) ? origin : undefined
   }
 
-  return async (context, next) => {
+  return context => {
     const origin = allowedOrigin(context)
-    if (origin === undefined) return next()
+    if (origin === undefined) return false
     context.set('Access-Control-Allow-Origin', origin)
     if (!isPreflight(context)) {
       context.set('Access-Control-Expose-Headers', exposed)
-      return next()
+      return false
     }
     context.set({
       'Access-Control-Allow-Methods': methods,
@@ -39,6 +40,7 @@ export function allowOrigins(origins: readonly string[]): Middleware {
       'Access-Control-Max-Age': String(maxAgeSeconds),
     })
     context.status = 204
+    return true
   }
 }
 

@@ -10,11 +10,23 @@ const valueLength = 16
 export function jsonLength(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return valueLength
+  return Array.isArray(value) ? lengthOfList(value, most) : lengthOfObject(value, most)
+}
+
+function lengthOfList(list: readonly unknown[], most: number): number {
   let length = valueLength
-  // By index: `for in` takes five times as long, which is a third of what making the JSON takes.
-  const inner: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
-  for (let at = 0; at < inner.length && length <= most; at++)
-    length += valueLength + jsonLength(inner[at], most - length)
+  for (let at = 0; at < list.length && length <= most; at++)
+    length += valueLength + jsonLength(list[at], most - length)
+  return length
+}
+
+/** By its names: to make a list of the values first takes three times as long, and this is done to each answer. */
+function lengthOfObject(object: object, most: number): number {
+  let length = valueLength
+  for (const name in object) {
+    length += valueLength + jsonLength((object as Record<string, unknown>)[name], most - length)
+    if (length > most) break
+  }
   return length
 }
 

@@ -30,6 +30,13 @@ const fromTheBeginning: readonly (readonly [MeasureName, ...string[]])[] = [
 
 type Kept = Counter | Gauge | Histogram
 
+/** One series of a metric: its kind says which of these it has. */
+interface Series {
+  readonly inc?: (by?: number) => void
+  readonly set?: (value: number) => void
+  readonly observe?: (value: number) => void
+}
+
 /** @param seriesOf how many series one metric may have; a test has few */
 export function createMetrics(seriesOf = seriesMost): Metrics {
   const registry = new Registry()
@@ -41,7 +48,7 @@ export function createMetrics(seriesOf = seriesMost): Metrics {
   }
   const all = new Map<
     string,
-    { readonly metric: Kept; readonly known: Set<string>; readonly labels: number }
+    { readonly metric: Kept; readonly known: Map<string, Series>; readonly labels: number }
   >()
   for (const [name, one] of Object.entries(measures)) {
     const options = {
@@ -56,45 +63,40 @@ export function createMetrics(seriesOf = seriesMost): Metrics {
         : one.kind === 'gauge'
           ? new Gauge(options)
           : new Histogram({ ...options, buckets: [...one.buckets] })
-    all.set(name, { metric, known: new Set(), labels: one.labels.length })
+    all.set(name, { metric, known: new Map(), labels: one.labels.length })
   }
 
-  /** The metric with these labels, or with `other` in the place of what is too much. */
-  function find(name: MeasureName, given: readonly string[]): { metric: Kept; labels: string[] } {
+  /** The series with these labels, or with `other` in the place of what is too much. It is looked up with each request, and made once. */
+  function find(name: MeasureName, given: readonly string[]): Series {
     const { metric, known, labels: count } = all.get(name)!
+    const found = known.get(keyOf(given))
+    if (found) return found
     const labels = given.map(label => (labelPattern.test(label) ? label : 'other'))
-    const key = labels.join('\n')
-    if (known.has(key)) return { metric, labels }
-    if (known.size >= seriesOf) return { metric, labels: Array<string>(count).fill('other') }
-    known.add(key)
-    return { metric, labels }
+    const key = keyOf(labels)
+    const other = known.get(key)
+    if (other) return other
+    if (known.size >= seriesOf) return metric.labels(...Array<string>(count).fill('other'))
+    const made = metric.labels(...labels)
+    known.set(key, made)
+    return made
   }
 
-  function count(name: MeasureName, labels: readonly string[], by: number): void {
-    const found = find(name, labels)
-    ;(found.metric as Counter).labels(...found.labels).inc(by)
-  }
-
-  function observe(name: MeasureName, labels: readonly string[], value: number): void {
-    const found = find(name, labels)
-    ;(found.metric as Histogram).labels(...found.labels).observe(value)
-  }
-
-  for (const [name, ...labels] of fromTheBeginning) count(name, labels, 0)
+  for (const [name, ...labels] of fromTheBeginning) find(name, labels).inc!(0)
   return {
     contentType: registry.contentType,
-    count: (name, ...labels) => count(name, labels, 1),
-    observe: (name, value, ...labels) => observe(name, labels, value),
-    set(name, value, ...labels) {
-      const found = find(name, labels)
-      ;(found.metric as Gauge).labels(...found.labels).set(value)
-    },
+    count: (name, ...labels) => find(name, labels).inc!(),
+    observe: (name, value, ...labels) => find(name, labels).observe!(value),
+    set: (name, value, ...labels) => find(name, labels).set!(value),
     add(noted) {
       for (const one of noted) {
-        if ('count' in one) count(one.count, one.labels, one.by)
-        else observe(one.observe, one.labels, one.value)
+        if ('count' in one) find(one.count, one.labels).inc!(one.by)
+        else find(one.observe, one.labels).observe!(one.value)
       }
     },
     text: () => registry.metrics(),
   }
+}
+
+function keyOf(labels: readonly string[]): string {
+  return labels.length === 1 ? labels[0]! : labels.join('\n')
 }

@@ -12,6 +12,7 @@ import { checkDkim, readDkimSignatures } from './dkim.ts'
 import { checkDmarc, type DmarcPolicy } from './dmarc.ts'
 import { createDnsCache } from './dns-cache.ts'
 import { saysProven } from './excuse.ts'
+import { loadMailauth } from './mailauth.ts'
 import {
   type AuthenticationResult,
   authenticationResults,
@@ -85,15 +86,11 @@ export function createAuthenticator(options: {
   const lookup = createDnsCache(options)
   return {
     async authenticate({ raw, author, remoteAddress, helo, mailFrom }) {
-      // A start need not wait for them.
-      const [{ spf: checkSpf }, tools] = await Promise.all([
-        import('mailauth/lib/spf/index.js'),
-        import('mailauth/lib/tools.js'),
-      ])
+      const { spf: checkSpf, getAlignment } = await loadMailauth()
       const judged = 'mailbox' in author ? author.mailbox : undefined
       const fromDomain = judged && domainOf(judged.address)
       const isAligned = (domain: string) =>
-        fromDomain !== undefined && domain !== '' && Boolean(tools.getAlignment(fromDomain, [domain]))
+        fromDomain !== undefined && domain !== '' && Boolean(getAlignment(fromDomain, [domain]))
       const spfDomain = (mailFrom === '' ? helo : domainOf(mailFrom)).toLowerCase()
       // RFC 7208 §4.3; its type knows of strings alone, and of MX mailauth takes the objects of node:dns.
       const spfOptions = { ip: remoteAddress, helo, sender: mailFrom, mta, strict: true }
@@ -154,13 +151,14 @@ async function checkSignatures(
   now: Date,
   isAligned: (domain: string) => boolean,
 ): Promise<{ signatures: CheckedSignature[]; signsReplyTo: boolean; arc: ArcResult }> {
+  let found = { chain: readArcChain([]), read: readDkimSignatures([]) }
   const message = await hashMessage(raw, fields => {
-    const chain = readArcChain(fields)
-    const newest = chain === 'fail' ? undefined : chain.at(-1)?.messageSignature
-    const signatures = readDkimSignatures(fields).flatMap(each => ('fault' in each ? [] : [each]))
+    found = { chain: readArcChain(fields), read: readDkimSignatures(fields) }
+    const newest = found.chain === 'fail' ? undefined : found.chain.at(-1)?.messageSignature
+    const signatures = found.read.flatMap(each => ('fault' in each ? [] : [each]))
     return newest ? [newest, ...signatures] : signatures
   })
-  const read = readDkimSignatures(message.fields)
+  const { chain, read } = found
   const [signatures, arc] = await Promise.all([
     Promise.all(
       read.map(async signature => {
@@ -170,7 +168,7 @@ async function checkSignatures(
         return { domain, selector, result, isAligned: isAligned(domain) } as const
       }),
     ),
-    within(checkArc(readArcChain(message.fields), message, lookup)),
+    within(checkArc(chain, message, lookup)),
   ])
   // Of several the last is signed, and read (lib/mail/header/fields.ts).
   const signsReplyTo = read.some(

@@ -1,5 +1,6 @@
 import type { DNSResolver } from 'mailauth'
 import type { Lookup } from '../signature/key.ts'
+import { loadMailauth } from './mailauth.ts'
 import { type AuthenticationResult, resultOf } from './results.ts'
 
 /** What the domain in From asks for when a message is not from it; undefined when that is not known, or nothing is published. */
@@ -37,7 +38,7 @@ export async function checkDmarc(
 }
 
 async function evaluate(lookup: Lookup, fromDomain: string, passing: Identities): Promise<DmarcResult> {
-  const { dmarc } = await import('mailauth/lib/dmarc/index.js')
+  const { dmarc } = await loadMailauth()
   const checked = await dmarc({
     headerFrom: `postmaster@${fromDomain}`,
     fromFields: 1,

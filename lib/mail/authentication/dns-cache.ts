@@ -34,11 +34,11 @@ export function createDnsCache({ dns, clock }: { dns: Pick<Dns, 'resolve'>; cloc
   }
 
   async function find(name: string, type: string): Promise<Answer> {
-    if (!isName(name)) return { none: 'ENOTFOUND' }
     const key = `${type} ${name.toLowerCase()}`
     const known = kept.get(key)
     if (known && known.until > clock.monotonicMs()) return known.answer
     kept.delete(key)
+    if (!isName(name)) return { none: 'ENOTFOUND' }
     const asked = underWay.get(key)
     if (asked) return asked
     const asking = ask(name, type)
@@ -55,9 +55,18 @@ export function createDnsCache({ dns, clock }: { dns: Pick<Dns, 'resolve'>; cloc
   return async (name, type) => {
     const answer = await find(name, type)
     // Each asker gets an error and a list of its own: mailauth writes on the one and sorts the other.
-    if ('none' in answer) throw Object.assign(new Error(`no ${type} of ${name}`), { code: answer.none })
+    if ('none' in answer) throw nothingThere(`no ${type} of ${name}`, answer.none)
     return [...answer.records]
   }
+}
+
+/** It is an answer like others, and there are several for each message: to note where it was asked for took longer than to find it. */
+function nothingThere(message: string, code: string): Error {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  const error = Object.assign(new Error(message), { code })
+  Error.stackTraceLimit = stackTraceLimit
+  return error
 }
 
 /**

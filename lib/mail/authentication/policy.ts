@@ -1,5 +1,6 @@
 import type { DNSResolver } from 'mailauth'
 import type { Lookup } from '../signature/key.ts'
+import { loadMailauth } from './mailauth.ts'
 import { type AuthenticationResult, resultOf } from './results.ts'
 
 /**
@@ -10,7 +11,7 @@ export async function evaluateSpf(
   lookup: Lookup,
   { domain, address, helo }: { domain: string; address: string; helo: string },
 ): Promise<{ readonly result: AuthenticationResult; readonly isTooLong: boolean }> {
-  const { spf } = await import('mailauth/lib/spf/index.js')
+  const { spf } = await loadMailauth()
   const resolver = lookup as DNSResolver
   const sender = `postmaster@${domain}`
   const { status } = await spf({ ip: address, helo, sender, mta: helo, resolver, strict: true })
@@ -20,7 +21,7 @@ export async function evaluateSpf(
 
 /** Whether a DMARC policy holds for the domain: its own or an inherited one (RFC 9989 §4.10.1); undefined: DNS does not say. */
 export async function hasDmarcPolicy(lookup: Lookup, domain: string): Promise<boolean | undefined> {
-  const { dmarc } = await import('mailauth/lib/dmarc/index.js')
+  const { dmarc } = await loadMailauth()
   const checked = await dmarc({ headerFrom: `postmaster@${domain}`, resolver: lookup as DNSResolver })
   const result = checked && resultOf(checked.status)
   if (result === 'temperror') return undefined

@@ -157,6 +157,8 @@ class RelaxedBody implements CanonicalBody {
         heldCr = false
         i--
       } else out[length++] = byte
+      // The rest of a word, which is most of a text.
+      for (; slice[i + 1]! > space; i++) out[length++] = slice[i + 1]!
     }
     this.#blank = blank
     this.#lineEnds = lineEnds

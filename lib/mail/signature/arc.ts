@@ -32,10 +32,10 @@ const failed: ArcResult = { ...none, result: 'fail' }
 
 /** Reads the ARC fields of a header, in whatever order they stand (RFC 8617 §5.2, steps 1 to 3). */
 export function readArcChain(fields: readonly string[]): ArcChain {
-  const named = (name: string) => fields.filter(field => rawFieldName(field) === name)
-  const results = named('arc-authentication-results')
-  const messages = named('arc-message-signature')
-  const seals = named('arc-seal')
+  const named = Map.groupBy(fields, rawFieldName)
+  const results = named.get('arc-authentication-results') ?? []
+  const messages = named.get('arc-message-signature') ?? []
+  const seals = named.get('arc-seal') ?? []
   const count = seals.length
   if (count > limits.arcSets || results.length !== count || messages.length !== count) return 'fail'
   const byInstance = {

@@ -24,13 +24,14 @@ export async function findKey(lookup: Lookup, signature: Signature): Promise<Fou
   // With several it would be undefined which is meant (RFC 6376 §3.6.2.2).
   if (records.length !== 1) return 'permerror'
   const [record] = records
-  return readKey(Array.isArray(record) ? record.join('') : String(record), signature)
+  return readKey(record, signature)
 }
 
 function readKey(
-  record: string,
+  given: unknown,
   { keyType, identityDomain, domain }: Signature,
 ): KeyObject | 'permerror' | 'policy' {
+  const record = Array.isArray(given) ? given.join('') : String(given)
   const tags = record.length > limits.dkimRecordLength ? undefined : parseTags(record)
   if (!tags) return 'permerror'
   const list = (name: string) =>
@@ -47,8 +48,23 @@ function readKey(
   // An empty one is revoked.
   const bytes = Buffer.from(withoutSpace(tags.get('p')?.value ?? ''), 'base64')
   if (!isUsable || bytes.length === 0) return 'permerror'
-  const key = keyType === 'ed25519' ? ed25519Key(bytes) : rsaKey(bytes)
+  const key = keptKey(given, keyType, () => (keyType === 'ed25519' ? ed25519Key(bytes) : rsaKey(bytes)))
   return key ?? 'permerror'
+}
+
+/** What was made of the key in a record, for as long as a memory of DNS has that record: to make a key takes as long as to use it. */
+const keptKeys = new WeakMap<object, Map<Signature['keyType'], KeyObject | 'policy' | undefined>>()
+
+function keptKey(
+  record: unknown,
+  keyType: Signature['keyType'],
+  make: () => KeyObject | 'policy' | undefined,
+): KeyObject | 'policy' | undefined {
+  if (typeof record !== 'object' || record === null) return make()
+  const kept = keptKeys.get(record) ?? new Map()
+  keptKeys.set(record, kept)
+  if (!kept.has(keyType)) kept.set(keyType, make())
+  return kept.get(keyType)
 }
 
 function ed25519Key(bytes: Buffer): KeyObject | undefined {

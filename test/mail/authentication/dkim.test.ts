@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync, KeyObject, randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dkimSign } from 'mailauth'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
@@ -14,6 +14,7 @@ import {
   signText,
 } from '../../../lib/mail/compose/dkim.ts'
 import { sealedPart } from '../../../lib/mail/signature/arc-seal.ts'
+import { findKey } from '../../../lib/mail/signature/key.ts'
 import { hashMessage } from '../../../lib/mail/signature/message.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
 import { dkimMessages } from '../compose/dkim-messages.ts'
@@ -268,6 +269,23 @@ t.test('keys', async t => {
   t.same(await check(signed, { [name]: `p=${rsa(2048)}` }), ['fail'], 'another')
 })
 
+t.test('a key is made once of a record, and of each type apart', async t => {
+  const { fields } = await hashMessage(await signDkim(dkimMessages.plain!, domain), () => [])
+  const [signature] = readDkimSignatures(fields)
+  if (!signature || 'fault' in signature) return t.fail('the signature is not read')
+  const record = [`p=${key.publicKeyBase64}`]
+  const find = (of: string[], keyType = signature.keyType) =>
+    findKey(async () => [of], { ...signature, keyType })
+  const found = await find(record)
+  t.ok(found instanceof KeyObject)
+  t.equal(await find(record), found)
+  t.not(await find([...record]), found, 'of another record another one')
+  const either = [`v=DKIM1; k=ed25519; p=${randomBytes(32).toString('base64')}`]
+  t.equal(await find(either), 'permerror')
+  t.match(await find(either, 'ed25519'), { asymmetricKeyType: 'ed25519' })
+  t.equal(await find(either), 'permerror')
+})
+
 t.test('a body is made canonical alike in whatever pieces it comes', async t => {
   const bodies = [
     '',
@@ -277,6 +295,7 @@ t.test('a body is made canonical alike in whatever pieces it comes', async t => 
     ' \r\n',
     'a \t b \r\n\r\n \r\n',
     'a\rb\nc\r\r\n',
+    'word\rword  word\nword\tword\r\n\r\nword\r word\r\n',
     'a\r',
     ' \r',
     '\r\n\ra ',
