@@ -138,7 +138,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       scanner: { value: scanner },
       dnsLists: { value: dnsLists },
     })
-
     await app.blobs.clearSpool()
     await removeLeftCopy(config.data_dir)
     closing.push(startCleaning(app, await app.blobs.list()))
@@ -271,19 +270,20 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       const names = acme.names.length > 0 ? acme.names : [config.hostname]
       const order = { directory: acme.directory, names }
       const settings = {
+        ...parts,
         ...order,
         contact: acme.contact,
         listen: acme.listen.map(parseEndpoint),
         dataDir: config.data_dir,
-        clock,
-        log,
-        random: parts.random,
         hasAddress: (name: string) => hasAddress(app.dns, name),
         onIssued: () => certificates.look(),
         ...(config.database !== undefined && { shared: shareCertificate(app, order) }),
       }
-      const renewal = import('./tls/acme/renewal.ts').then(({ startRenewal }) => startRenewal(settings))
-      app.store.onCommit('certificate', async () => (await renewal).look())
+      const startWhenLoaded = async () => {
+        const { startRenewal } = await import('./tls/acme/renewal.ts')
+        return startRenewal(settings)
+      }
+      const renewal = startWhenLoaded()
       closing.push(async () => (await renewal).stop())
     }
 

@@ -15,7 +15,7 @@ import type { Store } from '../../store/open.ts'
 import type { Nodes } from './nodes.ts'
 
 interface Parts {
-  readonly store: Pick<Store, 'read' | 'write'>
+  readonly store: Pick<Store, 'read' | 'write' | 'onCommit'>
   readonly secrets: SecretBox
   readonly clock: Clock
   readonly nodes: Pick<Nodes, 'takeSweep'>
@@ -78,5 +78,6 @@ export function shareCertificate(
       })
     },
     findAnswer: async (token: string) => (await look()).get(token),
+    onChange: (listener: () => void) => store.onCommit('certificate', listener),
   }
 }

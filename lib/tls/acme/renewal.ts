@@ -192,12 +192,14 @@ export function startRenewal(parts: RenewalParts): Renewal {
   const forAddress = setInterval(() => {
     if (isForAddress || isElsewhere) void look()
   }, limits.acmeAddressMs).unref()
+  const changesNoMore = shared?.onChange(() => void look())
   void look()
   return {
     look,
     async stop() {
       clearInterval(timer)
       clearInterval(forAddress)
+      changesNoMore?.()
       stopping.abort()
       await working
       await responder?.close()

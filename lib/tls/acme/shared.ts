@@ -17,6 +17,8 @@ export interface SharedOrders {
   /** From now on each node answers `token` with `keyAuthorization`. */
   publish(token: string, keyAuthorization: string): Promise<void>
   findAnswer(token: string): Promise<string | undefined>
+  /** Calls `listener` when something of it is another; gives the function that ends it. */
+  onChange(listener: () => void): () => void
 }
 
 /** Makes the file of this node that which the nodes share, or gives them that of this one where they have none. */
