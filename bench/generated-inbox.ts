@@ -2,7 +2,7 @@ import { v7 } from 'uuid'
 import { addToInbox } from '../lib/store/inboxes.ts'
 import { insertMessage, insertReading } from '../lib/store/messages.ts'
 import type { Store } from '../lib/store/open.ts'
-import { indexMessage } from '../lib/store/search/full-text.ts'
+import { indexMessages } from '../lib/store/search/full-text.ts'
 import { wordsOfRow } from '../lib/store/search/row-words.ts'
 import type { InboxRow } from '../lib/store/tables.ts'
 import { insertUncountedThreads } from '../lib/store/threads.ts'
@@ -90,12 +90,14 @@ export async function fillInbox(store: Store, count: number): Promise<InboxRow> 
         await insertMessage(db, { row, inbox, attachmentBytes: n % 20 === 0 ? 1 : 0, storedBytes: 0 })
         await addToInbox(db, inbox.id, { inbound: 1 })
         // As the follower would, which is not what is measured.
-        await indexMessage(db, {
-          ...row,
-          podId: inbox.podId,
-          words: wordsOfRow({ ...row, ...reading }),
-          hasAttachments: n % 20 === 0,
-        })
+        await indexMessages(db, [
+          {
+            ...row,
+            podId: inbox.podId,
+            words: wordsOfRow({ ...row, ...reading }),
+            hasAttachments: n % 20 === 0,
+          },
+        ])
         await dropUnindexed(db, [id])
       }
     })

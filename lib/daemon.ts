@@ -217,6 +217,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       dataTimeoutMs: durationMs(config.smtp.data_timeout),
       maxMessages: limits.smtpMessages,
       threads: config.smtp.threads || Math.min(availableParallelism(), limits.smtpThreadsMax),
+      threadSessions: limits.smtpThreadSessions,
       threadTimeoutMs: limits.smtpThreadStillMs,
       threadIdleMs: limits.smtpThreadIdleMs,
       logStyle: parts.logStyle,

@@ -381,6 +381,8 @@ export const limits = {
   indexPollMs: 200,
   indexBatch: 256,
   indexBatchBytes: 1024 * 1024,
+  /** How many a server puts into the index by one statement. */
+  indexedAtOnce: 32,
   indexMs: 10,
   indexMergePages: 64,
   /** The newest messages that wait to be indexed and that lists have all the same. */
@@ -497,8 +499,11 @@ export const limits = {
   smtpThreadStillMs: 10_000,
   /** How often is looked whether nothing is done, so that what was needed for work is given back. */
   idleHeapLookMs: 10_000,
-  /** After it, threads that have no connection are ended: 20 MB each, and 100 ms for the next to come. */
-  smtpThreadIdleMs: 300_000,
+  /** Sessions that each of them has before another one starts: it costs 20 MB and a fifth of a second of a processor. */
+  smtpThreadSessions: 4,
+  /** After so long without a connection all of them are ended, and how often that is looked at in this time. */
+  smtpThreadIdleMs: 120_000,
+  smtpThreadLooks: 4,
   /** When one that could not start is started again. */
   smtpThreadRestartMs: 10_000,
   /** Peers of whom it is remembered that a message of theirs ended such a thread; the first one makes room. */

@@ -21,6 +21,8 @@ export interface SmtpDoorOptions extends SessionBounds {
   readonly throttles: Throttles
   /** How many threads hold the sessions; with 1 the main thread does. */
   readonly threads: number
+  /** How many sessions each of them has before another one starts. */
+  readonly threadSessions: number
   /** How long such a thread may stand still before it is ended. */
   readonly threadTimeoutMs: number
   /** After this without a connection the threads end. */
@@ -57,6 +59,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     certificates,
     throttles,
     threads,
+    threadSessions,
     threadTimeoutMs,
     threadIdleMs,
     logStyle = jsonStyle,
@@ -77,7 +80,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   const receiver = createReceiver(app)
   const own = createSessions({ ...bounds, receiver, submission, certificates, takeMessage, ended })
   const calls = { ...createMainCalls(app), ...submissionCalls(submission), takeMessage }
-  const times = { timeoutMs: threadTimeoutMs, idleMs: threadIdleMs }
+  const times = { sessionsEach: threadSessions, timeoutMs: threadTimeoutMs, idleMs: threadIdleMs }
   const start = startDoorThread
   const sessions =
     threads > 1 && canHandOver

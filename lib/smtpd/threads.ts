@@ -14,6 +14,8 @@ export const canHandOver = Object.getOwnPropertySymbols(Socket.prototype).some(
 export interface ThreadsParts {
   readonly app: Pick<Networked, 'config' | 'clock' | 'log' | 'meter' | 'storage' | 'hold'>
   readonly count: number
+  /** Another one starts when those that are there have so many sessions each. */
+  readonly sessionsEach: number
   readonly bounds: SessionBounds
   readonly certificates: CertificateSet
   /** How long one of them may stand still. */
@@ -31,24 +33,23 @@ export interface ThreadsParts {
 }
 
 /**
- * Sessions in threads, which start with the first connection and end when there has been none for long; each goes to the one
- * that has the fewest. One that dies is replaced, and whose message it was reading is suspect from then on: their small
+ * Sessions in threads, of which the first starts with the first connection, another one when those before have enough to do, and all end when there
+ * has been no connection for long; each goes to the one that has the fewest. One that dies is replaced, and whose message it was reading is suspect from then on: their small
  * messages are read where only they can be harmed.
  */
 export function createThreads(parts: ThreadsParts): Sessions {
   const { app, bounds, calls, ended, own, timeoutMs } = parts
+  const { clock } = app
   const threads = new Set<DoorThread>()
   const ready = new Set<DoorThread>()
   const suspects = new Set<string>()
   let { certificates } = parts
-  let isStarted = false
   let isStopped = false
-  /** Since it was looked last. */
-  let wasUsed = false
+  let usedAtMs = 0
   let looking: NodeJS.Timeout | undefined
 
   function open(): void {
-    if (isStopped || !isStarted || threads.size >= parts.count) return
+    if (isStopped || looking === undefined || threads.size >= parts.count) return
     const thread = parts.start({
       config: app.config,
       bounds,
@@ -75,18 +76,19 @@ export function createThreads(parts: ThreadsParts): Sessions {
 
   const held = () => [...threads].reduce((sum, { size }) => sum + size, 0)
 
-  function start(): void {
-    isStarted = true
-    for (let count = 0; count < parts.count; count++) open()
-    looking = setInterval(endUnused, parts.idleMs).unref()
+  function openAsNeeded(): void {
+    if (isStopped) return
+    looking ??= setInterval(endUnused, parts.idleMs / limits.smtpThreadLooks).unref()
+    const sessions = own.size + held()
+    while (threads.size < parts.count && sessions >= threads.size * parts.sessionsEach) open()
   }
 
   function endUnused(): void {
-    const isUsed = wasUsed || own.size + held() > 0
-    wasUsed = false
-    if (isUsed) return
+    const nowMs = clock.monotonicMs()
+    if (own.size + held() > 0) usedAtMs = nowMs
+    if (nowMs - usedAtMs < parts.idleMs) return
     clearInterval(looking)
-    isStarted = false
+    looking = undefined
     for (const thread of threads) void thread.stop()
     threads.clear()
     ready.clear()
@@ -109,8 +111,8 @@ export function createThreads(parts: ThreadsParts): Sessions {
       return own.size + held()
     },
     take(admitted, socket) {
-      if (!isStarted) start()
-      wasUsed = true
+      openAsNeeded()
+      usedAtMs = clock.monotonicMs()
       findLeast().take(admitted, socket)
     },
     reload(set) {

@@ -185,10 +185,16 @@ async function putBatch(
     batch.map(({ id }) => id),
   )
   const done: string[] = []
-  for (const { words, ...message } of batch) {
+  // To a server few statements go, each of which takes several.
+  const atOnce = dialectOf(db) === 'postgres' ? limits.indexedAtOnce : 1
+  for (let at = 0; at < batch.length; at += atOnce) {
     if (done.length > 0 && (isWanted() || clock.monotonicMs() > end)) break
-    if (wanted.has(message.id)) await putIntoIndex(db, message, words)
-    done.push(message.id)
+    const some = batch.slice(at, at + atOnce)
+    await putIntoIndex(
+      db,
+      some.filter(({ id }) => wanted.has(id)),
+    )
+    done.push(...some.map(({ id }) => id))
   }
   await dropUnindexed(db, done)
   return done.length

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db, WriteDb } from './dialect/dialect.ts'
 import { leftRows } from './dialect/left-rows.ts'
-import { indexMessage, unindexMessages } from './search/full-text.ts'
+import { indexMessages, unindexMessages } from './search/full-text.ts'
 import { textsOfRow } from './search/row-words.ts'
 import { indexedTextLength, type SearchTexts, type SearchWords } from './search/words.ts'
 import type { MessageRow } from './tables.ts'
@@ -78,14 +78,16 @@ export async function stillUnindexed(db: Db, ids: readonly string[]): Promise<Re
   return new Set(rows.map(({ messageId }) => messageId))
 }
 
-/** Puts the words of a message into the index, in place of those that are there. */
+/** Puts the words of messages into the index, in place of those that are there. */
 export async function putIntoIndex(
   db: WriteDb,
-  message: Omit<Unindexed, 'texts'>,
-  words: SearchWords,
+  messages: readonly (Omit<Unindexed, 'texts'> & { readonly words: SearchWords })[],
 ): Promise<void> {
-  if (message.isPartial) await unindexMessages(db, [message.id])
-  await indexMessage(db, { ...message, words })
+  await unindexMessages(
+    db,
+    messages.filter(({ isPartial }) => isPartial).map(({ id }) => id),
+  )
+  await indexMessages(db, messages)
 }
 
 /** These are in the index now. */
@@ -97,7 +99,7 @@ export async function dropUnindexed(db: WriteDb, messageIds: readonly string[]):
 export async function passOver(db: WriteDb, message: Omit<Unindexed, 'texts'>): Promise<void> {
   const { id: messageId } = message
   if ((await stillUnindexed(db, [messageId])).size === 0) return
-  await putIntoIndex(db, message, { from: '', to: '', subject: '', body: '' })
+  await putIntoIndex(db, [{ ...message, words: { from: '', to: '', subject: '', body: '' } }])
   await db.updateTable('unindexedBody').set({ state: 'failed' }).where('messageId', '=', messageId).execute()
 }
 

@@ -77,6 +77,7 @@ t.test('whose message ended a thread is suspect to those that are there, and to 
   const threads = createThreads({
     app,
     count: 2,
+    sessionsEach: 0,
     bounds: { idleTimeoutMs: 1, sessionTimeoutMs: 1, dataTimeoutMs: 1, maxMessages: 1 },
     timeoutMs: 1,
     idleMs: 1_000_000,
@@ -118,3 +119,90 @@ t.test('whose message ended a thread is suspect to those that are there, and to 
   made.at(-1)!.died('192.0.2.9')
   t.equal(made.length, before, 'one that could not even start has no other take its place at once')
 })
+
+t.test(
+  'another thread starts when those before have enough sessions, and all end when there was none for long',
+  async t => {
+    const { app } = await startApi(t)
+    let nowMs = 0
+    let asked = 0
+    const monotonicMs = () => {
+      asked++
+      return nowMs
+    }
+    const clock = { now: () => app.clock.now(), monotonicMs }
+    const made: { size: number; isStopped: boolean; parts: DoorThreadParts }[] = []
+    const own = { size: 0, take() {}, reload() {}, stop: () => Promise.resolve() }
+    const threads = createThreads({
+      app: { ...app, hold: undefined, clock },
+      count: 3,
+      sessionsEach: 4,
+      bounds: { idleTimeoutMs: 1, sessionTimeoutMs: 1, dataTimeoutMs: 1, maxMessages: 1 },
+      timeoutMs: 1,
+      idleMs: limits.smtpThreadLooks,
+      logStyle: jsonStyle,
+      certificates: {} as CertificateSet,
+      calls: {} as DoorCalls,
+      own,
+      start(parts) {
+        const one = { size: 0, isStopped: false, parts }
+        made.push(one)
+        return {
+          get size() {
+            return one.size
+          },
+          take: () => void one.size++,
+          reload() {},
+          suspect() {},
+          async stop() {
+            one.isStopped = true
+          },
+        }
+      },
+      ended() {},
+    })
+    t.teardown(() => threads.stop())
+    const take = () => threads.take({} as Admitted, {} as Socket)
+    take()
+    t.equal(made.length, 1)
+    own.size = 3
+    take()
+    t.equal(made.length, 1)
+    own.size = 4
+    take()
+    t.equal(made.length, 2, 'those in the main thread count, too')
+    own.size = 0
+    for (const { parts } of made) parts.ready()
+    for (let n = 0; n < 8; n++) take()
+    t.strictSame(
+      made.map(({ size }) => size),
+      [4, 4],
+      'each goes where the fewest are',
+    )
+    take()
+    t.equal(made.length, 3)
+    made[2]!.parts.ready()
+    for (let n = 0; n < 100; n++) take()
+    t.equal(made.length, 3, 'and no more than are allowed')
+
+    // A look begins by asking the time, which two of them have done when one has ended.
+    const look = () => {
+      const before = asked
+      return until('a look', () => asked > before + 1)
+    }
+    nowMs = 1_000
+    await look()
+    t.notOk(
+      made.some(({ isStopped }) => isStopped),
+      'who has sessions stays',
+    )
+    for (const one of made) one.size = 0
+    nowMs += limits.smtpThreadLooks - 1
+    await look()
+    t.notOk(made.some(({ isStopped }) => isStopped))
+    nowMs += 1
+    await until('their end', () => made.every(({ isStopped }) => isStopped))
+    take()
+    t.equal(made.length, 4, 'the next connection has one start')
+  },
+)

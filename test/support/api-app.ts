@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { operations } from '../../lib/api/index.ts'
 import { openApiDocument } from '../../lib/api/openapi.ts'
-import { type Clock, isoAfter, systemClock } from '../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { createIds } from '../../lib/base/ids.ts'
 import { createLog, type Log } from '../../lib/base/log.ts'
 import { parseConfig } from '../../lib/config/load.ts'
@@ -11,15 +11,11 @@ import type { App } from '../../lib/core/app/app.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { openApp } from '../../lib/core/open.ts'
 import { createHttpDoor, type HttpDoor } from '../../lib/http/server.ts'
-import { findBroken, invariants } from '../../lib/store/invariants.ts'
 import { type Api, apiOf } from './api.ts'
 import { type Contract, createContract } from './contract.ts'
 import { makeDataDir } from './migrated.ts'
-import { writtenBare } from './rows.ts'
+import { requireUnbroken } from './rows-unbroken.ts'
 import { temporaryDir } from './temporary-dir.ts'
-
-/** No test moves its clock so far on that a sweep takes younger ones. */
-const eventsKeptMs = 3_600_000
 
 /** Real time that a test can move on. */
 export interface TestClock extends Clock {
@@ -89,19 +85,6 @@ function createClock(): TestClock {
       stopped ??= { at: Date.now(), monotonicMs: performance.now() }
     },
   }
-}
-
-/** @throws Error that names what contradicts itself between rows, as `mailboxctl verify` finds it */
-async function requireUnbroken({ store, clock }: App, but: readonly string[]): Promise<void> {
-  const since = isoAfter(clock.now(), -eventsKeptMs)
-  const found: string[] = []
-  for (const invariant of invariants.filter(({ name }) => !but.includes(name))) {
-    const rows = (await findBroken(store.read, invariant, since, 1000)).filter(
-      one => !writtenBare.has(one.subject),
-    )
-    found.push(...rows.map(one => `${invariant.name}: ${one.subject} ${one.found}`))
-  }
-  if (found.length > 0) throw new Error(`the rows contradict themselves: ${found.slice(0, 5).join('; ')}`)
 }
 
 async function open(

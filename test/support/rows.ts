@@ -116,7 +116,7 @@ export async function insertMessageRow(
   const { rows } = await listUnindexed(db, { count: 1000, bytes: Number.MAX_SAFE_INTEGER })
   for (const { texts, ...row } of rows) {
     if (row.id !== message.id) continue
-    await putIntoIndex(db, row, searchWords(texts()))
+    await putIntoIndex(db, [{ ...row, words: searchWords(texts()) }])
     await dropUnindexed(db, [row.id])
   }
   return message

@@ -25,6 +25,7 @@ import type { MessageRow, WholeMessage } from '../../lib/store/tables.ts'
 import { openCertificates } from '../../lib/tls/certificates.ts'
 import { loopbackGuard } from '../courier/loopback.ts'
 import { makeDataDir } from './migrated.ts'
+import { requireUnbroken } from './rows-unbroken.ts'
 import type { SmtpDialog } from './smtp-dialog.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
@@ -65,6 +66,8 @@ export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certifi
   readonly meter?: Meter
   /** How long mail servers are waited for. */
   readonly smtpTimeouts?: Partial<SmtpTimeouts>
+  /** Names of the invariants that the test itself breaks, by rows that no rule writes. */
+  readonly breaks?: readonly string[]
 }
 
 /** The SMTP door alone, in this process, over a real database; it and its data go with the test. */
@@ -140,6 +143,7 @@ ${settings.toml ?? ''}
     dataTimeoutMs: settings.dataTimeoutMs ?? 60_000,
     maxMessages: settings.maxMessages ?? limits.smtpMessages,
     threads: settings.threads ?? 1,
+    threadSessions: settings.threadSessions ?? 0,
     threadTimeoutMs: settings.threadTimeoutMs ?? 10_000,
     threadIdleMs: settings.threadIdleMs ?? 60_000,
   })
@@ -159,7 +163,11 @@ ${settings.toml ?? ''}
     await scanner.close()
     await app.mailReader.stop()
     await app.renderer.stop()
-    await app.store.close()
+    try {
+      await requireUnbroken(app, settings.breaks)
+    } finally {
+      await app.store.close()
+    }
   })
   return {
     app,

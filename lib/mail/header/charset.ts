@@ -37,8 +37,8 @@ const asciiLabels =
 
 /**
  * The text of bytes that are said to be of this charset (empty: none said). What the bytes can't be is not believed: text
- * that is UTF-8 and called ASCII or Latin-1 is UTF-8. What is called UTF-8 and is not, ASCII and is not, or nothing, is what the
- * detector takes it for, and windows-1252 as the last word.
+ * that is UTF-8 and called ASCII or Latin-1 is UTF-8. What is called UTF-8 and is not, ASCII and is not, or nothing, is UTF-8 where most of it
+ * can be, and else what the detector takes it for, and windows-1252 as the last word.
  */
 export function decodeText(bytes: Buffer, charset: string, guess: CharsetGuess = () => ''): string {
   if (/^(?:unicode-1-1-)?utf-?7$/i.test(charset.slice(0, 40).replace(/["'\s]+/g, '')))
@@ -58,7 +58,7 @@ export function decodeText(bytes: Buffer, charset: string, guess: CharsetGuess =
   if (!isLatinOrUnsaid) return decodeSaid(bytes, decoder, guess)
   if (isUtf8(bytes)) return utf8.decode(bytes)
   if (encoding === 'windows-1252') return windows1252.decode(bytes)
-  if (encoding === 'utf-8' && isMostlyRight(utf8.decode(bytes))) return decodeMixed(bytes)
+  if (isMostlyRight(utf8.decode(bytes))) return decodeMixed(bytes)
   return decodeGuessed(bytes, guess)
 }
 

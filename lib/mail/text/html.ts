@@ -10,6 +10,8 @@ const elements = new Set(
   ),
 )
 
+const blocks = 'address caption center dd dl dt figcaption figure menu summary'.split(' ')
+
 const romanMax = 3999
 
 const toText = compile({
@@ -39,6 +41,12 @@ const toText = compile({
     { selector: 'img', format: 'alt' },
     { selector: 'ol', format: 'numbered' },
     { selector: 'tr', format: 'block' },
+    // The library knows none of these, and would put what stands in two of them together as one word.
+    ...blocks.map(selector => ({
+      selector,
+      format: 'block',
+      options: { leadingLineBreaks: 1, trailingLineBreaks: 1 },
+    })),
     ...['td', 'th'].map(selector => ({ selector, format: 'cell' })),
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map(selector => ({ selector, options: { uppercase: false } })),
     // As many as a rule above the footer of a list has at the least; each is text that is read on.

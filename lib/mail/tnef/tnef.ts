@@ -105,8 +105,10 @@ function unpack(content: Buffer, room: Room, depth: number): Tnef {
     const file = fileOf(packed, stream.charset)
     const inner =
       isTnef(file.content) && depth < limits.tnefDepth ? unpack(file.content, room, depth + 1) : undefined
-    const found = inner ? [...textFiles(inner, file.name, room), ...inner.files] : []
-    isWhole &&= inner?.isWhole ?? true
+    // Without room for its text the stream itself must stay, which has it.
+    const texts = inner ? textFiles(inner, file.name, room) : []
+    const found = inner ? [...(texts ?? []), ...inner.files] : []
+    isWhole &&= (inner?.isWhole ?? true) && texts !== undefined
     if (found.length > 0) files.push(...found)
     else {
       room.files--
@@ -116,9 +118,9 @@ function unpack(content: Buffer, room: Room, depth: number): Tnef {
   return { files, isWhole, body }
 }
 
-/** The text of an attached message as a file with its name. */
-function textFiles({ body }: Tnef, name: string | undefined, room: Room): PackedFile[] {
-  if (room.files <= 0 || room.textBytes <= 0) return []
+/** The text of an attached message as a file with its name; undefined where there is no room for one. */
+function textFiles({ body }: Tnef, name: string | undefined, room: Room): PackedFile[] | undefined {
+  if (room.files <= 0 || room.textBytes <= 0) return undefined
   const { text, html } = body()
   const written = html === '' ? text : html
   if (written === '') return []

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { WriteDb } from '../dialect/dialect.ts'
-import { indexMessage } from '../search/full-text.ts'
+import { indexMessages } from '../search/full-text.ts'
 import { wordsOfRow } from '../search/row-words.ts'
 import type { WholeMessage } from '../tables.ts'
 import type { Migration } from './migration.ts'
@@ -50,7 +50,7 @@ async function indexAll(db: WriteDb): Promise<void> {
       select "message".*, "inbox"."podId" from "message" inner join "inbox" on "inbox"."id" = "message"."inboxId"
       where "message"."id" > ${last} order by "message"."id" limit ${rowsAtOnce}`.execute(db)
     for (const row of rows) {
-      await indexMessage(db, { ...row, hasAttachments: row.attachments !== '[]', words: wordsOfRow(row) })
+      await indexMessages(db, [{ ...row, hasAttachments: row.attachments !== '[]', words: wordsOfRow(row) }])
     }
     if (rows.length < rowsAtOnce) return
     last = rows.at(-1)!.id

@@ -3,7 +3,7 @@ import type { WriteDb } from '../dialect/dialect.ts'
 import { runDirectly } from '../dialect/kept.ts'
 import type { Tables } from '../tables.ts'
 
-interface Answer {
+export interface Answer {
   readonly command: string
   readonly rowCount: number | null
   readonly rows: Record<string, unknown>[]
@@ -37,7 +37,7 @@ let names = new Map<string, string>()
 let generation = 0
 
 /** The name of a kept statement, the same on all connections; undefined where there are too many. */
-function nameOf(text: string): string | undefined {
+export function nameOf(text: string): string | undefined {
   const known = names.get(text)
   if (known !== undefined || names.size >= namedStatements) return known
   const name = `kept_${generation}_${names.size}`

@@ -34,14 +34,22 @@ export interface Indexed {
   readonly words: SearchWords
 }
 
-/** Makes a new message findable, in the write that inserts it. */
-export async function indexMessage(db: WriteDb, message: Indexed): Promise<void> {
-  const { id, threadId, createdAt, words } = message
-  if (dialectOf(db) === 'postgres') {
+/** Makes messages findable. */
+export async function indexMessages(db: WriteDb, messages: readonly Indexed[]): Promise<void> {
+  if (dialectOf(db) === 'sqlite') for (const message of messages) await indexMessage(db, message)
+  else if (messages.length > 0) {
+    const documents = messages.map(one => documentOf(marksOf(one), one.words))
     await sql`insert into "messageSearch" ("messageId", "threadId", "createdAt", "document")
-      values (${id}, ${threadId}, ${createdAt}, ${documentOf(marksOf(message), words)}::tsvector)`.execute(db)
-    return
+      select "id", "threadId", "createdAt", "document"::tsvector
+      from unnest(${messages.map(({ id }) => id)}::text[], ${messages.map(({ threadId }) => threadId)}::text[],
+        ${messages.map(({ createdAt }) => createdAt)}::text[], ${documents}::text[]) as "given"("id", "threadId", "createdAt", "document")`.execute(
+      db,
+    )
   }
+}
+
+async function indexMessage(db: WriteDb, message: Indexed): Promise<void> {
+  const { id, threadId, createdAt, words } = message
   const mark = marksOf(message).join(' ')
   // The number after the last that is taken in its millisecond, or in the next one that is not full.
   for (let from = Date.parse(createdAt) * numbersPerMs; ; from += numbersPerMs) {

@@ -64,7 +64,13 @@ t.test('a domain that led to a group and leads elsewhere by now forgives the gro
   t.teardown(() => dns.close())
   const peer = await startPeer('127.0.0.9', mxPort)
   t.teardown(() => peer.close())
-  const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
+  const { app, inbox } = await openDoor(t, {
+    dns: dns.server,
+    mxPort,
+    toml: '[delivery]\nmode = "mx"',
+    // It takes entries out of the queue.
+    breaks: ['delivery'],
+  })
   const ann = await inbox('ann')
   for (let n = 0; n < 3; n++) await app.store.write(db => app.queue.note(db, 'mx:big', 'fails', 'down'))
   for (const isTurn of [false, true]) {
@@ -252,7 +258,13 @@ t.test(
     const replies: string[] = []
     const peer = await startPeer('127.0.0.9', mxPort, { RCPT: () => replies.shift() ?? '250 ok' })
     t.teardown(() => peer.close())
-    const { app, inbox } = await openDoor(t, { dns: dns.server, mxPort, toml: '[delivery]\nmode = "mx"' })
+    const { app, inbox } = await openDoor(t, {
+      dns: dns.server,
+      mxPort,
+      toml: '[delivery]\nmode = "mx"',
+      // It takes entries out of the queue.
+      breaks: ['delivery'],
+    })
     const ann = await inbox('ann')
     const events = () =>
       app.store.read.selectFrom('event').selectAll().where('type', '=', 'message.deferred').execute()

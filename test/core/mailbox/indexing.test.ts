@@ -72,6 +72,8 @@ onEveryDatabase('what was written is found when its follower has come to it, eac
 onEveryDatabase(
   'while mail waits for the index to be written, each of its writes is one message',
   async (t, store) => {
+    // Nothing waits for the index of a server.
+    if (store.dialect === 'postgres') return
     await insertTexts(store, ['one', 'two', 'three'])
     let isWanted = true
     const left: number[] = []
@@ -83,8 +85,8 @@ onEveryDatabase(
     await until('all to be indexed', async () => (await listUnindexedIds(store)).length === 0)
     await indexing.stop()
     // The first write only tries again what was left out before.
-  t.strictSame(left.slice(0, 3), [3, 3, 2], 'one')
-  t.notOk(left.includes(1), 'and then all the others')
+    t.strictSame(left.slice(0, 3), [3, 3, 2], 'one')
+    t.notOk(left.includes(1), 'and then all the others')
     t.equal(await count(store, 'letter'), 3)
   },
 )

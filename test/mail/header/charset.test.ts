@@ -1,4 +1,5 @@
 import t from 'tap'
+import { decodeText } from '../../../lib/mail/header/charset.ts'
 import { loadCharsetGuess } from '../../../lib/mail/header/charset-guess.ts'
 import { readMessage } from '../../../lib/mail/message/read.ts'
 
@@ -163,4 +164,14 @@ t.test('bytes of a header that say no charset are windows-1252, around encoded w
     const { from, attachments } = readMessage(named, guess)
     t.match([from?.name, attachments], [text, [{ filename: `${text}.txt` }]])
   }
+})
+
+t.test('UTF-8 with a stray byte in it is UTF-8, also where nothing is said of it', async t => {
+  const bytes = Buffer.concat([Buffer.from('Grüße, Größe, '), Buffer.from([0xfc])])
+  for (const charset of ['', 'us-ascii', 'utf-8', 'unknown-8bit'])
+    t.equal(
+      decodeText(bytes, charset, () => 'gbk'),
+      'Grüße, Größe, ü',
+      charset,
+    )
 })

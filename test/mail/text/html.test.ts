@@ -243,3 +243,19 @@ t.test('nothing takes long', async t => {
     t.type(htmlToText(html), 'string', html.slice(0, 20))
   }
 })
+
+t.test('what stands in two blocks is two words, whichever elements they are', async t => {
+  for (const name of [
+    'center',
+    'address',
+    'dt',
+    'dd',
+    'dl',
+    'figure',
+    'figcaption',
+    'summary',
+    'menu',
+    'caption',
+  ])
+    t.equal(htmlToText(`<${name}>Your code</${name}><${name}>482913</${name}>`), 'Your code\n482913', name)
+})

@@ -201,3 +201,17 @@ t.test('what is changed in one is read without a throw, and never gives more tha
     { seed: 3676, numRuns: 2000, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false },
   )
 })
+
+t.test(
+  'a message whose text finds no room leaves the stream where it is, so that nothing of it is lost',
+  async t => {
+    const message = writeTnef({ text: 'inner', files: [{ title: 'a.txt', content: Buffer.from('a') }] })
+    const stream = writeTnef({ text: 'outer', files: [{ displayName: 'inner', message }] })
+    const named = (files: number) => {
+      const tnef = readTnef(stream, files)
+      return [tnef?.files.map(({ name }) => name), tnef?.isWhole]
+    }
+    t.same(named(1), [['a.txt'], false])
+    t.same(named(2), [['inner.txt', 'a.txt'], true])
+  },
+)

@@ -357,7 +357,7 @@ onEveryDatabase('what is put into the index during a question is in its answer o
     store.write(async db => {
       const { rows } = await listUnindexed(db, { count: 1, bytes: Number.MAX_SAFE_INTEGER })
       for (const { texts, ...row } of rows) {
-        await putIntoIndex(db, row, searchWords(texts()))
+        await putIntoIndex(db, [{ ...row, words: searchWords(texts()) }])
         await dropUnindexed(db, [row.id])
         moved++
       }
