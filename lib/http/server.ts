@@ -107,9 +107,10 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     const answer = oneAtATime((request: IncomingMessage, response: ServerResponse) => {
       lingerAfter(request)
       const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
-      const fields = originHeaders(http.cors_origins, request.headers.origin)
-      if (refusal)
+      if (refusal) {
+        const fields = originHeaders(http.cors_origins, request.headers.origin)
         return answerOnSocket(request.socket, refusal, { isHead: request.method === 'HEAD', fields })
+      }
       request.url = originForm(request.url ?? '')
       return handle(request, response)
     })
