@@ -14,7 +14,7 @@ import { chooseTestFiles, UnknownTestName } from './support/choose-files.ts'
 import { runInLanes } from './support/lanes.ts'
 import { longFiles } from './support/long-files.ts'
 import { makeRunDir } from './support/run-dir.ts'
-import { onServers, serverStories } from './support/server-stories.ts'
+import { fileStories, isOnServers, onServers, serverStories } from './support/server-stories.ts'
 import { runTestFile, type TestFileReport } from './support/test-file.ts'
 
 /** One more than there are processors: a file waits a third of its time. */
@@ -79,7 +79,10 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   const reports: TestFileReport[] = []
   const run = async (file: string, env: Readonly<Record<string, string>>, mark = '') => {
     if (stopping.aborted) return
-    const report = await runTestFile(file, runDir, { signal: stopping, env })
+    const why = isOnServers ? fileStories[file] : undefined
+    const report = why
+      ? { passed: 0, failures: [], skips: [`${file}: ${why}`], durationMs: 0 }
+      : await runTestFile(file, runDir, { signal: stopping, env })
     reports.push({ ...report, file: `${file}${mark}` })
     printFile(reports.at(-1)!)
   }

@@ -4,8 +4,9 @@ import t from 'tap'
 import { apiOf } from '../support/api.ts'
 import { startBucket } from '../support/bucket.ts'
 import { builtProgram } from '../support/built.ts'
-import { onPostgres, startDaemon } from '../support/daemon.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { runProgram } from '../support/program.ts'
+import { isOnServers } from '../support/server-stories.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
@@ -99,7 +100,7 @@ t.test(
     t.equal((await rawOf(id)).text, `${letter('one', largeText)}\r\n`, 'after a restart, too')
 
     // There a backup is the server's own.
-    if (onPostgres) return
+    if (isOnServers) return
     const dir = temporaryDir(t)
     const archive = join(dir, 'backup.tzst')
     t.match(await daemon.ctl('backup', archive), { files: 0, filesInBucket: 3, missing: [] })

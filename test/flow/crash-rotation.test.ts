@@ -5,8 +5,9 @@ import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { createLog } from '../../lib/base/log.ts'
+import { loadConfig } from '../../lib/config/load.ts'
 import { openSecrets, secretOf } from '../../lib/core/app/secrets.ts'
-import { databasePath } from '../../lib/core/open-rows.ts'
+import { databaseOf } from '../../lib/core/open-rows.ts'
 import { findAccount } from '../../lib/store/account.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { builtProgram } from '../support/built.ts'
@@ -39,8 +40,8 @@ async function rotateUntil(
 }
 
 /** The secret that a daemon which starts now signs webhooks with. */
-async function secretInForce(dataDir: string): Promise<string> {
-  const store = await openStore(databasePath(dataDir), systemClock)
+async function secretInForce({ configPath, dataDir }: TestDaemon): Promise<string> {
+  const store = await openStore(await databaseOf(await loadConfig(configPath)), systemClock)
   try {
     const secrets = await openSecrets({ store, dataDir, clock: systemClock, log: createLog('silent') })
     const { id, webhookSecret } = (await findAccount(store.read))!
@@ -59,7 +60,7 @@ t.test('secrets rotate, killed at any moment: what was sealed is opened', async 
   let kills = 0
   for (let at = 1; at < 100; at += 2) {
     const end = await rotateUntil(daemon, at)
-    t.equal(await secretInForce(daemon.dataDir), secret, `after a kill at change ${at}`)
+    t.equal(await secretInForce(daemon), secret, `after a kill at change ${at}`)
     if (end === 'no such change') break
     if (end === 'too late') continue
     kills++

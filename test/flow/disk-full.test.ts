@@ -2,8 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { builtProgram } from '../support/built.ts'
 import { settledContradictions } from '../support/consistency.ts'
-import { onPostgres, startDaemon } from '../support/daemon.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { runProgram } from '../support/program.ts'
+import { isOnServers } from '../support/server-stories.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
 
@@ -51,7 +52,7 @@ t.test('no file can be written: nothing is promised, all is told, and it goes on
   t.strictSame(await settledContradictions(daemon.dataDir), [], 'nothing contradicts itself')
 })
 
-t.test('a disk that is full beside a daemon that is down is no damage', { skip: onPostgres }, async t => {
+t.test('a disk that is full beside a daemon that is down is no damage', { skip: isOnServers }, async t => {
   const daemon = await startDaemon(t)
   t.equal(await daemon.end('SIGTERM'), 0)
   const withoutRoom = (...args: string[]) =>
@@ -106,7 +107,7 @@ t.test('below min_free mailboxctl stores no more than the API does, and says wha
 
 t.test(
   'the doctor tells of a disk that takes nothing more beside all else',
-  { skip: onPostgres },
+  { skip: isOnServers },
   async t => {
     const daemon = await startDaemon(t)
     await daemon.ctl('inbox', 'create', '--mailbox-name', 'ann')

@@ -5,9 +5,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { builtProgram } from '../support/built.ts'
-import { onPostgres, startDaemon, type TestDaemon } from '../support/daemon.ts'
+import { startDaemon, type TestDaemon } from '../support/daemon.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { runProgram } from '../support/program.ts'
+import { isOnServers } from '../support/server-stories.ts'
 import { openDialog } from '../support/smtp-dialog.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
@@ -61,7 +62,7 @@ async function halfRestored(place: string, archive: Buffer) {
   }
 }
 
-t.test('where half of a backup stands nothing else begins', { skip: onPostgres }, async t => {
+t.test('where half of a backup stands nothing else begins', { skip: isOnServers }, async t => {
   const path = await madeBackup(t)
   const archive = readFileSync(path)
   const place = join(temporaryDir(t), 'place')
@@ -123,7 +124,7 @@ t.test('where half of a backup stands nothing else begins', { skip: onPostgres }
   })
 })
 
-t.test('a backup that is ended leaves no copy of the database', { skip: onPostgres }, async t => {
+t.test('a backup that is ended leaves no copy of the database', { skip: isOnServers }, async t => {
   const daemon = await daemonWithMail(t)
   const copy = join(daemon.dataDir, 'backup.sqlite')
   // More than a pipe takes that nobody reads.

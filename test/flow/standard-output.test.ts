@@ -5,10 +5,11 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { builtProgram } from '../support/built.ts'
-import { onPostgres, startDaemon } from '../support/daemon.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { runProgram } from '../support/program.ts'
+import { isOnServers } from '../support/server-stories.ts'
 
-t.test('a backup whose reader ends is not whole, and that is said', { skip: onPostgres }, async t => {
+t.test('a backup whose reader ends is not whole, and that is said', { skip: isOnServers }, async t => {
   const daemon = await startDaemon(t)
   const command = (...args: string[]) => [
     builtProgram('mailboxctl'),

@@ -11,6 +11,7 @@ import { noteBlobs, noteServer, requireConsistency, requireSettled } from './con
 import { newPostgresDatabase } from './databases.ts'
 import { migratedDatabase } from './postgres.ts'
 import { type Finished, runProgram } from './program.ts'
+import { isOnServers } from './server-stories.ts'
 import { temporaryDir } from './temporary-dir.ts'
 import { until } from './until.ts'
 
@@ -70,9 +71,6 @@ export interface TestDaemon {
   restart(programs?: string): Promise<TestDaemon>
 }
 
-/** `MAILBOXD_TEST_DATABASE=postgres` has every story told with its rows on a real PostgreSQL, a database for each daemon. */
-export const onPostgres = process.env.MAILBOXD_TEST_DATABASE === 'postgres'
-
 /** `MAILBOXD_TEST_BLOBS=s3` has every story told with its large messages in a bucket, one for each daemon. */
 const onBucket = process.env.MAILBOXD_TEST_BLOBS === 's3'
 
@@ -80,7 +78,7 @@ export async function startDaemon(t: Test, settings: DaemonSettings = {}): Promi
   const dir = temporaryDir(t)
   const configPath = join(dir, 'mailboxd.toml')
   const dataDir = settings.dataDir ?? join(dir, 'data')
-  const server = settings.database ?? (onPostgres ? await newPostgresDatabase(migratedDatabase) : undefined)
+  const server = settings.database ?? (isOnServers ? await newPostgresDatabase(migratedDatabase) : undefined)
   if (server !== undefined) noteServer(dataDir, server)
   const isChosen = /^blobs = /m.test(settings.toml ?? '')
   const [blobs, s3] = onBucket && !isChosen ? (await startBucket(t)).tomlParts : ['', '']

@@ -18,3 +18,23 @@ export const serverStories: readonly string[] = [
   'specification-webhooks',
   'webhooks',
 ].map(name => `test/flow/${name}.test.ts`)
+
+/**
+ * `MAILBOXD_TEST_DATABASE=postgres` has the stories of a run told with their rows on a real PostgreSQL, a database for each daemon.
+ */
+export const isOnServers = process.env.MAILBOXD_TEST_DATABASE === 'postgres'
+
+/** What can't be told so, and why. */
+export const fileStories: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries({
+    backup: 'rows on a server are backed up there',
+    descriptors: 'a connection to the server needs a descriptor, too',
+    'disk-faults': 'it is about the disk of the file; flow/database-full is about that of a server',
+    'disk-full': 'it is about the disk of the file; flow/database-full is about that of a server',
+    'dns-check':
+      'the doctor, whose exit code it looks at, warns of the server of the tests, which does not sync',
+    doctor: 'it warns of the server of the tests, which does not sync',
+    'draft-files': 'it is about files in the data directory; flow/bucket is about those of a bucket',
+    'mailboxctl-root': 'it is about who owns the file',
+  }).map(([name, why]) => [`test/flow/${name}.test.ts`, why]),
+)
