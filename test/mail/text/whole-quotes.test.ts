@@ -19,6 +19,7 @@ const attributions = [
   'Quoting Bob <bob@example.net>:',
   'Quoting Bob <bob@example.net> and more:',
   `Quoting ${'x'.repeat(120)} <bob@example.net>:`,
+  ...[119, 120, 121].map(length => `Quoting ${'x'.repeat(length - 26)} <bob@example.net>:`),
   'Bob <bob@example.net>:',
   'Bob wrote:',
   'Bob wrote this to me and to all of the others who have ever asked for it, as far as I know:',
@@ -99,6 +100,10 @@ const texts: readonly (readonly [string, string])[] = [
   ['Re: Plan', 'new\n\n-----\nBob\n-----\n\nFrom: Ann\nTo: Bob\nSubject: x\n\nold'],
   ['Re: Plan', '> all\n> is\n> quoted'],
   ['Re: Plan', ''],
+  ['Re: Plan', 'new\n=====\n-----Original Message-----\nFrom: Bob\nTo: Ann\nSubject: x\n\nold'],
+  ['Re: Plan', 'new\n=====\n\nFrom: Bob\nTo: Ann\nSubject: x\n\nold'],
+  ['Re: Plan', '=====\nFrom: Bob\nTo: Ann\nSubject: x\n\nold'],
+  ['Plan', '=====\nFrom: Bob\nTo: Ann\nSubject: x\n\nold'],
 ]
 
 const subjects = [
