@@ -20,6 +20,7 @@ import { createKeptStsPolicies } from './core/delivery/sts-policies.ts'
 import { sendScheduledDraft } from './core/drafts/send.ts'
 import { startCleaning } from './core/mailbox/cleaning.ts'
 import { startIndexing } from './core/mailbox/indexing.ts'
+import { shareCertificate } from './core/nodes/shared-certificate.ts'
 import { noteRunning } from './core/running.ts'
 import { createScreening } from './core/screening.ts'
 import { createWebhooks } from './core/webhooks/tell.ts'
@@ -137,7 +138,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       scanner: { value: scanner },
       dnsLists: { value: dnsLists },
     })
-
     await app.blobs.clearSpool()
     await removeLeftCopy(config.data_dir)
     closing.push(startCleaning(app, await app.blobs.list()))
@@ -267,23 +267,23 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const upkeep = startUpkeep(app)
     closing.push(async () => (await upkeep).stop())
     if (acme.directory !== undefined) {
+      const names = acme.names.length > 0 ? acme.names : [config.hostname]
+      const order = { directory: acme.directory, names }
       const settings = {
-        directory: acme.directory,
+        ...parts,
+        ...order,
         contact: acme.contact,
-        names: acme.names.length > 0 ? acme.names : [config.hostname],
         listen: acme.listen.map(parseEndpoint),
         dataDir: config.data_dir,
-        clock,
-        log,
-        random: parts.random,
         hasAddress: (name: string) => hasAddress(app.dns, name),
         onIssued: () => certificates.look(),
+        ...(config.database !== undefined && { shared: shareCertificate(app, order) }),
       }
-      const start = async () => {
+      const startWhenLoaded = async () => {
         const { startRenewal } = await import('./tls/acme/renewal.ts')
         return startRenewal(settings)
       }
-      const renewal = start()
+      const renewal = startWhenLoaded()
       closing.push(async () => (await renewal).stop())
     }
 

@@ -457,9 +457,14 @@ export const limits = {
   acmeRetryAfterMs: 7 * 86_400_000,
   /** How often it is looked whether a certificate is due. */
   acmeLookMs: 600_000,
-  /** Who asks for the answer to a challenge: connections at once, and how long one may take. */
+  /**
+   * Who asks for the answer to a challenge: connections at once, and how long one may take; how long it rests between two looks for those of
+   * other nodes, and for how long they are kept.
+   */
   acmeConnections: 100,
   acmeConnectionMs: 10_000,
+  acmeAnswerRestMs: 50,
+  acmeChallengeMs: 86_400_000,
   /** Failed authentications a minute of one address (of IPv6, one /64), at all doors that take keys; and of its block at the doors of submission. */
   failedKeysPerMinute: 60,
   failedKeysPerMinuteOfBlock: 300,

@@ -51,7 +51,7 @@ export const acmeTable = table(
     listen: list('listener', 1, {
       default: ['0.0.0.0:80', '[::]:80'],
       description:
-        'Where the question of the CA is answered, only while one is awaited. Behind a proxy that has port 80 let it pass /.well-known/acme-challenge/ on to this.',
+        'Where the question of the CA is answered: only while one is awaited, or all the time where the rows are on PostgreSQL, for it may be about another node. Behind a proxy that has port 80 let it pass /.well-known/acme-challenge/ on to this.',
     }),
   },
 )

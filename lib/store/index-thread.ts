@@ -10,12 +10,14 @@ import { writeLeft } from './last-statements.ts'
 export interface IndexThreadData {
   /** As of `openStore`. */
   readonly location: string
+  /** Not 0 while who writes waits for the lock on the file. */
+  readonly wanted?: Int32Array
   /** The first of this process, which tries again what was left out before. */
   readonly isFirst: boolean
 }
 
 /** The thread that puts messages into the search index, behind the writes of the main thread. */
-const { location, isFirst } = workerData as IndexThreadData
+const { location, wanted, isFirst } = workerData as IndexThreadData
 const { followed, close } = isServer(location) ? await onServer() : onFile()
 const indexing = followIndex(followed, systemClock, trouble => parentPort!.postMessage(trouble), isFirst)
 parentPort!.once('message', async () => {
@@ -27,7 +29,8 @@ parentPort!.once('message', async () => {
 function onFile(): { followed: Followed; close(): unknown } {
   const { db, transact, version, freeSome, close } = openSqliteBeside(location)
   const free = () => freeSome(limits.freePagesAtOnce, limits.freePagesKept)
-  return { followed: { read: db, write: transact, version, freeSome: free }, close }
+  const isWanted = () => wanted !== undefined && Atomics.load(wanted, 0) !== 0
+  return { followed: { read: db, write: transact, isWanted, version, freeSome: free }, close }
 }
 
 async function onServer(): Promise<{ followed: Followed; close(): unknown }> {

@@ -20,6 +20,8 @@ export interface Followed {
   readonly read: Db
   /** What it writes may be lost with the power: it is still noted as to be done then. Gives undefined, with nothing done, while another process follows. */
   write<T>(work: (db: WriteDb) => Promise<T>): Promise<T | undefined>
+  /** Whether others wait for what is being written to be over. */
+  isWanted?(): boolean
   /** Another one when anything was committed; undefined where that is not known. */
   version(): number | undefined
   /** Gives some of what was freed back to the disk; whether there was any. */
@@ -108,7 +110,7 @@ export function followIndex(
     if (prepared.length === 0) return false
     const batch = alone > 0 ? prepared.slice(0, 1) : prepared
     try {
-      const count = await db.write(write => putBatch(write, batch, clock))
+      const count = await db.write(write => putBatch(write, batch, clock, db.isWanted))
       if (count === undefined) {
         prepared = []
         return false
@@ -170,11 +172,12 @@ export function followIndex(
   }
 }
 
-/** Gives how many of them were done: as many as fit into the time of one transaction. */
+/** Gives how many of them were done: as many as fit into the time of one transaction, and one while mail waits for it. */
 async function putBatch(
   db: WriteDb,
   batch: readonly Prepared[],
   clock: Pick<Clock, 'monotonicMs'>,
+  isWanted: () => boolean = () => false,
 ): Promise<number> {
   const end = clock.monotonicMs() + limits.indexMs
   const wanted = await stillUnindexed(
@@ -185,7 +188,7 @@ async function putBatch(
   // To a server few statements go, each of which takes several.
   const atOnce = dialectOf(db) === 'postgres' ? limits.indexedAtOnce : 1
   for (let at = 0; at < batch.length; at += atOnce) {
-    if (done.length > 0 && clock.monotonicMs() > end) break
+    if (done.length > 0 && (isWanted() || clock.monotonicMs() > end)) break
     const some = batch.slice(at, at + atOnce)
     await putIntoIndex(
       db,

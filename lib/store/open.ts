@@ -189,9 +189,11 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
   const writer = openSqliteWriter(path)
   const reader = openSqliteFollower(path, writer)
   const listeners = createListeners()
+  const wanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const target: CommitTarget = {
     ...writer,
     writeLeft: left => writeLeft(writer.db, left),
+    waitsForLock: isWaiting => void Atomics.store(wanted, 0, isWaiting ? 1 : 0),
     exec(statement) {
       // A reader that sees an older state would keep the log from being taken into the file.
       if (statement === 'begin immediate') reader.refresh()
@@ -237,7 +239,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
         told(state)
       })
     },
-    keepIndex: told => startIndexThread(path, reader.version, told),
+    keepIndex: told => startIndexThread({ location: path, wanted }, reader.version, told),
     async forgetOverwrittenSecrets() {
       await group.idle()
       reader.refresh()

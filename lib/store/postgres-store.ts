@@ -65,7 +65,8 @@ export function postgresStore(
     // Both are the server's own business.
     failed: new Promise<never>(() => {}),
     keepLog: () => ({ stop: async () => {} }),
-    keepIndex: (told: (trouble: IndexTrouble) => void) => startIndexThread(url, () => undefined, told),
+    keepIndex: (told: (trouble: IndexTrouble) => void) =>
+      startIndexThread({ location: url }, () => undefined, told),
     async forgetOverwrittenSecrets() {
       await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
     },

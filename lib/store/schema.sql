@@ -730,7 +730,22 @@ create table "node" (
   "settings" text
 );
 
--- Who does a timed sweep (lib/upkeep.ts) just now: one node at a time.
+-- What the nodes have in common that order the same certificate of a CA (lib/core/nodes/shared-certificate.ts): `id` is what it is and of
+-- which order, `content` is sealed: the key that the CA knows them by, the certificate with its key, how the last orders went.
+create table "acmeFile" (
+  "id" text primary key,
+  "content" text not null,
+  "changedAt" text not null
+);
+
+-- What a CA is answered that asks for `token` at any node. Those of a day ago go with the next order.
+create table "acmeChallenge" (
+  "token" text primary key,
+  "keyAuthorization" text not null,
+  "createdAt" text not null
+);
+
+-- Who does a timed sweep (lib/upkeep.ts) just now, or orders a certificate: one node at a time.
 create table "sweep" (
   "name" text primary key,
   "heldBy" text

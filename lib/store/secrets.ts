@@ -11,6 +11,7 @@ export const secretColumns = [
   { table: 'domain', column: 'dkimPrivateKey' },
   { table: 'domainKey', column: 'privateKey' },
   { table: 'inbox', column: 'webhookSecret' },
+  { table: 'acmeFile', column: 'content' },
 ] as const
 
 export type SecretColumn = (typeof secretColumns)[number]

@@ -7,12 +7,11 @@ import type { Indexing, IndexTrouble } from './indexing.ts'
 
 /**
  * Has the search index follow what is written, in a thread of its own, until it is stopped.
- * @param location as of `openStore`
  * @param version as of `Store`: as long as it stays the same the thread may rest
  * @param told as of `followIndex`
  */
 export function startIndexThread(
-  location: string,
+  where: Omit<IndexThreadData, 'isFirst'>,
   version: () => number | undefined,
   told: (trouble: IndexTrouble) => void,
 ): Indexing {
@@ -20,7 +19,7 @@ export function startIndexThread(
   const resourceLimits = { maxYoungGenerationSizeMb: 8 }
   return keepThread<IndexTrouble>({
     begin(isFirst) {
-      const workerData: IndexThreadData = { location, isFirst }
+      const workerData: IndexThreadData = { ...where, isFirst }
       return new Worker(threadEntry('store/index-thread'), { name: 'index', workerData, resourceLimits })
     },
     told,

@@ -495,6 +495,18 @@ export interface NodeRow {
   settings: string | null
 }
 
+export interface AcmeFileRow {
+  id: string
+  content: Sealed
+  changedAt: string
+}
+
+export interface AcmeChallengeRow {
+  token: string
+  keyAuthorization: string
+  createdAt: string
+}
+
 export interface SweepRow {
   name: string
   heldBy: string | null
@@ -550,6 +562,8 @@ export interface Tables {
   stsPolicy: StsPolicyRow
   tlsResult: TlsResultRow
   node: NodeRow
+  acmeFile: AcmeFileRow
+  acmeChallenge: AcmeChallengeRow
   sweep: SweepRow
   reader: ReaderRow
 }

@@ -7,8 +7,6 @@ import { root } from './source-tree.ts'
 
 /** Exports of lib that only tests import, and why they stand in lib all the same. */
 const forTests: Readonly<Record<string, string>> = {
-  'lib/base/secret-box.ts#SecretFault':
-    'what does not open is told by its kind in the tests, and by its words in the log',
   'lib/config/describe.ts#exampleConfig':
     'it makes config/mailboxd.example.toml, which a test holds to the schema',
   'lib/base/spelling.ts#editDistance': 'npm test tells the names that are like an unknown one',

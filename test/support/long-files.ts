@@ -39,6 +39,7 @@ export const longFiles: readonly string[] = [
   'courier/webhook/courier',
   'courier/webhook/idle',
   'flow/acme',
+  'flow/acme-nodes',
   'flow/backup',
   'flow/bounces',
   'flow/browser-streams',

@@ -13,7 +13,10 @@ const writesPerTransaction = 64
 const workMs = 20
 /** The same for the bytes that it was given: the commit appends them to the log, which is work as well. */
 const bytesPerTransaction = 2 * 1024 * 1024
-/** How long it rests until it asks again for the lock that another process has: twice as long each time, up to the second. */
+/**
+ * How long it rests until it asks again for the lock that others have: a quarter longer each time, up to the second. The thread of the index gives
+ * it back within some milliseconds, and each of them is one that all who wait for this transaction wait longer.
+ */
 const lockRestMs = [1, 16] as const
 
 /** What a group commit works on. */
@@ -27,6 +30,8 @@ export interface CommitTarget {
   givenBytes(): number
   /** Whether another connection is writing just now, which is why a transaction did not begin. */
   isLocked(error: unknown): boolean
+  /** Called with whether a transaction waits for who is writing. */
+  waitsForLock(isWaiting: boolean): void
   /** Whether it failed because the disk did not keep what was written. */
   isDiskFault(error: unknown): boolean
   /** Resolves when everything that was committed before the call is on the disk. */
@@ -144,7 +149,15 @@ export function createGroupCommit(
 
   /** Begins a transaction as soon as nobody else is writing; gives whether there is anything left to be written then. */
   async function begin(): Promise<boolean> {
-    for (let restMs: number = lockRestMs[0]; ; restMs = Math.min(restMs * 2, lockRestMs[1])) {
+    try {
+      return await beginInTurn()
+    } finally {
+      target.waitsForLock(false)
+    }
+  }
+
+  async function beginInTurn(): Promise<boolean> {
+    for (let restMs: number = lockRestMs[0]; ; restMs = Math.min(restMs * 1.25, lockRestMs[1])) {
       try {
         target.exec('begin immediate')
         return true
@@ -153,6 +166,7 @@ export function createGroupCommit(
         refuseLate(error)
       }
       if (waiting.length === 0) return false
+      target.waitsForLock(true)
       await pause(restMs)
     }
   }

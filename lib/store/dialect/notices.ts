@@ -2,9 +2,9 @@ import type { WriteDb } from './dialect.ts'
 
 /**
  * What a write has done that others wait for, by the kind of it: `event` was recorded, `revocation` of a key, `queue` has
- * work of a kind, `mail` has come to an inbox. With each stands what it is about: the kind of work, the inbox.
+ * work of a kind, `mail` has come to an inbox, a `certificate` is to be had from a CA, or is not. With each stands what it is about: the kind of work, the inbox.
  */
-export const topics = ['event', 'revocation', 'queue', 'mail'] as const
+export const topics = ['event', 'revocation', 'queue', 'mail', 'certificate'] as const
 export type Topic = (typeof topics)[number]
 export type Notices = Map<Topic, Set<string>>
 

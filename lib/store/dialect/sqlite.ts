@@ -21,7 +21,7 @@ export interface SqliteReader {
   close(): void
 }
 
-export interface SqliteWriter extends Omit<CommitTarget, 'writeLeft'> {
+export interface SqliteWriter extends Omit<CommitTarget, 'writeLeft' | 'waitsForLock'> {
   /** What is read on this connection while nothing is written on it. */
   readonly between: ReadBetween
   close(): void

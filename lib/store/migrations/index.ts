@@ -34,6 +34,7 @@ import { reportCounts } from './0053-report-counts.ts'
 import { nodes } from './0054-nodes.ts'
 import { rollingUpgrade } from './0057-rolling-upgrade.ts'
 import { timesInOrder } from './0058-times-in-order.ts'
+import { sharedCertificates } from './0059-shared-certificates.ts'
 import type { Migration } from './migration.ts'
 
 /** All steps, in order. Append; never change one that was released. */
@@ -74,4 +75,5 @@ export const migrations: readonly Migration[] = [
   nodes,
   rollingUpgrade,
   timesInOrder,
+  sharedCertificates,
 ]

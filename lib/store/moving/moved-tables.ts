@@ -46,6 +46,8 @@ const movedTables = {
   authenticationDeferral: ['id'],
   stsPolicy: ['domain'],
   tlsResult: ['day', 'domain', 'policyType', 'type', 'host'],
+  acmeFile: ['id'],
+  acmeChallenge: ['token'],
   node: ['id'],
   sweep: ['name'],
 } as const satisfies Partial<Record<keyof Tables, readonly string[]>>

@@ -7,6 +7,7 @@ import {
   sign,
 } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { createFile } from '../../base/durable-file.ts'
 
 /** The key that a CA knows this server by (ES256, RFC 7518 §3.4). */
@@ -16,6 +17,9 @@ export interface AccountKey {
   /** What stands in the answer to a challenge (RFC 8555 §8.1). */
   keyAuthorization(token: string): string
 }
+
+/** Where it is kept in a data directory. */
+export const accountKeyPath = (dataDir: string) => join(dataDir, 'acme', 'account-key.pem')
 
 /** The key at `path` (PEM, mode 0600), made where there is none. */
 export async function openAccountKey(path: string): Promise<AccountKey> {

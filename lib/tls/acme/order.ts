@@ -5,7 +5,7 @@ import { oneLine } from '../../base/one-line.ts'
 import { CertificateFault, checkPair, type Pair } from '../pair.ts'
 import { type AcmeClient, problemText, type Resource } from './client.ts'
 import { AcmeFault } from './fault.ts'
-import type { Responder } from './responder.ts'
+import { isToken, type Responder } from './responder.ts'
 import { createSigningRequest } from './signing-request.ts'
 
 interface OrderParts {
@@ -41,9 +41,8 @@ async function prove(parts: OrderParts, url: string, deadline: number): Promise<
   const challenge = challenges.find(one => one?.type === 'http-01')
   if (!challenge) throw new AcmeFault('the CA offers no http-01 challenge')
   const token = text(challenge.token, 'token')
-  // RFC 8555 §8.3: of the base64url alphabet; it stands in a path and is signed.
-  if (!/^[\w-]{1,200}$/.test(token)) throw new AcmeFault('the CA gives a token that is none')
-  responder.answer(token, client.key.keyAuthorization(token))
+  if (!isToken(token)) throw new AcmeFault('the CA gives a token that is none')
+  await responder.answer(token, client.key.keyAuthorization(token))
   await client.post(text(challenge.url, 'url'), {})
   await settle(parts, url, ['valid'], deadline)
 }

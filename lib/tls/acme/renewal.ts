@@ -1,19 +1,20 @@
-import { mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { type Clock, isoAfter } from '../../base/clock.ts'
 import { replaceFile } from '../../base/durable-file.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { oneLine } from '../../base/one-line.ts'
 import { CertificateFault, type Pair, readPair } from '../pair.ts'
-import { openAccountKey } from './account-key.ts'
+import { accountKeyPath, openAccountKey } from './account-key.ts'
 import { connectToCa } from './client.ts'
 import { AcmeFault } from './fault.ts'
 import { createAcmeHttp } from './http.ts'
 import { issuedPaths } from './issued.ts'
 import { orderCertificate } from './order.ts'
-import { openResponder } from './responder.ts'
-import { readStanding, type Standing, writeStanding } from './standing.ts'
+import { openResponder, type Responder } from './responder.ts'
+import { exchangeCertificate, type SharedOrders, takeOver } from './shared.ts'
+import { readStanding, type Standing, standingPath, writeStanding } from './standing.ts'
 
 export interface RenewalParts {
   /** The address of the CA's directory. */
@@ -33,6 +34,8 @@ export interface RenewalParts {
   readonly onIssued: () => Promise<void>
   /** See `createAcmeHttp`. */
   readonly ca?: string
+  /** Where other nodes may order the same. */
+  readonly shared?: SharedOrders
 }
 
 /** Keeps a certificate from a CA in force. */
@@ -46,16 +49,20 @@ export interface Renewal {
  * Looks at once and every ten minutes whether a certificate is due: there is none, its names are others, or two thirds
  * of its time are over, give or take some so that a thousand servers do not come at once. After a failure the gaps
  * grow, and what the CA asks for is heeded; but where a name had no address, it is ordered again as soon as it has one, a few times. Of one data directory there is one daemon (`lockDataDirectory`), so no two
- * order at once.
+ * order at once; of several nodes one orders at a time, each answers the CA and has what came of it, and when it dies another goes on.
  */
 export function startRenewal(parts: RenewalParts): Renewal {
-  const { clock, log } = parts
+  const { clock, log, shared } = parts
   const stopping = new AbortController()
   const jitter = parts.random()
   let working: Promise<void> | undefined
   let saidUntil = ''
   /** Whether the last order failed while a name had no address. */
   let isForAddress = false
+  /** Whether another node orders. */
+  let isElsewhere = false
+  let responder: Responder | undefined
+  let saidWhy = ''
 
   /** Who starts the daemon and sees no certificate is told what it waits for, once. */
   function sayOnce({ notBefore, error }: Standing): void {
@@ -66,27 +73,68 @@ export function startRenewal(parts: RenewalParts): Renewal {
 
   async function work(): Promise<void> {
     try {
-      const now = clock.now()
-      const pair = await findIssued(parts, now)
-      const dueAt = pair && hasNames(pair, parts.names) ? renewalAt(pair, jitter) : now
-      if (dueAt > now) return
-      const standing = await readStanding(parts.dataDir)
-      // A time that is too far off is that of a clock that was wrong.
-      isForAddress = false
-      const waitMs = standing ? Date.parse(standing.notBefore) - now.getTime() : 0
-      if (
-        standing &&
-        standing.order === orderOf(parts) &&
-        waitMs > 0 &&
-        waitMs <= limits.acmeRetryAfterMs * 2
-      ) {
-        if (!(await hasWhatWasMissing(standing))) return sayOnce(standing)
-        log.info({ names: standing.withoutAddress }, 'ACME: the names have addresses now')
+      if (shared) await listenForOthers()
+      if (!(await isDue())) return
+      const giveBack = shared ? await shared.take() : async () => {}
+      isElsewhere = giveBack === undefined
+      if (!giveBack) return
+      try {
+        // Another may have made it just now.
+        if (!shared || (await isDue())) await orderInTime()
+      } finally {
+        await giveBack()
       }
-      await renew(standing?.failures ?? 0)
     } catch (error) {
       if (!stopping.signal.aborted) log.error({ err: error }, 'ACME: the certificate can not be looked after')
     }
+  }
+
+  /** Is asked by a CA for other nodes as well. */
+  async function listenForOthers(): Promise<void> {
+    if (responder) return
+    try {
+      responder = await openResponder(parts.listen, shared)
+    } catch (error) {
+      const why = String(error)
+      if (why !== saidWhy) log.error({ err: error }, 'ACME: the CA can not ask at this node')
+      saidWhy = why
+    }
+  }
+
+  async function isDue(): Promise<boolean> {
+    const now = clock.now()
+    const found = await findIssued(parts, now)
+    let pair = found && hasNames(found, parts.names) ? found : undefined
+    if (shared && (await exchangeCertificate(shared, issuedPaths(parts.dataDir), pair, now))) {
+      log.info({ names: parts.names }, 'ACME: there is a new certificate, which another node has got')
+      pair = await findIssued(parts, now)
+      await parts.onIssued()
+    }
+    if (shared) await takeOver(shared, parts.dataDir, 'standing')
+    return !pair || renewalAt(pair, jitter) <= now
+  }
+
+  async function orderInTime(): Promise<void> {
+    const now = clock.now()
+    const standing = await readStanding(parts.dataDir)
+    // A time that is too far off is that of a clock that was wrong.
+    isForAddress = false
+    const waitMs = standing ? Date.parse(standing.notBefore) - now.getTime() : 0
+    if (
+      standing &&
+      standing.order === orderOf(parts) &&
+      waitMs > 0 &&
+      waitMs <= limits.acmeRetryAfterMs * 2
+    ) {
+      if (!(await hasWhatWasMissing(standing))) return sayOnce(standing)
+      log.info({ names: standing.withoutAddress }, 'ACME: the names have addresses now')
+    }
+    await renew(standing?.failures ?? 0)
+  }
+
+  async function note(standing: Standing | undefined): Promise<void> {
+    await writeStanding(parts.dataDir, standing)
+    if (shared) await shared.write('standing', await readFile(standingPath(parts.dataDir), 'utf8'))
   }
 
   /** A CA refuses who lets too many orders fail, so this cuts only the first gaps short. */
@@ -101,9 +149,10 @@ export function startRenewal(parts: RenewalParts): Renewal {
     const { names, dataDir } = parts
     log.info({ names, directory: parts.directory }, 'ACME: a certificate is ordered')
     try {
-      const { key, cert } = await order(parts, stopping.signal)
+      const { key, cert } = await order(parts, stopping.signal, responder)
       await replaceFile(issuedPaths(dataDir).certificate, key + cert)
-      await writeStanding(dataDir, undefined)
+      await shared?.write('certificate', key + cert)
+      await note(undefined)
     } catch (error) {
       if (stopping.signal.aborted) return
       const gapMs = limits.acmeGapsMs[Math.min(failures, limits.acmeGapsMs.length - 1)]!
@@ -114,7 +163,7 @@ export function startRenewal(parts: RenewalParts): Renewal {
       const has = await Promise.all(names.map(parts.hasAddress))
       const withoutAddress = names.filter((_, index) => has[index] === false)
       isForAddress = withoutAddress.length > 0
-      await writeStanding(dataDir, {
+      await note({
         failures: failures + 1,
         notBefore,
         order: orderOf(parts),
@@ -141,38 +190,50 @@ export function startRenewal(parts: RenewalParts): Renewal {
 
   const timer = setInterval(look, limits.acmeLookMs).unref()
   const forAddress = setInterval(() => {
-    if (isForAddress) void look()
+    if (isForAddress || isElsewhere) void look()
   }, limits.acmeAddressMs).unref()
+  const changesNoMore = shared?.onChange(() => void look())
   void look()
   return {
     look,
     async stop() {
       clearInterval(timer)
       clearInterval(forAddress)
+      changesNoMore?.()
       stopping.abort()
       await working
+      await responder?.close()
     },
   }
 }
 
 /** What is asked of whom; `standing.json` keeps it to tell whether it was changed. */
-function orderOf({ directory, contact, names, listen }: RenewalParts): string {
-  return JSON.stringify({ directory, contact, names, listen })
+function orderOf({ directory, contact, names, listen, shared }: RenewalParts): string {
+  // Each node has addresses of its own.
+  return JSON.stringify({ directory, contact, names, ...(!shared && { listen }) })
 }
 
-async function order(parts: RenewalParts, stopping: AbortSignal): Promise<Pick<Pair, 'key' | 'cert'>> {
-  const { clock, names, directory, contact } = parts
-  const keyPath = join(parts.dataDir, 'acme', 'account-key.pem')
+/** @param open the one that listens all the time */
+async function order(
+  parts: RenewalParts,
+  stopping: AbortSignal,
+  open: Responder | undefined,
+): Promise<Pick<Pair, 'key' | 'cert'>> {
+  const { clock, names, directory, contact, shared } = parts
+  const keyPath = accountKeyPath(parts.dataDir)
   await mkdir(dirname(keyPath), { recursive: true, mode: 0o700 })
+  // All of the nodes' orders are those of one account.
+  if (shared) await takeOver(shared, parts.dataDir, 'account')
   const key = await openAccountKey(keyPath)
+  if (shared) await takeOver(shared, parts.dataDir, 'account')
   const http = createAcmeHttp(stopping, parts.ca)
   try {
-    const responder = await openResponder(parts.listen)
+    const responder = open ?? (await openResponder(parts.listen, shared))
     try {
       const client = await connectToCa({ http, key, clock, directory, contact })
       return await orderCertificate({ client, responder, names, clock, signal: stopping })
     } finally {
-      await responder.close()
+      if (!open) await responder.close()
     }
   } finally {
     await http.close()

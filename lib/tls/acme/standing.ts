@@ -13,7 +13,8 @@ export interface Standing {
   readonly withoutAddress: readonly string[]
 }
 
-const standingPath = (dataDir: string) => join(dataDir, 'acme', 'standing.json')
+/** Where it is kept in a data directory. */
+export const standingPath = (dataDir: string) => join(dataDir, 'acme', 'standing.json')
 
 /** Undefined where there was no failure since the last certificate. */
 export async function readStanding(dataDir: string): Promise<Standing | undefined> {

@@ -69,6 +69,28 @@ onEveryDatabase('what was written is found when its follower has come to it, eac
   t.strictSame(lines, [])
 })
 
+onEveryDatabase(
+  'while mail waits for the index to be written, each of its writes is one message',
+  async (t, store) => {
+    // Nothing waits for the index of a server.
+    if (store.dialect === 'postgres') return
+    await insertTexts(store, ['one', 'two', 'three'])
+    let isWanted = true
+    const left: number[] = []
+    const counted = followed(store, async () => {
+      left.push((await listUnindexedIds(store)).length)
+      if (left.at(-1) === 2) isWanted = false
+    })
+    const indexing = followIndex({ ...counted, isWanted: () => isWanted }, systemClock, () => {})
+    await until('all to be indexed', async () => (await listUnindexedIds(store)).length === 0)
+    await indexing.stop()
+    // The first write only tries again what was left out before.
+    t.strictSame(left.slice(0, 3), [3, 3, 2], 'one')
+    t.notOk(left.includes(1), 'and then all the others')
+    t.equal(await count(store, 'letter'), 3)
+  },
+)
+
 onEveryDatabase('what is deleted between being read and being indexed stays deleted', async (t, store) => {
   const [id] = await insertTexts(store, ['gone', 'stays'])
   let writes = 0

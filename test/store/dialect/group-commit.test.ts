@@ -29,6 +29,7 @@ function setUp(t: Test) {
   const failing: { statement: string | undefined; left: number } = { statement: undefined, left: 0 }
   const told: unknown[] = []
   const took: unknown[] = []
+  const waits: boolean[] = []
   const target: CommitTarget = {
     db: writer.db,
     exec(statement) {
@@ -45,6 +46,7 @@ function setUp(t: Test) {
     },
     givenBytes: writer.givenBytes,
     isLocked: writer.isLocked,
+    waitsForLock: isWaiting => waits.push(isWaiting),
     isDiskFault: writer.isDiskFault,
     sync: () => new Promise<void>((resolve, reject) => syncs.push({ resolve, reject })),
   }
@@ -67,7 +69,7 @@ function setUp(t: Test) {
       rest: ms => new Promise<void>(end => load.rests.push({ ms, end })),
     },
   )
-  return { path, failures, group, syncs, transactions, reader, clock, failing, told, took, load }
+  return { path, failures, group, syncs, transactions, reader, clock, failing, told, took, waits, load }
 }
 
 t.test('no promise resolves before the fsync, and what comes meanwhile shares the next one', async t => {
@@ -370,7 +372,7 @@ t.test('a transaction takes 64 writes at the most', async t => {
 })
 
 t.test('while another connection writes, what is asked for waits, and the event loop goes round', async t => {
-  const { group, syncs, path, clock, reader, transactions } = setUp(t)
+  const { group, syncs, path, clock, reader, transactions, waits } = setUp(t)
   const migrated = group.write(db => migrate(db, 'sqlite', 'x'))
   await until('the first fsync asked for', () => syncs.length === 1)
   syncs[0]!.resolve()
@@ -384,11 +386,13 @@ t.test('while another connection writes, what is asked for waits, and the event 
     () => answered.push('early'),
     error => answered.push(String(error.name)),
   )
+  t.notOk(waits.includes(true), 'nobody was in the way')
   const tried = transactions.begun
   const { turns } = await turnsDuring(() => until('it has asked again', () => transactions.begun > tried + 3))
   t.ok(turns > 3, 'without standing still')
   t.strictSame(await reader.db.selectFrom('pod').select('id').execute(), [])
   t.strictSame(answered, [], 'neither done nor refused')
+  t.equal(waits.at(-1), true, 'who shares the file may learn that it waits')
   clock.ms += limits.lockWaitMs - 1
   const late = group.write(insertInstallation)
   clock.ms += 1
@@ -396,6 +400,7 @@ t.test('while another connection writes, what is asked for waits, and the event 
   t.strictSame(answered, ['StorageLocked'], 'and who came later waits on')
   other.exec('commit')
   await until('the fsync asked for', () => syncs.length === 2)
+  t.equal(waits.at(-1), false)
   syncs[1]!.resolve()
   await late
   await group.idle()
