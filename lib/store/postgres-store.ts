@@ -66,7 +66,7 @@ export function postgresStore(
     // Both are the server's own business.
     failed: new Promise<never>(() => {}),
     keepLog: () => ({ stop: async () => {} }),
-    watchRoom: () => watchRoom(pool.db),
+    watchRoom: () => watchRoom(pool),
     keepIndex: (told: (trouble: IndexTrouble) => void) => startIndexThread(url, () => undefined, told),
     async forgetOverwrittenSecrets() {
       await sql`vacuum full "account", "domain", "inbox"`.execute(pool.db)
