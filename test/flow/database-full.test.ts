@@ -128,19 +128,31 @@ t.test(
     const server = await startPostgres(undefined, 'base/pgsql_tmp')
     t.teardown(() => server.stop())
     const daemon = await startDaemon(t, { database: databaseUrl(server, migratedDatabase) })
-    const health = async () => (await fetch(`${daemon.baseUrl}/health`)).status
-    t.equal(await health(), 200)
+    const health = async () => {
+      const answer = await fetch(`${daemon.baseUrl}/health`)
+      return { status: answer.status, ...((await answer.json()) as { message?: string }) }
+    }
+    t.match(await health(), { status: 200 })
     const fill = `/proc/${server.pid}/root${server.data}/base/pgsql_tmp/full`
     t.throws(() => writeFileSync(fill, Buffer.alloc(9_000_000)), { code: 'ENOSPC' })
-    await until('it to be told', async () => (await health()) === 503, 60_000)
-    t.match(await (await fetch(`${daemon.baseUrl}/health`)).json(), {
-      error: 'unavailable',
-      message: 'The disk of the database is full. Try again shortly.',
-    })
+    const full = 'The disk of the database is full. Try again shortly.'
+    const answer = await until(
+      'it to be told',
+      async () => {
+        const said = await health()
+        return said.message === full ? said : undefined
+      },
+      60_000,
+    )
+    t.match(answer, { status: 503, error: 'unavailable' })
     const told = (words: RegExp) => daemon.troubles().filter(({ msg }) => words.test(String(msg))).length
     t.equal(told(/can not be written/), 1)
     rmSync(fill)
-    await until('its end to be told', async () => (await health()) === 200 && told(/again/) === 1, 60_000)
+    await until(
+      'its end to be told',
+      async () => (await health()).status === 200 && told(/again/) === 1,
+      60_000,
+    )
     t.equal(told(/can not be written/), 1, 'and it was one outage')
     t.equal(await daemon.end('SIGTERM'), 0)
   },
