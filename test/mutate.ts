@@ -4,9 +4,9 @@
  * without any it is the rooms that hold the promises. It takes N faults by chance (200 unless told; by the same seed the same ones, and of a changed
  * source those that are left), works on copies, and prints those that nothing noticed, with the share of those that something did.
  *
- * Each is shown to the five tests nearest to its file (unless told), until one fails, and then to the compiler, with which nothing could be built or landed.
+ * Each is shown to the five tests nearest to its file (unless told) and those named `whole-…` that reach it, until one fails, and then to the compiler, with which nothing could be built or landed.
  * For those that are left other tests, then stories (test/flow), are run once without a fault, the nearest first, to learn which of their places they run
- * (support/probes.ts), until ten tests and four stories are known for each; these are run with the fault. The stories' daemons run the sources here, not the
+ * (support/probes.ts), until ten tests and four stories are known for each, or three times as many were looked at; these are run with the fault. The stories' daemons run the sources here, not the
  * bundle.
  *
  * With --named it makes those of support/named-faults.ts instead, which no test noticed once.
@@ -51,6 +51,11 @@ const leftOut = new Set(['.git', '.tap', 'dist', 'node_modules', 'packages'])
 const otherStories =
   /\/(soak|power-cuts|image|package|package-arm64|npm-package|build-id|dev|systemd|hostile-\w+)\.test/
 
+/** Those that hold all that is said to many inputs (support/kept-facts.ts) stand behind the nearest, so that it shows what they alone notice. */
+const isWhole = (test: string) => /\/whole-[\w-]+\.test\.ts$/.test(test)
+/** So many times as many tests are looked at for one that runs the place of a fault: most stories run all there is, or never do. */
+const lookedAt = 3
+
 /** What takes longer is ended, a story later than others. One that does so without a fault, too, notices none. */
 const mostMs = (test: string) => (test.startsWith('test/flow/') ? 150_000 : 60_000)
 
@@ -88,8 +93,12 @@ async function main(args: readonly string[]): Promise<number> {
   const tests = globSync('test/**/*.test.ts', { cwd: root }).sort()
   const stories = tests.filter(test => test.startsWith('test/flow/') && !otherStories.test(test))
   const units = tests.filter(test => !/^test\/(flow|rules|fuzz)\//.test(test))
-  const nearest = (fault: Fault) =>
-    fault.tests ?? sources.nearest(units, fault.file).slice(0, Number(values.nearest))
+  const nearest = (fault: Fault) => {
+    if (fault.tests) return fault.tests
+    const near = sources.nearest(units, fault.file)
+    const others = near.filter(test => !isWhole(test)).slice(0, Number(values.nearest))
+    return [...others, ...near.filter(isWhole)]
+  }
 
   await makeWhatIsShared()
   const copies = Array.from({ length: availableParallelism() }, makeCopy)
@@ -117,7 +126,8 @@ async function main(args: readonly string[]): Promise<number> {
         const near = sources.nearest(which, fault.file)
         // A story runs in other processes what it does not import.
         const far = which === stories ? which.filter(test => !near.includes(test)) : []
-        return { fault, tests: [...near, ...far].filter(test => !nearest(fault).includes(test)) }
+        const others = [...near, ...far].filter(test => !nearest(fault).includes(test))
+        return { fault, tests: others.slice(0, lookedAt * count) }
       })
       const running = await whoRuns(others, count, copies)
       for (const [fault, { length }] of running) ran.set(fault, length + (ran.get(fault) ?? 0))
@@ -149,7 +159,7 @@ function report(
   console.log(`\nNothing noticed:\n${left.map(seenBy).join('\n')}`)
   const by = (is: (test: string) => boolean) => [...noticed.values()].filter(is).length
   const share = ((100 * noticed.size) / tried.length).toFixed(1)
-  const alone = `${by(one => one === types)} of them by the compiler alone, ${by(one => one.startsWith('test/flow/'))} by a story alone`
+  const alone = `${by(one => one === types)} of them by the compiler alone, ${by(one => one.startsWith('test/flow/'))} by a story alone, ${by(isWhole)} by whole readings and transcripts behind the nearest`
   console.log(`\n${noticed.size} of ${tried.length} noticed (${share} %), ${alone}`)
 }
 

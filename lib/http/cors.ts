@@ -1,4 +1,4 @@
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 
 /** Besides what every page may read: when to ask again, what was answered, and what a file is called. */
 const exposed = 'Retry-After, ETag, Content-Disposition, Allow, WWW-Authenticate'
@@ -12,27 +12,27 @@ const maxAgeSeconds = 7200
  * Lets pages of these origins ask in browsers (Fetch Standard, "CORS protocol") and answers what the browser asks before.
  * They are given nothing by it that anybody without a browser has not: keys travel in a header, and there are no cookies.
  * @param origins as http.cors_origins has them; `*` is all
- * @returns what does that for a request, and says whether it was answered by that already
  */
-export function allowOrigins(origins: readonly string[]): (context: Context) => boolean {
+export function allowOrigins(origins: readonly string[]): Middleware {
   const areAllAllowed = origins.includes('*')
   const allowed = new Set(origins)
 
   function allowedOrigin(context: Context): string | undefined {
     if (areAllAllowed) return '*'
-    // Another origin gets another answer; what is kept of one is not for the other.
-    context.vary('Origin')
+    // Another origin gets another answer; what is kept of one is not for the other. Nothing stands in the field before.
+    context.res.setHeader('Vary', 'Origin')
     const origin = context.get('Origin')
     return allowed.has(origin) ? origin : undefined
   }
 
-  return context => {
+  return async (context, next) => {
     const origin = allowedOrigin(context)
-    if (origin === undefined) return false
-    context.set('Access-Control-Allow-Origin', origin)
+    if (origin === undefined) return next()
+    // Not by `set`, which takes several at once: each request passes here.
+    context.res.setHeader('Access-Control-Allow-Origin', origin)
     if (!isPreflight(context)) {
-      context.set('Access-Control-Expose-Headers', exposed)
-      return false
+      context.res.setHeader('Access-Control-Expose-Headers', exposed)
+      return next()
     }
     context.set({
       'Access-Control-Allow-Methods': methods,
@@ -40,7 +40,6 @@ export function allowOrigins(origins: readonly string[]): (context: Context) => 
       'Access-Control-Max-Age': String(maxAgeSeconds),
     })
     context.status = 204
-    return true
   }
 }
 

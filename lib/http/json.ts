@@ -60,9 +60,8 @@ function textOf(value: unknown): string {
   return `${JSON.stringify(value)}\n`
 }
 
-/** Past what Koa does to find out what a body is, for that is known here; `respond` sends it. */
-function answerText({ res, state }: Context, body: string | Buffer): void {
-  res.setHeader('Content-Type', jsonType)
-  res.setHeader('Content-Length', Buffer.byteLength(body))
-  state.body = body
+function answerText(context: Context, body: string | Buffer): void {
+  // Not by `type`, which would look up what we know.
+  context.set('Content-Type', jsonType)
+  context.body = body
 }

@@ -21,7 +21,9 @@ export function refuseMalformed(
 
 /** What is wrong with the Host of a request (RFC 9112 §3.2): there is one, but in HTTP/1.0, and never several. */
 export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): Problem | undefined {
-  const count = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') count++
   if (count > 1) return invalidRequest('', 'The request has more than one Host field')
   return count === 0 && httpVersion === '1.1'
     ? invalidRequest('', 'The request has no Host field, which HTTP/1.1 asks for')

@@ -1,4 +1,4 @@
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 import { BlobsFault } from '../base/blobs-fault.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
@@ -8,24 +8,31 @@ import { databaseOut } from '../core/app/status.ts'
 import { noRoomForRequests } from '../core/app/storage.ts'
 import { answerJson } from './json.ts'
 
-/** Answers with whatever was thrown: a Problem as it is; all else is a bug, logged here once, and a 500. */
-export function problemAnswerer(log: Log, meter: Meter): (context: Context, thrown: unknown) => void {
+/** Answers whatever is thrown further in: a Problem as it is; all else is a bug, logged here once, and a 500. */
+export function answerProblems(log: Log, meter: Meter): Middleware {
   const answer = (context: Context, problem: Problem) => {
     meter.count('http_problems_total', nameOf(problem.code))
     answerProblem(context, problem)
   }
-  return (context, error) => {
-    if (error instanceof Problem) return answer(context, error)
-    const passing = passingProblem(error)
-    if (passing) {
-      // That of the disk is told once, however many ask.
-      if (!isDiskFull(error)) {
-        log.error({ err: error, method: context.method, path: context.path }, 'request could not be done now')
+  return async (context, next) => {
+    try {
+      await next()
+    } catch (error) {
+      if (error instanceof Problem) return answer(context, error)
+      const passing = passingProblem(error)
+      if (passing) {
+        // That of the disk is told once, however many ask.
+        if (!isDiskFull(error)) {
+          log.error(
+            { err: error, method: context.method, path: context.path },
+            'request could not be done now',
+          )
+        }
+        return answer(context, passing)
       }
-      return answer(context, passing)
+      log.error({ err: error, method: context.method, path: context.path }, 'request met a fault')
+      answer(context, new Problem('internal_error'))
     }
-    log.error({ err: error, method: context.method, path: context.path }, 'request met a fault')
-    answer(context, new Problem('internal_error'))
   }
 }
 

@@ -1,5 +1,15 @@
-import type { Context } from 'koa'
-import { type Download, noQuery, type Operation, Redirect, Repeated, takesRoom } from '../api/operation.ts'
+import Router, { type RouterContext, type RouterMiddleware } from '@koa/router'
+import type Koa from 'koa'
+import type { Context, Middleware } from 'koa'
+import {
+  type Download,
+  type Method,
+  noQuery,
+  type Operation,
+  Redirect,
+  Repeated,
+  takesRoom,
+} from '../api/operation.ts'
 import { compileValidator } from '../api/validate.ts'
 import type { Given } from '../base/found-faults.ts'
 import { limits } from '../base/limits.ts'
@@ -19,7 +29,6 @@ import { answerFeed } from './feed.ts'
 import { answerKeptJson, answerLargeJson, answerSharedJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
-import { type Params, Routes } from './routes.ts'
 import { takeOrRefuse } from './throttle.ts'
 
 export interface RouterParts {
@@ -42,31 +51,74 @@ export interface RouterParts {
   readonly stopping: AbortSignal
 }
 
-type Handler = (context: Context, params: Params) => Promise<void>
+type Handler = RouterMiddleware
+type Params = Readonly<Record<string, string>>
 
-/** Gives what answers a request by the operation or page that it asks for; throws 404 and 405 for what is none of them. */
-export function createRouter(parts: RouterParts): (context: Context) => Promise<void> {
-  const routes = new Routes<Handler>()
-  for (const one of parts.operations) routes.add(one.method, one.path, handlerOf(parts, one))
-  // With a slash at its end another address is meant by what a page refers to.
-  for (const page of parts.pages) routes.add(page.method, page.path, pageHandler(parts, page), true)
-
-  return async context => {
-    if (parts.stopping.aborted) throw new Problem('unavailable')
-    const { path, method } = context
-    const found = routes.find(method, path)
-    if (!found) throw refusal(context, routes.methodsAt(path))
-    return found.to(context, found.params)
-  }
+/** The routes of one resource with so many segments; a request is matched with these alone and not with all ninety. */
+interface Resource {
+  readonly router: Router
+  /** The methods of each path. */
+  readonly methods: Map<string, string[]>
 }
 
-/** Why nothing is answered there. @param methods those that the path takes */
-function refusal(context: Context, methods: readonly string[]): Problem {
-  if (methods.length === 0) return new Problem('not_found', `There is nothing at ${context.path}.`)
+/** Gives `koa` the routes of all operations and pages; 404 and 405 for what is none of them. */
+export function useRoutes(koa: Koa, parts: RouterParts): void {
+  const resources = new Map<string, Resource>()
+  const add = (method: Method, declared: string, handler: Handler, strict = false) => {
+    const path = declared.replaceAll(/\{(\w+)\}/g, ':$1')
+    const name = resourceOf(path)
+    const { router, methods } = resources.get(name) ?? {
+      router: new Router({ sensitive: true }),
+      methods: new Map<string, string[]>(),
+    }
+    resources.set(name, { router, methods })
+    router.register(path, [method], handler, { strict })
+    const allowed = method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]
+    methods.set(path, [...(methods.get(path) ?? []), ...allowed])
+  }
+  for (const one of parts.operations) add(one.method, one.path, handlerOf(parts, one))
+  // With a slash at its end another address is meant by what a page refers to.
+  for (const page of parts.pages) add(page.method, page.path, pageHandler(parts, page), true)
+
+  const dispatchers = new Map(
+    [...resources].map(([name, { router, methods }]) => {
+      const dispatch = router.routes() as unknown as Middleware
+      return [name, (context: Context) => dispatch(context, () => refuse(context, router, methods))]
+    }),
+  )
+  koa.use(context => {
+    if (parts.stopping.aborted) throw new Problem('unavailable')
+    const dispatch = dispatchers.get(resourceOf(context.path))
+    if (!dispatch) throw nothingAt(context.path)
+    return dispatch(context)
+  })
+}
+
+/** The first segment of a path, or the one after /v1, and how many there are. */
+function resourceOf(path: string): string {
+  const segments = path.split('/')
+  const count = segments.at(-1) === '' ? segments.length - 1 : segments.length
+  return `${segments[1] === 'v1' ? segments[2] : segments[1]} ${count}`
+}
+
+function nothingAt(path: string): Problem {
+  return new Problem('not_found', `There is nothing at ${path}.`)
+}
+
+async function refuse(
+  context: Context,
+  router: Router,
+  methodsOf: ReadonlyMap<string, readonly string[]>,
+): Promise<void> {
+  const allowed = new Set(
+    router.match(context.path, context.method).path.flatMap(layer => methodsOf.get(String(layer.path)) ?? []),
+  )
+  if (allowed.size === 0) throw nothingAt(context.path)
+  const methods = [...allowed]
   context.set('Allow', methods.join(', '))
   // An agent reads the body, and often nothing else.
   const message = `${context.path} does not take ${context.method}; it takes ${methods.join(', ')}.`
-  return new Problem('method_not_allowed', message)
+  throw new Problem('method_not_allowed', message)
 }
 
 function pageHandler({ app, perVisitor, clientAddress }: RouterParts, page: Page): Handler {
@@ -140,7 +192,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   }
 
   async function handle(request: Asking): Promise<void> {
-    const { context, params } = request
+    const { context } = request
     const token = tokenOf(context)
     const caller = await authenticate(token)
     request.caller = caller
@@ -151,7 +203,7 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
       app,
       // An operation that needs a key is not reached without one; the others take undefined.
       caller: caller as Caller,
-      params: requireStorable(params),
+      params: requireStorable(context.params),
       query: queryOf(context),
       body,
       header: name => context.get(name) || undefined,
@@ -176,9 +228,9 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     }
   }
 
-  return async (context, params) => {
+  return async context => {
     context.state.operation = one.id
-    const request: Asking = { context, params, caller: undefined, share: undefined }
+    const request: Asking = { context, caller: undefined, share: undefined }
     try {
       await handle(request)
     } catch (error) {
@@ -208,8 +260,7 @@ function answerRedirect(context: Context, { url }: Redirect): void {
 
 /** A request, who asks once that is known, and what its body takes. */
 interface Asking {
-  readonly context: Context
-  readonly params: Params
+  readonly context: RouterContext
   caller: Caller | undefined
   share: BodyShare | undefined
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, type ListenOptions, Server as TcpServer } from 'node:net'
-import Koa, { type Context } from 'koa'
+import Koa from 'koa'
 import { operations } from '../api/index.ts'
 import { limits } from '../base/limits.ts'
 import { createNetworkSet, networkOf } from '../base/network.ts'
@@ -17,9 +17,8 @@ import { isMoreThanLinger, lingerAfter } from './linger.ts'
 import { hostFault, noProxy, refuseMalformed } from './malformed.ts'
 import { pages } from './pages.ts'
 import { oneAtATime } from './pipeline.ts'
-import { problemAnswerer } from './problems.ts'
-import { respond } from './respond.ts'
-import { createRouter, operationOf } from './router.ts'
+import { answerProblems } from './problems.ts'
+import { operationOf, useRoutes } from './router.ts'
 import { answerOnSocket } from './socket-answer.ts'
 import { createWebSocketDoor } from './websocket.ts'
 
@@ -40,7 +39,7 @@ export interface HttpDoor {
 export function createHttpDoor(app: App, throttles: Throttles = createThrottles(app)): HttpDoor {
   const servers: Server[] = []
   const stopping = new AbortController()
-  const contexts = new Koa()
+  const koa = new Koa()
   const { http } = app.config
   const times = httpTimes(app.config)
   const isTrusted = createNetworkSet(http.trusted_proxies)
@@ -53,10 +52,30 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     isTrusted,
   })
 
+  koa.use(async (context, next) => {
+    const isTold = app.log.isLevelEnabled('debug')
+    const started = app.clock.monotonicMs()
+    await next()
+    const operation = operationOf(context)
+    app.meter.count('http_requests_total', operation, String(context.status))
+    app.meter.observe('http_request_seconds', (app.clock.monotonicMs() - started) / 1000, operation)
+    // Or the connection would be waited for until the client closes it, or has sent what nobody wants.
+    if (stopping.signal.aborted || isMoreThanLinger(context.req)) context.set('Connection', 'close')
+    if (!isTold) return
+    app.log.debug(
+      {
+        method: context.method,
+        path: context.path,
+        status: context.status,
+        durationMs: Math.round(app.clock.monotonicMs() - started),
+      },
+      'request answered',
+    )
+  })
+  koa.use(allowOrigins(http.cors_origins))
+  koa.use(answerProblems(app.log, app.meter))
   const { perKey, perAddress, perVisitor } = throttles
-  const isPreflight = allowOrigins(http.cors_origins)
-  const answerProblem = problemAnswerer(app.log, app.meter)
-  const route = createRouter({
+  useRoutes(koa, {
     app,
     operations,
     pages,
@@ -77,53 +96,21 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     clientAddress: request => networkOf(addressOf(request)),
   })
   // What happens to a socket after the answer has begun (a client that goes away) is nobody's fault here.
-  const broke = (error: unknown) => app.log.debug({ err: error }, 'HTTP connection broke')
-
-  async function answer(context: Context): Promise<void> {
-    const isTold = app.log.isLevelEnabled('debug')
-    const started = app.clock.monotonicMs()
-    try {
-      if (!isPreflight(context)) await route(context)
-    } catch (error) {
-      answerProblem(context, error)
-    }
-    const operation = operationOf(context)
-    app.meter.count('http_requests_total', operation, String(context.status))
-    app.meter.observe('http_request_seconds', (app.clock.monotonicMs() - started) / 1000, operation)
-    // Or the connection would be waited for until the client closes it, or has sent what nobody wants.
-    if (stopping.signal.aborted || isMoreThanLinger(context.req)) context.set('Connection', 'close')
-    respond(context, broke)
-    if (!isTold) return
-    app.log.debug(
-      {
-        method: context.method,
-        path: context.path,
-        status: context.status,
-        durationMs: Math.round(app.clock.monotonicMs() - started),
-      },
-      'request answered',
-    )
-  }
-
-  /** What is thrown beside what is asked for is a bug. */
-  function handle(request: IncomingMessage, response: ServerResponse): void {
-    answer(contexts.createContext(request, response) as Context).catch(error => {
-      app.log.error({ err: error }, 'request could not be answered')
-      response.destroy()
-    })
-  }
+  koa.on('error', error => app.log.debug({ err: error }, 'HTTP connection broke'))
 
   function open(where: ListenOptions & { fd?: number }): Promise<AddressInfo> {
+    const handle = koa.callback()
     const shouldUpgradeCallback = (request: IncomingMessage) => {
       request.url = originForm(request.url ?? '')
       return !connections.refusalOf(request.socket) && !hostFault(request) && webSockets.isAsked(request)
     }
-    const take = oneAtATime((request: IncomingMessage, response: ServerResponse) => {
+    const answer = oneAtATime((request: IncomingMessage, response: ServerResponse) => {
       lingerAfter(request)
       const refusal = connections.refusalOf(request.socket) ?? hostFault(request)
-      const fields = originHeaders(http.cors_origins, request.headers.origin)
-      if (refusal)
+      if (refusal) {
+        const fields = originHeaders(http.cors_origins, request.headers.origin)
         return answerOnSocket(request.socket, refusal, { isHead: request.method === 'HEAD', fields })
+      }
       request.url = originForm(request.url ?? '')
       return handle(request, response)
     })
@@ -136,13 +123,13 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
         requireHostHeader: false,
         shouldUpgradeCallback,
       },
-      take,
+      answer,
     )
     // Far above the limit a refusal would cost too much.
     server.maxConnections = 2 * http.max_connections
     server.on('connection', connections.add)
     // An expectation that nobody knows may be passed over (RFC 9110 §10.1.1); Node would answer 417 without a word.
-    server.on('checkExpectation', take)
+    server.on('checkExpectation', answer)
     server.on('clientError', (error, socket) =>
       refuseMalformed(error, socket, originHeaders(http.cors_origins, undefined)),
     )

@@ -93,6 +93,7 @@ const places: Record<string, readonly string[]> = {
   jschardet: ['lib/mail/header/charset-guess.ts'],
   unpdf: ['lib/reading/attachment/pdf.ts'],
   yauzl: ['lib/reading/attachment/archive.ts'],
+  '@koa/router': ['lib/http/router.ts'],
   koa: ['lib/http/'],
   'ipaddr.js': [
     'lib/base/network.ts',

@@ -64,6 +64,8 @@ export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certifi
   readonly mxPort?: number
   readonly clock?: Clock
   readonly meter?: Meter
+  /** What chance gives, where all of it is to be the same each time. */
+  readonly random?: () => number
   /** How long mail servers are waited for. */
   readonly smtpTimeouts?: Partial<SmtpTimeouts>
   /** Names of the invariants that the test itself breaks, by rows that no rule writes. */
@@ -102,7 +104,7 @@ ${settings.toml ?? ''}
     clock,
     ids: createIds(systemClock),
     log,
-    random: Math.random,
+    random: settings.random ?? Math.random,
     ...(settings.meter && { meter: settings.meter }),
     baseUrl: () => 'http://127.0.0.1',
     ownPorts: () => [],

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
+import { joinAborts } from '../../base/joined-abort.ts'
 import { limits } from '../../base/limits.ts'
 import type { Log } from '../../base/log.ts'
 import { literalAddress } from '../../mail/address/address.ts'
@@ -140,14 +141,13 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
 
   async function carry(delivery: SmtpDelivery, raw: Raw, progress = unwatched): Promise<Outcome> {
     const beganMs = clock.monotonicMs()
-    const deadline = new AbortController()
-    const late = () => deadline.abort(new Error(`no end within ${timeouts.totalMs} ms`))
+    const ended = joinAborts(stopping.signal, progress.signal)
+    const late = () => ended.abort(new Error(`no end within ${timeouts.totalMs} ms`))
     const timer = setTimeout(late, timeouts.totalMs)
     try {
-      const signal = AbortSignal.any([deadline.signal, stopping.signal, progress.signal])
       const tlsResults: TlsResult[] = []
       const { outcome } = await carryToDomain(delivery, raw, tlsResults, {
-        signal,
+        signal: ended.signal,
         heard: () => progress.heard(),
         commit: () => progress.commit(),
         isTurnOf: (destination, domain) => progress.isTurnOf(destination, domain),
@@ -164,11 +164,11 @@ export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
       const isCutOff = isStopped && outcome.result === 'transient' && outcome.code === undefined
       const isCounted =
         tlsResults.length > 0 && !delivery.isTlsReport && literalAddress(delivery.domain) === undefined
-      const counted = isCounted ? { tlsResults } : {}
-      const cut = isCutOff ? ({ isCutOff } as const) : {}
-      return { ...rest, ...shown, ...counted, ...cut, durationMs: Math.round(clock.monotonicMs() - beganMs) }
+      const more = { ...(isCounted && { tlsResults }), ...(isCutOff && { isCutOff }) }
+      return { ...rest, ...shown, ...more, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
+      ended.leave()
     }
   }
 

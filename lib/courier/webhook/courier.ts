@@ -1,6 +1,7 @@
 import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
 import type { Dns } from '../../base/dns.ts'
+import { type JoinedAbort, joinAborts } from '../../base/joined-abort.ts'
 import { limits } from '../../base/limits.ts'
 import { packageVersion } from '../../base/package-root.ts'
 import { readRetryAfter } from '../../base/retry-after.ts'
@@ -79,23 +80,23 @@ export function createWebhookCourier(options: WebhookCourierOptions): WebhookCou
       clock.monotonicMs() - connection.openedMs < limits.webhookConnectionMs &&
       guard.refusal(connection.address, connection.port) === undefined,
   })
-  const running = new Set<AbortController>()
+  const running = new Set<JoinedAbort>()
   let isClosed = false
 
   async function call(request: WebhookRequest): Promise<WebhookOutcome> {
     const beganMs = clock.monotonicMs()
-    const controller = new AbortController()
-    const late = () => controller.abort(new Error(`no answer within ${timeoutMs / 1000} s`))
+    const ended = joinAborts(...(request.signal ? [request.signal] : []))
+    const late = () => ended.abort(new Error(`no answer within ${timeoutMs / 1000} s`))
     const timer = setTimeout(late, timeoutMs)
-    running.add(controller)
-    if (isClosed) controller.abort(stopping())
-    const own = controller.signal
+    running.add(ended)
+    if (isClosed) ended.abort(stopping())
     try {
-      const ending = await attempt(request, request.signal ? AbortSignal.any([own, request.signal]) : own)
+      const ending = await attempt(request, ended.signal)
       return { ...ending, durationMs: Math.round(clock.monotonicMs() - beganMs) }
     } finally {
       clearTimeout(timer)
-      running.delete(controller)
+      ended.leave()
+      running.delete(ended)
     }
   }
 
@@ -146,7 +147,7 @@ export function createWebhookCourier(options: WebhookCourierOptions): WebhookCou
     },
     close() {
       isClosed = true
-      for (const controller of running) controller.abort(stopping())
+      for (const ended of running) ended.abort(stopping())
       pool.close()
     },
   }
