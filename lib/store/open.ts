@@ -15,7 +15,7 @@ import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { findSchemaState, migrate, requireCurrentSchema } from './migrations/migrate.ts'
 import type { Hold, Reaching } from './postgres/reached.ts'
-import type { RoomWatch } from './postgres/room.ts'
+import type { RoomWatch } from './room-watch.ts'
 import { optimizeIndex } from './search/full-text.ts'
 import { startIndexThread } from './start-index-thread.ts'
 

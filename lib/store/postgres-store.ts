@@ -10,8 +10,8 @@ import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
 import { openPostgres } from './postgres/pool.ts'
 import type { Reaching } from './postgres/reached.ts'
-import { watchRoom } from './postgres/room.ts'
 import { createWriters } from './postgres/writers.ts'
+import { watchRoom } from './room-watch.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
 interface ServerParts {

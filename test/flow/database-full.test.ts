@@ -130,7 +130,7 @@ t.test(
     const daemon = await startDaemon(t, { database: databaseUrl(server, migratedDatabase) })
     const health = async () => {
       const answer = await fetch(`${daemon.baseUrl}/health`)
-      return { status: answer.status, ...((await answer.json()) as { message?: string }) }
+      return { ...((await answer.json()) as { message?: string }), status: answer.status }
     }
     t.match(await health(), { status: 200 })
     const fill = `/proc/${server.pid}/root${server.data}/base/pgsql_tmp/full`

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { limits } from '../../base/limits.ts'
-import { StorageUnreachable } from '../../base/storage-fault.ts'
-import type { PostgresPool } from './pool.ts'
+import { limits } from '../base/limits.ts'
+import { StorageUnreachable } from '../base/storage-fault.ts'
+import type { PostgresPool } from './postgres/pool.ts'
 
 /** Somebody who looks whether a server has room, until they are stopped. */
 export interface RoomWatch {
