@@ -44,6 +44,9 @@ export const limits = {
   outageRetrySeconds: 10,
   healthMs: 2_000,
   mailStorageMs: 20_000,
+  /** How often it is looked whether the server's disk has room, and while it has none: before what is written in its place could be taken for the end of it. */
+  serverRoomMs: 10_000,
+  serverShortMs: 2_000,
   /** The most that a transaction which met another rests before it is done again. */
   postgresConflictMs: 128,
   /** An upgrade beside nodes that work: how long it waits for a table, in which they wait for it; how long it lets them go on, and how often it tries. */

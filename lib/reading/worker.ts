@@ -2,11 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../base/clock.ts'
 import { heartbeatMs, places } from '../base/thread-watch.ts'
-import { crossed, readContent } from '../blob/content.ts'
 import { createDns } from '../courier/dns.ts'
 import { createAuthenticator } from '../mail/authentication/authenticator.ts'
 import { type CharsetGuess, loadCharsetGuess } from '../mail/header/charset-guess.ts'
 import type { Answer, Job, ThreadData } from './job.ts'
+import { createKeptMemory } from './kept-memory.ts'
 import { authenticate, type Read, readHeaderAlone, readMail, readWhatCanBe } from './read-mail.ts'
 
 /**
@@ -17,6 +17,7 @@ import { authenticate, type Read, readHeaderAlone, readMail, readWhatCanBe } fro
 const { hostname, dns, trustedSealers, places: shared } = workerData as ThreadData
 const port = parentPort!
 const place = new Int32Array(shared)
+const memory = createKeptMemory()
 const authenticator = createAuthenticator({
   dns: createDns(dns),
   clock: systemClock,
@@ -51,7 +52,7 @@ async function readInTurn(job: Job): Promise<InTurn> {
   // The event loop comes round between messages, which is what is seen from outside: of many small ones none is late.
   await setImmediate()
   // Before it is read: that the disk is slow is not its fault.
-  const bytes = await readContent(crossed(job.request.content))
+  const bytes = await memory.read(job.request.content)
   Atomics.store(place, places.current, job.number)
   try {
     const { request, headerAlone } = job
@@ -67,6 +68,7 @@ async function readInTurn(job: Job): Promise<InTurn> {
 
 async function finish({ job, bytes, read }: InTurn): Promise<Answer> {
   const authentication = await authenticate(bytes, read, job.request, authenticator)
+  memory.release(bytes)
   const { lacksGuess, ...reading } = read
   return { number: job.number, reading: { ...reading, authentication } }
 }

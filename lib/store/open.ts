@@ -15,6 +15,7 @@ import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { findSchemaState, migrate, requireCurrentSchema } from './migrations/migrate.ts'
 import type { Hold, Reaching } from './postgres/reached.ts'
+import type { RoomWatch } from './room-watch.ts'
 import { optimizeIndex } from './search/full-text.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
@@ -70,6 +71,8 @@ export interface Store {
    * @param told called with how the log stands whenever something was done about it
    */
   keepLog(bounds: LogBounds, told: (state: LogState) => void): KeptThread
+  /** Has it looked whether the disk of a server has room, from now on until it is stopped; that of a file is looked at by itself. */
+  watchRoom(): RoomWatch
   /**
    * Has the search index follow what is written, from now on until it is stopped.
    * @param told as of `followIndex`
@@ -239,6 +242,7 @@ function sqliteStore(path: string, clock: Clock, meter: Meter): Store {
         told(state)
       })
     },
+    watchRoom: () => ({ stop: async () => {} }),
     keepIndex: told => startIndexThread({ location: path, wanted }, reader.version, told),
     async forgetOverwrittenSecrets() {
       await group.idle()

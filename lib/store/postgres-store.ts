@@ -11,6 +11,7 @@ import { createBell } from './postgres/bell.ts'
 import { openPostgres } from './postgres/pool.ts'
 import type { Reaching } from './postgres/reached.ts'
 import { createWriters } from './postgres/writers.ts'
+import { watchRoom } from './room-watch.ts'
 import { startIndexThread } from './start-index-thread.ts'
 
 interface ServerParts {
@@ -65,6 +66,7 @@ export function postgresStore(
     // Both are the server's own business.
     failed: new Promise<never>(() => {}),
     keepLog: () => ({ stop: async () => {} }),
+    watchRoom: () => watchRoom(pool),
     keepIndex: (told: (trouble: IndexTrouble) => void) =>
       startIndexThread({ location: url }, () => undefined, told),
     async forgetOverwrittenSecrets() {

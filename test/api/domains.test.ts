@@ -368,7 +368,13 @@ t.test('under review nothing moves but by the operator', async t => {
   t.match(await api.get(`/v1/domains/${domain.id}`), { status: 200, body: { status: 'under_review' } })
   clock.advance(2 * day)
   t.equal(await checkDueDomains(app), 0)
+  const row = () =>
+    app.store.read.selectFrom('domain').selectAll().where('id', '=', domain.id).executeTakeFirst()
+  await app.store.write(db =>
+    db.updateTable('domain').set({ losses: 2, problem: 'x' }).where('id', '=', domain.id).execute(),
+  )
   t.match(await approveDomain(app, domain.id), { status: 'pending' })
+  t.match(await row(), { losses: 0, problem: null }, 'what was counted before says nothing now')
   await sweep(app, sweeps.find(one => one.run === checkDueDomains)!)
   t.equal((await getDomain(app, operator, domain.id)).status, 'verified')
   await holdDomain(app, domain.id)

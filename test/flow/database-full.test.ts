@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import pg from 'pg'
 import { SMTPServer } from 'smtp-server'
@@ -8,7 +9,7 @@ import { newPostgresDatabase } from '../support/databases.ts'
 import { startDns } from '../support/dns.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { without } from '../support/peers.ts'
-import { migratedDatabase } from '../support/postgres.ts'
+import { databaseUrl, migratedDatabase, startPostgres } from '../support/postgres.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { until } from '../support/until.ts'
 
@@ -116,6 +117,43 @@ t.test(
       daemon.troubles().map(({ msg }) => msg),
       ['the database can not be written: nothing is promised meanwhile', 'the database can be written again'],
     )
+    t.equal(await daemon.end('SIGTERM'), 0)
+  },
+)
+
+t.test(
+  'a node that does nothing says that the disk of its database is full',
+  { skip: without('postgres', 'unshare') || (process.getuid?.() !== 0 && 'needs root') },
+  async t => {
+    const server = await startPostgres(undefined, 'base/pgsql_tmp')
+    t.teardown(() => server.stop())
+    const daemon = await startDaemon(t, { database: databaseUrl(server, migratedDatabase) })
+    const health = async () => {
+      const answer = await fetch(`${daemon.baseUrl}/health`)
+      return { ...((await answer.json()) as { message?: string }), status: answer.status }
+    }
+    t.match(await health(), { status: 200 })
+    const fill = `/proc/${server.pid}/root${server.data}/base/pgsql_tmp/full`
+    t.throws(() => writeFileSync(fill, Buffer.alloc(9_000_000)), { code: 'ENOSPC' })
+    const full = 'The disk of the database is full. Try again shortly.'
+    const answer = await until(
+      'it to be told',
+      async () => {
+        const said = await health()
+        return said.message === full ? said : undefined
+      },
+      60_000,
+    )
+    t.match(answer, { status: 503, error: 'unavailable' })
+    const told = (words: RegExp) => daemon.troubles().filter(({ msg }) => words.test(String(msg))).length
+    t.equal(told(/can not be written/), 1)
+    rmSync(fill)
+    await until(
+      'its end to be told',
+      async () => (await health()).status === 200 && told(/again/) === 1,
+      60_000,
+    )
+    t.equal(told(/can not be written/), 1, 'and it was one outage')
     t.equal(await daemon.end('SIGTERM'), 0)
   },
 )

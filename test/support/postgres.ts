@@ -59,17 +59,24 @@ export const databaseUrl = ({ url }: Pick<Postgres, 'url'>, name: string) =>
 /**
  * Starts a PostgreSQL of its own in a directory that `stop` removes; one for each test file.
  * @param settings as a server has them that runs with `-c`; without a word of the caller nothing is waited for that a disk does
+ * @param small a folder of its data that is a disk of 8 MB for it alone, which needs root; outside it is below `/proc/<pid>/root`
  */
-export async function startPostgres(settings: readonly string[] = forgetful): Promise<Postgres> {
+export async function startPostgres(
+  settings: readonly string[] = forgetful,
+  small?: string,
+): Promise<Postgres & { readonly data: string }> {
   const made = await madeOnce('postgres', makeData)
   const dir = mkdtempSync(join(tmpdir(), 'mailboxd-pg-'))
   if (isRoot) chownSync(dir, nobody, nobody)
   const data = join(dir, 'data')
   const copied = await runProgram('cp', ['-a', made, data])
   if (copied.code !== 0) throw new Error(`cp ended with ${copied.code}: ${copied.stderr}`)
-  const { stop, ...server } = await serve(data, dir, settings)
+  const disk = small === undefined ? undefined : join(data, small)
+  if (disk !== undefined) mkdirSync(disk, { recursive: true })
+  const { stop, ...server } = await serve(data, dir, settings, undefined, disk)
   return {
     ...server,
+    data,
     async stop() {
       await stop('SIGQUIT')
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
@@ -174,17 +181,26 @@ async function serve(
   dir: string,
   given: readonly string[] = forgetful,
   at?: number,
+  disk?: string,
 ): Promise<Served> {
   const logFile = join(dir, 'log')
   const port = at ?? (await freePort('127.0.0.1'))
   const settings = [...given, `unix_socket_directories=${dir}`]
   const postgres = [join(programs(), 'postgres'), '-D', data, '-h', '127.0.0.1', '-p', String(port)]
   const log = openSync(logFile, 'a')
-  const child = spawn(
-    'setpriv',
-    [...demotion, '--pdeathsig', 'QUIT', '--', ...postgres, ...settings.flatMap(setting => ['-c', setting])],
-    { stdio: ['ignore', log, log], cwd: dir },
-  )
+  const mounted =
+    disk === undefined
+      ? []
+      : [
+          ...['unshare', '--mount', '--', 'sh', '-c'],
+          'mount -t tmpfs -o size=8m,mode=1777 tmpfs "$0" && exec "$@"',
+          disk,
+        ]
+  const [program, ...args] = [...mounted, 'setpriv', ...demotion, '--pdeathsig', 'QUIT', '--', ...postgres]
+  const child = spawn(program!, [...args, ...settings.flatMap(setting => ['-c', setting])], {
+    stdio: ['ignore', log, log],
+    cwd: dir,
+  })
   closeSync(log)
   const readLog = () => readFileSync(logFile, 'utf8')
   const before = statSync(logFile).size

@@ -100,12 +100,14 @@ export function startStorageWatch(
   }
 
   const checkpoints = store.keepLog({ lookMs, logBytes, idleMs: limits.logIdleMs }, lookAtLog)
+  const room = store.watchRoom()
   const following = follow()
   return {
     async stop() {
       stopping.abort()
       await following
       await checkpoints.stop()
+      await room.stop()
     },
   }
 }

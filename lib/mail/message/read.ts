@@ -7,12 +7,12 @@ import { isReportType, type ReportPart, reportPart } from '../report/part.ts'
 import { type BodyPart, bodyText } from '../text/body-text.ts'
 import { unflow } from '../text/flowed.ts'
 import type { Tnef } from '../tnef/tnef.ts'
-import { type AttachmentDescription, isAttachment } from './attachment.ts'
+import { type AttachmentDescription, describeAttachment, isAttachment } from './attachment.ts'
 import { mayBeTnef, type OpenedAttachment, openPart } from './opened.ts'
 import type { Part } from './part.ts'
 import { readPartTree } from './part-tree.ts'
 import { type Conversation, readThreadIndex } from './thread-index.ts'
-import { decodeTransfer } from './transfer-encoding.ts'
+import { decodedLength, decodeTransfer } from './transfer-encoding.ts'
 
 /** What a message says of itself, safe to store and to show: one line where it is one, no NUL, nothing unbounded. */
 export interface ParsedMessage extends MessageFields {
@@ -118,6 +118,15 @@ function createReading(raw: Buffer, guess: CharsetGuess | undefined) {
     return guess?.(bytes) ?? ''
   }
   const attach = (part: Part) => {
+    if (!mayBeTnef(part)) {
+      const described = describeAttachment(part, attachments.length + 1, raw)
+      if (!isReportType(described.contentType)) {
+        // Nobody asks for its bytes here.
+        const sizeBytes = decodedLength(raw.subarray(part.start, part.end), part.encoding)
+        attachments.push({ ...described, sizeBytes })
+        return
+      }
+    }
     const opened = openPart(part, attachments.length, raw)
     packed ??= opened.tnef
     for (const { content, charset, ...described } of opened.attachments) {

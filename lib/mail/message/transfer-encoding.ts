@@ -8,6 +8,39 @@ export function decodeTransfer(body: Buffer, encoding: string): Buffer {
   return /^(?:x-)?uue(?:ncode)?$/.test(encoding) ? decodeUuencode(body).bytes : body
 }
 
+/** How many bytes `decodeTransfer` gives: of base64 as programs write it without making all of them. */
+export function decodedLength(body: Buffer, encoding: string): number {
+  return (encoding === 'base64' ? countBase64(body) : undefined) ?? decodeTransfer(body, encoding).length
+}
+
+/** About how much is decoded at once to be counted, and where to: memory outside of the heap brings its next collection nearer. */
+const countedBytes = 48 * 1024
+const counted = Buffer.alloc(countedBytes)
+
+/**
+ * Of base64 in lines that are all as long as the first one, in whole fours, with no more behind a padding than line ends; undefined where
+ * it is any other. What a piece of such lines decodes to is as long as its characters say only if all of them are base64.
+ */
+function countBase64(body: Buffer): number | undefined {
+  const newline = body.indexOf(lf)
+  const lineBytes = newline + 1
+  const lineEndBytes = body[newline - 1] === cr ? 2 : 1
+  const characters = lineBytes - lineEndBytes
+  if (newline < 0 || characters <= 0 || characters % 4 !== 0 || lineBytes > countedBytes) return undefined
+  const pieceBytes = Math.floor(countedBytes / lineBytes) * lineBytes
+  let count = 0
+  let at = 0
+  for (; at + pieceBytes < body.length; at += pieceBytes) {
+    for (let end = at + lineBytes; end <= at + pieceBytes; end += lineBytes) {
+      if (body[end - 1] !== lf || (lineEndBytes === 2 && body[end - 2] !== cr)) return undefined
+    }
+    const bytes = counted.write(body.toString('latin1', at, at + pieceBytes), 'base64')
+    if (bytes !== (pieceBytes / lineBytes) * characters * (3 / 4)) return undefined
+    count += bytes
+  }
+  return count + decodeBase64(body.subarray(at)).length
+}
+
 /**
  * Base64 with whatever stands between its characters (RFC 2045 §6.8). Behind a padding another piece may follow, for some
  * programs put encoded pieces together; what is no line of base64 there is the footer of a list.

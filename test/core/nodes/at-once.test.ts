@@ -1,6 +1,4 @@
-import { sql } from 'kysely'
-import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import t from 'tap'
 import { createInbox, deleteInbox } from '../../../lib/core/account/inboxes.ts'
 import { suspendInbox } from '../../../lib/core/account/suspension.ts'
 import type { App, Networked } from '../../../lib/core/app/app.ts'
@@ -13,96 +11,10 @@ import { deleteMessage, deleteThread } from '../../../lib/core/mailbox/deletion.
 import { changeThread } from '../../../lib/core/mailbox/threads.ts'
 import { handle } from '../../../lib/core/outbound/operators-hand.ts'
 import { send } from '../../../lib/core/outbound/send.ts'
-import type { FairPlace } from '../../../lib/queue/places.ts'
-import { createQueue } from '../../../lib/queue/queue.ts'
-import { findBroken, invariants } from '../../../lib/store/invariants.ts'
-import { openStore, type Store } from '../../../lib/store/open.ts'
-import { appOn } from '../../support/app-on.ts'
-import { newPostgresDatabase } from '../../support/databases.ts'
-import { membersOf } from '../../support/members.ts'
 import { without } from '../../support/peers.ts'
-import { migratedDatabase } from '../../support/postgres.ts'
-import { until } from '../../support/until.ts'
+import { contradictions, meet, outcomeOf, place, twoNodes } from '../../support/two-nodes.ts'
 
 const skip = without('postgres')
-
-/** Two nodes on one database, of which mail is captured. */
-async function twoNodes(t: Test, toml = ''): Promise<readonly [App, App]> {
-  const url = await newPostgresDatabase(migratedDatabase)
-  const stores = [await openStore(url, systemClock), await openStore(url, systemClock)] as const
-  t.teardown(() => Promise.all(stores.map(store => store.close())))
-  const plain = await appOn(t, stores[0], `${toml}\n[delivery]\nmode = "capture"`)
-  const nodeOn = (store: Store, name: string): App => {
-    const { clock, ids } = plain
-    const queue = createQueue({ store, clock, ids, members: membersOf(name), random: Math.random })
-    return Object.create(plain, {
-      store: { value: store },
-      queue: { value: queue },
-      underWay: { value: new Map() },
-    })
-  }
-  return [nodeOn(stores[0], 'one'), nodeOn(stores[1], 'two')]
-}
-
-const codeOf = (error: unknown) => (error as { code?: unknown }).code ?? String(error)
-
-/** What came of it: its value, or the code that it was refused with. */
-const outcomeOf = <T>(work: Promise<T>): Promise<unknown> => work.catch(codeOf)
-
-/**
- * Has `one` do all of its first write but the commit; then `two` begins on the other node, until it has ended or waits for a lock; then both go on to
- * their ends. Gives what came of each.
- */
-async function meet(
-  [first, second]: readonly [App, App],
-  one: (app: App) => Promise<unknown>,
-  two: (app: App) => Promise<unknown>,
-): Promise<[unknown, unknown]> {
-  const done = Promise.withResolvers<void>()
-  const goOn = Promise.withResolvers<void>()
-  const { store } = first
-  let isDone = false
-  const pausing = (work: Parameters<Store['write']>[0]): Parameters<Store['write']>[0] => {
-    return async db => {
-      const value = await work(db)
-      if (!isDone) {
-        isDone = true
-        done.resolve()
-        await goOn.promise
-      }
-      return value
-    }
-  }
-  const paused: Store = {
-    ...store,
-    write: work => store.write(pausing(work) as typeof work),
-    writeHolding: (held, work) => store.writeHolding(held, pausing(work) as typeof work),
-  }
-  const its = outcomeOf(one(Object.create(first, { store: { value: paused } })))
-  await Promise.race([done.promise, its])
-  let hasEnded = false
-  const others = outcomeOf(two(second)).finally(() => {
-    hasEnded = true
-  })
-  const isWaiting = async () => {
-    const { rows } = await sql`select 1 from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`.execute(store.read)
-    return rows.length > 0
-  }
-  await until('the second one has ended, or waits', async () => hasEnded || (await isWaiting()))
-  goOn.resolve()
-  return [await its, await others]
-}
-
-/** What contradicts itself in the rows. */
-async function contradictions({ store }: App): Promise<string[]> {
-  await store.placed()
-  const found: string[] = []
-  for (const invariant of invariants)
-    for (const { subject, found: what } of await findBroken(store.read, invariant, '', 10))
-      found.push(`${invariant.name}: ${subject} ${what}`)
-  return found
-}
 
 let letters = 0
 
@@ -137,21 +49,6 @@ async function threadIn(app: App, address: string) {
     .executeTakeFirstOrThrow()
   return { id: row.id, threadId: row.threadId, messageId: row.rfcMessageId! }
 }
-
-const place = {
-  signal: new AbortController().signal,
-  heard() {},
-  commit() {},
-  hasRoomAt: () => true,
-  gone() {},
-  isTurnOf: async () => true,
-  isClean: true,
-  isCutShort: false,
-  destination: 'example.net',
-  showed() {},
-  over() {},
-  passedOver() {},
-} as unknown as FairPlace
 
 t.test('two nodes at once: what is in an inbox and what it counts agree', { skip }, async t => {
   const nodes = await twoNodes(t)

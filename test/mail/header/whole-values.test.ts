@@ -354,6 +354,14 @@ t.test('charsets and encodings of bytes', async t => {
     ['broken', Buffer.from([0xc3, 0x28, 0xff, 0xe2, 0x82])],
     ['cyrillic', Buffer.from('cff0e8e2e5f22c20eae0ea20e4e5ebe03f20c2f1e520f5eef0eef8ee2e', 'hex')],
     ['shift_jis', Buffer.from('82b182f182c982bf82cd90a28a45', 'hex')],
+    [
+      'two characters of Japanese',
+      Buffer.concat([Buffer.from('report '), Buffer.from('93fa93fa', 'hex'), Buffer.from(' end')]),
+    ],
+    [
+      'three of them, apart',
+      Buffer.from('reports 93fa and 93fa or 93fa end'.replaceAll('93fa', '\x93\xfa'), 'latin1'),
+    ],
     ['one dash', Buffer.from('well \x96 said', 'latin1')],
     ['dashes', Buffer.from('a\x96b c\x85 \x93d\x94 \x80\x80', 'latin1')],
     ['polish', Buffer.from('Za\xbf\xf3\xb3\xe6 g\xea\xb6l\xb1 ja\xbc\xf1', 'latin1')],

@@ -1,3 +1,5 @@
+import { writeTnef } from '../tnef/written.ts'
+
 /** Messages of many shapes, each short: what is read of them is kept whole (`whole-readings.test.ts`). */
 
 const head = 'From: Ann <ann@example.com>\nTo: kim@dest.example\nSubject: Plan\nMIME-Version: 1.0\n'
@@ -140,6 +142,10 @@ const written: Readonly<Record<string, string>> = {
     'before\nbegin 644 cat.txt\n#0V%T\n`\nend\nbetween\nbegin 755 dog.bin\n#1&]G\n`\nend\nafter\n',
   ),
   'uuencode at once': single('Content-Type: text/plain', 'begin 644 cat.txt\n#0V%T\n`\nend\n'),
+  'uuencode with an empty line in it': single(
+    'Content-Type: text/plain',
+    'before\nbegin 644 cat.txt\n#0V%T\n\n#1&]G\n`\nend\nafter\n',
+  ),
   'uuencode without an end': single('Content-Type: text/plain', 'before\nbegin 644 cat.txt\n#0V%T\n'),
   flowed: single(
     'Content-Type: text/plain; charset=utf-8; format=flowed',
@@ -240,6 +246,31 @@ const written: Readonly<Record<string, string>> = {
     part(
       'Content-Type: text/calendar; method=REQUEST; charset=utf-8',
       'BEGIN:VCALENDAR\nMETHOD:REQUEST\nEND:VCALENDAR',
+    ),
+  ),
+  'a winmail.dat': mixed(
+    'mixed',
+    plain('x'),
+    part('Content-Type: application/zip', 'zip'),
+    part(
+      'Content-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64',
+      base64(writeTnef({ files: [1, 2, 3].map(n => ({ content: Buffer.from(`${n}`) })) })),
+    ),
+    part('Content-Type: application/pdf', 'pdf'),
+  ),
+  'a winmail.dat that is cut off': mixed(
+    'mixed',
+    plain('x'),
+    part(
+      'Content-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64',
+      base64(
+        writeTnef({
+          files: [
+            { title: 'a.txt', content: Buffer.from('a') },
+            { title: 'b.txt', content: Buffer.from('b') },
+          ],
+        }).subarray(0, -40),
+      ),
     ),
   ),
   'signed with S/MIME': mixed(

@@ -1,0 +1,57 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { limits } from '../base/limits.ts'
+import { StorageUnreachable } from '../base/storage-fault.ts'
+import type { PostgresPool } from './postgres/pool.ts'
+
+/** Somebody who looks whether a server has room, until they are stopped. */
+export interface RoomWatch {
+  stop(): Promise<void>
+}
+
+/**
+ * Looks again and again whether the disk of a server has room: one that does nothing would not find out, and a row may be written over in its
+ * place while there is no room for another. What the server says then is told by the pool, as of every other statement.
+ */
+export function watchRoom(pool: Pick<PostgresPool, 'snapshot'>): RoomWatch {
+  const stopping = new AbortController()
+  const { signal } = stopping
+
+  async function follow(): Promise<void> {
+    while (!signal.aborted) {
+      const isShort = await sortOnDisk(pool).then(
+        () => false,
+        error => {
+          if (error instanceof StorageUnreachable) return true
+          throw error
+        },
+      )
+      const ms = isShort ? limits.serverShortMs : limits.serverRoomMs
+      await pause(ms, undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+
+  const following = follow().catch(() => {})
+  return {
+    async stop() {
+      stopping.abort()
+      await following
+    },
+  }
+}
+
+/**
+ * Sorts more than the memory that it may use has room for: a megabyte goes into a file that is gone at the end, and neither into a table nor
+ * into the log. A server that lets nobody have such files is not asked.
+ */
+async function sortOnDisk({ snapshot }: Pick<PostgresPool, 'snapshot'>): Promise<void> {
+  await snapshot(async transaction => {
+    await sql`set local work_mem = '64kB'`.execute(transaction)
+    await sql`select count(*) from (
+      select repeat(md5("n"::text), 32) as "line" from generate_series(1, (
+        select case when "setting"::bigint between 0 and 4096 then 0 else 1024 end
+        from pg_settings where "name" = 'temp_file_limit')) as "n" order by "line" offset 0) as "sorted"`.execute(
+      transaction,
+    )
+  })
+}
