@@ -14,7 +14,7 @@ import { revokeInboxApiKeys } from '../../store/api-keys.ts'
 import type { Db, WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
 import * as inboxes from '../../store/inboxes.ts'
-import { findDefaultPod } from '../../store/pods.ts'
+import { findDefaultPod, findPod } from '../../store/pods.ts'
 import { deletePolicy } from '../../store/policy.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { App, Rows } from '../app/app.ts'
@@ -214,7 +214,11 @@ export async function insertInbox(
 
 async function podForNewInbox(db: Db, caller: Caller, named: string | undefined): Promise<string> {
   if (named === undefined) {
-    if (caller.podId !== null) return caller.podId
+    if (caller.podId !== null) {
+      // It may have been deleted since the key was looked at.
+      if (!(await findPod(db, caller.podId))) throw new Problem('not_found', 'There is no such pod.')
+      return caller.podId
+    }
     const pod = await findDefaultPod(db)
     if (!pod) throw new Error('the account has no default pod')
     return pod.id

@@ -7,7 +7,7 @@ import { gatherNotices, type Notices } from '../dialect/notices.ts'
 import { type Connection, isOfOldPlan } from './connection.ts'
 
 /** A transaction that met another is done again this often before its failure is told. */
-export const retries = 20
+const retries = 20
 /** From this time on it is done while nobody writes together: rows that are changed all the time would never let it through. */
 const retriesBeside = 3
 
@@ -49,7 +49,7 @@ export async function writeSerially<T>(
         if (isAlone) await connection.send('select pg_advisory_unlock($1)', [togetherLock]).catch(() => {})
       }
     } catch (error) {
-      if (!isConflict(error) || tried === retries) throw error
+      if (!mayRepeat(error, tried)) throw error
     } finally {
       connection.release()
     }
@@ -89,13 +89,21 @@ export async function commit(send: Connection['send']): Promise<void> {
  * serialization_failure, deadlock_detected, and a plan of before a change of the schema: the transaction did nothing, and doing it again is
  * right.
  */
-export function isConflict(error: unknown): boolean {
+function isConflict(error: unknown): boolean {
   return hasCode(error, ['40001', '40P01']) || isOfOldPlan(error)
 }
 
 /** Whether a row came or went since it was looked for (unique_violation, foreign_key_violation), as one may where writes are not serial. */
-export function isLateRow(error: unknown): boolean {
+function isLateRow(error: unknown): boolean {
   return hasCode(error, ['23505', '23503'])
+}
+
+/** How often what found a row that it had not seen, or none where it had, is done again: then it sees what is committed. */
+const repeatsOfLateRows = 3
+
+/** Whether a transaction that failed so is done again, after it was done again `tried` times. */
+export function mayRepeat(error: unknown, tried: number): boolean {
+  return tried < (isLateRow(error) ? repeatsOfLateRows : isConflict(error) ? retries : 0)
 }
 
 function hasCode(error: unknown, codes: readonly string[]): boolean {

@@ -5,7 +5,7 @@ import { addRows, gatherRows, noRows } from '../dialect/left-rows.ts'
 import { addNotices, gatherNotices, type Notices } from '../dialect/notices.ts'
 import { chainsOf } from './chains.ts'
 import type { Connection } from './connection.ts'
-import { commit, isConflict, isLateRow, restAfter, retries, togetherLock, type Written } from './serial.ts'
+import { commit, mayRepeat, restAfter, togetherLock, type Written } from './serial.ts'
 
 /** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
@@ -213,13 +213,6 @@ export function createWriters(parts: WritersParts): Writers {
       }
     },
   }
-}
-
-/** How often what found a row that it had not seen, or none where it had, is done again: alone it sees what is committed. */
-const repeatsOfLateRows = 3
-
-function mayRepeat(error: unknown, tried: number): boolean {
-  return tried < (isLateRow(error) ? repeatsOfLateRows : isConflict(error) ? retries : 0)
 }
 
 /** What is told by its cause. */

@@ -178,6 +178,7 @@ t.test('a pod that is deleted, and what is made in it', { skip }, async t => {
       if (isThere) t.strictSame([one, inboxes.length], ['pod_not_empty', 1])
       else t.strictSame([one, inboxes, keys], [undefined, [], []], String(two))
       t.equal(isThere !== undefined, index === 0 && !isFirst, 'who was first has it')
+      if (isFirst) t.equal(two, 'not_found')
     }
   t.strictSame(await contradictions(app), [])
 })
