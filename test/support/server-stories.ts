@@ -36,5 +36,9 @@ export const fileStories: Readonly<Record<string, string>> = Object.fromEntries(
     doctor: 'it warns of the server of the tests, which does not sync',
     'draft-files': 'it is about files in the data directory; flow/bucket is about those of a bucket',
     'mailboxctl-root': 'it is about who owns the file',
+    'moving-files': 'it moves large messages from files to a bucket, where they are already',
+    'power-cuts': 'it is about the disk of the file',
+    'specification-domain-age': 'it sets back a date in the file',
+    'start-stored': 'it counts what is read of the file',
   }).map(([name, why]) => [`test/flow/${name}.test.ts`, why]),
 )
