@@ -337,8 +337,17 @@ export const limits = {
   deferralKeptMs: 28 * 3_600_000,
   deferralsPerNetwork: 200,
   deferrals: 20_000,
-  /** Answers of DNS that are kept for the next message, and how long: those that say something, and those that say none. */
-  dnsCacheEntries: 10_000,
+  /**
+   * One answer of DNS, in bytes; DNS has room for 64 KiB, which a stranger's name server fills for every name of his. No record that
+   * mail needs comes near it, and most is left for the other texts at a domain's own name.
+   */
+  dnsAnswerBytes: 16 * 1024,
+  /**
+   * Answers of DNS that are kept for the next message, of the main thread and of each thread of sessions: their bytes, where each counts
+   * so many more than its text, and how long: those that say something, and those that say none.
+   */
+  dnsKeptBytes: 4 * 1024 * 1024,
+  dnsEntryBytes: 512,
   dnsPositiveMs: 60_000,
   dnsNegativeMs: 30_000,
   /** MIME parts of one message that are looked at, how deep in one another, and the header of each. */
