@@ -60,6 +60,8 @@ export const limits = {
   nodeBeatMs: 2_000,
   nodeSureMs: 10_000,
   nodeGoneMs: 20_000,
+  /** How far the clock of a node may be from that of the database's server, by which all nodes are held. */
+  nodeClockMs: 60_000,
   /** How often the doctor looks whether they have. */
   nodeLookMs: 100,
   /** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */

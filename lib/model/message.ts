@@ -48,7 +48,9 @@ export const Authentication = named(
   {
     spf: check('Whether the server that sent it may send for the reverse-path (RFC 7208).'),
     dkim: check('Whether a signature of the domain in From is good (RFC 6376).'),
-    dmarc: check('Whether the address in From is proven (RFC 7489). Believe From when this is `pass`.'),
+    dmarc: check(
+      'Whether the address in From is proven (RFC 9989, which followed RFC 7489: by its tree walk, without a list of public suffixes). Believe From when this is `pass`.',
+    ),
   },
 )
 export type Authentication = Type.Static<typeof Authentication>
