@@ -8,8 +8,15 @@ import { isServer } from '../store/dialect/dialect.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../store/dialect/lock.ts'
 import { copyRows, digestRows, type TableDigest } from '../store/moving/copy.ts'
 import { atOneMoment } from '../store/moving/snapshot.ts'
-import { closeToOthers, movedPlaceOf, openToOthers, targetStateOf } from '../store/moving/target.ts'
-import { openStore } from '../store/open.ts'
+import {
+  closeToOthers,
+  findMark,
+  type MovingMark,
+  openToOthers,
+  type TargetState,
+  targetStateOf,
+} from '../store/moving/target.ts'
+import { openReader, openStore } from '../store/open.ts'
 import { daemonLockPath } from './nodes/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
 
@@ -51,16 +58,18 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
     return await atOneMoment(from, async read => {
       const account = await findAccount(read)
       if (!account) throw new BackupFault('the installation has no account yet: start mailboxd once')
-      const target = await openStore(to, clock, { isTarget: true })
+      const place = isServer(to) ? withoutPassword(to) : 'sqlite'
+      // Nothing is written into what is refused, and its schema stays as it is.
+      const { state, mark } = await lookAt(to, account.id).catch(asNotOurs)
+      const left = await findMark(read)
+      // What is left here is of before.
+      if (left && !isSame(left, { place, mark })) throw movedBefore(left.place, state)
+      if (state !== 'empty' && state !== 'begun') throw notEmpty(state)
+      const isGoingOn = mark !== undefined && mark.place === undefined
+      const begunAt = isGoingOn ? mark.begunAt : clock.now().toISOString()
+      const target = await openStore(to, clock, { isTarget: true }).catch(asNotOurs)
       try {
-        const state = await targetStateOf(target.read, account.id)
-        // What is left here is of before.
-        const isLeft = (await targetStateOf(read, account.id)) === 'begun'
-        if (isLeft && (state === 'in use' || state === 'empty')) throw movedBefore(await movedPlaceOf(read))
-        if (state === 'in use' || state === 'of another') throw notEmpty(state)
-        if (state === 'empty') {
-          await target.write(db => closeToOthers(db, account.id, clock.now().toISOString()))
-        }
+        if (!isGoingOn) await target.write(db => closeToOthers(db, account.id, begunAt))
         const copied = await copyRows(read, target, (table, done, of) => told(`copying ${table}`, done, of))
         if (!held) return { isDone: false, ...copied, tables: [] }
         const wanted = await digestRows(read, (table, done, of) => told(`reading ${table}`, done, of))
@@ -73,7 +82,7 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
             `the rows of ${other.table} are not the same there (${other.rows}) as here: run it again`,
           )
         // First here, so that there is no moment at which two daemons could start.
-        await closeSource({ from, to, accountId: account.id, clock })
+        await closeSource(from, clock, { accountId: account.id, place, begunAt })
         await target.write(openToOthers)
         return { isDone: true, ...copied, tables }
       } finally {
@@ -97,21 +106,62 @@ export function targetOf(dataDir: string, to: string, password: string | undefin
   return password === undefined ? to : withPassword(to, password)
 }
 
-/** @param place as of `movedPlaceOf` */
-function movedBefore(place: string | undefined): BackupFault {
-  return new BackupFault(
-    place === undefined
-      ? 'the rows were moved from here before: set `database` to where they are now, or take it out where that is the file in data_dir'
-      : `the rows were moved from here before, to ${placeInWords(place)}: ${settingOfPlace(place)}`,
+/** What the database where the rows are to go is by now: a file may not be there yet. */
+async function lookAt(
+  to: string,
+  accountId: string,
+): Promise<{ readonly state: TargetState; readonly mark: MovingMark | undefined }> {
+  if (!isServer(to) && !existsSync(to)) return { state: 'empty', mark: undefined }
+  const { read, close } = await openReader(to)
+  try {
+    const state = await targetStateOf(read, accountId)
+    return { state, mark: state === 'begun' ? await findMark(read) : undefined }
+  } finally {
+    await close()
+  }
+}
+
+/** @throws BackupFault where the server says that a table or column is missing, or is there already (syntax_error_or_access_rule_violation, without the right to do it) */
+function asNotOurs(error: Error & { readonly code?: unknown }): never {
+  if (!/^42(?!501)...$/.test(String(error.code))) throw error
+  throw new BackupFault(
+    `what is in the database where the rows are to go is not as mailboxd made it (${error.message}): name an empty database`,
   )
 }
 
-function notEmpty(state: 'in use' | 'of another'): BackupFault {
+/**
+ * Whether what is left of a move belongs to this copy, which is not opened yet: whoever opened another one, or this one and moved on
+ * from it, would have two installations that send the same mail.
+ */
+function isSame(
+  left: MovingMark,
+  { place, mark }: { readonly place: string; readonly mark: MovingMark | undefined },
+): boolean {
+  return left.place === place && mark?.place === undefined && left.begunAt === mark?.begunAt
+}
+
+/** @param place where the rows were moved, as of `MovingMark` @param state of the database where they were to go now */
+function movedBefore(place: string | undefined, state: TargetState): BackupFault {
+  if (place === undefined)
+    return new BackupFault(
+      'not all rows are in this database, for they are being moved into it: set `database` as it was before, or take it out where that was the file in data_dir, and run it again',
+    )
+  const copy =
+    state === 'begun'
+      ? '. What --to names is a copy that is not whole or not of today, and stays closed: remove it (where it is that very database, name it as it is written here)'
+      : ''
   return new BackupFault(
-    state === 'in use'
-      ? 'an installation is there already: name an empty database, or the one that this came from'
-      : 'the rows of another installation are being moved there: name an empty database',
+    `the rows were moved from here before, to ${placeInWords(place)}: ${settingOfPlace(place)}${copy}`,
   )
+}
+
+function notEmpty(state: Exclude<TargetState, 'empty' | 'begun'>): BackupFault {
+  const sentences = {
+    'in use': 'an installation is there already: name an empty database, or the one that this came from',
+    'of another': 'the rows of another installation are being moved there: name an empty database',
+    "a stranger's": 'there are tables that mailboxd did not make: name an empty database',
+  }
+  return new BackupFault(sentences[state])
 }
 
 /**
@@ -151,18 +201,25 @@ async function lockRows(location: string): Promise<() => Promise<void>> {
   return () => lock.release()
 }
 
-/** Nobody works on what is left here, and takes mail that nobody would see. */
-async function closeSource({
-  from,
-  to,
-  accountId,
-  clock,
-}: Pick<MoveParts, 'from' | 'to' | 'clock'> & { readonly accountId: string }): Promise<void> {
-  const place = isServer(to) ? withoutPassword(to) : 'sqlite'
+interface Closing {
+  readonly accountId: string
+  readonly place: string
+  readonly begunAt: string
+}
+
+/** Nobody works on what is left here, and takes mail that nobody would see. The first copy for which it is closed is the only one. */
+async function closeSource(
+  from: string,
+  clock: Clock,
+  { accountId, place, begunAt }: Closing,
+): Promise<void> {
   const store = await openStore(from, clock, { isTarget: true })
   try {
-    if ((await targetStateOf(store.read, accountId)) === 'begun') return
-    await store.write(db => closeToOthers(db, accountId, clock.now().toISOString(), place))
+    await store.write(async db => {
+      const left = await findMark(db)
+      if (left === undefined) return closeToOthers(db, accountId, begunAt, place)
+      if (left.place !== place || left.begunAt !== begunAt) throw movedBefore(left.place, 'begun')
+    })
   } finally {
     await store.close()
   }

@@ -15,10 +15,11 @@ const byChance: readonly (readonly [RegExp, string])[] = [
   [/b-[a-z0-9]{24}@/g, 'b-<token>@'],
   [/srs0=[a-z0-9]+=/g, 'srs0=<mac>='],
   [/127\.0\.0\.1:\d+/g, '127.0.0.1:<port>'],
+  // Before what a signature may look like: it may begin with what a boundary begins with.
+  [/(?:signature|sig)=[\w-]{20,}/g, '<signature>'],
   [/=_[\w.-]+/g, '<boundary>'],
   [/\b(?:b|bh|p)=[\w+/=\s]{40,}/g, '<base64>'],
   [/SIZE=\d+/g, 'SIZE=<n>'],
-  [/(?:signature|sig)=[\w-]{20,}/g, '<signature>'],
 ]
 
 const tables = [

@@ -1,27 +1,48 @@
 import { sql } from 'kysely'
-import { findAccount } from '../account.ts'
-import type { Db, WriteDb } from '../dialect/dialect.ts'
-import { insertRow } from '../dialect/insert.ts'
+import { type Db, dialectOf, type WriteDb } from '../dialect/dialect.ts'
+import { putRow } from '../dialect/insert.ts'
 import { movingName, movingStep, readMovingName } from '../migrations/migration.ts'
 import { emptyIndex } from '../search/full-text.ts'
 
 /** What a database is to rows that come from the installation with this account; `begun` is also what it left when it moved away. */
-export type TargetState = 'empty' | 'begun' | 'of another' | 'in use'
+export type TargetState = 'empty' | 'begun' | 'of another' | 'in use' | "a stranger's"
 
+/** That rows are on their way into a database, or have been moved from it. */
+export interface MovingMark {
+  readonly rowsOf: string
+  /** Where all of them are by now, as of `movingName`; undefined: they are on their way into it. */
+  readonly place: string | undefined
+  /** When the copy was begun, in the copy and in what was moved from: by it both know that they belong together. */
+  readonly begunAt: string
+}
+
+/** Reads nothing but what every version of the schema has, so a database is looked at before anything is written into it. */
 export async function targetStateOf(db: Db, accountId: string): Promise<TargetState> {
+  const tables = await listTables(db)
+  if (tables.length === 0) return 'empty'
+  if (!tables.includes('migration')) return "a stranger's"
   const mark = await findMark(db)
-  if (mark) return readMovingName(mark.name).rowsOf === movingName(accountId) ? 'begun' : 'of another'
-  return (await findAccount(db)) ? 'in use' : 'empty'
+  if (mark) return mark.rowsOf === movingName(accountId) ? 'begun' : 'of another'
+  if (!tables.includes('account')) return 'empty'
+  const { rows } = await sql`select 1 from "account" limit 1`.execute(db)
+  return rows.length > 0 ? 'in use' : 'empty'
 }
 
-function findMark(db: Db): Promise<{ readonly name: string } | undefined> {
-  return db.selectFrom('migration').select('name').where('number', '=', movingStep).executeTakeFirst()
+async function listTables(db: Db): Promise<string[]> {
+  const asked =
+    dialectOf(db) === 'sqlite'
+      ? sql<{ name: string }>`select "name" from sqlite_master where "type" = 'table'`
+      : sql<{ name: string }>`select tablename as "name" from pg_tables where schemaname = current_schema()`
+  return (await asked.execute(db)).rows.map(({ name }) => name)
 }
 
-/** Where the rows of this database are by now, as of `movingName`; undefined: here, or nobody noted it. */
-export async function movedPlaceOf(db: Db): Promise<string | undefined> {
-  const mark = await findMark(db)
-  return mark && readMovingName(mark.name).place
+export async function findMark(db: Db): Promise<MovingMark | undefined> {
+  const row = await db
+    .selectFrom('migration')
+    .select(['name', 'appliedAt'])
+    .where('number', '=', movingStep)
+    .executeTakeFirst()
+  return row && { ...readMovingName(row.name), begunAt: row.appliedAt }
 }
 
 /**
@@ -31,11 +52,11 @@ export async function movedPlaceOf(db: Db): Promise<string | undefined> {
 export async function closeToOthers(
   db: WriteDb,
   accountId: string,
-  at: string,
+  begunAt: string,
   place?: string,
 ): Promise<void> {
   const name = movingName(accountId, place)
-  await insertRow(db, 'migration', { number: movingStep, name, breaking: 1, appliedAt: at })
+  await putRow(db, 'migration', { number: movingStep, name, breaking: 1, appliedAt: begunAt }, ['number'])
 }
 
 /** All rows are there: the database is one as others are, in which each message is still to be put into the search index. */

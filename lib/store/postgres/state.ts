@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { aheadMs, type Clock } from '../../base/clock.ts'
 import type { Db } from '../dialect/dialect.ts'
 
 /** Bytes of a database on a PostgreSQL server. */
@@ -18,13 +19,12 @@ export interface ServerState {
   readonly fullPageWrites: string
   readonly synchronousCommit: string
   readonly maxConnections: number
-  /** How far its clock is from the one given, in milliseconds. */
+  /** How far its clock is ahead of the one given, in milliseconds. */
   readonly aheadMs: number
 }
 
-/** @param now this machine's clock, in milliseconds */
-export async function findServerState(db: Db, now: () => number): Promise<ServerState> {
-  const before = now()
+export async function findServerState(db: Db, clock: Clock): Promise<ServerState> {
+  const askedMs = clock.monotonicMs()
   const { rows } = await sql<Omit<ServerState, 'aheadMs'> & { clockMs: number }>`select
     current_setting('server_version_num')::int as "version",
     pg_encoding_to_char(encoding) as "encoding",
@@ -35,5 +35,5 @@ export async function findServerState(db: Db, now: () => number): Promise<Server
     extract(epoch from clock_timestamp()) * 1000 as "clockMs"
     from pg_database where datname = current_database()`.execute(db)
   const { clockMs, ...state } = rows[0]!
-  return { ...state, aheadMs: clockMs - (before + now()) / 2 }
+  return { ...state, aheadMs: aheadMs(clock, askedMs, clockMs) }
 }

@@ -1,0 +1,149 @@
+import { join } from 'node:path'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { SchemaFault } from '../../lib/base/schema-fault.ts'
+import { moveRows } from '../../lib/core/moving.ts'
+import { daemonLockPath } from '../../lib/core/nodes/node-name.ts'
+import { databasePath } from '../../lib/core/open-rows.ts'
+import { lockDataDirectory } from '../../lib/store/dialect/lock.ts'
+import { newestStep } from '../../lib/store/migrations/migrate.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { newPostgresDatabase } from '../support/databases.ts'
+import { makeDataDir } from '../support/migrated.ts'
+import { without } from '../support/peers.ts'
+import { migratedDatabase } from '../support/postgres.ts'
+import { insertInstallation } from '../support/rows.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
+
+const skip = without('postgres')
+const told = () => {}
+
+async function install(location: string): Promise<void> {
+  const store = await openStore(location, systemClock)
+  await store.write(insertInstallation)
+  await store.close()
+}
+
+/** An installation with nothing but its account and an inbox, on SQLite. */
+async function newInstallation(t: Test) {
+  const dataDir = join(temporaryDir(t), 'data')
+  await makeDataDir(dataDir)
+  const file = databasePath(dataDir)
+  await install(file)
+  const move = (to: string, from = file) => moveRows({ dataDir, from, to, clock: systemClock, told })
+  return {
+    file,
+    move,
+    /** While a daemon runs. */
+    async begin(to: string, from = file) {
+      const free = lockDataDirectory(daemonLockPath(dataDir))
+      try {
+        return await move(to, from)
+      } finally {
+        free()
+      }
+    },
+  }
+}
+
+const isOpen = (location: string) =>
+  openStore(location, systemClock).then(
+    async store => {
+      await store.close()
+      return true
+    },
+    error => {
+      if (error instanceof SchemaFault) return false
+      throw error
+    },
+  )
+
+async function ask(url: string, statement: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(statement)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+t.test('rows are moved to one place, however many copies were begun', { skip }, async t => {
+  const [one, two, three] = [
+    await newPostgresDatabase(),
+    await newPostgresDatabase(),
+    await newPostgresDatabase(),
+  ]
+  const { file, move, begin } = await newInstallation(t)
+  const onlyOpen = async (which: string) => {
+    const open = []
+    for (const location of [file, one, two]) if (await isOpen(location)) open.push(location)
+    t.strictSame(open, [which])
+  }
+  for (const to of [one, two]) t.match(await begin(to), { isDone: false })
+  await onlyOpen(file)
+  t.match(await move(one), { isDone: true })
+  await onlyOpen(one)
+  const elsewhere = {
+    message: /moved from here before, to postgres.*set database = .*copy that is not whole/,
+  }
+  await t.rejects(move(two), elsewhere)
+  await t.rejects(move(three), { message: /moved from here before, to postgres/ })
+  await t.rejects(move(three, two), { message: /not all rows are in this database/ })
+  await onlyOpen(one)
+
+  // It moves on, and is begun anew: what was here before that is no part of it.
+  t.match(await move(two, one), { isDone: true })
+  await onlyOpen(two)
+  await t.rejects(move(one), elsewhere)
+  t.match(await begin(one, two), { isDone: false })
+  await t.rejects(move(one), elsewhere)
+  await onlyOpen(two)
+  t.match(await move(file, two), { isDone: true })
+  await onlyOpen(file)
+})
+
+t.test('a move that was cut off between its two ends is ended by the next call', { skip }, async t => {
+  const url = await newPostgresDatabase()
+  const { file, move, begin } = await newInstallation(t)
+  await begin(url)
+  const mark = await ask(url, 'select * from migration where number = -1')
+  t.match(await move(url), { isDone: true })
+  const { name, breaking, appliedAt } = mark[0] as Record<string, string>
+  await ask(
+    url,
+    `insert into migration ("number", "name", "breaking", "appliedAt") values (-1, '${name}', ${breaking}, '${appliedAt}')`,
+  )
+  t.strictSame([await isOpen(file), await isOpen(url)], [false, false])
+  t.match(await move(url), { isDone: true })
+  t.strictSame([await isOpen(file), await isOpen(url)], [false, true])
+})
+
+t.test('what is at a target that is refused stays as it is', { skip }, async t => {
+  const { move } = await newInstallation(t)
+  // Of an older mailboxd, as far as its ledger tells.
+  const used = await newPostgresDatabase(migratedDatabase)
+  await install(used)
+  await ask(used, `delete from migration where "number" = ${newestStep}`)
+  const before = await ask(used, 'select * from migration order by 1')
+  await t.rejects(move(used), { message: /an installation is there already/ })
+  t.strictSame(await ask(used, 'select * from migration order by 1'), before)
+
+  const strange = await newPostgresDatabase()
+  await ask(strange, 'create table bills ("number" integer)')
+  await t.rejects(move(strange), { message: /tables that mailboxd did not make/ })
+  t.strictSame(await ask(strange, 'select tablename from pg_tables where schemaname = current_schema()'), [
+    { tablename: 'bills' },
+  ])
+
+  const half = await newPostgresDatabase(migratedDatabase)
+  await ask(half, `delete from migration where "number" = ${newestStep}`)
+  await t.rejects(move(half), { name: 'BackupFault', message: /is not as mailboxd made it .*name an empty/ })
+  const others = await newPostgresDatabase()
+  await ask(others, 'create table migration ("version" integer)')
+  await t.rejects(move(others), {
+    name: 'BackupFault',
+    message: /is not as mailboxd made it .*name an empty/,
+  })
+})
