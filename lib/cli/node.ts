@@ -27,7 +27,7 @@ export function addNodeCommands(program: Command, ctl: Ctl): void {
     [
       'drain',
       true,
-      'have a node take nothing more from the queue, and answer /health with 503: when its balancer has left it alone and what it had has ended, it can be stopped',
+      'have a node take nothing more from the queue, and answer /health with 503: when its balancer has left it alone and what it had has ended, it can be stopped; one that is started again is up by itself',
       'drains: it takes nothing more from the queue, and /health is 503',
     ],
     ['resume', false, 'have a node that drains go on', 'goes on'],

@@ -61,5 +61,8 @@ export async function requireOthersStopped({ store, clock }: Parts, id: string, 
  */
 export async function drainNode({ store }: Parts, id: string, isDraining: boolean): Promise<void> {
   if (await store.write(db => setDraining(db, id, isDraining))) return
-  throw new Problem('not_found', `There is no node ${id} that is up.`)
+  throw new Problem(
+    'not_found',
+    `There is no node with the id ${id} that is up: \`mailboxctl node list\` shows the ids; a name is none, for several nodes of a machine have the same.`,
+  )
 }
