@@ -154,6 +154,9 @@ export async function startUpkeep(app: App): Promise<{ stop(): Promise<void> }> 
   const { default: cron } = await import('node-cron')
   const underWay = new Set<Promise<void>>()
   let isStopping = false
+  // What it says by itself are lines of its own form, of runs that were missed while this process stood still.
+  const told = (message: string | Error) => app.log.debug({ err: message }, 'said by the schedule of sweeps')
+  const logger = { debug: told, info: told, warn: told, error: told }
   const tasks = sweeps.map(one =>
     cron.schedule(
       one.schedule,
@@ -162,7 +165,7 @@ export async function startUpkeep(app: App): Promise<{ stop(): Promise<void> }> 
         underWay.add(work)
         return work
       },
-      { name: one.name, noOverlap: true, unref: true },
+      { name: one.name, noOverlap: true, unref: true, logger },
     ),
   )
   return {

@@ -1,6 +1,6 @@
 import type { Transferable } from 'node:worker_threads'
 import { Reply } from './reply.ts'
-import { StorageUnreachable } from './storage-fault.ts'
+import { type Lost, StorageUnreachable } from './storage-fault.ts'
 
 /** Functions that one thread does for another, by their names. What they take and give is plain data. */
 export type Served = Readonly<Record<string, (what: never) => Promise<unknown>>>
@@ -16,7 +16,7 @@ export interface Call {
 export type Answer =
   | { readonly number: number; readonly value: unknown }
   | { readonly number: number; readonly reply: readonly [number, string, string, string] }
-  | { readonly number: number; readonly outage: string }
+  | { readonly number: number; readonly outage: Lost }
   | { readonly number: number; readonly error: unknown }
 
 export interface Caller<Functions extends Served> {
@@ -50,7 +50,7 @@ export function createCaller<Functions extends Served>(
         waiting.delete(answer.number)
         if ('value' in answer) settled?.resolve(answer.value as never)
         else if ('reply' in answer) settled?.reject(new Reply(...answer.reply))
-        else if ('outage' in answer) settled?.reject(new StorageUnreachable(new Error(answer.outage)))
+        else if ('outage' in answer) settled?.reject(StorageUnreachable.of(answer.outage))
         else settled?.reject(answer.error)
       }
     },
@@ -74,7 +74,7 @@ export function createAnswerer(
 }
 
 function failed(number: number, error: unknown): Answer {
-  if (error instanceof StorageUnreachable) return { number, outage: (error.cause as Error).message }
+  if (error instanceof StorageUnreachable) return { number, outage: error.lost }
   if (!(error instanceof Reply)) return { number, error }
   return { number, reply: [error.code, error.enhanced, error.text, error.reason] }
 }

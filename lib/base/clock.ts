@@ -25,8 +25,25 @@ export function momentOf(clock: Clock): Moment {
   return { monotonicMs: clock.monotonicMs(), dayMs: clock.now().getTime() }
 }
 
+/** How far the time of day was moved since then beside the one that only goes forward. */
+export function stepSince(clock: Clock, { monotonicMs, dayMs }: Moment): number {
+  const now = momentOf(clock)
+  return now.dayMs - dayMs - (now.monotonicMs - monotonicMs)
+}
+
 /** How long ago a moment is at the most. */
 export function msSince(clock: Clock, { monotonicMs, dayMs }: Moment): number {
   const now = momentOf(clock)
   return Math.max(now.monotonicMs - monotonicMs, now.dayMs - dayMs)
+}
+
+/**
+ * How far the clock of another machine is ahead of ours, at the least: it was read while the answer was on its way.
+ * @param askedMs when it was asked, by the time that only goes forward
+ * @param theirMs what it showed
+ */
+export function aheadMs(clock: Clock, askedMs: number, theirMs: number): number {
+  const { monotonicMs, dayMs } = momentOf(clock)
+  const earliest = dayMs - (monotonicMs - askedMs)
+  return theirMs > dayMs ? theirMs - dayMs : Math.min(theirMs - earliest, 0)
 }

@@ -9,3 +9,17 @@ export interface Dns {
   /** The names of an address (PTR). */
   reverse(address: string): Promise<string[]>
 }
+
+/** The code of the error for an answer that is longer than `limits.dnsAnswerBytes`: it was given, and is of no use for good. */
+export const tooLongCode = 'EMSGSIZE'
+
+/** About what the records of an answer take: their texts, and a pointer to each part. */
+export function answerBytes(records: readonly unknown[]): number {
+  let bytes = 0
+  for (const record of records) {
+    bytes += 8
+    if (typeof record === 'string') bytes += record.length
+    else if (typeof record === 'object' && record !== null) bytes += answerBytes(Object.values(record))
+  }
+  return bytes
+}

@@ -60,6 +60,8 @@ export const limits = {
   nodeBeatMs: 2_000,
   nodeSureMs: 10_000,
   nodeGoneMs: 20_000,
+  /** How far the clock of a node may be from that of the database's server, by which all nodes are held. */
+  nodeClockMs: 60_000,
   /** How often the doctor looks whether they have. */
   nodeLookMs: 100,
   /** How long what is committed is gathered until the other processes are told; and when who can not hear them tries again. */
@@ -337,8 +339,17 @@ export const limits = {
   deferralKeptMs: 28 * 3_600_000,
   deferralsPerNetwork: 200,
   deferrals: 20_000,
-  /** Answers of DNS that are kept for the next message, and how long: those that say something, and those that say none. */
-  dnsCacheEntries: 10_000,
+  /**
+   * One answer of DNS, in bytes; DNS has room for 64 KiB, which a stranger's name server fills for every name of his. No record that
+   * mail needs comes near it, and most is left for the other texts at a domain's own name.
+   */
+  dnsAnswerBytes: 16 * 1024,
+  /**
+   * Answers of DNS that are kept for the next message, of the main thread and of each thread of sessions: their bytes, where each counts
+   * so many more than its text, and how long: those that say something, and those that say none.
+   */
+  dnsKeptBytes: 4 * 1024 * 1024,
+  dnsEntryBytes: 512,
   dnsPositiveMs: 60_000,
   dnsNegativeMs: 30_000,
   /** MIME parts of one message that are looked at, how deep in one another, and the header of each. */

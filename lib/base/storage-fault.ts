@@ -14,6 +14,28 @@ const shortages: Readonly<Record<string, string>> = {
   '53300': 'The server of the database has too many connections.',
 }
 
+/** This machine and the server of the database do not agree upon the time: what one of them decides by it harms all nodes. */
+export class ClockApart extends Error {
+  override readonly name = 'ClockApart'
+  readonly code = clockApart
+
+  /** @param ms how far the server's clock is ahead */
+  constructor(ms: number) {
+    const seconds = Math.round(Math.abs(ms) / 1000)
+    super(
+      `the clock of this machine is ${seconds} seconds ${ms > 0 ? 'behind' : 'ahead of'} that of the database's server`,
+    )
+  }
+}
+
+const clockApart = 'CLOCK_APART'
+
+/** Why a server can not be asked, as it crosses into other threads; the code is that of the server or the system. */
+export interface Lost {
+  readonly lost: string
+  readonly code?: string
+}
+
 /**
  * The server of the database does not answer, ended the connection, or can do nothing now for want of what it needs: what was asked of
  * it may be done or not.
@@ -25,13 +47,29 @@ export class StorageUnreachable extends Error {
   /** What clients are told. */
   readonly sentence: string
 
+  /** What is to be said of it in another thread. */
+  readonly lost: Lost
+
   constructor(cause: Error) {
-    super(`the server of the database can not be asked: ${cause.message}`, { cause })
     const code = 'code' in cause ? String(cause.code) : ''
+    const isApart = code === clockApart
+    super(
+      isApart
+        ? `${cause.message}: have both follow a time server (timedatectl set-ntp true); it may be the server's that is wrong`
+        : `the server of the database can not be asked: ${cause.message}`,
+      { cause },
+    )
+    this.lost = { lost: cause.message, ...(code !== '' && { code }) }
     this.isShortage = /^5[38]...$/.test(code)
-    this.sentence =
-      shortages[code] ??
-      `The server of the database ${this.isShortage ? 'can not work now' : 'does not answer'}.`
+    this.sentence = isApart
+      ? `${cause.message[0]!.toUpperCase()}${cause.message.slice(1)}.`
+      : (shortages[code] ??
+        `The server of the database ${this.isShortage ? 'can not work now' : 'does not answer'}.`)
+  }
+
+  /** The same in this thread as it was told in another. */
+  static of({ lost, code }: Lost): StorageUnreachable {
+    return new StorageUnreachable(Object.assign(new Error(lost), code !== undefined && { code }))
   }
 }
 

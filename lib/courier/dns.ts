@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises'
-import type { Dns } from '../base/dns.ts'
+import { answerBytes, type Dns, tooLongCode } from '../base/dns.ts'
+import { limits } from '../base/limits.ts'
 
 export interface DnsOptions {
   /** "address" or "address:port" of the resolvers to ask; empty means those of the system. */
@@ -10,7 +11,7 @@ export interface DnsOptions {
 
 /**
  * DNS by node:dns, which is met here only. Errors are those of node:dns with their `code`: ENOTFOUND (no such
- * name) and ENODATA (no such record) mean none, all others are temporary.
+ * name) and ENODATA (no such record) mean none, EMSGSIZE an answer that is too long, all others are temporary.
  */
 export function createDns({ servers, timeoutMs }: DnsOptions): Dns {
   // c-ares doubles its time with each try and starts over for each server: two tries to one server fill the
@@ -27,7 +28,12 @@ export function createDns({ servers, timeoutMs }: DnsOptions): Dns {
       }, timeoutMs)
     })
     try {
-      return await Promise.race([answer, late])
+      const records = await Promise.race([answer, late])
+      // Refused before anyone keeps it, or gives it to another thread.
+      if (answerBytes([records]) > limits.dnsAnswerBytes) {
+        throw Object.assign(new Error(`DNS gave too long an answer for ${name}`), { code: tooLongCode })
+      }
+      return records
     } finally {
       clearTimeout(timer)
     }

@@ -6,7 +6,8 @@ import { limits } from '../base/limits.ts'
  * DNS that is asked once for what several ask at the same time or within `limits.dnsSharedMs`: many mails to one destination
  * need the same MX, policy and addresses. That is shorter than any TTL that means something, so nobody is believed for longer
  * than he said, nor when he says that there is nothing (RFC 2308), as most domains do of a policy. What failed is asked again at
- * once; PTR is never shared.
+ * once; PTR is never shared. What stays of the last names until the next question is `limits.dnsSharedEntries` answers of
+ * `limits.dnsAnswerBytes` each.
  */
 export function shareAnswers(dns: Dns, clock: Clock): Dns {
   const known = new Map<string, { readonly answer: Promise<readonly unknown[]>; untilMs: number }>()

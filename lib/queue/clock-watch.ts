@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Store } from '../store/open.ts'
+import type { NodeHold } from '../store/postgres/hold.ts'
 import { setBackSome, waitingColumns } from '../store/set-back.ts'
 
 interface Watched {
@@ -9,13 +10,14 @@ interface Watched {
   readonly nodes: { readonly count: number }
   readonly clock: Clock
   readonly log: Log
+  readonly hold: Pick<NodeHold, 'server'> | undefined
   readonly store: Store
 }
 
 /**
  * Watches whether the clock of the machine is set back. What waits stands in rows as an instant, so it would wait for so much longer; it
- * is made to wait as long as it was to. When it is set forward, what waits is due earlier, which harms nothing. Gives the function that
- * ends it.
+ * is made to wait as long as it was to. When it is set forward, what waits is due earlier, which harms nothing. While the clock is not that of
+ * the database's server nothing is put by it, so what it showed meanwhile is left out. Gives the function that ends it.
  */
 export function startClockWatch(app: Watched): () => Promise<void> {
   const { clock, log } = app
@@ -24,7 +26,12 @@ export function startClockWatch(app: Watched): () => Promise<void> {
   const offset = () => clock.now().getTime() - clock.monotonicMs()
   let before = offset()
   let working: Promise<void> = Promise.resolve()
-  const look = () => {
+  const look = async () => {
+    const isHeld = await app.hold?.server().then(
+      () => true,
+      () => false,
+    )
+    if (isHeld === false || stopping.signal.aborted) return
     const byMs = Math.round(before - offset())
     before -= byMs
     if (byMs < limits.clockStepMs) return
@@ -40,7 +47,7 @@ export function startClockWatch(app: Watched): () => Promise<void> {
       .then(() => setBack(app, byMs, stopping.signal))
       .catch(error => log.error({ err: error }, 'what waits could not be set back with the clock'))
   }
-  const timer = setInterval(look, limits.clockLookMs).unref()
+  const timer = setInterval(() => void look(), limits.clockLookMs).unref()
   return () => {
     clearInterval(timer)
     stopping.abort()

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { limits } from '../../lib/base/limits.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { startDns } from '../support/dns.ts'
 
@@ -29,6 +30,21 @@ t.test('answers as node:dns does', async t => {
 t.test('what does not fit a datagram comes over TCP', async t => {
   t.equal((await dns.resolveTxt('big.example')).length, 40)
   t.match(server.queries.filter(({ name }) => name === 'big.example').at(-1), { over: 'tcp' })
+})
+
+t.test('an answer that is longer than anything of use is refused whole, in one piece or many', async t => {
+  const code = 'EMSGSIZE'
+  server.set('long.example', 'TXT', ['x'.repeat(60_000)])
+  await t.rejects(dns.resolveTxt('long.example'), { code })
+  await t.rejects(dns.resolve('long.example', 'TXT'), { code })
+  server.set('many.example', 'TXT', Array(240).fill('x'.repeat(240)))
+  await t.rejects(dns.resolve('many.example', 'TXT'), { code })
+  server.set('crumbs.example', 'TXT', [Array(limits.dnsAnswerBytes / 8).fill('x')])
+  await t.rejects(dns.resolve('crumbs.example', 'TXT'), { code }, 'strings take more than their letters')
+  server.set('mxs.example', 'MX', Array(900).fill({ priority: 5, exchange: 'mx.a.example' }))
+  await t.rejects(dns.resolveMx('mxs.example'), { code })
+  server.set('key.example', 'TXT', ['x'.repeat(limits.dkimRecordLength + 1)])
+  t.equal((await dns.resolveTxt('key.example'))[0]?.join('').length, limits.dkimRecordLength + 1)
 })
 
 t.test('keeps the codes: none, and the temporary ones', async t => {

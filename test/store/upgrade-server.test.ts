@@ -30,7 +30,13 @@ t.test('a step that older programs could not work on waits until none lives', { 
   const store = await openStore(url, systemClock)
   t.teardown(() => store.close())
   const lock = (node: string, step: number) =>
-    lockNode(createServers(url), { node, holder: node, newestStep: step, isStarting: true })
+    lockNode(createServers(url), {
+      node,
+      holder: node,
+      newestStep: step,
+      clock: systemClock,
+      isStarting: true,
+    })
   const older = await lock('older', newestStep - 1)
   t.teardown(() => older.release())
   await older.letOthersStart()

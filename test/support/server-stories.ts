@@ -28,6 +28,7 @@ export const isOnServers = process.env.MAILBOXD_TEST_DATABASE === 'postgres'
 export const fileStories: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({
     backup: 'rows on a server are backed up there',
+    'clock-steps': "a clock that is not the server's is refused, which flow/nodes-clock is about",
     descriptors: 'a connection to the server needs a descriptor, too',
     'disk-faults': 'it is about the disk of the file; flow/database-full is about that of a server',
     'disk-full': 'it is about the disk of the file; flow/database-full is about that of a server',

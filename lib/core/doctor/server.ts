@@ -15,7 +15,7 @@ export async function checkServer(location: string, clock: Clock): Promise<Findi
   const { read, close } = await openReader(location)
   const subject = /@([^@/?]+)\//.exec(location)?.[1] ?? 'the socket of PostgreSQL'
   try {
-    return faultsOf(await findServerState(read, () => clock.now().getTime()), subject)
+    return faultsOf(await findServerState(read, clock), subject)
   } catch (error) {
     if (!(error instanceof StorageUnreachable)) throw error
     const isPooled = error.cause instanceof Pooled

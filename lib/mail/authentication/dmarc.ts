@@ -1,4 +1,5 @@
 import type { DNSResolver } from 'mailauth'
+import { tooLongCode } from '../../base/dns.ts'
 import type { Lookup } from '../signature/key.ts'
 import { loadMailauth } from './mailauth.ts'
 import { type AuthenticationResult, resultOf } from './results.ts'
@@ -39,16 +40,27 @@ export async function checkDmarc(
 
 async function evaluate(lookup: Lookup, fromDomain: string, passing: Identities): Promise<DmarcResult> {
   const { dmarc } = await loadMailauth()
+  let isTooLong = false
+  const resolver: Lookup = async (name, type) => {
+    try {
+      return await lookup(name, type)
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === tooLongCode) isTooLong = true
+      throw error
+    }
+  }
   const checked = await dmarc({
     headerFrom: `postmaster@${fromDomain}`,
     fromFields: 1,
     spfDomains: [...passing.spf],
     dkimDomains: passing.dkim.map(domain => ({ domain })),
-    resolver: lookup as DNSResolver,
+    resolver: resolver as DNSResolver,
   })
   if (checked === false) return { result: 'permerror', policy: undefined }
-  const { status, policy } = checked
-  return { result: resultOf(status), policy: policyOf(policy) }
+  const result = resultOf(checked.status)
+  // It says of every error that it is temporary; a later try finds no shorter answer.
+  if (result === 'temperror' && isTooLong) return { result: 'permerror', policy: undefined }
+  return { result, policy: policyOf(checked.policy) }
 }
 
 function policyOf(policy: unknown): DmarcPolicy {

@@ -1,17 +1,16 @@
 import type { Clock } from '../../base/clock.ts'
-import type { Dns } from '../../base/dns.ts'
+import { type Dns, tooLongCode } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
 import type { Lookup } from '../signature/key.ts'
-
-type Answer = { readonly records: readonly unknown[] } | { readonly none: string }
+import { type Answer, createAnswerMemory } from './dns-memory.ts'
 
 /**
  * DNS with a memory of its own. A query that takes longer than limits.dnsTimeoutMs is ETIMEOUT; who asks what is being
  * asked already waits for that answer. Node tells no TTL, so answers are kept for fixed and short times; failures that
- * may be over at the next try are not kept.
+ * may be over at the next try are not kept, but that an answer is too long is.
  */
 export function createDnsCache({ dns, clock }: { dns: Pick<Dns, 'resolve'>; clock: Clock }): Lookup {
-  const kept = new Map<string, { readonly answer: Answer; readonly until: number }>()
+  const memory = createAnswerMemory(clock)
   const underWay = new Map<string, Promise<Answer>>()
 
   async function ask(name: string, type: string): Promise<Answer> {
@@ -19,25 +18,17 @@ export function createDnsCache({ dns, clock }: { dns: Pick<Dns, 'resolve'>; cloc
       return { records: await within(limits.dnsTimeoutMs, dns.resolve(name, type), name) }
     } catch (error) {
       const code = codeOf(error)
-      if (code === 'ENOTFOUND' || code === 'ENODATA') return { none: code }
+      if (code === 'ENOTFOUND' || code === 'ENODATA' || code === tooLongCode) return { none: code }
       // A name that node:dns asks nobody for.
       if (code === 'EBADNAME') return { none: 'ENOTFOUND' }
       throw error
     }
   }
 
-  function keep(key: string, answer: Answer): void {
-    const ms = 'none' in answer ? limits.dnsNegativeMs : limits.dnsPositiveMs
-    kept.set(key, { answer, until: clock.monotonicMs() + ms })
-    const oldest = kept.keys().next().value
-    if (kept.size > limits.dnsCacheEntries && oldest !== undefined) kept.delete(oldest)
-  }
-
   async function find(name: string, type: string): Promise<Answer> {
     const key = `${type} ${name.toLowerCase()}`
-    const known = kept.get(key)
-    if (known && known.until > clock.monotonicMs()) return known.answer
-    kept.delete(key)
+    const known = memory.find(key)
+    if (known) return known
     if (!isName(name)) return { none: 'ENOTFOUND' }
     const asked = underWay.get(key)
     if (asked) return asked
@@ -45,7 +36,7 @@ export function createDnsCache({ dns, clock }: { dns: Pick<Dns, 'resolve'>; cloc
     underWay.set(key, asking)
     try {
       const answer = await asking
-      keep(key, answer)
+      memory.keep(key, answer)
       return answer
     } finally {
       underWay.delete(key)
@@ -66,6 +57,8 @@ function nothingThere(message: string, code: string): Error {
   Error.stackTraceLimit = 0
   const error = Object.assign(new Error(message), { code })
   Error.stackTraceLimit = stackTraceLimit
+  // mailauth takes every code that it does not know for a temporary error, unless this says otherwise.
+  if (code === tooLongCode) Object.assign(error, { spfResult: { error: 'permerror', text: message } })
   return error
 }
 

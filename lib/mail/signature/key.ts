@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
+import { tooLongCode } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
 import { keyName, type Signature } from './signature.ts'
 import { parseTags, withoutSpace } from './tags.ts'
@@ -19,7 +20,7 @@ export async function findKey(lookup: Lookup, signature: Signature): Promise<Fou
     records = await lookup(keyName(signature), 'TXT')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    return code === 'ENOTFOUND' || code === 'ENODATA' ? 'permerror' : 'temperror'
+    return code === 'ENOTFOUND' || code === 'ENODATA' || code === tooLongCode ? 'permerror' : 'temperror'
   }
   // With several it would be undefined which is meant (RFC 6376 §3.6.2.2).
   if (records.length !== 1) return 'permerror'

@@ -13,7 +13,7 @@ export function followHold(held: HeldServer): FollowedHold {
   let now = held
   return {
     async server() {
-      if ('lost' in now) throw outageOf(now)
+      if ('lost' in now) throw StorageUnreachable.of(now)
       return now.url
     },
     onLost(listener) {
@@ -22,9 +22,7 @@ export function followHold(held: HeldServer): FollowedHold {
     },
     tell(told) {
       now = told
-      if ('lost' in told) for (const listener of listeners) listener(outageOf(told))
+      if ('lost' in told) for (const listener of listeners) listener(StorageUnreachable.of(told))
     },
   }
 }
-
-const outageOf = ({ lost }: { readonly lost: string }) => new StorageUnreachable(new Error(lost))

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Clock, type Moment, momentOf, msSince } from '../../base/clock.ts'
+import { type Clock, type Moment, momentOf, msSince, stepSince } from '../../base/clock.ts'
 import type { HeldServer } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
 import { randomBase36 } from '../../base/secret.ts'
@@ -36,8 +36,9 @@ export interface HoldParts {
 }
 
 /**
- * Holds the lock of a node from now on until it is released. The connection with it is asked every `limits.nodeBeatMs` whether it is there;
- * when it is not, the lock is taken again, on whichever of the servers takes writes by then.
+ * Holds the lock of a node from now on until it is released. The connection with it is asked every `limits.nodeBeatMs` whether it is there,
+ * and what its clock shows; when it is not there or shows another time than ours, the lock is taken again, on whichever of the servers takes
+ * writes by then, as soon as the clocks agree.
  * @throws DataDirectoryBusy, StorageUnreachable
  */
 export async function holdNode({ url, node, newestStep, clock, requireSame }: HoldParts): Promise<NodeHold> {
@@ -46,20 +47,24 @@ export async function holdNode({ url, node, newestStep, clock, requireSame }: Ho
   const failed = Promise.withResolvers<Error>()
   const listeners = new Set<(error: StorageUnreachable) => void>()
   const followers = new Set<(held: HeldServer) => void>()
-  const parts = { node, newestStep, holder: randomBase36(12) }
+  const parts = { node, newestStep, clock, holder: randomBase36(12) }
   let lock = await lockNode(servers, { ...parts, isStarting: true })
   let outage: StorageUnreachable | undefined
   /** When it was last asked for and was there. */
   let sureSince: Moment = momentOf(clock)
   let asking: Promise<void> | undefined
 
-  const held = (): HeldServer => (outage ? { lost: (outage.cause as Error).message } : { url: lock.url })
+  const held = (): HeldServer => (outage ? outage.lost : { url: lock.url })
 
   function tellFollowers(): void {
     for (const follower of followers) follower(held())
   }
 
   const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+
+  const isInDoubt = () =>
+    msSince(clock, sureSince) >= limits.nodeSureMs ||
+    Math.abs(stepSince(clock, sureSince)) > limits.nodeClockMs
 
   /** Asks whether the connection is there, once for all who want to know. */
   function ask(): Promise<void> {
@@ -104,9 +109,17 @@ export async function holdNode({ url, node, newestStep, clock, requireSame }: Ho
       } catch (error) {
         void next?.release()
         if (!(error instanceof StorageUnreachable)) return failed.resolve(error as Error)
+        tellNow(error)
       }
       await rest(limits.postgresAgainMs)
     }
+  }
+
+  /** What keeps it away now may be another thing than what it was lost by. */
+  function tellNow(error: StorageUnreachable): void {
+    if (error.message === outage?.message) return
+    outage = error
+    tellFollowers()
   }
 
   function follow(followed: NodeLock): void {
@@ -125,8 +138,8 @@ export async function holdNode({ url, node, newestStep, clock, requireSame }: Ho
   return {
     failed: failed.promise,
     async server() {
-      // A machine that was suspended may have lost it, and not have heard of that.
-      if (!outage && msSince(clock, sureSince) >= limits.nodeSureMs) await ask()
+      // A machine that was suspended may have lost it, and not have heard of that; a clock that was set is asked about at once.
+      if (!outage && isInDoubt()) await ask()
       if (outage) throw outage
       return lock.url
     },

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { aheadMs, type Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
-import { StorageUnreachable } from '../../base/storage-fault.ts'
+import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
 import { DataDirectoryBusy } from '../dialect/lock.ts'
 import { isOutage } from './reached.ts'
 import { connectTo, createServers, type Servers } from './servers.ts'
@@ -29,7 +30,10 @@ export interface NodeLock extends ServerLock {
   readonly url: string
   /** Resolves when the connection that holds it has ended: from then on others may have it. */
   readonly lost: Promise<Error>
-  /** Resolves when the server has answered over that connection; throws when it does not for `limits.nodeSureMs`. */
+  /**
+   * Resolves when the server has answered over that connection.
+   * @throws StorageUnreachable when it does not for `limits.nodeSureMs`, or its clock is not ours
+   */
   requireThere(): Promise<void>
   /** This one has started, or has seen what became of the database meanwhile. */
   letOthersStart(): Promise<void>
@@ -42,6 +46,7 @@ export interface NodeLockParts {
   readonly holder: string
   /** The last step of the schema that this program knows, which others see as long as this one lives. */
   readonly newestStep: number
+  readonly clock: Clock
   /** False where it held the lock already, and lost it: others in that case go on beside it, who starts waits. */
   readonly isStarting: boolean
 }
@@ -63,15 +68,17 @@ export async function lockServer(url: string): Promise<ServerLock> {
 
 /**
  * Takes what a daemon holds as long as it lives, and waits a moment for one who has just ended: beside other nodes, and no second time
- * under the same name. Others do not start meanwhile.
+ * under the same name. Others do not start meanwhile. By a wrong clock it takes nothing.
  * @throws DataDirectoryBusy, StorageUnreachable
  */
 export async function lockNode(
   servers: Servers,
-  { node, holder, newestStep, isStarting }: NodeLockParts,
+  { node, holder, newestStep, clock, isStarting }: NodeLockParts,
 ): Promise<NodeLock> {
   const name = `${lockName} ${holder}`
   const session = await connect(servers, name)
+  const requireThere = () => session.requireTime(clock)
+  await requireThere()
   await session.query(
     'select pg_terminate_backend("pid") from pg_stat_activity where "application_name" = $1 and "pid" <> pg_backend_pid()',
     [name],
@@ -95,6 +102,7 @@ export async function lockNode(
   )
   return {
     ...session,
+    requireThere,
     letOthersStart: async () =>
       void (await session.query(`select pg_advisory_unlock${shared}($1)`, [startNumber])),
   }
@@ -129,14 +137,18 @@ async function connect(servers: Servers, name = lockName) {
         throw isHeld ? new DataDirectoryBusy(busy) : error
       }
     },
-    async requireThere() {
+    /** The answer has the time, by which what this process dates and finds due is right for other nodes, too. */
+    async requireTime(clock: Clock) {
       const late = Promise.withResolvers<never>()
       const timer = setTimeout(() => {
         // What has come while this process stood still is read before it is judged.
         setImmediate(() => late.reject(new Error('the server of the database does not answer')))
       }, limits.nodeSureMs)
       try {
-        await Promise.race([query('select 1', []), late.promise])
+        const askedMs = clock.monotonicMs()
+        const { rows } = await Promise.race([query(askTime, []), late.promise])
+        const ahead = aheadMs(clock, askedMs, Number(rows[0].clockMs))
+        if (Math.abs(ahead) > limits.nodeClockMs) throw new StorageUnreachable(new ClockApart(ahead))
       } finally {
         clearTimeout(timer)
       }
@@ -148,5 +160,7 @@ async function connect(servers: Servers, name = lockName) {
     },
   }
 }
+
+const askTime = 'select extract(epoch from clock_timestamp()) * 1000 as "clockMs"'
 
 const lockNotAvailable = '55P03'

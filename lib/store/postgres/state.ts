@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { aheadMs, type Clock } from '../../base/clock.ts'
 import { SchemaFault } from '../../base/schema-fault.ts'
 import type { Db } from '../dialect/dialect.ts'
 
@@ -67,13 +68,12 @@ export interface ServerState extends Encoded {
   readonly fullPageWrites: string
   readonly synchronousCommit: string
   readonly maxConnections: number
-  /** How far its clock is from the one given, in milliseconds. */
+  /** How far its clock is ahead of the one given, in milliseconds. */
   readonly aheadMs: number
 }
 
-/** @param now this machine's clock, in milliseconds */
-export async function findServerState(db: Db, now: () => number): Promise<ServerState> {
-  const before = now()
+export async function findServerState(db: Db, clock: Clock): Promise<ServerState> {
+  const askedMs = clock.monotonicMs()
   const { rows } = await sql<Omit<ServerState, 'aheadMs' | keyof Encoded> & { clockMs: number }>`select
     current_setting('server_version_num')::int as "version",
     current_setting('fsync') as "fsync",
@@ -82,6 +82,6 @@ export async function findServerState(db: Db, now: () => number): Promise<Server
     current_setting('max_connections')::int as "maxConnections",
     extract(epoch from clock_timestamp()) * 1000 as "clockMs"`.execute(db)
   const { clockMs, ...state } = rows[0]!
-  const aheadMs = clockMs - (before + now()) / 2
-  return { ...state, ...(await findEncoding(db)), aheadMs }
+  const ahead = aheadMs(clock, askedMs, clockMs)
+  return { ...state, ...(await findEncoding(db)), aheadMs: ahead }
 }

@@ -75,6 +75,25 @@ t.test('a message that is what it says', async t => {
   )
 })
 
+t.test('an answer that is too long is an error for good, wherever it is met', async t => {
+  const long = 'x'.repeat(60_000)
+  dns.set('long.example', 'TXT', [`v=spf1 ip4:192.0.2.1 -all ${long}`])
+  dns.set('within.example', 'TXT', ['v=spf1 include:long.example ip4:192.0.2.1 -all'])
+  for (const mailFrom of ['ann@long.example', 'ann@within.example']) {
+    t.equal((await check(signed, { mailFrom })).spf, 'permerror', mailFrom)
+  }
+  const record = dkimRecord(key.publicKeyBase64)
+  t.teardown(() => dns.set(keyName, 'TXT', [record]))
+  for (const more of [long, 'x'.repeat(limits.dkimRecordLength)]) {
+    dns.set(keyName, 'TXT', [`${record}; n=${more}`])
+    t.match(await check(signed, { mailFrom: 'ann@other.example' }), { dkim: 'permerror', dmarc: 'fail' })
+  }
+  dns.set('_dmarc.long.example', 'TXT', [`v=DMARC1; p=reject; x=${long}`])
+  const raw = Buffer.from('From: ann@long.example\r\n\r\nhi\r\n')
+  const found = await authenticator().authenticate({ raw, ...session })
+  t.match(found, { dmarc: 'permerror', policy: undefined, aligned: false, isUnknown: false })
+})
+
 t.test('who is denied by the SPF of the domain in From', async t => {
   const letter = (domain: string) => Buffer.from(`From: ann@${domain}\r\n\r\nhi\r\n`)
   const isDenied = async (raw: Buffer, mailFrom: string, remoteAddress = '192.0.2.7') =>

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { createDnsCache } from '../../../lib/mail/authentication/dns-cache.ts'
+import { createAnswerMemory } from '../../../lib/mail/authentication/dns-memory.ts'
 import { startDns } from '../../support/dns.ts'
 import { zoneDns } from '../domain/zone-dns.ts'
 
@@ -110,12 +111,65 @@ t.test('no answer is one, after a time', async t => {
   await waiting
 })
 
-t.test('it does not grow without end', async t => {
-  const { lookup, asked } = counted(async () => ['x'])
-  for (let i = 0; i <= limits.dnsCacheEntries; i++) await lookup(`${i}.example.com`, 'A')
-  asked.length = 0
-  await lookup(`${limits.dnsCacheEntries}.example.com`, 'A')
-  t.equal(asked.length, 0, 'the newest is there')
-  await lookup('0.example.com', 'A')
-  t.equal(asked.length, 1, 'the oldest is not')
+t.test('that an answer is too long is kept, and is no temporary error of SPF', async t => {
+  const { lookup, asked } = counted(() => Promise.reject(fail('EMSGSIZE')))
+  for (let i = 0; i < 2; i++) {
+    await t.rejects(lookup('example.com', 'TXT'), { code: 'EMSGSIZE', spfResult: { error: 'permerror' } })
+  }
+  t.equal(asked.length, 1)
+})
+
+t.test('its bytes are bounded, and the oldest answers make room', async t => {
+  for (const record of ['x'.repeat(10_000), 'x', Array(1000).fill('x')]) {
+    const { lookup, asked } = counted(async () => [record])
+    const text = Array.isArray(record) ? 9000 : record.length
+    const least = Math.floor(limits.dnsKeptBytes / (limits.dnsEntryBytes + text + 50))
+    const most = Math.ceil(limits.dnsKeptBytes / (limits.dnsEntryBytes + text))
+    for (let i = 0; i < most; i++) await lookup(`${i}.example.com`, 'TXT')
+    asked.length = 0
+    for (let i = most - least; i < most; i++) await lookup(`${i}.example.com`, 'TXT')
+    t.equal(asked.length, 0, 'the newest are there')
+    await lookup('0.example.com', 'TXT')
+    t.equal(asked.length, 1, 'the oldest is not')
+  }
+})
+
+t.test('what is over makes room once: others stay that were asked for again', async t => {
+  const { lookup, asked, pass } = counted(async () => ['x'.repeat(10_000)])
+  const fits = Math.floor(limits.dnsKeptBytes / (limits.dnsEntryBytes + 10_050))
+  for (let round = 0; round < 5; round++) {
+    for (let i = 0; i < fits; i++) await lookup(`${i}.example.com`, 'TXT')
+    t.equal(asked.length, fits * (round + 1))
+    pass(limits.dnsPositiveMs)
+  }
+})
+
+t.test('what is over goes without being asked for', t => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  let now = 0
+  const memory = createAnswerMemory({ now: () => new Date(now), monotonicMs: () => now })
+  const pass = (ms: number) => {
+    now += ms
+    mock.timers.tick(ms)
+  }
+  /** What is kept, over or not: to a clock that goes back nothing is over. */
+  const kept = () => {
+    const at = now
+    now = 0
+    const found = ['some', 'none'].filter(key => memory.find(key))
+    now = at
+    return found
+  }
+  for (let round = 0; round < 2; round++) {
+    memory.keep('some', { records: ['x'] })
+    memory.keep('none', { none: 'ENODATA' })
+    pass(limits.dnsNegativeMs - 1)
+    t.strictSame(kept(), ['some', 'none'])
+    pass(1)
+    t.strictSame(kept(), ['some'])
+    pass(limits.dnsPositiveMs)
+    t.strictSame(kept(), [], 'also after it had been empty')
+  }
+  t.end()
 })

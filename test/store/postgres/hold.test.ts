@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { sql } from 'kysely'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../../lib/base/clock.ts'
+import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import type { HeldServer } from '../../../lib/base/held-server.ts'
 import { SchemaFault } from '../../../lib/base/schema-fault.ts'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
@@ -156,7 +156,7 @@ t.test('what can not be had again ends it', { skip }, async t => {
 
 t.test('while a node starts, who may change the schema, a lost lock is not had again', { skip }, async t => {
   const { url, hold, server, end } = await holding(t)
-  const parts = { node: 'm', holder: 'other', newestStep: 2, isStarting: true }
+  const parts = { node: 'm', holder: 'other', newestStep: 2, clock: systemClock, isStarting: true }
   const other = await lockNode(createServers(url), parts)
   t.teardown(() => other.release())
   await end('mailboxd lock ____________')
@@ -200,4 +200,80 @@ t.test('a hold tells what becomes of it', { skip }, async t => {
   await end('mailboxd lock%')
   await until('it to be had again', async () => (await hold.server().catch(() => undefined)) === url)
   t.equal(told.length, 2)
+})
+
+/** A clock that can be set beside the time that only goes forward. */
+function settable(byMs = 0) {
+  let shownMs = byMs
+  const clock: Clock = { ...systemClock, now: () => new Date(Date.now() + shownMs) }
+  return {
+    clock,
+    set(ms: number) {
+      shownMs = ms
+    },
+  }
+}
+
+const day = 86_400_000
+
+t.test("by a clock that is not the server's nothing is taken", { skip }, async t => {
+  const url = await newPostgresDatabase(migratedDatabase)
+  for (const [byMs, way] of [
+    [day, '86400 seconds ahead of'],
+    [-day, '86400 seconds behind'],
+  ] as const) {
+    const parts = { node: 'n', newestStep: 1, requireSame: async () => {} }
+    await t.rejects(holdNode({ ...parts, url, clock: settable(byMs).clock }), {
+      name: 'StorageUnreachable',
+      message: `the clock of this machine is ${way} that of the database's server: have both follow a time server (timedatectl set-ntp true); it may be the server's that is wrong`,
+      sentence: `The clock of this machine is ${way} that of the database's server.`,
+      isShortage: false,
+    })
+  }
+  const { hold } = await holding(t, { url, clock: settable(5_000).clock })
+  t.equal(await hold.server(), url, 'a few seconds are nothing')
+})
+
+t.test('a clock that is set while it is held: nothing is done until it is right', { skip }, async t => {
+  for (const byMs of [day, -day]) {
+    const { clock, set } = settable()
+    const { url, hold } = await holding(t, { clock })
+    const store = await openStore(url, clock, { outage: { hold } })
+    t.teardown(() => store.close())
+    const inThread = followHold(hold.held)
+    hold.onChange(held => inThread.tell(held))
+    const write = () => store.write(async () => 'done')
+    t.equal(await write(), 'done')
+    set(byMs)
+    const sentence = `The clock of this machine is 86400 seconds ${byMs > 0 ? 'ahead of' : 'behind'} that of the database's server.`
+    const isApart = { name: 'StorageUnreachable', sentence }
+    await t.rejects(write(), isApart, 'the first write after it, too')
+    await t.rejects(inThread.server(), isApart)
+    set(0)
+    await until('it to be had again', () => hold.server().catch(() => undefined))
+    t.equal(await write(), 'done')
+    t.equal(await inThread.server(), url)
+  }
+})
+
+t.test('who has no connection left for it is told so', { skip }, async t => {
+  const whole = await newPostgresDatabase(migratedDatabase)
+  const server = new pg.Client({ connectionString: whole })
+  await server.connect()
+  t.teardown(() => server.end())
+  // No limit holds for the owner of the server.
+  await server.query('create role "few" login')
+  t.teardown(() => server.query('drop role "few"'))
+  const url = Object.assign(new URL(whole), { username: 'few' }).href
+  const { hold } = await holding(t, { url })
+  await server.query('alter role "few" connection limit 0')
+  await server.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', ['few'])
+  await until('the server to say so', () =>
+    hold.server().then(
+      () => false,
+      ({ sentence }) => sentence === 'The server of the database has too many connections.',
+    ),
+  )
+  await server.query('alter role "few" connection limit -1')
+  t.equal(await until('the lock again', () => hold.server().catch(() => undefined)), url)
 })

@@ -1,0 +1,72 @@
+import type { Clock } from '../../base/clock.ts'
+import { answerBytes } from '../../base/dns.ts'
+import { limits } from '../../base/limits.ts'
+
+/** The records, or the code of the error that says why there are none. */
+export type Answer = { readonly records: readonly unknown[] } | { readonly none: string }
+
+export interface AnswerMemory {
+  find(key: string): Answer | undefined
+  keep(key: string, answer: Answer): void
+  /** Forgets what is over; whether anything is left. */
+  dropOld(): boolean
+}
+
+/**
+ * Answers of DNS for as long as they are believed, up to limits.dnsKeptBytes: strangers choose how many names are asked for and how
+ * long the answers are. The oldest make room, and what is over goes without being asked for.
+ */
+export function createAnswerMemory(clock: Clock): AnswerMemory {
+  const kept = new Map<
+    string,
+    { readonly answer: Answer; readonly bytes: number; readonly untilMs: number }
+  >()
+  let total = 0
+  let isWatched = false
+
+  function drop(key: string): void {
+    total -= kept.get(key)?.bytes ?? 0
+    kept.delete(key)
+  }
+
+  const memory: AnswerMemory = {
+    find(key) {
+      const known = kept.get(key)
+      if (known && known.untilMs > clock.monotonicMs()) return known.answer
+      drop(key)
+      return undefined
+    },
+    keep(key, answer) {
+      const isNone = 'none' in answer
+      const bytes = limits.dnsEntryBytes + key.length + (isNone ? 0 : answerBytes(answer.records))
+      drop(key)
+      kept.set(key, {
+        answer,
+        bytes,
+        untilMs: clock.monotonicMs() + (isNone ? limits.dnsNegativeMs : limits.dnsPositiveMs),
+      })
+      total += bytes
+      for (const oldest of kept.keys()) {
+        if (total <= limits.dnsKeptBytes) break
+        drop(oldest)
+      }
+      if (!isWatched) dropLater(new WeakRef(memory))
+      isWatched = true
+    },
+    dropOld() {
+      const nowMs = clock.monotonicMs()
+      for (const [key, { untilMs }] of kept) if (untilMs <= nowMs) drop(key)
+      isWatched = kept.size > 0
+      return isWatched
+    },
+  }
+  return memory
+}
+
+/** Until nothing is kept. A memory that nobody has any more, as that of one check of a domain, is not held by this. */
+function dropLater(memory: WeakRef<AnswerMemory>): void {
+  const timer = setTimeout(() => {
+    if (memory.deref()?.dropOld()) dropLater(memory)
+  }, limits.dnsNegativeMs)
+  timer.unref()
+}
