@@ -53,6 +53,7 @@ export async function openApp(parts: AppParts): Promise<{ app: App; isNew: boole
     settings: settingsMarks(config),
     blobs: config.blobs ?? 'disk',
     bucketOwner: () => bucketOwnerName(config.data_dir),
+    hasFiles: async () => (await app.blobs.list()).length > 0,
   })
   const app: App = {
     ...desk,

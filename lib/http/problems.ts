@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa'
-import { BlobsFault } from '../base/blobs-fault.ts'
+import { BlobsFault, BytesElsewhere } from '../base/blobs-fault.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
@@ -41,7 +41,9 @@ function passingProblem(error: unknown): Problem | undefined {
   if (isDiskFull(error)) return noRoomForRequests()
   if (error instanceof BlobsFault) {
     const message =
-      'The store of large messages does not answer. Small ones can be sent and read; try again later.'
+      error instanceof BytesElsewhere
+        ? error.message
+        : 'The store of large messages does not answer. Small ones can be sent and read; try again later.'
     return new Problem('unavailable', message, { retryAfterSeconds: 30 })
   }
   if (error instanceof StorageUnreachable) return databaseOut(error)

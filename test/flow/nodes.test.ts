@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { apiOf } from '../support/api.ts'
+import { startBucket } from '../support/bucket.ts'
 import { builtProgram } from '../support/built.ts'
-import type { TestDaemon } from '../support/daemon.ts'
+import { startDaemon, type TestDaemon } from '../support/daemon.ts'
+import { newPostgresDatabase } from '../support/databases.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { newNodeDir, startNodes } from '../support/nodes.ts'
 import { without } from '../support/peers.ts'
+import { migratedDatabase } from '../support/postgres.ts'
 import { runProgram } from '../support/program.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { openSocket } from '../support/socket-client.ts'
@@ -18,11 +21,11 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const skip = without('postgres')
 
-async function bring(daemon: TestDaemon, to: string, subject: string): Promise<number> {
+async function bring(daemon: TestDaemon, to: string, subject: string, line = 'hello'): Promise<number> {
   const dialog = await greetedDialog(daemon.smtpPort)
   await dialog.envelope('bob@example.net', to)
   const { code } = await dialog.data(
-    `From: bob@example.net\r\nMessage-ID: <${subject}@example.net>\r\nSubject: ${subject}\r\n\r\nhello\r\n`,
+    `From: bob@example.net\r\nMessage-ID: <${subject}@example.net>\r\nSubject: ${subject}\r\n\r\n${`${line}\r\n`.repeat(line === 'hello' ? 1 : 8_000)}`,
   )
   dialog.end()
   return code
@@ -177,7 +180,19 @@ t.test('a node that can not be right beside the others does not start', { skip }
   t.match(await start(copied), { code: 1, stderr: /as the node \w+: its data_dir was copied/ })
   const nameless = newNodeDir(t, a)
   rmSync(join(nameless, 'bucket.owner'))
-  t.match(await start(nameless), { code: 1, stderr: /copy the file bucket\.owner of its data_dir/ })
+  t.match(await start(nameless), {
+    code: 1,
+    stderr:
+      /copy the file bucket\.owner of its data_dir.*start this one again in a minute.*must not be copied/,
+  })
+  const laden = newNodeDir(t, a)
+  const file = randomUUID()
+  mkdirSync(join(laden, 'raw', file.slice(-2)), { recursive: true })
+  writeFileSync(join(laden, 'raw', file.slice(-2), file), 'a message of before')
+  t.match(await start(laden), {
+    code: 1,
+    stderr: /this node has large messages in its data_dir.*`mailboxctl migrate --blobs s3:\/\/mail\/large`/,
+  })
   const onDisk = (text: string) => text.replace(/^blobs = .*$/m, '')
   t.match(await start(newNodeDir(t, a), onDisk), {
     code: 1,
@@ -185,6 +200,46 @@ t.test('a node that can not be right beside the others does not start', { skip }
       /has large messages in s3:\/\/mail\/large, this one would have them in its data_dir: several nodes need one bucket/,
   })
 })
+
+t.test(
+  'no second node starts while the first has large messages of before on its disk',
+  { skip },
+  async t => {
+    const bucket = await startBucket(t)
+    const [top, table] = bucket.tomlParts
+    const database = await newPostgresDatabase(migratedDatabase)
+    // As settings of a bucket that is not used yet.
+    const a = await startDaemon(t, { database, toml: `# blobs\n${table}` })
+    const ann = await createInbox(a, 'ann')
+    t.equal(await bring(a, ann.address, 'large', 'x'.repeat(70)), 250)
+    const { token } = await a.ctl('key', 'create')
+    await a.end('SIGTERM')
+    writeFileSync(a.configPath, readFileSync(a.configPath, 'utf8').replace('# blobs\n', top))
+    const again = await a.restart()
+    const dataDir = newNodeDir(t, again)
+    const config = join(temporaryDir(t), 'mailboxd.toml')
+    writeFileSync(config, readFileSync(a.configPath, 'utf8').replace(a.dataDir, dataDir))
+    const ctl = ['--config', a.configPath, 'migrate', '--blobs', 's3://mail/large']
+    const refused = await runProgram(process.execPath, [builtProgram('mailboxd'), '--config', config])
+    t.match(refused, {
+      code: 1,
+      stderr:
+        /has large messages in its data_dir that are not in s3:\/\/mail\/large.*`mailboxctl migrate --blobs/,
+    })
+    await again.end('SIGTERM')
+    t.match(await runProgram(process.execPath, [builtProgram('mailboxctl'), ...ctl]), { code: 0 })
+    const moved = await again.restart()
+    const b = await startDaemon(t, { database, toml: bucket.toml, dataDir })
+    const [message] = (await apiOf(b.baseUrl, String(token)).get(`/v1/inboxes/${ann.id}/messages`)).body.data
+    for (const node of [moved, b]) {
+      const raw = await fetch(`${node.baseUrl}/v1/messages/${message.id}/raw`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+      t.equal(raw.status, 200)
+      t.match(await raw.text(), /x{70}/)
+    }
+  },
+)
 
 t.test(
   'a node that is killed, and one that stands still: another takes over what they had',

@@ -56,6 +56,8 @@ export interface TestDoorSettings extends Partial<Omit<SmtpDoorOptions, 'certifi
   readonly smtp?: string
   readonly accountDomain?: string
   readonly dataDir?: string
+  /** Where the rows are: a PostgreSQL, or else a file. */
+  readonly database?: string
   /** More TOML. */
   readonly toml?: string
   /** "127.0.0.1:port" of the test's DNS; without one, nothing is looked up and SPF, DKIM and DMARC are not checked. */
@@ -85,6 +87,7 @@ export async function openDoor(t: Test, settings: TestDoorSettings = {}): Promis
     `hostname = "mail.ours.example"
 account_domain = "${settings.accountDomain ?? 'ours.example'}"
 data_dir = "${dataDir}"
+${settings.database === undefined ? '' : `database = "${settings.database}"`}
 [smtp]
 ${rates.join('')}${smtp}
 [dns]

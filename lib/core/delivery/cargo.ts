@@ -1,3 +1,4 @@
+import { BytesElsewhere } from '../../base/blobs-fault.ts'
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
 import type { Cargo } from '../../courier/smtp/courier.ts'
 import { wireNeedsOf } from '../../mail/message/wire-needs.ts'
@@ -11,12 +12,15 @@ import { contentOfRaw } from '../mailbox/raws.ts'
 /** A message that is carried. */
 export type Carried = Pick<CarriedDelivery, 'message' | 'raw'>
 
-/** What a delivery carries, or why it is not to be carried any more. */
-export async function cargoOf(
-  app: App,
-  delivery: DeliveryRow,
-  carried: Carried,
-): Promise<Cargo | { readonly refusal: string }> {
+/** Why there are no bytes to carry. */
+export interface Missing {
+  readonly refusal: string
+  /** A later attempt, or one of another node, may find them. */
+  readonly isPassing?: boolean
+}
+
+/** What a delivery carries, or why it is not to be carried. */
+export async function cargoOf(app: App, delivery: DeliveryRow, carried: Carried): Promise<Cargo | Missing> {
   const { message } = carried
   const content = await findContent(app, carried)
   if ('refusal' in content) return content
@@ -26,20 +30,24 @@ export async function cargoOf(
   return { sizeBytes: sizeOf(content), ...(await wireNeedsOf(chunks)), raw }
 }
 
-/** The bytes of a message, or why there are none any more: no later attempt would find them. */
-export async function findContent(
-  app: App,
-  { message, raw }: Carried,
-): Promise<Content | { readonly refusal: string }> {
+/** The bytes of a message, or why there are none. */
+export async function findContent(app: App, { message, raw }: Carried): Promise<Content | Missing> {
   if (message.rawId === null) {
     const question = await composeConfirmationMail(app, message)
     return question ?? { refusal: 'not sent: the question is not asked any more' }
   }
-  const content = raw && (await contentOfRaw(app, raw))
-  if (content) return content
-  app.log.error(
-    { messageId: message.id, rawId: message.rawId },
-    'the bytes of a message are gone: it can not be delivered',
-  )
+  const names = { messageId: message.id, rawId: message.rawId }
+  try {
+    const content = raw && (await contentOfRaw(app, raw))
+    if (content) return content
+  } catch (error) {
+    if (!(error instanceof BytesElsewhere)) throw error
+    app.log.error(names, 'the bytes of a message are not here, and may be at another node: it waits')
+    return {
+      refusal: 'not sent yet: the bytes of this message are not here, and may be at another node',
+      isPassing: true,
+    }
+  }
+  app.log.error(names, 'the bytes of a message are gone: it can not be delivered')
   return { refusal: 'not sent: the bytes of this message are gone from this server' }
 }

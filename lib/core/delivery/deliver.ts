@@ -20,7 +20,7 @@ import { writeReception } from '../inbound/write.ts'
 import { saysOfOthers } from '../inbound/write-together.ts'
 import { holdAsOperator, holdInstead } from '../outbound/hold.ts'
 import { readNoticeRequest } from '../outbound/notice-request.ts'
-import { type Carried, cargoOf, findContent } from './cargo.ts'
+import { type Carried, cargoOf, findContent, type Missing } from './cargo.ts'
 import { tellNoticesSoon } from './notices.ts'
 import { oweNotice } from './owed-notices.ts'
 import { type Attempted, type Ended, postponedMs, record, withClass } from './record.ts'
@@ -181,7 +181,7 @@ async function attempt(
   if (!isCopy && (await isDeliveredHere(app, app.store.read, delivery.recipient)))
     return deliverHere(app, delivery, carried)
   const cargo = await cargoOf(app, delivery, carried)
-  if ('refusal' in cargo) return { outcome: { result: 'permanent', text: cargo.refusal, durationMs: 0 } }
+  if ('refusal' in cargo) return notCarried(cargo)
   if (app.config.delivery.mode === 'capture') {
     const text = 'captured: this server keeps mail to other domains (delivery.mode = "capture")'
     // Nobody will read the mail: who runs this finds its link in the log.
@@ -209,6 +209,10 @@ async function attempt(
   )
   return { outcome }
 }
+
+const notCarried = ({ refusal, isPassing = false }: Missing): Ended => ({
+  outcome: { result: isPassing ? 'transient' : 'permanent', text: refusal, durationMs: 0 },
+})
 
 /** How a mail ends whose recipient came to the suppression list after its write looked, which refused it else. */
 async function endOfSuppressed(
@@ -245,8 +249,7 @@ async function deliverHere(app: Networked, delivery: DeliveryRow, carried: Carri
   try {
     const recipient = await resolveRecipient(app, delivery.recipient)
     const content = await findContent(app, carried)
-    if ('refusal' in content)
-      return { outcome: { result: 'permanent', text: content.refusal, durationMs: 0 } }
+    if ('refusal' in content) return notCarried(content)
     const reception = await prepareReception(createReceiver(app), {
       sessionId: delivery.id,
       mailFrom: message.mailFrom,

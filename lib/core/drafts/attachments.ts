@@ -12,7 +12,7 @@ import type { App } from '../app/app.ts'
 import { type Caller, reachesInbox } from '../app/caller.ts'
 import { noSuchMessage } from '../app/reach.ts'
 import { type AttachmentUrl, type OpenedAttachment, requireSigned } from '../mailbox/attachments.ts'
-import { keepBytes } from '../mailbox/raws.ts'
+import { findFile, keepBytes } from '../mailbox/raws.ts'
 import { readAttachments } from '../outbound/request.ts'
 
 /** Makes the bytes of attachments durable and gives their rows, for the write that must follow. */
@@ -48,7 +48,7 @@ export async function loadAttachments(app: App, draftId: string): Promise<Outgoi
 }
 
 async function readFile(app: App, file: BlobFile): Promise<Buffer | undefined> {
-  const content = await app.blobs.find(file)
+  const content = await findFile(app, file)
   return content && Buffer.concat(await openContent(content).toArray())
 }
 

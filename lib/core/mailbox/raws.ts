@@ -1,12 +1,15 @@
 import { rm, writeFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
+import { BytesElsewhere } from '../../base/blobs-fault.ts'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
+import type { BlobFile } from '../../blob/blobs.ts'
 import { type Content, openContent, sizeOf } from '../../blob/content.ts'
 import { createIntake, type Intake } from '../../blob/intake.ts'
 import { DiskFailed } from '../../store/dialect/group-commit.ts'
+import { listNodes } from '../../store/nodes.ts'
 import { findRaw, isFileUsed } from '../../store/raws.ts'
 import type { MessageRow, RawRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
@@ -78,12 +81,25 @@ export function openIntake(app: Pick<App, 'blobs' | 'ids'>): Intake {
   return createIntake(() => app.blobs.spoolPath(app.ids.next()), limits.blobInDatabaseBytes)
 }
 
-/** The bytes of a raw row, wherever they are kept. */
+/**
+ * The bytes of the file that a row points to.
+ * @returns undefined when they are gone @throws BytesElsewhere where another node may have them; BlobsFault
+ */
+export async function findFile(app: App, file: BlobFile): Promise<Content | undefined> {
+  const content = await app.blobs.find(file)
+  if (content || app.store.dialect === 'sqlite') return content
+  const nodes = await listNodes(app.store.read)
+  // One that has stopped may come back with them: it had them on its disk before there was a bucket.
+  if (nodes.some(({ id }) => id !== app.nodes.id)) throw new BytesElsewhere()
+  return undefined
+}
+
+/** The bytes of a raw row, wherever they are kept. @throws as `findFile` */
 export async function contentOfRaw(
   app: App,
   { id, sizeBytes, content }: Pick<RawRow, 'id' | 'sizeBytes' | 'content'>,
 ): Promise<Content | undefined> {
-  return content === null ? app.blobs.find({ id, sizeBytes }) : { kind: 'memory', bytes: content }
+  return content === null ? findFile(app, { id, sizeBytes }) : { kind: 'memory', bytes: content }
 }
 
 export async function rawOf(app: App, row: MessageRow): Promise<Content> {

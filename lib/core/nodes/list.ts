@@ -17,7 +17,7 @@ export interface NodeLine {
   /** silent: it should work, and has not said so for a while; gone: the others have taken over what it held. */
   readonly state: 'up' | 'draining' | 'silent' | 'gone' | 'stopped'
   readonly version: string
-  /** `disk`, or the URL of the bucket with its large messages. */
+  /** `disk`, or the URL of the bucket with its large messages; `disk and` that, while some are in its data directory. */
   readonly blobs: string
   readonly startedAt: string
   /** When it last said that it works: null where it need not, on SQLite. */

@@ -10,6 +10,7 @@ import type { Store } from '../../store/open.ts'
 import { deleteReaders } from '../../store/readers.ts'
 import { endSweep, findSweeper, putSweep } from '../../store/sweeps.ts'
 import type { NodeRow } from '../../store/tables.ts'
+import { bothPlaces, whyApart } from './blob-places.ts'
 
 export interface NodesParts {
   readonly store: Store
@@ -26,6 +27,8 @@ export interface NodesParts {
   readonly blobs: string
   /** The name by which the objects there are its own. */
   readonly bucketOwner: () => Promise<string>
+  /** Whether it has some in its data directory, of before there was a bucket: no other node would find them. */
+  readonly hasFiles: () => Promise<boolean>
 }
 
 /** This node among those that work on the same database. */
@@ -88,28 +91,24 @@ export function createNodes(parts: NodesParts): Nodes {
   const isSure = () => generation > 0 && (isAlone || msSince(clock, sureSince) < limits.nodeSureMs)
 
   /** Who does not see the files of the others would show messages without their bytes. */
-  async function requireSameBlobs(db: WriteDb, owner: string | null): Promise<void> {
+  async function requireSameBlobs(db: WriteDb, mine: Pick<NodeRow, 'blobs' | 'bucketOwner'>): Promise<void> {
     const since = isoAfter(clock.now(), -limits.nodeSeenMs)
     for (const row of await listNodes(db)) {
       if (row.id === id || row.state !== 'up' || row.beatAt < since) continue
-      const isSame = row.blobs === parts.blobs && row.blobs !== 'disk'
-      if (isSame && row.bucketOwner === owner) continue
-      if (isSame)
-        throw new BlobsFault(
-          `the node ${row.name} (${row.id}) puts objects into ${row.blobs}, which would not let this one, for it could be a copy of another installation: copy the file bucket.owner of its data_dir into that of this node`,
-        )
-      const where = (blobs: string) => (blobs === 'disk' ? 'in its data_dir' : `in ${blobs}`)
-      throw new BlobsFault(
-        `the node ${row.name} (${row.id}) works on this database and has large messages ${where(row.blobs)}, this one would have them ${where(parts.blobs)}: several nodes need one bucket. Set \`blobs = "s3://…"\` on all of them (mailboxctl migrate --blobs moves what is there). If that node has ended, start this one again in a minute`,
-      )
+      const why = whyApart(parts.blobs, mine, row)
+      if (why !== undefined) throw new BlobsFault(why)
     }
   }
 
   async function begin(): Promise<void> {
     const began = momentOf(clock)
-    const owner = parts.blobs === 'disk' ? null : sha256Hex(await parts.bucketOwner())
+    const isBucket = parts.blobs !== 'disk'
+    const mine = {
+      blobs: isBucket && !isAlone && (await parts.hasFiles()) ? bothPlaces(parts.blobs) : parts.blobs,
+      bucketOwner: isBucket ? sha256Hex(await parts.bucketOwner()) : null,
+    }
     const row = await store.write(async db => {
-      if (!isAlone) await requireSameBlobs(db, owner)
+      if (!isAlone) await requireSameBlobs(db, mine)
       const before = await findNode(db, id)
       if (before) await deleteReaders(db, holderOf(id, before.generation))
       const now = clock.now().toISOString()
@@ -118,8 +117,7 @@ export function createNodes(parts: NodesParts): Nodes {
         generation: Math.max(before?.generation ?? 0, generation) + 1,
         name: parts.name,
         version: parts.version,
-        blobs: parts.blobs,
-        bucketOwner: owner,
+        ...mine,
         state: 'up',
         // One that begins anew goes on to drain.
         isDraining: isDraining ? 1 : 0,
