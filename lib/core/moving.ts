@@ -17,6 +17,7 @@ import {
   targetStateOf,
 } from '../store/moving/target.ts'
 import { openReader, openStore } from '../store/open.ts'
+import { requireUtf8, toldForbidden } from '../store/postgres/state.ts'
 import { daemonLockPath } from './nodes/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
 
@@ -114,8 +115,11 @@ async function lookAt(
   if (!isServer(to) && !existsSync(to)) return { state: 'empty', mark: undefined }
   const { read, close } = await openReader(to)
   try {
+    if (isServer(to)) await requireUtf8(read)
     const state = await targetStateOf(read, accountId)
     return { state, mark: state === 'begun' ? await findMark(read) : undefined }
+  } catch (error) {
+    throw isServer(to) ? await toldForbidden(read, error) : error
   } finally {
     await close()
   }

@@ -15,6 +15,7 @@ import { writeLeft } from './last-statements.ts'
 import { findStrangeSchema } from './migrations/expected-schema.ts'
 import { findSchemaState, migrate, requireCurrentSchema } from './migrations/migrate.ts'
 import type { Hold, Reaching } from './postgres/reached.ts'
+import { requireUtf8, toldForbidden } from './postgres/state.ts'
 import type { RoomWatch } from './room-watch.ts'
 import { optimizeIndex } from './search/full-text.ts'
 import { startIndexThread } from './start-index-thread.ts'
@@ -110,7 +111,7 @@ export interface StoreParts {
  * Opens the database and brings its schema up to date.
  * @param location a postgres:// URL, or the path of the SQLite file (made when missing)
  * @throws SchemaFault when a newer mailboxd made it; or it is to be brought up to date and has triggers or views of somebody else, or nodes of an
- * older program on it that could not go on
+ * older program on it that could not go on; or the user of a server may not work on it, or a node would on one that is not in UTF-8
  */
 export async function openStore(
   location: string,
@@ -128,6 +129,7 @@ export async function openStore(
     ? (await import('./postgres-store.ts')).postgresStore(location, { clock, meter, connections, outage })
     : sqliteStore(location, clock, meter)
   try {
+    if (node !== undefined) await requireUtf8(store.read)
     const { missing, lastStep } = await findSchemaState(store.read, store.dialect, isTarget)
     // A write waits for its turn and for the disk: who only reads needs neither.
     if (missing.length === 0) return store
@@ -142,8 +144,9 @@ export async function openStore(
       await upgradeServer({ url: location, node, missing, appliedAt, isTarget, outage })
     }
   } catch (error) {
+    const told = store.dialect === 'sqlite' ? error : await toldForbidden(store.read, error)
     await store.close()
-    throw error
+    throw told
   }
   return store
 }

@@ -147,3 +147,37 @@ t.test('what is at a target that is refused stays as it is', { skip }, async t =
     message: /is not as mailboxd made it .*name an empty/,
   })
 })
+
+t.test('a database that takes not every letter is no target, and no node starts on it', { skip }, async t => {
+  const { move } = await newInstallation(t)
+  const near = await newPostgresDatabase()
+  const name = new URL(near).pathname.slice(1)
+  await ask(near, `create database ${name}_l encoding 'LATIN1' locale 'C' template template0`)
+  const url = `${near}_l`
+  const refusal = {
+    name: 'SchemaFault',
+    message: /is in LATIN1, .*create database \w+_l_utf8 encoding 'UTF8' template template0 owner postgres\)/,
+  }
+  await t.rejects(move(url), refusal)
+  await t.rejects(openStore(url, systemClock, { node: 'one' }), refusal)
+  t.strictSame(await ask(url, 'select 1 from pg_tables where schemaname = current_schema()'), [])
+})
+
+t.test('a user who may make no tables is told, with what mends it', { skip }, async t => {
+  const { move } = await newInstallation(t)
+  const url = await newPostgresDatabase()
+  const name = new URL(url).pathname.slice(1)
+  await ask(url, 'create role modest login')
+  const modest = url.replace('postgres@', 'modest@')
+  const paste = `alter database ${name} owner to modest`
+  const refusal = {
+    name: 'SchemaFault',
+    message: `the user modest may not make tables in the database ${name} (permission denied for schema public): ${paste}`,
+  }
+  await t.rejects(openStore(modest, systemClock, { node: 'one' }), refusal)
+  await t.rejects(move(modest), refusal)
+  await ask(url, 'revoke all on schema public from public')
+  await t.rejects(move(modest), { name: 'SchemaFault', message: /may not make tables .*: alter database/ })
+  await ask(url, paste)
+  t.match(await move(modest), { isDone: true })
+})

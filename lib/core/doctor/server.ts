@@ -52,15 +52,7 @@ function faultsOf(state: ServerState, subject: string): Finding[] {
   }
   if (state.encoding !== 'UTF8') {
     const message = `the database is in ${state.encoding}, and mail has every letter: make it anew in UTF-8`
-    found.push(
-      finding(
-        'error',
-        'database_encoding',
-        subject,
-        message,
-        "create database mailboxd encoding 'UTF8' template template0",
-      ),
-    )
+    found.push(finding('error', 'database_encoding', subject, message, state.utf8Paste))
   }
   if (Math.abs(state.aheadMs) > mostAheadMs) {
     const message = `its clock is ${Math.round(state.aheadMs / 1000)} seconds from the one of this machine: have both follow NTP`

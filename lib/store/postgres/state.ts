@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { aheadMs, type Clock } from '../../base/clock.ts'
+import { SchemaFault } from '../../base/schema-fault.ts'
 import type { Db } from '../dialect/dialect.ts'
 
 /** Bytes of a database on a PostgreSQL server. */
@@ -10,11 +11,59 @@ export async function findServerSize(db: Db): Promise<number> {
   return rows[0]!.size
 }
 
+/** How a database keeps text. */
+export interface Encoded {
+  readonly encoding: string
+  /** What makes one beside it that takes every letter, for the same user. */
+  readonly utf8Paste: string
+}
+
+async function findEncoding(db: Db): Promise<Encoded> {
+  const { rows } = await sql<{ encoding: string; user: string; free: string }>`select
+    current_setting('server_encoding') as "encoding", quote_ident(current_user) as "user", quote_ident((
+      select "free" from generate_series(1, 1000) as "at", lateral (
+        select left(current_database(), 50) || '_utf8' || case when "at" = 1 then '' else '_' || "at" end as "free"
+      ) as "name"
+      where "free" not in (select datname from pg_database) order by "at" limit 1)) as "free"`.execute(db)
+  const { encoding, user, free } = rows[0]!
+  return {
+    encoding,
+    utf8Paste: `create database ${free} encoding 'UTF8' template template0 owner ${user}`,
+  }
+}
+
+/** @throws SchemaFault where a database on a server does not take every letter, and mail with others would be put off for good */
+export async function requireUtf8(db: Db): Promise<void> {
+  const { encoding, utf8Paste } = await findEncoding(db)
+  if (encoding === 'UTF8') return
+  throw new SchemaFault(
+    `the database is in ${encoding}, and mail has every letter: make one in UTF-8 (${utf8Paste}) and name that; rows that are here go there with mailboxctl migrate --to`,
+  )
+}
+
+/** insufficient_privilege, and that the user may use no schema that it looks in */
+const forbiddenCodes = ['42501', '3F000']
+
+/** What is told where the user of a server may not do what was asked: a SchemaFault; every other error as it is. */
+export async function toldForbidden(db: Db, error: unknown): Promise<unknown> {
+  if (!(error instanceof Error && 'code' in error && forbiddenCodes.includes(String(error.code))))
+    return error
+  const { rows } = await sql<{ user: string; database: string; mayCreate: boolean }>`select
+    quote_ident(current_user) as "user", quote_ident(current_database()) as "database",
+    coalesce(has_schema_privilege(current_schema(), 'create'), false) as "mayCreate"`.execute(db)
+  const { user, database, mayCreate } = rows[0]!
+  return new SchemaFault(
+    mayCreate
+      ? `the user ${user} may not use what is in the database ${database} (${error.message}): let it own all tables there`
+      : `the user ${user} may not make tables in the database ${database} (${error.message}): alter database ${database} owner to ${user}`,
+    { cause: error },
+  )
+}
+
 /** What a PostgreSQL server is and does, in its own words. */
-export interface ServerState {
+export interface ServerState extends Encoded {
   /** 150018 is 15.18. */
   readonly version: number
-  readonly encoding: string
   readonly fsync: string
   readonly fullPageWrites: string
   readonly synchronousCommit: string
@@ -25,15 +74,14 @@ export interface ServerState {
 
 export async function findServerState(db: Db, clock: Clock): Promise<ServerState> {
   const askedMs = clock.monotonicMs()
-  const { rows } = await sql<Omit<ServerState, 'aheadMs'> & { clockMs: number }>`select
+  const { rows } = await sql<Omit<ServerState, 'aheadMs' | keyof Encoded> & { clockMs: number }>`select
     current_setting('server_version_num')::int as "version",
-    pg_encoding_to_char(encoding) as "encoding",
     current_setting('fsync') as "fsync",
     current_setting('full_page_writes') as "fullPageWrites",
     current_setting('synchronous_commit') as "synchronousCommit",
     current_setting('max_connections')::int as "maxConnections",
-    extract(epoch from clock_timestamp()) * 1000 as "clockMs"
-    from pg_database where datname = current_database()`.execute(db)
+    extract(epoch from clock_timestamp()) * 1000 as "clockMs"`.execute(db)
   const { clockMs, ...state } = rows[0]!
-  return { ...state, aheadMs: aheadMs(clock, askedMs, clockMs) }
+  const ahead = aheadMs(clock, askedMs, clockMs)
+  return { ...state, ...(await findEncoding(db)), aheadMs: ahead }
 }

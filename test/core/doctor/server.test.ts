@@ -47,8 +47,16 @@ t.test(
     const other = `${name}_ascii`
     await ask(url, `create database ${other} encoding 'SQL_ASCII' locale 'C' template template0`)
     t.strictSame(await foundBeside(t, url.replace(name, other)), [
-      ['error', 'database_encoding', "create database mailboxd encoding 'UTF8' template template0"],
+      [
+        'error',
+        'database_encoding',
+        `create database ${other}_utf8 encoding 'UTF8' template template0 owner postgres`,
+      ],
     ])
+    await ask(url, `create database ${other}_utf8`)
+    const [[, , paste = ''] = []] = await foundBeside(t, url.replace(name, other))
+    t.match(paste, /_utf8_2 encoding/, 'a name that is free')
+    await ask(url, paste!)
 
     for (const aheadMs of [-5000, 5000]) {
       const clock = { ...systemClock, now: () => new Date(systemClock.now().getTime() + aheadMs) }
