@@ -5,7 +5,7 @@ import { disturbNodes } from '../support/disturbances.ts'
 import { startDns } from '../support/dns.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { startNodes } from '../support/nodes.ts'
-import { lookAtPromises, newNodesLoad, takesPlaces, workOnNodes } from '../support/nodes-load.ts'
+import { inTurn, lookAtPromises, newNodesLoad, takesPlaces, workOnNodes } from '../support/nodes-load.ts'
 import { without } from '../support/peers.ts'
 import { startTakingServer } from '../support/soak-load.ts'
 import { timeFor } from '../support/soak-watch.ts'
@@ -80,11 +80,11 @@ t.test(
     t.strictSame(unexplained, [], 'what went twice was cut off between the final dot and its record')
     t.ok(doubles.length <= disturbances.length * mostAtOnce, `${doubles.length} went twice`)
 
-    const all = (await apiOf(nodes[0]!.baseUrl, token).get('/v1/inboxes?limit=100')).body
-    t.equal(all.total, places, 'the last place was had, and had once')
-    const { data: messages } = (
-      await apiOf(nodes[0]!.baseUrl, token).get(`/v1/inboxes/${bea.id}/messages?direction=inbound&limit=100`)
-    ).body
+    const look = (path: string) => inTurn(() => apiOf(nodes[0]!.baseUrl, token).get(path))
+    const { body: inboxes } = await look('/v1/inboxes?limit=100')
+    t.equal(inboxes.total, places, 'the last place was had, and had once')
+    const inbound = await look(`/v1/inboxes/${bea.id}/messages?direction=inbound&limit=100`)
+    const { data: messages } = inbound.body
     await until(
       'all calls of the webhook',
       () => {

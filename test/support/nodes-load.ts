@@ -5,6 +5,9 @@ import type { TestDaemon } from './daemon.ts'
 import { openDialog } from './smtp-dialog.ts'
 import { until } from './until.ts'
 
+/** The bound counts a minute. */
+const boundLastsMs = 70_000
+
 /** What several nodes were asked for under load, and what they said. */
 export interface NodesLoad {
   /** Those that are to be asked now: some of them may just have ended. */
@@ -160,7 +163,7 @@ export async function takesPlaces(load: NodesLoad, places: number): Promise<void
     }
     await pause(10 * restMs)
   }
-  const { data, total } = (await apiAt(load, 0).get('/v1/inboxes?limit=100')).body
+  const { data, total } = (await inTurn(() => apiAt(load, 0).get('/v1/inboxes?limit=100'))).body
   if (total > places) load.faults.push(`there are ${total} inboxes, and ${places} may be`)
   const there = new Set(data.map(({ id }: { id: string }) => id))
   for (const id of had) if (!there.has(id)) load.faults.push(`the inbox ${id} got its 201 and is not there`)
@@ -172,14 +175,22 @@ interface Listed {
   readonly status: string
 }
 
+/** Asks until the bound of the key, which all nodes count together, allows it: the load may have met it. */
+export const inTurn = (ask: () => ReturnType<Api['get']>): ReturnType<Api['get']> =>
+  until(
+    'its turn',
+    async () => {
+      const answer = await ask()
+      return answer.status !== 429 && answer
+    },
+    boundLastsMs,
+  )
+
 /** All of a list of the API. @param next gives the query of the page after those that were read */
 async function all<Item>(api: Api, path: string, next: (read: readonly Item[]) => string): Promise<Item[]> {
   const read: Item[] = []
   for (;;) {
-    const answer = await until('its turn', async () => {
-      const asked = await api.get(`${path}&limit=100${next(read)}`)
-      return asked.status !== 429 && asked
-    })
+    const answer = await inTurn(() => api.get(`${path}&limit=100${next(read)}`))
     if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
     if (answer.body.data.length === 0) return read
     read.push(...answer.body.data)
