@@ -58,7 +58,7 @@ async function migrate(ctl: Ctl, { to, passwordFile, blobs }: MigrateOptions): P
         : await moveRows({ dataDir, from, to: target, clock: systemClock, told })
     progress.end()
     const isDone = (files?.isDone ?? true) && (rows?.isDone ?? true)
-    const next = nextOf({ isDone, to, place })
+    const next = nextOf({ isDone, running: rows?.running ?? [], to, place })
     const texts = [files && textOfFiles(files), rows && textOfRows(rows), next]
     ctl
       .output()
@@ -81,13 +81,17 @@ function placeOf(blobs: string, known: string | undefined): 'bucket' | 'disk' {
 
 interface Moved {
   readonly isDone: boolean
+  readonly running: MoveReport['running']
   readonly to: string | undefined
   readonly place: 'bucket' | 'disk' | undefined
 }
 
-function nextOf({ isDone, to, place }: Moved): string {
-  if (!isDone)
-    return "mailboxd runs, so this is not all: stop it (systemctl stop 'mailboxd*.socket' mailboxd) and run the same command again, which does what is left"
+function nextOf({ isDone, running, to, place }: Moved): string {
+  if (!isDone) {
+    const nodes = running.map(({ id, name }) => `${name} (${id})`).join(', ')
+    const where = nodes === '' ? '' : ` on ${nodes}`
+    return `mailboxd runs${where}, so this is not all: stop it${nodes === '' ? '' : ' there'} (systemctl stop 'mailboxd*.socket' mailboxd) and run the same command again, which does what is left`
+  }
   const settings = [
     to !== undefined && settingOfPlace(to),
     place === 'disk' && 'take `blobs` out of the configuration',

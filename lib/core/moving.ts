@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { placeInWords, settingOfPlace, withoutPassword } from '../base/database-place.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
 import { findAccount } from '../store/account.ts'
-import { isServer } from '../store/dialect/dialect.ts'
+import { type Db, isServer } from '../store/dialect/dialect.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../store/dialect/lock.ts'
 import { copyRows, digestRows, type TableDigest } from '../store/moving/copy.ts'
 import { atOneMoment } from '../store/moving/snapshot.ts'
@@ -17,6 +17,7 @@ import {
   targetStateOf,
 } from '../store/moving/target.ts'
 import { openReader, openStore } from '../store/open.ts'
+import { listOtherNodes } from '../store/postgres/living-nodes.ts'
 import { requireUtf8, toldForbidden } from '../store/postgres/state.ts'
 import { daemonLockPath } from './nodes/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'
@@ -33,6 +34,8 @@ export interface MoveParts {
 export interface MoveReport {
   /** False where a daemon runs on the rows: what changes from now on is to be copied yet, and nobody can open the copy. */
   readonly isDone: boolean
+  /** Which daemons those are, where the rows are on a server. */
+  readonly running: readonly { readonly id: string; readonly name: string }[]
   /** Rows that were written and removed there by this call. */
   readonly put: number
   readonly removed: number
@@ -72,7 +75,7 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
       try {
         if (!isGoingOn) await target.write(db => closeToOthers(db, account.id, begunAt))
         const copied = await copyRows(read, target, (table, done, of) => told(`copying ${table}`, done, of))
-        if (!held) return { isDone: false, ...copied, tables: [] }
+        if (!held) return { isDone: false, running: await findRunning(from, read), ...copied, tables: [] }
         const wanted = await digestRows(read, (table, done, of) => told(`reading ${table}`, done, of))
         const tables = await digestRows(target.read, (table, done, of) =>
           told(`comparing ${table}`, done, of),
@@ -85,7 +88,7 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
         // First here, so that there is no moment at which two daemons could start.
         await closeSource(from, clock, { accountId: account.id, place, begunAt })
         await target.write(openToOthers)
-        return { isDone: true, ...copied, tables }
+        return { isDone: true, running: [], ...copied, tables }
       } finally {
         await target.close()
       }
@@ -105,6 +108,12 @@ export function targetOf(dataDir: string, to: string, password: string | undefin
   if (to === 'sqlite') return databasePath(dataDir)
   if (!isServer(to)) throw new BackupFault(`--to ${to}: give postgres://user@host/database, or sqlite`)
   return password === undefined ? to : withPassword(to, password)
+}
+
+/** A daemon on a file is that of its directory, and has no name. */
+async function findRunning(from: string, read: Db): Promise<MoveReport['running']> {
+  if (!isServer(from)) return []
+  return (await listOtherNodes(read, '')).map(({ id, name }) => ({ id, name }))
 }
 
 /** What the database where the rows are to go is by now: a file may not be there yet. */

@@ -145,6 +145,14 @@ t.test(
       t.match([refused.code, refused.stderr], [1, /a mailboxd runs on the database where the rows are to go/])
     })
 
+    const soon = JSON.parse((await daemon.ctlResult('migrate', '--to', 'sqlite')).stdout)
+    t.match(soon, { isDone: false, running: [{ id: String, name: String }] })
+    const [{ id: nodeId, name }] = soon.running
+    t.ok(
+      soon.next.startsWith(`mailboxd runs on ${name} (${nodeId}), so this is not all: stop it there`),
+      soon.next,
+    )
+
     await daemon.end('SIGTERM')
     const back = await daemon.ctl('migrate', '--to', 'sqlite')
     t.match(back, { isDone: true, next: /take `database` out/ })

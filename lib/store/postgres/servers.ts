@@ -103,11 +103,25 @@ async function requireOwnSession(client: pg.ClientBase, url: string): Promise<vo
   }
 }
 
-/** What a pooler refuses by itself is told as its. */
+/** What mends that a server lets nobody in: by what it says (invalid_password, invalid_catalog_name, invalid_authorization_specification). */
+const hints: Readonly<Record<string, string>> = {
+  '28P01':
+    'look at the password in password_file (of a command: --password-file), or in the URL, where @ : / ? # % are written as %40 %3A %2F %3F %23 %25',
+  '3D000': 'make it (create database), or mend its name at the end of the URL',
+  '28000': 'let this user in from this machine (create role … login; pg_hba.conf)',
+}
+/** What pg says by itself, without a code. */
+const withoutPassword = /client password must be a/
+const passwordHint =
+  'the server asks for a password, and none was given: name a file that has it, password_file (of a command: --password-file)'
+
+/** What is told of a server that is not reached: what a pooler refuses by itself is its, and a refusal of the server says what to do. */
 export function toldOf(error: Error): Error {
-  return /^unsupported startup parameter|in statement pooling mode$/.test(error.message)
-    ? new Pooled({ cause: error })
-    : error
+  if (/^unsupported startup parameter|in statement pooling mode$/.test(error.message))
+    return new Pooled({ cause: error })
+  if (withoutPassword.test(error.message)) return new Error(passwordHint, { cause: error })
+  const hint = 'code' in error ? hints[String(error.code)] : undefined
+  return hint === undefined ? error : new Error(`${error.message}: ${hint}`, { cause: error })
 }
 
 /**

@@ -1,11 +1,14 @@
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
+import pg from 'pg'
 import t from 'tap'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
 import { connectTo, createServers } from '../../../lib/store/postgres/servers.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { freePort } from '../../support/ports.ts'
+import { until } from '../../support/until.ts'
 
 t.test('a URL names one server or several', async t => {
   for (const one of ['postgres://u@/d?host=%2Ftmp', 'postgresql://u:p@a/d', 'postgres://a/d'])
@@ -43,6 +46,33 @@ t.test(
     )
   },
 )
+
+t.test('whoever is not let in is told what mends it', { skip: without('postgres') }, async t => {
+  const url = await newPostgresDatabase()
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  t.teardown(() => client.end())
+  await client.query("create role ann login password 'right'")
+  const { rows } = await client.query<{ hba_file: string }>('show hba_file')
+  const file = rows[0]!.hba_file
+  writeFileSync(file, `host all ann all scram-sha-256\n${readFileSync(file, 'utf8')}`)
+  await client.query('select pg_reload_conf()')
+  const told = async (userinfo: string, database = new URL(url).pathname) => {
+    const asked = `postgres://${userinfo}@${new URL(url).host}${database}`
+    const refusal = await connectTo(createServers(asked), {}).catch(error => error)
+    t.equal(refusal.name, 'StorageUnreachable')
+    return refusal.message
+  }
+  await until('the rule', async () =>
+    /asks for a password, and none was given: name a file/.test(await told('ann')),
+  )
+  t.match(
+    await told('ann:wrong'),
+    /authentication failed for user "ann": look at the password in password_file/,
+  )
+  t.match(await told('bob'), /role "bob" does not exist: let this user in .*create role/)
+  t.match(await told('ann:right', '/nowhere'), /"nowhere" does not exist: make it \(create database\)/)
+})
 
 t.test('a server that stands still once it is connected to is given up', async t => {
   const server = createServer(socket => {
