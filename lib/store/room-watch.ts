@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { limits } from '../base/limits.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
+import type { Db } from './dialect/dialect.ts'
 import type { PostgresPool } from './postgres/pool.ts'
 
 /** Somebody who looks whether a server has room, until they are stopped. */
@@ -19,7 +20,7 @@ export function watchRoom(pool: Pick<PostgresPool, 'snapshot'>): RoomWatch {
 
   async function follow(): Promise<void> {
     while (!signal.aborted) {
-      const isShort = await sortOnDisk(pool).then(
+      const isShort = await pool.snapshot(requireRoom).then(
         () => false,
         error => {
           if (error instanceof StorageUnreachable) return true
@@ -43,15 +44,14 @@ export function watchRoom(pool: Pick<PostgresPool, 'snapshot'>): RoomWatch {
 /**
  * Sorts more than the memory that it may use has room for: a megabyte goes into a file that is gone at the end, and neither into a table nor
  * into the log. A server that lets nobody have such files is not asked.
+ * @throws StorageUnreachable where the disk of the server is full
  */
-async function sortOnDisk({ snapshot }: Pick<PostgresPool, 'snapshot'>): Promise<void> {
-  await snapshot(async transaction => {
-    await sql`set local work_mem = '64kB'`.execute(transaction)
-    await sql`select count(*) from (
-      select repeat(md5("n"::text), 32) as "line" from generate_series(1, (
-        select case when "setting"::bigint between 0 and 4096 then 0 else 1024 end
-        from pg_settings where "name" = 'temp_file_limit')) as "n" order by "line" offset 0) as "sorted"`.execute(
-      transaction,
-    )
-  })
+export async function requireRoom(transaction: Db): Promise<void> {
+  await sql`set local work_mem = '64kB'`.execute(transaction)
+  await sql`select count(*) from (
+    select repeat(md5("n"::text), 32) as "line" from generate_series(1, (
+      select case when "setting"::bigint between 0 and 4096 then 0 else 1024 end
+      from pg_settings where "name" = 'temp_file_limit')) as "n" order by "line" offset 0) as "sorted"`.execute(
+    transaction,
+  )
 }

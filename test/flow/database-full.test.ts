@@ -147,6 +147,11 @@ t.test(
     t.match(answer, { status: 503, error: 'unavailable' })
     const told = (words: RegExp) => daemon.troubles().filter(({ msg }) => words.test(String(msg))).length
     t.equal(told(/can not be written/), 1)
+    const doctor = await daemon.ctlResult('doctor', '--reach', 'nobody.example')
+    const found = JSON.parse(doctor.stdout).findings.filter(
+      (one: { code: string }) => one.code === 'database_full',
+    )
+    t.match(found, [{ level: 'error', message: /^its disk is full/ }])
     rmSync(fill)
     await until(
       'its end to be told',

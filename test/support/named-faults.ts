@@ -63,7 +63,7 @@ export const namedFaults: readonly NamedFault[] = [
   {
     what: 'a throttle fills beyond what it holds',
     file: 'lib/base/throttle.ts',
-    was: 'Math.min(perMinute, bucket.tokens + (now - bucket.at) * perMs)',
+    was: 'Math.min(most, bucket.tokens + (now - bucket.at) * perMs)',
     is: 'bucket.tokens + (now - bucket.at) * perMs',
     tests: ['test/base/throttle.test.ts'],
   },

@@ -1,9 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
 import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { type Finding, finding } from '../../mail/domain/finding.ts'
-import { openReader } from '../../store/open.ts'
+import { openPostgres } from '../../store/postgres/pool.ts'
 import { Pooled } from '../../store/postgres/servers.ts'
 import { findServerState, type ServerState } from '../../store/postgres/state.ts'
+import { requireRoom } from '../../store/room-watch.ts'
 
 /** The oldest major version that the tests are run on. */
 const leastVersion = 15
@@ -12,21 +13,33 @@ const mostAheadMs = 1000
 
 /** Whether the PostgreSQL server with the rows keeps what it is told, and is one that this program knows. @param location its URL */
 export async function checkServer(location: string, clock: Clock): Promise<Finding[]> {
-  const { read, close } = await openReader(location)
+  const pool = openPostgres(location, 1)
   const subject = /@([^@/?]+)\//.exec(location)?.[1] ?? 'the socket of PostgreSQL'
   try {
-    return faultsOf(await findServerState(read, clock), subject)
+    const faults = faultsOf(await findServerState(pool.db, clock), subject)
+    const full = await pool.snapshot(requireRoom).then(
+      () => [],
+      error => [unreached(error, subject)],
+    )
+    return [...faults, ...full]
   } catch (error) {
-    if (!(error instanceof StorageUnreachable)) throw error
-    const isPooled = error.cause instanceof Pooled
-    return [
-      isPooled
-        ? finding('error', 'database_pooled', subject, error.message)
-        : finding('error', 'database_unreachable', subject, error.message, 'systemctl status postgresql'),
-    ]
+    return [unreached(error, subject)]
   } finally {
-    await close()
+    await pool.close()
   }
+}
+
+/** disk_full */
+const fullCode = '53100'
+
+function unreached(error: unknown, subject: string): Finding {
+  if (!(error instanceof StorageUnreachable)) throw error
+  if (error.cause instanceof Pooled) return finding('error', 'database_pooled', subject, error.message)
+  if (error.lost.code === fullCode) {
+    const message = `its disk is full, and no mail is taken or sent until there is room (${error.lost.lost})`
+    return finding('error', 'database_full', subject, message)
+  }
+  return finding('error', 'database_unreachable', subject, error.message, 'systemctl status postgresql')
 }
 
 function faultsOf(state: ServerState, subject: string): Finding[] {
