@@ -17,8 +17,8 @@ import { makeRunDir } from './support/run-dir.ts'
 import { fileStories, isOnServers, onServers, serverStories } from './support/server-stories.ts'
 import { runTestFile, type TestFileReport } from './support/test-file.ts'
 
-/** One more than there are processors: a file waits a third of its time. */
-const jobs = availableParallelism() + 1
+/** Two more than there are processors: a file waits for half of its time. */
+const jobs = availableParallelism() + 2
 const root = join(import.meta.dirname, '..')
 /** Set where all is run, and every counterpart must be there (.ci/run): what is skipped for want of one fails. */
 const allEnv = 'MAILBOXD_TESTS_ALL'

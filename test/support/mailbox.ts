@@ -16,15 +16,10 @@ export interface TestInbox {
 
 export async function createInbox(daemon: TestDaemon, mailboxName: string): Promise<TestInbox> {
   const { token } = await daemon.ctl('key', 'create')
-  const inbox = await daemon.ctl(
-    'inbox',
-    'create',
-    '--mailbox-name',
-    mailboxName,
-    '--display-name',
-    `${mailboxName} (agent)`,
-  )
   const api = apiOf(daemon.baseUrl, String(token))
+  const made = await api.post('/v1/inboxes', { mailboxName, displayName: `${mailboxName} (agent)` })
+  if (made.status !== 201) throw new Error(`no inbox: ${made.status} ${JSON.stringify(made.body)}`)
+  const inbox = made.body
   const id = String(inbox.id)
   return {
     api,

@@ -7,6 +7,7 @@ import { createIds } from '../../lib/base/ids.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { createLog } from '../../lib/base/log.ts'
 import type { Meter } from '../../lib/base/meter.ts'
+import { createThreadMark } from '../../lib/base/thread-watch.ts'
 import { openContent } from '../../lib/blob/content.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { createInbox } from '../../lib/core/account/inboxes.ts'
@@ -19,6 +20,8 @@ import { createScreening } from '../../lib/core/screening.ts'
 import { createDns } from '../../lib/courier/dns.ts'
 import { createSmtpCourier } from '../../lib/courier/smtp/courier.ts'
 import type { SmtpTimeouts } from '../../lib/courier/smtp/session.ts'
+import { createAuthenticator } from '../../lib/mail/authentication/authenticator.ts'
+import { createNearReader } from '../../lib/reading/near.ts'
 import { createSmtpDoor, type SmtpDoor, type SmtpDoorOptions } from '../../lib/smtpd/server.ts'
 import { wholeMessages } from '../../lib/store/search/whole-messages.ts'
 import type { MessageRow, WholeMessage } from '../../lib/store/tables.ts'
@@ -127,7 +130,20 @@ ${settings.toml ?? ''}
     timeouts: settings.smtpTimeouts,
   })
   const { scanner, dnsLists } = createScreening({ config, dns, clock, log, meter: opened.meter })
+  // In the thread of the session, as the threads of the daemon do: a thread for each test would read one message and take as long to start as all else.
+  const near = createNearReader({
+    authenticator: createAuthenticator({
+      dns: opened.dns,
+      clock: systemClock,
+      mta: config.hostname,
+      trustedSealers: config.authentication.trusted_arc_sealers,
+    }),
+    mark: createThreadMark(),
+    suspects: new Set(),
+    far: opened.mailReader.read,
+  })
   const app: Networked = Object.create(opened, {
+    mailReader: { value: { ...opened.mailReader, ...near } },
     courier: { value: courier },
     scanner: { value: scanner },
     dnsLists: { value: dnsLists },

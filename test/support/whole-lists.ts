@@ -4,9 +4,13 @@
  * `t.match(list.slice(0, 2), [a, b])`, `t.match(list.at(-1), b)`.
  */
 
-import { Format, Match } from 'tcompare'
+import { isMainThread } from 'node:worker_threads'
 
-// `Match` has it from `Has`, which cuts the list to the length of the pattern first.
-const whole = Object.getOwnPropertyDescriptor(Format.prototype, 'objectAsArray')
-if (!whole) throw new Error('tcompare reads lists in another way now')
-Object.defineProperty(Match.prototype, 'objectAsArray', whole)
+// Each thread that a test starts would load it, too.
+if (isMainThread) {
+  const { Format, Match } = await import('tcompare')
+  // `Match` has it from `Has`, which cuts the list to the length of the pattern first.
+  const whole = Object.getOwnPropertyDescriptor(Format.prototype, 'objectAsArray')
+  if (!whole) throw new Error('tcompare reads lists in another way now')
+  Object.defineProperty(Match.prototype, 'objectAsArray', whole)
+}
