@@ -18,6 +18,7 @@ import { ConfigFault, configFaultExitCode } from './config/fault.ts'
 import { type Config, loadConfig, localConfig } from './config/load.ts'
 import type { App } from './core/app/app.ts'
 import { SecretKeyFault } from './core/app/secret-key.ts'
+import { checkBucket } from './core/doctor/bucket.ts'
 import { getDomainByName } from './core/domains/domains.ts'
 import { readRunning } from './core/running.ts'
 import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
@@ -110,12 +111,15 @@ async function run(
   } catch (error) {
     return tellStartFailure(error, parts)
   }
+  let isStopping = false
   process.on('SIGHUP', () => daemon.reload())
   manager.ready(parts.log)
   if (!isLocal) {
     await warnAtStart(daemon.app).catch(error =>
       parts.log.error({ err: error }, 'what loses mail could not be looked for'),
     )
+    // A bucket that is away has who asks wait.
+    void warnOfBucket(daemon.app, () => isStopping)
   }
   if (isLocal) {
     const endpoints = {
@@ -129,6 +133,7 @@ async function run(
     )
   }
   const failure = await Promise.race([toStop, daemon.failed])
+  isStopping = true
   manager.stopping(parts.log)
   if (failure) return giveUp(failure, parts.log)
   try {
@@ -173,6 +178,13 @@ async function warnAtStart(app: App): Promise<void> {
     { code: 'domain_not_verified', subject: domain, status },
     'mailboxctl dns check says which DNS records are to be published',
   )
+}
+
+/** That large mail will be put off, before the first of it comes. @param isStopping whether the bucket may be closed by now */
+async function warnOfBucket(app: App, isStopping: () => boolean): Promise<void> {
+  const found = await checkBucket(app)
+  if (isStopping()) return
+  for (const { code, subject, message } of found) app.log.error({ code, subject }, message)
 }
 
 /** What an operator can mend is said in a sentence; all else with its stack. */

@@ -5,6 +5,7 @@ import { apiOf } from '../support/api.ts'
 import { startBucket } from '../support/bucket.ts'
 import { builtProgram } from '../support/built.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { createInbox } from '../support/mailbox.ts'
 import { runProgram } from '../support/program.ts'
 import { isOnServers } from '../support/server-stories.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
@@ -144,3 +145,20 @@ t.test(
     renameSync(join(dir, 'lost'), object)
   },
 )
+
+t.test('a bucket that is not there is told at the start, and small mail comes in', async t => {
+  const bucket = await startBucket(t)
+  const daemon = await startDaemon(t, { toml: bucket.toml.replace(/s3:\/\/[^"/]+/, 's3://nowhere') })
+  const told = await until('it to be told', () =>
+    daemon.troubles().find(({ code }) => code === 'bucket_failed'),
+  )
+  t.match(told, {
+    level: 'error',
+    subject: /^s3:\/\/nowhere/,
+    msg: /large mail is put off.*no bucket nowhere/,
+  })
+  const ann = await createInbox(daemon, 'ann')
+  const dialog = await greetedDialog(daemon.smtpPort)
+  await dialog.envelope('bob@example.net', ann.address)
+  t.equal((await dialog.data(letter('small', ''))).code, 250)
+})

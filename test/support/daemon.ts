@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { blobsOf } from '../../lib/cli/blobs.ts'
@@ -9,6 +9,7 @@ import { startBucket } from './bucket.ts'
 import { builtProgram } from './built.ts'
 import { noteBlobs, noteServer, requireConsistency, requireSettled } from './consistency.ts'
 import { newPostgresDatabase } from './databases.ts'
+import { makeDataDir } from './migrated.ts'
 import { migratedDatabase } from './postgres.ts'
 import { type Finished, runProgram } from './program.ts'
 import { isOnServers } from './server-stories.ts'
@@ -111,6 +112,7 @@ allow_networks = ["127.0.0.0/8"]
 check = ${settings.dns !== undefined}
 `,
   )
+  if (server === undefined && !existsSync(dataDir)) await makeDataDir(dataDir)
   return run(t, dir, configPath, dataDir, settings)
 }
 
