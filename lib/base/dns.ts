@@ -4,8 +4,11 @@ export interface Dns {
   resolve4(name: string): Promise<string[]>
   resolve6(name: string): Promise<string[]>
   resolveTxt(name: string): Promise<string[][]>
-  /** Any record type, in the form of node:dns `resolve(name, type)`; what mailauth asks with. */
-  resolve(name: string, type: string): Promise<unknown[]>
+  /**
+   * Any record type, in the form of node:dns `resolve(name, type)`; what mailauth asks with.
+   * @param isFresh whether what mailboxd remembers is not asked; what remembers nothing needs not look at it
+   */
+  resolve(name: string, type: string, isFresh?: boolean): Promise<unknown[]>
   /** The names of an address (PTR). */
   reverse(address: string): Promise<string[]>
 }

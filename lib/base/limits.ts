@@ -352,6 +352,8 @@ export const limits = {
   dnsEntryBytes: 512,
   dnsPositiveMs: 60_000,
   dnsNegativeMs: 30_000,
+  /** Mail is refused by what DNS says now; for so long by what it said to the last one that was. */
+  dnsFreshMs: 5_000,
   /** MIME parts of one message that are looked at, how deep in one another, and the header of each. */
   mimeParts: 1000,
   mimeDepth: 30,

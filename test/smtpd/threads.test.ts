@@ -4,12 +4,14 @@ import type { Socket } from 'node:net'
 import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { jsonStyle } from '../../lib/base/log-style.ts'
+import { dkimRecord, generateDkimKey, signDkim } from '../../lib/mail/compose/dkim.ts'
 import type { DoorCalls, DoorThreadParts } from '../../lib/smtpd/door-thread.ts'
 import type { Admitted, Sessions } from '../../lib/smtpd/sessions.ts'
 import { createThreads } from '../../lib/smtpd/threads.ts'
 import { type CertificateSet, createCertificateSet } from '../../lib/tls/certificate-set.ts'
 import { startApi } from '../support/api-app.ts'
 import { writeCertificate } from '../support/certificate.ts'
+import { startDns } from '../support/dns.ts'
 import { greetedDialog, openDialog } from '../support/smtp-dialog.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
 import { openThreadedDoor } from '../support/threaded-door.ts'
@@ -52,6 +54,34 @@ t.test('peers are counted over all threads', async t => {
   await dialogs[0]!.say('QUIT')
   await dialogs[0]!.closed()
   await until('its place free', async () => (await (await openDialog(port)).reply()).code === 220)
+})
+
+t.test('mail is not refused by what the threads or the main thread remember of DNS', async t => {
+  const [former, later] = [await generateDkimKey(), await generateDkimKey()]
+  const dns = await startDns({
+    'theirs.example': { TXT: ['v=spf1 -all'] },
+    '_dmarc.theirs.example': { TXT: ['v=DMARC1; p=reject'] },
+    's1._domainkey.theirs.example': { TXT: [dkimRecord(former.publicKeyBase64)] },
+  })
+  t.teardown(() => dns.close())
+  const { port, inbox } = await openThreadedDoor(t, { dns: dns.server })
+  await inbox('ann')
+  const letter = Buffer.from('From: bob@theirs.example\r\nSubject: hello\r\n\r\nHello\r\n')
+  const bring = async ({ privateKeyPem }: { privateKeyPem: string }) => {
+    const signer = { domain: 'theirs.example', selector: 's1', privateKeyPem, signedAt: new Date() }
+    const signed = (await signDkim(letter, signer)).toString()
+    const dialogs = [await greetedDialog(port), await greetedDialog(port)]
+    const codes = []
+    for (const dialog of dialogs) {
+      await dialog.envelope('bob@theirs.example', 'ann@ours.example')
+      codes.push((await dialog.data(signed.replace(/\r\n$/, ''))).code)
+    }
+    return codes
+  }
+  t.strictSame(await bring(former), [250, 250])
+  dns.set('s1._domainkey.theirs.example', 'TXT', [dkimRecord(later.publicKeyBase64)])
+  t.strictSame(await bring(later), [250, 250], 'the key was exchanged')
+  t.strictSame(await bring(former), [550, 550])
 })
 
 t.test('STARTTLS shows what was read last', async t => {

@@ -7,6 +7,13 @@ import type { Networked } from '../app/app.ts'
 import type { Arrival, Reception } from './arrival.ts'
 import { createReceiver, type MainThread } from './receiver.ts'
 
+/** A question for DNS, as of `Dns.resolve`. */
+interface Question {
+  readonly name: string
+  readonly type: string
+  readonly isFresh: boolean
+}
+
 /** An answer of DNS on its way into another thread. */
 type Resolved = { readonly records: readonly unknown[] } | { readonly code: string; readonly message: string }
 
@@ -20,9 +27,9 @@ export function createMainCalls(app: Networked) {
     askScanners: (arrival: Arrival) => main.askScanners({ ...arrival, content: crossed(arrival.content) }),
     read: ({ request, party }: { readonly request: ReadingRequest; readonly party: string }) =>
       app.mailReader.read({ ...request, content: crossed(request.content) }, party),
-    async resolve({ name, type }: { readonly name: string; readonly type: string }): Promise<Resolved> {
+    async resolve({ name, type, isFresh }: Question): Promise<Resolved> {
       try {
-        return { records: await lookup(name, type) }
+        return { records: await lookup(name, type, isFresh) }
       } catch (error) {
         const { code = 'ESERVFAIL', message } = error as NodeJS.ErrnoException
         return { code, message }
@@ -37,7 +44,7 @@ export type MainCalls = ReturnType<typeof createMainCalls>
 export interface DistantMain extends MainThread {
   read: MailReader['read']
   /** As `resolve` of node:dns, with its errors. */
-  resolve(name: string, type: string): Promise<unknown[]>
+  resolve(name: string, type: string, isFresh?: boolean): Promise<unknown[]>
 }
 
 export function callMain(call: Caller<MainCalls>['call']): DistantMain {
@@ -53,8 +60,8 @@ export function callMain(call: Caller<MainCalls>['call']): DistantMain {
     askScanners: arrival => call('askScanners', { ...arrival, content: crossing(arrival.content) }),
     read: (request, party) =>
       call('read', { request: { ...request, content: crossing(request.content) }, party }),
-    async resolve(name, type) {
-      const answer = await call('resolve', { name, type })
+    async resolve(name, type, isFresh = false) {
+      const answer = await call('resolve', { name, type, isFresh })
       if ('records' in answer) return [...answer.records]
       throw Object.assign(new Error(answer.message), { code: answer.code })
     },

@@ -6,8 +6,9 @@ import { limits } from '../../base/limits.ts'
 import { domainOf } from '../address/address.ts'
 import type { Author } from '../header/author.ts'
 import type { Mailbox } from '../header/mailbox.ts'
-import { type ArcResult, checkArc, readArcChain } from '../signature/arc.ts'
-import { hashMessage } from '../signature/message.ts'
+import { type ArcChain, type ArcResult, checkArc, readArcChain } from '../signature/arc.ts'
+import type { Lookup } from '../signature/key.ts'
+import { type HashedMessage, hashMessage } from '../signature/message.ts'
 import { checkDkim, readDkimSignatures } from './dkim.ts'
 import { checkDmarc, type DmarcPolicy } from './dmarc.ts'
 import { createDnsCache } from './dns-cache.ts'
@@ -64,7 +65,8 @@ export interface AuthenticatedMessage {
 
 export interface Authenticator {
   /**
-   * Checks one message. What can't be found out in limits.authenticationMs is a temperror.
+   * Checks one message. What can't be found out in limits.authenticationMs is a temperror. DNS is remembered for all messages, but
+   * none fails by what it said before: then it is asked anew, once.
    * @throws what reading the raw throws
    */
   authenticate(input: AuthenticationInput): Promise<AuthenticatedMessage>
@@ -83,74 +85,91 @@ export function createAuthenticator(options: {
 }): Authenticator {
   const { mta, clock } = options
   const trustedSealers = options.trustedSealers.map(domain => domain.toLowerCase())
-  const lookup = createDnsCache(options)
-  return {
-    async authenticate({ raw, author, remoteAddress, helo, mailFrom }) {
-      const { spf: checkSpf, getAlignment } = await loadMailauth()
-      const judged = 'mailbox' in author ? author.mailbox : undefined
-      const fromDomain = judged && domainOf(judged.address)
-      const isAligned = (domain: string) =>
-        fromDomain !== undefined && domain !== '' && Boolean(getAlignment(fromDomain, [domain]))
-      const spfDomain = (mailFrom === '' ? helo : domainOf(mailFrom)).toLowerCase()
-      // RFC 7208 §4.3; its type knows of strings alone, and of MX mailauth takes the objects of node:dns.
-      const spfOptions = { ip: remoteAddress, helo, sender: mailFrom, mta, strict: true }
-      const [spfResult, { signatures, signsReplyTo, arc }] = await Promise.all([
-        within(checkSpf({ ...spfOptions, resolver: lookup as DNSResolver })),
-        checkSignatures(raw, lookup, clock.now(), isAligned),
-      ])
-      const spf = spfResult ? resultOf(spfResult.status) : 'temperror'
-      const identities = (result: AuthenticationResult) => ({
-        spf: spf === result ? [spfDomain] : [],
-        dkim: signatures.filter(each => each.result === result).map(each => each.domain),
-      })
-      const { result: dmarc, policy } =
-        fromDomain === undefined
-          ? { result: 'permerror' as const, policy: undefined }
-          : ((await within(checkDmarc(lookup, fromDomain, identities('pass'), identities('temperror')))) ?? {
-              result: 'temperror' as const,
-              policy: undefined,
-            })
-      const isSent = spf === 'pass' && isAligned(spfDomain)
-      const isSigned = signatures.some(each => each.result === 'pass' && each.isAligned)
-      const isProven = isSent || isSigned
-      const isDenied = dmarc === 'none' && !isProven && spf === 'fail' && isAligned(spfDomain)
-      const isTrusted = (dmarc === 'fail' || isDenied) && trustedSealers.includes(arc.sealer)
-      return {
-        judged,
+  const remembered = createDnsCache(options)
+  const asked: Lookup = (name, type) => remembered(name, type, true)
+
+  /** What DNS makes of a message. */
+  async function judge(
+    { author, remoteAddress, helo, mailFrom }: Omit<AuthenticationInput, 'raw'>,
+    reading: Promise<SignedMessage>,
+    lookup: Lookup,
+  ): Promise<AuthenticatedMessage> {
+    const { spf: checkSpf, getAlignment } = await loadMailauth()
+    const judged = 'mailbox' in author ? author.mailbox : undefined
+    const fromDomain = judged && domainOf(judged.address)
+    const isAligned = (domain: string) =>
+      fromDomain !== undefined && domain !== '' && Boolean(getAlignment(fromDomain, [domain]))
+    const spfDomain = (mailFrom === '' ? helo : domainOf(mailFrom)).toLowerCase()
+    // RFC 7208 §4.3; its type knows of strings alone, and of MX mailauth takes the objects of node:dns.
+    const spfOptions = { ip: remoteAddress, helo, sender: mailFrom, mta, strict: true }
+    const [spfResult, { signatures, signsReplyTo, arc }] = await Promise.all([
+      within(checkSpf({ ...spfOptions, resolver: lookup as DNSResolver })),
+      reading.then(message => checkSignatures(message, lookup, clock.now(), isAligned)),
+    ])
+    const spf = spfResult ? resultOf(spfResult.status) : 'temperror'
+    const identities = (result: AuthenticationResult) => ({
+      spf: spf === result ? [spfDomain] : [],
+      dkim: signatures.filter(each => each.result === result).map(each => each.domain),
+    })
+    const { result: dmarc, policy } =
+      fromDomain === undefined
+        ? { result: 'permerror' as const, policy: undefined }
+        : ((await within(checkDmarc(lookup, fromDomain, identities('pass'), identities('temperror')))) ?? {
+            result: 'temperror' as const,
+            policy: undefined,
+          })
+    const isSent = spf === 'pass' && isAligned(spfDomain)
+    const isSigned = signatures.some(each => each.result === 'pass' && each.isAligned)
+    const isProven = isSent || isSigned
+    const isDenied = dmarc === 'none' && !isProven && spf === 'fail' && isAligned(spfDomain)
+    const isTrusted = (dmarc === 'fail' || isDenied) && trustedSealers.includes(arc.sealer)
+    return {
+      judged,
+      spf,
+      dkim: bestOf(signatures),
+      dmarc,
+      policy,
+      arc: arc.result,
+      isDenied,
+      isReplyToDoubtful: isSigned && !isSent && !signsReplyTo,
+      aligned: dmarc === 'pass' || (dmarc === 'none' && isProven),
+      isExcused: isTrusted && arc.result === 'pass' && saysProven(arc.found, fromDomain ?? '', isAligned),
+      isUnknown: dmarc === 'temperror' || (isTrusted && arc.isUnknown),
+      signatures,
+      spfDomain,
+      header: authenticationResults(mta, {
         spf,
-        dkim: bestOf(signatures),
-        dmarc,
-        policy,
-        arc: arc.result,
-        isDenied,
-        isReplyToDoubtful: isSigned && !isSent && !signsReplyTo,
-        aligned: dmarc === 'pass' || (dmarc === 'none' && isProven),
-        isExcused: isTrusted && arc.result === 'pass' && saysProven(arc.found, fromDomain ?? '', isAligned),
-        isUnknown: dmarc === 'temperror' || (isTrusted && arc.isUnknown),
-        signatures,
+        spfIdentity: mailFrom === '' ? 'helo' : 'mailfrom',
         spfDomain,
-        header: authenticationResults(mta, {
-          spf,
-          spfIdentity: mailFrom === '' ? 'helo' : 'mailfrom',
-          spfDomain,
-          signatures,
-          dmarc,
-          fromDomain: fromDomain ?? '',
-          arc: arc.result,
-          remoteAddress,
-        }),
-      }
+        signatures,
+        dmarc,
+        fromDomain: fromDomain ?? '',
+        arc: arc.result,
+        remoteAddress,
+      }),
+    }
+  }
+
+  return {
+    async authenticate({ raw, ...input }) {
+      const reading = hashSignatures(raw)
+      // Who waits for it looks at what went wrong.
+      reading.catch(() => {})
+      const judged = await judge(input, reading, remembered)
+      return judged.dmarc === 'fail' || judged.isDenied ? judge(input, reading, asked) : judged
     },
   }
 }
 
-/** Checks all DKIM signatures and the ARC chain of a message, which is read once. */
-async function checkSignatures(
-  raw: Buffer | Readable,
-  lookup: ReturnType<typeof createDnsCache>,
-  now: Date,
-  isAligned: (domain: string) => boolean,
-): Promise<{ signatures: CheckedSignature[]; signsReplyTo: boolean; arc: ArcResult }> {
+/** The DKIM signatures and the ARC chain of a message, and the hashes that they are about. */
+interface SignedMessage {
+  readonly chain: ArcChain
+  readonly read: ReturnType<typeof readDkimSignatures>
+  readonly message: HashedMessage
+}
+
+/** Reads the message, once. */
+async function hashSignatures(raw: Buffer | Readable): Promise<SignedMessage> {
   let found = { chain: readArcChain([]), read: readDkimSignatures([]) }
   const message = await hashMessage(raw, fields => {
     found = { chain: readArcChain(fields), read: readDkimSignatures(fields) }
@@ -158,7 +177,15 @@ async function checkSignatures(
     const signatures = found.read.flatMap(each => ('fault' in each ? [] : [each]))
     return newest ? [newest, ...signatures] : signatures
   })
-  const { chain, read } = found
+  return { ...found, message }
+}
+
+async function checkSignatures(
+  { chain, read, message }: SignedMessage,
+  lookup: Lookup,
+  now: Date,
+  isAligned: (domain: string) => boolean,
+): Promise<{ signatures: CheckedSignature[]; signsReplyTo: boolean; arc: ArcResult }> {
   const [signatures, arc] = await Promise.all([
     Promise.all(
       read.map(async signature => {

@@ -1,21 +1,32 @@
 import type { Clock } from '../../base/clock.ts'
 import { type Dns, tooLongCode } from '../../base/dns.ts'
 import { limits } from '../../base/limits.ts'
-import type { Lookup } from '../signature/key.ts'
 import { type Answer, createAnswerMemory } from './dns-memory.ts'
+
+/**
+ * Asks for the records of a name, in the form of node:dns `resolve(name, type)` and with its errors.
+ * @param isFresh whether what was remembered before is not asked, here nor where this asks
+ */
+export type RememberedLookup = (name: string, type: string, isFresh?: boolean) => Promise<unknown[]>
 
 /**
  * DNS with a memory of its own. A query that takes longer than limits.dnsTimeoutMs is ETIMEOUT; who asks what is being
  * asked already waits for that answer. Node tells no TTL, so answers are kept for fixed and short times; failures that
  * may be over at the next try are not kept, but that an answer is too long is.
  */
-export function createDnsCache({ dns, clock }: { dns: Pick<Dns, 'resolve'>; clock: Clock }): Lookup {
+export function createDnsCache({
+  dns,
+  clock,
+}: {
+  dns: Pick<Dns, 'resolve'>
+  clock: Clock
+}): RememberedLookup {
   const memory = createAnswerMemory(clock)
   const underWay = new Map<string, Promise<Answer>>()
 
-  async function ask(name: string, type: string): Promise<Answer> {
+  async function ask(name: string, type: string, isFresh: boolean): Promise<Answer> {
     try {
-      return { records: await within(limits.dnsTimeoutMs, dns.resolve(name, type), name) }
+      return { records: await within(limits.dnsTimeoutMs, dns.resolve(name, type, isFresh), name) }
     } catch (error) {
       const code = codeOf(error)
       if (code === 'ENOTFOUND' || code === 'ENODATA' || code === tooLongCode) return { none: code }
@@ -25,26 +36,28 @@ export function createDnsCache({ dns, clock }: { dns: Pick<Dns, 'resolve'>; cloc
     }
   }
 
-  async function find(name: string, type: string): Promise<Answer> {
+  async function find(name: string, type: string, isFresh: boolean): Promise<Answer> {
     const key = `${type} ${name.toLowerCase()}`
-    const known = memory.find(key)
+    const known = memory.find(key, isFresh)
     if (known) return known
     if (!isName(name)) return { none: 'ENOTFOUND' }
-    const asked = underWay.get(key)
+    // What others are waiting for may come from a memory.
+    const waitedFor = isFresh ? `fresh ${key}` : key
+    const asked = underWay.get(waitedFor)
     if (asked) return asked
-    const asking = ask(name, type)
-    underWay.set(key, asking)
+    const asking = ask(name, type, isFresh)
+    underWay.set(waitedFor, asking)
     try {
       const answer = await asking
-      memory.keep(key, answer)
+      memory.keep(key, answer, isFresh)
       return answer
     } finally {
-      underWay.delete(key)
+      underWay.delete(waitedFor)
     }
   }
 
-  return async (name, type) => {
-    const answer = await find(name, type)
+  return async (name, type, isFresh = false) => {
+    const answer = await find(name, type, isFresh)
     // Each asker gets an error and a list of its own: mailauth writes on the one and sorts the other.
     if ('none' in answer) throw nothingThere(`no ${type} of ${name}`, answer.none)
     return [...answer.records]

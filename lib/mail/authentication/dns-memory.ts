@@ -6,8 +6,10 @@ import { limits } from '../../base/limits.ts'
 export type Answer = { readonly records: readonly unknown[] } | { readonly none: string }
 
 export interface AnswerMemory {
-  find(key: string): Answer | undefined
-  keep(key: string, answer: Answer): void
+  /** @param isFresh whether it must have been asked for as one, and limits.dnsFreshMs ago at the most */
+  find(key: string, isFresh: boolean): Answer | undefined
+  /** @param isFresh whether nobody on the way to it remembered it */
+  keep(key: string, answer: Answer, isFresh: boolean): void
   /** Forgets what is over; whether anything is left. */
   dropOld(): boolean
 }
@@ -19,7 +21,12 @@ export interface AnswerMemory {
 export function createAnswerMemory(clock: Clock): AnswerMemory {
   const kept = new Map<
     string,
-    { readonly answer: Answer; readonly bytes: number; readonly untilMs: number }
+    {
+      readonly answer: Answer
+      readonly bytes: number
+      readonly untilMs: number
+      readonly freshUntilMs: number
+    }
   >()
   let total = 0
   let isWatched = false
@@ -30,20 +37,24 @@ export function createAnswerMemory(clock: Clock): AnswerMemory {
   }
 
   const memory: AnswerMemory = {
-    find(key) {
+    find(key, isFresh) {
       const known = kept.get(key)
-      if (known && known.untilMs > clock.monotonicMs()) return known.answer
-      drop(key)
+      const nowMs = clock.monotonicMs()
+      if (known && (isFresh ? known.freshUntilMs : known.untilMs) > nowMs) return known.answer
+      // Who asks without that goes on with what is there until a fresh one has come.
+      if (!isFresh) drop(key)
       return undefined
     },
-    keep(key, answer) {
+    keep(key, answer, isFresh) {
       const isNone = 'none' in answer
       const bytes = limits.dnsEntryBytes + key.length + (isNone ? 0 : answerBytes(answer.records))
+      const nowMs = clock.monotonicMs()
       drop(key)
       kept.set(key, {
         answer,
         bytes,
-        untilMs: clock.monotonicMs() + (isNone ? limits.dnsNegativeMs : limits.dnsPositiveMs),
+        untilMs: nowMs + (isNone ? limits.dnsNegativeMs : limits.dnsPositiveMs),
+        freshUntilMs: isFresh ? nowMs + limits.dnsFreshMs : 0,
       })
       total += bytes
       for (const oldest of kept.keys()) {

@@ -5,6 +5,7 @@ import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { dkimSign } from 'mailauth'
 import t from 'tap'
+import type { Clock } from '../../../lib/base/clock.ts'
 import { limits } from '../../../lib/base/limits.ts'
 import { createDns } from '../../../lib/courier/dns.ts'
 import { dkimRecord, generateDkimKey, signDkim } from '../../../lib/mail/compose/dkim.ts'
@@ -73,6 +74,39 @@ t.test('a message that is what it says', async t => {
     { spf: 'pass', dkim: 'pass', dmarc: 'pass', aligned: true },
     'a stream',
   )
+})
+
+t.test('none fails by what DNS said before', async t => {
+  const record = (made: { publicKeyBase64: string }) => [dkimRecord(made.publicKeyBase64)]
+  t.teardown(() => dns.set(keyName, 'TXT', record(key)))
+  const other = await generateDkimKey()
+  let nowMs = 0
+  const clock: Clock = { now: () => new Date(), monotonicMs: () => nowMs }
+  const { authenticate } = testAuthenticator(createDns({ servers: [dns.server], timeoutMs: 1000 }), [], clock)
+  const asked = () => dns.queries.filter(({ name }) => name === keyName).length
+  const elsewhere = { ...session, mailFrom: 'ann@other.example' }
+  t.match(await authenticate({ raw: signed, ...elsewhere }), { dkim: 'pass', dmarc: 'pass' })
+
+  dns.set(keyName, 'TXT', record(other))
+  const before = asked()
+  t.match(await authenticate({ raw: signed, ...elsewhere }), { dkim: 'pass' }, 'that it passes is remembered')
+  t.equal(asked(), before)
+  const exchanged = await signDkim(plain, { ...signer, privateKeyPem: other.privateKeyPem })
+  t.match(await authenticate({ raw: exchanged, ...elsewhere }), { dkim: 'pass', dmarc: 'pass' })
+  t.equal(asked(), before + 1)
+
+  t.match(await authenticate({ raw: signed, ...elsewhere }), { dkim: 'fail', dmarc: 'fail' })
+  t.match(await authenticate({ raw: signed, ...elsewhere }), { dkim: 'fail', dmarc: 'fail' })
+  t.equal(asked(), before + 1, 'who fails again is not asked for again at once')
+
+  const denied = 'From: ann@denied.example\r\n\r\nHello\r\n'
+  dns.set('denied.example', 'TXT', ['v=spf1 -all'])
+  const own = { raw: Buffer.from(denied), ...session, mailFrom: 'ann@denied.example' }
+  t.match(await authenticate(own), { spf: 'fail', isDenied: true })
+  dns.set('denied.example', 'TXT', ['v=spf1 ip4:192.0.2.1 -all'])
+  t.match(await authenticate(own), { isDenied: true }, 'it was asked for just now')
+  nowMs += limits.dnsFreshMs
+  t.match(await authenticate(own), { spf: 'pass', isDenied: false })
 })
 
 t.test('an answer that is too long is an error for good, wherever it is met', async t => {

@@ -40,6 +40,39 @@ t.test('answers are kept for their time', async t => {
   t.same(asked, ['A example.com', 'A example.com', 'TXT example.com'])
 })
 
+t.test('who wants a fresh answer has what was remembered asked anew, and others have it then', async t => {
+  const answers = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
+  const { lookup, asked, pass } = counted(async () => [answers.shift()])
+  t.same(await lookup('example.com', 'A'), ['192.0.2.1'])
+  t.same(await Promise.all([lookup('example.com', 'A', true), lookup('example.com', 'A', true)]), [
+    ['192.0.2.2'],
+    ['192.0.2.2'],
+  ])
+  t.same(await lookup('example.com', 'A'), ['192.0.2.2'])
+  pass(limits.dnsFreshMs - 1)
+  t.same(await lookup('example.com', 'A', true), ['192.0.2.2'], 'for a moment it is fresh')
+  t.equal(asked.length, 2)
+  pass(1)
+  t.same(await lookup('example.com', 'A', true), ['192.0.2.3'])
+  t.equal(asked.length, 3)
+})
+
+t.test('whoever wants a fresh answer does not wait for one that may be remembered on its way', async t => {
+  const asked: [fresh: unknown, answer: (records: unknown[]) => void][] = []
+  const resolve = (_name: string, _type: string, isFresh?: boolean) =>
+    new Promise<unknown[]>(answer => asked.push([isFresh, answer]))
+  const lookup = createDnsCache({ dns: { resolve }, clock: systemClock })
+  const [old, fresh] = [lookup('example.com', 'A'), lookup('example.com', 'A', true)]
+  t.strictSame(
+    asked.map(([isFresh]) => isFresh),
+    [false, true],
+    'it is told to who is asked',
+  )
+  asked[0]![1](['192.0.2.1'])
+  asked[1]![1](['192.0.2.2'])
+  t.same([await old, await fresh], [['192.0.2.1'], ['192.0.2.2']])
+})
+
 t.test('"none" is kept too, for less', async t => {
   for (const code of ['ENOTFOUND', 'ENODATA']) {
     const { lookup, asked, pass } = counted(() => Promise.reject(fail(code)))
@@ -157,13 +190,13 @@ t.test('what is over goes without being asked for', t => {
   const kept = () => {
     const at = now
     now = 0
-    const found = ['some', 'none'].filter(key => memory.find(key))
+    const found = ['some', 'none'].filter(key => memory.find(key, false))
     now = at
     return found
   }
   for (let round = 0; round < 2; round++) {
-    memory.keep('some', { records: ['x'] })
-    memory.keep('none', { none: 'ENODATA' })
+    memory.keep('some', { records: ['x'] }, false)
+    memory.keep('none', { none: 'ENODATA' }, false)
     pass(limits.dnsNegativeMs - 1)
     t.strictSame(kept(), ['some', 'none'])
     pass(1)
