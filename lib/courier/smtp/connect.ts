@@ -70,12 +70,13 @@ export async function openSession(
   const first = await begin(host, address, options, watch, tls, true)
   const { begun } = first
   if (begun instanceof SmtpSession || isTlsFault(begun) || begun.isTlsFailure !== true) return first
+  // What we broke off ourselves is no fault of its TLS.
+  if (watch.signal.aborted) return { begun }
   const fault: TlsFault =
     begun.lines === undefined
       ? { type: 'validation-failure', text: `TLS with it failed: ${begun.text}` }
       : notOffered
   if (!isFree) return { begun: fault, tls: fault }
-  if (watch.signal.aborted) return { begun }
   const second = await begin(host, address, options, watch, tls, false)
   if (second.begun instanceof SmtpSession) memory.noteBroken(host, address, fault)
   return { begun: second.begun, tls: fault }

@@ -1,4 +1,5 @@
 import { limits } from '../../base/limits.ts'
+import { oneLine } from '../../base/one-line.ts'
 import type { ReplyClass } from '../../base/reply-class.ts'
 import { type Named, withoutMessageWords } from '../../mail/report/repeated-words.ts'
 import type { ReplyRule } from '../../mail/report/reply-rules.ts'
@@ -33,15 +34,20 @@ export function endingOf(answer: Answer, rules: readonly ReplyRule[], named: Nam
     if (answer.hasNoWay) return unreachable(text)
     return { ...unanswered(stage, stage === 'connect' ? '4.4.1' : '4.4.2', text), isFinal }
   }
-  const reply = answer.lines === undefined ? undefined : readReply(answer.lines)
-  if (reply === undefined)
-    return { ...unanswered(stage, '4.5.0', `not an SMTP reply: ${text}`.slice(0, 1000)), isFinal }
+  const { lines = '' } = answer
+  const reply = readReply(lines)
+  if (reply === undefined) {
+    const said = text === '' ? oneLine(lines) : text
+    return { ...unanswered(stage, '4.5.0', `not an SMTP reply: ${said}`.slice(0, 1000)), isFinal }
+  }
   const judgement = judge(stage, reply, rules, named)
   const isTransient = judgement.result === 'transient'
   return {
     outcome: { ...judgement, ...reply, stage, ...showingOf(stage, reply, judgement.replyClass) },
-    // A host that takes no mail, or has a fault of its own, speaks for itself alone.
-    isFinal: !isTransient && stage !== 'connect' && judgement.replyClass !== 'host',
+    // A host that takes no mail, or has a fault of its own, speaks for itself alone. What is no refusal may have been a delivery, too.
+    isFinal: isTransient
+      ? isFinal && reply.code < 400
+      : stage !== 'connect' && judgement.replyClass !== 'host',
     isDeferral: isTransient && reply.code < 500,
   }
 }

@@ -1,10 +1,14 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
+import { type SecureContext, TLSSocket } from 'node:tls'
 
-/** What the peer does at one step: says lines, then goes on, closes, falls silent, or says a byte after the other and no line. */
+/**
+ * What the peer does at one step: says lines, or bytes as they stand, then goes on, closes, falls silent, says a byte after the other and
+ * no line, or begins TLS.
+ */
 export type Step =
   | string
-  | { say?: string; next: 'close' | 'reset' | 'silence' | 'drip' }
+  | { say?: string; bytes?: string | Uint8Array; next?: 'close' | 'reset' | 'silence' | 'drip' | 'tls' }
   | ((session: Session) => Step)
 
 export interface Session {
@@ -12,6 +16,7 @@ export interface Session {
   readonly number: number
   /** How many messages this session has taken. */
   messages: number
+  isSecure: boolean
 }
 
 /** A badly behaved SMTP server, by step; what is not given goes well. Lines without their CRLF. */
@@ -26,11 +31,14 @@ export interface Script {
   RCPT?: Step
   DATA?: Step
   RSET?: Step
+  AUTH?: Step
   QUIT?: Step
   /** After the final dot. */
   message?: Step
   /** At the first bytes of the message, before its end. */
   duringMessage?: Step
+  /** For TLS after STARTTLS. */
+  secureContext?: SecureContext
 }
 
 export interface ScriptedPeer {
@@ -43,6 +51,8 @@ export interface ScriptedPeer {
   readonly most: number
   /** Where the last connection came from. */
   readonly lastFrom: string | undefined
+  /** Until no connection stands. */
+  ended(): Promise<void>
   close(): Promise<void>
 }
 
@@ -59,19 +69,26 @@ const wellBehaved: Readonly<Record<string, string>> = {
   message: '250 2.0.0 taken',
 }
 
-/** A raw TCP server on `address:port` that follows `script` for every connection. */
-export async function startPeer(address: string, port: number, script: Script = {}): Promise<ScriptedPeer> {
+/** A raw TCP server on `address:port` that follows `script`, or what it gives, for every connection. */
+export async function startPeer(
+  address: string,
+  port: number,
+  script: Script | (() => Script) = {},
+): Promise<ScriptedPeer> {
   const commands: string[] = []
   const messages: string[] = []
   const sockets = new Set<Socket>()
-  const steps: Readonly<Record<string, Step | undefined>> = { ...script }
+  const waiting: (() => void)[] = []
   let connections = 0
   let lastFrom: string | undefined
   let most = 0
   let open = 0
 
   const server = createServer(socket => {
-    const session: Session = { number: ++connections, messages: 0 }
+    const { secureContext, ...given } = typeof script === 'function' ? script() : script
+    const steps: Readonly<Record<string, Step | undefined>> = given
+    const session: Session = { number: ++connections, messages: 0, isSecure: false }
+    let wire: Socket = socket
     lastFrom = socket.remoteAddress
     sockets.add(socket)
     most = Math.max(most, ++open)
@@ -80,7 +97,10 @@ export async function startPeer(address: string, port: number, script: Script = 
       hasLeft = true
     }
     socket.on('close', leave)
-    socket.on('close', () => sockets.delete(socket))
+    socket.on('close', () => {
+      sockets.delete(socket)
+      if (sockets.size === 0) for (const tell of waiting.splice(0)) tell()
+    })
     socket.on('error', () => socket.destroy())
     socket.setNoDelay(true)
     let input = ''
@@ -99,15 +119,30 @@ export async function startPeer(address: string, port: number, script: Script = 
       lastSaid = say ?? ''
       if (name === 'MAIL') isRefused = false
       if (name === 'MAIL' || name === 'RCPT') isRefused ||= say?.startsWith('2') !== true
-      if (say !== undefined) socket.write(`${say}\r\n`)
+      if (say !== undefined) wire.write(`${say}\r\n`)
       if (typeof step === 'string') return
-      isSilent = true
-      if (step.next === 'close') socket.end()
+      if (step.bytes !== undefined) wire.write(step.bytes)
+      if (step.next === 'tls') {
+        encrypt()
+        return
+      }
+      isSilent = step.next !== undefined
+      if (step.next === 'close') wire.end()
       if (step.next === 'drip') {
-        const dripping = setInterval(() => socket.write('2'), 50)
+        const dripping = setInterval(() => wire.write('2'), 50)
         socket.on('close', () => clearInterval(dripping))
       }
       if (step.next === 'reset') socket.resetAndDestroy()
+    }
+
+    /** What was said before is forgotten (RFC 3207 §4.2). */
+    function encrypt(): void {
+      input = ''
+      socket.removeListener('data', hear)
+      wire = new TLSSocket(socket, { isServer: true, ...(secureContext && { secureContext }) })
+      session.isSecure = true
+      wire.on('error', () => socket.destroy())
+      wire.on('data', hear)
     }
 
     function takeData(): boolean {
@@ -138,19 +173,21 @@ export async function startPeer(address: string, port: number, script: Script = 
       isData = verb === 'DATA' && !isSilent && lastSaid.startsWith('354')
       isHandshake = verb === 'STARTTLS' && steps.handshake !== undefined
       if (verb === 'QUIT') leave()
-      if (verb === 'QUIT' && !isSilent) socket.end()
+      if (verb === 'QUIT' && !isSilent) wire.end()
       return true
     }
 
-    socket.on('data', chunk => {
+    function hear(chunk: Buffer): void {
       if (isSilent) return
       if (isHandshake) {
         isHandshake = false
-        return act('handshake')
+        act('handshake')
+        return
       }
       input += chunk.toString('latin1')
       while (!isSilent && (isData ? takeData() : takeCommand()));
-    })
+    }
+    socket.on('data', hear)
     act('greeting')
   })
   server.listen(port, address)
@@ -170,6 +207,7 @@ export async function startPeer(address: string, port: number, script: Script = 
     get lastFrom() {
       return lastFrom
     },
+    ended: () => (sockets.size === 0 ? Promise.resolve() : new Promise(resolve => waiting.push(resolve))),
     async close() {
       for (const socket of sockets) socket.destroy()
       server.close()
