@@ -1,10 +1,10 @@
 import { connect } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { letter, openBothDoors } from '../support/both-doors.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
+import { until } from '../support/until.ts'
 
 const half = 512 * 1024
 const html = (body: string) => `Content-Type: text/html; charset=utf-8\r\n\r\n${body}`
@@ -101,7 +101,7 @@ t.test('mail and requests that are made to cost, all at once, hold up nobody els
     const sockets = Array.from({ length: 50 }, () => connect(httpPort, '127.0.0.1').on('error', () => {}))
     for (const socket of sockets)
       socket.pause().write('GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20))
-    while (!isDone.now) await setImmediate()
+    await until('the end', () => isDone.now, 300_000)
     for (const socket of sockets) socket.destroy()
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { apiOf } from '../support/api.ts'
 import type { TestDaemon } from '../support/daemon.ts'
@@ -39,6 +39,9 @@ const contract = {
   unusedSince: 9001,
   sql: `drop table "spare";\nalter table "thread" drop column "later";\n`,
 }
+/** Between two of the same: what is upgraded needs the processors, too. */
+const restMs = 50
+
 /** Mail and sends that go on all the time, each at a node that is there; who is refused or cut off tries again at another. */
 function startLoad(nodes: () => readonly TestDaemon[], to: { id: string; address: string; token: string }) {
   const brought: string[] = []
@@ -53,7 +56,7 @@ function startLoad(nodes: () => readonly TestDaemon[], to: { id: string; address
         const up = nodes()
         const node = up[(n + tried) % up.length]
         if (node) isDone = await once(node, subject).catch(() => false)
-        else await nextTurn()
+        await pause(restMs)
       }
     }
   }

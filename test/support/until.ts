@@ -1,5 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
+/** It looks again after an eighth of the time that it has waited, within these: a look is often a request, or a process. */
+const leastRestMs = 10
+const mostRestMs = 100
+
 /**
  * Waits until `condition` gives something other than undefined or false, and gives that. Throws when it has not within
  * `timeoutMs`, saying what was waited for.
@@ -9,11 +13,12 @@ export async function until<T>(
   condition: () => T | undefined | false | Promise<T | undefined | false>,
   timeoutMs = 30_000,
 ): Promise<T> {
-  const deadline = performance.now() + timeoutMs
+  const begunMs = performance.now()
   for (;;) {
     const value = await condition()
     if (value !== undefined && value !== false) return value
-    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`)
-    await pause(20)
+    const waitedMs = performance.now() - begunMs
+    if (waitedMs > timeoutMs) throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`)
+    await pause(Math.min(Math.max(leastRestMs, waitedMs / 8), mostRestMs))
   }
 }

@@ -59,5 +59,20 @@ t.test(
       })
       t.ok(delivery!.nextAttemptAt! > now)
     }
+
+    const { messageId } = await send(
+      app,
+      operator,
+      ann,
+      { to: 'bob@theirs.example', subject: 's', body },
+      'last',
+    )
+    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    const broken = Object.create(app, {
+      blobs: { value: { ...app.blobs, find: () => Promise.reject(new Error('EIO: i/o error')) } },
+    })
+    await t.rejects(deliver(broken, entry!), /EIO/, 'what is here and can not be read is another matter')
+    const [delivery] = await listMessageDeliveries(app, operator, messageId)
+    t.match(delivery, { attempts: 0, replyText: null })
   },
 )

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { drainNode } from '../../../lib/core/nodes/list.ts'
+import { drainNode, findNodes } from '../../../lib/core/nodes/list.ts'
 import { startApi } from '../../support/api-app.ts'
 
 t.test('a name is no id: who gives one is told where the ids are', async t => {
@@ -8,4 +8,21 @@ t.test('a name is no id: who gives one is told where the ids are', async t => {
     code: 'not_found',
     message: /no node with the id vm .*`mailboxctl node list` shows the ids/,
   })
+})
+
+t.test('a node is up, drains, or is silent', async t => {
+  const { app } = await startApi(t)
+  const stateOf = async (isUp: boolean, isAlone = true) => {
+    const [node] = await findNodes(app, { isAlone, isUp })
+    return node!
+  }
+  const { id, state, beatAt } = await stateOf(true)
+  t.strictSame([state, beatAt], ['up', null])
+  t.equal((await stateOf(false)).state, 'silent')
+  t.match(await stateOf(false, false), { state: 'up', beatAt: String }, 'among several it is heard')
+  await drainNode(app, id, true)
+  t.equal((await stateOf(true)).state, 'draining')
+  t.equal((await stateOf(false)).state, 'silent')
+  await drainNode(app, id, false)
+  t.equal((await stateOf(true)).state, 'up')
 })
