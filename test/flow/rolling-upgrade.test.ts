@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { apiOf } from '../support/api.ts'
 import type { TestDaemon } from '../support/daemon.ts'
+import { loadRest } from '../support/load-rest.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { startNodes } from '../support/nodes.ts'
 import { programsBefore, programsWithSteps, withoutCommitBefore } from '../support/other-programs.ts'
@@ -39,9 +39,6 @@ const contract = {
   unusedSince: 9001,
   sql: `drop table "spare";\nalter table "thread" drop column "later";\n`,
 }
-/** Between two of the same: what is upgraded needs the processors, too. */
-const restMs = 50
-
 /** Mail and sends that go on all the time, each at a node that is there; who is refused or cut off tries again at another. */
 function startLoad(nodes: () => readonly TestDaemon[], to: { id: string; address: string; token: string }) {
   const brought: string[] = []
@@ -56,7 +53,7 @@ function startLoad(nodes: () => readonly TestDaemon[], to: { id: string; address
         const up = nodes()
         const node = up[(n + tried) % up.length]
         if (node) isDone = await once(node, subject).catch(() => false)
-        await pause(restMs)
+        await loadRest()
       }
     }
   }
