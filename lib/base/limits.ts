@@ -39,12 +39,11 @@ export const limits = {
   /** How long is rested before a lock that was lost with its connection is asked for again, and how long a connection may take to end. */
   postgresAgainMs: 500,
   postgresGoodbyeMs: 1_000,
-  /** How long all writes must succeed before an outage of the database is told as over, and how long /health waits for a server, who brings mail or sends some. */
+  /** How long all writes must succeed before an outage of the database is told as over, when clients may ask again, and how long /health waits for a server, who brings mail or sends some. */
   outageSteadyMs: 5_000,
+  outageRetrySeconds: 10,
   healthMs: 2_000,
   mailStorageMs: 20_000,
-  /** When clients that get a 503 may ask again, where nothing more is known. */
-  unavailableRetrySeconds: 10,
   /** How often it is looked whether the server's disk has room, and while it has none: before what is written in its place could be taken for the end of it. */
   serverRoomMs: 10_000,
   serverShortMs: 2_000,

@@ -60,7 +60,7 @@ function answerProblem(context: Context, problem: Problem): void {
 
 /** The header fields that belong to a problem. Who finds the server unavailable is always told when to ask again. */
 export function headersOf({ code, more }: Problem): Record<string, string> {
-  const { retryAfterSeconds = code === 'unavailable' ? limits.unavailableRetrySeconds : undefined } = more
+  const { retryAfterSeconds = code === 'unavailable' ? limits.outageRetrySeconds : undefined } = more
   return {
     ...(typeof retryAfterSeconds === 'number' && { 'Retry-After': String(retryAfterSeconds) }),
     // RFC 9110 §15.5.2
