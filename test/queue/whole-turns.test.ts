@@ -482,6 +482,18 @@ const scenes: Readonly<Record<string, readonly [Given, (world: World) => Promise
       await rounds(world, 10, 0)
     },
   ],
+  'one that fails once, after it had got more at once': [
+    { concurrency: 20, allowanceOf: () => ({ concurrency: 8, perMinute: 0, first: 2 }) },
+    async world => {
+      await world.put(60, 'p1/ann', 'there.example')
+      await rounds(world, 4, 0)
+      const [first] = await world.claim()
+      world.servers.set('there.example', { does: 'fail' })
+      await world.goOn(first!.subjectId)
+      world.servers.set('there.example', { does: 'take' })
+      await rounds(world, 5, 0)
+    },
+  ],
   'so many a minute': [
     { concurrency: 20, allowanceOf: () => ({ concurrency: 20, perMinute: 24 }) },
     async world => {
