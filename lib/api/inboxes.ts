@@ -111,9 +111,9 @@ export const inboxOperations: readonly Operation[] = [
     method: 'patch',
     path: '/v1/inboxes/{id}',
     tag: 'Inboxes',
-    summary: 'Change what the body names; null clears it. The webhook takes an account-wide key.',
+    summary: 'Change an inbox: what is given, and nothing else. The webhook takes an account-wide key.',
     description:
-      'Only what the body names is changed. A `forwardTo` that is set again is asked for its consent again, unless it is a member; this is also how forwarding that was `disabled` goes on. An inbox key may change nothing here.',
+      'Only what the body names is changed; null clears it. A `forwardTo` that is set again is asked for its consent again, unless it is a member; this is also how forwarding that was `disabled` goes on. An inbox key may change nothing here.',
     access: 'pod',
     body: InboxChange,
     faults: inboxFaults,

@@ -10,7 +10,7 @@ import { commandOf } from './words.ts'
 
 const checkedAsRoot =
   'there is neither a data directory nor a user mailboxd, so the files were read as root: whether the daemon may read them is not known'
-const isLocalMode = `there is no ${systemConfigPath} and no --config, so nothing was checked: mailboxd runs in local mode, on loopback, with its data in ./mailboxd-data, and no mail leaves the machine. To run a server, let mailboxctl setup write its configuration, or begin with a copy of mailboxd.example.toml`
+const nothingToCheck = `there is no ${systemConfigPath} and no --config, so nothing was checked: mailboxd runs in local mode, on loopback, with its data in ./mailboxd-data, and no mail leaves the machine. To run a server, let mailboxctl setup write its configuration, or begin with a copy of mailboxd.example.toml`
 
 export function addConfigCommands(program: Command, ctl: Ctl): void {
   const config = commandOf(program, 'config')
@@ -18,7 +18,7 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
   config
     .command('check')
     .description(
-      'read the configuration and tell everything that is wrong with it; exit 78 when something is',
+      'read the configuration and tell everything that is wrong with it; exit 78 when something is, or there is none',
     )
     .allowExcessArguments()
     .action(async (_options: unknown, command: Command) => {
@@ -27,13 +27,14 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
         command.error(`error: name the file with --config: mailboxctl config check --config ${file}`)
       }
       const source = configSource(ctl.installation())
-      const isLocal = source === 'local mode'
+      // `config check && systemctl restart mailboxd` must not go on with a file that is not there.
+      if (source === 'local mode') throw new ConfigFault(source, [{ path: '', message: nothingToCheck }])
       const config = await findConfig(ctl.installation())
       // Files that root may read and the daemon may not are a fault.
       const isDaemonUser = becomeDaemonUser(config.data_dir)
       const certificates = await checkCertificates(config)
       const found = [
-        ...(isLocal ? [] : [await checkConfigFile(source)]),
+        await checkConfigFile(source),
         certificates,
         await checkSecretFiles(config),
         await checkSecretKey(config),
@@ -46,11 +47,7 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
       const lines = warnings.map(one =>
         [source, one.path, 'warning', one.message].filter(part => part !== '').join(': '),
       )
-      ctl
-        .output()
-        .say({ ok: true, isLocal, warnings }, () =>
-          [...lines, isLocal ? isLocalMode : 'the configuration is right'].join('\n'),
-        )
+      ctl.output().say({ ok: true, warnings }, () => [...lines, 'the configuration is right'].join('\n'))
     })
 
   config

@@ -140,7 +140,11 @@ function contradictions(given: SetupAnswers, config: ReturnType<typeof parseConf
       const said = given[name as keyof typeof there]
       return said !== undefined && said !== value
     })
-    .map(([name, value]) => `${name} is ${value ?? 'not set'}`)
+    .map(([name, value]) =>
+      name === 'submission'
+        ? 'submission is not set (add [submission] with listen = ["0.0.0.0:587", "[::]:587"] and listen_tls = ["0.0.0.0:465", "[::]:465"]; where systemd runs it, enable mailboxd-submission.socket and mailboxd-submissions.socket)'
+        : `${name} is ${value ?? 'not set'}`,
+    )
 }
 
 /** Starts the service where systemd runs and its unit is there; gives whether it did. @throws Error when it does not start */

@@ -53,7 +53,7 @@ List its messages:
 Reply to the newest one:
 
   THREAD=$(curl -sS "$API/inboxes/$INBOX/threads?limit=1" -H "Authorization: Bearer $KEY" | sed 's/.*"data":\\[{"id":"\\([^"]*\\).*/\\1/')
-  curl -sS $API/inboxes/$INBOX/send -H "Authorization: Bearer $KEY" -H "Idempotency-Key: $(date +%s)" -H 'Content-Type: application/json' -d '{"to":"ann@example.com","threadId":"'$THREAD'","body":"Yes, I am."}'
+  curl -sS $API/inboxes/$INBOX/send -H "Authorization: Bearer $KEY" -H "Idempotency-Key: answer-$THREAD" -H 'Content-Type: application/json' -d '{"to":"ann@example.com","threadId":"'$THREAD'","body":"Yes, I am."}'
 
 `
 }

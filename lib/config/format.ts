@@ -79,10 +79,13 @@ export function readBucketUrl(text: string): { bucket: string; beginning: string
   return bucket === undefined || (beginning !== '' && !isPath) ? undefined : { bucket, beginning }
 }
 
-const bucketFault = (text: string) =>
-  readBucketUrl(text)
-    ? undefined
-    : 'must be "s3://" and the name of a bucket, and after a slash what keys begin with, if anything, such as "s3://mail-of-example/large"'
+function bucketFault(text: string): string | undefined {
+  if (readBucketUrl(text)) return undefined
+  const [, name] = /^s3:\/\/([a-z0-9.-]{1,2})(?:\/|$)/.exec(text) ?? []
+  if (name !== undefined)
+    return `has a name of a bucket that is too short (${name}): it has 3 to 63 characters`
+  return 'must be "s3://" and the name of a bucket, and after a slash what keys begin with, if anything, such as "s3://mail-of-example/large"'
+}
 
 function postgresFault(text: string): string | undefined {
   const [, user, servers = ''] =

@@ -15,11 +15,36 @@ export function readToml(text: string): { document: Record<string, unknown> } | 
     return { document }
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
-    const [said = ''] = error.message.replace(/^Invalid TOML document: /, '').split('\n')
     return {
-      fault: { path: `line ${error.line}, column ${error.column}`, message: `is not valid TOML: ${said}` },
+      fault: {
+        path: `line ${error.line}, column ${error.column}`,
+        message: `is not valid TOML: ${sentenceOf(error, text)}`,
+      },
     }
   }
+}
+
+/** What those who write it by hand do wrong in their own words; of the rest what the parser says. */
+function sentenceOf({ message, line }: TomlError, text: string): string {
+  const lines = text.split(/\r?\n/)
+  const own = lines[line - 1] ?? ''
+  const [said = ''] = message.replace(/^Invalid TOML document: /, '').split('\n')
+  const table = tableOf(own)
+  if (/already defined/.test(said) && table !== undefined) {
+    const first = lines.findIndex(one => tableOf(one) === table) + 1
+    if (first < line)
+      return `the table ${table} stands twice. Put the lines under the first, in line ${first}, and take this one out`
+  }
+  if (/[\u2018-\u201f\u00ab\u00bb]/.test(own.replace(/#.*/, '')))
+    return 'a typographic quote stands in this line, as word processors write it: write a straight one (")'
+  const [, name] = /^\s*([\w-]{1,60})\s*:/.exec(own) ?? []
+  if (name !== undefined) return `a setting is written with "=", and no colon: ${name} = …`
+  return said
+}
+
+/** The header of a table in a line, without its spaces: `[smtp]`. */
+function tableOf(line: string): string | undefined {
+  return /^\s*(\[[\w.\s-]{1,100}\])\s*(?:#|$)/.exec(line)?.[1]?.replaceAll(/\s/g, '')
 }
 
 /** `document` as TOML text. */

@@ -420,6 +420,18 @@ t.test('each kind of fault is said with its path and its repair', async t => {
 })
 
 t.test('faults of TOML have line and column', async t => {
+  for (const [text, message] of [
+    [
+      '[smtp]\nmax_size = 1000000\n[http]\n[ smtp ] # again\n',
+      /^is not valid TOML: the table \[smtp\] stands twice\. Put the lines under the first, in line 3, and take this one out$/,
+    ],
+    ['base_url = “https://mail.ours.example”\n', /a typographic quote stands in this line.*straight one/],
+    ['blobs = "s3://x"\n', /too short \(x\): it has 3 to 63 characters/],
+    ['base_url: "https://mail.ours.example"\n', /written with "=", and no colon: base_url = …$/],
+    ['base_url = "https://a.example"\nbase_url = "https://b.example"\n', /already defined/],
+  ] as const) {
+    t.match(faultsOf(text), [{ message }], text)
+  }
   t.match(faultsOf('a = \n'), [{ path: 'line 3, column 5', message: /^is not valid TOML: / }])
   t.match(faultsOf('[smtp\n'), [{ path: /^line 3, column \d+$/ }])
   t.match(faultsOf('hostname = "again"'), [{ path: 'line 3, column 1', message: /already defined/ }])

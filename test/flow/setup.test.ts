@@ -75,7 +75,8 @@ t.test(
     const late = await setup('setup', '--submission', '--acme', 'https://other.test/directory')
     t.match(late, {
       code: 2,
-      stderr: /says otherwise: acme is https:\/\/ca\.test\/directory, submission is not set\. Change/,
+      stderr:
+        /says otherwise: acme is https:\/\/ca\.test\/directory, submission is not set \(add \[submission\] with listen = .*\)\. Change/,
     })
     const other = await setup('setup', '--domain', 'theirs.example')
     t.equal(other.code, 2)
