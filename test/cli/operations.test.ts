@@ -143,6 +143,7 @@ t.test('an operator reads, sends, answers, and is asked before harm', async t =>
     [2, /Did you mean --subject\?/, 'message', 'send', ann, '--subjct', 'x', '--body', 'x'],
     [1, /burnt.*--yes/, 'inbox', 'delete', ann],
     [2, /argument 'no' is invalid\. It is true or false/, 'thread', 'update', ann, '--is-read', 'no'],
+    [2, /argument '' is invalid\. It is true or false/, 'thread', 'update', ann, '--is-read', ''],
     [
       1,
       /^--to \(number 2\) must be one email address/,

@@ -25,7 +25,9 @@ export const declared: readonly Declared[] = operations
     resource: resources.get(one.id)!,
     summary: one.summary,
     description: one.description,
-    parameters: parametersOf(one),
+    parameters: parametersOf(one).map(each =>
+      spoken[one.id]!.clearsNothing ? { ...each, mayClear: false } : each,
+    ),
     idempotencyKey: one.headers?.['Idempotency-Key']?.description,
     isDownload: 'download' in one.success,
   }))

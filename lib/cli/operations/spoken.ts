@@ -15,6 +15,8 @@ export interface Spoken {
   readonly text?: (answer: never) => string
   /** What is asked before it is done, because it can't be undone. */
   readonly harm?: string
+  /** Whether null is refused where its schema has it: nothing is cleared then. */
+  readonly clearsNothing?: boolean
   /** Whether it leaves mail with the daemon to be carried. */
   readonly queues?: boolean
 }
@@ -64,7 +66,7 @@ export const spoken: Readonly<Record<string, Spoken>> = {
   listAllThreads: { words: 'thread search', columns: threadColumns },
   getThread: { words: 'thread get' },
   getThreadMessages: { words: 'thread messages', columns: messageColumns },
-  updateThread: { words: 'thread update' },
+  updateThread: { words: 'thread update', clearsNothing: true },
   deleteThread: { words: 'thread delete', harm: 'The thread is deleted for good, with its messages.' },
 
   createDraft: { words: 'draft create' },
