@@ -4,6 +4,7 @@ import { addAbortSignal, Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
+import { nameOfUser } from '../base/forbidden.ts'
 import { createIds } from '../base/ids.ts'
 import { packageVersion } from '../base/package-root.ts'
 import { tellSystemFault } from '../base/system-fault.ts'
@@ -19,7 +20,6 @@ import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
 import { createProgress, letOthersGoFirst } from './progress.ts'
-import { nameOfUser } from './secret-files.ts'
 import { writeText } from './terminal.ts'
 import { commandOf } from './words.ts'
 
@@ -126,7 +126,8 @@ async function opened(path: string, flag: 'wx' | 'r'): Promise<FileHandle> {
     const why =
       error.code === 'EEXIST'
         ? `${path} is there already, and nothing is written over it`
-        : (tellSystemFault(error) ?? `${path} can not be opened (${error.code})`)
+        : (tellSystemFault(error) ?? `${path} can not be opened (${error.code})`) +
+          (error.code === 'ENOENT' && flag === 'wx' ? ', and make its folder' : '')
     throw new BackupFault(why, { cause: error })
   }
 }

@@ -16,6 +16,18 @@ t.test('what the system and SQLite say is told with what to do', async t => {
   t.match(tellSystemFault(fault('SQLITE_IOERR_FSYNC', 'x')), /the disk fails/)
 })
 
+t.test('what is a credential of a unit that does not run is told as that', async t => {
+  const path = '/run/credentials/none.service/postgres'
+  t.equal(
+    tellSystemFault(Object.assign(fault('ENOENT', 'x'), { path })),
+    `${path} is there while the unit runs alone (a credential of systemd): start mailboxd, or name a file that stays`,
+  )
+  t.equal(
+    tellSystemFault(Object.assign(fault('ENOENT', "ENOENT: none, open '/none'"), { path: '/none' })),
+    "none, open '/none' (ENOENT): it is not there: look at how it is written",
+  )
+})
+
 t.test('what may be a fault of ours keeps its stack', async t => {
   for (const error of [
     new TypeError('x'),
