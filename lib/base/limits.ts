@@ -353,7 +353,7 @@ export const limits = {
   dnsPositiveMs: 60_000,
   dnsNegativeMs: 30_000,
   /** Mail is refused by what DNS says now; for so long by what it said to the last one that was. */
-  dnsFreshMs: 5_000,
+  dnsFreshMs: 1_000,
   /** MIME parts of one message that are looked at, how deep in one another, and the header of each. */
   mimeParts: 1000,
   mimeDepth: 30,

@@ -482,6 +482,18 @@ const scenes: Readonly<Record<string, readonly [Given, (world: World) => Promise
       await rounds(world, 10, 0)
     },
   ],
+  'one that fails once, after it had got more at once': [
+    { concurrency: 20, allowanceOf: () => ({ concurrency: 8, perMinute: 0, first: 2 }) },
+    async world => {
+      await world.put(60, 'p1/ann', 'there.example')
+      await rounds(world, 4, 0)
+      const [first] = await world.claim()
+      world.servers.set('there.example', { does: 'fail' })
+      await world.goOn(first!.subjectId)
+      world.servers.set('there.example', { does: 'take' })
+      await rounds(world, 5, 0)
+    },
+  ],
   'so many a minute': [
     { concurrency: 20, allowanceOf: () => ({ concurrency: 20, perMinute: 24 }) },
     async world => {
@@ -547,6 +559,65 @@ const scenes: Readonly<Record<string, readonly [Given, (world: World) => Promise
       await rounds(world, 6, 100)
       for (const name of ['a', 'd']) world.servers.set(`${name}.example`, { does: 'fail' })
       await rounds(world, 6, 100)
+    },
+  ],
+  'one address, and a line for it': [
+    {
+      concurrency: 20,
+      pods: 2,
+      allowanceOf: name => ({ concurrency: name.includes(':') ? 2 : 6, perMinute: 0 }),
+    },
+    async world => {
+      const address = '192.0.2.1'
+      world.servers.set('a.example', { group: 'mx:a', address, does: 'keep the answer' })
+      world.servers.set('b.example', { group: 'mx:b', address, does: 'take' })
+      await world.put(2, 'p1/ann', 'a.example')
+      await rounds(world, 1, 10)
+      await world.put(3, 'p2/bea', 'b.example')
+      const [first, second] = await world.claim()
+      await world.goOn(first!.subjectId)
+      await world.claim()
+      await world.standing()
+      const [one] = world.underWay.keys()
+      await world.goOn(one!)
+      await world.goOn(second!.subjectId)
+      await rounds(world, 8, 1_000)
+    },
+  ],
+  'what is taken, and only to be recorded': [
+    { concurrency: 30, allowanceOf: () => ({ concurrency: 8, perMinute: 0 }) },
+    async world => {
+      await world.put(1, 'p1/ann', 'there.example')
+      await rounds(world, 1, 0)
+      await world.put(40, 'p1/ann', 'there.example')
+      await world.claim()
+      for (const { entry } of world.underWay.values())
+        world.turns.placeOf(entry, () => world.say(`${entry.subjectId} leaves its place`)).over()
+      await world.claim()
+      await rounds(world, 3, 0)
+    },
+  ],
+  'what is repeated where a pod has enough': [
+    {
+      concurrency: 8,
+      pods: 3,
+      allowanceOf: name => ({ concurrency: name === 'there.example' ? 2 : 10, perMinute: 0 }),
+    },
+    async world => {
+      for (const name of ['slow.example', 'there.example'])
+        world.servers.set(name, { does: 'refuse for now' })
+      await world.put(6, 'p1/ann', 'slow.example')
+      await world.put(20, 'p1/bea', 'there.example')
+      await world.put(3, 'p2/cid', 'there.example')
+      await rounds(world, 16, 0)
+      world.clock.advance(70_000)
+      world.servers.set('slow.example', { does: 'say nothing' })
+      for (let n = 0; n < 12; n++) {
+        await world.claim()
+        for (const [name, { domain }] of [...world.underWay])
+          if (domain === 'slow.example' || n % 2 === 1) await world.goOn(name)
+        world.clock.advance(500)
+      }
     },
   ],
   'who is late, and comes': [
@@ -688,7 +759,7 @@ const scenes: Readonly<Record<string, readonly [Given, (world: World) => Promise
         [1, 'p3/dan'],
       ] as const)
         await world.put(count, from, 'draft', { kind: 'draft' })
-      for (let n = 0; n < 9; n++) {
+      for (let n = 0; n < 24; n++) {
         await world.claim(turns)
         const one = [...world.underWay.values()][n % 2]
         if (one) {

@@ -66,7 +66,7 @@ export interface AuthenticatedMessage {
 export interface Authenticator {
   /**
    * Checks one message. What can't be found out in limits.authenticationMs is a temperror. DNS is remembered for all messages, but
-   * none fails by what it said before: then it is asked anew, once.
+   * none fails or stays unproven by what it said before: then it is asked anew, once.
    * @throws what reading the raw throws
    */
   authenticate(input: AuthenticationInput): Promise<AuthenticatedMessage>
@@ -93,7 +93,7 @@ export function createAuthenticator(options: {
     { author, remoteAddress, helo, mailFrom }: Omit<AuthenticationInput, 'raw'>,
     reading: Promise<SignedMessage>,
     lookup: Lookup,
-  ): Promise<AuthenticatedMessage> {
+  ): Promise<Judged> {
     const { spf: checkSpf, getAlignment } = await loadMailauth()
     const judged = 'mailbox' in author ? author.mailbox : undefined
     const fromDomain = judged && domainOf(judged.address)
@@ -123,7 +123,8 @@ export function createAuthenticator(options: {
     const isProven = isSent || isSigned
     const isDenied = dmarc === 'none' && !isProven && spf === 'fail' && isAligned(spfDomain)
     const isTrusted = (dmarc === 'fail' || isDenied) && trustedSealers.includes(arc.sealer)
-    return {
+    const isOwn = isAligned(spfDomain) || signatures.some(each => each.isAligned)
+    const judgement = {
       judged,
       spf,
       dkim: bestOf(signatures),
@@ -148,6 +149,7 @@ export function createAuthenticator(options: {
         remoteAddress,
       }),
     }
+    return { judgement, mayChange: dmarc === 'fail' || (dmarc === 'none' && !isProven && isOwn) }
   }
 
   return {
@@ -155,10 +157,16 @@ export function createAuthenticator(options: {
       const reading = hashSignatures(raw)
       // Who waits for it looks at what went wrong.
       reading.catch(() => {})
-      const judged = await judge(input, reading, remembered)
-      return judged.dmarc === 'fail' || judged.isDenied ? judge(input, reading, asked) : judged
+      const { judgement, mayChange } = await judge(input, reading, remembered)
+      return mayChange ? (await judge(input, reading, asked)).judgement : judgement
     },
   }
+}
+
+interface Judged {
+  readonly judgement: AuthenticatedMessage
+  /** Whether it fails, or lacks the proof of its From domain (which allow rules ask for), by what somebody may have published meanwhile. */
+  readonly mayChange: boolean
 }
 
 /** The DKIM signatures and the ARC chain of a message, and the hashes that they are about. */

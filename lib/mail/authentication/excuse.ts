@@ -17,9 +17,16 @@ export function saysProven(
   fromDomain: string,
   isAligned: (domain: string) => boolean,
 ): boolean {
-  return readFindings(found).some(({ method, result, properties }) => {
+  const findings = readFindings(found)
+  const ofDmarc = findings.filter(({ method }) => method === 'dmarc')
+  // A host has one result of it; where two contradict each other, a stranger may have brought one in.
+  if (ofDmarc.some(({ result }) => result === 'pass'))
+    return ofDmarc.every(
+      ({ result, properties }) =>
+        result === 'pass' && (properties.get('header.from') ?? fromDomain) === fromDomain,
+    )
+  return findings.some(({ method, result, properties }) => {
     if (result !== 'pass') return false
-    if (method === 'dmarc') return (properties.get('header.from') ?? fromDomain) === fromDomain
     const domains =
       method === 'spf'
         ? [properties.get('smtp.mailfrom')]
@@ -43,7 +50,7 @@ function readFindings(value: string): Finding[] {
         const [name = '', said = ''] = each.split('=')
         // What is no domain for us was one for that host: it is not as if it had said none.
         const domain = normaliseDomain(said.slice(said.lastIndexOf('@') + 1)) ?? ''
-        if (!properties.has(name)) properties.set(name, domain)
+        properties.set(name, properties.has(name) && properties.get(name) !== domain ? '' : domain)
       }
       return { method, result, properties }
     })

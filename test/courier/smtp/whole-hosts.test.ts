@@ -194,6 +194,11 @@ t.test('one host after the other', async t => {
   facts.push(['again and again one that is not there', await carry([one('nobody')], { times: 5 })])
   facts.push(['again and again one that closes', await carry([kinds['closes at once']!], { times: 5 })])
   facts.push(['again and again one that takes no mail', await carry([kinds['takes no mail']!], { times: 5 })])
+  const second = { preference: 20, at: [{ greeting: '450 busy' }] } as const
+  facts.push([
+    'again and again one that is not there, then a busy one',
+    await carry([one('nobody'), second], { times: 5 }),
+  ])
   facts.push(['not its turn', await carry([one({})], { hasTurn: false })])
   facts.push(['given up', await carry([one({})], { isAborted: true })])
   facts.push(['no way there', await carry([one({})], { options: { sourceAddress: { ipv4: '192.0.2.77' } } })])

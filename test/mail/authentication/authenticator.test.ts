@@ -107,6 +107,20 @@ t.test('none fails by what DNS said before', async t => {
   t.match(await authenticate(own), { isDenied: true }, 'it was asked for just now')
   nowMs += limits.dnsFreshMs
   t.match(await authenticate(own), { spf: 'pass', isDenied: false })
+
+  // Without a policy nothing fails, and allow rules ask for the proof.
+  const silent = Buffer.from('From: ann@silent.example\r\n\r\nHello\r\n')
+  const byKey = (made: { privateKeyPem: string }) =>
+    signDkim(silent, { ...signer, domain: 'silent.example', privateKeyPem: made.privateKeyPem })
+  dns.set('s1._domainkey.silent.example', 'TXT', record(key))
+  t.match(await authenticate({ raw: await byKey(key), ...elsewhere }), { dmarc: 'none', aligned: true })
+  dns.set('s1._domainkey.silent.example', 'TXT', record(other))
+  t.match(await authenticate({ raw: await byKey(other), ...elsewhere }), { dkim: 'pass', aligned: true })
+  const plainly = { raw: silent, ...session, mailFrom: 'ann@silent.example' }
+  t.match(await authenticate(plainly), { spf: 'none', aligned: false })
+  nowMs += limits.dnsFreshMs
+  dns.set('silent.example', 'TXT', ['v=spf1 ip4:192.0.2.1 -all'])
+  t.match(await authenticate(plainly), { spf: 'pass', aligned: true })
 })
 
 t.test('an answer that is too long is an error for good, wherever it is met', async t => {

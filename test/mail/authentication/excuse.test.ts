@@ -13,6 +13,7 @@ t.test('results of another host that prove who wrote', async t => {
     'spf=pass smtp.mailfrom=bounce@theirs.example',
     'dkim=pass header.d=theirs.example',
     'dkim=fail header.d=theirs.example; dkim=pass header.i=@theirs.example',
+    'dmarc=none; dkim=pass header.d=theirs.example',
   ])
     t.equal(proves(results), true, results)
 })
@@ -26,6 +27,9 @@ t.test('and those that do not', async t => {
     // What is no domain for us is a domain for somebody, and none of theirs.
     'dmarc=pass header.from=no_..domain header.from=theirs.example',
     'dmarc=pass header.from=no_..domain',
+    'dmarc=pass header.from=theirs.example header.from=other.example',
+    'dmarc=fail header.from=theirs.example; dmarc=pass header.from=theirs.example',
+    'spf=pass smtp.mailfrom=a\\;dmarc=pass header.from=theirs.example; dmarc=fail header.from=theirs.example',
     'dmarc=pass header.from=',
     'spf=pass smtp.mailfrom=other.example',
     'spf=pass smtp.mailfrom=a@other.example smtp.mailfrom=a@theirs.example',
