@@ -52,6 +52,9 @@ export function errorComponents(operations: readonly Operation[], components: Co
   }
 }
 
+/** Whose refusals say when to ask again. */
+const saysWhen: ReadonlySet<number> = new Set([429, 503])
+
 /** The refusals that an operation can give, by status. */
 export function errorResponses(one: Operation): Json {
   const byStatus = Map.groupBy(problemsOf(one), statusOf)
@@ -62,7 +65,7 @@ export function errorResponses(one: Operation): Json {
         String(status),
         {
           description: given.map(code => `\`${nameOf(code)}\`: ${problems[code][1]}`).join('\n\n'),
-          ...(status === 429 && {
+          ...(saysWhen.has(status) && {
             headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
           }),
           content: {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Context } from 'koa'
 import type { TObject } from 'typebox'
 import type { Operation } from '../api/operation.ts'
@@ -72,17 +73,23 @@ async function parse(
     let text = ''
     let at = 0
     for (const { start, end } of spans) {
-      text += body.toString('utf8', at, start)
+      text += textOf(body.subarray(at, start))
       text += contents.keep(await decodeJsonBase64(body.subarray(start, end), pace))
       at = end
     }
-    text += body.toString('utf8', at)
+    text += textOf(body.subarray(at))
     await pace(text.length)
     return { value: JSON.parse(text), length: text.length }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     throw invalidRequest('body', `is not JSON: ${error.message}`)
   }
+}
+
+/** JSON is in UTF-8 (RFC 8259 §8.1): with other bytes replaced, something would be kept and sent that nobody wrote. */
+function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw invalidRequest('body', 'is not in UTF-8, which JSON must be in')
+  return bytes.toString('utf8')
 }
 
 /** An attachment may say `data` for `content`; from here on it is `content`. One that is null is not there. */

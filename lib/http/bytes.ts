@@ -42,7 +42,10 @@ interface Blocks {
 function readBlocks(request: IncomingMessage, bytes: number, share: BodyShare): Promise<Blocks> {
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'
   const unfold = unfolders.get(encoding)?.()
-  if (!unfold && encoding !== 'identity') throw new Problem('unsupported_media_type')
+  if (!unfold && encoding !== 'identity') {
+    const message = `This Content-Encoding is not taken: send the body as it is, or in one of ${[...unfolders.keys()].join(', ')}.`
+    throw new Problem('unsupported_media_type', message)
+  }
   const saidBytes = Number(request.headers['content-length'] ?? 0)
   if (saidBytes > bytes) throw new Problem('payload_too_large')
   const { promise, resolve, reject } = Promise.withResolvers<Blocks>()
@@ -85,7 +88,12 @@ function readBlocks(request: IncomingMessage, bytes: number, share: BodyShare): 
     size += chunk.length
   }
   // What zlib says of a body that is not compressed as it claims, and the system of one that breaks off.
-  const broken = () => refuse(invalidRequest('body', 'can not be read to its end'))
+  const broken = () => {
+    const what = unfold
+      ? `is not whole, or not in the Content-Encoding that it names (${encoding})`
+      : 'breaks off'
+    refuse(invalidRequest('body', what))
+  }
   source.on('data', add)
   source.on('end', () => resolve({ blocks, size }))
   source.on('error', broken)

@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { BlobsFault, BytesElsewhere } from '../base/blobs-fault.ts'
+import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
@@ -57,9 +58,9 @@ function answerProblem(context: Context, problem: Problem): void {
   answerJson(context, bodyOf(problem))
 }
 
-/** The header fields that belong to a problem. */
+/** The header fields that belong to a problem. Who finds the server unavailable is always told when to ask again. */
 export function headersOf({ code, more }: Problem): Record<string, string> {
-  const { retryAfterSeconds } = more
+  const { retryAfterSeconds = code === 'unavailable' ? limits.outageRetrySeconds : undefined } = more
   return {
     ...(typeof retryAfterSeconds === 'number' && { 'Retry-After': String(retryAfterSeconds) }),
     // RFC 9110 §15.5.2

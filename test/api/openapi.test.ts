@@ -97,7 +97,9 @@ t.test('the OpenAPI document', async t => {
         else
           t.strictSame(
             response.headers,
-            status === '429' ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : undefined,
+            status === '429' || status === '503'
+              ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
+              : undefined,
           )
       }
     }

@@ -52,6 +52,7 @@ t.test('there are so many in all', async t => {
     socket.write(request)
     const answer = await text(socket)
     t.match(answer, /^HTTP\/1\.1 503 [\s\S]*Connection: close[\s\S]*"error":"unavailable"/, request)
+    t.match(answer, /^Retry-After: 10\r$/m, request)
   }
   const silent = await open(t, port, '127.0.0.5')
   silent.resume()

@@ -292,8 +292,8 @@ t.test('the health of it', async t => {
     const health = async () => (await server.apiWith(undefined).get('/health')).status
     t.strictSame((await server.apiWith(undefined).get('/health')).body, { status: 'ok' })
     await server.closeStore()
-    const { status, body } = await server.apiWith(undefined).get('/health')
-    t.strictSame([status, body.error], [503, 'unavailable'])
+    const { status, body, headers } = await server.apiWith(undefined).get('/health')
+    t.strictSame([status, body.error, headers.get('retry-after')], [503, 'unavailable', '10'])
     t.equal(await health(), 503)
     t.match(server.faults[0], /the health can not be noted/)
   })
@@ -320,7 +320,11 @@ t.test('the health of it', async t => {
     await until('all three are connected', () => server.door.count() === 3)
     const stopped = server.door.stop()
     late.write('\r\n')
-    t.match(await refused, /^HTTP\/1\.1 503 [\s\S]*"error":"unavailable"/, 'one that comes after that')
+    t.match(
+      await refused,
+      /^HTTP\/1\.1 503 [\s\S]*Retry-After: 10\r\n[\s\S]*"error":"unavailable"/,
+      'one that comes after that',
+    )
     slow.write(body.slice(5))
     t.match(await answer, /^HTTP\/1\.1 201 /)
     t.match(await rest, /^HTTP\/1\.1 200 /, 'an idle connection is closed')

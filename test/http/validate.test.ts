@@ -464,9 +464,11 @@ t.test('bodies', async t => {
     t.equal(untyped.status, 415, 'none is no JSON either')
     const encoded = await call('createPod', '{}', { 'content-encoding': 'of-mine' })
     isRefused(t, encoded, 'an encoding of nobody', 415, 'unsupported_media_type')
+    t.match(encoded.body.message, /Content-Encoding is not taken.* gzip, x-gzip, deflate, br\.$/)
     for (const encoding of ['gzip', 'deflate', 'br']) {
       const answer = await call('createPod', 'not compressed', { 'content-encoding': encoding })
       isRefused(t, answer, `${encoding} that is none`)
+      t.match(answer.body.message, new RegExp(`not in the Content-Encoding that it names \\(${encoding}\\)`))
     }
     const half = await fetch(`${server.baseUrl}/v1/pods`, {
       method: 'POST',
@@ -474,6 +476,19 @@ t.test('bodies', async t => {
       body: gzipSync('{"name":"x"}').subarray(0, 20),
     })
     t.equal(half.status, 400, 'half of it')
+    for (const bytes of [
+      Buffer.from('{"name":"Z\xfcrich"}', 'latin1'),
+      Buffer.from('{"name":"x"}', 'utf16le'),
+    ]) {
+      const answer = await fetch(`${server.baseUrl}/v1/pods`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${server.token}`, ...json },
+        body: bytes,
+      })
+      t.equal(answer.status, 400, 'JSON is in UTF-8')
+      const { error } = (await answer.json()) as { error: string }
+      t.equal(error, 'invalid_request')
+    }
     t.strictSame(await state(), before)
     for (const type of [
       'application/json',

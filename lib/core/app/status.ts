@@ -8,9 +8,7 @@ import { noRoomForRequests } from './storage.ts'
 
 /** What clients are told while the server of the database does not do what it is asked. */
 export const databaseOut = ({ sentence }: StorageUnreachable) =>
-  new Problem('unavailable', `${sentence} Try again shortly.`, {
-    retryAfterSeconds: limits.outageRetrySeconds,
-  })
+  new Problem('unavailable', `${sentence} Try again shortly.`)
 
 /**
  * Writes a value that nobody reads and waits for its fsync, which fails when the disk is full or the database broken. Those

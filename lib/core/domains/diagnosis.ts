@@ -14,6 +14,7 @@ import { checkHost } from '../../mail/domain/host.ts'
 import { zoneFile } from '../../mail/domain/records.ts'
 import type { Lookup } from '../../mail/signature/key.ts'
 import type { Domain, RecordPurpose } from '../../model/domain.ts'
+import { listNodes } from '../../store/nodes.ts'
 import type { App } from '../app/app.ts'
 import { namesOf, runDomainCheck, sourcesOf } from './checks.ts'
 import { getRowByName } from './domains.ts'
@@ -48,6 +49,7 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   const lookup = createDnsCache({ dns, clock: app.clock })
   const names = namesOf(app, known, [])
   const ownRecords = async () => zoneFile(await hostRecords(opened)).trimEnd()
+  const otherNodes = await countOtherNodes(opened)
   const asked = {
     lookup,
     sources: sourcesOf(app),
@@ -57,7 +59,7 @@ export async function diagnoseDomain(opened: App, nameOrId: string): Promise<Dia
   const [checkedRecords, host, advice, signing] = await Promise.all([
     checkRecords(app, known.id),
     within(
-      checkHost(names.hostname, lookup, { ownRecords, isForeign: knowsForeign(opened) }),
+      checkHost(names.hostname, lookup, { ownRecords, isForeign: knowsForeign(opened), otherNodes }),
       names.hostname,
       'the name and the addresses of this server',
     ),
@@ -111,6 +113,13 @@ function notWritten(domain: string): Finding {
   const message =
     'the disk is full, so what a check of the records finds could not be written down, and nothing is said of them; the rest was looked at. Make room (df -h), then check again'
   return finding('error', 'check_not_written', domain, message)
+}
+
+/** The daemons that work beside the one of this data directory, which only a server of databases can have. */
+async function countOtherNodes({ store, nodes }: App): Promise<number> {
+  if (store.dialect === 'sqlite') return 0
+  const rows = await listNodes(store.read)
+  return rows.filter(({ id, state }) => state === 'up' && id !== nodes.id).length
 }
 
 /** A part of the check, or that it took too long. */

@@ -13,6 +13,8 @@ interface Machine {
   readonly ownRecords: () => Promise<string>
   /** Whether an address is known to be none of its own. */
   readonly isForeign: (address: string) => boolean
+  /** How many other nodes work, which have the same name and addresses that are not known here. */
+  readonly otherNodes: number
 }
 
 /**
@@ -22,7 +24,7 @@ interface Machine {
 export async function checkHost(
   hostname: string,
   lookup: Lookup,
-  { ownRecords, isForeign }: Machine,
+  { ownRecords, isForeign, otherNodes }: Machine,
 ): Promise<Finding[]> {
   if (nobodys.test(hostname)) {
     const message =
@@ -40,13 +42,19 @@ export async function checkHost(
     const message = 'the name of this server has no address: nobody can deliver to it. Publish one'
     return [finding('error', 'host_without_address', hostname, message, await ownRecords())]
   }
+  // Only a name that leads to this machine can lead to others of the same installation beside it.
+  const mayBeNodes = otherNodes > 0 && !addresses.every(isForeign)
   const found = await Promise.all(
-    addresses.map(async address =>
+    addresses.map(async address => {
+      if (!isForeign(address)) return checkReverse(hostname, address, lookup)
+      if (mayBeNodes)
+        return [
+          leadsToNode(hostname, address, otherNodes),
+          ...(await checkReverse(hostname, address, lookup)),
+        ]
       // Its PTR is a stranger's.
-      isForeign(address)
-        ? [leadsElsewhere(hostname, address, await ownRecords())]
-        : checkReverse(hostname, address, lookup),
-    ),
+      return [leadsElsewhere(hostname, address, await ownRecords())]
+    }),
   )
   return [...(alias.length > 0 ? [isAlias(hostname, alias.map(String), addresses)] : []), ...found.flat()]
 }
@@ -54,6 +62,12 @@ export async function checkHost(
 function leadsElsewhere(hostname: string, address: string, paste: string): Finding {
   const message = `the name of this server leads to ${address}, which is none of this machine's addresses: mail for you goes there. Let it lead here or, where that one passes mail on to here, add it to delivery.public_addresses`
   return finding('error', 'host_elsewhere', hostname, message, paste)
+}
+
+function leadsToNode(hostname: string, address: string, otherNodes: number): Finding {
+  const nodes = otherNodes === 1 ? 'the other node' : `one of the ${otherNodes} other nodes`
+  const message = `the name of this server leads to ${address}, too, which is none of this machine's addresses: it should be that of ${nodes}, whose addresses are not known here. Look there; if it is nobody's of them, take it out`
+  return finding('hint', 'host_elsewhere', hostname, message)
 }
 
 function isAlias(hostname: string, targets: readonly string[], addresses: readonly string[]): Finding {

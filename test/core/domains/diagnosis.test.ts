@@ -10,6 +10,7 @@ import { diagnoseDomain } from '../../../lib/core/domains/diagnosis.ts'
 import { createDomain, getDomainByName } from '../../../lib/core/domains/domains.ts'
 import { zoneFile } from '../../../lib/mail/domain/records.ts'
 import type { Domain } from '../../../lib/model/domain.ts'
+import { putNode } from '../../../lib/store/nodes.ts'
 import { startApi } from '../../support/api-app.ts'
 import { writeCertificateFor } from '../../support/certificate.ts'
 import { startKnot } from '../../support/knot.ts'
@@ -36,6 +37,8 @@ interface Case {
   readonly says?: RegExp
   /** Settings that differ. */
   readonly config?: (config: Config) => Config
+  /** Whether another node works beside this one, on one database. */
+  readonly isWithNode?: boolean
   /** By how much later it is. */
   readonly days?: number
 }
@@ -190,6 +193,26 @@ const cases: Readonly<Record<string, Case>> = {
     found: ['host_elsewhere', 'spf_fails', 'spf_fails'],
     paste: 'elsewhere.example. 3600 IN A 203.0.113.9',
   },
+  'host-of-two-nodes': {
+    host: named('twonodes.example', `${caa}${helloSpf}@ A 192.0.2.28\n@ A 192.0.2.29\n`),
+    isWithNode: true,
+    config: config => ({
+      ...config,
+      delivery: { ...config.delivery, public_addresses: ['192.0.2.28'] },
+    }),
+    found: ['host_elsewhere', 'ptr_mismatch'],
+    says: /192\.0\.2\.29/,
+  },
+  'host-of-other-nodes': {
+    host: named('others.example', `${caa}${helloSpf}@ A 192.0.2.29\n`),
+    isWithNode: true,
+    config: config => ({
+      ...config,
+      delivery: { ...config.delivery, public_addresses: ['192.0.2.28'] },
+    }),
+    found: ['host_elsewhere', 'spf_fails', 'spf_fails'],
+    paste: 'others.example. 3600 IN A 192.0.2.28',
+  },
   'host-alias': {
     host: named('alias.example', `${caa}mx CNAME real\nreal A 192.0.2.26\nreal TXT "${helo}"\n`),
     found: ['host_is_alias'],
@@ -243,6 +266,22 @@ t.test('each fault is found, and nothing else', { skip: without('knot', 'keymgr'
     'mta-sts.sts-other.example',
     'mta-sts.sts-no-policy.example',
   ])
+  await app.store.write(db =>
+    putNode(db, {
+      id: 'another',
+      name: 'mx2',
+      generation: 1,
+      version: '0.1.0',
+      blobs: 'disk',
+      bucketOwner: null,
+      state: 'up',
+      isDraining: 0,
+      beat: 0,
+      startedAt: app.clock.now().toISOString(),
+      beatAt: app.clock.now().toISOString(),
+      settings: '{}',
+    }),
+  )
   const all: Readonly<Record<string, Case>> = {
     ...cases,
     sound: { zone: sts(address), signed: 'joined', found: [] },
@@ -262,6 +301,7 @@ t.test('each fault is found, and nothing else', { skip: without('knot', 'keymgr'
       '24 PTR nocaa.example.',
       '25 PTR othercaa.example.',
       '26 PTR mx.alias.example.',
+      '28 PTR twonodes.example.',
     ].join('\n'),
   }
   const apps = new Map<string, App>()
@@ -287,19 +327,23 @@ t.test('each fault is found, and nothing else', { skip: without('knot', 'keymgr'
     for (const { message } of beside) t.match(message, one.says!, name)
     const ofHost = findings.find(({ code }) => code.startsWith('host_'))
     t.equal(ofHost?.paste ?? undefined, one.paste, name)
+    const elsewhere = findings.find(({ code }) => code === 'host_elsewhere')?.level
+    if (elsewhere) t.equal(elsewhere, name === 'host-of-two-nodes' ? 'hint' : 'error', name)
     const level = findings.find(({ code }) => code === 'competing_mx')?.level
     t.equal(level, { 'mx-before': 'error', 'mx-beside': 'warning', 'mx-after': 'hint' }[name], name)
     if (findings.some(({ level }) => level === 'error')) t.not(domain.status, 'verified', name)
   }
 })
 
-function appFor(app: App, { host, config = same => same, days = 0 }: Case): App {
+function appFor(app: App, { host, config = same => same, isWithNode = false, days = 0 }: Case): App {
   const text = `hostname = "${host?.[0] === 'alias.example' ? 'mx.alias.example' : (host?.[0] ?? 'mail.ours.example')}"`
   const { hostname } = parseConfig(`${text}\naccount_domain = "ours.example"`, 'test')
   const clock = { ...app.clock, now: () => new Date(app.clock.now().getTime() + days * 86_400_000) }
   return Object.create(app, {
     config: { value: config({ ...app.config, hostname }) },
     clock: { value: clock },
+    // Rows are asked as ever: only which database it is decides whether there can be another node.
+    ...(isWithNode && { store: { value: Object.create(app.store, { dialect: { value: 'postgres' } }) } }),
   })
 }
 
