@@ -63,7 +63,7 @@ async function checkSecretKey(config: Config): Promise<Found> {
   const isSealed = isThere ? await hasSecretsOf(config) : false
   if (isSealed === true) {
     return say(
-      `${path} is missing, and the secrets in the database can not be read without it: restore it from the backup of the data directory`,
+      `${path} is missing, and the secrets in the database can not be read without it: restore it from the backup of the data directory, or copy it from another node where this one is new`,
     )
   }
   if (isSealed === false || database === undefined) return { faults: [], warnings: [] }

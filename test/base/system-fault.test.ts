@@ -1,5 +1,6 @@
 import t from 'tap'
-import { tellSystemFault } from '../../lib/base/system-fault.ts'
+import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { isMachineFault, tellSystemFault } from '../../lib/base/system-fault.ts'
 
 const fault = (code: string, message: string) => Object.assign(new Error(message), { code })
 
@@ -26,6 +27,11 @@ t.test('what is a credential of a unit that does not run is told as that', async
     tellSystemFault(Object.assign(fault('ENOENT', "ENOENT: none, open '/none'"), { path: '/none' })),
     "none, open '/none' (ENOENT): it is not there: look at how it is written",
   )
+})
+
+t.test('a server of the database that can not be asked is a fault of the machine', async t => {
+  t.ok(isMachineFault(new StorageUnreachable(fault('ECONNREFUSED', 'x'))))
+  t.notOk(isMachineFault(fault('EACCES', 'x')))
 })
 
 t.test('what may be a fault of ours keeps its stack', async t => {
