@@ -64,7 +64,7 @@ export async function serve(
     log,
     logStyle: style,
     clock: systemClock,
-    ids: createIds(systemClock),
+    ids: createIds(systemClock, config.database === undefined ? undefined : limits.nodeClockMs),
     random: Math.random,
     mayMovePort: (setting: string) => isLocal && !isChosen(given, setting),
     sockets: manager.sockets,

@@ -25,6 +25,7 @@ const unasked = [
   'database_not_checked',
   'database_unreachable',
   'database_pooled',
+  'database_full',
   'raws_missing',
 ]
 
