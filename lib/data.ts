@@ -1,5 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import type { Clock } from './base/clock.ts'
+import { findForbidden, tellForbidden } from './base/forbidden.ts'
+import { StorageForbidden } from './base/storage-fault.ts'
 import type { Config } from './config/load.ts'
 import { requireFinished } from './core/backup/unfinished.ts'
 import { daemonLockPath, nodeName } from './core/nodes/node-name.ts'
@@ -27,10 +29,13 @@ async function holdServer(config: Config, clock: Clock): Promise<NodeHold | unde
  * Opens the data directory, which is made when missing, and what belongs to it, for this process alone; and joins the other nodes on its
  * database.
  * @param closing is given what closes each part, in the order of their opening
- * @throws DataDirectoryBusy, BackupFault, SchemaFault, StorageUnreachable; BlobsFault as `Nodes.join`
+ * @throws DataDirectoryBusy, StorageForbidden, BackupFault, SchemaFault, StorageUnreachable; BlobsFault as `Nodes.join`
  */
 export async function openData(parts: Parameters<typeof openApp>[0], closing: (() => unknown)[]) {
   await mkdir(parts.config.data_dir, { recursive: true, mode: 0o700 })
+  // SQLite itself says neither which directory it is nor whose.
+  const forbidden = findForbidden(parts.config.data_dir, 'write')
+  if (forbidden) throw new StorageForbidden(tellForbidden(forbidden))
   requireFinished(parts.config.data_dir)
   closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
   const hold = await holdServer(parts.config, parts.clock)

@@ -1,6 +1,7 @@
 import { BackupFault } from './base/backup-fault.ts'
 import { BlobsFault } from './base/blobs-fault.ts'
 import { systemClock } from './base/clock.ts'
+import { forbiddenOf, tellForbidden } from './base/forbidden.ts'
 import { createIds } from './base/ids.ts'
 import { limits } from './base/limits.ts'
 import { createLog, type Log } from './base/log.ts'
@@ -50,7 +51,7 @@ export async function serve(
       say(`${error.message}\n`)
       return configFaultExitCode
     }
-    const fault = tellSystemFault(error)
+    const fault = tellFault(error)
     if (fault === undefined) throw error
     say(`mailboxd can not start: ${fault}\n`)
     return 1
@@ -63,7 +64,7 @@ export async function serve(
     log,
     logStyle: style,
     clock: systemClock,
-    ids: createIds(systemClock),
+    ids: createIds(systemClock, config.database === undefined ? undefined : limits.nodeClockMs),
     random: Math.random,
     mayMovePort: (setting: string) => isLocal && !isChosen(given, setting),
     sockets: manager.sockets,
@@ -201,10 +202,16 @@ function tellStartFailure(error: unknown, { log, logStyle: style = jsonStyle }: 
     error instanceof StorageUnreachable ||
     error instanceof StorageForbidden ||
     error instanceof BlobsFault
-  const told = isTold ? error.message : tellSystemFault(error)
+  const told = isTold ? error.message : tellFault(error)
   if (told === undefined) log.fatal({ err: error }, 'mailboxd can not start')
   else say(`mailboxd can not start: ${told}\n`)
   return 1
+}
+
+/** As `tellSystemFault`, for a daemon: what is not its user's becomes that, and nobody runs it as root. */
+function tellFault(error: unknown): string | undefined {
+  const forbidden = forbiddenOf(error)
+  return forbidden ? tellForbidden(forbidden) : tellSystemFault(error)
 }
 
 /**

@@ -14,8 +14,12 @@ const drawnBytes = 256 * chanceBytes
 /** The counter has 32 bits and begins in the lower half, so that it does not run out within a millisecond. */
 const firstCounts = 2 ** 31
 
-/** The counter within a millisecond is kept here, since `v7` keeps it only when it draws its own chance. */
-export function createIds(clock: Pick<Clock, 'now'>): Ids {
+/**
+ * The counter within a millisecond is kept here, since `v7` keeps it only when it draws its own chance.
+ * @param mostAheadMs how far behind the last id the clock may be set, and the ids go on after that one. One of several nodes goes by the
+ * clock beyond that: what it made while its clock was wrong was not taken, and the others' ids would be before its own for as long
+ */
+export function createIds(clock: Pick<Clock, 'now'>, mostAheadMs = Number.POSITIVE_INFINITY): Ids {
   const drawn = Buffer.alloc(drawnBytes)
   let at = drawnBytes
   let msecs = 0
@@ -31,7 +35,7 @@ export function createIds(clock: Pick<Clock, 'now'>): Ids {
       at += chanceBytes
       const now = clock.now().getTime()
       // A clock that is set back does not bring earlier ids.
-      if (now > msecs) {
+      if (now > msecs || msecs - now > mostAheadMs) {
         msecs = now
         seq = random.readUInt32BE(0) % firstCounts
       } else if (++seq === 2 * firstCounts) {

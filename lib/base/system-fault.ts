@@ -1,4 +1,6 @@
-import { isDiskFull } from './storage-fault.ts'
+import { existsSync } from 'node:fs'
+import { forbiddenOf, tellForbidden } from './forbidden.ts'
+import { isDiskFull, StorageUnreachable } from './storage-fault.ts'
 
 const failing = 'the disk fails: look at what the kernel says (dmesg), and have a backup at hand'
 
@@ -21,7 +23,7 @@ const advice: readonly (readonly [code: string, text: string, of?: 'machine'])[]
   ['EIO', failing, 'machine'],
   ['SQLITE_BUSY', 'another program keeps the database locked: try it again, or end that program'],
   ['EMFILE', 'too many files are open: allow more (LimitNOFILE= of the unit, ulimit -n)', 'machine'],
-  ['ENOENT', 'it is not there: look at how it is written, and make its folder'],
+  ['ENOENT', 'it is not there: look at how it is written'],
   ['ENOTDIR', 'a part of that path is a file'],
   ['EISDIR', 'that is a folder: name a file in it'],
   ['EADDRINUSE', 'end that program (as root, ss -ltnp shows which), or give mailboxd another port'],
@@ -37,14 +39,34 @@ function damaged(): string {
   return 'the database is damaged: stop mailboxd, keep a copy of the file, and restore the last backup (mailboxctl restore)'
 }
 
-/** Whether it failed because of the machine, whatever was asked: a disk that is full or fails, a damaged database. */
+/** Whether it failed because of the machine, whatever was asked: a disk that is full or fails, a damaged database, a server of the database that can not be asked. */
 export function isMachineFault(error: unknown): boolean {
-  return isDiskFull(error) || adviceOn(error)?.[2] === 'machine'
+  return isDiskFull(error) || error instanceof StorageUnreachable || adviceOn(error)?.[2] === 'machine'
+}
+
+/** Where systemd puts what a unit is given, as long as it runs. */
+const credentials = '/run/credentials/'
+
+/** Of a file that is there while the unit runs alone, when it does not, that it is so; the sentence goes on. */
+export function tellNotRunning(path: string): string | undefined {
+  if (!path.startsWith(credentials) || existsSync(path)) return undefined
+  return `${path} is there while the unit runs alone`
+}
+
+function toldByPath(error: Error): string | undefined {
+  const later = 'path' in error ? tellNotRunning(String(error.path)) : undefined
+  if (later !== undefined)
+    return `${later} (a credential of systemd): start mailboxd, or name a file that stays`
+  const forbidden = forbiddenOf(error)
+  // Of what is another's, root or that one may say more.
+  return forbidden?.isOwn ? tellForbidden(forbidden) : undefined
 }
 
 /** What happened and what can be done about it, in a sentence; undefined for what is no fault of the system but may be one of ours. */
 export function tellSystemFault(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined
+  const told = toldByPath(error)
+  if (told !== undefined) return told
   const code = String(error.code)
   const what = isDiskFull(error)
     ? 'the disk is full, or this user has no more room: make some (df -h shows where)'

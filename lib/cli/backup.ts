@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { addAbortSignal, Writable } from 'node:stream'
+import { addAbortSignal, type Readable, Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { BackupFault } from '../base/backup-fault.ts'
 import { systemClock } from '../base/clock.ts'
+import { nameOfUser } from '../base/forbidden.ts'
 import { createIds } from '../base/ids.ts'
 import { packageVersion } from '../base/package-root.ts'
 import { tellSystemFault } from '../base/system-fault.ts'
@@ -11,7 +12,7 @@ import { ConfigFault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { secretKeyPath } from '../core/app/secret-key.ts'
 import { type BackupReport, makeBackup } from '../core/backup/backup.ts'
-import { openBackup } from '../core/backup/contents.ts'
+import { type OpenedBackup, openBackup } from '../core/backup/contents.ts'
 import { restoreBackup } from '../core/backup/restore.ts'
 import { blobsOf } from './blobs.ts'
 import { BrokenOff, breakable } from './breakable.ts'
@@ -19,7 +20,6 @@ import type { Ctl } from './ctl.ts'
 import { becomeOwner, configSource, findConfig, requireInstallation } from './installation.ts'
 import { CheckFailed, fieldsOf } from './output.ts'
 import { createProgress, letOthersGoFirst } from './progress.ts'
-import { nameOfUser } from './secret-files.ts'
 import { writeText } from './terminal.ts'
 import { commandOf } from './words.ts'
 
@@ -126,7 +126,8 @@ async function opened(path: string, flag: 'wx' | 'r'): Promise<FileHandle> {
     const why =
       error.code === 'EEXIST'
         ? `${path} is there already, and nothing is written over it`
-        : (tellSystemFault(error) ?? `${path} can not be opened (${error.code})`)
+        : (tellSystemFault(error) ?? `${path} can not be opened (${error.code})`) +
+          (error.code === 'ENOENT' && flag === 'wx' ? ', and make its folder' : '')
     throw new BackupFault(why, { cause: error })
   }
 }
@@ -163,7 +164,7 @@ async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
       const sources = handles.map(handle =>
         addAbortSignal(signal, handle?.createReadStream() ?? process.stdin),
       )
-      const backups = await Promise.all(sources.map(openBackup))
+      const backups = await Promise.all(sources.map((source, at) => openNamed(source, files[at]!)))
       const { told } = progress
       return restoreBackup({ dataDir, openBlobs: blobsOf(config), signal, told }, backups)
     })
@@ -179,6 +180,19 @@ async function restore(ctl: Ctl, files: readonly string[]): Promise<void> {
     if (report.missing.length > 0 || !report.hasKey) throw new CheckFailed()
   } finally {
     progress.end()
+  }
+}
+
+/** @throws BackupFault with the name of what is none */
+async function openNamed(source: Readable, file: string): Promise<OpenedBackup> {
+  try {
+    return await openBackup(source)
+  } catch (error) {
+    if (!(error instanceof BackupFault)) throw error
+    const name = file === '-' ? 'the standard input' : file
+    throw new BackupFault(`${name} is no backup of mailboxd, or not whole: ${error.message}`, {
+      cause: error.cause,
+    })
   }
 }
 

@@ -1,8 +1,8 @@
 import { systemClock } from '../base/clock.ts'
+import { tellNotRunning } from '../base/system-fault.ts'
 import type { Fault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { checkPairs, type PairFinding } from '../tls/check.ts'
-import { tellNotRunning } from './secret-files.ts'
 
 /**
  * What is wrong with the certificates that the configuration names, as faults of its settings: what keeps mailboxd from its start, what
@@ -28,7 +28,7 @@ export async function checkCertificates(config: Config): Promise<{
       ...found.warnings.map(faultOf),
       ...found.faults.flatMap(one => {
         const message = laterOf(one)
-        return message === undefined ? [] : [{ ...faultOf(one), message }]
+        return message === undefined ? [] : [{ ...faultOf(one), message: `${message}: it was not looked at` }]
       }),
     ],
   }

@@ -4,7 +4,7 @@ import { ConfigFault } from '../config/fault.ts'
 import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { becomeDaemonUser, configSource, findConfig, systemConfigPath } from './installation.ts'
-import { checkConfigFile, checkSecretFiles, checkSecretKey } from './secret-files.ts'
+import { checkConfigFile, checkData, checkSecretFiles } from './secret-files.ts'
 import { databaseFindings } from './server-findings.ts'
 import { commandOf } from './words.ts'
 
@@ -31,13 +31,13 @@ export function addConfigCommands(program: Command, ctl: Ctl): void {
       if (source === 'local mode') throw new ConfigFault(source, [{ path: '', message: nothingToCheck }])
       const config = await findConfig(ctl.installation())
       // Files that root may read and the daemon may not are a fault.
-      const isDaemonUser = becomeDaemonUser(config.data_dir)
+      const isDaemonUser = becomeDaemonUser(config.data_dir, source)
       const certificates = await checkCertificates(config)
       const found = [
         await checkConfigFile(source),
         certificates,
         await checkSecretFiles(config),
-        await checkSecretKey(config),
+        await checkData(config),
       ]
       const faults = found.flatMap(one => one.faults)
       const inClear = databaseFindings(config).map(({ message }) => ({ path: 'database', message }))

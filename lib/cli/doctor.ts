@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
+import { findForbidden, forbiddenOf } from '../base/forbidden.ts'
 import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
+import type { Config } from '../config/load.ts'
 import { SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
 import { checkDatabase } from '../core/doctor/database.ts'
 import { examine, examineWithoutRows } from '../core/doctor/doctor.ts'
@@ -12,7 +14,7 @@ import { databaseOf, databasePath } from '../core/open-rows.ts'
 import { acmeFindings } from './acme-order.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings, worstFirst } from './findings.ts'
-import { becomeOwner, findConfig, requireInstallation } from './installation.ts'
+import { becomeDaemonUser, configSource, findConfig, requireInstallation } from './installation.ts'
 import { serverFindings } from './server-findings.ts'
 import { takenPorts } from './taken-ports.ts'
 import { commandOf } from './words.ts'
@@ -23,6 +25,7 @@ const unasked = [
   'database_not_checked',
   'database_unreachable',
   'database_pooled',
+  'database_full',
   'raws_missing',
 ]
 
@@ -40,15 +43,11 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       await requireInstallation(ctl.installation(), config)
       // As root, who sees whose they are.
       const taken = await takenPorts(config)
-      becomeOwner(config.data_dir)
+      becomeDaemonUser(config.data_dir, configSource(ctl.installation()))
       const before = [
         ...taken,
         ...(await serverFindings(config)),
-        ...(await acmeFindings(config)),
-        ...(config.database === undefined
-          ? await checkDatabase(databasePath(config.data_dir), deep === true)
-          : await checkServer(await databaseOf(config), systemClock)),
-        ...(await checkRaws(config.data_dir)),
+        ...(await dataFindings(config, deep === true)),
       ]
       // What is damaged can not be asked.
       const isDamaged = before.some(({ code }) => unasked.includes(code))
@@ -72,6 +71,36 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
       ctl.output().say({ domain, status, findings }, () => tellFindings(findings) || well)
       failFor(findings)
     })
+}
+
+async function dataFindings(config: Config, isDeep: boolean): Promise<Finding[]> {
+  const { data_dir: dataDir, database } = config
+  const forbidden = findForbidden(dataDir, 'read')
+  if (forbidden)
+    return [finding('error', 'database_forbidden', forbidden.path, forbidden.message, forbidden.paste)]
+  return [
+    ...(await acmeFindings(config)),
+    ...(database === undefined
+      ? await checkDatabase(databasePath(dataDir), isDeep)
+      : await serverStateFindings(config)),
+    ...(await checkRaws(dataDir)),
+  ]
+}
+
+/** Of a server, and what keeps its password from being read. */
+async function serverStateFindings(config: Config): Promise<Finding[]> {
+  let location: string
+  try {
+    location = await databaseOf(config)
+  } catch (error) {
+    const told = tellSystemFault(error)
+    if (told === undefined) throw error
+    const forbidden = forbiddenOf(error)
+    const file = config.postgres.password_file ?? config.data_dir
+    if (!forbidden) return [finding('warning', 'database_not_checked', file, `not checked: ${told}`)]
+    return [finding('error', 'database_forbidden', file, forbidden.message, forbidden.paste)]
+  }
+  return checkServer(location, systemClock)
 }
 
 /** What keeps the rows from being asked: the key of their secrets, or the machine. @throws what it is, when it is something else */

@@ -73,12 +73,12 @@ function isThere(path: string): boolean {
 }
 
 /**
- * root becomes the user that the daemon runs as: whom the data belongs to or, before there is any, who the unit names.
- * Gives whether it could.
+ * root becomes the user that the daemon runs as: whom the data belongs to or, where there is none yet or root has taken that of the
+ * system, who the unit names. Gives whether it could.
  */
-export function becomeDaemonUser(dataDir: string): boolean {
+export function becomeDaemonUser(dataDir: string, source: string): boolean {
   if (process.getuid?.() !== 0) return true
-  if (existsSync(dataDir)) {
+  if (existsSync(dataDir) && (source !== systemConfigPath || statSync(dataDir).uid !== 0)) {
     becomeOwner(dataDir)
     return true
   }

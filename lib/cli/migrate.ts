@@ -58,7 +58,7 @@ async function migrate(ctl: Ctl, { to, passwordFile, blobs }: MigrateOptions): P
         : await moveRows({ dataDir, from, to: target, clock: systemClock, told })
     progress.end()
     const isDone = (files?.isDone ?? true) && (rows?.isDone ?? true)
-    const next = nextOf({ isDone, running: rows?.running ?? [], to, place })
+    const next = nextOf({ isDone, running: rows?.running ?? [], to, place, passwordFile })
     const texts = [files && textOfFiles(files), rows && textOfRows(rows), next]
     ctl
       .output()
@@ -84,9 +84,10 @@ interface Moved {
   readonly running: MoveReport['running']
   readonly to: string | undefined
   readonly place: 'bucket' | 'disk' | undefined
+  readonly passwordFile: string | undefined
 }
 
-function nextOf({ isDone, running, to, place }: Moved): string {
+function nextOf({ isDone, running, to, place, passwordFile }: Moved): string {
   if (!isDone) {
     const nodes = running.map(({ id, name }) => `${name} (${id})`).join(', ')
     const where = nodes === '' ? '' : ` on ${nodes}`
@@ -94,6 +95,10 @@ function nextOf({ isDone, running, to, place }: Moved): string {
   }
   const settings = [
     to !== undefined && settingOfPlace(to),
+    to !== undefined &&
+      to !== 'sqlite' &&
+      passwordFile !== undefined &&
+      `and below [postgres] password_file with a file that the user of mailboxd may read, such as "${passwordFile}"`,
     place === 'disk' && 'take `blobs` out of the configuration',
   ].filter(Boolean)
   const left = [

@@ -1,21 +1,13 @@
 import { constants, existsSync } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { readFirstLine } from '../base/first-line.ts'
+import { findForbidden, forbiddenOf, nameOfUser, tellForbidden } from '../base/forbidden.ts'
+import { tellNotRunning } from '../base/system-fault.ts'
 import type { Fault } from '../config/fault.ts'
 import type { Config } from '../config/load.ts'
 import { readNextKey, readSecretKey, SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
 import { databaseOf, databasePath, hasSecrets } from '../core/open-rows.ts'
 import { systemConfigPath } from './installation.ts'
-
-/** Where systemd puts what a unit is given, as long as it runs. */
-const credentials = '/run/credentials/'
-
-/** Of a file that is there while the unit runs alone, when it does not, what is told in the place of a fault. */
-export function tellNotRunning(path: string): string | undefined {
-  if (!path.startsWith(credentials) || existsSync(path)) return undefined
-  return `${path} is there while the unit runs alone: it was not looked at`
-}
 
 interface Found {
   readonly faults: Fault[]
@@ -49,17 +41,15 @@ export async function checkConfigFile(source: string): Promise<Found> {
   }
 }
 
-/** Of this process; a number where it has none, as in a container. */
-export function nameOfUser(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return String(process.getuid?.())
-  }
+/** Whether the daemon may use its data directory, and the key in there is the one that it needs. */
+export async function checkData(config: Config): Promise<Found> {
+  const forbidden = findForbidden(config.data_dir, 'read')
+  if (forbidden === undefined) return checkSecretKey(config)
+  return { faults: [{ path: 'data_dir', message: tellForbidden(forbidden) }], warnings: [] }
 }
 
 /** Whether the key is there that an installation on this machine sealed its secrets with: without it mailboxd does not start. */
-export async function checkSecretKey(config: Config): Promise<Found> {
+async function checkSecretKey(config: Config): Promise<Found> {
   const { data_dir: dataDir, database } = config
   const path = secretKeyPath(dataDir)
   const say = (message: string) => ({ faults: [{ path: 'data_dir', message }], warnings: [] })
@@ -73,7 +63,7 @@ export async function checkSecretKey(config: Config): Promise<Found> {
   const isSealed = isThere ? await hasSecretsOf(config) : false
   if (isSealed === true) {
     return say(
-      `${path} is missing, and the secrets in the database can not be read without it: restore it from the backup of the data directory`,
+      `${path} is missing, and the secrets in the database can not be read without it: restore it from the backup of the data directory, or copy it from another node where this one is new`,
     )
   }
   if (isSealed === false || database === undefined) return { faults: [], warnings: [] }
@@ -100,7 +90,9 @@ async function check(setting: string, path: string | undefined): Promise<Found> 
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'it can not be read'
     const isLater = tellNotRunning(path)
-    if (isLater !== undefined) return { faults: [], warnings: say(isLater) }
-    return { faults: say(`the daemon can not read ${path} (${code})`), warnings: [] }
+    if (isLater !== undefined) return { faults: [], warnings: say(`${isLater}: it was not looked at`) }
+    const forbidden = forbiddenOf(error)
+    const how = forbidden ? `: ${tellForbidden(forbidden)}` : ''
+    return { faults: say(`the daemon can not read ${path} (${code})${how}`), warnings: [] }
   }
 }

@@ -4,6 +4,7 @@ import { limits } from '../base/limits.ts'
 import { createNetworkSet } from '../base/network.ts'
 import { parseEndpoint } from '../config/endpoint.ts'
 import type { Config } from '../config/load.ts'
+import { proofOf } from '../config/postgres-query.ts'
 import { type Finding, finding } from '../core/domains/diagnosis.ts'
 import { checkCertificates } from './certificates.ts'
 
@@ -59,11 +60,31 @@ export function databaseFindings({ database }: Config): Finding[] {
     .split(',')
     .map(one => one.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
   const host = hosts.find(one => !isHere(one))
-  if (host === undefined || asked.has('sslmode')) return []
-  const message =
-    'the rows are on another machine, and without sslmode nothing on the way there is encrypted: the password goes to whoever answers'
-  const paste = `database = "${database}${database.includes('?') ? '&' : '?'}sslmode=verify-full"`
+  if (host === undefined) return []
+  const mode = asked.get('sslmode')
+  const proof = proofOf(asked)
+  const paste = `database = "${withVerifyFull(database)}"`
+  if (proof === 'name') {
+    if (mode === 'verify-full') return []
+    const message = `sslmode=${mode} is taken for verify-full, and other programs verify less with it: write what holds`
+    return [finding('hint', 'database_in_clear', host, message, paste)]
+  }
+  const given = mode === null ? 'without sslmode' : `with sslmode=${mode}`
+  const what = {
+    clear: 'nothing on the way there is encrypted: the password goes to whoever answers',
+    anybody: 'nobody there has to prove who it is: rows and password go to whoever answers',
+    authority: 'every server with a certificate of that CA is believed, whatever its name',
+  }[proof]
+  const message = `the rows are on another machine, and ${given} ${what}`
   return [finding('warning', 'database_in_clear', host, message, paste)]
+}
+
+/** The URL of a server that has to prove its name. */
+function withVerifyFull(database: string): string {
+  const bare = database
+    .replaceAll(/(?<=[?&])(?:sslmode|uselibpqcompat)=[^&]*(?:&|$)/g, '')
+    .replace(/[?&]$/, '')
+  return `${bare}${bare.includes('?') ? '&' : '?'}sslmode=verify-full`
 }
 
 /** Whether the server of a database is on this machine, by the host of its URL. */

@@ -72,7 +72,7 @@ export const deliveryTable = table('How mail goes out.', {
           port: 587,
           tls: 'starttls',
           user: 'mailboxd',
-          password_file: '/run/credentials/mailboxd.service/smarthost',
+          password_file: '/etc/mailboxd/smarthost.password',
         },
       ],
       description:
@@ -110,9 +110,9 @@ export const deliveryTable = table('How mail goes out.', {
       ),
       password_file: Type.Optional(
         text('path', {
-          examples: ['/run/credentials/mailboxd.service/smarthost'],
+          examples: ['/etc/mailboxd/smarthost.password'],
           description:
-            'The file with the password in its first line; a credential of systemd is one, at such a path.',
+            'The file with the password in its first line, which the user of the daemon may read (mode 0640, group mailboxd).',
         }),
       ),
       source_address: Type.Optional(

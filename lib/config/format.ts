@@ -3,6 +3,7 @@ import { domainToASCII } from 'node:url'
 import { durationFault } from './duration.ts'
 import { endpointFault } from './endpoint.ts'
 import { ipVersion } from './ip-version.ts'
+import { postgresQueryFault } from './postgres-query.ts'
 
 /** A form that the text of a setting must have: its name for people, and what is wrong with a text (with the repair). */
 interface Format {
@@ -93,7 +94,7 @@ function postgresFault(text: string): string | undefined {
   if (user?.includes(':') || /[?&]password=/.test(text))
     return 'must not contain a password: name the file that has it with postgres.password_file'
   if (servers !== '' && servers.split(',').includes('')) return 'must not have a comma without a server'
-  if (user) return undefined
+  if (user) return postgresQueryFault(text.split('?')[1] ?? '')
   return 'must be "postgres://user@server/database", such as "postgres://mailboxd@db.example.com/mailboxd"'
 }
 

@@ -5,9 +5,9 @@ import { number, table, text } from './setting.ts'
 export const postgresTable = table('How the PostgreSQL server of database is reached.', {
   password_file: Type.Optional(
     text('path', {
-      examples: ['/run/credentials/mailboxd.service/postgres'],
+      examples: ['/etc/mailboxd/postgres.password'],
       description:
-        'The file with the password of the user in its first line, which is read at the start; a credential of systemd is one, at such a path. Without it, what the server asks for beside a password: a certificate, or the user of the socket.',
+        'The file with the password of the user in its first line, which the user of the daemon may read (mode 0640, group mailboxd); it is read at the start, and by mailboxctl also while the daemon is stopped. Without it, what the server asks for beside a password: a certificate, or the user of the socket.',
     }),
   ),
   connections: number({

@@ -24,9 +24,9 @@ export const s3Table = table('How the bucket of blobs is reached.', {
   ),
   secret_access_key_file: Type.Optional(
     text('path', {
-      examples: ['/run/credentials/mailboxd.service/s3'],
+      examples: ['/etc/mailboxd/s3.secret'],
       description:
-        'The file with its secret in the first line, which is read again at each request; a credential of systemd is one, at such a path.',
+        'The file with its secret in the first line, which the user of the daemon may read (mode 0640, group mailboxd); it is read again at each request, and by mailboxctl also while the daemon is stopped.',
     }),
   ),
   encryption: Type.Enum(['none', 'AES256', 'aws:kms'], {

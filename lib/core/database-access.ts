@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
+import { nameOfUser } from '../base/forbidden.ts'
 
 /** A file of the database that whom the data directory belongs to may not use. */
 export interface ForbiddenFile {
@@ -9,15 +9,6 @@ export interface ForbiddenFile {
   readonly message: string
   /** The command of root that mends it. */
   readonly paste: string
-}
-
-/** Who looks, as a name where there is one. */
-function thisUser(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return String(process.getuid?.())
-  }
 }
 
 /**
@@ -31,12 +22,12 @@ export async function findForbiddenFile(database: string): Promise<ForbiddenFile
   for (const path of [database, `${database}-wal`, `${database}-shm`]) {
     const found = await stat(path).catch(() => undefined)
     if (found === undefined || (await isAllowed(path))) continue
-    const whose = found.uid === 0 ? 'root' : found.uid === owner.uid ? thisUser() : `the user ${found.uid}`
+    const whose = found.uid === 0 ? 'root' : found.uid === owner.uid ? nameOfUser() : `the user ${found.uid}`
     const mode = (found.mode & 0o7777).toString(8).padStart(4, '0')
-    const message = `${path} belongs to ${whose} and has the mode ${mode}: ${thisUser()}, whose data this is and as whom mailboxd runs, may not read and write it`
+    const message = `${path} belongs to ${whose} and has the mode ${mode}: ${nameOfUser()}, whose data this is and as whom mailboxd runs, may not read and write it`
     // Of its three files the others may be whoever's, too.
     const files = `${database}*`
-    const paste = found.uid === owner.uid ? `chmod u+rw ${files}` : `chown ${thisUser()}: ${files}`
+    const paste = found.uid === owner.uid ? `chmod u+rw ${files}` : `chown ${nameOfUser()}: ${files}`
     return { path, message, paste }
   }
   return undefined

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { readFirstLine } from '../base/first-line.ts'
+import { findForbidden, tellForbidden } from '../base/forbidden.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
@@ -90,6 +91,9 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     const { keepBeforeUpgrade } = await import('./backup/upgrade.ts')
     await keepBeforeUpgrade(config.data_dir, lastStep, log)
   }
+  const forbidden = findForbidden(config.data_dir, 'read')
+  // Of another's directory this user may be no more than one who asks.
+  if (forbidden?.isOwn) throw new StorageForbidden(tellForbidden(forbidden))
   if (config.database === undefined) await requireOwnFiles(databasePath(config.data_dir))
   // That nothing can be written is told once, however many try.
   const outage = createOutage(parts, {

@@ -19,6 +19,19 @@ t.test('ids are in the order in which they were made, whatever the clock does', 
   t.ok(made.every((id, at) => idAfter(id) > id && idAfter(id) <= (made[at + 1] ?? 'g')))
 })
 
+t.test('one of several nodes goes by its clock again when that was set far back', async t => {
+  let now = Date.parse('2026-11-22T00:00:00.000Z')
+  const ids = createIds({ now: () => new Date(now) }, 60_000)
+  now += 40 * 86_400_000
+  const wrong = ids.next()
+  now -= 60_000
+  t.ok(ids.next() > wrong, 'so far it goes on')
+  now -= 40 * 86_400_000
+  const right = ids.next()
+  t.equal(Number.parseInt(right.replace('-', '').slice(0, 12), 16), now)
+  t.ok(ids.next() > right)
+})
+
 t.test('the ids of two processes are not the same at the same instant', async t => {
   const clock = { now: () => new Date(0) }
   const [one, other] = [createIds(clock), createIds(clock)]

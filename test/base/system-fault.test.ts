@@ -1,5 +1,6 @@
 import t from 'tap'
-import { tellSystemFault } from '../../lib/base/system-fault.ts'
+import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { isMachineFault, tellSystemFault } from '../../lib/base/system-fault.ts'
 
 const fault = (code: string, message: string) => Object.assign(new Error(message), { code })
 
@@ -14,6 +15,23 @@ t.test('what the system and SQLite say is told with what to do', async t => {
     t.match(tellSystemFault(fault(code, 'x')), /the database is damaged/)
   t.match(tellSystemFault(fault('SQLITE_READONLY_DIRECTORY', 'x')), /may only be read/)
   t.match(tellSystemFault(fault('SQLITE_IOERR_FSYNC', 'x')), /the disk fails/)
+})
+
+t.test('what is a credential of a unit that does not run is told as that', async t => {
+  const path = '/run/credentials/none.service/postgres'
+  t.equal(
+    tellSystemFault(Object.assign(fault('ENOENT', 'x'), { path })),
+    `${path} is there while the unit runs alone (a credential of systemd): start mailboxd, or name a file that stays`,
+  )
+  t.equal(
+    tellSystemFault(Object.assign(fault('ENOENT', "ENOENT: none, open '/none'"), { path: '/none' })),
+    "none, open '/none' (ENOENT): it is not there: look at how it is written",
+  )
+})
+
+t.test('a server of the database that can not be asked is a fault of the machine', async t => {
+  t.ok(isMachineFault(new StorageUnreachable(fault('ECONNREFUSED', 'x'))))
+  t.notOk(isMachineFault(fault('EACCES', 'x')))
 })
 
 t.test('what may be a fault of ours keeps its stack', async t => {

@@ -60,14 +60,31 @@ t.test('a database on another machine is to be asked over TLS', t => {
   for (const [database, paste] of [
     ['postgres://m@db.example.com/m', 'database = "postgres://m@db.example.com/m?sslmode=verify-full"'],
     [
-      'postgres://m@192.0.2.1:5433/m?a=b',
-      'database = "postgres://m@192.0.2.1:5433/m?a=b&sslmode=verify-full"',
+      'postgres://m@192.0.2.1:5433/m?port=1',
+      'database = "postgres://m@192.0.2.1:5433/m?port=1&sslmode=verify-full"',
     ],
     [
       'postgres://m@/m?host=db.example.com',
       'database = "postgres://m@/m?host=db.example.com&sslmode=verify-full"',
     ],
     ['postgres://m@db.example.com/m?sslmode=verify-full', undefined],
+    [
+      'postgres://m@db.example.com/m?sslmode=disable&port=1',
+      'database = "postgres://m@db.example.com/m?port=1&sslmode=verify-full"',
+    ],
+    [
+      'postgres://m@db.example.com/m?port=1&sslmode=no-verify',
+      'database = "postgres://m@db.example.com/m?port=1&sslmode=verify-full"',
+    ],
+    [
+      'postgres://m@db.example.com/m?uselibpqcompat=true&sslmode=require',
+      'database = "postgres://m@db.example.com/m?sslmode=verify-full"',
+    ],
+    [
+      'postgres://m@db.example.com/m?sslmode=require',
+      'database = "postgres://m@db.example.com/m?sslmode=verify-full"',
+    ],
+    ['postgres://m@127.0.0.1/m?sslmode=disable', undefined],
     ['postgres://m@127.0.0.1:5432/m', undefined],
     ['postgres://m@127.0.0.1:5432,[::1]:5433/m', undefined],
     [
@@ -86,5 +103,32 @@ t.test('a database on another machine is to be asked over TLS', t => {
       database,
     )
   }
+  t.end()
+})
+
+t.test('what does not verify the server of the database is told by its value', t => {
+  const found = (query: string) =>
+    databaseFindings(
+      parseConfig(
+        `hostname = "mail.ours.example"\naccount_domain = "ours.example"\ndatabase = "postgres://m@db.example.com/m?${query}"`,
+        'test',
+      ),
+    ).map(({ level, message }) => `${level} ${message}`)
+  t.match(found('sslmode=disable'), [/^warning .*with sslmode=disable nothing .* is encrypted/])
+  t.match(found('sslmode=no-verify'), [/^warning .*with sslmode=no-verify nobody there has to prove/])
+  const compat = 'uselibpqcompat=true'
+  t.match(found(`${compat}&sslmode=prefer&sslrootcert=/ca`), [/^warning .*sslmode=prefer nobody/])
+  t.match(found(`${compat}&sslmode=require`), [/^warning .*sslmode=require nobody/])
+  t.match(found(`${compat}&sslmode=verify-ca&sslrootcert=/ca`), [/^warning .*of that CA is believed/])
+  t.match(found('sslmode=require'), [/^hint sslmode=require is taken for verify-full/])
+  for (const [query, told] of [
+    ['sslmode=verifyfull', /sslmode=verifyfull, which must be one of/],
+    ['sslmode=', /sslmode=, which must be one of/],
+    ['sslmod=verify-full', /the parameter "sslmod", which is none of/],
+    ['bogus=5', /the parameter "bogus", which is none of/],
+    ['sslmode=verify-full&sslmode=disable', /"sslmode" twice/],
+    [`${compat}&sslmode=verify-ca`, /needs sslrootcert/],
+  ] as const)
+    t.throws(() => found(query), { message: told }, query)
   t.end()
 })

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openReader } from '../../lib/store/open.ts'
@@ -122,13 +122,20 @@ t.test('what can not be restored leaves the place as it was, and says why', asyn
     code: 0,
     stdout: /"hasKey": false/,
   })
+  t.match(await daemon.ctlResult('restore', whole), {
+    code: 1,
+    stderr: /mailboxd, or another restore, is at work in .*: stop it first \(systemctl stop/,
+  })
   const place = join(dir, 'place')
+  const none = join(dir, 'none.tar.zst')
+  writeFileSync(none, 'no archive')
   mkdirSync(place, { mode: 0o700 })
   const refuse = async (what: string, reason: RegExp, ...files: string[]) => {
     t.match(await ctl('--data', place, 'restore', ...files), { code: 1, stderr: reason }, what)
     t.notOk(existsSync(join(place, 'mailboxd.sqlite')), `${what}: nothing is there`)
     t.notOk(existsSync(join(place, 'secrets.key')))
   }
+  await refuse('no archive', /none\.tar\.zst is no backup of mailboxd, or not whole: /, none)
   await refuse('the base is missing', /builds on that of .* name all of them/, later)
 
   const keyless = await ctl('--data', place, 'restore', join(dir, 'keyless.tar.zst'))
@@ -137,7 +144,10 @@ t.test('what can not be restored leaves the place as it was, and says why', asyn
     keyless.stdout,
     /end with 78 until it is there.* install -m 600 -o \S+ secrets\.key \/\S+\/secrets\.key$/m,
   )
-  t.match(await ctl('--data', place, 'restore', whole), { code: 1, stderr: /is not empty/ })
+  t.match(await ctl('--data', place, 'restore', whole), {
+    code: 1,
+    stderr: /is not empty \(mailboxd\.sqlite\)/,
+  })
   t.match(await ctl('--data', place, 'compact'), { code: 78, stderr: /secrets\.key is missing/ })
   const other = join(dir, 'other')
   mkdirSync(other, { mode: 0o700 })

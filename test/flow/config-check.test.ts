@@ -109,7 +109,13 @@ t.test('as root, config check tells what the user of the daemon may not read', {
   writeFileSync(password, 'a secret\n', { mode: 0o600 })
   const server = 'database = "postgres://mailboxd@127.0.0.1/mailboxd"\n'
   writeFileSync(config, `${server}${before}[postgres]\npassword_file = "${password}"\n`)
-  t.match(await faults(), [{ path: 'postgres.password_file', message: /can not read .*EACCES/ }])
+  t.match(await faults(), [
+    {
+      path: 'postgres.password_file',
+      message:
+        /can not read .*EACCES.* belongs to root and has the mode 0600: .* As root: chgrp \d+ (\S+) && chmod g\+r \1$/,
+    },
+  ])
   chownSync(password, daemonId, daemonId)
   t.equal((await check()).code, 0)
   t.match(JSON.parse(right.stdout), { ok: true, warnings: [] })

@@ -94,6 +94,11 @@ PS1='code $? next> ' python3 /given/terminal.py "$(cat /root/reactions)" bash --
     reason: 'no registry; the tarball is built and its programs are run by hand before a release',
     instead: ':',
   },
+  {
+    begins: 'install -m 640 -o root -g mailboxd',
+    reason: 'nobody is there to type the secret',
+    instead: 'systemd-ask-password() { echo a secret; }\n. "$block"',
+  },
   { begins: 'docker compose', reason: 'there is no Docker', instead: ':' },
   {
     begins: 'apt remove mailboxd',

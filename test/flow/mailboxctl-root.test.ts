@@ -49,6 +49,34 @@ t.test(
       const start = [process.execPath, builtProgram('mailboxd'), '--config', daemon.configPath]
       t.match(await byOwner(...start), { code: 1, stderr: told })
     }
+    // The daemon is never told to run as root.
+    if ((await byOwner('test', '-r', builtProgram('mailboxd'))).code === 0) {
+      const start = () => byOwner(process.execPath, builtProgram('mailboxd'), '--config', daemon.configPath)
+      chownSync(daemon.dataDir, 0, 0)
+      chmodSync(daemon.dataDir, 0o755)
+      t.match(await start(), {
+        code: 1,
+        stderr:
+          /^mailboxd can not start: (\S+) belongs to root and has the mode 0755: .* As root: chown \w+: \1\n$/,
+      })
+      chownSync(daemon.dataDir, owner, owner)
+      chmodSync(daemon.dataDir, 0o500)
+      const toldOfMode = /(\S+) belongs to \w+ and has the mode 0500: .*As root: chmod u\+rwx \1/
+      t.match(await start(), { code: 1, stderr: toldOfMode })
+      t.match(await daemon.ctlResult('status'), { code: 1, stderr: /chmod u\+rwx/ })
+      t.match(await daemon.ctlResult('config', 'check'), { code: 78, stderr: toldOfMode })
+      const examined = await daemon.ctlResult('doctor')
+      t.match(JSON.parse(examined.stdout).findings[0], {
+        code: 'database_forbidden',
+        subject: daemon.dataDir,
+        paste: `chmod u+rwx ${daemon.dataDir}`,
+      })
+      chmodSync(daemon.dataDir, 0o700)
+      const key = join(daemon.dataDir, 'secrets.key')
+      chmodSync(key, 0o000)
+      t.match(await daemon.ctlResult('config', 'check'), { code: 78, stderr: /chmod u\+r \S+secrets\.key/ })
+      chmodSync(key, 0o600)
+    }
     const doctor = await daemon.ctlResult('doctor')
     t.equal(doctor.code, 2)
     const { findings } = JSON.parse(doctor.stdout) as { findings: { code: string; paste: string | null }[] }

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { apiOf } from '../support/api.ts'
 import { noteServer } from '../support/consistency.ts'
@@ -7,6 +8,7 @@ import { newPostgresDatabase } from '../support/databases.ts'
 import { createInbox, type TestInbox } from '../support/mailbox.ts'
 import { without } from '../support/peers.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
+import { temporaryDir } from '../support/temporary-dir.ts'
 import { until } from '../support/until.ts'
 
 async function bring(daemon: TestDaemon, to: string, subject: string, bytes = 10) {
@@ -108,8 +110,10 @@ t.test(
     await ann.received(3)
     const before = await seen(daemon, token, ann)
     t.equal(await daemon.end('SIGTERM'), 0)
-    const moved = await daemon.ctl('migrate', '--to', url)
-    t.match(moved, { isDone: true, next: /set database = / })
+    const passwordFile = join(temporaryDir(t), 'password')
+    writeFileSync(passwordFile, 'it is not asked for\n')
+    const moved = await daemon.ctl('migrate', '--to', url, '--password-file', passwordFile)
+    t.match(moved, { isDone: true, next: /set database = .*, and below \[postgres\] password_file with/ })
     t.ok((moved.put as number) > 0, 'what changed meanwhile')
     t.ok((moved.put as number) < 100, 'and not all')
     t.notMatch(moved.next, /:[^/@]+@/, 'no password in what is to be set')

@@ -188,6 +188,7 @@ async function serve(
   const settings = [...given, `unix_socket_directories=${dir}`]
   const postgres = [join(programs(), 'postgres'), '-D', data, '-h', '127.0.0.1', '-p', String(port)]
   const log = openSync(logFile, 'a')
+  const before = statSync(logFile).size
   const mounted =
     disk === undefined
       ? []
@@ -203,7 +204,6 @@ async function serve(
   })
   closeSync(log)
   const readLog = () => readFileSync(logFile, 'utf8')
-  const before = statSync(logFile).size
   const isReady = () => /ready to accept (read-only )?connections/.test(readLog().slice(before))
   try {
     await until('PostgreSQL ready', isReady, readyMs)

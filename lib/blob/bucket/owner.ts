@@ -58,7 +58,8 @@ export function createOwner({
     if (isOurs && !anew) return
     const name = await bucketOwnerName(dataDir)
     const at = await key()
-    const [owner, where = ''] = ((await read(at)) ?? (await claim(at, name)) ?? '').split('\n')
+    // One that is empty is nobody's: a server that was ended in the middle of a claim may leave it so.
+    const [owner, where = ''] = ((await read(at)) || (await claim(at, name)) || '').split('\n')
     isOurs = owner === name
     if (isOurs) return
     throw new BlobsFault(

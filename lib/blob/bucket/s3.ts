@@ -7,6 +7,7 @@ import { type Dispatcher, Pool } from 'undici'
 import { BlobsFault } from '../../base/blobs-fault.ts'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
+import { tellSystemFault } from '../../base/system-fault.ts'
 import { type ObjectPage, readObjectPage, readS3Fault } from './answers.ts'
 
 export interface BucketSettings {
@@ -71,8 +72,11 @@ export function openS3(
   async function signed({ method, key, query = {}, headers = {} }: Asked): Promise<[string, Headers]> {
     const url = new URL(`${origin}${root}${key === '' ? '' : `/${key}`}`)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+    const signing = await credentials().catch(cause => {
+      throw new Unreadable(cause)
+    })
     const signer = new AwsV4Signer({
-      ...(await credentials()),
+      ...signing,
       url: url.href,
       method,
       headers: { 'x-amz-content-sha256': nothingHash, ...headers },
@@ -128,7 +132,8 @@ export function openS3(
           continue
         }
         told(asked.method, false)
-        if (error instanceof Refused) throw new BlobsFault(error.message, { cause: error })
+        if (error instanceof Refused || error instanceof Unreadable)
+          throw new BlobsFault(error.message, { cause: error })
         const why = error instanceof Error ? error.message : String(error)
         throw new BlobsFault(oneLine(`the bucket ${bucket} at ${origin} can not be asked: ${why}`), {
           cause: error,
@@ -228,7 +233,18 @@ class Refused extends Error {
   }
 }
 
+/** The secret can not be read, and the bucket was not asked. */
+class Unreadable extends Error {
+  constructor(cause: unknown) {
+    const why = tellSystemFault(cause) ?? (cause instanceof Error ? cause.message : String(cause))
+    super(`the secret of the bucket's key can not be read (s3.secret_access_key_file): ${oneLine(why)}`, {
+      cause,
+    })
+  }
+}
+
 function mayHelp(error: unknown): boolean {
+  if (error instanceof Unreadable) return false
   return !(error instanceof Refused) || error.status >= 500 || error.status === 429
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createFile, replaceFile } from '../../base/durable-file.ts'
+import { forbiddenOf, tellForbidden } from '../../base/forbidden.ts'
 import { secretKeyBytes } from '../../base/secret-box.ts'
 
 /** The key of the secrets can't be used; the message is a sentence with the repair. */
@@ -31,7 +32,9 @@ async function readKeyFile(path: string): Promise<Buffer | undefined> {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
     if (error.code === 'ENOENT') return undefined
-    throw new SecretKeyFault(`${path} can not be read: ${error.message}`, { cause: error })
+    const forbidden = forbiddenOf(error)
+    const why = forbidden ? tellForbidden(forbidden) : error.message
+    throw new SecretKeyFault(`${path} can not be read: ${why}`, { cause: error })
   }
   if (/^[0-9a-f]{64}\n?$/.test(text)) return Buffer.from(text.trim(), 'hex')
   throw new SecretKeyFault(

@@ -9,7 +9,7 @@ import { isStorageFault } from '../../base/storage-fault.ts'
 import type { ArchivedFile } from '../../blob/archive.ts'
 import type { Db } from '../../store/dialect/dialect.ts'
 import { findDamage } from '../../store/dialect/integrity.ts'
-import { DataDirectoryBusy, lockDataDirectory } from '../../store/dialect/lock.ts'
+import { DataDirectoryBusy, isDataDirectoryLocked, lockDataDirectory } from '../../store/dialect/lock.ts'
 import { findBroken, idInvariant } from '../../store/invariants.ts'
 import { findStrangeSchema, type StrangeSchema } from '../../store/migrations/expected-schema.ts'
 import { openReader } from '../../store/open.ts'
@@ -87,9 +87,12 @@ function lock(dataDir: string): () => void {
     return lockDataDirectory(daemonLockPath(dataDir))
   } catch (error) {
     if (!(error instanceof DataDirectoryBusy)) throw error
-    throw new BackupFault(`mailboxd, or another restore, is at work in ${dataDir}: stop it first`)
+    throw new BackupFault(atWork(dataDir))
   }
 }
+
+const atWork = (dataDir: string) =>
+  `mailboxd, or another restore, is at work in ${dataDir}: stop it first (systemctl stop 'mailboxd*.socket' mailboxd)`
 
 /** The newest first, and after each the one that it builds on. */
 function chainOf(backups: readonly OpenedBackup[]): OpenedBackup[] {
@@ -121,8 +124,10 @@ function chainOf(backups: readonly OpenedBackup[]): OpenedBackup[] {
 /** @throws BackupFault where there is more than what a restore that was cut off has left */
 async function requireEmpty(dataDir: string): Promise<void> {
   const isLeft = isUnfinished(dataDir)
-  const found = (await contentsOf(dataDir)).find(name => !(isLeft && isLeaving(name)))
+  const all = (await contentsOf(dataDir)).filter(name => !(isLeft && isLeaving(name)))
+  const found = all.find(name => name === names.database) ?? all[0]
   if (found !== undefined) {
+    if (isDataDirectoryLocked(daemonLockPath(dataDir))) throw new BackupFault(atWork(dataDir))
     throw new BackupFault(
       `${dataDir} is not empty (${found}): a backup is restored into an empty directory, so move what is there away first`,
     )

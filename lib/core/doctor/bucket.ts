@@ -10,6 +10,6 @@ export async function checkBucket({ blobs, config }: Pick<App, 'blobs' | 'config
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error)
     const message = `an object could not be put there, read and deleted: large mail is put off (${said})`
-    return [finding('error', 'bucket_failed', config.blobs, message, 'mailboxctl config check')]
+    return [finding('error', 'bucket_failed', config.blobs, message)]
   }
 }

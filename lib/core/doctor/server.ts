@@ -39,7 +39,12 @@ function unreached(error: unknown, subject: string): Finding {
     const message = `its disk is full, and no mail is taken or sent until there is room (${error.lost.lost})`
     return finding('error', 'database_full', subject, message)
   }
-  return finding('error', 'database_unreachable', subject, error.message, 'systemctl status postgresql')
+  return finding('error', 'database_unreachable', subject, error.message, pasteFor(error))
+}
+
+/** Of a server that answers, what it says has the mend; it is looked at where nothing answers. */
+function pasteFor({ lost: { code = '' } }: StorageUnreachable): string | undefined {
+  return ['ECONNREFUSED', 'ENOENT'].includes(code) ? 'systemctl status postgresql' : undefined
 }
 
 function faultsOf(state: ServerState, subject: string): Finding[] {

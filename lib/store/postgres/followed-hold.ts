@@ -16,6 +16,8 @@ export function followHold(held: HeldServer): FollowedHold {
       if ('lost' in now) throw StorageUnreachable.of(now)
       return now.url
     },
+    // What is dated goes to the main thread, which looks.
+    requireSteady() {},
     onLost(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

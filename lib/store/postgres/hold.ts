@@ -3,7 +3,7 @@ import { type Clock, type Moment, momentOf, msSince, stepSince } from '../../bas
 import type { HeldServer } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
 import { randomBase36 } from '../../base/secret.ts'
-import { StorageUnreachable } from '../../base/storage-fault.ts'
+import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
 import { lockNode, type NodeLock } from './lock.ts'
 import type { Hold } from './reached.ts'
 import { createServers } from './servers.ts'
@@ -142,6 +142,10 @@ export async function holdNode({ url, node, newestStep, clock, requireSame }: Ho
       if (!outage && isInDoubt()) await ask()
       if (outage) throw outage
       return lock.url
+    },
+    requireSteady() {
+      const step = stepSince(clock, sureSince)
+      if (Math.abs(step) > limits.nodeClockMs) throw new StorageUnreachable(new ClockApart(-step))
     },
     get held() {
       return held()

@@ -13,6 +13,11 @@ export interface Hold {
    * @throws StorageUnreachable while it is held nowhere
    */
   server(): Promise<string>
+  /**
+   * Asked before each statement: one that has begun dates what it writes, too.
+   * @throws StorageUnreachable where the clock of this machine was set since it agreed with the server's
+   */
+  requireSteady(): void
   /** Calls `listener` each time that it is not held any more; gives the function that ends it. */
   onLost(listener: (error: StorageUnreachable) => void): () => void
 }
@@ -98,12 +103,16 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
     async connect() {
       const client = await take().catch(toOutage)
       let isBroken = false
-      const query: Send = (text, values = [], name) =>
-        client.query({ text, values: [...values], ...(name !== undefined && { name }) }).catch(error => {
-          if (!isOutage(error)) throw error
+      const query: Send = async (text, values = [], name) => {
+        try {
+          hold?.requireSteady()
+          return await client.query({ text, values: [...values], ...(name !== undefined && { name }) })
+        } catch (error) {
+          if (!(error instanceof StorageUnreachable || isOutage(error))) throw error
           isBroken = true
           return toOutage(error)
-        })
+        }
+      }
       const release = () => client.release(isBroken)
       // Nothing here reads by a cursor, the other way to call it.
       return { query: query as never, release }

@@ -12,6 +12,15 @@ function serversOf(url: string): readonly string[] {
   return hosts === undefined ? [url] : hosts.split(',').map(host => `${before}${host}${after}`)
 }
 
+/**
+ * The same URL, in which what node-postgres takes for `verify-full` is called so: of these it says in ten lines on the standard error that
+ * it will not always do.
+ */
+function withPlainMode(url: string): string {
+  if (/[?&]uselibpqcompat=true(?:&|$)/.test(url)) return url
+  return url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full')
+}
+
 /** Which of the servers of a URL is asked: the first, until it fails, and then the one after it. */
 export interface Servers {
   readonly url: string
@@ -21,7 +30,7 @@ export interface Servers {
 }
 
 export function createServers(url: string): Servers {
-  const all = serversOf(url)
+  const all = serversOf(withPlainMode(url))
   let at = 0
   return {
     get url() {
@@ -105,23 +114,34 @@ async function requireOwnSession(client: pg.ClientBase, url: string): Promise<vo
 
 /** What mends that a server lets nobody in: by what it says (invalid_password, invalid_catalog_name, invalid_authorization_specification). */
 const hints: Readonly<Record<string, string>> = {
-  '28P01':
-    'look at the password in password_file (of a command: --password-file), or in the URL, where @ : / ? # % are written as %40 %3A %2F %3F %23 %25',
+  '28P01': 'look at the password in password_file (of a command: --password-file)',
   '3D000': 'make it (create database), or mend its name at the end of the URL',
   '28000': 'let this user in from this machine (create role … login; pg_hba.conf)',
+  ECONNREFUSED:
+    'nothing answers at that address and port: start the server, or mend them (listen_addresses in postgresql.conf)',
+  ENOTFOUND: 'there is no such host: mend its name in the URL',
+  EAI_AGAIN: 'DNS does not say where that host is: look at the name in the URL, and at /etc/resolv.conf',
 }
 /** What pg says by itself, without a code. */
 const withoutPassword = /client password must be a/
 const passwordHint =
   'the server asks for a password, and none was given: name a file that has it, password_file (of a command: --password-file)'
 
+/** What pg says of a server that answers in the clear alone, also without a code. */
+const withoutTls = /does not support SSL connections/
+const tlsHint = 'turn it on there (ssl = on in postgresql.conf, with a certificate)'
+
 /** What is told of a server that is not reached: what a pooler refuses by itself is its, and a refusal of the server says what to do. */
 export function toldOf(error: Error): Error {
   if (/^unsupported startup parameter|in statement pooling mode$/.test(error.message))
     return new Pooled({ cause: error })
   if (withoutPassword.test(error.message)) return new Error(passwordHint, { cause: error })
-  const hint = 'code' in error ? hints[String(error.code)] : undefined
-  return hint === undefined ? error : new Error(`${error.message}: ${hint}`, { cause: error })
+  if (withoutTls.test(error.message)) return new Error(`${error.message}: ${tlsHint}`, { cause: error })
+  const code = 'code' in error ? String(error.code) : ''
+  const hint = hints[code]
+  if (hint === undefined) return error
+  // What failed at each address of a name has no message of its own.
+  return Object.assign(new Error(`${error.message || code}: ${hint}`, { cause: error }), { code })
 }
 
 /**

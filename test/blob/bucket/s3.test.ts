@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -69,6 +70,26 @@ t.test('what a server refuses is told in its words', async t => {
   ]) {
     await t.rejects(ask(), { name: 'BlobsFault', message: /no bucket none-such/ })
   }
+})
+
+t.test('a secret that can not be read is no fault of the bucket, which is not asked', async t => {
+  const { settings } = await startBucket(t)
+  const told: string[] = []
+  const path = '/run/credentials/none.service/s3'
+  const secretless = openS3(
+    {
+      ...settings,
+      credentials: async () => ({ accessKeyId: 'K', secretAccessKey: await readFile(path, 'utf8') }),
+    },
+    method => told.push(method),
+  )
+  t.teardown(() => secretless.close())
+  await t.rejects(secretless.delete('k'), {
+    name: 'BlobsFault',
+    message:
+      /^the secret of the bucket's key can not be read \(s3\.secret_access_key_file\): \S+ is there while the unit runs alone/,
+  })
+  t.strictSame(told, ['DELETE'])
 })
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../../../lib/base/clock.ts'
 import type { HeldServer } from '../../../lib/base/held-server.ts'
 import { SchemaFault } from '../../../lib/base/schema-fault.ts'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
+import type { WriteDb } from '../../../lib/store/dialect/dialect.ts'
 import { openReader, openStore } from '../../../lib/store/open.ts'
 import { followHold } from '../../../lib/store/postgres/followed-hold.ts'
 import { type HoldParts, holdNode } from '../../../lib/store/postgres/hold.ts'
@@ -69,6 +70,33 @@ t.test('what is asked while the lock is lost is not done, and after it is', { sk
   await until('it to be had again', () => hold.server().catch(() => undefined))
   t.ok((await read()).length > 0)
   t.equal(lost, 1)
+})
+
+t.test('a clock that is set in the middle of a write cuts it off', { skip }, async t => {
+  let setMs = 0
+  const clock: Clock = { ...systemClock, now: () => new Date(Date.now() + setMs) }
+  const { url, hold } = await holding(t, { clock })
+  const store = await openStore(url, clock, { outage: { hold } })
+  t.teardown(() => store.close())
+  for (const isSerial of [true, false]) {
+    for (const isBefore of [true, false]) {
+      const name = `${isSerial}-${isBefore}.example`
+      const work = async (db: WriteDb) => {
+        if (isBefore) setMs = 6 * 86_400_000
+        await sql`insert into "sweep" ("name", "heldBy") values (${name}, ${clock.now().toISOString()})`.execute(
+          db,
+        )
+        // The commit is what is left.
+        setMs = 6 * 86_400_000
+      }
+      const written = isSerial ? store.write(work) : store.writeHolding(() => ({}), work)
+      await t.rejects(written, { name: 'StorageUnreachable', message: /clock of this machine/ }, name)
+      setMs = 0
+      await until('it to be had again', () => hold.server().catch(() => undefined))
+      const found = await sql`select 1 from "sweep" where "name" = ${name}`.execute(store.read)
+      t.equal(found.rows.length, 0)
+    }
+  }
 })
 
 t.test('who waits for a connection or an answer when the lock is lost is told at once', { skip }, async t => {

@@ -74,6 +74,25 @@ t.test('whoever is not let in is told what mends it', { skip: without('postgres'
   t.match(await told('ann:right', '/nowhere'), /"nowhere" does not exist: make it \(create database\)/)
 })
 
+t.test(
+  'node-postgres warns of no sslmode that it takes for verify-full, and what answers nothing is told',
+  async t => {
+    const warned: unknown[] = []
+    const hear = (warning: unknown) => warned.push(warning)
+    process.on('warning', hear)
+    t.teardown(() => process.off('warning', hear))
+    const nobody = await freePort('127.0.0.1')
+    for (const mode of ['prefer', 'require', 'verify-ca']) {
+      const servers = createServers(`postgres://u@127.0.0.1:${nobody}/d?sslmode=${mode}`)
+      t.match(servers.url, /sslmode=verify-full$/)
+      await t.rejects(connectTo(servers, {}), { message: /nothing answers at that address and port/ })
+    }
+    t.strictSame(warned, [])
+    const compat = `postgres://u@127.0.0.1:${nobody}/d?uselibpqcompat=true&sslmode=require`
+    t.equal(createServers(compat).url, compat)
+  },
+)
+
 t.test('a server that stands still once it is connected to is given up', async t => {
   const server = createServer(socket => {
     socket.on('error', () => {})
