@@ -36,6 +36,7 @@ export type ToDoor =
   | { readonly answers: readonly Answer[] }
   | { readonly reload: CertificateSet['pairs'] }
   | { readonly suspect: string }
+  | { readonly makeRoom: true }
   | { readonly held: HeldServer }
   | { readonly stop: true }
 
@@ -141,6 +142,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
       post({ take: admitted, socket }, [socket as unknown as Transferable])
     },
     reload: certificates => post({ reload: certificates.pairs }),
+    makeRoom: () => post({ makeRoom: true }),
     suspect: party => post({ suspect: party }),
     async stop() {
       isStopping = true

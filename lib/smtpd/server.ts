@@ -71,6 +71,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     log.warn({ counts }, 'SMTP connections were turned away'),
   )
   const listeners: Server[] = []
+  let madeRoomMs = Number.NEGATIVE_INFINITY
   const takeMessage = async (address: string) => shares.takeMessage(address)
   const ended = (id: string) => {
     places.get(id)?.()
@@ -109,6 +110,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     if (place instanceof Reply) {
       turnedAway.note(place.text)
       meter.count('smtp_connections_total', place.reason)
+      if (place.reason === 'all') makeRoom()
       turnAway(socket, place)
       return
     }
@@ -118,6 +120,14 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     const isTrusted = shares.isTrusted(remoteAddress)
     const { address: localAddress, port: localPort } = local
     sessions.take({ id, door, remoteAddress, remotePort, localAddress, localPort, isTrusted }, socket)
+  }
+
+  /** Those who are let in have their share of places; together they may take all of them, and say nothing. */
+  function makeRoom(): void {
+    const nowMs = clock.monotonicMs()
+    if (nowMs - madeRoomMs < limits.smtpRoomMs) return
+    madeRoomMs = nowMs
+    sessions.makeRoom()
   }
 
   async function open(door: DoorName, where: ListenOptions & { fd?: number }): Promise<AddressInfo> {

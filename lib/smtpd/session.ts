@@ -23,6 +23,8 @@ export interface Session {
   recipients: Recipient[]
   /** Ends the session when its whole time is over. */
   deadline: NodeJS.Timeout | undefined
+  /** When it last came nearer to a message, by the clock that only goes forward: its begin, and each MAIL, RCPT and DATA that was not refused. */
+  broughtMs: number
   /** From DATA until the reply to the message. */
   isReceivingData: boolean
   /** Said after that reply, as the last of the session: its time is over, the server stops, or the message was broken. */

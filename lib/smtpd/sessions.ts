@@ -54,12 +54,15 @@ export interface Sessions {
   take(admitted: Admitted, socket: Socket): void
   /** New handshakes get these certificates; sessions under way go on. */
   reload(certificates: CertificateSet): void
+  /** All places are taken: sends strangers away with 421 who have not come nearer to a message for `limits.smtpQuietMs`. */
+  makeRoom(): void
   /** Sends waiting sessions away with 421 and lets messages under way come to their end. */
   stop(): Promise<void>
 }
 
 /** Commands of smtp-server that this server has no use for; AUTH stands at the doors of submission alone. */
 const disabledCommands = ['XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
+const taken = new Reply(421, '4.3.2', 'All connections are taken, and this one brings nothing; connect again')
 const stopping = new Reply(421, '4.3.2', 'This server is stopping; try again soon')
 
 /** Sessions in this thread: commands are checked here, what they mean is core's. */
@@ -85,7 +88,11 @@ export function createSessions(parts: SessionsParts): Sessions {
       return
     }
     step(session).then(
-      text => (text === undefined ? callback() : callback(null, text)),
+      text => {
+        session.broughtMs = receiver.clock.monotonicMs()
+        if (text === undefined) callback()
+        else callback(null, text)
+      },
       error => callback(refuse(error, session.log)),
     )
   }
@@ -106,6 +113,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       unknownRecipients: 0,
       dnsList: undefined,
       recipients: [],
+      broughtMs: receiver.clock.monotonicMs(),
       isReceivingData: false,
       deadline: setTimeout(
         () => dismiss(session, new Reply(421, '4.4.2', 'The session took too long')),
@@ -248,6 +256,17 @@ export function createSessions(parts: SessionsParts): Sessions {
       certificates = set
       const { key, cert } = set.fallback
       for (const server of servers.values()) server.updateSecureContext({ key, cert })
+    },
+    makeRoom() {
+      const quiet = receiver.clock.monotonicMs() - limits.smtpQuietMs
+      for (const session of sessions.values()) {
+        const isStranger = !session.isTrusted && session.submitter === undefined
+        if (!isStranger || session.isReceivingData || session.broughtMs > quiet) continue
+        const connection = connections.find(session.id)
+        session.end(taken)
+        // Its place is free when its socket is gone, and whoever takes all of them does not hang up.
+        connection?._socket.destroySoon()
+      }
     },
     async stop() {
       for (const server of servers.values()) server.close()

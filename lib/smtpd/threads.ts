@@ -119,6 +119,9 @@ export function createThreads(parts: ThreadsParts): Sessions {
       certificates = set
       for (const sessions of [own, ...threads]) sessions.reload(set)
     },
+    makeRoom() {
+      for (const sessions of [own, ...threads]) sessions.makeRoom()
+    },
     async stop() {
       isStopped = true
       clearInterval(looking)

@@ -64,6 +64,7 @@ port.on('message', (message: ToDoor) => {
     sessions.take(message.take, message.socket as Socket)
   } else if ('reload' in message) sessions.reload(createCertificateSet(message.reload))
   else if ('suspect' in message) suspects.add(message.suspect)
+  else if ('makeRoom' in message) sessions.makeRoom()
   else if ('held' in message) follow(message.held)
   else void stop()
 })

@@ -2,6 +2,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import t from 'tap'
+import { type Clock, systemClock } from '../../lib/base/clock.ts'
+import { limits } from '../../lib/base/limits.ts'
 import { greetedDialog, openDialog, type SmtpDialog, type SmtpReply } from '../support/smtp-dialog.ts'
 import { openDoor, type TestDoor } from '../support/smtp-door.ts'
 import { until } from '../support/until.ts'
@@ -43,6 +45,41 @@ t.test('too many connections from one address, and in all', async t => {
     return (await dialog.reply()).code === 220
   })
   t.equal((await ours[1]!.say('NOOP')).code, 250, 'the others were not touched')
+})
+
+t.test('when all places are taken, strangers who bring nothing give theirs up', async t => {
+  let aheadMs = 0
+  const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+  const smtp = 'max_connections = 4\ntrusted_networks = ["127.0.0.9/32"]'
+  const { port, inbox } = await openDoor(t, { smtp, clock })
+  await inbox('ann')
+  const silent = await greetedDialog(port, '127.0.0.2')
+  const talking = await greetedDialog(port, '127.0.0.3')
+  const trusted = await greetedDialog(port, '127.0.0.9')
+  const bringing = await greetedDialog(port, '127.0.0.4')
+  const turnedAway = async () => {
+    const dialog = await openDialog(port, '127.0.0.5')
+    const { code } = await dialog.reply()
+    await dialog.closed()
+    return code
+  }
+  t.equal(await turnedAway(), 421)
+  t.equal((await silent.say('NOOP')).code, 250, 'they are new')
+  aheadMs += limits.smtpQuietMs
+  t.equal((await talking.say('NOOP')).code, 250)
+  await bringing.envelope('bob@example.net', 'ann@ours.example')
+  t.equal(await turnedAway(), 421, 'there is room for who comes next')
+  for (const dialog of [silent, talking]) {
+    t.match((await dialog.reply()).text, /^421 4\.3\.2 All connections are taken/)
+    await dialog.closed()
+  }
+  const next = await until('a place', async () => {
+    const dialog = await openDialog(port, '127.0.0.5')
+    return (await dialog.reply()).code === 220 && dialog
+  })
+  t.equal((await next.say('NOOP')).code, 250)
+  t.equal((await trusted.say('NOOP')).code, 250)
+  t.equal((await bringing.data('Subject: s\r\n\r\nhello')).code, 250)
 })
 
 t.test('who says nothing is sent away, and who speaks is not', async t => {

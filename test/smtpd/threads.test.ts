@@ -103,7 +103,7 @@ t.test('whose message ended a thread is suspect to those that are there, and to 
   const { app } = await startApi(t)
   const made: DoorThreadParts[] = []
   const told: [thread: number, party: string][] = []
-  const nobody: Sessions = { size: 0, take() {}, reload() {}, stop: () => Promise.resolve() }
+  const nobody: Sessions = { size: 0, take() {}, reload() {}, makeRoom() {}, stop: () => Promise.resolve() }
   const threads = createThreads({
     app,
     count: 2,
@@ -162,7 +162,7 @@ t.test(
     }
     const clock = { now: () => app.clock.now(), monotonicMs }
     const made: { size: number; isStopped: boolean; parts: DoorThreadParts }[] = []
-    const own = { size: 0, take() {}, reload() {}, stop: () => Promise.resolve() }
+    const own = { size: 0, take() {}, reload() {}, makeRoom() {}, stop: () => Promise.resolve() }
     const threads = createThreads({
       app: { ...app, hold: undefined, clock },
       count: 3,
@@ -184,6 +184,7 @@ t.test(
           take: () => void one.size++,
           reload() {},
           suspect() {},
+          makeRoom() {},
           async stop() {
             one.isStopped = true
           },
