@@ -36,7 +36,7 @@ t.test('a call loads what it does, and not the whole program', async t => {
   // What help and completion say is made by the build: of the API and the database nothing is needed.
   await loadsAtMost(40, 400, '--help', '--version', 'help', 'inbox --help', 'completion bash')
   const lookups = ['status', 'key list', 'queue list', 'queue holds', 'domain list', 'suppression list']
-  await loadsAtMost(90, 1400, ...lookups)
+  await loadsAtMost(92, 1410, ...lookups)
   const lists = ['inbox list', `message list ${inbox}`, 'event list', 'thread search', 'pod list']
-  await loadsAtMost(112, 1300, ...lists)
+  await loadsAtMost(112, 1310, ...lists)
 })

@@ -38,7 +38,6 @@ t.test('every question is answered in JSON, the same with the daemon up and down
     ['verify'],
     ['feedback list'],
     ['tls list'],
-    ['config check'],
     ['config print'],
     ['config describe'],
     ['config describe', 'smtp.max_size'],
