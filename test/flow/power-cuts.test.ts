@@ -53,6 +53,7 @@ async function story(t: Test): Promise<Story> {
   const webhook = await startWebhookReceiver(t)
   const daemon = await startDaemon(t, {
     dataDir: root,
+    beginsEmpty: true,
     env: journal.env,
     toml: '[webhook]\nallow_http = true\nallow_networks = ["127.0.0.0/8"]',
   })

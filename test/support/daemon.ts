@@ -37,6 +37,8 @@ export interface DaemonSettings {
   readonly env?: Readonly<Record<string, string>>
   /** Where its data are to be; in a directory that goes with the test unless told. */
   readonly dataDir?: string
+  /** Whether it begins with nothing, where each of its writes is looked at; else what a first start makes is there. */
+  readonly beginsEmpty?: boolean
   /** The PostgreSQL database with its rows, if not a file. */
   readonly database?: string
   /** Where the programs are that it runs, of another tree than this one: its test asks at the end what holds of the data. */
@@ -112,7 +114,8 @@ allow_networks = ["127.0.0.0/8"]
 check = ${settings.dns !== undefined}
 `,
   )
-  if (server === undefined && !existsSync(dataDir)) await makeDataDir(dataDir)
+  const isPrepared = server === undefined && !settings.beginsEmpty && !existsSync(dataDir)
+  if (isPrepared) await makeDataDir(dataDir)
   return run(t, dir, configPath, dataDir, settings)
 }
 
