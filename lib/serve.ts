@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { BackupFault } from './base/backup-fault.ts'
 import { BlobsFault } from './base/blobs-fault.ts'
 import { systemClock } from './base/clock.ts'
@@ -19,7 +20,6 @@ import { ConfigFault, configFaultExitCode } from './config/fault.ts'
 import { type Config, loadConfig, localConfig } from './config/load.ts'
 import type { App } from './core/app/app.ts'
 import { SecretKeyFault } from './core/app/secret-key.ts'
-import { checkBucket } from './core/doctor/bucket.ts'
 import { getDomainByName } from './core/domains/domains.ts'
 import { readRunning } from './core/running.ts'
 import { type Daemon, type DaemonParts, startDaemon } from './daemon.ts'
@@ -113,6 +113,7 @@ async function run(
     return tellStartFailure(error, parts)
   }
   let isStopping = false
+  let looked = Promise.resolve()
   process.on('SIGHUP', () => daemon.reload())
   manager.ready(parts.log)
   if (!isLocal) {
@@ -120,7 +121,7 @@ async function run(
       parts.log.error({ err: error }, 'what loses mail could not be looked for'),
     )
     // A bucket that is away has who asks wait.
-    void warnOfBucket(daemon.app, () => isStopping)
+    looked = warnOfBucket(daemon.app, () => isStopping)
   }
   if (isLocal) {
     const endpoints = {
@@ -138,6 +139,8 @@ async function run(
   manager.stopping(parts.log)
   if (failure) return giveUp(failure, parts.log)
   try {
+    // One that answers has answered by now, and what was asked of it leaves no file.
+    await Promise.race([looked, pause(limits.stopPeersMs, undefined, { ref: false })])
     await daemon.stop()
     return 0
   } catch (error) {
@@ -182,10 +185,14 @@ async function warnAtStart(app: App): Promise<void> {
 }
 
 /** That large mail will be put off, before the first of it comes. @param isStopping whether the bucket may be closed by now */
-async function warnOfBucket(app: App, isStopping: () => boolean): Promise<void> {
-  const found = await checkBucket(app)
-  if (isStopping()) return
-  for (const { code, subject, message } of found) app.log.error({ code, subject }, message)
+async function warnOfBucket({ blobs, config, log }: App, isStopping: () => boolean): Promise<void> {
+  try {
+    for await (const page of blobs.listDistant()) if (page) break
+  } catch (error) {
+    if (isStopping()) return
+    const why = error instanceof Error ? error.message : String(error)
+    log.error({ code: 'bucket_failed', subject: config.blobs }, `large mail is put off: ${why}`)
+  }
 }
 
 /** What an operator can mend is said in a sentence; all else with its stack. */
