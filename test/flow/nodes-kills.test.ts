@@ -73,11 +73,20 @@ t.test(
 
     // Only what a node was at when it was killed or stopped may go twice: who has it next begins after that.
     const attempts = server.taken.map((id, at) => ({ id, atMs: server.takenAtMs[at]! }))
-    const unexplained = doubles.filter(id => {
-      const [first, second] = attempts.filter(one => one.id === id).map(({ atMs }) => atMs)
-      return !disturbances.some(({ atMs }) => atMs > first! - readLateMs && atMs < second!)
+    const begunMs = disturbances[0]!.atMs
+    const unexplained = doubles.flatMap(id => {
+      const takenMs = attempts.filter(one => one.id === id).map(({ atMs }) => atMs)
+      const [first, second] = takenMs
+      const isExplained = disturbances.some(({ atMs }) => atMs > first! - readLateMs && atMs < second!)
+      return isExplained ? [] : `${id} at ${takenMs.map(atMs => Math.round(atMs - begunMs))}`
     })
-    t.strictSame(unexplained, [], 'what went twice was cut off between the final dot and its record')
+    const when = disturbances.map(({ what, atMs }) => `${what} at ${Math.round(atMs - begunMs)}`)
+    if (unexplained.length > 0) t.comment(nodes.map(one => one.log().filter(({ level }) => level !== 'info')))
+    t.strictSame(
+      unexplained,
+      [],
+      `what went twice was cut off between the final dot and its record (${when})`,
+    )
     t.ok(doubles.length <= disturbances.length * mostAtOnce, `${doubles.length} went twice`)
 
     const look = (path: string) => inTurn(() => apiOf(nodes[0]!.baseUrl, token).get(path))

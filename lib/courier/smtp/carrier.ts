@@ -5,9 +5,9 @@ import { toAscii } from '../mx.ts'
 import type { TlsFault, TlsResult } from '../tls-result.ts'
 import { isTlsFault, laneOf, openSession, type SessionOptions } from './connect.ts'
 import { type Ending, endingOf, refused } from './ending.ts'
-import { findObjection } from './extensions.ts'
+import { findObjection, type NoticeParameters } from './extensions.ts'
 import { SessionPool } from './pool.ts'
-import { type Answer, type NoticeParameters, type Raw, SmtpSession, type Watch } from './session.ts'
+import { type Answer, type Raw, SmtpSession, type Watch } from './session.ts'
 
 /** What of a message a transaction asks. */
 export interface Letter {

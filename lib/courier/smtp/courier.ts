@@ -26,8 +26,9 @@ import { AddressStanding } from './address-standing.ts'
 import { createCarrier, forbidden } from './carrier.ts'
 import type { SessionOptions } from './connect.ts'
 import { type Ending, moreTelling, passedOver, refused, unheard } from './ending.ts'
+import type { NoticeParameters } from './extensions.ts'
 import { findRoute, type Route, type SourceAddress } from './routes.ts'
-import { abortError, type NoticeParameters, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
+import { abortError, type Raw, type SmtpTimeouts, type Watch } from './session.ts'
 import { carryToSmarthost, hasAnswered } from './smarthost.ts'
 import { TlsMemory } from './tls-memory.ts'
 
@@ -125,12 +126,11 @@ export interface SmtpCourier {
 export function createSmtpCourier(options: SmtpCourierOptions): SmtpCourier {
   const { dns, clock, log, hostname, guard, port, sourceAddress, useIpv6 = false, random } = options
   const timeouts: SmtpTimeouts = { ...limits.smtpClientTimeouts, ...options.timeouts }
-  const { secureDns, stsPolicies, ca } = options
+  const { secureDns, stsPolicies, ca, routes = [] } = options
   const memory = new TlsMemory(clock, ca)
   const sessionOptions: SessionOptions = { clock, memory, hostname, port, timeouts, sourceAddress }
   const providers = options.providers ?? loadProviders()
   const rules = options.rules ?? loadReplyRules()
-  const { routes = [] } = options
   const ownAddresses = new Set(options.ownAddresses)
   const ours = new Set([hostname.toLowerCase(), ...(options.ownNames ?? [])])
   const isOurs = (there: AddressResult) =>

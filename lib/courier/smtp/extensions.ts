@@ -1,3 +1,5 @@
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+
 /** The keywords of an EHLO reply in upper case, each with its parameters (RFC 5321 §4.1.1.1); none after HELO. */
 export function readExtensions(ehloReply: string): ReadonlyMap<string, string> {
   const extensions = new Map<string, string>()
@@ -40,4 +42,33 @@ export function findObjection(
   if (demands.is8Bit === true && !extensions.has('8BITMIME'))
     return { enhanced: '5.6.3', text: 'the message has 8-bit content and the host does not take 8BITMIME' }
   return undefined
+}
+
+/** The parameters of RFC 3461, decoded; null for what is not said. */
+export interface NoticeParameters {
+  readonly notify: readonly string[] | null
+  /** `rfc822;bob@example.net` */
+  readonly originalRecipient: string | null
+  readonly envelopeId: string | null
+  readonly returned: 'FULL' | 'HDRS' | null
+}
+
+/** Adds a parameter to the next command that is sent. */
+export function addToNextCommand(connection: SMTPConnection, parameter: string): void {
+  const commands = connection as unknown as { _sendCommand: (line: string) => void }
+  const { _sendCommand: send } = commands
+  commands._sendCommand = line => {
+    commands._sendCommand = send
+    send.call(connection, `${line}${parameter}`)
+  }
+}
+
+/** The parameters of RFC 3461 as Nodemailer takes them. */
+export function noticeParameters({ notify, originalRecipient, envelopeId, returned }: NoticeParameters) {
+  return {
+    ...(notify && { notify: [...notify] }),
+    ...(originalRecipient !== null && { orcpt: originalRecipient }),
+    ...(envelopeId !== null && { envid: envelopeId }),
+    ...(returned !== null && { ret: returned }),
+  }
 }

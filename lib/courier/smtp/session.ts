@@ -4,7 +4,7 @@ import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 import type { Stage } from '../outcome.ts'
-import { readExtensions } from './extensions.ts'
+import { addToNextCommand, type NoticeParameters, noticeParameters, readExtensions } from './extensions.ts'
 import { findDecision } from './last-words.ts'
 import { goOnAt354Alone, type Hearing } from './remote-reply.ts'
 
@@ -13,15 +13,6 @@ export type Raw = Buffer | (() => Readable)
 
 /** How long a peer may take for each step, in milliseconds (RFC 5321 §4.5.3.2). */
 export type SmtpTimeouts = { readonly [step in keyof typeof limits.smtpClientTimeouts]: number }
-
-/** The parameters of RFC 3461, decoded; null for what is not said. */
-export interface NoticeParameters {
-  readonly notify: readonly string[] | null
-  /** `rfc822;bob@example.net` */
-  readonly originalRecipient: string | null
-  readonly envelopeId: string | null
-  readonly returned: 'FULL' | 'HDRS' | null
-}
 
 /** Who watches an attempt. */
 export interface Watch {
@@ -173,7 +164,7 @@ export class SmtpSession {
           size: envelope.sizeBytes,
           use8BitMime: envelope.is8Bit,
           // It says them only to hosts that offer DSN.
-          ...(envelope.notice && { dsn: parametersOf(envelope.notice) }),
+          ...(envelope.notice && { dsn: noticeParameters(envelope.notice) }),
         },
         message,
         (error, info) => {
@@ -232,18 +223,29 @@ export class SmtpSession {
    */
   #letter(bytes: Buffer, progress: Progress, watch: Watch): Readable {
     const pipe = (to: Writable) => {
-      try {
-        watch.commit()
-      } catch (error) {
-        progress.fault = error
-        return this.close()
-      }
       const socket = this.#connection._socket || undefined
+      let isOver = false
+      const leave = () => {
+        if (isOver) return
+        isOver = true
+        if (!this.isOpen) return
+        try {
+          watch.commit()
+        } catch (error) {
+          progress.fault = error
+          // To end it would have all of it leave.
+          socket?.destroy()
+          return this.close()
+        }
+        socket?.uncork()
+      }
       socket?.cork()
-      // By then all of it has come through: it is passed on without waiting for anything.
-      setImmediate(() => socket?.uncork())
       progress.sent = 'all'
       this.#waitAtMost(this.#timeouts.finalReplyMs)
+      // A process may stand still at any moment, and others have its mail then: nothing is between the look and the leaving.
+      to.once('end', leave)
+      // What is too long for the socket's buffer with its dots doubled comes to its end only when it leaves.
+      setImmediate(leave)
       to.end(bytes)
     }
     return { pipe, destroy() {} } as unknown as Readable
@@ -270,26 +272,6 @@ export class SmtpSession {
   #waitAtMost(ms: number): void {
     const socket = this.#connection._socket
     if (socket) socket.setTimeout(ms)
-  }
-}
-
-/** Adds a parameter to the next command that is sent. */
-function addToNextCommand(connection: SMTPConnection, parameter: string): void {
-  const commands = connection as unknown as { _sendCommand: (line: string) => void }
-  const { _sendCommand: send } = commands
-  commands._sendCommand = line => {
-    commands._sendCommand = send
-    send.call(connection, `${line}${parameter}`)
-  }
-}
-
-/** As Nodemailer takes them. */
-function parametersOf({ notify, originalRecipient, envelopeId, returned }: NoticeParameters) {
-  return {
-    ...(notify && { notify: [...notify] }),
-    ...(originalRecipient !== null && { orcpt: originalRecipient }),
-    ...(envelopeId !== null && { envid: envelopeId }),
-    ...(returned !== null && { ret: returned }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
 import { setInterval } from 'node:timers/promises'
@@ -63,6 +64,38 @@ t.test('who may have lost the lease by the final dot does not say it', async t =
   }
   await t.rejects(courier.carry(delivery(), raw, progress), /another has it/)
   t.same(peers[0]?.messages, [])
+})
+
+/** Whether something has come to a server of this machine that it has not read yet, by what the system knows. */
+function hasUnread(port: number): boolean {
+  const ours = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const lines = readFileSync('/proc/net/tcp', 'latin1').split('\n')
+  return lines.some(line => {
+    const [, local = '', , , queues = ''] = line.trim().split(/\s+/)
+    return local.endsWith(ours) && !queues.endsWith(':00000000')
+  })
+}
+
+t.test('nothing lies between the look at the lease and the leaving of the final dot', async t => {
+  const { courier, peers, port } = await loopback(t, [{}])
+  let hasLeft = false
+  const progress = {
+    ...cutWhen('heard'),
+    signal: new AbortController().signal,
+    heard() {},
+    commit() {
+      // The first that this process does after it: nobody reads meanwhile.
+      process.nextTick(() => {
+        const endMs = Date.now() + 2_000
+        while (!hasLeft && Date.now() < endMs) hasLeft = hasUnread(port)
+      })
+    },
+  }
+  t.match(await courier.carry(delivery(), raw, progress), { result: 'delivered' })
+  t.ok(hasLeft)
+  const long = Buffer.from(`From: a@here.example\r\n\r\n${'.\r\n'.repeat(5_000)}`)
+  t.match(await courier.carry(delivery({ sizeBytes: long.length }), long), { result: 'delivered' })
+  t.equal(peers[0]?.messages[1], long.toString('latin1').replaceAll('\n.', '\n..'), 'dots fill the buffer')
 })
 
 t.test('falls back to HELO, then asks for no extension', async t => {
