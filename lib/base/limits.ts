@@ -312,6 +312,8 @@ export const limits = {
   /** An inbound header section; mailauth is quadratic in continuation lines, so both are refused early. */
   headerBytes: 64 * 1024,
   headerLines: 2000,
+  /** Mailboxes that From may name: each is looked for in the rules that block. */
+  namedAuthors: 100,
   /** Received fields after which a message is a loop (RFC 5321 §6.3). */
   receivedFields: 100,
   /** DKIM signatures checked of one message, and sets of its ARC chain (RFC 8617 §4.2.1). */

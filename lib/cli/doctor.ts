@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { findForbidden, forbiddenOf } from '../base/forbidden.ts'
+import { StorageUnreachable } from '../base/storage-fault.ts'
 import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
 import type { Config } from '../config/load.ts'
 import { SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
@@ -107,6 +108,9 @@ async function serverStateFindings(config: Config): Promise<Finding[]> {
 function hindranceOf(error: unknown, dataDir: string): Finding {
   if (error instanceof SecretKeyFault)
     return finding('error', 'secret_key', secretKeyPath(dataDir), error.message)
+  // It was there a moment ago, or its clock is not ours.
+  if (error instanceof StorageUnreachable)
+    return finding('error', 'database_not_checked', 'database', `not checked: ${error.message}`)
   const told = isMachineFault(error) ? tellSystemFault(error) : undefined
   if (told === undefined) throw error
   return finding('warning', 'database_not_checked', databasePath(dataDir), `not checked: ${told}`)

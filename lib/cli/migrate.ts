@@ -58,7 +58,8 @@ async function migrate(ctl: Ctl, { to, passwordFile, blobs }: MigrateOptions): P
         : await moveRows({ dataDir, from, to: target, clock: systemClock, told })
     progress.end()
     const isDone = (files?.isDone ?? true) && (rows?.isDone ?? true)
-    const next = nextOf({ isDone, running: rows?.running ?? [], to, place, passwordFile })
+    const wasServer = config.database !== undefined
+    const next = nextOf({ isDone, running: rows?.running ?? [], wasServer, to, place, passwordFile })
     const texts = [files && textOfFiles(files), rows && textOfRows(rows), next]
     ctl
       .output()
@@ -82,12 +83,14 @@ function placeOf(blobs: string, known: string | undefined): 'bucket' | 'disk' {
 interface Moved {
   readonly isDone: boolean
   readonly running: MoveReport['running']
+  /** Whether the rows were on a server until now. */
+  readonly wasServer: boolean
   readonly to: string | undefined
   readonly place: 'bucket' | 'disk' | undefined
   readonly passwordFile: string | undefined
 }
 
-function nextOf({ isDone, running, to, place, passwordFile }: Moved): string {
+function nextOf({ isDone, running, wasServer, to, place, passwordFile }: Moved): string {
   if (!isDone) {
     const nodes = running.map(({ id, name }) => `${name} (${id})`).join(', ')
     const where = nodes === '' ? '' : ` on ${nodes}`
@@ -102,8 +105,8 @@ function nextOf({ isDone, running, to, place, passwordFile }: Moved): string {
     place === 'disk' && 'take `blobs` out of the configuration',
   ].filter(Boolean)
   const left = [
-    to === 'sqlite' && 'what is left on the server is closed to mailboxd',
-    to !== undefined && to !== 'sqlite' && 'what is left in mailboxd.sqlite is closed to mailboxd',
+    to !== undefined &&
+      `what is left ${wasServer ? 'on the server that was set until now' : 'in mailboxd.sqlite'} is closed to mailboxd`,
     place === 'disk' && 'the objects stay in the bucket until you delete them there',
   ].filter(Boolean)
   return [[...settings, 'start mailboxd'].join(', '), ...left].join('; ')

@@ -3,6 +3,7 @@ import { BackupFault } from '../base/backup-fault.ts'
 import type { Clock } from '../base/clock.ts'
 import { placeInWords, settingOfPlace, withoutPassword } from '../base/database-place.ts'
 import { SchemaFault } from '../base/schema-fault.ts'
+import { postgresQueryFault } from '../config/postgres-query.ts'
 import { findAccount } from '../store/account.ts'
 import { type Db, isServer } from '../store/dialect/dialect.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../store/dialect/lock.ts'
@@ -107,6 +108,8 @@ export async function moveRows({ dataDir, from, to, clock, told }: MoveParts): P
 export function targetOf(dataDir: string, to: string, password: string | undefined): string {
   if (to === 'sqlite') return databasePath(dataDir)
   if (!isServer(to)) throw new BackupFault(`--to ${to}: give postgres://user@host/database, or sqlite`)
+  const fault = postgresQueryFault(to.split('?')[1] ?? '')
+  if (fault !== undefined) throw new BackupFault(`--to ${withoutPassword(to)} ${fault}`)
   return password === undefined ? to : withPassword(to, password)
 }
 

@@ -13,6 +13,7 @@ import { isStorageFault, StorageForbidden, StorageUnreachable } from '../base/st
 import type { Config } from '../config/load.ts'
 import { openReader, openStore, type Store } from '../store/open.ts'
 import type { NodeHold } from '../store/postgres/hold.ts'
+import { requireTime } from '../store/postgres/state.ts'
 import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
 import { requireFinished } from './backup/unfinished.ts'
@@ -74,7 +75,8 @@ export function withPassword(url: string, password: string): string {
 
 /**
  * Opens the database of an installation (made when missing, by who may migrate), and nothing else of it.
- * @throws SchemaFault when it is of another version than this program, and may not be brought up to date or not by it; StorageForbidden; BackupFault where half of a restored one is
+ * @throws SchemaFault when it is of another version than this program, and may not be brought up to date or not by it; StorageForbidden; StorageUnreachable where it can not
+ * be asked, or its server's clock is another; BackupFault where half of a restored one is
  */
 export async function openRows(parts: RowsParts): Promise<Rows> {
   const { config, clock, ids, log, meter = noMeter } = parts
@@ -118,6 +120,13 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
       failed,
     },
   })
+  // What a daemon holds looks all the time.
+  if (config.database !== undefined && parts.hold === undefined) {
+    await requireTime(store.read, clock).catch(async error => {
+      await store.close()
+      throw error
+    })
+  }
   const shortage = () => (outage.isTold && last?.isShortage ? last : undefined)
   return { config, clock, ids, log, meter, store: tellingOutages(store, outage), shortage, hold: parts.hold }
 }

@@ -63,21 +63,18 @@ t.test(
 
     t.equal(await daemon.end('SIGTERM'), 0)
     set(30 * hour)
-    t.match(
-      await runProgram(
-        process.execPath,
-        [builtProgram('mailboxd'), '--config', daemon.configPath],
-        undefined,
-        {
-          env,
-        },
-      ),
-      {
-        code: 1,
-        stdout: '',
-        stderr:
-          /^mailboxd can not start: the clock of this machine is 10\d{4} seconds ahead of that of the database's server: have both follow a time server \(timedatectl set-ntp true\); it may be the server's that is wrong\n$/,
-      },
-    )
+    const run = (name: 'mailboxd' | 'mailboxctl', ...args: string[]) =>
+      runProgram(process.execPath, [builtProgram(name), '--config', daemon.configPath, ...args], undefined, {
+        env,
+      })
+    const apart = /clock of this machine is 10\d{4} seconds ahead of that of the database's server/
+    t.match(await run('mailboxctl', 'key', 'create'), { code: 70, stdout: '', stderr: apart })
+    t.match((await run('mailboxctl', 'doctor')).stdout, apart)
+    t.match(await run('mailboxd'), {
+      code: 1,
+      stdout: '',
+      stderr:
+        /^mailboxd can not start: the clock of this machine is 10\d{4} seconds ahead of that of the database's server: have both follow a time server \(timedatectl set-ntp true\); it may be the server's that is wrong\n$/,
+    })
   },
 )

@@ -240,7 +240,10 @@ export async function lookAtPromises(
       return sent.every(({ status }) => status !== 'pending') && sent
     },
     endMs,
-  )
+  ).catch(async error => {
+    const { data } = await nodeAt(load, 0).ctl('queue', 'list')
+    throw new Error(`${error.message}, with ${JSON.stringify(data)} in the queue`)
+  })
   const inbound = countOf((await listed(load, 'inbound')).map(one => one.rfcMessageId))
   for (const id of load.accepted)
     if (inbound.get(id) !== 1) broken.push(`${id} got its 250 and is there ${inbound.get(id) ?? 0} times`)

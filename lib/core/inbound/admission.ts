@@ -19,8 +19,8 @@ export interface Refused {
 
 /** Who sent a message, as it says itself. */
 export interface Sender {
-  /** As it is shown. */
-  readonly from: string | null
+  /** Each mailbox that From names, in whatever reading: `namedAuthors`. */
+  readonly named: readonly string[]
   /** The one mailbox in From that was judged; null when it is not sure whom From names, and no allow rule lets it in. */
   readonly judged: string | null
   readonly mailFrom: string
@@ -30,23 +30,22 @@ export interface Sender {
 
 /**
  * Asks the sender rules of each recipient's inbox. A rule that allows looks at the mailbox that was judged alone; one that
- * blocks at whatever is shown.
+ * blocks at each that From names.
  */
 export async function admit(
   app: Reads,
   recipients: readonly Recipient[],
   sender: Sender,
 ): Promise<Admission> {
-  const from = normaliseAddress(sender.from ?? '')
   const allowable = normaliseAddress(sender.judged ?? '') ?? null
-  const mailFrom = normaliseAddress(sender.mailFrom)
+  const addresses = [...sender.named, sender.mailFrom].flatMap(one => normaliseAddress(one) ?? [])
   const refusals = await findRefusals(
     app.store.read,
     recipients.map(({ inboxId, podId }) => ({ id: inboxId, podId })),
     'inbound',
     [
       {
-        addresses: [...(from === undefined ? [] : [from]), ...(mailFrom === undefined ? [] : [mailFrom])],
+        addresses,
         allowable,
         isProven: sender.isAligned || !app.config.policy.require_authenticated_sender,
       },

@@ -4,7 +4,7 @@ import { Reply } from '../../base/reply.ts'
 import { type Content, readStart, sizeOf } from '../../blob/content.ts'
 import { domainOf } from '../../mail/address/address.ts'
 import type { AuthenticatedMessage } from '../../mail/authentication/authenticator.ts'
-import { type Author, readAuthor } from '../../mail/header/author.ts'
+import { type Author, namedAuthors, readAuthor } from '../../mail/header/author.ts'
 import { countReceived, findHeaderFault, type Header, readHeader } from '../../mail/header/header.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
 import type { Reading } from '../../reading/reading.ts'
@@ -66,12 +66,14 @@ export async function prepareReception(
 ): Promise<Reception> {
   const header = await requireSoundHeader(arrival.content)
   const author = readAuthor(header)
+  const named = namedAuthors(header, author)
+  if (named.length > limits.namedAuthors)
+    throw new Reply(554, '5.6.0', `From names more than ${limits.namedAuthors} mailboxes; name who wrote it`)
   const reading = await read(app, arrival)
   const { message, classified } = reading
   const found = findAuthentication(app, arrival, author, reading)
   requireSameAuthor(found.judged, message.author)
   requireSameAuthor(found.judged, author)
-  const from = message.from?.address ?? null
   const returned = await readReturned(app, arrival.recipients, reading)
   // What became of our own mail is noted whoever tells it; nobody reads a refusal of that.
   // Who has a reverse-path of ours proves nothing to whoever else the message is for.
@@ -109,7 +111,7 @@ export async function prepareReception(
   const rawId = arrival.rawId ?? app.ids.next()
   const recipients = arrival.recipients.filter(recipient => !returned.consumed.has(recipient))
   const admission = await admit(app, recipients, {
-    from,
+    named,
     judged: found.judged?.address ?? null,
     mailFrom: arrival.mailFrom,
     isAligned: found.aligned,

@@ -33,6 +33,24 @@ export function readAuthor(header: Header): Author {
   return addressFault === undefined ? { mailbox } : { fault: addressFault, shown: mailbox }
 }
 
+/** What stands around an address, whichever way it is read. */
+const aroundAddresses = /[\s\p{Cc}<>()[\],;:"\\]+/u
+
+/**
+ * Whom a header names as its author, in whatever reading: where it is not sure, each mailbox of each From field, those of groups too, and
+ * each word with an @. Who is kept away must not be let in by standing beside another.
+ * @param author as `readAuthor` found it in this header
+ */
+export function namedAuthors(header: Header, author: Author): string[] {
+  if ('mailbox' in author) return [author.mailbox.address]
+  const fields = header.fields.filter(field => field.lowerName === 'from')
+  const named = fields.flatMap(({ value }) => [
+    ...mailboxes(readAddressList(value)).map(({ address }) => address),
+    ...value.split(aroundAddresses).filter(word => word.includes('@')),
+  ])
+  return [...new Set(named)]
+}
+
 /** The mailbox to show for an author. */
 export function shownAuthor(author: Author): Mailbox | null {
   return 'mailbox' in author ? author.mailbox : (author.shown ?? null)

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { aheadMs, type Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { limits } from '../../base/limits.ts'
-import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
+import { StorageUnreachable } from '../../base/storage-fault.ts'
 import { DataDirectoryBusy } from '../dialect/lock.ts'
 import { isOutage } from './reached.ts'
 import { connectTo, createServers, type Servers } from './servers.ts'
+import { askTime, requireSameTime } from './state.ts'
 
 /** What everybody who locks a database of mailboxd agrees upon: the letters of a name. */
 const numberOf = (letters: string) => Number.parseInt(Buffer.from(letters).toString('hex').slice(0, 12), 16)
@@ -147,8 +148,7 @@ async function connect(servers: Servers, name = lockName) {
       try {
         const askedMs = clock.monotonicMs()
         const { rows } = await Promise.race([query(askTime, []), late.promise])
-        const ahead = aheadMs(clock, askedMs, Number(rows[0].clockMs))
-        if (Math.abs(ahead) > limits.nodeClockMs) throw new StorageUnreachable(new ClockApart(ahead))
+        requireSameTime(clock, askedMs, Number(rows[0].clockMs))
       } finally {
         clearTimeout(timer)
       }
@@ -160,7 +160,5 @@ async function connect(servers: Servers, name = lockName) {
     },
   }
 }
-
-const askTime = 'select extract(epoch from clock_timestamp()) * 1000 as "clockMs"'
 
 const lockNotAvailable = '55P03'

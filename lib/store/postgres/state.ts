@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { aheadMs, type Clock } from '../../base/clock.ts'
+import { limits } from '../../base/limits.ts'
 import { SchemaFault } from '../../base/schema-fault.ts'
+import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Db } from '../dialect/dialect.ts'
 
 /** Bytes of a database on a PostgreSQL server. */
@@ -9,6 +11,26 @@ export async function findServerSize(db: Db): Promise<number> {
     db,
   )
   return rows[0]!.size
+}
+
+/** Asks a server for its time, in milliseconds since 1970. */
+export const askTime = 'select extract(epoch from clock_timestamp()) * 1000 as "clockMs"'
+
+/**
+ * By the clock of a machine its processes date and find due what other nodes date and find due, too.
+ * @param askedMs when the server was asked for its time, by the clock that only goes forward
+ * @throws StorageUnreachable where it is not that of the server
+ */
+export function requireSameTime(clock: Clock, askedMs: number, theirMs: number): void {
+  const ahead = aheadMs(clock, askedMs, theirMs)
+  if (Math.abs(ahead) > limits.nodeClockMs) throw new StorageUnreachable(new ClockApart(ahead))
+}
+
+/** The same for who holds nothing there. */
+export async function requireTime(db: Db, clock: Clock): Promise<void> {
+  const askedMs = clock.monotonicMs()
+  const { rows } = await sql.raw<{ clockMs: number }>(askTime).execute(db)
+  requireSameTime(clock, askedMs, rows[0]!.clockMs)
 }
 
 /** How a database keeps text. */

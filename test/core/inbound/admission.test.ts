@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { limits } from '../../../lib/base/limits.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import { listAudit } from '../../../lib/core/policy/audit.ts'
 import { replacePolicy } from '../../../lib/core/policy/rules.ts'
@@ -114,6 +115,7 @@ t.test('no writing of From passes an allow rule as two people', async t => {
     bea,
     mail: _mail,
     messages,
+    raw,
     port,
   } = await setUp(t, {
     toml: '[policy]\nrequire_authenticated_sender = false',
@@ -154,11 +156,21 @@ t.test('no writing of From passes an allow rule as two people', async t => {
     [],
     'none is allowed',
   )
-  t.ok(kept.length > 5 && kept.length < forged.length, 'a rule that blocks looks at what is shown')
+  // In these nobody is named, or another than who is blocked: an encoded word is never an address, and what stands behind two @ is none.
+  const harmless = [0, 1, 2, 12, 14, 15].map(at => forged[at])
+  const wholes = await Promise.all(kept.map(one => raw(one)))
+  t.strictSame(
+    wholes.map(whole => forged.find(lines => whole.includes(`${lines}\r\nX: to bea`))),
+    harmless,
+    'a rule that blocks looks at each that is named',
+  )
   t.ok(kept.every(({ verdict, autoReplyable }) => verdict === 'spam' && autoReplyable === 0))
   t.notOk(kept.some(({ fromAddr }) => fromAddr === 'boss@trusted.com'))
   t.match(await send('From: Boss <boss@ｔrusted.com>', 'ann'), /^250 /)
   t.match((await messages()).at(-1), { inboxId: ann, fromAddr: 'boss@trusted.com', verdict: 'clean' })
+  const many = (count: number) => Array.from({ length: count }, (_, at) => `a${at}@evil.com`).join(',\r\n ')
+  t.match(await send(`From: ${many(limits.namedAuthors)}`, 'bea'), /^250 /)
+  t.match(await send(`From: ${many(limits.namedAuthors)}\r\nFrom: boss@trusted.com`, 'bea'), /^554 5\.6\.0 /)
 })
 
 t.test('postmaster is reached through every allowlist, but not by who is blocked', async t => {
