@@ -4,6 +4,7 @@ import { findForbidden, tellForbidden } from './base/forbidden.ts'
 import { StorageForbidden } from './base/storage-fault.ts'
 import type { Config } from './config/load.ts'
 import { requireFinished } from './core/backup/unfinished.ts'
+import { findForbiddenFile } from './core/data-access.ts'
 import { daemonLockPath, nodeName } from './core/nodes/node-name.ts'
 import { openApp } from './core/open.ts'
 import { databaseOf } from './core/open-rows.ts'
@@ -32,12 +33,13 @@ async function holdServer(config: Config, clock: Clock): Promise<NodeHold | unde
  * @throws DataDirectoryBusy, StorageForbidden, BackupFault, SchemaFault, StorageUnreachable; BlobsFault as `Nodes.join`
  */
 export async function openData(parts: Parameters<typeof openApp>[0], closing: (() => unknown)[]) {
-  await mkdir(parts.config.data_dir, { recursive: true, mode: 0o700 })
-  // SQLite itself says neither which directory it is nor whose.
-  const forbidden = findForbidden(parts.config.data_dir, 'write')
+  const { data_dir: dataDir } = parts.config
+  // SQLite itself says neither which file it is nor whose.
+  const forbidden = findForbidden(dataDir, 'write', dataDir) ?? findForbiddenFile(dataDir)
   if (forbidden) throw new StorageForbidden(tellForbidden(forbidden))
-  requireFinished(parts.config.data_dir)
-  closing.push(lockDataDirectory(daemonLockPath(parts.config.data_dir)))
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  requireFinished(dataDir)
+  closing.push(lockDataDirectory(daemonLockPath(dataDir)))
   const hold = await holdServer(parts.config, parts.clock)
   closing.push(() => hold?.release())
   const opened = await openApp({ ...parts, ...(hold && { hold }) })

@@ -12,6 +12,7 @@ import { StorageForbidden, StorageUnreachable } from './base/storage-fault.ts'
 import { tellSystemFault } from './base/system-fault.ts'
 import { type DaemonArguments, readDaemonArguments } from './cli/arguments.ts'
 import { checkCertificates } from './cli/certificates.ts'
+import { asOwner } from './cli/installation.ts'
 import { serverFindings } from './cli/server-findings.ts'
 import { writeText } from './cli/terminal.ts'
 import { welcomeBack, welcomeFirst } from './cli/welcome.ts'
@@ -51,9 +52,16 @@ export async function serve(
       say(`${error.message}\n`)
       return configFaultExitCode
     }
-    const fault = tellFault(error)
+    const fault = tellFault(error, undefined)
     if (fault === undefined) throw error
     say(`mailboxd can not start: ${fault}\n`)
+    return 1
+  }
+  const asUser = asOwner(config.data_dir, ['mailboxd', ...argv].join(' '))
+  if (asUser !== undefined) {
+    say(
+      `mailboxd can not start: ${config.data_dir} belongs to another user, who could not use what root would leave in it. Start it as that one: ${asUser}\n`,
+    )
     return 1
   }
   const style = logStyle(config.log.format, environment.JOURNAL_STREAM)
@@ -196,7 +204,7 @@ async function warnOfBucket({ blobs, config, log }: App, isStopping: () => boole
 }
 
 /** What an operator can mend is said in a sentence; all else with its stack. */
-function tellStartFailure(error: unknown, { log, logStyle: style = jsonStyle }: DaemonParts): number {
+function tellStartFailure(error: unknown, { config, log, logStyle: style = jsonStyle }: DaemonParts): number {
   const say = (text: string) => writeText('stderr', faultText(text, style))
   if (error instanceof CertificateFault || error instanceof SecretKeyFault) {
     say(`${error.message}\n`)
@@ -209,15 +217,15 @@ function tellStartFailure(error: unknown, { log, logStyle: style = jsonStyle }: 
     error instanceof StorageUnreachable ||
     error instanceof StorageForbidden ||
     error instanceof BlobsFault
-  const told = isTold ? error.message : tellFault(error)
+  const told = isTold ? error.message : tellFault(error, config.data_dir)
   if (told === undefined) log.fatal({ err: error }, 'mailboxd can not start')
   else say(`mailboxd can not start: ${told}\n`)
   return 1
 }
 
 /** As `tellSystemFault`, for a daemon: what is not its user's becomes that, and nobody runs it as root. */
-function tellFault(error: unknown): string | undefined {
-  const forbidden = forbiddenOf(error)
+function tellFault(error: unknown, dataDir: string | undefined): string | undefined {
+  const forbidden = forbiddenOf(error, dataDir)
   return forbidden ? tellForbidden(forbidden) : tellSystemFault(error)
 }
 

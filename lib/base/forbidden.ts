@@ -1,6 +1,6 @@
-import { accessSync, constants, type Stats, statSync } from 'node:fs'
+import { accessSync, constants, readdirSync, type Stats, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { dirname } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 
 /** What stands at a path, or on the way to it, that this user may not use. */
 export interface Forbidden {
@@ -26,25 +26,34 @@ const { R_OK, W_OK, X_OK } = constants
 /**
  * The first directory on the way to a file, or the file itself, that this user may not use.
  * @param use whether it is only read, or written and made where it is not there
+ * @param dataDir where it is known: all that lies in there is to belong to this user
  */
-export function findForbidden(path: string, use: 'read' | 'write'): Forbidden | undefined {
+export function findForbidden(
+  path: string,
+  use: 'read' | 'write',
+  dataDir: string | undefined,
+): Forbidden | undefined {
+  let around = path
   for (const directory of waysTo(path)) {
     const found = statOf(directory)
-    if (found === undefined) return undefined
-    if (!isAllowed(directory, X_OK)) return tell(directory, found, 'enter it', 'x')
+    if (found === undefined) break
+    if (!isAllowed(directory, X_OK)) return tell(directory, found, ['enter it', 'x'], dataDir)
+    around = directory
   }
   const found = statOf(path)
   if (found?.isDirectory()) {
-    return isAllowed(path, R_OK | W_OK | X_OK) ? undefined : tell(path, found, 'read and write in it', 'rwx')
+    const isUsable = isAllowed(path, R_OK | W_OK | X_OK)
+    return isUsable ? undefined : tell(path, found, ['read and write in it', 'rwx'], dataDir)
   }
   if (found !== undefined) {
-    if (use === 'read') return isAllowed(path, R_OK) ? undefined : tell(path, found, 'read it', 'r')
-    return isAllowed(path, R_OK | W_OK) ? undefined : tell(path, found, 'read and write it', 'rw')
+    if (use === 'read')
+      return isAllowed(path, R_OK) ? undefined : tell(path, found, ['read it', 'r'], dataDir)
+    return isAllowed(path, R_OK | W_OK) ? undefined : tell(path, found, ['read and write it', 'rw'], dataDir)
   }
-  const directory = dirname(path)
-  const around = statOf(directory)
-  if (use === 'read' || around === undefined || isAllowed(directory, W_OK)) return undefined
-  return tell(directory, around, 'make files in it', 'rwx')
+  const above = statOf(around)
+  if (use === 'read' || above === undefined || isAllowed(around, W_OK)) return undefined
+  const isOurs = above.uid === process.getuid?.() || isIn(dataDir, around)
+  return isOurs ? tell(around, above, ['make files in it', 'rwx'], dataDir) : tellMissing(path)
 }
 
 /** The directories that are gone through, the outermost first. */
@@ -53,20 +62,64 @@ function waysTo(path: string): string[] {
   return directory === path ? [] : [...waysTo(directory), directory]
 }
 
-function tell(path: string, { uid, mode }: Stats, verb: string, rights: 'r' | 'rw' | 'x' | 'rwx'): Forbidden {
+function isIn(dataDir: string | undefined, path: string): boolean {
+  if (dataDir === undefined) return false
+  return path === dataDir || path.startsWith(dataDir.endsWith(sep) ? dataDir : `${dataDir}${sep}`)
+}
+
+type Rights = 'r' | 'rw' | 'x' | 'rwx'
+
+function tell(
+  path: string,
+  { uid, mode }: Stats,
+  [verb, rights]: readonly [verb: string, rights: Rights],
+  dataDir: string | undefined,
+): Forbidden {
   const me = nameOfUser()
   const isOwn = uid === process.getuid?.()
   const whose = isOwn ? me : uid === 0 ? 'root' : `the user ${uid}`
   const octal = (mode & 0o7777).toString(8).padStart(4, '0')
   const message = `${path} belongs to ${whose} and has the mode ${octal}: ${me}, as whom mailboxd runs, may not ${verb}`
-  return { path, isOwn, message, paste: pasteOf(path, isOwn, rights) }
+  if (isOwn) return { path, isOwn, message, paste: `chmod u+${rights} ${path}` }
+  if (path === dataDir && holdsOther(path)) {
+    const inside = join(path, 'mailboxd')
+    const better = `${message}, and it holds other things: let data_dir be a directory in it, such as "${inside}"`
+    return { path, isOwn, message: better, paste: pasteOfNew(inside) }
+  }
+  return { path, isOwn, message, paste: pasteOf(path, rights, dataDir) }
 }
 
-/** What is only read stays its owner's: a group may read it. */
-function pasteOf(path: string, isOwn: boolean, rights: 'r' | 'rw' | 'x' | 'rwx'): string {
-  if (isOwn) return `chmod u+${rights} ${path}`
-  if (rights === 'r' || rights === 'x') return `chgrp ${nameOfUser()} ${path} && chmod g+${rights} ${path}`
-  return `chown ${nameOfUser()}: ${path}`
+/** What is only read stays its owner's: a group may read it. Of the data directory all is the daemon's. */
+function pasteOf(path: string, rights: Rights, dataDir: string | undefined): string {
+  const me = nameOfUser()
+  if (dataDir !== undefined && isIn(dataDir, path)) return `chown -R ${me}: ${dataDir}`
+  if (rights === 'r' || rights === 'x') return `chgrp ${me} ${path} && chmod g+${rights} ${path}`
+  return `chown ${me}: ${path}`
+}
+
+/** Where the directory that it would be made in is another's, that one stays as it is: it may be the one of all. */
+function tellMissing(path: string): Forbidden {
+  const message = `${path} is not there, and ${nameOfUser()}, as whom mailboxd runs, may not make it (where it is on a disk of its own, mount that)`
+  return { path, isOwn: false, message, paste: pasteOfNew(path) }
+}
+
+function pasteOfNew(directory: string): string {
+  const me = nameOfUser()
+  return `install -d -m 700 -o ${me} -g ${me} ${directory}`
+}
+
+/** What an installation has in its data directory, one of which is there from the first start on. */
+const ofInstallation = ['mailboxd.sqlite', 'secrets.key', 'daemon.lock', 'running.json', 'raw']
+
+/** Whether it is no data directory: nobody wants that of the system, or one with files of others, to become the daemon's. */
+function holdsOther(directory: string): boolean {
+  try {
+    const names = readdirSync(directory)
+    return names.some(name => name !== 'lost+found') && !ofInstallation.some(name => names.includes(name))
+  } catch {
+    // Nobody sees what is in it: one such as /root is not given away.
+    return dirname(dirname(directory)) === dirname(directory)
+  }
 }
 
 function statOf(path: string): Stats | undefined {
@@ -87,12 +140,12 @@ function isAllowed(path: string, rights: number): boolean {
   }
 }
 
-/** What keeps this user from a file that the system refused (EACCES, EPERM), where the error names it. */
-export function forbiddenOf(error: unknown): Forbidden | undefined {
+/** What keeps this user from a file that the system refused (EACCES, EPERM), where the error names it. @param dataDir as of `findForbidden` */
+export function forbiddenOf(error: unknown, dataDir: string | undefined): Forbidden | undefined {
   if (!(error instanceof Error && 'code' in error && 'path' in error)) return undefined
   if (!['EACCES', 'EPERM'].includes(String(error.code))) return undefined
   const path = String(error.path)
-  return findForbidden(path, 'read') ?? findForbidden(path, 'write')
+  return findForbidden(path, 'read', dataDir) ?? findForbidden(path, 'write', dataDir)
 }
 
 /** The same in a sentence with what mends it. */

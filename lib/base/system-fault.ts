@@ -53,11 +53,14 @@ export function tellNotRunning(path: string): string | undefined {
   return `${path} is there while the unit runs alone`
 }
 
+const lowPort =
+  'a port below 1024 is not for every user: as root, sysctl -w net.ipv4.ip_unprivileged_port_start=25 (for good in a file of /etc/sysctl.d), or name a higher port'
+
 function toldByPath(error: Error): string | undefined {
   const later = 'path' in error ? tellNotRunning(String(error.path)) : undefined
   if (later !== undefined)
     return `${later} (a credential of systemd): start mailboxd, or name a file that stays`
-  const forbidden = forbiddenOf(error)
+  const forbidden = forbiddenOf(error, undefined)
   // Of what is another's, root or that one may say more.
   return forbidden?.isOwn ? tellForbidden(forbidden) : undefined
 }
@@ -70,6 +73,8 @@ export function tellSystemFault(error: unknown): string | undefined {
   const code = String(error.code)
   const what = isDiskFull(error)
     ? 'the disk is full, or this user has no more room: make some (df -h shows where)'
-    : adviceOn(error)?.[1]
+    : code === 'EACCES' && 'syscall' in error && error.syscall === 'listen'
+      ? lowPort
+      : adviceOn(error)?.[1]
   return what === undefined ? undefined : `${error.message.replace(/^E[A-Z]+: /, '')} (${code}): ${what}`
 }

@@ -5,6 +5,7 @@ import { StorageUnreachable } from '../base/storage-fault.ts'
 import { isMachineFault, tellSystemFault } from '../base/system-fault.ts'
 import type { Config } from '../config/load.ts'
 import { SecretKeyFault, secretKeyPath } from '../core/app/secret-key.ts'
+import { findForbiddenFile } from '../core/data-access.ts'
 import { checkDatabase } from '../core/doctor/database.ts'
 import { examine, examineWithoutRows } from '../core/doctor/doctor.ts'
 import { someMailServer } from '../core/doctor/doors.ts'
@@ -12,6 +13,7 @@ import { checkRaws } from '../core/doctor/raws.ts'
 import { checkServer } from '../core/doctor/server.ts'
 import { type Finding, finding } from '../core/domains/diagnosis.ts'
 import { databaseOf, databasePath } from '../core/open-rows.ts'
+import { readRunning } from '../core/running.ts'
 import { acmeFindings } from './acme-order.ts'
 import type { Ctl } from './ctl.ts'
 import { failFor, tellFindings, worstFirst } from './findings.ts'
@@ -42,8 +44,9 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
     .action(async ({ deep, reach }: Options) => {
       const config = await findConfig(ctl.installation())
       await requireInstallation(ctl.installation(), config)
-      // As root, who sees whose they are.
-      const taken = await takenPorts(config)
+      // As root, who sees whose they are, and whether somebody holds the lock of the daemon: where that is not for this user, it is told below.
+      const running = await readRunning(config.data_dir).catch(() => ({ isUp: false, last: undefined }))
+      const taken = running.isUp ? [] : takenPorts(config)
       becomeDaemonUser(config.data_dir, configSource(ctl.installation()))
       const before = [
         ...taken,
@@ -64,7 +67,9 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
                 return undefined
               })
       const isWithoutRows = isForbidden || hindrances.length > 0
-      const rest = isWithoutRows ? await examineWithoutRows(config, systemClock) : (examined?.findings ?? [])
+      const rest = isWithoutRows
+        ? await examineWithoutRows(config, systemClock, running)
+        : (examined?.findings ?? [])
       const findings = worstFirst([...before, ...hindrances, ...rest])
       const domain = config.account_domain
       const status = examined?.domain.status ?? null
@@ -76,7 +81,7 @@ export function addDoctorCommand(program: Command, ctl: Ctl): void {
 
 async function dataFindings(config: Config, isDeep: boolean): Promise<Finding[]> {
   const { data_dir: dataDir, database } = config
-  const forbidden = findForbidden(dataDir, 'read')
+  const forbidden = findForbidden(dataDir, 'read', dataDir) ?? findForbiddenFile(dataDir)
   if (forbidden)
     return [finding('error', 'database_forbidden', forbidden.path, forbidden.message, forbidden.paste)]
   return [
@@ -96,7 +101,7 @@ async function serverStateFindings(config: Config): Promise<Finding[]> {
   } catch (error) {
     const told = tellSystemFault(error)
     if (told === undefined) throw error
-    const forbidden = forbiddenOf(error)
+    const forbidden = forbiddenOf(error, config.data_dir)
     const file = config.postgres.password_file ?? config.data_dir
     if (!forbidden) return [finding('warning', 'database_not_checked', file, `not checked: ${told}`)]
     return [finding('error', 'database_forbidden', file, forbidden.message, forbidden.paste)]

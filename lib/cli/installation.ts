@@ -1,3 +1,4 @@
+import { execFileSync, type StdioOptions } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { dirname } from 'node:path'
@@ -97,6 +98,29 @@ export function becomeOwner(dataDir: string): void {
   const { uid, gid } = statSync(dataDir)
   if (uid === 0) return
   become(uid, gid)
+}
+
+/**
+ * The command as the user that the data belongs to, where this is root and they are another's: a daemon of root's would leave files there
+ * that the one of this user can not use.
+ */
+export function asOwner(dataDir: string, command: string): string | undefined {
+  const uid = process.getuid?.() === 0 ? statSync(dataDir, { throwIfNoEntry: false })?.uid : undefined
+  if (uid === undefined || uid === 0) return undefined
+  const name = nameOf(uid)
+  // runuser takes no numbers.
+  return name === undefined
+    ? `setpriv --reuid=${uid} --regid=${statSync(dataDir).gid} --clear-groups -- ${command}`
+    : `runuser -u ${name} -- ${command}`
+}
+
+function nameOf(uid: number): string | undefined {
+  try {
+    const stdio: StdioOptions = ['ignore', 'pipe', 'ignore']
+    return execFileSync('id', ['-nu', String(uid)], { encoding: 'utf8', stdio }).trim()
+  } catch {
+    return undefined
+  }
 }
 
 function become(user: number | string, group: number | string): void {

@@ -14,11 +14,16 @@ interface Found {
   readonly warnings: Fault[]
 }
 
-/** Whether the daemon can read the secret of the bucket and the password of the database's server, where it has them. */
-export async function checkSecretFiles({ blobs, s3, database, postgres }: Config): Promise<Found> {
+/** Whether the daemon can read the secret of the bucket and the passwords of the database's server and of smarthosts, where it has them. */
+export async function checkSecretFiles({ blobs, s3, database, postgres, delivery }: Config): Promise<Found> {
   const found = [
     blobs !== undefined && (await check('s3.secret_access_key_file', s3.secret_access_key_file)),
     database !== undefined && (await check('postgres.password_file', postgres.password_file)),
+    ...(await Promise.all(
+      delivery.route.map((route, index) =>
+        check(`delivery.route[${index}].password_file`, route.password_file),
+      ),
+    )),
   ].filter(one => one !== false)
   return { faults: found.flatMap(one => one.faults), warnings: found.flatMap(one => one.warnings) }
 }
@@ -43,7 +48,7 @@ export async function checkConfigFile(source: string): Promise<Found> {
 
 /** Whether the daemon may use its data directory, and the key in there is the one that it needs. */
 export async function checkData(config: Config): Promise<Found> {
-  const forbidden = findForbidden(config.data_dir, 'read')
+  const forbidden = findForbidden(config.data_dir, 'read', config.data_dir)
   if (forbidden === undefined) return checkSecretKey(config)
   return { faults: [{ path: 'data_dir', message: tellForbidden(forbidden) }], warnings: [] }
 }
@@ -91,8 +96,12 @@ async function check(setting: string, path: string | undefined): Promise<Found> 
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'it can not be read'
     const isLater = tellNotRunning(path)
     if (isLater !== undefined) return { faults: [], warnings: say(`${isLater}: it was not looked at`) }
-    const forbidden = forbiddenOf(error)
-    const how = forbidden ? `: ${tellForbidden(forbidden)}` : ''
+    const forbidden = forbiddenOf(error, undefined)
+    const how = forbidden
+      ? `: ${tellForbidden(forbidden)}`
+      : code === 'ENOENT'
+        ? ': make it, with the secret in its first line'
+        : ''
     return { faults: say(`the daemon can not read ${path} (${code})${how}`), warnings: [] }
   }
 }

@@ -26,7 +26,7 @@ import { checkCertificates } from './certificates.ts'
 import type { Ctl } from './ctl.ts'
 import { diagnose, tellDiagnosis, untilNextAsk } from './dns.ts'
 import { tellFindings } from './findings.ts'
-import { daemonUser, systemConfigPath } from './installation.ts'
+import { asOwner, daemonUser, systemConfigPath } from './installation.ts'
 import { withApp } from './open.ts'
 import { selfSignedFindings } from './server-findings.ts'
 import { askForAnswers, configOf, missingOptions, type SetupAnswers, writtenAnswers } from './setup-config.ts'
@@ -65,8 +65,10 @@ export function addSetupCommand(program: Command, ctl: Ctl): void {
       }
       giveToDaemon(path, config.data_dir)
       const isStarted = startService(path)
+      const start = `mailboxd --config ${path}`
+      const toStart = isStarted ? undefined : (asOwner(config.data_dir, start) ?? start)
       const made = await withApp({ config: path }, app => makeFirst(app, inbox), { mayMake: true })
-      ctl.output().say({ config: path, ...made, isStarted }, () => tell(path, isNew, isStarted, made))
+      ctl.output().say({ config: path, ...made, isStarted }, () => tell(path, isNew, toStart, made))
       if (!wait) return
       const found = await withApp({ config: path }, app => diagnose(app, undefined, untilNextAsk))
       ctl.output().say(found, () => tellDiagnosis(found))
@@ -196,7 +198,7 @@ async function makeFirst(app: App, mailboxName: string): Promise<Made> {
 function tell(
   path: string,
   isNew: boolean,
-  isStarted: boolean,
+  toStart: string | undefined,
   { records, inbox, token, hostname, isOrdering, findings }: Made,
 ): string {
   const forms = records.map(({ type, name, value, priority }) =>
@@ -207,7 +209,7 @@ function tell(
       ...(priority === null ? [] : [`  priority  ${priority}`]),
     ].join('\n'),
   )
-  return `${isNew ? 'Wrote' : 'Kept'} ${path}. ${isStarted ? 'mailboxd runs.' : `mailboxd was not started: mailboxd --config ${path}`}
+  return `${isNew ? 'Wrote' : 'Kept'} ${path}. ${toStart === undefined ? 'mailboxd runs.' : `mailboxd was not started: ${toStart}`}
 
 inbox   ${inbox}
 key     ${token ?? 'there is one already; mailboxctl key create makes another'}${token ? '  (shown this once)' : ''}

@@ -2,14 +2,12 @@ import { tellPortHolder } from '../base/port-holder.ts'
 import { parseEndpoint } from '../config/endpoint.ts'
 import type { Config } from '../config/load.ts'
 import { type Finding, finding } from '../core/domains/diagnosis.ts'
-import { readRunning } from '../core/running.ts'
 
 /**
  * The ports that another program has, which keeps mailboxd from its start. Whose they are root alone may see, and those that systemd
  * holds are held for mailboxd.
  */
-export async function takenPorts({ smtp, submission, http, data_dir: dataDir }: Config): Promise<Finding[]> {
-  if ((await readRunning(dataDir)).isUp) return []
+export function takenPorts({ smtp, submission, http }: Config): Finding[] {
   const all = [...smtp.listen, ...submission.listen, ...submission.listen_tls, ...http.listen]
   return all.flatMap(listens => {
     const { port } = parseEndpoint(listens)

@@ -17,7 +17,7 @@ import { requireTime } from '../store/postgres/state.ts'
 import { findSecretKey } from '../store/secrets.ts'
 import type { Rows } from './app/app.ts'
 import { requireFinished } from './backup/unfinished.ts'
-import { findForbiddenFile } from './database-access.ts'
+import { findForbiddenFile } from './data-access.ts'
 import { nodeName } from './nodes/node-name.ts'
 
 export interface RowsParts {
@@ -93,10 +93,10 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
     const { keepBeforeUpgrade } = await import('./backup/upgrade.ts')
     await keepBeforeUpgrade(config.data_dir, lastStep, log)
   }
-  const forbidden = findForbidden(config.data_dir, 'read')
+  const forbidden = findForbidden(config.data_dir, 'read', config.data_dir)
   // Of another's directory this user may be no more than one who asks.
   if (forbidden?.isOwn) throw new StorageForbidden(tellForbidden(forbidden))
-  if (config.database === undefined) await requireOwnFiles(databasePath(config.data_dir))
+  requireOwnFiles(config.data_dir)
   // That nothing can be written is told once, however many try.
   const outage = createOutage(parts, {
     begin: 'the database can not be written: nothing is promised meanwhile',
@@ -132,9 +132,9 @@ export async function openRows(parts: RowsParts): Promise<Rows> {
 }
 
 /** @throws StorageForbidden: SQLite itself says neither which file it is nor whose */
-async function requireOwnFiles(path: string): Promise<void> {
-  const forbidden = await findForbiddenFile(path)
-  if (forbidden) throw new StorageForbidden(`${forbidden.message}. As root: ${forbidden.paste}`)
+function requireOwnFiles(dataDir: string): void {
+  const forbidden = findForbiddenFile(dataDir)
+  if (forbidden) throw new StorageForbidden(tellForbidden(forbidden))
 }
 
 function tellingOutages(store: Store, outage: Outage): Store {

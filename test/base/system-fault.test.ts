@@ -31,6 +31,10 @@ t.test('what is a credential of a unit that does not run is told as that', async
 
 t.test('a server of the database that can not be asked is a fault of the machine', async t => {
   t.ok(isMachineFault(new StorageUnreachable(fault('ECONNREFUSED', 'x'))))
+  const lowPort = Object.assign(fault('EACCES', 'listen EACCES: permission denied 0.0.0.0:25'), {
+    syscall: 'listen',
+  })
+  t.match(tellSystemFault(lowPort), /ip_unprivileged_port_start=25/)
   t.notOk(isMachineFault(fault('EACCES', 'x')))
 })
 

@@ -118,6 +118,21 @@ t.test('as root, config check tells what the user of the daemon may not read', {
   ])
   chownSync(password, daemonId, daemonId)
   t.equal((await check()).code, 0)
+  const smarthost = join(dir, 'smarthost')
+  writeFileSync(
+    config,
+    `${before}[[delivery.route]]\nhost = "smtp.example.net"\nuser = "mailboxd"\npassword_file = "${smarthost}"\n`,
+  )
+  t.match(await faults(), [
+    {
+      path: 'delivery.route[0].password_file',
+      message: /^the daemon can not read .* \(ENOENT\): make it, with the secret in its first line$/,
+    },
+  ])
+  writeFileSync(smarthost, 'a secret\n', { mode: 0o600 })
+  t.match(await faults(), [{ path: 'delivery.route[0].password_file', message: /can not read .*EACCES/ }])
+  chownSync(smarthost, daemonId, daemonId)
+  t.equal((await check()).code, 0)
   t.match(JSON.parse(right.stdout), { ok: true, warnings: [] })
 })
 

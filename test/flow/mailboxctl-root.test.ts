@@ -36,9 +36,8 @@ t.test(
     const database = join(daemon.dataDir, 'mailboxd.sqlite')
     chownSync(database, 0, 0)
     chmodSync(database, 0o600)
-    const told =
-      /mailboxd\.sqlite belongs to root and has the mode 0600: .* As root: chown \w+: .*mailboxd\.sqlite\*\n$/
-    t.match(await daemon.ctlResult('status'), { code: 1, stderr: /belongs to root/ })
+    const told = /mailboxd\.sqlite belongs to root and has the mode 0600: .* As root: chown -R \w+: \S+\n$/
+    t.match(await daemon.ctlResult('status'), { code: 1, stderr: told })
     const byOwner = (...command: string[]) =>
       runProgram('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', '--', ...command], '', {
         env: { HOME: '/nonexistent' },
@@ -49,6 +48,15 @@ t.test(
       const start = [process.execPath, builtProgram('mailboxd'), '--config', daemon.configPath]
       t.match(await byOwner(...start), { code: 1, stderr: told })
     }
+    t.match(
+      await runProgram(process.execPath, [builtProgram('mailboxd'), '--config', daemon.configPath]),
+      {
+        code: 1,
+        stderr:
+          /^mailboxd can not start: (\S+) belongs to another user, .*: runuser -u nobody -- mailboxd --config \S+\n$/,
+      },
+      'one of root leaves nothing there',
+    )
     // The daemon is never told to run as root.
     if ((await byOwner('test', '-r', builtProgram('mailboxd'))).code === 0) {
       const start = () => byOwner(process.execPath, builtProgram('mailboxd'), '--config', daemon.configPath)
@@ -57,7 +65,7 @@ t.test(
       t.match(await start(), {
         code: 1,
         stderr:
-          /^mailboxd can not start: (\S+) belongs to root and has the mode 0755: .* As root: chown \w+: \1\n$/,
+          /^mailboxd can not start: (\S+) belongs to root and has the mode 0755: .* As root: chown -R \w+: \1\n$/,
       })
       chownSync(daemon.dataDir, owner, owner)
       chmodSync(daemon.dataDir, 0o500)
@@ -73,19 +81,35 @@ t.test(
       })
       chmodSync(daemon.dataDir, 0o700)
       const key = join(daemon.dataDir, 'secrets.key')
+      chownSync(key, 0, 0)
+      t.match(await daemon.ctlResult('config', 'check'), {
+        code: 78,
+        stderr: /secrets\.key belongs to root .* As root: chown -R nobody: \S+\n$/,
+      })
+      chownSync(key, owner, owner)
       chmodSync(key, 0o000)
       t.match(await daemon.ctlResult('config', 'check'), { code: 78, stderr: /chmod u\+r \S+secrets\.key/ })
       chmodSync(key, 0o600)
+    }
+    chownSync(database, owner, owner)
+    const lock = join(daemon.dataDir, 'daemon.lock')
+    chownSync(lock, 0, 0)
+    const ofLock = /daemon\.lock belongs to root and has the mode 0600: .* As root: chown -R \w+: \S+\n$/
+    t.match(await daemon.ctlResult('status'), { code: 1, stderr: ofLock })
+    if ((await byOwner('test', '-r', builtProgram('mailboxctl'))).code === 0) {
+      const ctl = [process.execPath, builtProgram('mailboxctl'), '--json', '--config', daemon.configPath]
+      const byItself = await byOwner(...ctl, 'doctor')
+      t.match(JSON.parse(byItself.stdout).findings[0], { code: 'database_forbidden', subject: lock })
     }
     const doctor = await daemon.ctlResult('doctor')
     t.equal(doctor.code, 2)
     const { findings } = JSON.parse(doctor.stdout) as { findings: { code: string; paste: string | null }[] }
     t.match(
       findings.find(({ code }) => code === 'database_forbidden')?.paste,
-      /^chown \w+: .*mailboxd\.sqlite\*$/,
+      `chown -R nobody: ${daemon.dataDir}`,
     )
     t.ok(findings.some(({ code }) => code === 'not_running'))
-    chownSync(database, owner, owner)
+    chownSync(lock, owner, owner)
     // Somebody else on the machine: the data are there, and it is not said that they are not.
     const program = builtProgram('mailboxctl')
     const bySomebody = (...command: string[]) =>

@@ -67,6 +67,21 @@ t.test(
     )
     t.ok(first.stdout.includes(`\n\n${records.stdout}\n`), 'the same list')
 
+    if (process.getuid?.() === 0) {
+      const others = temporaryDir(t)
+      chmodSync(others, 0o755)
+      mkdirSync(join(others, 'data'), { mode: 0o700 })
+      chownSync(join(others, 'data'), 65_534, 65_534)
+      const config = join(others, 'mailboxd.toml')
+      const ofNobody = await runProgram(process.execPath, [
+        builtProgram('mailboxctl'),
+        '--config',
+        config,
+        ...said,
+      ])
+      t.match(ofNobody.stderr, '')
+      t.match(ofNobody.stdout, `mailboxd was not started: runuser -u nobody -- mailboxd --config ${config}\n`)
+    }
     const again = await setup(...said)
     t.equal(again.code, 0, again.stderr)
     t.match(again.stdout, /Kept .*mailboxd\.toml/)

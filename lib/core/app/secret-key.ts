@@ -17,22 +17,22 @@ const nextKeyPath = (dataDir: string) => `${secretKeyPath(dataDir)}.next`
 
 /** The key in the data directory; undefined when there is no such file. @throws SecretKeyFault when it can't be read, or is none */
 export function readSecretKey(dataDir: string): Promise<Buffer | undefined> {
-  return readKeyFile(secretKeyPath(dataDir))
+  return readKeyFile(secretKeyPath(dataDir), dataDir)
 }
 
 /** The key that is to come; undefined when there is none. @throws SecretKeyFault as `readSecretKey` */
 export function readNextKey(dataDir: string): Promise<Buffer | undefined> {
-  return readKeyFile(nextKeyPath(dataDir))
+  return readKeyFile(nextKeyPath(dataDir), dataDir)
 }
 
-async function readKeyFile(path: string): Promise<Buffer | undefined> {
+async function readKeyFile(path: string, dataDir: string): Promise<Buffer | undefined> {
   let text: string
   try {
     text = await readFile(path, 'latin1')
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
     if (error.code === 'ENOENT') return undefined
-    const forbidden = forbiddenOf(error)
+    const forbidden = forbiddenOf(error, dataDir)
     const why = forbidden ? tellForbidden(forbidden) : error.message
     throw new SecretKeyFault(`${path} can not be read: ${why}`, { cause: error })
   }

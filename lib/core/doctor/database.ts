@@ -1,13 +1,9 @@
 import { limits } from '../../base/limits.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import { findFaults } from '../../store/integrity.ts'
-import { findForbiddenFile } from '../database-access.ts'
 
-/** Whether the file of the database is there for the daemon's user, and whole. @param isDeep everything in it is read, however long that takes */
+/** Whether the file of the database is whole. @param isDeep everything in it is read, however long that takes */
 export async function checkDatabase(path: string, isDeep: boolean): Promise<Finding[]> {
-  const forbidden = await findForbiddenFile(path)
-  if (forbidden)
-    return [finding('error', 'database_forbidden', forbidden.path, forbidden.message, forbidden.paste)]
   const found = await findFaults(path, isDeep ? undefined : limits.checkMs)
   if (found === undefined) {
     const message = `it was not read to its end within ${limits.checkMs / 1000} seconds, in which nothing wrong was told: take the time for all of it`

@@ -40,7 +40,7 @@ export async function examine(app: App, reached: string): Promise<Diagnosis> {
     return { domain, findings: [...(await all(here)), finding('hint', 'laboratory', account, message)] }
   }
   const outside: Check[] = [
-    ['the doors', checkDoors(app)],
+    ['the doors', checkDoors(app, isUp)],
     ['port 25 of others', checkWayOut(app, reached)],
     ['block lists', checkBlockLists(app)],
   ]
@@ -51,13 +51,19 @@ export async function examine(app: App, reached: string): Promise<Diagnosis> {
   return diagnosisOf(domain, [...findings, ...dns])
 }
 
-/** What can be looked at while the rows can't be: the machine, whether mailboxd runs, and the doors. It ends in bounded time. */
-export async function examineWithoutRows(config: Config, clock: Clock): Promise<Finding[]> {
-  const { isUp, last } = await readRunning(config.data_dir)
+/**
+ * What can be looked at while the rows can't be: the machine, whether mailboxd runs, and the doors. It ends in bounded time.
+ * @param running as whom may look read it: the lock of the daemon may be among what is forbidden
+ */
+export async function examineWithoutRows(
+  config: Config,
+  clock: Clock,
+  { isUp, last }: Awaited<ReturnType<typeof readRunning>>,
+): Promise<Finding[]> {
   const machine: Check = ['the machine', checkMachine({ config, daemon: isUp ? last : undefined })]
   if (config.delivery.mode === 'capture') return all([machine])
   const dns = createDns({ servers: config.dns.servers, timeoutMs: limits.dnsTimeoutMs })
-  return all([machine, ['the doors', checkDoors({ config, clock, dns })]])
+  return all([machine, ['the doors', checkDoors({ config, clock, dns }, isUp)]])
 }
 
 type Check = readonly [what: string, findings: Promise<Finding[]>]

@@ -5,7 +5,6 @@ import { findHostAddresses } from '../../courier/host-address.ts'
 import { canConnect, type Door, type Probed, probeDoor } from '../../courier/smtp/probe.ts'
 import { type Finding, finding, notChecked } from '../../mail/domain/finding.ts'
 import type { App } from '../app/app.ts'
-import { readRunning } from '../running.ts'
 
 /** What the doors are looked at with: no rows. */
 export type DoorParts = Pick<App, 'config' | 'clock' | 'dns'>
@@ -17,7 +16,7 @@ export const someMailServer = 'gmail-smtp-in.l.google.com'
  * The doors as who comes by the wire finds them: whether port 25 of the server's name is open and ours, and what certificates it, the
  * doors of submission and the API show. Asked from this machine: whether a firewall before it lets others in is not seen.
  */
-export async function checkDoors(app: DoorParts): Promise<Finding[]> {
+export async function checkDoors(app: DoorParts, isUp: boolean): Promise<Finding[]> {
   const { hostname, submission, base_url: baseUrl } = app.config
   const addresses = await findAddresses(app, hostname)
   if (addresses === undefined)
@@ -37,17 +36,20 @@ export async function checkDoors(app: DoorParts): Promise<Finding[]> {
     doors.push(...at(submission.listen, 'smtp'), ...at(submission.listen_tls, 'tls'))
   }
   const found = await Promise.all(doors.map(door => checkDoor(app, door)))
-  return [...found.flat(), ...(baseUrl?.startsWith('https:') ? await checkApi(app, new URL(baseUrl)) : [])]
+  return [
+    ...found.flat(),
+    ...(baseUrl?.startsWith('https:') ? await checkApi(app, new URL(baseUrl), isUp) : []),
+  ]
 }
 
-async function checkApi(app: DoorParts, { hostname, port }: URL): Promise<Finding[]> {
+async function checkApi(app: DoorParts, { hostname, port }: URL, isUp: boolean): Promise<Finding[]> {
   const [address] = (await findAddresses(app, hostname)) ?? []
   if (address === undefined)
     return [notChecked(hostname, 'the API was not tried: base_url leads to no address')]
   const door = { host: hostname, address, port: port === '' ? 443 : Number(port), kind: 'tls' as const }
   const found = await checkDoor(app, door)
   const isClosed = found.some(({ code }) => code === 'door_closed')
-  if (!isClosed || !(await readRunning(app.config.data_dir)).isUp) return found
+  if (!isClosed || !isUp) return found
   return found.map(({ subject }) => withoutProxy(subject, hostname, app.config))
 }
 
