@@ -39,7 +39,25 @@ function sentenceOf({ message, line }: TomlError, text: string): string {
     return 'a typographic quote stands in this line, as word processors write it: write a straight one (")'
   const [, name] = /^\s*([\w-]{1,60})\s*:/.exec(own) ?? []
   if (name !== undefined) return `a setting is written with "=", and no colon: ${name} = …`
-  return said
+  return ofHabit(own) ?? said
+}
+
+/** What is written so in other languages. */
+function ofHabit(line: string): string | undefined {
+  if (/^\s*\/\//.test(line)) return 'a comment begins with "#"'
+  if (/^\s*\[[\w.-]{1,100}\]\s*[\w.-]{1,60}\s*=/.test(line))
+    return 'the header of a table has a line of its own: its settings begin in the next one'
+  const [, truth] = /=\s*(true|false|yes|no|on|off)\s*(?:#|$)/i.exec(line) ?? []
+  if (truth !== undefined && truth !== 'true' && truth !== 'false') {
+    const meant = /^(?:true|yes|on)$/i.test(truth) ? 'true' : 'false'
+    return `${truth} is written ${meant}, in small letters and without quotes`
+  }
+  const [, number] = /=\s*(\d{1,20}[a-z]{1,10})\s*(?:#|$)/i.exec(line) ?? []
+  if (number !== undefined)
+    return `${number} is no number: a setting with a unit is a text in quotes, and one without has all its digits`
+  const [, address] = /=\s*\[\s*([\da-f.:]{1,60}|\[[\da-f:]{1,60}\]:\d{1,5})\s*[\],]/i.exec(line) ?? []
+  if (address !== undefined && /[.:]/.test(address)) return `an address is a text in quotes: ["${address}"]`
+  return undefined
 }
 
 /** The header of a table in a line, without its spaces: `[smtp]`. */

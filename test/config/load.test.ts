@@ -415,6 +415,16 @@ t.test('each kind of fault is said with its path and its repair', async t => {
   ])
   const long = faultsOf(`hostname = "${'x'.repeat(10_000)}"`, 'account_domain = "example.com"\n')
   t.ok((long[0]?.message.length ?? 0) < 300, 'a long value is cut short')
+  for (const url of [
+    'postgres://mailboxd:geheim@db.example.com/mailboxd',
+    'postgres://mailboxd:ge@geheim@db.example.com/mailboxd',
+    'postgres://mailboxd@db.example.com/mailboxd?password=geheim',
+    `postgres://mailboxd:geheim${'x'.repeat(100)}@db.example.com/mailboxd`,
+  ]) {
+    const [told] = faultsOf(`database = "${url}"`)
+    t.match(told, { path: 'database', message: /must not contain a password|must be "postgres:/ }, url)
+    t.notMatch(told?.message, /geheim/)
+  }
   const many = JSON.stringify(Array.from({ length: 101 }, (_, i) => `127.0.0.1:${i + 1}`))
   t.match(faultsOf(`dns.servers = ${many}`), [{ path: 'dns.servers', message: /more than 100/ }])
 })
@@ -428,6 +438,14 @@ t.test('faults of TOML have line and column', async t => {
     ['base_url = “https://mail.ours.example”\n', /a typographic quote stands in this line.*straight one/],
     ['blobs = "s3://x"\n', /too short \(x\): it has 3 to 63 characters/],
     ['base_url: "https://mail.ours.example"\n', /written with "=", and no colon: base_url = …$/],
+    ['smtp.require_tls = True\n', /True is written true, in small letters/],
+    ['x = true\nx = true # again\n', /already defined/],
+    ['x = no # not\n', /no is written false/],
+    ['smtp.max_size = 25M\n', /25M is no number: .* all its digits$/],
+    ['http.listen = [0.0.0.0:8025]\n', /an address is a text in quotes: \["0\.0\.0\.0:8025"\]$/],
+    ['http.listen = [[::]:8025]\n', /an address is a text in quotes: \["\[::\]:8025"\]$/],
+    ['// a comment\n', /a comment begins with "#"$/],
+    ['[smtp] max_size = 1\n', /the header of a table has a line of its own/],
     ['base_url = "https://a.example"\nbase_url = "https://b.example"\n', /already defined/],
   ] as const) {
     t.match(faultsOf(text), [{ message }], text)

@@ -114,14 +114,33 @@ async function requireOwnSession(client: pg.ClientBase, url: string): Promise<vo
 
 /** What mends that a server lets nobody in: by what it says (invalid_password, invalid_catalog_name, invalid_authorization_specification). */
 const hints: Readonly<Record<string, string>> = {
-  '28P01': 'look at the password in password_file (of a command: --password-file)',
+  '28P01':
+    'look at the password in password_file (of a command: --password-file), or the role is not there (create role … login)',
   '3D000': 'make it (create database), or mend its name at the end of the URL',
   '28000': 'let this user in from this machine (create role … login; pg_hba.conf)',
+  '53300':
+    'allow more there (max_connections in postgresql.conf; alter role … or alter database … connection limit), or let each node open fewer (postgres.connections)',
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'name the server in the URL as its certificate does, or give it one for this name',
   ECONNREFUSED:
     'nothing answers at that address and port: start the server, or mend them (listen_addresses in postgresql.conf)',
   ENOTFOUND: 'there is no such host: mend its name in the URL',
   EAI_AGAIN: 'DNS does not say where that host is: look at the name in the URL, and at /etc/resolv.conf',
 }
+const unknownAuthority =
+  'the certificate of the server is of a CA that is not known here: where it is one of your own, name the file with its certificate in the URL (&sslrootcert=/etc/mailboxd/ca.pem), which the user that mailboxd runs as may read'
+
+/** What is told in the place of what Node says, which tells of options of its own. */
+const ofCertificates: Readonly<Record<string, string>> = {
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
+  UNABLE_TO_GET_ISSUER_CERT: unknownAuthority,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
+  SELF_SIGNED_CERT_IN_CHAIN: unknownAuthority,
+  DEPTH_ZERO_SELF_SIGNED_CERT:
+    'the certificate of the server is signed by itself: copy it here and name the file in the URL (&sslrootcert=/etc/mailboxd/ca.pem), which the user that mailboxd runs as may read',
+  CERT_HAS_EXPIRED: 'the certificate of the server, or of its CA, has expired: renew it there',
+}
+
 /** What pg says by itself, without a code. */
 const withoutPassword = /client password must be a/
 const passwordHint =
@@ -138,6 +157,8 @@ export function toldOf(error: Error): Error {
   if (withoutPassword.test(error.message)) return new Error(passwordHint, { cause: error })
   if (withoutTls.test(error.message)) return new Error(`${error.message}: ${tlsHint}`, { cause: error })
   const code = 'code' in error ? String(error.code) : ''
+  const ofCertificate = ofCertificates[code]
+  if (ofCertificate !== undefined) return Object.assign(new Error(ofCertificate, { cause: error }), { code })
   const hint = hints[code]
   if (hint === undefined) return error
   // What failed at each address of a name has no message of its own.

@@ -1,13 +1,16 @@
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
+import { createSecureContext, TLSSocket } from 'node:tls'
 import pg from 'pg'
 import t from 'tap'
 import { StorageUnreachable } from '../../../lib/base/storage-fault.ts'
-import { connectTo, createServers } from '../../../lib/store/postgres/servers.ts'
+import { connectTo, createServers, toldOf } from '../../../lib/store/postgres/servers.ts'
+import { writeCertificateFor } from '../../support/certificate.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { freePort } from '../../support/ports.ts'
+import { temporaryDir } from '../../support/temporary-dir.ts'
 import { until } from '../../support/until.ts'
 
 t.test('a URL names one server or several', async t => {
@@ -108,4 +111,49 @@ t.test('a server that stands still once it is connected to is given up', async t
     name: 'StorageUnreachable',
     message: /Query read timeout/,
   })
+})
+
+t.test('a certificate that is not believed is told with what mends it', async t => {
+  const own = await writeCertificateFor(temporaryDir(t), ['db.example.com'])
+  const secureContext = createSecureContext({ cert: readFileSync(own.cert), key: readFileSync(own.key) })
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    t.teardown(() => socket.destroy())
+    // The client asks for TLS, and the server says yes.
+    socket.once('data', () => {
+      socket.write('S')
+      new TLSSocket(socket, { isServer: true, secureContext }).on('error', () => {}).resume()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const url = `postgres://u@127.0.0.1:${port}/d?sslmode=verify-full`
+  await t.rejects(connectTo(createServers(url), {}), {
+    name: 'StorageUnreachable',
+    message: /signed by itself: .*&sslrootcert=\/etc\/mailboxd\/ca\.pem/,
+  })
+  await t.rejects(connectTo(createServers(`${url}&sslrootcert=${own.cert}`), {}), {
+    name: 'StorageUnreachable',
+    message: /name the server in the URL as its certificate does/,
+  })
+})
+
+t.test('what a server or its certificate refuses is told without the advice of Node', async t => {
+  const told = (code: string, message: string) => toldOf(Object.assign(new Error(message), { code })).message
+  for (const code of ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'SELF_SIGNED_CERT_IN_CHAIN']) {
+    const said = told(
+      code,
+      'unable to verify the first certificate; try running Node.js with --use-system-ca',
+    )
+    t.match(said, /^the certificate of the server is of a CA that is not known here: .*sslrootcert=/)
+    t.notMatch(said, /Node|--use/)
+  }
+  t.match(told('CERT_HAS_EXPIRED', 'certificate has expired'), /renew it there/)
+  t.match(
+    told('53300', 'too many connections for database "mailboxd"'),
+    /"mailboxd": .*max_connections.*postgres\.connections/,
+  )
+  t.match(told('28P01', 'password authentication failed for user "u"'), /or the role is not there/)
 })
