@@ -338,3 +338,38 @@ t.test(
     )
   },
 )
+
+t.test('what is given up by a clock that was wrong for a moment is not', async t => {
+  const { app, inbox } = await openDoor(t, { toml: '[delivery]\nmode = "capture"' })
+  const ann = await inbox('ann')
+  const { messageId } = await send(
+    app,
+    operator,
+    ann,
+    { to: 'bob@theirs.example', subject: 's', body: 'b' },
+    'k',
+  )
+  let aheadMs = 6 * 86_400_000
+  const jumping: Networked = Object.create(app, {
+    clock: {
+      value: { ...app.clock, now: () => new Date(app.clock.now().getTime() + aheadMs) },
+    },
+    queue: {
+      value: {
+        ...app.queue,
+        // It is written when the clock is right again.
+        end: (...given: Parameters<Networked['queue']['end']>) => {
+          aheadMs = 0
+          return app.queue.end(...given)
+        },
+      },
+    },
+  })
+  const carry = async (by: Networked) => {
+    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    await deliver(by, entry!)
+    return (await listMessageDeliveries(app, operator, messageId))[0]
+  }
+  t.match(await carry(jumping), { state: 'queued', attempts: 0 })
+  t.match(await carry(app), { state: 'delivered', attempts: 1 })
+})
