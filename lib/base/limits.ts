@@ -508,8 +508,12 @@ export const limits = {
   certificatePollMs: 60_000,
   /** How long a peer of the SMTP door may say nothing between two commands (RFC 5321 §4.5.3.2.7). */
   smtpIdlePeerMs: 300_000,
-  /** While all connections are taken, who has not come nearer to a message for so long gives his up; and how often that is looked for. */
+  /**
+   * While all connections are taken, who has not come nearer to a message for so long gives his up: by a command, or by so many bytes of
+   * it; and how often that is looked for.
+   */
   smtpQuietMs: 10_000,
+  smtpQuietBytes: 16 * 1024,
   smtpRoomMs: 1_000,
   /** Refused commands of an SMTP session after which it is ended (421), and recipients among them that are not here. */
   smtpRefusals: 50,

@@ -1,4 +1,5 @@
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
+import { limits } from '../base/limits.ts'
 import { Reply } from '../base/reply.ts'
 import { receive } from '../core/inbound/receive.ts'
 import type { Receiver } from '../core/inbound/receiver.ts'
@@ -63,7 +64,14 @@ export async function takeBytes(
   let fault: LineFault | undefined
   const maxSize = app.config.smtp.max_size
   const tooLarge = () => new Reply(552, '5.3.4', `The message is larger than ${maxSize} bytes`)
+  session.broughtMs = app.clock.monotonicMs()
+  let brought = 0
   for await (const chunk of bytesOf(stream)) {
+    brought += chunk.length
+    if (brought >= limits.smtpQuietBytes) {
+      session.broughtMs = app.clock.monotonicMs()
+      brought = 0
+    }
     // Reading on politely has its end: a peer that ignores SIZE altogether is cut off.
     if (stream.byteLength > maxSize * 4) {
       session.end(tooLarge())
@@ -72,6 +80,7 @@ export async function takeBytes(
     fault = lines.see(chunk)
     if (!fault && !stream.sizeExceeded) await intake.write(chunk)
   }
+  session.broughtMs = Number.POSITIVE_INFINITY
   if (stream.sizeExceeded) throw tooLarge()
   if (fault) {
     // Where lines end another server may see otherwise: what comes behind such a message, as commands, may be a stranger's.

@@ -23,7 +23,10 @@ export interface Session {
   recipients: Recipient[]
   /** Ends the session when its whole time is over. */
   deadline: NodeJS.Timeout | undefined
-  /** When it last came nearer to a message, by the clock that only goes forward: its begin, and each MAIL, RCPT and DATA that was not refused. */
+  /**
+   * When it last came nearer to a message, by the clock that only goes forward: its begin, each MAIL, RCPT and DATA that was not refused, and
+   * each `limits.smtpQuietBytes` of the message. From the final dot until the reply it waits for us: infinite.
+   */
   broughtMs: number
   /** From DATA until the reply to the message. */
   isReceivingData: boolean

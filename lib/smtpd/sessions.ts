@@ -223,6 +223,7 @@ export function createSessions(parts: SessionsParts): Sessions {
         } finally {
           clearTimeout(deadline)
           session.isReceivingData = false
+          session.broughtMs = receiver.clock.monotonicMs()
           session.recipients = []
         }
       })
@@ -261,7 +262,7 @@ export function createSessions(parts: SessionsParts): Sessions {
       const quiet = receiver.clock.monotonicMs() - limits.smtpQuietMs
       for (const session of sessions.values()) {
         const isStranger = !session.isTrusted && session.submitter === undefined
-        if (!isStranger || session.isReceivingData || session.broughtMs > quiet) continue
+        if (!isStranger || session.broughtMs > quiet) continue
         const connection = connections.find(session.id)
         session.end(taken)
         // Its place is free when its socket is gone, and whoever takes all of them does not hang up.

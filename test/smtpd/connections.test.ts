@@ -50,13 +50,17 @@ t.test('too many connections from one address, and in all', async t => {
 t.test('when all places are taken, strangers who bring nothing give theirs up', async t => {
   let aheadMs = 0
   const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
-  const smtp = 'max_connections = 4\ntrusted_networks = ["127.0.0.9/32"]'
-  const { port, inbox } = await openDoor(t, { smtp, clock })
+  const smtp = 'max_connections = 6\ntrusted_networks = ["127.0.0.9/32"]'
+  const { port, inbox, dataDir } = await openDoor(t, { smtp, clock })
   await inbox('ann')
   const silent = await greetedDialog(port, '127.0.0.2')
   const talking = await greetedDialog(port, '127.0.0.3')
   const trusted = await greetedDialog(port, '127.0.0.9')
   const bringing = await greetedDialog(port, '127.0.0.4')
+  const dripping = await greetedDialog(port, '127.0.0.6')
+  const sending = await greetedDialog(port, '127.0.0.7')
+  const line = `${'x'.repeat(998)}\r\n`
+  for (const dialog of [dripping, sending]) await dialog.envelope('bob@example.net', 'ann@ours.example')
   const turnedAway = async () => {
     const dialog = await openDialog(port, '127.0.0.5')
     const { code } = await dialog.reply()
@@ -68,8 +72,11 @@ t.test('when all places are taken, strangers who bring nothing give theirs up', 
   aheadMs += limits.smtpQuietMs
   t.equal((await talking.say('NOOP')).code, 250)
   await bringing.envelope('bob@example.net', 'ann@ours.example')
+  dripping.write(line)
+  sending.write(`Subject: s\r\n\r\n${line.repeat(limits.blobInDatabaseBytes / 1000 + 1)}`)
+  await until('most of it read', () => readdirSync(join(dataDir, 'spool')).length > 0)
   t.equal(await turnedAway(), 421, 'there is room for who comes next')
-  for (const dialog of [silent, talking]) {
+  for (const dialog of [silent, talking, dripping]) {
     t.match((await dialog.reply()).text, /^421 4\.3\.2 All connections are taken/)
     await dialog.closed()
   }
@@ -80,6 +87,7 @@ t.test('when all places are taken, strangers who bring nothing give theirs up', 
   t.equal((await next.say('NOOP')).code, 250)
   t.equal((await trusted.say('NOOP')).code, 250)
   t.equal((await bringing.data('Subject: s\r\n\r\nhello')).code, 250)
+  t.equal((await sending.say('.')).code, 250)
 })
 
 t.test('who says nothing is sent away, and who speaks is not', async t => {

@@ -56,6 +56,17 @@ t.test('peers are counted over all threads', async t => {
   await until('its place free', async () => (await (await openDialog(port)).reply()).code === 220)
 })
 
+t.test('in each thread strangers who bring nothing give their places up when all are taken', async t => {
+  const { port } = await openThreadedDoor(t, { smtp: 'max_connections = 3' })
+  const silent = [await greetedDialog(port), await greetedDialog(port), await greetedDialog(port)]
+  const next = await until('a place', async () => {
+    const dialog = await openDialog(port)
+    return (await dialog.reply()).code === 220 && dialog
+  })
+  for (const dialog of silent) t.match((await dialog.reply()).text, /^421 4\.3\.2 All connections are taken/)
+  t.equal((await next.say('NOOP')).code, 250)
+})
+
 t.test('mail is not refused by what the threads or the main thread remember of DNS', async t => {
   const [former, later] = [await generateDkimKey(), await generateDkimKey()]
   const dns = await startDns({

@@ -58,10 +58,14 @@ export function createOwner({
     if (isOurs && !anew) return
     const name = await bucketOwnerName(dataDir)
     const at = await key()
-    // One that is empty is nobody's: a server that was ended in the middle of a claim may leave it so.
-    const [owner, where = ''] = ((await read(at)) || (await claim(at, name)) || '').split('\n')
+    const [owner, where = ''] = ((await read(at)) ?? (await claim(at, name)) ?? '').split('\n')
     isOurs = owner === name
     if (isOurs) return
+    // A server that was ended in the middle of a claim may leave it so, and so may whoever is about to take what is another's.
+    if (owner === '')
+      throw new BlobsFault(
+        `the object ${at}, which says whose the objects in the bucket are, is empty: where no other installation uses them, delete it`,
+      )
     throw new BlobsFault(
       `the objects in the bucket belong to another copy of this installation (${oneLine(where)}): give this one a bucket of its own or none, or, when that one is stopped for good, delete the object ${at}`,
     )

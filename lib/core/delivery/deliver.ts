@@ -73,6 +73,11 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     const write = () => {
       const held = heldByEnd({ delivery, message }, ended)
       return app.queue.end(async db => {
+        // By a clock that was wrong for a moment, as that of no write is.
+        if (ended.isGivenUp && !isExpired(app, entry)) {
+          await app.queue.giveBack(db, entry)
+          return 'early'
+        }
         if (hasLed) await noteFound(app, db, domain)
         await record(app, db, { ...entry, destination }, { delivery, message, inbox, isClean }, ended)
         return delivery.notify !== null && (await oweNotice(app, db, entry, delivery, ended))
@@ -84,6 +89,7 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
       ended = { outcome: refusalOf(error, ended.outcome) }
       return write()
     })
+    if (isToBeTold === 'early') return
     if (ended.outcome.showing && ended.outcome.showing !== 'fails') place?.showed(ended.outcome.showing)
     measure(app, delivery, ended)
     tell(app, entry, delivery, message, ended)
@@ -162,6 +168,8 @@ function tell(
   )
 }
 
+const isExpired = ({ clock }: Networked, { expiresAt }: Leased) => expiresAt <= clock.now().toISOString()
+
 async function attempt(
   app: Networked,
   entry: Leased,
@@ -169,12 +177,13 @@ async function attempt(
   carried: Carried,
   place: FairPlace | undefined,
 ): Promise<Ended> {
-  if (entry.expiresAt <= app.clock.now().toISOString()) {
+  if (isExpired(app, entry)) {
     const said = delivery.replyText ? `; the last answer was: ${delivery.replyText}` : ''
     const text = `given up after ${app.config.delivery.give_up_after}${said}`
     // What kept it from being taken is what it failed for: a mailbox that stayed full, or servers that never answered.
     const replyClass = replyClasses.find(one => one === delivery.replyClass) ?? 'host'
-    return { outcome: { result: 'permanent', enhanced: '4.4.7', text, replyClass, durationMs: 0 } }
+    const outcome = { result: 'permanent', enhanced: '4.4.7', text, replyClass, durationMs: 0 } as const
+    return { outcome, isGivenUp: true }
   }
   const domain = domainOf(delivery.recipient)
   const isCopy = delivery.purpose === 'forward'

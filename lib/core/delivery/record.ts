@@ -29,6 +29,8 @@ import { waitBoundsOf } from './waits.ts'
 export interface Ended {
   readonly outcome: Outcome
   readonly captured?: boolean
+  /** Its time was over before anything was tried, by the clock of that moment. */
+  readonly isGivenUp?: boolean
   /** Where the captured mail asks its reader to go. */
   readonly link?: string
   /** A local delivery: the rows of the message as the other inbox gets it. */

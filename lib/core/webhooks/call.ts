@@ -19,17 +19,22 @@ import { getInboxRow } from '../app/reach.ts'
 import { eventBody } from '../events/body.ts'
 import { type EventSubject, writeCall } from '../events/record.ts'
 
-/** Tells one event to one webhook, once. */
+/**
+ * Tells one event to one webhook, once.
+ * @param commit asked directly before the call; what it throws keeps it from being made
+ */
 export async function callWebhook(
   app: App,
   webhook: Webhook,
   event: EventRow,
   attempt: number,
+  commit: () => void,
   signal?: AbortSignal,
 ): Promise<WebhookOutcome> {
   const body = Buffer.from(await eventBody(app, event, attempt))
   const secret = app.secrets.open(webhook.place, webhook.secret)
   const headers = webhookSignatureHeaders({ id: event.id, at: app.clock.now(), secret, body })
+  commit()
   const outcome = await app.webhookCourier.call({ url: webhook.url, body, headers, signal })
   app.meter.count('webhook_calls_total', outcome.result)
   app.meter.observe('webhook_call_seconds', outcome.durationMs / 1000)
@@ -96,7 +101,7 @@ async function testWebhook(app: App, subject: EventSubject, signal?: AbortSignal
   const delivery = await findWebhookDelivery(read, id)
   const event = delivery && (await findEvent(read, delivery.eventId))
   if (!event) throw new Error('the event that was written is not there')
-  const outcome = await callWebhook(app, webhook, event, 1, signal)
+  const outcome = await callWebhook(app, webhook, event, 1, () => {}, signal)
   const state = outcome.result === 'delivered' ? 'delivered' : 'failed'
   await app.store.write(db =>
     recordWebhookCall(app, db, delivery, webhook.url, outcome, { state, nextAttemptAt: null }),

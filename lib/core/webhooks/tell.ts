@@ -49,6 +49,9 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     const leave = await lanes.enter({ lane, order: event.id })
     try {
       await attempt(entry, delivery, event)
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) throw error
+      app.log.warn({ webhookDeliveryId: entry.subjectId }, 'lease lost; this call of a webhook is not made')
     } finally {
       leave()
     }
@@ -62,7 +65,9 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
       return cancel(entry, delivery, 'there is no webhook any more', also)
     }
     if (await isToldOverStream(delivery, event)) return cancel(entry, delivery, 'told over the stream')
-    const outcome = await callWebhook(app, webhook, event, entry.attempts)
+    const outcome = await callWebhook(app, webhook, event, entry.attempts, () => {
+      if (!app.nodes.holds(entry.leasedBy)) throw new LeaseLost()
+    })
     const isDelivered = outcome.result === 'delivered'
     if (isStopping && !isDelivered) return giveBack(entry)
     tellOutage(event, isDelivered, standing.note(entry.destination, isDelivered))

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { Client, type Dispatcher } from 'undici'
+import { Client, type Dispatcher, errors } from 'undici'
 import { limits } from '../../base/limits.ts'
 import { oneLine } from '../../base/one-line.ts'
 
@@ -48,7 +48,7 @@ export class WebhookConnection {
         isTaken = true
         // Not at once: the client would overlook the request that made it connect.
         queueMicrotask(() => {
-          if (again) callback(new Error('the connection was closed'), null)
+          if (again) callback(new errors.SocketError(), null)
           else callback(null, socket)
         })
       },
@@ -146,5 +146,7 @@ function describe(error: Error): string {
     return oneLine(`the answer is not HTTP: ${error.message}`)
   if (code === 'UND_ERR_SOCKET') return 'the connection was closed before an answer'
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'the connection was reset before an answer'
-  return oneLine(error.message)
+  // What has no code of the system, of TLS or of undici is a fault inside undici, such as an assertion, that the answer has led it to.
+  const isKnown = /^(?:E[A-Z]+|UND_ERR_\w+|ERR_(?:SSL|TLS|OSSL)_\w+)$/.test(code)
+  return isKnown ? oneLine(error.message) : 'the answer is not HTTP'
 }

@@ -46,10 +46,13 @@ export function namedAuthors(header: Header, author: Author): string[] {
   const fields = header.fields.filter(field => field.lowerName === 'from')
   const named = fields.flatMap(({ value }) => [
     ...mailboxes(readAddressList(value)).map(({ address }) => address),
-    ...value.split(aroundAddresses).filter(word => word.includes('@')),
+    ...value.split(aroundAddresses).flatMap(word => (word.includes('@') ? [word, withoutRoot(word)] : [])),
   ])
   return [...new Set(named)]
 }
+
+/** A name with the dot of the root behind it leads where it leads without. */
+const withoutRoot = (word: string) => (word.endsWith('.') ? word.slice(0, -1) : word)
 
 /** The mailbox to show for an author. */
 export function shownAuthor(author: Author): Mailbox | null {

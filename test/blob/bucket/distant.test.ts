@@ -191,6 +191,13 @@ t.test('another data directory with the same keys reads, and neither puts nor de
   t.match(left, [fault])
   t.equal(await first.blobs.sizeOf(id), 12, 'it is there')
   t.strictSame(readdirSync(join(dataDir, 'spool')), [path.slice(path.lastIndexOf('/') + 1)])
+  const empty = join(temporaryDir(t), 'empty')
+  writeFileSync(empty, '')
+  await openS3(first.settings).put('here.owner', empty, 0)
+  await t.rejects(copy.keep(v7(), path), {
+    name: 'BlobsFault',
+    message: /the object here\.owner, .* is empty: where no other installation uses them, delete it$/,
+  })
   // The operator has stopped the first one for good.
   await openS3(first.settings).delete('here.owner')
   await copy.keep(v7(), path)

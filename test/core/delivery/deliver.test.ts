@@ -306,6 +306,25 @@ t.test(
       outlook: /given up after.*\(the mailbox has no room\)\.$/,
     })
 
+    await app.store.write(db => db.deleteFrom('queueEntry').execute())
+    const late = await sent('late@theirs.example')
+    const soon = new Date(app.clock.now().getTime() + 30_000).toISOString()
+    await app.store.write(db => db.updateTable('queueEntry').set({ expiresAt: soon }).execute())
+    replies.push('452 4.2.2 Mailbox full')
+    const [last] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    await deliver(app, last!)
+    const [waiting] = await listMessageDeliveries(app, operator, late.messageId)
+    t.match(
+      waiting,
+      { state: 'deferred', nextAttemptAt: soon },
+      'it waits no longer than until it is given up',
+    )
+    t.match(
+      waiting!.outlook,
+      /^No further attempt is due before its time is over; the last one ended with ".*Mailbox full".*given up at/,
+    )
+    await app.store.write(db => db.deleteFrom('queueEntry').execute())
+
     await sent('ours@theirs.example', '553 5.1.8 Domain of sender address ann@ours.example does not exist')
     await sent('gone@theirs.example', '550 5.4.1 Recipient address rejected: Access denied')
     const { rows } = await listSuppressions(app, undefined, { limit: 10, offset: 0 })
@@ -319,3 +338,38 @@ t.test(
     )
   },
 )
+
+t.test('what is given up by a clock that was wrong for a moment is not', async t => {
+  const { app, inbox } = await openDoor(t, { toml: '[delivery]\nmode = "capture"' })
+  const ann = await inbox('ann')
+  const { messageId } = await send(
+    app,
+    operator,
+    ann,
+    { to: 'bob@theirs.example', subject: 's', body: 'b' },
+    'k',
+  )
+  let aheadMs = 6 * 86_400_000
+  const jumping: Networked = Object.create(app, {
+    clock: {
+      value: { ...app.clock, now: () => new Date(app.clock.now().getTime() + aheadMs) },
+    },
+    queue: {
+      value: {
+        ...app.queue,
+        // It is written when the clock is right again.
+        end: (...given: Parameters<Networked['queue']['end']>) => {
+          aheadMs = 0
+          return app.queue.end(...given)
+        },
+      },
+    },
+  })
+  const carry = async (by: Networked) => {
+    const [entry] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    await deliver(by, entry!)
+    return (await listMessageDeliveries(app, operator, messageId))[0]
+  }
+  t.match(await carry(jumping), { state: 'queued', attempts: 0 })
+  t.match(await carry(app), { state: 'delivered', attempts: 1 })
+})

@@ -139,6 +139,7 @@ t.test('no writing of From passes an allow rule as two people', async t => {
     'From: "x <boss@trusted.com',
     'From: boss@trusted.com@evil.com',
     'From: \x1b$B<a@evil.com>\x1b(B <boss@trusted.com>',
+    'From: boss@trusted.com.',
     'From: a@xn--trusted-oka.com',
     'Subject: none',
   ]
@@ -157,7 +158,7 @@ t.test('no writing of From passes an allow rule as two people', async t => {
     'none is allowed',
   )
   // In these nobody is named, or another than who is blocked: an encoded word is never an address, and what stands behind two @ is none.
-  const harmless = [0, 1, 2, 12, 14, 15].map(at => forged[at])
+  const harmless = [0, 1, 2, 12, 15, 16].map(at => forged[at])
   const wholes = await Promise.all(kept.map(one => raw(one)))
   t.strictSame(
     wholes.map(whole => forged.find(lines => whole.includes(`${lines}\r\nX: to bea`))),

@@ -29,6 +29,18 @@ function verify(t: Test, { headers, body }: Call, secret: string): void {
   t.equal(headers['x-event-id'], headers['webhook-id'])
 }
 
+t.test('who has lost the lease by the call does not make it', async t => {
+  const receiver = await startWebhookReceiver(t)
+  const { inbox, record, claim, webhooks } = await startWebhookApp(t)
+  const { id } = await inbox(receiver.url)
+  await record(id)
+  const [entry] = await claim()
+  await webhooks.tell({ ...entry!, leasedBy: 'another.1' })
+  t.equal(receiver.calls.length, 0)
+  await webhooks.tell(entry!)
+  t.equal(receiver.calls.length, 1)
+})
+
 t.test('an event is told once, signed in both forms, and logged', async t => {
   const receiver = await startWebhookReceiver(t, () => ({ status: 202, body: 'thanks\u0000' }))
   const { inbox, record, tellDue, log, app, faults } = await startWebhookApp(t)

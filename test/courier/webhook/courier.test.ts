@@ -294,6 +294,11 @@ t.test('a connection that breaks before the answer is a failure; after the heade
     answer: 'part',
   })
   t.match(await say('220 mail.example ESMTP\r\n', 'close'), { result: 'failed', error: /not HTTP/ })
+  for (const status of ['000', '001', '099'])
+    t.match(await say(`HTTP/1.1 ${status} x\r\n\r\n`, 'close'), {
+      result: 'failed',
+      error: /^the answer is not HTTP$/,
+    })
   t.match(await say('HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n', 'close'), {
     result: 'failed',
   })
