@@ -751,9 +751,14 @@ export const limits = {
   lingerMs: 30_000,
   /** How often the time limits of requests are looked at. */
   requestsWatchMs: 1_000,
-  /** The bodies of the requests under way: of all together, of which those of a pod take half, and of those of one key. */
+  /**
+   * The bodies of the requests under way: of all together, of which several of one pod take as much as they leave free, and of those of
+   * one key. What a body that takes some of it must bring, and in which time: who is slower holds it from others.
+   */
   bodiesBytes: 256 * 1024 * 1024,
   bodiesBytesPerKey: 128 * 1024 * 1024,
+  bodyLeastBytes: 64 * 1024,
+  bodyLeastMs: 10_000,
   /** /metrics: how far what waits is counted, how long an answer is given again, how long one who asks may take, and how many there are. */
   loadCounted: 10_000,
   metricsKeptMs: 1_000,

@@ -15,6 +15,7 @@ const unfolders = new Map([
 /** The first block that a body is read into, which most have room in, and the largest after it. */
 const firstBytes = 64 * 1024
 const blockBytes = limits.sliceBytes
+const nothing = Buffer.alloc(0)
 
 /**
  * Reads the body of a request, unfolded, of at most `bytes`.
@@ -56,8 +57,13 @@ function readBlocks(request: IncomingMessage, bytes: number, share: BodyShare): 
   let room = block.length
   let size = 0
   const source = unfold ? request.pipe(unfold) : request
+  let unwatch: (() => void) | undefined
   const refuse = (problem: unknown) => {
+    unwatch?.()
     source.off('data', add)
+    // What is left comes for long, perhaps, and its room is given to others.
+    blocks.length = 0
+    block = nothing
     if (unfold) {
       request.unpipe(unfold)
       unfold.destroy()
@@ -76,6 +82,7 @@ function readBlocks(request: IncomingMessage, bytes: number, share: BodyShare): 
         } catch (error) {
           return refuse(error)
         }
+        unwatch ??= share.watch({ arrived: () => size, refuse })
         block = Buffer.allocUnsafe(length)
         blocks.push(block)
         room += length
@@ -95,7 +102,10 @@ function readBlocks(request: IncomingMessage, bytes: number, share: BodyShare): 
     refuse(invalidRequest('body', what))
   }
   source.on('data', add)
-  source.on('end', () => resolve({ blocks, size }))
+  source.on('end', () => {
+    unwatch?.()
+    resolve({ blocks, size })
+  })
   source.on('error', broken)
   request.on('error', broken)
   request.on('close', () => {

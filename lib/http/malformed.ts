@@ -39,7 +39,9 @@ function messageOf({ code, reason }: NodeJS.ErrnoException & { readonly reason?:
   if (code === 'HPE_HEADER_OVERFLOW') {
     return `The request line and the header together are larger than ${maxHeaderSize} bytes`
   }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time'
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return 'The request did not arrive in time: send it again over a faster line, or send less'
+  }
   // The words of the parser, which has none of the request's in them.
   const why = typeof reason === 'string' && reason !== '' ? `: ${reason}` : ''
   return `This can not be read as a request of HTTP/1.1${why}`

@@ -82,7 +82,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     perKey,
     perAddress,
     perVisitor,
-    bodies: createBodyRoom(),
+    bodies: createBodyRoom(app.clock),
     answers: createAnswerRoom({ mostBytes: limits.answersBytes, waitMs: limits.answerRoomMs }, () =>
       app.meter.count('http_answers_refused_total'),
     ),

@@ -1,3 +1,6 @@
+import { isoAfter } from '../base/clock.ts'
+import { limits } from '../base/limits.ts'
+
 const minute = 60_000
 const mailWaits = [1, 5, 15, 30, 60, 120, 240, 480].map(minutes => minutes * minute)
 
@@ -21,4 +24,18 @@ export function nextAttemptAfterMs(
   const index = Math.min(Math.max(attempts, 1), waits.length) - 1
   const wait = Math.max(Math.min(waits[index] ?? 0, atMostMs), atLeastMs)
   return Math.round(wait * (0.9 + 0.2 * jitter))
+}
+
+/**
+ * When what waits for so long is due again: at the end of its time at the latest, for then it is given up. Where that came during its
+ * attempt it waits a little, as what could not be ended for a fault of ours must not be claimed again and again.
+ */
+export function dueAgainAt(
+  { expiresAt }: { readonly expiresAt: string },
+  now: Date,
+  afterMs: number,
+): string {
+  if (expiresAt <= now.toISOString()) return isoAfter(now, Math.min(afterMs, limits.cutOffWaitMs))
+  const dueAt = isoAfter(now, afterMs)
+  return dueAt > expiresAt ? expiresAt : dueAt
 }

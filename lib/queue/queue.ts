@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Clock, isoAfter } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
@@ -10,7 +10,7 @@ import type { Store } from '../store/open.ts'
 import * as entries from '../store/queue-entries.ts'
 import { hurryEntry } from '../store/queued-deliveries.ts'
 import type { QueueEntryRow } from '../store/tables.ts'
-import { nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
+import { dueAgainAt, nextAttemptAfterMs, type WaitBounds } from './backoff.ts'
 import { createFairTurns, type FairTurns } from './fair-turns.ts'
 import { afterCutOff, type Beginning, holdOn, isAnothers, lease, type Membership } from './lease.ts'
 import { attemptsMade, type Kind, kinds, type Leased, LeaseLost, type Turns } from './leased.ts'
@@ -65,7 +65,7 @@ export interface Queue {
   done(db: WriteDb, entry: Leased): Promise<void>
   /** What was put for this subject is not to be done any more; whoever holds its lease has lost it. */
   drop(db: WriteDb, subjectId: string): Promise<void>
-  /** It is to be tried again after so long, or by the schedule of its kind, within these bounds; gives when. */
+  /** It is to be tried again after so long, or by the schedule of its kind, within these bounds, and given up at its `expiresAt`; gives when. */
   later(db: WriteDb, entry: Leased, after?: number | WaitBounds): Promise<string>
   /** Whatever time it is due, it is not to be done until it is released; gives false for one that is under way. */
   hold(db: WriteDb, subjectId: string): Promise<boolean>
@@ -149,7 +149,7 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
 
   async function later(db: WriteDb, entry: Leased, after: number | WaitBounds = {}): Promise<string> {
     const afterMs = typeof after === 'number' ? after : waitMs(entry, after)
-    const dueAt = isoAfter(clock.now(), afterMs)
+    const dueAt = dueAgainAt(entry, clock.now(), afterMs)
     if (!(await entries.returnLeasedEntry(db, entry, { ...entry, dueAt }))) throw new LeaseLost()
     return dueAt
   }

@@ -135,7 +135,7 @@ export async function holdEntry(db: WriteDb, subjectId: string): Promise<boolean
   return Number(done.numUpdatedRows) > 0
 }
 
-/** Puts an entry that was held back; gives when it is due, or undefined when it is not held. */
+/** Puts an entry that was held back; gives when it is due, at `expiresAt` at the latest, or undefined when it is not held. */
 export async function releaseEntry(
   db: WriteDb,
   subjectId: string,
@@ -143,7 +143,11 @@ export async function releaseEntry(
 ): Promise<string | undefined> {
   const row = await db
     .updateTable('queueEntry')
-    .set({ state: 'ready', expiresAt })
+    .set(eb => ({
+      state: 'ready',
+      expiresAt,
+      dueAt: eb.case().when('dueAt', '>', expiresAt).then(expiresAt).else(eb.ref('dueAt')).end(),
+    }))
     .where('subjectId', '=', subjectId)
     .where('state', '=', 'held')
     .returning('dueAt')

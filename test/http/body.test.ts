@@ -2,18 +2,20 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { mock } from 'node:test'
 import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
 import { Problem } from '../../lib/base/problem.ts'
 import { createKey, revokeAnyKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
-import { podShare } from '../../lib/core/app/share.ts'
 import { createBodyRoom } from '../../lib/http/body-room.ts'
 import { readBytes } from '../../lib/http/bytes.ts'
 import { apiOf } from '../support/api.ts'
 import { startApi } from '../support/api-app.ts'
 import { turnsDuring } from '../support/event-loop.ts'
 import { manyTimes } from '../support/hostile.ts'
+import { until } from '../support/until.ts'
 
 const letter = { to: 'bob@example.net', subject: 's', body: 'b' }
 const megabyte = 1024 * 1024
@@ -159,7 +161,7 @@ t.test('a body in many pieces, plain and compressed', async t => {
 })
 
 t.test('what the bodies under way may have of the memory, of one key and in all', async t => {
-  const room = createBodyRoom()
+  const room = createBodyRoom(systemClock)
   const { bodiesBytes: all, bodiesBytesPerKey: own } = limits
   const of = (keyId: string, podId: string | null = null) => ({ keyId, podId, inboxId: null })
   const first = room.enter(of('a'))
@@ -178,28 +180,92 @@ t.test('what the bodies under way may have of the memory, of one key and in all'
   second.take(own)
   for (const share of [second, others[2]!]) share.leave()
 
-  // However many keys a pod has, half is left to others.
-  const ofPod = Array.from({ length: 5 }, (_, key) => room.enter(of(`${key}`, 'pod')))
-  for (const share of ofPod.slice(0, 4)) share.take(podShare(all) / 4)
-  t.throws(() => ofPod[4]!.take(1), { code: 'rate_limit_exceeded' })
-  const another = room.enter(of('e', 'another'))
-  another.take(podShare(all))
+  // However many keys a pod has, it leaves as much to others as it takes; so does the next, and who has nothing yet finds room.
+  const ofPod = (podId: string) =>
+    Array.from({ length: 5 }, (_, key) => room.enter(of(`${podId}${key}`, podId)))
+  const pods = ['first', 'second', 'third'].map(ofPod)
+  for (const share of pods[0]!.slice(0, 4)) share.take(all / 8)
+  t.throws(() => pods[0]![4]!.take(1), { code: 'rate_limit_exceeded' })
+  for (const share of pods[1]!.slice(0, 2)) share.take(all / 8)
+  t.throws(() => pods[1]![2]!.take(1), { code: 'rate_limit_exceeded' })
+  pods[2]![0]!.take(all / 8)
+  t.throws(() => pods[2]![1]!.take(all / 8), { code: 'rate_limit_exceeded' })
+  pods[2]![0]!.take(all / 4)
   t.throws(() => room.enter(undefined).take(1), { code: 'unavailable' })
-  ofPod[0]!.leave()
-  ofPod[4]!.take(podShare(all) / 4)
-  for (const share of [another, ...ofPod]) share.leave()
+  for (const share of pods[0]!) share.leave()
+  pods[2]![1]!.take(1)
+  for (const share of pods.flat()) share.leave()
   room.enter(undefined).take(own)
+})
+
+t.test('a body that holds room must come on', async t => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  let seconds = 0
+  const room = createBodyRoom({ monotonicMs: () => seconds * 1000 })
+  const share = room.enter(undefined)
+  const refused: string[] = []
+  /** One that brings so many bytes in each second. */
+  const watch = (name: string, perSecond: number) => {
+    const end = share.watch({
+      arrived: () => 300_000 + seconds * perSecond,
+      refuse(problem) {
+        refused.push(`${name} after ${seconds} s: ${problem.code}`)
+        end()
+      },
+    })
+    return end
+  }
+  const perSecond = limits.bodyLeastBytes / (limits.bodyLeastMs / 1000)
+  const ends = [watch('fast', 10 * perSecond), watch('steady', Math.ceil(perSecond))]
+  watch('slow', Math.floor(perSecond) - 10)
+  watch('still', 0)
+  for (const end of [10, 60]) {
+    for (; seconds < end; seconds++) mock.timers.tick(limits.requestsWatchMs)
+    mock.timers.tick(limits.requestsWatchMs)
+    t.strictSame(refused, ['slow after 10 s: invalid_request', 'still after 10 s: invalid_request'])
+  }
+  for (const end of ends) end()
+})
+
+t.test('who holds room with a body that hardly comes is told so, and has it no more', async t => {
+  const { port, token, clock, faults } = await startApi(t)
+  for (const field of ['Content-Length: 900000', 'Transfer-Encoding: chunked']) {
+    const socket = connect({ port, host: '127.0.0.1' })
+    t.teardown(() => socket.destroy())
+    let said = ''
+    socket.setEncoding('latin1').on('data', more => {
+      said += more
+    })
+    const piece = field.startsWith('T')
+      ? (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
+      : String
+    socket.write(
+      `POST /v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${field}\r\n\r\n${piece(' '.repeat(300_000))}`,
+    )
+    await until('it is refused', () => {
+      clock.advance(limits.bodyLeastMs / 10)
+      socket.write(piece(' '))
+      return /too slowly/.test(said)
+    })
+    t.match(
+      said,
+      /^HTTP\/1\.1 400 [\s\S]*"error":"invalid_request","message":"body came too slowly, .*send less\."/,
+    )
+  }
+  t.strictSame(faults, [])
 })
 
 t.test('a body takes its share as it grows, and is refused where there is none', async t => {
   const body = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7) % 251))
   const sizes: number[] = []
   const shares = [
-    { take: (bytes: number) => void sizes.push(bytes), leave() {} },
+    { take: (bytes: number) => void sizes.push(bytes), watch: () => () => {}, leave() {} },
     {
       take() {
         throw new Problem('unavailable')
       },
+      watch: () => () => {},
       leave() {},
     },
   ]

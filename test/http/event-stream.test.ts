@@ -91,6 +91,26 @@ t.test('events as they come, and from a cursor on', async t => {
   t.strictSame(faults, [])
 })
 
+t.test('a cursor that is not there yet', async t => {
+  const server = await startApi(t)
+  const { api, app } = server
+  const one = (await api.post('/v1/inboxes', {})).body
+  const writer = createEventWriter(app)
+  await writer.write(one, 'message.sent', 10)
+  const rows = await app.store.read.selectFrom('event').selectAll().orderBy('id').execute()
+  const late = rows.slice(-3)
+  // A standby has taken over with these, and the server that is asked is the one before it.
+  await app.store.write(db => db.deleteFrom('event').where('id', '>=', late[0]!.id).execute())
+  const known = await follow(server, `?after=${late[1]!.id}`)
+  const ahead = await follow(server, '?after=ffffffff-ffff-7fff-bfff-ffffffffffff')
+  await until('their heads', () => known.blocks.length > 0 && ahead.blocks.length > 0)
+  await app.store.write(db => db.insertInto('event').values(late).execute())
+  await writer.write(one, 'message.sent')
+  await until('the newest', () => [known, ahead].every(feed => numbers(feed).includes(11)))
+  t.strictSame(numbers(known), [10, 11], 'who knows some is told what came after them')
+  t.strictSame(numbers(ahead), [8, 9, 10, 11], 'nobody waits for what is ahead of time')
+})
+
 t.test('EventSource goes on by itself where its connection broke', async t => {
   const server = await startApi(t)
   const inbox = (await server.api.post('/v1/inboxes', {})).body

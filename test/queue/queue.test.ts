@@ -74,6 +74,27 @@ onEveryDatabase('done ends an entry, later defers it by the schedule', async (t,
   t.equal(await store.write(db => queue.later(db, second!)), '2026-01-01T00:06:00.000Z')
 })
 
+onEveryDatabase('what is to be tried again is due when it is given up, at the latest', async (t, store) => {
+  const { clock, advance } = heldClock()
+  const queue = queueOf(store, clock)
+  const expiresAt = '2026-01-01T00:10:00.000Z'
+  await store.write(db => queue.put(db, [{ ...work('a'), expiresAt }]))
+  const [first] = await queue.claim('delivery', anything)
+  t.equal(await store.write(db => queue.later(db, first!, { atLeastMs: 60 * 60_000 })), expiresAt)
+  advance(10 * 60_000 - 1)
+  t.strictSame(await queue.claim('delivery', anything), [])
+  advance(1)
+  const [second] = await queue.claim('delivery', anything)
+  advance(5_000)
+  const soon = '2026-01-01T00:11:05.000Z'
+  t.equal(await store.write(db => queue.later(db, second!, 60 * 60_000)), soon, 'it ended during its attempt')
+  await store.write(db => queue.hold(db, 'a'))
+  const sooner = '2026-01-01T00:10:30.000Z'
+  t.equal(await store.write(db => queue.release(db, 'a', sooner)), sooner, 'released for a shorter time')
+  await store.write(db => queue.hold(db, 'a'))
+  t.equal(await store.write(db => queue.release(db, 'a', '2026-01-06T00:00:00.000Z')), sooner)
+})
+
 onEveryDatabase(
   'what is given back keeps its place among what is new, and is due at once when it is not',
   async (t, store) => {

@@ -1,4 +1,4 @@
-import { isId } from '../../base/ids.ts'
+import { firstIdAt, isId } from '../../base/ids.ts'
 import { limits } from '../../base/limits.ts'
 import { type Fault, invalidRequest } from '../../base/problem.ts'
 import { isEventName } from '../../model/event.ts'
@@ -125,11 +125,13 @@ export async function prepareFeed(
   }
   const newest = await newestId(app)
   const asked = after?.toLowerCase() ?? newest
+  const isPast = asked < firstIdAt(app.clock.now().toISOString())
   const subscription = {
     inboxIds: inbox ? new Set([inbox.id]) : null,
     types: type === undefined ? null : new Set([type]),
-    // A place in the order of events, as in lists. Nobody may wait for an id that is far ahead, and miss all before it.
-    after: asked < newest ? asked : newest,
+    // A place in the order of events, as in lists. Nobody may wait for an id that is ahead of time, and miss all before it. One that is not, and
+    // not there, is of a database that this node has still to find: on the old one of two primaries it would be told anew what it knows.
+    after: asked < newest || isPast ? asked : newest,
   }
   return sink => {
     const { reader, close } = app.stream.open(caller, sink)

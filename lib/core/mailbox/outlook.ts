@@ -35,6 +35,7 @@ function waitsFor({ delivery, destination, now }: Standing, entry: QueueEntryRow
   }
   if (entry.state === 'parked') return `Waits for ${entry.destination}, which has as much under way as it may`
   if (entry.state === 'unproven') return 'Waits for a place among servers that have not answered lately'
+  if (entry.dueAt >= entry.expiresAt) return 'No further attempt is due before its time is over'
   if (entry.dueAt <= now) return 'Is due now and waits for its turn'
   return `Attempt ${delivery.attempts + 1} is due at ${entry.dueAt}`
 }

@@ -306,6 +306,25 @@ t.test(
       outlook: /given up after.*\(the mailbox has no room\)\.$/,
     })
 
+    await app.store.write(db => db.deleteFrom('queueEntry').execute())
+    const late = await sent('late@theirs.example')
+    const soon = new Date(app.clock.now().getTime() + 30_000).toISOString()
+    await app.store.write(db => db.updateTable('queueEntry').set({ expiresAt: soon }).execute())
+    replies.push('452 4.2.2 Mailbox full')
+    const [last] = await app.queue.claim('delivery', { limit: 1, room: () => 1 })
+    await deliver(app, last!)
+    const [waiting] = await listMessageDeliveries(app, operator, late.messageId)
+    t.match(
+      waiting,
+      { state: 'deferred', nextAttemptAt: soon },
+      'it waits no longer than until it is given up',
+    )
+    t.match(
+      waiting!.outlook,
+      /^No further attempt is due before its time is over; the last one ended with ".*Mailbox full".*given up at/,
+    )
+    await app.store.write(db => db.deleteFrom('queueEntry').execute())
+
     await sent('ours@theirs.example', '553 5.1.8 Domain of sender address ann@ours.example does not exist')
     await sent('gone@theirs.example', '550 5.4.1 Recipient address rejected: Access denied')
     const { rows } = await listSuppressions(app, undefined, { limit: 10, offset: 0 })

@@ -50,6 +50,7 @@ t.test('what happens to a delivery, and when next', async t => {
   t.match(said({ state: 'held', heldBy: 'operator' }), /^Held by the operator/)
   t.equal(said({}, {}), `Attempt 2 is due at ${at(5)}${last}`)
   t.equal(said({}, { dueAt: at(1) }), `Is due now and waits for its turn${last}`)
+  t.equal(said({}, { dueAt: at(9) }), `No further attempt is due before its time is over${last}`)
   t.equal(said({}, { leasedBy: 'n' }), `Attempt 2 is under way${last}`)
   t.equal(
     said({ attempts: 0, replyText: null, state: 'queued' }, { cutOffs: 2, attempts: 2 }),
