@@ -37,6 +37,8 @@ export function findForbidden(
   for (const directory of waysTo(path)) {
     const found = statOf(directory)
     if (found === undefined) break
+    // What the system says of that says enough.
+    if (!found.isDirectory()) return undefined
     if (!isAllowed(directory, X_OK)) return tell(directory, found, ['enter it', 'x'], dataDir)
     around = directory
   }
