@@ -87,6 +87,15 @@ async function measure(): Promise<boolean> {
 
   const health = async (one: TestDaemon) =>
     (await fetch(`${one.baseUrl}/health`).catch(() => undefined))?.status
+  const leaderAfter = (old: PatroniMember) =>
+    until(
+      'another leader',
+      async () => {
+        const leader = await cluster.leader()
+        return leader !== old && leader
+      },
+      goesOnMs,
+    )
   const more = async () => {
     const [before, sentBefore] = [load.accepted.size, load.sent.size]
     const isMore = () => load.accepted.size >= before + 30 && load.sent.size >= sentBefore + 10
@@ -167,14 +176,7 @@ async function measure(): Promise<boolean> {
     const pinned = await pinnedWriter(old)
     b.process.kill('SIGSTOP')
     await old.freeze()
-    const next = await until(
-      'another leader',
-      async () => {
-        const leader = await cluster.leader()
-        return leader !== old && leader
-      },
-      goesOnMs,
-    )
+    const next = await leaderAfter(old)
     say(`${old.name} and one node stand still; ${next.name} leads`)
     await more()
     // What it is asked now it finds when it goes on, and the other node has no more to answer.
@@ -210,14 +212,7 @@ async function measure(): Promise<boolean> {
     const old = (await cluster.leader())!
     const pinned = await pinnedWriter(old)
     await old.freezePatroni()
-    const next = await until(
-      'another leader',
-      async () => {
-        const leader = await cluster.leader()
-        return leader !== old && leader
-      },
-      goesOnMs,
-    )
+    const next = await leaderAfter(old)
     say(`the Patroni of ${old.name} stands still; ${next.name} leads, too`)
     pinned.begin()
     await lookAt('both nodes', nodes, awayMs)

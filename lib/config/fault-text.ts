@@ -103,17 +103,17 @@ function found(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (value instanceof Date) return 'a date'
   if (typeof value === 'object') return 'a table'
-  const text = typeof value === 'string' ? JSON.stringify(withoutPassword(value)) : String(value)
+  const text = typeof value === 'string' ? JSON.stringify(masked(value)) : String(value)
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
-/** A URL without the password in it: what is wrong with the configuration is told in logs, too. */
-function withoutPassword(text: string): string {
+/** What may be a URL, with a mark where a password stands: its place is what is wrong, and it is told in logs, too. */
+function masked(text: string): string {
   const begin = text.indexOf('://') + 3
   if (begin < 3) return text
   const colon = text.indexOf(':', begin)
   // A password that was not encoded may have an @ of its own.
   const end = text.lastIndexOf('@')
-  const masked = colon > 0 && colon < end ? `${text.slice(0, colon)}:…${text.slice(end)}` : text
-  return masked.replaceAll(/([?&]password=)[^&#]*/g, '$1…')
+  const marked = colon > 0 && colon < end ? `${text.slice(0, colon)}:…${text.slice(end)}` : text
+  return marked.replaceAll(/([?&]password=)[^&#]*/g, '$1…')
 }
