@@ -261,7 +261,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     }
     await noteRunning(config.data_dir, running)
     log.info({ smtp: running.smtp, submission: running.submission, http: running.http, baseUrl }, 'ready')
-    const heap = startIdleHeap(limits.idleHeapLookMs)
+    const heap = startIdleHeap({ lookMs: limits.idleHeapLookMs, againLooks: limits.idleHeapAgainLooks })
     closing.push(() => heap.stop())
     // Nobody waits for what these two load: "ready" has been said, and a signal must find who hears it.
     const upkeep = startUpkeep(app)

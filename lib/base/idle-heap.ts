@@ -9,35 +9,63 @@ export interface HeapParts {
   readonly collect: () => void
 }
 
+/** When is looked whether nothing is done. */
+export interface IdleLooks {
+  readonly lookMs: number
+  /** It is collected anew when so many looks in a row have found nothing done: threads that are not needed any more end later than the work. */
+  readonly againLooks: number
+}
+
 /** A loop that works less than this is idle: health checks and the timed sweeps go on. */
 const idleShare = 0.05
 
 /**
- * Collects the garbage once when nothing is done after work was: V8 does so while memory is asked for and not afterwards, and keeps what
- * a start or a burst has taken. It takes some 30 ms, in a time when nobody waits.
+ * Collects the garbage when nothing is done after work was, once at its end and once later, and gives freed memory back to the system:
+ * V8 collects while memory is asked for and not afterwards, and both it and the C library keep what a start or a burst has taken. It
+ * takes some 30 ms, in a time when nobody waits.
  */
-export function startIdleHeap(lookMs: number, parts: HeapParts = ofThisThread): { stop(): void } {
-  let hasWorked = true
+export function startIdleHeap(
+  { lookMs, againLooks }: IdleLooks,
+  parts: HeapParts = ofThisProcess,
+): { stop(): void } {
+  let idleLooks = 0
   let before: unknown
   const timer = setInterval(() => {
     const { share, next } = parts.worked(before)
     before = next
-    if (share >= idleShare) {
-      hasWorked = true
-    } else if (hasWorked) {
-      hasWorked = false
-      parts.collect()
-    }
+    idleLooks = share >= idleShare ? 0 : idleLooks + 1
+    if (idleLooks === 1 || idleLooks === againLooks) parts.collect()
   }, lookMs).unref()
   return { stop: () => clearInterval(timer) }
 }
 
-const ofThisThread: HeapParts = {
+const ofThisProcess: HeapParts = {
   worked: workedSince,
   collect() {
     setFlagsFromString('--expose-gc')
     const gc: () => void = runInNewContext('gc')
     setFlagsFromString('--no-expose-gc')
     gc()
+    giveBack()
   },
+}
+
+let trim: ((keptBytes: bigint) => number) | undefined
+
+/** malloc_trim(3) for all arenas: glibc keeps freed memory below what is in use. Another C library has none, and keeps less. */
+function giveBack(): void {
+  if (process.platform !== 'linux') return
+  try {
+    trim ??= openTrim()
+    trim(0n)
+  } catch {
+    trim = () => 0
+  }
+}
+
+function openTrim(): (keptBytes: bigint) => number {
+  const ffi = process.getBuiltinModule('node:ffi') as typeof import('node:ffi') | undefined
+  if (!ffi) throw new Error('this Node has no node:ffi')
+  const { functions } = ffi.dlopen('libc.so.6', { malloc_trim: { arguments: ['uint64'], return: 'int32' } })
+  return functions.malloc_trim
 }
