@@ -17,16 +17,21 @@ export interface Extraction {
 
 /**
  * What was found in an inbound message as its row keeps it. It is found once, when the message comes: of long HTML that takes
- * milliseconds, and a list shows a hundred. A replyText that is the whole text is null.
+ * milliseconds, and a list shows a hundred. A replyText that is the whole text, without the line breaks around it, is not kept a second
+ * time: it is read and written with each list.
  */
 export function extractionColumn({ text }: { text: string }, extraction: Extraction): string {
   const { replyText, otp, oneTime, links } = extraction
   const signInLink = oneTime?.kind === 'link' ? oneTime.value : undefined
-  return JSON.stringify({ replyText: replyText === text ? null : replyText, otp, signInLink, links })
+  const isTrimmed = replyText !== text && replyText === text.trim() ? true : undefined
+  const kept = isTrimmed || replyText === text ? null : replyText
+  return JSON.stringify({ replyText: kept, isTrimmed, otp, signInLink, links })
 }
 
 /** What stands in such a column, the replyText apart. */
 export interface KeptExtraction {
+  /** The replyText is the text without the white space at its ends. */
+  readonly isTrimmed?: true
   readonly otp: string | null
   readonly signInLink?: string
   readonly links: Link[]
@@ -38,5 +43,8 @@ export function oneTimeOf(otp: string | null, signInLink: string | null | undefi
   return signInLink == null ? null : { kind: 'link', value: signInLink }
 }
 
-/** The column of a message in which nothing is found, as of most. */
+/** The column of a message in which nothing is found. */
 export const nothingFound = '{"replyText":null,"otp":null,"links":[]}'
+
+/** The same where the text has line breaks at its end, as most texts have. */
+export const nothingFoundTrimmed = '{"replyText":null,"isTrimmed":true,"otp":null,"links":[]}'

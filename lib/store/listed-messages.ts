@@ -10,8 +10,16 @@ export interface ListedMessageRow extends WholeMessage {
   readonly isCut?: true
 }
 
-/** What a row brings to an answer, in bytes. Both databases know the length of a text without reading it. */
-export const listedBytes = sql<number>`octet_length("reading"."bodyText") + octet_length("reading"."bodyHtml")
+const textAgain = sql`case when octet_length("reading"."extracted") > 4000 then
+    case when octet_length("reading"."bodyText") > octet_length("reading"."extracted")
+      then octet_length("reading"."bodyText") - octet_length("reading"."extracted") else 0 end
+  when substr("reading"."extracted", 1, 17) = '{"replyText":null' then octet_length("reading"."bodyText") else 0 end`
+
+/**
+ * What a row brings to an answer, in bytes. Both databases know the length of a text without reading it. A replyText that is the
+ * text is kept once and told twice; of a long `extracted` only the length is looked at, and what may be such a one is counted as one.
+ */
+export const listedBytes = sql<number>`octet_length("reading"."bodyText") + octet_length("reading"."bodyHtml") + ${textAgain}
   + coalesce(octet_length("reading"."extracted"), 0) + octet_length("reading"."attachments")
   + octet_length("reading"."parseProblems") + octet_length("message"."references")
   + coalesce(octet_length("message"."addressNames"), 0) + coalesce(octet_length("message"."headerTo"), 0)

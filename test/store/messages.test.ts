@@ -114,6 +114,35 @@ onEveryDatabase('messages: long texts, whole within the budget and cut beyond it
   t.strictSame([alone!.isCut, alone!.bodyHtml], [undefined, long], 'where it has room')
 })
 
+onEveryDatabase('messages: a reply that is the text is counted as told, twice', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  const bodyText = 'x'.repeat(limits.listedBytes * 0.4)
+  const others = (count: number) => ({
+    links: Array.from({ length: count }, () => ({ url: 'https://a.example/' })),
+  })
+  const listed = async (extracted: object) => {
+    const id = await store.write(async db => {
+      const thread = await insertThreadRow(db, inbox.id)
+      await insertMessageRow(db, thread, {
+        direction: 'inbound',
+        subject: 'older',
+        bodyText: 'y'.repeat(bodyText.length),
+      })
+      await insertMessageRow(db, thread, {
+        direction: 'inbound',
+        bodyText,
+        extracted: JSON.stringify(extracted),
+      })
+      return thread.id
+    })
+    return (await listThreadMessages(store.read, id, 100)).map(row => row.isCut ?? false)
+  }
+  t.strictSame(await listed({ replyText: 'Yes', ...others(1) }), [false, false])
+  t.strictSame(await listed({ replyText: null, ...others(1) }), [true, false], 'no room beside both')
+  t.strictSame(await listed({ replyText: null, isTrimmed: true, ...others(1) }), [true, false])
+  t.strictSame(await listed({ replyText: null, ...others(500) }), [true, false], 'a column that is not read')
+})
+
 onEveryDatabase('threads: the newest message first, read state and totals', async (t, store) => {
   const { inbox } = await store.write(insertInstallation)
   const [one, two] = await store.write(async db => [

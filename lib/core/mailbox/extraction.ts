@@ -1,4 +1,10 @@
-import { type Extraction, type KeptExtraction, nothingFound, oneTimeOf } from '../../reading/found.ts'
+import {
+  type Extraction,
+  type KeptExtraction,
+  nothingFound,
+  nothingFoundTrimmed,
+  oneTimeOf,
+} from '../../reading/found.ts'
 import type { WholeMessage } from '../../store/tables.ts'
 import { otpName, type ToldRow } from '../../store/told-messages.ts'
 
@@ -12,11 +18,16 @@ export async function extractionOf(
     return extract({ subject: row.subject, text: row.bodyText, html: row.bodyHtml })
   }
   if (row.extracted === nothingFound) return { ...nothing, replyText: row.bodyText }
+  if (row.extracted === nothingFoundTrimmed) return { ...nothing, replyText: row.bodyText.trim() }
   const { replyText, ...kept } = JSON.parse(row.extracted) as KeptExtraction & { replyText: string | null }
-  return { replyText: replyText ?? row.bodyText, ...foundIn(kept) }
+  return { replyText: replyText ?? textOf(row, kept.isTrimmed), ...foundIn(kept) }
 }
 
 const nothing: Extraction = { replyText: null, otp: null, oneTime: null, links: [] }
+
+function textOf({ bodyText }: { readonly bodyText: string }, isTrimmed = false): string {
+  return isTrimmed ? bodyText.trim() : bodyText
+}
 
 function foundIn({ otp, signInLink, links }: KeptExtraction): Omit<Extraction, 'replyText'> {
   return { otp, oneTime: oneTimeOf(otp, signInLink), links }
@@ -33,10 +44,11 @@ export function extractionWithin(row: ToldRow): Extraction & {
   if (row.direction === 'outbound') return { ...nothing, isReplyCut: false }
   const [begin = '', begun] =
     /^\{"replyText":"((?:[^"\\]|\\u[0-9a-f]{4}|\\[^u])*)/.exec(row.extractedBegin ?? '') ?? []
+  const isTrimmed = row.extractedBegin?.startsWith('{"replyText":null,"isTrimmed":true')
   const end = row.extractedEnd ?? ''
   const kept = JSON.parse(`{${end.slice(end.lastIndexOf(otpName) + 1)}`) as KeptExtraction
   return {
-    replyText: begun === undefined ? row.bodyText : (JSON.parse(`"${begun}"`) as string),
+    replyText: begun === undefined ? textOf(row, isTrimmed) : (JSON.parse(`"${begun}"`) as string),
     ...foundIn(kept),
     isReplyCut: begun === undefined ? undefined : begin.length === row.extractedBegin?.length,
   }
