@@ -45,7 +45,7 @@ export const messageOperations: readonly Operation[] = [
     summary:
       'Wait for mail: answers as soon as an inbound message comes that these say, and with an empty list when the time is over.',
     description:
-      'For an agent that expects an answer or a code and has no webhook. Ask with `after` set to when the mail was caused, so that what came in between is not missed; ask again when the list is empty.',
+      'For an agent that expects an answer or a code and has no webhook. Ask with `after` set to when the mail was caused, so that what came in between is not missed; ask again when the list is empty. Who goes on asks with `after` set to the `createdAt` of the first message of the answer, and misses none.',
     access: 'inbox',
     query: shape({
       timeout: Type.Optional(
@@ -74,7 +74,10 @@ export const messageOperations: readonly Operation[] = [
     }),
     success: {
       status: 200,
-      schema: listOf(Message, 'Newest first; empty when the time was over.'),
+      schema: listOf(
+        Message,
+        `Newest first; empty when the time was over. Of more than ${limits.pageSizeMax} the oldest.`,
+      ),
     },
     isAnswerShared: true,
     problems: ['too_many_streams'],

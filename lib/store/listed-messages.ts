@@ -90,6 +90,11 @@ export async function listWithinBudget(db: Db, ids: Ids): Promise<ListedMessageR
   return sizes.flatMap(({ id }) => rows.get(id) ?? [])
 }
 
+/** By when they were received: ids are of the clocks of several nodes. */
+export function newestFirst(rows: readonly ListedMessageRow[]): ListedMessageRow[] {
+  return rows.toSorted((a, b) => (a.createdAt > b.createdAt ? -1 : 1))
+}
+
 interface Sized {
   readonly id: string
   readonly bytes: number

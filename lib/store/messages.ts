@@ -160,6 +160,26 @@ const newestInbound = keptRows((db, given: { inboxId: string; limit: number }) =
     .limit(given.limit),
 )
 
+/** The ids of the inbound messages of an inbox that are after this id, or of all of them where it is empty, in order, at most `limit`. */
+export async function listInboundAfter(
+  db: Db,
+  inboxId: string,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  return (await inboundAfter(db, { inboxId, after, limit })).map(row => row.id)
+}
+const inboundAfter = keptRows((db, given: { inboxId: string; after: string; limit: number }) =>
+  db
+    .selectFrom('message')
+    .select('id')
+    .where('inboxId', '=', given.inboxId)
+    .where('direction', '=', sql.lit('inbound'))
+    .where('id', '>', given.after)
+    .orderBy('id')
+    .limit(given.limit),
+)
+
 /** The newest message of the thread. */
 export async function findLastMessage(db: Db, threadId: string): Promise<WholeMessage | undefined> {
   return wholeMessages(db)

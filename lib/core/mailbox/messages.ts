@@ -128,7 +128,7 @@ export async function listMessages(
 }
 
 /** The rows of what a search finds, as lists show them. Parameters as of `searchMessages`. */
-export async function findMessages(
+async function findMessages(
   db: Db,
   scope: Scope,
   filter: SearchFilter,

@@ -1,16 +1,18 @@
 import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
-import type { ListedMessageRow } from '../../store/listed-messages.ts'
+import type { Db } from '../../store/dialect/dialect.ts'
+import { type ListedMessageRow, newestFirst } from '../../store/listed-messages.ts'
 import { listShownMessages } from '../../store/messages.ts'
 import type { SearchFilter } from '../../store/search/filter.ts'
-import { listWaiting } from '../../store/search/waiting.ts'
+import { searchEarliest } from '../../store/search/search.ts'
+import { listEarliestWaiting } from '../../store/search/waiting.ts'
 import { holdsPhrase, indexTokens, readPhrase, readTerms, senderTokens } from '../../store/search/words.ts'
 import type { MessageRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { getInboxRow } from '../app/reach.ts'
 import type { WaitAnswer } from '../app/waiters.ts'
-import { findMessages, presentMessages } from './messages.ts'
+import { presentMessages } from './messages.ts'
 import { readFilter } from './search-filter.ts'
 
 /** What is waited for: inbound mail, all of it or what these say. */
@@ -24,7 +26,8 @@ export interface Awaited {
 }
 
 /**
- * The messages that are waited for, newest first, as soon as there is one; none when `timeoutMs` are over.
+ * The messages that are waited for, as soon as there is one, and none when `timeoutMs` are over: of more than `limits.pageSizeMax` the
+ * oldest, newest first, so that `after` with the `createdAt` of the first one leads to the others.
  * @throws Problem `not_found`, `invalid_request`; as `Waiters`, or what `signal` is aborted with
  */
 export async function waitForMessages(
@@ -53,23 +56,30 @@ export async function waitForMessages(
   }
 }
 
-/** The newest that are there, also those whose words the search does not know yet: nothing would look for them again. */
+/**
+ * The oldest that are there after `filter.after`, newest first: who goes on after the first of them is told of all. Also those that the
+ * search does not know yet, for nothing would look for them again.
+ */
 async function findThere(app: App, scope: Scope, filter: SearchFilter): Promise<ListedMessageRow[]> {
   const db = app.store.read
-  const { from, subject } = filter
-  const hasWords = from !== undefined || subject !== undefined
   // Read first: what leaves it meanwhile is in the index.
-  const waiting = hasWords ? await listWaiting(db, scope, filter) : []
-  const rows = await listShownMessages(
-    db,
-    waiting.map(({ id }) => id),
-  )
-  const unindexed = rows.filter(takerOf(filter))
-  const page = { limit: limits.pageSizeMax, offset: 0 }
-  // No total is asked for.
-  const found = await findMessages(db, scope, filter, page, 0)
-  const known = new Set(unindexed.map(({ id }) => id))
-  return [...unindexed, ...found.rows.filter(({ id }) => !known.has(id))].slice(0, limits.pageSizeMax)
+  const waiting = await findUnindexed(db, scope, filter)
+  const indexed = await searchEarliest(db, scope, filter, limits.pageSizeMax)
+  const dated = new Map([...waiting, ...indexed].map(({ id, createdAt }) => [id, createdAt]))
+  const earliest = [...dated.keys()].sort((a, b) => (dated.get(a)! < dated.get(b)! ? -1 : 1))
+  return newestFirst(await listShownMessages(db, earliest.slice(0, limits.pageSizeMax)))
+}
+
+/** Of what matches and is not in the index yet as much as one answer may have, or all of it, oldest first. */
+async function findUnindexed(db: Db, scope: Scope, filter: SearchFilter): Promise<MessageRow[]> {
+  const takes = takerOf(filter)
+  const found: MessageRow[] = []
+  for (let { after } = filter; ; ) {
+    const page = await listEarliestWaiting(db, scope, { ...filter, after })
+    found.push(...page.filter(takes))
+    if (page.length < limits.indexWaiting || found.length >= limits.pageSizeMax) return found
+    after = page.at(-1)!.createdAt
+  }
 }
 
 /** Whether a message is one that the filter would find, without a search. */

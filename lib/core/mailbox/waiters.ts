@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
-import type { ListedMessageRow } from '../../store/listed-messages.ts'
-import { listNewestInbound, listShownMessages } from '../../store/messages.ts'
+import { type ListedMessageRow, newestFirst } from '../../store/listed-messages.ts'
+import { listInboundAfter, listNewestInbound, listShownMessages } from '../../store/messages.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
 import { createTally, podShare } from '../app/share.ts'
@@ -23,8 +23,8 @@ interface Place {
 interface Watched {
   readonly id: string
   readonly places: Set<Place>
-  /** Its newest inbound messages as they were last seen; undefined before the first look. */
-  known: ReadonlySet<string> | undefined
+  /** The ids of its newest inbound messages, in order, of which all who are ready were told; undefined before the first look. */
+  known: readonly string[] | undefined
   /** The look that is under way, and the one that begins after it, for whoever asked meanwhile. */
   looking: Promise<void>
   next: Promise<void> | undefined
@@ -52,17 +52,32 @@ export function createWaiters(app: App): Waiters {
 
   async function lookNow(inbox: Watched): Promise<void> {
     const all = [...inbox.places]
-    const ready = all.filter(place => place.isReady)
-    const ids = await listNewestInbound(app.store.read, inbox.id, limits.pageSizeMax)
-    const { known } = inbox
-    inbox.known = new Set(ids)
+    if (inbox.known) await tellNew(inbox, inbox.known)
+    else inbox.known = (await listNewestInbound(app.store.read, inbox.id, limits.pageSizeMax)).reverse()
+    // After all was told that had come before them.
     for (const place of all) place.isReady = true
-    // Older ones than all that were known are not new: they moved up because others were deleted.
-    const oldest = known && known.size >= limits.pageSizeMax ? [...known].at(-1)! : ''
-    const fresh = known ? ids.filter(id => id > oldest && !known.has(id)) : []
-    if (ready.length === 0 || fresh.length === 0) return
-    await checkKeys(ready)
-    await hand(await listShownMessages(app.store.read, fresh), ready)
+  }
+
+  /**
+   * Tells those who are ready of all that came, the oldest first, of which each gets as many as one answer has. What was told is known from
+   * then on, and not before: a look that fails is made up for by the next one.
+   */
+  async function tellNew(inbox: Watched, seen: readonly string[]): Promise<void> {
+    for (let known = seen; ; ) {
+      // Older ones than all that are known are not new: they moved up because others were deleted.
+      const oldest = known.length < limits.pageSizeMax ? '' : known[0]!
+      const ids = await listInboundAfter(app.store.read, inbox.id, oldest, 2 * limits.pageSizeMax)
+      const before = new Set(known)
+      const fresh = ids.filter(id => !before.has(id)).slice(0, limits.pageSizeMax)
+      const ready = [...inbox.places].filter(place => place.isReady)
+      if (ready.length > 0 && fresh.length > 0) {
+        await checkKeys(ready)
+        await hand(await listShownMessages(app.store.read, fresh), ready)
+      }
+      known = [...known, ...fresh].sort().slice(-limits.pageSizeMax)
+      inbox.known = known
+      if (fresh.length < limits.pageSizeMax) return
+    }
   }
 
   /** Answers those to whom a message came, some of them in each turn of the event loop. */
@@ -75,7 +90,7 @@ export function createWaiters(app: App): Waiters {
         await setImmediate()
         bytes = 0
       }
-      const taken = rows.filter(row => place.asked.takes(row))
+      const taken = newestFirst(rows.filter(row => place.asked.takes(row)))
       if (taken.length === 0) continue
       bytes += taken.reduce((sum, row) => sum + row.bodyText.length + row.bodyHtml.length, 0)
       const ids = taken.map(row => row.id)
@@ -83,6 +98,7 @@ export function createWaiters(app: App): Waiters {
       const answer = answers.get(name) ?? { data: ids.map(id => shown.get(id)!) }
       answers.set(name, answer)
       place.answer(answer)
+      place.end()
     }
   }
 
@@ -98,18 +114,23 @@ export function createWaiters(app: App): Waiters {
     }
   }
 
-  function logged(work: Promise<void>): void {
-    work.catch(error => app.log.error({ err: error }, 'who waits for mail can not be served'))
-  }
+  const report = (error: unknown) => app.log.error({ err: error }, 'who waits for mail can not be served')
+
+  const logged = (work: Promise<void>) => void work.catch(report)
 
   const checkAll = () => logged(checkKeys([...inboxes.values()].flatMap(({ places }) => [...places])))
 
-  /** What other processes received and revoked is seen here. */
-  async function lookAtAll(): Promise<void> {
+  /** What other processes received and revoked is seen here. Gives whether all could be looked at. */
+  async function lookAtAll(): Promise<boolean> {
+    let isDone = true
     for (const [index, inbox] of [...inboxes.values()].entries()) {
       if (index > 0 && index % limits.waitersAtOnce === 0) await setImmediate()
-      await look(inbox)
+      await look(inbox).catch(error => {
+        isDone = false
+        report(error)
+      })
     }
+    return isDone
   }
 
   function wakeUp(): void {
@@ -123,13 +144,11 @@ export function createWaiters(app: App): Waiters {
       if (version !== undefined && version === seen) return
       checkAll()
       if ((ticks * limits.streamPollMs) % limits.waitPollMs !== 0 || !isOver) return
-      seen = version
       isOver = false
-      logged(
-        lookAtAll().finally(() => {
-          isOver = true
-        }),
-      )
+      void lookAtAll().then(isDone => {
+        isOver = true
+        if (isDone) seen = version
+      })
     }, limits.streamPollMs)
     const offs = [
       app.store.onCommit('revocation', checkAll),

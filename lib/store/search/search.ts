@@ -55,6 +55,28 @@ export async function searchMessages(
   return { rows, total: known ?? (await countMessages(db, match, waiting)) }
 }
 
+/** A message that matches, and when it was received or sent: in one inbox no two have the same instant. */
+export interface Dated {
+  readonly id: string
+  readonly createdAt: string
+}
+
+/** The messages in the index that match, oldest first, at most `limit`: what is not in it yet is for `listEarliestWaiting`, asked before. */
+export async function searchEarliest(
+  db: Db,
+  scope: Scope,
+  filter: SearchFilter,
+  limit: number,
+): Promise<Dated[]> {
+  const query = await readQuery(db, scope, filter)
+  if (query === undefined) return []
+  const { from, oldestFirst } = matching(db, query)
+  const { rows } = await sql<Dated>`select "id", "createdAt" from "message"
+    where "id" in (select "messageId" from (select "messageId" ${from} order by ${oldestFirst} limit ${limit}) as "found")
+    order by "createdAt", "id"`.execute(db)
+  return rows
+}
+
 /**
  * The threads in which a message matches, the one with the newest such message first. Of the newest matches no more
  * than `limits.searchThreadMatches` are looked at, so `total` is exact up to there.
@@ -195,6 +217,7 @@ interface Match {
   readonly from: RawBuilder<unknown>
   readonly order: RawBuilder<unknown>
   readonly newestFirst: RawBuilder<unknown>
+  readonly oldestFirst: RawBuilder<unknown>
 }
 
 function matching(db: Db, query: Query): Match {
@@ -226,6 +249,7 @@ function matchingFts5(query: Query): Match {
     from: sql`from "messageSearch" where "messageSearch" match ${text} ${since} ${until}`,
     order: sql.ref('rowid'),
     newestFirst: sql`"rowid" desc`,
+    oldestFirst: sql`"rowid"`,
   }
 }
 
@@ -250,5 +274,6 @@ function matchingTsvector(query: Query): Match {
     from: sql`from "messageSearch" where "document" @@ ${text}::tsquery ${since} ${until}`,
     order: sql`"createdAt" || "messageId"`,
     newestFirst: sql`"createdAt" desc, "messageId" desc`,
+    oldestFirst: sql`"createdAt", "messageId"`,
   }
 }

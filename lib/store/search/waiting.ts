@@ -1,6 +1,7 @@
 import { limits } from '../../base/limits.ts'
 import type { Scope } from '../../base/scope.ts'
 import type { Db } from '../dialect/dialect.ts'
+import type { MessageRow } from '../tables.ts'
 import type { SearchFilter } from './filter.ts'
 
 /** A message that matches, and its thread. */
@@ -22,11 +23,27 @@ export type WaitingMessages = ReturnType<typeof waitingMessages>
 
 /** The same as a part of a statement. */
 export function waitingMessages(db: Db, scope: Scope, filter: WaitingFilter) {
+  return allWaiting(db, scope, filter)
+    .select(['message.id', 'message.threadId'])
+    .orderBy('unindexedBody.messageId', 'desc')
+    .limit(limits.indexWaiting)
+}
+
+/** The same, of which the oldest `limits.indexWaiting`, oldest first. */
+export function listEarliestWaiting(db: Db, scope: Scope, filter: SearchFilter): Promise<MessageRow[]> {
+  return allWaiting(db, scope, filter)
+    .selectAll('message')
+    .orderBy('message.createdAt')
+    .orderBy('message.id')
+    .limit(limits.indexWaiting)
+    .execute()
+}
+
+function allWaiting(db: Db, scope: Scope, filter: WaitingFilter) {
   let query = db
     .selectFrom('unindexedBody')
     .innerJoin('message', 'message.id', 'unindexedBody.messageId')
     .innerJoin('inbox', 'inbox.id', 'message.inboxId')
-    .select(['message.id', 'message.threadId'])
     .where('unindexedBody.state', '=', 'new')
     .where('inbox.deletedAt', 'is', null)
   if (scope.inboxId !== null) query = query.where('message.inboxId', '=', scope.inboxId)
@@ -47,5 +64,5 @@ export function waitingMessages(db: Db, scope: Scope, filter: WaitingFilter) {
       .innerJoin('thread', 'thread.id', 'message.threadId')
       .where('thread.isRead', '=', isRead ? 1 : 0)
   }
-  return query.orderBy('unindexedBody.messageId', 'desc').limit(limits.indexWaiting)
+  return query
 }

@@ -10,7 +10,7 @@ import { revokeApiKey } from '../../../lib/store/api-keys.ts'
 import { notice } from '../../../lib/store/dialect/notices.ts'
 import { startApi } from '../../support/api-app.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
-import { insertMessageRow, insertThreadRow } from '../../support/rows.ts'
+import { insertMessageRow, insertThreadRow, insertUnindexedRow } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
 
 const forever = new AbortController().signal
@@ -125,6 +125,108 @@ t.test('an old message that moves up among the newest is not new', async t => {
     data.map(message => message.subject),
     ['new'],
   )
+})
+
+t.test('who goes on after the first of an answer is told of all, the oldest first', async t => {
+  const { app, api } = await startApi(t, { breaks: ['inbound', 'reading', 'search', 'counts'] })
+  const { id: inboxId } = (await api.post('/v1/inboxes', {})).body
+  const thread = await app.store.write(db => insertThreadRow(db, inboxId))
+  const count = 2 * limits.pageSizeMax + 50
+  const dateOf = (index: number) => new Date(Date.UTC(2026, 0, 2) + index).toISOString()
+  const row = (index: number) => ({
+    direction: 'inbound',
+    subject: `code ${index}`,
+    createdAt: dateOf(index),
+  })
+  const told = async (filter: { subject?: string }) => {
+    const subjects: string[] = []
+    for (let after = dateOf(-1); subjects.length < count; ) {
+      const { data } = await waitForMessages(app, operator, inboxId, { after, ...filter }, 0, forever)
+      if (data.length === 0) break
+      after = data[0]!.createdAt
+      subjects.push(...data.map(({ subject }) => subject).reverse())
+    }
+    return subjects
+  }
+  const all = Array.from({ length: count }, (_, index) => `code ${index}`)
+  await app.store.write(async db => {
+    // The search knows every second one, as it does for a while after rows were moved.
+    for (let index = 0; index < count; index++) {
+      await (index % 2 === 0 ? insertMessageRow : insertUnindexedRow)(db, thread, row(index))
+    }
+  })
+  t.strictSame(await told({}), all)
+  t.strictSame(await told({ subject: 'code' }), all)
+
+  const places = [true, false].map(isOther =>
+    app.waiters.wait({
+      caller: operator,
+      inboxId,
+      takes: ({ createdAt }) => !isOther || createdAt === dateOf(2 * count - 1),
+      signal: forever,
+    }),
+  )
+  const arrived = Promise.all(places.map(place => place.arrived(60_000)))
+  await Promise.all(places.map(({ ready }) => ready))
+  await app.store.write(async db => {
+    for (let index = count; index < 2 * count; index++) await insertUnindexedRow(db, thread, row(index))
+    notice(db, 'mail', inboxId)
+  })
+  const [late, early] = await arrived
+  t.strictSame(
+    early!.data.map(({ subject }) => subject).reverse(),
+    Array.from({ length: limits.pageSizeMax }, (_, index) => `code ${count + index}`),
+  )
+  t.match(late!.data, [{ subject: `code ${2 * count - 1}` }], 'a page further on is looked at, too')
+})
+
+t.test('what could not be told is told later', async t => {
+  const server = await startApi(t)
+  const { id: inboxId } = (await server.api.post('/v1/inboxes', {})).body
+  const thread = await server.app.store.write(db => insertThreadRow(db, inboxId))
+  let left = Number.POSITIVE_INFINITY
+  const store = Object.create(server.app.store, {
+    read: {
+      get() {
+        if (left-- <= 0) throw new Error('the database is away')
+        return server.app.store.read
+      },
+    },
+  })
+  const faults: string[] = []
+  const log = { error: (_: unknown, text: string) => faults.push(text) }
+  const app: App = Object.create(server.app, { store: { value: store }, log: { value: log } })
+  const ticks: (() => void)[] = []
+  t.intercept(globalThis, 'setInterval', { value: (tick: () => void) => ticks.push(tick) })
+  const waiters = createWaiters(app)
+  const waiter = waiters.wait({ caller: operator, inboxId, takes: () => true, signal: forever })
+  t.equal(ticks.length, 1)
+  await waiter.ready
+  const arrived = waiter.arrived(60_000)
+  const insert = { direction: 'inbound', subject: 'first' } as const
+  const lookNow = () => {
+    for (let tick = 0; tick < limits.waitPollMs / limits.streamPollMs; tick++) ticks[0]!()
+  }
+  // That it is there is seen, and what it is can not be read; then not even that it is there.
+  left = 1
+  await server.app.store.write(async db => {
+    await insertMessageRow(db, thread, insert)
+    notice(db, 'mail', inboxId)
+  })
+  await until('it fails', () => faults.length === 1)
+  left = 0
+  await until('it fails again', () => {
+    lookNow()
+    return faults.length > 1
+  })
+  left = Number.POSITIVE_INFINITY
+  await until('the look has ended', async () => {
+    lookNow()
+    return (await Promise.race([arrived, undefined])) !== undefined
+  })
+  t.match((await arrived).data, [insert], 'nothing was committed meanwhile')
+  waiter.end()
+  t.equal(waiters.count(), 0)
 })
 
 t.test('the filter finds what a search finds', async t => {

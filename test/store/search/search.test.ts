@@ -7,7 +7,8 @@ import { deleteInbox } from '../../../lib/store/inboxes.ts'
 import { openStore, type Store } from '../../../lib/store/open.ts'
 import { deleteMessages } from '../../../lib/store/removal.ts'
 import type { SearchFilter } from '../../../lib/store/search/filter.ts'
-import { searchMessages, searchThreads } from '../../../lib/store/search/search.ts'
+import { searchEarliest, searchMessages, searchThreads } from '../../../lib/store/search/search.ts'
+import { listEarliestWaiting } from '../../../lib/store/search/waiting.ts'
 import { wholeMessages } from '../../../lib/store/search/whole-messages.ts'
 import { indexTokens, readTerms, searchWords } from '../../../lib/store/search/words.ts'
 import type { MessageRow, WholeMessage } from '../../../lib/store/tables.ts'
@@ -341,6 +342,36 @@ onEveryDatabase('pages of what is in the index and what waits for it follow each
       t.strictSame([some.rows, some.total], [messages.slice(offset, offset + limit), 7])
     }
   }
+})
+
+onEveryDatabase('the oldest after an instant, of the index and of what waits for it', async (t, store) => {
+  const { inbox } = await store.write(insertInstallation)
+  await store.write(async db => {
+    await insertAll(
+      db,
+      inbox.id,
+      ['1', '2', '3', '4'].map(subject => ({ subject })),
+    )
+    for (const n of [12, 11, 10]) {
+      const thread = await insertThreadRow(db, inbox.id)
+      await insertUnindexedRow(db, thread, { subject: String(n), createdAt: second(n) })
+    }
+  })
+  const found = await searchEarliest(store.read, account, { after: second(0) }, 2)
+  t.match(found, [{ createdAt: second(1) }, { createdAt: second(2) }])
+  t.strictSame(
+    await subjectsOf(
+      store,
+      found.map(({ id }) => id),
+    ),
+    ['2', '3'],
+  )
+  t.strictSame(await searchEarliest(store.read, account, { subject: '!' }, 2), [])
+  const waiting = await listEarliestWaiting(store.read, account, { after: second(10) })
+  t.strictSame(
+    waiting.map(({ subject }) => subject),
+    ['11', '12'],
+  )
 })
 
 onEveryDatabase('what is put into the index during a question is in its answer once', async (t, store) => {
