@@ -1,7 +1,7 @@
 /**
  * `npm run aims [-- [--rounds N] [--stored N] [--loaded N] [--messages N] [--rest SECONDS] [--json]]`: what mailboxd aims at beside what it does, in one run on a
- * quiet machine. In each of five rounds (unless told) all take their turns, and each figure is the median of its rounds; two daemons, one of them with what
- * is stored, live through all rounds. The other peers and the memory are measured once. Root, and what `sudo .ci/install-peers --bench` installs; some 20 minutes.
+ * quiet machine. In each of five rounds (unless told) all take their turns, and each figure is the median of its rounds; four daemons live through all rounds:
+ * one that is empty at first, one with what is stored, one that verifies and one that takes large mail. The other peers and the memory are measured once. Root, and what `sudo .ci/install-peers --bench` installs; some 20 minutes.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -21,6 +21,7 @@ import { measureSends } from './outbound.ts'
 import { measureOutboundOf, withoutOutbound } from './outbound-row.ts'
 import { percentile } from './percentile.ts'
 import { residentBytes } from './process-figures.ts'
+import { proveAuthentic, type SignedMail, startSignedMail } from './signed-mail.ts'
 import { startBareKoa } from './subject/bare-koa.ts'
 import { type MailboxdSettings, type MailboxdSubject, startMailboxdSubject } from './subject/mailboxd.ts'
 
@@ -69,15 +70,23 @@ let loadedAt = 0
 const resting = await startMailboxdSubject(await freePort('127.0.0.2'))
 const stops = new Set([resting.stop])
 try {
-  progress(`a daemon, and one with ${stored} messages`)
-  const [empty, full] = [await startOwn({}), await startOwn({ ...filledWith(stored), dataDir })]
+  progress(`four daemons, one with ${stored} messages`)
+  const mail = await startSignedMail()
+  stops.add(mail.nameServer.stop)
+  const owns: Owns = {
+    empty: await startOwn({}),
+    full: await startOwn({ ...filledWith(stored), dataDir }),
+    verifying: await startOwn({ nameServer: mail.nameServer.address }),
+    large: await startOwn({}),
+    mail,
+  }
   const measured: RoundFigures[] = []
   let idleBytes: number | undefined
   for (let round = 1; round <= rounds; round++) {
-    measured.push(await measureRound(round, empty, full))
+    measured.push(await measureRound(round, owns))
     if (performance.now() > startedAt + restMs) idleBytes ??= await measureIdle()
   }
-  await full.end()
+  await owns.full.end()
   const storedStarts: number[] = []
   for (let n = 0; n < rounds; n++) storedStarts.push(await startOf(dataDir))
   const peers: Record<string, InboundFigures> = {}
@@ -116,6 +125,16 @@ interface Own {
   end(): Promise<void>
 }
 
+/** Those that live through all rounds. */
+interface Owns {
+  readonly empty: Own
+  readonly full: Own
+  /** Asks the name server of this mail. */
+  readonly verifying: Own
+  readonly large: Own
+  readonly mail: SignedMail
+}
+
 /**
  * One that takes part in all rounds, as a server lives: what V8 compiles it compiles in the first one.
  * @param settings what is in it before, and where it is kept
@@ -132,7 +151,11 @@ async function startOwn(settings: MailboxdSettings): Promise<Own> {
   return { mailboxd, sink, end }
 }
 
-async function measureRound(round: number, empty: Own, full: Own): Promise<RoundFigures> {
+async function measureRound(
+  round: number,
+  { empty, full, verifying, large, mail }: Owns,
+): Promise<RoundFigures> {
+  const { privateKeyPem } = mail
   const inbound = (name: string, row: Row) => {
     progress(`round ${round} of ${rounds}: ${name}, ${row.kind}`)
     return measureInboundOf(name, row)
@@ -155,8 +178,8 @@ async function measureRound(round: number, empty: Own, full: Own): Promise<Round
     },
     own: {
       ...own,
-      signed: await inbound('mailboxd', signed),
-      attachment: await inbound('mailboxd', attachment),
+      signed: await measureInbound(verifying.mailboxd, { ...signed, privateKeyPem, prove: proveAuthentic }),
+      attachment: await measureInbound(large.mailboxd, attachment),
     },
     nodeMs: await medianOf(launcher('node'), ['-e', '0']),
     keyListMs: await medianOf(launcher('mailboxctl'), ['--config', resting.config, 'key', 'list']),

@@ -10,6 +10,7 @@ import { globSync, rmSync, watch } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { buildOnce } from './support/built.ts'
+import { mayBeLoad } from './support/chance.ts'
 import { chooseTestFiles, UnknownTestName } from './support/choose-files.ts'
 import { runInLanes } from './support/lanes.ts'
 import { longFiles } from './support/long-files.ts'
@@ -20,6 +21,8 @@ import { runTestFile, type TestFileReport } from './support/test-file.ts'
 /** Two more than there are processors: a file waits for half of its time. */
 const jobs = availableParallelism() + 2
 const root = join(import.meta.dirname, '..')
+/** So many files that failed are run once more, each alone. */
+const mostAlone = 3
 /** Set where all is run, and every counterpart must be there (.ci/run): what is skipped for want of one fails. */
 const allEnv = 'MAILBOXD_TESTS_ALL'
 const shownSlowest = 10
@@ -77,21 +80,56 @@ async function runOnce(names: readonly string[], stopping: AbortSignal): Promise
   buildOnce()
   const runDir = makeRunDir()
   const reports: TestFileReport[] = []
+  const failed: Failed[] = []
   const run = async (file: string, env: Readonly<Record<string, string>>, mark = '') => {
     if (stopping.aborted) return
     const why = isOnServers ? fileStories[file] : undefined
-    const report = why
-      ? { passed: 0, failures: [], skips: [`${file}: ${why}`], durationMs: 0 }
-      : await runTestFile(file, runDir, { signal: stopping, env })
-    reports.push({ ...report, file: `${file}${mark}` })
-    printFile(reports.at(-1)!)
+    const once = async (): Promise<TestFileReport> => ({
+      ...(why
+        ? { passed: 0, failures: [], skips: [`${file}: ${why}`], durationMs: 0 }
+        : await runTestFile(file, runDir, { signal: stopping, env })),
+      file: `${file}${mark}`,
+    })
+    const report = await once()
+    reports.push(report)
+    printFile(report)
+    if (report.failures.length > 0 && mayBeLoad(file)) failed.push({ report, once })
   }
   await runInLanes(files, jobs, file => run(file, {}))
   const isAll = names.length === 0 && process.env[allEnv] !== undefined
   const again = isAll ? files.filter(file => serverStories.includes(file)) : []
   await runInLanes(again, jobs, file => run(file, onServers, ' (PostgreSQL, bucket)'))
+  const flaky = process.env[allEnv] && !stopping.aborted ? await runAlone(failed, reports) : []
   rmSync(runDir, { recursive: true, force: true })
+  if (flaky.length > 0)
+    console.log(
+      `\nFailed beside others and passed alone (above is what failed):\n${flaky.map(file => `  ${file}`).join('\n')}`,
+    )
   return summarise(reports, files.length + again.length, left.size)
+}
+
+/** A file that failed, and how it is run once more. */
+interface Failed {
+  readonly report: TestFileReport
+  readonly once: () => Promise<TestFileReport>
+}
+
+/**
+ * Runs each of these by itself, when all others have ended: on a machine that gives much less than two processors a test may wait in vain for
+ * what others hold up. What it says then counts, in the place of what it said before; those that passed are given, by name. More than a
+ * few are not the machine, and stay failed.
+ */
+async function runAlone(failed: readonly Failed[], reports: TestFileReport[]): Promise<string[]> {
+  if (failed.length > mostAlone) return []
+  const passed: string[] = []
+  for (const { report, once } of failed) {
+    console.log(`\nAlone: ${report.file}`)
+    const second = await once()
+    printFile(second)
+    reports[reports.indexOf(report)] = second
+    if (second.failures.length === 0) passed.push(second.file)
+  }
+  return passed
 }
 
 const seconds = ({ file, durationMs }: TestFileReport) => `  ${(durationMs / 1000).toFixed(0)} s  ${file}`

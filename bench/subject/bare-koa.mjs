@@ -4,8 +4,9 @@ import Koa from 'koa'
 
 const [path, inboxId] = process.argv.slice(2)
 const database = new Database(path, { readonly: true })
+// The text twice, as the API tells it: `replyText` is most often the text.
 const list =
-  database.prepare(`select * from "message" join "reading" on "reading"."id" = "message"."readingId"
+  database.prepare(`select *, "reading"."bodyText" as "replyText" from "message" join "reading" on "reading"."id" = "message"."readingId"
   where "message"."inboxId" = ? order by "message"."id" desc limit 50`)
 const inbox = database.prepare('select * from "inbox" where "id" = ?')
 

@@ -120,7 +120,9 @@ t.test('IDN as A-labels, and what is no domain', async t => {
   ]
   for (const domain of [...bad, 'a..example', `${'x'.repeat(64)}.example`, `${'x.'.repeat(130)}example`])
     t.match(await findMxHosts(dns, domain), { failure: { result: 'permanent', enhanced: '5.1.2' } }, domain)
-  t.equal(server.queries.length, asked, 'nothing is asked for them')
+  // One that was not answered is asked again later.
+  const others = server.queries.slice(asked).filter(({ name }) => name !== 'down.example')
+  t.strictSame(others, [], 'nothing is asked for them')
 })
 
 t.test('addresses: IPv4 first, IPv6 only on demand, bounded', async t => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -154,6 +154,54 @@ t.test(
     const lacking = await run('yes')
     t.equal(lacking.code, 1)
     t.match(lacking.stdout, /1 were skipped, and MAILBOXD_TESTS_ALL allows none/)
+  },
+)
+
+t.test(
+  'in CI what failed runs once more alone, and what chance decides does not',
+  { timeout: 120_000 },
+  async t => {
+    const dir = copyWithoutTests(t)
+    // Fails the first time.
+    const once = `import { existsSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+const was = existsSync(import.meta.filename + '.ran')
+writeFileSync(import.meta.filename + '.ran', '')
+t.ok(was, 'the second time')
+`
+    const write = (name: string, text: string) => {
+      const file = join(dir, `test/${name}.test.ts`)
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, text)
+      rmSync(`${file}.ran`, { force: true })
+    }
+    const run = async (all: string) => {
+      const env = { MAILBOXD_TESTS_ALL: all, MAILBOXD_TESTS_BUILT: 'yes' }
+      return runProgram(process.execPath, ['test/run.ts'], undefined, { cwd: dir, env })
+    }
+    write('late', once)
+    write('well', "import t from 'tap'\nt.pass('one')\n")
+    const late = await run('yes')
+    t.equal(late.code, 0, late.stdout)
+    t.match(late.stdout, /not ok {2}test\/late.*the second time/, 'what failed is told')
+    t.match(
+      late.stdout,
+      /Failed beside others and passed alone.*:\n {2}test\/late\.test\.ts\n\n2 passed, 0 failed\n$/,
+    )
+
+    write('late', once)
+    t.match(await run(''), { code: 1, stdout: /\n1 passed, 1 failed\n$/ }, 'by hand it has failed')
+
+    write('late', "import t from 'tap'\nt.fail('always')\n")
+    t.match(await run('yes'), { code: 1, stdout: /Alone: test\/late[\s\S]*\n1 passed, 1 failed\n$/ })
+
+    write('late', "import t from 'tap'\nt.pass('two')\n")
+    write('flow/crash-some', once)
+    t.match(await run('yes'), { code: 1, stdout: /\n2 passed, 1 failed\n$/ })
+
+    write('flow/crash-some', "import t from 'tap'\nt.pass('three')\n")
+    for (const name of ['a', 'b', 'c', 'd']) write(`many/${name}`, once)
+    t.match(await run('yes'), { code: 1, stdout: /\n3 passed, 4 failed\n$/ }, 'many are not the machine')
   },
 )
 

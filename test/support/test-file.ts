@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { Parser, type Result } from 'tap-parser'
 
@@ -50,6 +51,9 @@ export function runTestFile(
       MAILBOXD_TESTS_RUN: runDir,
     },
   })
+  // A fuzzer tries for a time, however much it tries: the others have the processors first.
+  if (file.startsWith('test/fuzz/') && child.pid)
+    setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   const failures: string[] = []
   const skips: string[] = []
   let passed = 0
