@@ -240,6 +240,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       const look = createLook(app, metrics, () => ({
         smtpSessions: smtpDoor.size,
         httpConnections: httpDoor.count(),
+        httpAnswersBytes: httpDoor.heldByAnswers(),
         certificatesEnd: certificates.current.pairs.map(pair => pair.notAfter),
       }))
       const door = createMetricsDoor(metrics, look, log)

@@ -180,15 +180,14 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   }
 
   /** Room for the answer until it was read, or its connection is over. */
-  async function enterAnswers({ context, caller }: Asking, bytes: number): Promise<AnswerShare> {
-    const share = await parts.answers.enter(bytes, {
+  function enterAnswers({ context, caller }: Asking, bytes: number): Promise<AnswerShare> {
+    const { res } = context
+    return parts.answers.enter(bytes, {
       shares: answerOwners(caller, parts.clientAddress(context)),
       signal: () => signalOf(context, parts.stopping),
-      cut: () => context.res.destroy(),
+      cut: () => res.destroy(),
+      whenOver: leave => (res.closed ? leave() : void res.once('close', leave)),
     })
-    if (context.res.closed) share.leave()
-    else context.res.once('close', share.leave)
-    return share
   }
 
   async function handle(request: Asking): Promise<void> {

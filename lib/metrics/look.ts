@@ -6,6 +6,7 @@ import type { Metrics } from './registry.ts'
 export interface Standing {
   readonly smtpSessions: number
   readonly httpConnections: number
+  readonly httpAnswersBytes: number
   /** When the certificates in force end, in the order of the configuration. */
   readonly certificatesEnd: readonly Date[]
 }
@@ -13,9 +14,10 @@ export interface Standing {
 /** Sets the gauges: what stands in memory, and a few bounded look-ups. */
 export function createLook(app: App, metrics: Metrics, standing: () => Standing): () => Promise<void> {
   return async () => {
-    const { smtpSessions, httpConnections, certificatesEnd } = standing()
+    const { smtpSessions, httpConnections, httpAnswersBytes, certificatesEnd } = standing()
     metrics.set('smtp_sessions', smtpSessions)
     metrics.set('http_connections', httpConnections)
+    metrics.set('http_answers_bytes', httpAnswersBytes)
     metrics.set('event_streams', app.stream.count())
     metrics.set('waits', app.waiters.count())
     metrics.set('reading_under_way', app.mailReader.count())
