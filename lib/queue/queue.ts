@@ -176,7 +176,8 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
     const taken = new Map<string, number>()
     // What was parked comes first, because it has been due for longer.
     for (const destination of freed) {
-      const places = room(destination)
+      // Less than none, where attempts have begun there since it was asked first: PostgreSQL refuses such a limit, and SQLite has none then.
+      const places = Math.max(0, room(destination))
       const moved = await entries.unparkEntries(db, { kind: wanted.kind, destination, limit: places })
       if (moved < places) emptied.add(destination)
     }

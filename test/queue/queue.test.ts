@@ -194,6 +194,19 @@ onEveryDatabase('a destination gets no more than it has room for', async (t, sto
   )
 })
 
+onEveryDatabase('a destination that is full again by the time of the look gets nothing', async (t, store) => {
+  const { clock } = heldClock()
+  const queue = queueOf(store, clock)
+  await store.write(db => queue.put(db, [work('a', 'big.example'), work('b', 'big.example')]))
+  t.equal((await queue.claim('delivery', { limit: 4, room: () => 1 })).length, 1)
+  let asked = 0
+  // Attempts that were put back on their way may be more than it gets.
+  const room = () => (asked++ === 0 ? 1 : -1)
+  t.strictSame(await queue.claim('delivery', { limit: 4, room }), [])
+  t.match(await findQueueEntryBySubject(store.read, 'b'), { state: 'parked' })
+  t.match(await queue.claim('delivery', anything), [{ subjectId: 'b' }], 'it is not forgotten')
+})
+
 onEveryDatabase('what a process had parked is found by the next one', async (t, store) => {
   const { clock } = heldClock()
   const before = queueOf(store, clock)
