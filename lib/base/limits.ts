@@ -518,6 +518,12 @@ export const limits = {
   smtpQuietMs: 10_000,
   smtpQuietBytes: 16 * 1024,
   smtpRoomMs: 1_000,
+  /** Then, too, who after so long has brought less of his message a second, and who is here for so long (lib/smtpd/give-way.ts). */
+  smtpSlowMs: 20_000,
+  smtpSlowBytes: 16 * 1024,
+  smtpLongMs: 120_000,
+  /** Of all places the share that is asked for at a time where nobody is idle. */
+  smtpRoomShare: 0.01,
   /** Refused commands of an SMTP session after which it is ended (421), and recipients among them that are not here. */
   smtpRefusals: 50,
   smtpUnknownRecipients: 25,

@@ -64,10 +64,13 @@ export async function takeBytes(
   let fault: LineFault | undefined
   const maxSize = app.config.smtp.max_size
   const tooLarge = () => new Reply(552, '5.3.4', `The message is larger than ${maxSize} bytes`)
-  session.broughtMs = app.clock.monotonicMs()
+  const coming = { sinceMs: app.clock.monotonicMs(), bytes: 0 }
+  session.coming = coming
+  session.broughtMs = coming.sinceMs
   let brought = 0
   for await (const chunk of bytesOf(stream)) {
     brought += chunk.length
+    coming.bytes += chunk.length
     if (brought >= limits.smtpQuietBytes) {
       session.broughtMs = app.clock.monotonicMs()
       brought = 0
@@ -80,7 +83,8 @@ export async function takeBytes(
     fault = lines.see(chunk)
     if (!fault && !stream.sizeExceeded) await intake.write(chunk)
   }
-  session.broughtMs = Number.POSITIVE_INFINITY
+  session.coming = undefined
+  session.isJudged = true
   if (stream.sizeExceeded) throw tooLarge()
   if (fault) {
     // Where lines end another server may see otherwise: what comes behind such a message, as commands, may be a stranger's.

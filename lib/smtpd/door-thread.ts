@@ -11,6 +11,7 @@ import type { Networked } from '../core/app/app.ts'
 import type { MainCalls } from '../core/inbound/main-calls.ts'
 import type { SubmissionCalls } from '../core/submission/door.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
+import type { GivesWay } from './give-way.ts'
 import type { Admitted, SessionBounds, Sessions } from './sessions.ts'
 
 /** What a thread of sessions is started with. */
@@ -36,7 +37,8 @@ export type ToDoor =
   | { readonly answers: readonly Answer[] }
   | { readonly reload: CertificateSet['pairs'] }
   | { readonly suspect: string }
-  | { readonly makeRoom: true }
+  | { readonly findWhoGivesWay: { readonly crowd: string | undefined } }
+  | { readonly sendAway: readonly string[] }
   | { readonly held: HeldServer }
   | { readonly stop: true }
 
@@ -48,6 +50,8 @@ export type FromDoor =
   /** What was counted in it. */
   | { readonly noted: readonly Noted[] }
   | { readonly ready: true }
+  /** The answer to one question, in the order of these. */
+  | { readonly givesWay: readonly GivesWay[] }
   | { readonly stopped: true }
 
 /** All that a thread of sessions has done by the main thread. */
@@ -94,6 +98,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
     worker.postMessage(message, transfer)
   const followNoMore = app.hold?.onChange(now => post({ held: now }))
   const answer = createAnswerer(calls, answers => post({ answers }))
+  const asked: ((givesWay: readonly GivesWay[]) => void)[] = []
   const stopped = Promise.withResolvers<void>()
   let isStopping = false
   let why: string | undefined
@@ -106,6 +111,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
     if ('calls' in message) answer(message.calls)
     else if ('ended' in message) for (const id of message.ended) release(id)
     else if ('noted' in message) app.meter.add(message.noted)
+    else if ('givesWay' in message) asked.shift()?.(message.givesWay)
     else if ('ready' in message) {
       app.log.debug('a thread of SMTP sessions is ready')
       parts.ready()
@@ -118,6 +124,7 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
     followNoMore?.()
     watch.stop()
     for (const id of connections) release(id)
+    for (const answered of asked.splice(0)) answered([])
     stopped.resolve()
     if (isStopping) return
     const culprit = findCulprit(mark)
@@ -142,7 +149,14 @@ export function startDoorThread(parts: DoorThreadParts): DoorThread {
       post({ take: admitted, socket }, [socket as unknown as Transferable])
     },
     reload: certificates => post({ reload: certificates.pairs }),
-    makeRoom: () => post({ makeRoom: true }),
+    findWhoGivesWay(crowd) {
+      if (connections.size === 0) return Promise.resolve([])
+      const { promise, resolve } = Promise.withResolvers<readonly GivesWay[]>()
+      asked.push(resolve)
+      post({ findWhoGivesWay: { crowd } })
+      return promise
+    },
+    sendAway: ids => post({ sendAway: ids }),
     suspect: party => post({ suspect: party }),
     async stop() {
       isStopping = true

@@ -11,6 +11,7 @@ import { createSubmissionDoor, submissionCalls } from '../core/submission/door.t
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { DoorName } from './door-name.ts'
 import { startDoorThread } from './door-thread.ts'
+import { findCrowd } from './give-way.ts'
 import { createSessions, type SessionBounds } from './sessions.ts'
 import { createShares } from './shares.ts'
 import { canHandOver, createThreads } from './threads.ts'
@@ -66,7 +67,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     ...bounds
   } = options
   const shares = createShares(config.smtp, clock)
-  const places = new Map<string, () => void>()
+  const places = new Map<string, Place>()
   const turnedAway = createTally(clock, limits.tallyMs, counts =>
     log.warn({ counts }, 'SMTP connections were turned away'),
   )
@@ -74,7 +75,7 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
   let madeRoomMs = Number.NEGATIVE_INFINITY
   const takeMessage = async (address: string) => shares.takeMessage(address)
   const ended = (id: string) => {
-    places.get(id)?.()
+    places.get(id)?.release()
     places.delete(id)
   }
   const submission = createSubmissionDoor(app, throttles)
@@ -110,24 +111,32 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
     if (place instanceof Reply) {
       turnedAway.note(place.text)
       meter.count('smtp_connections_total', place.reason)
-      if (place.reason === 'all') makeRoom()
+      if (place.reason === 'all') void makeRoom()
       turnAway(socket, place)
       return
     }
     meter.count('smtp_connections_total', 'accepted')
     const id = app.ids.next()
-    places.set(id, place.release)
     const isTrusted = shares.isTrusted(remoteAddress)
+    places.set(id, { remoteAddress, isTrusted, release: place.release })
     const { address: localAddress, port: localPort } = local
     sessions.take({ id, door, remoteAddress, remotePort, localAddress, localPort, isTrusted }, socket)
   }
 
-  /** Those who are let in have their share of places; together they may take all of them, and say nothing. */
-  function makeRoom(): void {
+  /**
+   * Those who are let in have their share of places; together they may take all of them. All who are idle give way; where nobody is, some of the
+   * others do, for what they do is what mail does.
+   */
+  async function makeRoom(): Promise<void> {
     const nowMs = clock.monotonicMs()
     if (nowMs - madeRoomMs < limits.smtpRoomMs) return
     madeRoomMs = nowMs
-    sessions.makeRoom()
+    const strangers = [...places.values()].filter(({ isTrusted }) => !isTrusted)
+    const crowd = findCrowd(strangers.map(({ remoteAddress }) => remoteAddress))
+    const found = await sessions.findWhoGivesWay(crowd)
+    const idle = found.filter(({ rank }) => rank === 'idle')
+    const asked = Math.ceil(config.smtp.max_connections * limits.smtpRoomShare)
+    sessions.sendAway((idle.length > 0 ? idle : found.slice(0, asked)).map(({ id }) => id))
   }
 
   async function open(door: DoorName, where: ListenOptions & { fd?: number }): Promise<AddressInfo> {
@@ -163,6 +172,13 @@ export function createSmtpDoor(app: Networked, options: SmtpDoorOptions): SmtpDo
       await sessions.stop()
     },
   }
+}
+
+/** A connection that has its place at the door. */
+interface Place {
+  readonly remoteAddress: string
+  readonly isTrusted: boolean
+  release(): void
 }
 
 /** It is told, and not waited for: who comes too often would otherwise keep a socket each time. */

@@ -23,11 +23,12 @@ export interface Session {
   recipients: Recipient[]
   /** Ends the session when its whole time is over. */
   deadline: NodeJS.Timeout | undefined
-  /**
-   * When it last came nearer to a message, by the clock that only goes forward: its begin, each MAIL, RCPT and DATA that was not refused, and
-   * each `limits.smtpQuietBytes` of the message. From the final dot until the reply it waits for us: infinite.
-   */
+  /** What is looked at when all connections are taken (lib/smtpd/give-way.ts). */
+  readonly beganMs: number
   broughtMs: number
+  coming: { readonly sinceMs: number; bytes: number } | undefined
+  isJudged: boolean
+  hadTurn: boolean
   /** From DATA until the reply to the message. */
   isReceivingData: boolean
   /** Said after that reply, as the last of the session: its time is over, the server stops, or the message was broken. */

@@ -8,6 +8,7 @@ import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { Connection } from './connection.ts'
 import { Connections } from './connections.ts'
 import type { DoorName } from './door-name.ts'
+import { findWhoGivesWay, type GivesWay } from './give-way.ts'
 import { incomingSteps } from './incoming.ts'
 import { refusalOf, refuse } from './refusal.ts'
 import type { Session } from './session.ts'
@@ -54,15 +55,17 @@ export interface Sessions {
   take(admitted: Admitted, socket: Socket): void
   /** New handshakes get these certificates; sessions under way go on. */
   reload(certificates: CertificateSet): void
-  /** All places are taken: sends strangers away with 421 who have not come nearer to a message for `limits.smtpQuietMs`. */
-  makeRoom(): void
+  /** Who may be asked for his place, as in lib/smtpd/give-way.ts. */
+  findWhoGivesWay(crowd: string | undefined): Promise<readonly GivesWay[]>
+  /** All places are taken: says 421 to these and closes them. */
+  sendAway(ids: readonly string[]): void
   /** Sends waiting sessions away with 421 and lets messages under way come to their end. */
   stop(): Promise<void>
 }
 
 /** Commands of smtp-server that this server has no use for; AUTH stands at the doors of submission alone. */
 const disabledCommands = ['XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
-const taken = new Reply(421, '4.3.2', 'All connections are taken, and this one brings nothing; connect again')
+const taken = new Reply(421, '4.3.2', 'All connections are taken, and others wait; connect again')
 const stopping = new Reply(421, '4.3.2', 'This server is stopping; try again soon')
 
 /** Sessions in this thread: commands are checked here, what they mean is core's. */
@@ -99,6 +102,7 @@ export function createSessions(parts: SessionsParts): Sessions {
 
   function begin({ id, door, remoteAddress, isTrusted }: Admitted): void {
     let log: Session['log'] | undefined
+    const beganMs = receiver.clock.monotonicMs()
     const session: Session = {
       id,
       door,
@@ -113,7 +117,11 @@ export function createSessions(parts: SessionsParts): Sessions {
       unknownRecipients: 0,
       dnsList: undefined,
       recipients: [],
-      broughtMs: receiver.clock.monotonicMs(),
+      beganMs,
+      broughtMs: beganMs,
+      coming: undefined,
+      isJudged: false,
+      hadTurn: false,
       isReceivingData: false,
       deadline: setTimeout(
         () => dismiss(session, new Reply(421, '4.4.2', 'The session took too long')),
@@ -219,10 +227,14 @@ export function createSessions(parts: SessionsParts): Sessions {
           parts.dataTimeoutMs,
         )
         try {
-          return await steps.data(session, stream, smtp)
+          const text = await steps.data(session, stream, smtp)
+          session.hadTurn = true
+          return text
         } finally {
           clearTimeout(deadline)
           session.isReceivingData = false
+          session.coming = undefined
+          session.isJudged = false
           session.broughtMs = receiver.clock.monotonicMs()
           session.recipients = []
         }
@@ -258,12 +270,14 @@ export function createSessions(parts: SessionsParts): Sessions {
       const { key, cert } = set.fallback
       for (const server of servers.values()) server.updateSecureContext({ key, cert })
     },
-    makeRoom() {
-      const quiet = receiver.clock.monotonicMs() - limits.smtpQuietMs
-      for (const session of sessions.values()) {
-        const isStranger = !session.isTrusted && session.submitter === undefined
-        if (!isStranger || session.broughtMs > quiet) continue
-        const connection = connections.find(session.id)
+    findWhoGivesWay: crowd =>
+      Promise.resolve(findWhoGivesWay(sessions.values(), receiver.clock.monotonicMs(), crowd)),
+    sendAway(ids) {
+      for (const id of ids) {
+        const session = sessions.get(id)
+        // Its message may have come to its end meanwhile.
+        if (!session || session.isJudged) continue
+        const connection = connections.find(id)
         session.end(taken)
         // Its place is free when its socket is gone, and whoever takes all of them does not hang up.
         connection?._socket.destroySoon()

@@ -4,6 +4,7 @@ import type { LogStyle } from '../base/log-style.ts'
 import type { Networked } from '../core/app/app.ts'
 import type { CertificateSet } from '../tls/certificate-set.ts'
 import type { DoorCalls, DoorThread, DoorThreadParts } from './door-thread.ts'
+import { inOrder } from './give-way.ts'
 import type { SessionBounds, Sessions } from './sessions.ts'
 
 /** Whether this Node can hand an accepted connection over to another thread (26.6 and newer, and late ones of 24). */
@@ -119,8 +120,12 @@ export function createThreads(parts: ThreadsParts): Sessions {
       certificates = set
       for (const sessions of [own, ...threads]) sessions.reload(set)
     },
-    makeRoom() {
-      for (const sessions of [own, ...threads]) sessions.makeRoom()
+    async findWhoGivesWay(crowd) {
+      const found = [own, ...threads].map(sessions => sessions.findWhoGivesWay(crowd))
+      return inOrder((await Promise.all(found)).flat())
+    },
+    sendAway(ids) {
+      for (const sessions of [own, ...threads]) sessions.sendAway(ids)
     },
     async stop() {
       isStopped = true

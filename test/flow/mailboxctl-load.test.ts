@@ -33,10 +33,11 @@ t.test('a call loads what it does, and not the whole program', async t => {
       t.ok(loaded.kilobytes <= kilobytes, `${words} loads ${loaded.kilobytes} kB, at most ${kilobytes}`)
     }
   }
+  // Each bound is a twentieth above what it was when it was set: it is to show a part that comes along, and not a line that does.
   // What help and completion say is made by the build: of the API and the database nothing is needed.
-  await loadsAtMost(40, 400, '--help', '--version', 'help', 'inbox --help', 'completion bash')
+  await loadsAtMost(42, 420, '--help', '--version', 'help', 'inbox --help', 'completion bash')
   const lookups = ['status', 'key list', 'queue list', 'queue holds', 'domain list', 'suppression list']
-  await loadsAtMost(92, 1410, ...lookups)
+  await loadsAtMost(96, 1480, ...lookups)
   const lists = ['inbox list', `message list ${inbox}`, 'event list', 'thread search', 'pod list']
-  await loadsAtMost(113, 1310, ...lists)
+  await loadsAtMost(118, 1380, ...lists)
 })

@@ -1,11 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
+import { startDns } from '../support/dns.ts'
 import { greetedDialog, openDialog, type SmtpDialog, type SmtpReply } from '../support/smtp-dialog.ts'
-import { openDoor, type TestDoor } from '../support/smtp-door.ts'
+import { openDoor, type TestDoor, type TestDoorSettings } from '../support/smtp-door.ts'
 import { until } from '../support/until.ts'
 
 const errorsOf = (door: TestDoor) =>
@@ -89,6 +90,114 @@ t.test('when all places are taken, strangers who bring nothing give theirs up', 
   t.equal((await bringing.data('Subject: s\r\n\r\nhello')).code, 250)
   t.equal((await sending.say('.')).code, 250)
 })
+
+/** A door with a clock that the test puts forward, and an inbox. */
+async function openTimedDoor(t: Test, settings: TestDoorSettings) {
+  let aheadMs = 0
+  const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+  const door = await openDoor(t, { ...settings, clock })
+  await door.inbox('ann')
+  const open = async (address: string) => {
+    const dialog = await openDialog(door.port, address)
+    return { dialog, code: (await dialog.reply()).code }
+  }
+  return {
+    ...door,
+    put: (ms: number) => {
+      aheadMs += ms
+    },
+    /** Somebody who comes is turned away, and those who can be sent away are. */
+    async comes(address: string) {
+      const { dialog, code } = await open(address)
+      t.equal(code, 421, 'all places are taken')
+      await dialog.closed()
+    },
+    /** A place for him, and his mail is taken. */
+    async brings(address: string) {
+      const dialog = await until('a place', async () => {
+        aheadMs += limits.smtpRoomMs
+        const { dialog, code } = await open(address)
+        return code === 220 && dialog
+      })
+      await dialog.say('EHLO newcomer.example')
+      await dialog.envelope('new@example.net', 'ann@ours.example')
+      t.equal((await dialog.data('Subject: new\r\n\r\nhello')).code, 250)
+      const { size } = door.door
+      await dialog.say('QUIT')
+      await until('its place free', () => door.door.size < size)
+    },
+  }
+}
+
+const sentAway = /^421 4\.3\.2 All connections are taken/
+
+t.test('who had a message taken gives his place up before others, one after another', async t => {
+  const { port, brings } = await openTimedDoor(t, { smtp: 'max_connections = 3' })
+  const busy = await greetedDialog(port, '127.0.0.2')
+  const dialogs = [await greetedDialog(port, '127.0.0.3'), await greetedDialog(port, '127.0.0.4')]
+  for (const dialog of dialogs) {
+    await dialog.envelope('bob@example.net', 'ann@ours.example')
+    t.equal((await dialog.data('Subject: s\r\n\r\nhello')).code, 250)
+  }
+  await brings('127.0.0.5')
+  t.match((await dialogs[0]!.reply()).text, sentAway)
+  await dialogs[0]!.closed()
+  for (const dialog of [dialogs[1]!, busy]) t.equal((await dialog.say('NOOP')).code, 250, 'one was enough')
+})
+
+t.test(
+  'who comes in crowds, brings slowly or stays for long gives his place up, and no mail that is judged does',
+  async t => {
+    const dns = await startDns({})
+    t.teardown(() => dns.close())
+    const smtp = 'max_connections = 5\ntrusted_networks = ["127.0.9.0/24"]'
+    const { port, brings, comes, put, hasRead } = await openTimedDoor(t, { smtp, dns: dns.server })
+    const trusted = await greetedDialog(port, '127.0.9.1')
+    dns.fail('slow.example', 'timeout')
+    const judged = await greetedDialog(port, '127.0.1.1')
+    await judged.envelope('bob@slow.example', 'ann@ours.example')
+    judged.write('From: bob@slow.example\r\nSubject: judged\r\n\r\nhello\r\n.\r\n')
+    await until('it is judged', () => dns.queries.some(({ name }) => name === 'slow.example'))
+    const dripping = await greetedDialog(port, '127.0.2.1')
+    await dripping.envelope('bob@example.net', 'ann@ours.example')
+    const [one, other] = [await greetedDialog(port, '127.0.3.1'), await greetedDialog(port, '127.0.3.2')]
+    const busy = async (...dialogs: SmtpDialog[]) => {
+      for (const dialog of dialogs) {
+        await dialog.say('RSET')
+        t.equal((await dialog.say('MAIL FROM:<bob@example.net>')).code, 250)
+      }
+    }
+    const wentAway = async (dialog: SmtpDialog, why: string) => {
+      t.match((await dialog.reply()).text, sentAway, why)
+      await dialog.closed()
+    }
+
+    await comes('127.0.4.1')
+    await wentAway(one, 'one of two of one block')
+    await brings('127.0.4.1')
+    const third = await greetedDialog(port, '127.0.5.1')
+
+    put(limits.smtpSlowMs)
+    await busy(other, third)
+    dripping.write(`${'x'.repeat(998)}\r\n`.repeat(limits.smtpQuietBytes / 1000 + 1))
+    await hasRead(dripping)
+    await comes('127.0.4.1')
+    await wentAway(dripping, 'what it brought would take an hour')
+    await brings('127.0.4.1')
+    const fourth = await greetedDialog(port, '127.0.6.1')
+
+    put(limits.smtpLongMs)
+    await busy(other, third)
+    await busy(fourth)
+    await comes('127.0.4.1')
+    await wentAway(other, 'the one that was there for the longest')
+    await brings('127.0.4.1')
+    await busy(third, fourth)
+    t.equal((await trusted.say('NOOP')).code, 250)
+    dns.clear('slow.example')
+    t.equal((await judged.reply()).code, 250, 'what waits for us is not sent away')
+  },
+)
 
 t.test('who says nothing is sent away, and who speaks is not', async t => {
   const { port } = await openDoor(t, { idleTimeoutMs: 1000 })

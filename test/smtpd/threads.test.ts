@@ -67,6 +67,25 @@ t.test('in each thread strangers who bring nothing give their places up when all
   t.equal((await next.say('NOOP')).code, 250)
 })
 
+t.test(
+  'in whichever thread he is, who had a message taken gives his place up when all are taken',
+  async t => {
+    const { port, inbox } = await openThreadedDoor(t, { smtp: 'max_connections = 3' })
+    await inbox('ann')
+    const all = [await greetedDialog(port), await greetedDialog(port), await greetedDialog(port)]
+    const had = [all[0]!, all[2]!]
+    for (const dialog of had) {
+      await dialog.envelope('bob@example.net', 'ann@ours.example')
+      t.equal((await dialog.data('Subject: s\r\n\r\nhello')).code, 250)
+    }
+    for (const dialog of had) {
+      await until('a place', async () => (await (await openDialog(port)).reply()).code === 220)
+      t.match((await dialog.reply()).text, /^421 4\.3\.2 All connections are taken/, 'the longest first')
+    }
+    t.equal((await all[1]!.say('NOOP')).code, 250)
+  },
+)
+
 t.test('mail is not refused by what the threads or the main thread remember of DNS', async t => {
   const [former, later] = [await generateDkimKey(), await generateDkimKey()]
   const dns = await startDns({
@@ -114,7 +133,14 @@ t.test('whose message ended a thread is suspect to those that are there, and to 
   const { app } = await startApi(t)
   const made: DoorThreadParts[] = []
   const told: [thread: number, party: string][] = []
-  const nobody: Sessions = { size: 0, take() {}, reload() {}, makeRoom() {}, stop: () => Promise.resolve() }
+  const nobody: Sessions = {
+    size: 0,
+    take() {},
+    reload() {},
+    findWhoGivesWay: async () => [],
+    sendAway() {},
+    stop: () => Promise.resolve(),
+  }
   const threads = createThreads({
     app,
     count: 2,
@@ -173,7 +199,14 @@ t.test(
     }
     const clock = { now: () => app.clock.now(), monotonicMs }
     const made: { size: number; isStopped: boolean; parts: DoorThreadParts }[] = []
-    const own = { size: 0, take() {}, reload() {}, makeRoom() {}, stop: () => Promise.resolve() }
+    const own = {
+      size: 0,
+      take() {},
+      reload() {},
+      findWhoGivesWay: async () => [],
+      sendAway() {},
+      stop: () => Promise.resolve(),
+    }
     const threads = createThreads({
       app: { ...app, hold: undefined, clock },
       count: 3,
@@ -195,7 +228,8 @@ t.test(
           take: () => void one.size++,
           reload() {},
           suspect() {},
-          makeRoom() {},
+          findWhoGivesWay: async () => [],
+          sendAway() {},
           async stop() {
             one.isStopped = true
           },
