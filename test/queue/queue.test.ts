@@ -2,7 +2,7 @@ import t from 'tap'
 import { v7 } from 'uuid'
 import { type Clock, isoAfter } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
-import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { StorageContended, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Store } from '../../lib/store/open.ts'
@@ -327,43 +327,47 @@ onEveryDatabase('two nodes that claim at once never get the same entry', async (
   t.strictSame(claimed.map(entry => entry.subjectId).sort(), subjects.sort())
 })
 
-onEveryDatabase('a write that ends a lease outlasts an outage, and is done once', async (t, store) => {
-  const { clock } = heldClock()
-  let failures = 0
-  // The first is not begun; of the second nobody hears that it was done.
-  const unsteady: Store = {
-    ...store,
-    async write(work) {
-      failures++
-      if (failures === 1) throw new StorageUnreachable(new Error('gone'))
-      const value = await store.write(work)
-      if (failures === 2) throw new StorageUnreachable(new Error('gone at the commit'))
-      return value
-    },
-  }
-  const queue = queueOf(store, clock)
-  await store.write(db => queue.put(db, [work('a'), work('b')]))
-  const [a, b] = await queue.claim('delivery', anything)
-  const meeting = queueOf(unsteady, clock)
-  let done = 0
-  const end = meeting.end(async db => {
-    await meeting.done(db, a!)
-    done++
-  })
-  await t.rejects(end, LeaseLost)
-  t.strictSame([failures, done], [3, 1])
-  t.equal(await findQueueEntryBySubject(store.read, a!.subjectId), undefined)
+onEveryDatabase(
+  'a write that ends a lease outlasts an outage and others, and is done once',
+  async (t, store) => {
+    const { clock } = heldClock()
+    let failures = 0
+    // The first two are not begun; of the third nobody hears that it was done.
+    const unsteady: Store = {
+      ...store,
+      async write(work) {
+        failures++
+        if (failures === 1) throw new StorageUnreachable(new Error('gone'))
+        if (failures === 2) throw new StorageContended(new Error('others'), '40001')
+        const value = await store.write(work)
+        if (failures === 3) throw new StorageUnreachable(new Error('gone at the commit'))
+        return value
+      },
+    }
+    const queue = queueOf(store, clock)
+    await store.write(db => queue.put(db, [work('a'), work('b')]))
+    const [a, b] = await queue.claim('delivery', anything)
+    const meeting = queueOf(unsteady, clock)
+    let done = 0
+    const end = meeting.end(async db => {
+      await meeting.done(db, a!)
+      done++
+    })
+    await t.rejects(end, LeaseLost)
+    t.strictSame([failures, done], [4, 1])
+    t.equal(await findQueueEntryBySubject(store.read, a!.subjectId), undefined)
 
-  t.equal(await queue.freeForgotten('delivery', new Set([b!.id])), 0, 'what is under way is not forgotten')
-  t.equal(await queue.freeForgotten('webhook', new Set()), 0)
-  t.equal(await queue.freeForgotten('delivery', new Set()), 1)
-  const [again] = await queue.claim('delivery', anything)
-  t.match(again, { subjectId: 'b', attempts: 2, cutOffs: 1 })
+    t.equal(await queue.freeForgotten('delivery', new Set([b!.id])), 0, 'what is under way is not forgotten')
+    t.equal(await queue.freeForgotten('webhook', new Set()), 0)
+    t.equal(await queue.freeForgotten('delivery', new Set()), 1)
+    const [again] = await queue.claim('delivery', anything)
+    t.match(again, { subjectId: 'b', attempts: 2, cutOffs: 1 })
 
-  failures = 0
-  meeting.stop()
-  const refused = meeting.end(db => meeting.done(db, again!))
-  await t.rejects(refused, StorageUnreachable)
-})
+    failures = 0
+    meeting.stop()
+    const refused = meeting.end(db => meeting.done(db, again!))
+    await t.rejects(refused, StorageUnreachable)
+  },
+)
 
 t.end()
