@@ -1,8 +1,6 @@
 import { mkdir } from 'node:fs/promises'
-import type { Clock } from './base/clock.ts'
 import { findForbidden, tellForbidden } from './base/forbidden.ts'
 import { StorageForbidden } from './base/storage-fault.ts'
-import type { Config } from './config/load.ts'
 import { requireFinished } from './core/backup/unfinished.ts'
 import { findForbiddenFile } from './core/data-access.ts'
 import { daemonLockPath, nodeName } from './core/nodes/node-name.ts'
@@ -13,8 +11,10 @@ import { newestStep } from './store/migrations/migrate.ts'
 import { requireOurs } from './store/open.ts'
 import type { NodeHold } from './store/postgres/hold.ts'
 
+type OpenParts = Parameters<typeof openApp>[0]
+
 /** Keeps everybody from the database, where it is on a server, who must have it alone; other nodes only until this one has joined them. @throws DataDirectoryBusy */
-async function holdServer(config: Config, clock: Clock): Promise<NodeHold | undefined> {
+async function holdServer({ config, clock, log }: OpenParts): Promise<NodeHold | undefined> {
   if (config.database === undefined) return undefined
   const { holdNode } = await import('./store/postgres/hold.ts')
   return holdNode({
@@ -23,6 +23,7 @@ async function holdServer(config: Config, clock: Clock): Promise<NodeHold | unde
     newestStep,
     clock,
     requireSame: requireOurs,
+    warn: sentence => log.warn({}, sentence),
   })
 }
 
@@ -32,7 +33,7 @@ async function holdServer(config: Config, clock: Clock): Promise<NodeHold | unde
  * @param closing is given what closes each part, in the order of their opening
  * @throws DataDirectoryBusy, StorageForbidden, BackupFault, SchemaFault, StorageUnreachable; BlobsFault as `Nodes.join`
  */
-export async function openData(parts: Parameters<typeof openApp>[0], closing: (() => unknown)[]) {
+export async function openData(parts: OpenParts, closing: (() => unknown)[]) {
   const { data_dir: dataDir } = parts.config
   // SQLite itself says neither which file it is nor whose.
   const forbidden = findForbidden(dataDir, 'write', dataDir) ?? findForbiddenFile(dataDir)
@@ -40,7 +41,7 @@ export async function openData(parts: Parameters<typeof openApp>[0], closing: ((
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   requireFinished(dataDir)
   closing.push(lockDataDirectory(daemonLockPath(dataDir)))
-  const hold = await holdServer(parts.config, parts.clock)
+  const hold = await holdServer(parts)
   closing.push(() => hold?.release())
   const opened = await openApp({ ...parts, ...(hold && { hold }) })
   const { store, nodes } = opened.app

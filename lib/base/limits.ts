@@ -60,6 +60,9 @@ export const limits = {
   nodeBeatMs: 2_000,
   nodeSureMs: 10_000,
   nodeGoneMs: 20_000,
+  /** How often the name of a node is asked for that another session has; own sessions of before that a node knows again. */
+  nodeNameAgainMs: 200,
+  nodeSessionsKept: 100,
   /** How far the clock of a node may be from that of the database's server, by which all nodes are held. */
   nodeClockMs: 60_000,
   /** How often the doctor looks whether they have. */

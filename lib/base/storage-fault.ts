@@ -73,6 +73,34 @@ export class StorageUnreachable extends Error {
   }
 }
 
+/** What a server says of a transaction that met others: serialization_failure, deadlock_detected, lock_not_available, query_canceled by a bound of its own. */
+const contentions = ['40001', '40P01', '55P03', '57014']
+
+/**
+ * The server of the database undid what was asked, each time that it was tried, because others change the same or keep it locked:
+ * nothing of it is done, and it may succeed later.
+ */
+export class StorageContended extends Error {
+  override readonly name = 'StorageContended'
+  /** SQLSTATE */
+  readonly code: string
+  /** What clients are told. */
+  readonly sentence = 'Others change the same in the database, or keep it locked. Nothing was done.'
+
+  /** @param code of `cause`, whose message is all that is known where it comes from another thread */
+  constructor(cause: Error, code: string) {
+    super(`the database did not come to it: ${cause.message}`, { cause })
+    this.code = code
+  }
+
+  /** What is to be told of a failure: this, where that is why. */
+  static of(error: unknown): unknown {
+    if (!(error instanceof Error && 'code' in error) || error instanceof StorageContended) return error
+    const code = String(error.code)
+    return contentions.includes(code) ? new StorageContended(error, code) : error
+  }
+}
+
 /** A file of the database is not this user's to read and write; the message is a sentence with the repair. */
 export class StorageForbidden extends Error {
   override readonly name = 'StorageForbidden'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { forbiddenOf, tellForbidden } from './forbidden.ts'
-import { isDiskFull, StorageUnreachable } from './storage-fault.ts'
+import { isDiskFull, StorageContended, StorageUnreachable } from './storage-fault.ts'
 
 const failing = 'the disk fails: look at what the kernel says (dmesg), and have a backup at hand'
 
@@ -41,7 +41,8 @@ function damaged(): string {
 
 /** Whether it failed because of the machine, whatever was asked: a disk that is full or fails, a damaged database, a server of the database that can not be asked. */
 export function isMachineFault(error: unknown): boolean {
-  return isDiskFull(error) || error instanceof StorageUnreachable || adviceOn(error)?.[2] === 'machine'
+  const isOfServer = error instanceof StorageUnreachable || error instanceof StorageContended
+  return isDiskFull(error) || isOfServer || adviceOn(error)?.[2] === 'machine'
 }
 
 /** Where systemd puts what a unit is given, as long as it runs. */

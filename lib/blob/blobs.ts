@@ -24,7 +24,7 @@ export interface Blobs {
   trimCache(): Promise<number>
   /** Puts an object into the bucket, gets it and deletes it: whether the server and its key let us. @throws BlobsFault with what it said */
   tryOut(): Promise<void>
-  /** A path for a new spool file; what is left there after a crash is removed at the next start. */
+  /** A path for a new spool file, whose folder is there; what is left there after a crash is removed at the next start. */
   spoolPath(id: string): string
   clearSpool(): Promise<void>
   close(): Promise<void>

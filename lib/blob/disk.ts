@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BlobsFault } from '../base/blobs-fault.ts'
@@ -81,7 +81,15 @@ export async function openDisk(dataDir: string): Promise<Blobs> {
     async *listDistant() {},
     trimCache: async () => 0,
     tryOut: async () => {},
-    spoolPath: id => join(spool, id),
+    spoolPath(id) {
+      // Somebody may have cleared it away, folder and all. The data directory itself is not made: its disk may be gone.
+      try {
+        mkdirSync(spool, { mode: 0o700 })
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      }
+      return join(spool, id)
+    },
     async clearSpool() {
       for (const name of await readdir(spool)) await rm(join(spool, name), { force: true })
     },

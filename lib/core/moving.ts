@@ -7,6 +7,7 @@ import { postgresQueryFault } from '../config/postgres-query.ts'
 import { findAccount } from '../store/account.ts'
 import { type Db, isServer } from '../store/dialect/dialect.ts'
 import { DataDirectoryBusy, lockDataDirectory } from '../store/dialect/lock.ts'
+import { listOtherNodes } from '../store/living-nodes.ts'
 import { copyRows, digestRows, type TableDigest } from '../store/moving/copy.ts'
 import { atOneMoment } from '../store/moving/snapshot.ts'
 import {
@@ -18,7 +19,6 @@ import {
   targetStateOf,
 } from '../store/moving/target.ts'
 import { openReader, openStore } from '../store/open.ts'
-import { listOtherNodes } from '../store/postgres/living-nodes.ts'
 import { requireUtf8, toldForbidden } from '../store/postgres/state.ts'
 import { daemonLockPath } from './nodes/node-name.ts'
 import { databasePath, withPassword } from './open-rows.ts'

@@ -4,7 +4,7 @@ import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
 import type { Meter } from '../base/meter.ts'
 import { nameOf, Problem, statusOf } from '../base/problem.ts'
-import { isDiskFull, StorageLocked, StorageUnreachable } from '../base/storage-fault.ts'
+import { isDiskFull, StorageContended, StorageLocked, StorageUnreachable } from '../base/storage-fault.ts'
 import { databaseOut } from '../core/app/status.ts'
 import { noRoomForRequests } from '../core/app/storage.ts'
 import { answerJson } from './json.ts'
@@ -22,13 +22,10 @@ export function answerProblems(log: Log, meter: Meter): Middleware {
       if (error instanceof Problem) return answer(context, error)
       const passing = passingProblem(error)
       if (passing) {
+        const about = { err: error, method: context.method, path: context.path }
+        if (error instanceof StorageContended) log.warn(about, 'request met others in the database')
         // That of the disk is told once, however many ask.
-        if (!isDiskFull(error)) {
-          log.error(
-            { err: error, method: context.method, path: context.path },
-            'request could not be done now',
-          )
-        }
+        else if (!isDiskFull(error)) log.error(about, 'request could not be done now')
         return answer(context, passing)
       }
       log.error({ err: error, method: context.method, path: context.path }, 'request met a fault')
@@ -37,7 +34,7 @@ export function answerProblems(log: Log, meter: Meter): Middleware {
   }
 }
 
-/** Of what will be well again without a restart: a full disk, a bucket or a database that is not reached, another program that holds the database. */
+/** Of what will be well again without a restart: a full disk, a bucket or a database that is not reached, others that hold what is asked for in it. */
 function passingProblem(error: unknown): Problem | undefined {
   if (isDiskFull(error)) return noRoomForRequests()
   if (error instanceof BlobsFault) {
@@ -47,7 +44,7 @@ function passingProblem(error: unknown): Problem | undefined {
         : 'The store of large messages does not answer. Small ones can be sent and read; try again later.'
     return new Problem('unavailable', message, { retryAfterSeconds: 30 })
   }
-  if (error instanceof StorageUnreachable) return databaseOut(error)
+  if (error instanceof StorageUnreachable || error instanceof StorageContended) return databaseOut(error)
   if (!(error instanceof StorageLocked)) return undefined
   return new Problem('unavailable', 'Another program keeps the database locked. Try again shortly.')
 }

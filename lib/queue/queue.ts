@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../base/clock.ts'
 import type { Ids } from '../base/ids.ts'
 import { limits } from '../base/limits.ts'
-import { StorageUnreachable } from '../base/storage-fault.ts'
+import { StorageContended, StorageUnreachable } from '../base/storage-fault.ts'
 import type { WriteDb } from '../store/dialect/dialect.ts'
 import type { Held } from '../store/dialect/held.ts'
 import { notice } from '../store/dialect/notices.ts'
@@ -80,7 +80,7 @@ export interface Queue {
   /** What was held is to be done again, and given up at `expiresAt`; gives when it is due. */
   release(db: WriteDb, subjectId: string, expiresAt: string): Promise<string | null>
   /**
-   * Does the write that ends a lease, and does it again after each outage of the database's server until it is known to be done or the
+   * Does the write that ends a lease, and does it again after each outage of the database's server, and while others keep what it changes, until it is known to be done or the
    * lease is lost: what an attempt has found out must not be forgotten, and whether a write was done whose connection ended at its
    * commit nobody knows. The lease is its key: one that was done is not done twice.
    * @param work as of `store.write`; the lease ends in it, by one of the functions above
@@ -176,7 +176,8 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
     const taken = new Map<string, number>()
     // What was parked comes first, because it has been due for longer.
     for (const destination of freed) {
-      const places = room(destination)
+      // Less than none, where attempts have begun there since it was asked first: PostgreSQL refuses such a limit, and SQLite has none then.
+      const places = Math.max(0, room(destination))
       const moved = await entries.unparkEntries(db, { kind: wanted.kind, destination, limit: places })
       if (moved < places) emptied.add(destination)
     }
@@ -274,7 +275,8 @@ export function createQueue({ store, clock, ids, members, random, waits = {} }: 
         try {
           return await (held ? store.writeHolding(() => held, work) : store.write(work))
         } catch (error) {
-          if (!(error instanceof StorageUnreachable) || stopping.signal.aborted) throw error
+          const mayPass = error instanceof StorageUnreachable || error instanceof StorageContended
+          if (!mayPass || stopping.signal.aborted) throw error
           await pause(limits.postgresAgainMs, undefined, { signal: stopping.signal }).catch(() => {})
         }
       }

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { createAnswerer, createCaller } from '../../lib/base/calls.ts'
 import { Reply } from '../../lib/base/reply.ts'
-import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { StorageContended, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 
 /** Two ends, all between them as it crosses from one thread to another. */
 function connect() {
@@ -16,6 +16,9 @@ function connect() {
     },
     async reach(what: string): Promise<never> {
       throw new StorageUnreachable(new Error(what))
+    },
+    async contend(what: string): Promise<never> {
+      throw new StorageContended(new Error(what), '40001')
     },
     async fail(what: string): Promise<never> {
       throw new TypeError(what)
@@ -45,5 +48,8 @@ t.test('what refuses over there refuses here', async t => {
   const unreached = await call('reach', 'it is gone').catch((error: unknown) => error)
   t.ok(unreached instanceof StorageUnreachable)
   t.match(unreached, { message: 'the server of the database can not be asked: it is gone' })
+  const contended = await call('contend', 'others did').catch((error: unknown) => error)
+  t.ok(contended instanceof StorageContended)
+  t.match(contended, { message: 'the database did not come to it: others did', code: '40001' })
   await t.rejects(call('fail', 'a fault'), new TypeError('a fault'))
 })

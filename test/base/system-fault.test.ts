@@ -1,5 +1,5 @@
 import t from 'tap'
-import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { StorageContended, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 import { isMachineFault, tellSystemFault } from '../../lib/base/system-fault.ts'
 
 const fault = (code: string, message: string) => Object.assign(new Error(message), { code })
@@ -31,6 +31,7 @@ t.test('what is a credential of a unit that does not run is told as that', async
 
 t.test('a server of the database that can not be asked is a fault of the machine', async t => {
   t.ok(isMachineFault(new StorageUnreachable(fault('ECONNREFUSED', 'x'))))
+  t.ok(isMachineFault(StorageContended.of(fault('40001', 'x'))))
   const lowPort = Object.assign(fault('EACCES', 'listen EACCES: permission denied 0.0.0.0:25'), {
     syscall: 'listen',
   })

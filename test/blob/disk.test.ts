@@ -14,6 +14,7 @@ import t from 'tap'
 import { v7 } from 'uuid'
 import { openContent } from '../../lib/blob/content.ts'
 import { openDisk } from '../../lib/blob/disk.ts'
+import { createIntake } from '../../lib/blob/intake.ts'
 
 t.test('a spool file is moved to its place, found there, and removed', async t => {
   const dataDir = t.testdir()
@@ -41,6 +42,23 @@ t.test('the directories are for their owner alone', async t => {
   for (const dir of ['spool', 'raw', join('raw', id.slice(-2))]) {
     t.equal(statSync(join(dataDir, dir)).mode & 0o777, 0o700, dir)
   }
+})
+
+t.test('a spool that somebody removed is made again, and the data directory is not', async t => {
+  const dataDir = t.testdir({ data: {} })
+  const disk = await openDisk(join(dataDir, 'data'))
+  rmSync(join(dataDir, 'data', 'spool'), { recursive: true })
+  const id = v7()
+  const intake = createIntake(() => disk.spoolPath(v7()), 4)
+  await intake.write(Buffer.from('a large message'))
+  const content = await intake.end()
+  t.match(content, { kind: 'file' })
+  t.equal(statSync(join(dataDir, 'data', 'spool')).mode & 0o777, 0o700)
+  await disk.keep(id, content.kind === 'file' ? content.path : '')
+  t.match(await disk.find({ id, sizeBytes: 15 }), { sizeBytes: 15 })
+  rmSync(join(dataDir, 'data'), { recursive: true })
+  t.throws(() => disk.spoolPath(id), { code: 'ENOENT' })
+  t.notOk(existsSync(join(dataDir, 'data')))
 })
 
 t.test('a start clears the spool and leaves the raws alone', async t => {

@@ -8,6 +8,7 @@ import { newPostgresDatabase } from '../support/databases.ts'
 import { blocksOf } from '../support/documents.ts'
 import { createInbox } from '../support/mailbox.ts'
 import { without } from '../support/peers.ts'
+import { migratedDatabase } from '../support/postgres.ts'
 import { runProgram } from '../support/program.ts'
 import { greetedDialog } from '../support/smtp-dialog.ts'
 import { temporaryDir } from '../support/temporary-dir.ts'
@@ -162,6 +163,39 @@ t.test(
     t.equal((await bring(next, ann.address, 'five')).code, 250)
   },
 )
+
+t.test('what meets others in the database each time is put off', { skip: without('postgres') }, async t => {
+  const database = await newPostgresDatabase(migratedDatabase)
+  const daemon = await startDaemon(t, { database })
+  const ann = await createInbox(daemon, 'ann')
+  const server = await ask(t, database)
+  for (const [code, table] of [
+    ['40001', 'inbox'],
+    ['40P01', 'inbox'],
+    ['55P03', 'message'],
+  ] as const) {
+    await server.query(
+      `create or replace function meet() returns trigger language plpgsql as $$ begin raise exception 'others' using errcode = '${code}'; end $$`,
+    )
+    await server.query(
+      `create trigger meet before insert or update on "${table}" for each row execute function meet()`,
+    )
+    const put = (mailboxName: string) => ann.api.post('/v1/inboxes', { mailboxName })
+    if (table === 'inbox') {
+      const refused = await put('bea')
+      t.match(refused, { status: 503, body: { error: 'unavailable', message: /^Others change the same/ } })
+      t.match(refused.headers.get('retry-after'), /^\d+$/)
+    }
+    const said = await bring(daemon, ann.address, `${code}-${table}`).catch(String)
+    t.match(JSON.stringify(said), /451 4\.3\.0 Mail can not be stored just now; try again later/, code)
+    await server.query(`drop trigger meet on "${table}"`)
+  }
+  t.equal((await bring(daemon, ann.address, 'after')).code, 250)
+  t.strictSame(
+    daemon.log().filter(({ level }) => level === 'error' || level === 'fatal'),
+    [],
+  )
+})
 
 t.test('the guide: a user of its own, with a password', { skip: without('postgres') }, async t => {
   const server = await ask(t, await newPostgresDatabase())

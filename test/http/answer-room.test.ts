@@ -66,7 +66,7 @@ t.test('who has no room waits until there is some, in his turn, and others do no
   first.entered.share!.become(40)
   await settled()
   t.ok(more.entered.share)
-  const last = enter('a', 10)
+  const last = enter('a', 5)
   await settled()
   t.ok(last.entered.share, 'who has left takes nothing any more')
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { v7 } from 'uuid'
 import { type Clock, isoAfter } from '../../lib/base/clock.ts'
 import { limits } from '../../lib/base/limits.ts'
-import { StorageUnreachable } from '../../lib/base/storage-fault.ts'
+import { StorageContended, StorageUnreachable } from '../../lib/base/storage-fault.ts'
 import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
 import { createQueue, type Queue } from '../../lib/queue/queue.ts'
 import type { Store } from '../../lib/store/open.ts'
@@ -194,6 +194,19 @@ onEveryDatabase('a destination gets no more than it has room for', async (t, sto
   )
 })
 
+onEveryDatabase('a destination that is full again by the time of the look gets nothing', async (t, store) => {
+  const { clock } = heldClock()
+  const queue = queueOf(store, clock)
+  await store.write(db => queue.put(db, [work('a', 'big.example'), work('b', 'big.example')]))
+  t.equal((await queue.claim('delivery', { limit: 4, room: () => 1 })).length, 1)
+  let asked = 0
+  // Attempts that were put back on their way may be more than it gets.
+  const room = () => (asked++ === 0 ? 1 : -1)
+  t.strictSame(await queue.claim('delivery', { limit: 4, room }), [])
+  t.match(await findQueueEntryBySubject(store.read, 'b'), { state: 'parked' })
+  t.match(await queue.claim('delivery', anything), [{ subjectId: 'b' }], 'it is not forgotten')
+})
+
 onEveryDatabase('what a process had parked is found by the next one', async (t, store) => {
   const { clock } = heldClock()
   const before = queueOf(store, clock)
@@ -314,43 +327,47 @@ onEveryDatabase('two nodes that claim at once never get the same entry', async (
   t.strictSame(claimed.map(entry => entry.subjectId).sort(), subjects.sort())
 })
 
-onEveryDatabase('a write that ends a lease outlasts an outage, and is done once', async (t, store) => {
-  const { clock } = heldClock()
-  let failures = 0
-  // The first is not begun; of the second nobody hears that it was done.
-  const unsteady: Store = {
-    ...store,
-    async write(work) {
-      failures++
-      if (failures === 1) throw new StorageUnreachable(new Error('gone'))
-      const value = await store.write(work)
-      if (failures === 2) throw new StorageUnreachable(new Error('gone at the commit'))
-      return value
-    },
-  }
-  const queue = queueOf(store, clock)
-  await store.write(db => queue.put(db, [work('a'), work('b')]))
-  const [a, b] = await queue.claim('delivery', anything)
-  const meeting = queueOf(unsteady, clock)
-  let done = 0
-  const end = meeting.end(async db => {
-    await meeting.done(db, a!)
-    done++
-  })
-  await t.rejects(end, LeaseLost)
-  t.strictSame([failures, done], [3, 1])
-  t.equal(await findQueueEntryBySubject(store.read, a!.subjectId), undefined)
+onEveryDatabase(
+  'a write that ends a lease outlasts an outage and others, and is done once',
+  async (t, store) => {
+    const { clock } = heldClock()
+    let failures = 0
+    // The first two are not begun; of the third nobody hears that it was done.
+    const unsteady: Store = {
+      ...store,
+      async write(work) {
+        failures++
+        if (failures === 1) throw new StorageUnreachable(new Error('gone'))
+        if (failures === 2) throw new StorageContended(new Error('others'), '40001')
+        const value = await store.write(work)
+        if (failures === 3) throw new StorageUnreachable(new Error('gone at the commit'))
+        return value
+      },
+    }
+    const queue = queueOf(store, clock)
+    await store.write(db => queue.put(db, [work('a'), work('b')]))
+    const [a, b] = await queue.claim('delivery', anything)
+    const meeting = queueOf(unsteady, clock)
+    let done = 0
+    const end = meeting.end(async db => {
+      await meeting.done(db, a!)
+      done++
+    })
+    await t.rejects(end, LeaseLost)
+    t.strictSame([failures, done], [4, 1])
+    t.equal(await findQueueEntryBySubject(store.read, a!.subjectId), undefined)
 
-  t.equal(await queue.freeForgotten('delivery', new Set([b!.id])), 0, 'what is under way is not forgotten')
-  t.equal(await queue.freeForgotten('webhook', new Set()), 0)
-  t.equal(await queue.freeForgotten('delivery', new Set()), 1)
-  const [again] = await queue.claim('delivery', anything)
-  t.match(again, { subjectId: 'b', attempts: 2, cutOffs: 1 })
+    t.equal(await queue.freeForgotten('delivery', new Set([b!.id])), 0, 'what is under way is not forgotten')
+    t.equal(await queue.freeForgotten('webhook', new Set()), 0)
+    t.equal(await queue.freeForgotten('delivery', new Set()), 1)
+    const [again] = await queue.claim('delivery', anything)
+    t.match(again, { subjectId: 'b', attempts: 2, cutOffs: 1 })
 
-  failures = 0
-  meeting.stop()
-  const refused = meeting.end(db => meeting.done(db, again!))
-  await t.rejects(refused, StorageUnreachable)
-})
+    failures = 0
+    meeting.stop()
+    const refused = meeting.end(db => meeting.done(db, again!))
+    await t.rejects(refused, StorageUnreachable)
+  },
+)
 
 t.end()

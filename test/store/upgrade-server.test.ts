@@ -2,13 +2,14 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { SchemaFault } from '../../lib/base/schema-fault.ts'
+import { listOtherNodes } from '../../lib/store/living-nodes.ts'
 import { rollingUpgrade } from '../../lib/store/migrations/0057-rolling-upgrade.ts'
 import { newestStep } from '../../lib/store/migrations/migrate.ts'
 import type { Migration } from '../../lib/store/migrations/migration.ts'
 import { openStore } from '../../lib/store/open.ts'
-import { listOtherNodes } from '../../lib/store/postgres/living-nodes.ts'
 import { lockNode } from '../../lib/store/postgres/lock.ts'
 import { createServers } from '../../lib/store/postgres/servers.ts'
+import { OwnSessions } from '../../lib/store/postgres/take-name.ts'
 import { upgradeServer } from '../../lib/store/upgrade-server.ts'
 import { newPostgresDatabase } from '../support/databases.ts'
 import { without } from '../support/peers.ts'
@@ -32,10 +33,11 @@ t.test('a step that older programs could not work on waits until none lives', { 
   const lock = (node: string, step: number) =>
     lockNode(createServers(url), {
       node,
-      holder: node,
+      own: new OwnSessions(),
       newestStep: step,
       clock: systemClock,
       isStarting: true,
+      warn() {},
     })
   const older = await lock('older', newestStep - 1)
   t.teardown(() => older.release())

@@ -58,6 +58,16 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
   const cache = join(parts.dataDir, 'cache')
   await mkdir(cache, { recursive: true, mode: 0o700 })
   const pathOf = (id: string) => join(cache, requireBlobId(id))
+  /** Somebody may have cleared it away, folder and all. */
+  const moveIntoCache = async (from: string, id: string) => {
+    try {
+      await rename(from, pathOf(id))
+    } catch (error) {
+      absent(error as NodeJS.ErrnoException)
+      await mkdir(cache, { mode: 0o700 }).catch(existing)
+      await rename(from, pathOf(id))
+    }
+  }
   let prefix: Promise<string> | undefined
   const findPrefix = () => {
     prefix ??= parts.prefix()
@@ -165,14 +175,14 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
       const { size } = await stat(spooled)
       await bucket.put(await keyOf(id), spooled, size)
       // It is read soon: to be delivered, forwarded, shown.
-      await rename(spooled, pathOf(id))
+      await moveIntoCache(spooled, id)
     },
     async find(file) {
       const { id } = file
       const here = (await copied(file)) ?? (await near.find(file))
       if (here) return here
       const known = fetching.get(id)
-      const coming = known ?? got(file, part => rename(part, pathOf(id))).finally(() => fetching.delete(id))
+      const coming = known ?? got(file, part => moveIntoCache(part, id)).finally(() => fetching.delete(id))
       if (!known) fetching.set(id, coming)
       return (await coming) ? copied(file) : undefined
     },
@@ -248,7 +258,7 @@ export async function openDistant(near: Blobs, parts: DistantParts): Promise<Dis
 
 async function filesOf(folder: string) {
   const files: { name: string; sizeBytes: number; readAtMs: number }[] = []
-  for (const name of await readdir(folder)) {
+  for (const name of (await readdir(folder).catch(absent)) ?? []) {
     const found = await stat(join(folder, name)).catch(absent)
     if (found) files.push({ name, sizeBytes: found.size, readAtMs: found.mtimeMs })
   }
@@ -257,4 +267,8 @@ async function filesOf(folder: string) {
 
 function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
+}
+
+function existing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'EEXIST') throw error
 }

@@ -1,13 +1,13 @@
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { isDiskFull, isStorageFault, StorageUnreachable } from '../../base/storage-fault.ts'
+import { isDiskFull, isStorageFault, StorageContended, StorageUnreachable } from '../../base/storage-fault.ts'
 import { noteHealth } from '../../store/account.ts'
 import type { App } from './app.ts'
 import { inServerTime } from './server-time.ts'
 import { noRoomForRequests } from './storage.ts'
 
 /** What clients are told while the server of the database does not do what it is asked. */
-export const databaseOut = ({ sentence }: StorageUnreachable) =>
+export const databaseOut = ({ sentence }: StorageUnreachable | StorageContended) =>
   new Problem('unavailable', `${sentence} Try again shortly.`)
 
 /**
@@ -23,7 +23,7 @@ export async function requireHealth(app: App): Promise<readonly string[]> {
     // That of the disk is told once, however often is asked.
     if (!isStorageFault(error)) app.log.error({ err: error }, 'the health can not be noted')
     if (isDiskFull(error)) throw noRoomForRequests()
-    if (error instanceof StorageUnreachable) throw databaseOut(error)
+    if (error instanceof StorageUnreachable || error instanceof StorageContended) throw databaseOut(error)
     throw new Problem('unavailable', app.storage.fault)
   }
   // One row that is there may be written while there is no room for another.

@@ -2,11 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, type Moment, momentOf, msSince, stepSince } from '../../base/clock.ts'
 import type { HeldServer } from '../../base/held-server.ts'
 import { limits } from '../../base/limits.ts'
-import { randomBase36 } from '../../base/secret.ts'
 import { ClockApart, StorageUnreachable } from '../../base/storage-fault.ts'
 import { lockNode, type NodeLock } from './lock.ts'
 import type { Hold } from './reached.ts'
 import { createServers } from './servers.ts'
+import { OwnSessions } from './take-name.ts'
 
 export interface NodeHold extends Hold {
   /** Resolves when it can not be had again: whoever has it now, or what became of the database, leaves no room for this node. */
@@ -33,6 +33,8 @@ export interface HoldParts {
    * @throws what keeps this process from working on it
    */
   requireSame(url: string): Promise<void>
+  /** As of `lockNode`. */
+  warn(sentence: string): void
 }
 
 /**
@@ -41,13 +43,20 @@ export interface HoldParts {
  * writes by then, as soon as the clocks agree.
  * @throws DataDirectoryBusy, StorageUnreachable
  */
-export async function holdNode({ url, node, newestStep, clock, requireSame }: HoldParts): Promise<NodeHold> {
+export async function holdNode({
+  url,
+  node,
+  newestStep,
+  clock,
+  requireSame,
+  warn,
+}: HoldParts): Promise<NodeHold> {
   const servers = createServers(url)
   const stopping = new AbortController()
   const failed = Promise.withResolvers<Error>()
   const listeners = new Set<(error: StorageUnreachable) => void>()
   const followers = new Set<(held: HeldServer) => void>()
-  const parts = { node, newestStep, clock, holder: randomBase36(12) }
+  const parts = { node, newestStep, clock, own: new OwnSessions(), warn }
   let lock = await lockNode(servers, { ...parts, isStarting: true })
   let outage: StorageUnreachable | undefined
   /** When it was last asked for and was there. */

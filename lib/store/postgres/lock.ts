@@ -6,6 +6,7 @@ import { DataDirectoryBusy } from '../dialect/lock.ts'
 import { isOutage } from './reached.ts'
 import { connectTo, createServers, type Servers } from './servers.ts'
 import { askTime, requireSameTime } from './state.ts'
+import { endSession, type NameParts, type Session, takeName, whoAmI } from './take-name.ts'
 
 /** What everybody who locks a database of mailboxd agrees upon: the letters of a name. */
 const numberOf = (letters: string) => Number.parseInt(Buffer.from(letters).toString('hex').slice(0, 12), 16)
@@ -13,12 +14,10 @@ const numberOf = (letters: string) => Number.parseInt(Buffer.from(letters).toStr
 const databaseNumber = numberOf('mailbox')
 /** Held by who starts, until it is through with what is done once: the schema, the key, the first rows. */
 const startNumber = numberOf('starts')
-/** The first half of the lock of each node; the other is made of its name. */
-export const nodeClass = 0x6e6f6465
 /** That of a lock that all nodes share whose program knows the same steps of the schema; the other half is the number of the last one. */
 export const schemaClass = 0x73636865
 
-/** What sessions with locks are called in pg_stat_activity. */
+/** What sessions with locks are called in pg_stat_activity, before the name of their node. */
 const lockName = 'mailboxd lock'
 
 /** A lock on a database of a server. */
@@ -40,14 +39,9 @@ export interface NodeLock extends ServerLock {
   letOthersStart(): Promise<void>
 }
 
-export interface NodeLockParts {
-  /** `nodeName`. */
-  readonly node: string
-  /** A word of this process alone: what else holds locks in its name is a session of before, of which the server does not know yet that it is over. */
-  readonly holder: string
+export interface NodeLockParts extends NameParts {
   /** The last step of the schema that this program knows, which others see as long as this one lives. */
   readonly newestStep: number
-  readonly clock: Clock
   /** False where it held the lock already, and lost it: others in that case go on beside it, who starts waits. */
   readonly isStarting: boolean
 }
@@ -58,48 +52,45 @@ export interface NodeLockParts {
  * @throws DataDirectoryBusy when a daemon holds it, StorageUnreachable
  */
 export async function lockServer(url: string): Promise<ServerLock> {
-  const session = await connect(createServers(url))
+  const session = await connect(createServers(url), lockName)
   await session.take(
     'select pg_advisory_lock($1)',
     [databaseNumber],
-    'a mailboxd runs on this database; stop all of them first',
+    new DataDirectoryBusy('a mailboxd runs on this database; stop all of them first'),
   )
   return session
 }
 
 /**
  * Takes what a daemon holds as long as it lives, and waits a moment for one who has just ended: beside other nodes, and no second time
- * under the same name. Others do not start meanwhile. By a wrong clock it takes nothing.
+ * under the same name, but beside what is left of its own former sessions. Others do not start meanwhile. By a wrong clock it takes nothing.
  * @throws DataDirectoryBusy, StorageUnreachable
  */
 export async function lockNode(
   servers: Servers,
-  { node, holder, newestStep, clock, isStarting }: NodeLockParts,
+  { node, own, newestStep, clock, isStarting, warn }: NodeLockParts,
 ): Promise<NodeLock> {
-  const name = `${lockName} ${holder}`
-  const session = await connect(servers, name)
+  const session = await connect(servers, `${lockName} ${node}`)
   const requireThere = () => session.requireTime(clock)
   await requireThere()
-  await session.query(
-    'select pg_terminate_backend("pid") from pg_stat_activity where "application_name" = $1 and "pid" <> pg_backend_pid()',
-    [name],
-  )
+  own.add(await session.whoAmI())
   await session.take(
     'select pg_advisory_lock_shared($1)',
     [databaseNumber],
-    'another process has this database for itself: an older mailboxd, or mailboxctl at its maintenance',
+    new DataDirectoryBusy(
+      'another process has this database for itself: an older mailboxd, or mailboxctl at its maintenance',
+    ),
   )
-  await session.take(
-    'select pg_advisory_lock($1, hashtext($2))',
-    [nodeClass, node],
-    `another mailboxd runs on this database as the node ${node}: its data_dir was copied. Each node has a data_dir of its own; take the file "node" out of this one if it is the copy`,
-  )
+  await takeName(session, { node, own, clock, warn })
   await session.query('select pg_advisory_lock_shared($1, $2)', [schemaClass, newestStep])
   const shared = isStarting ? '' : '_shared'
+  const isAnotherStarting = 'another mailboxd is starting on this database, and may be bringing it up to date'
   await session.take(
     `select pg_advisory_lock${shared}($1)`,
     [startNumber],
-    'another mailboxd is starting on this database, and may be bringing it up to date; start this one when it is through',
+    isStarting
+      ? new DataDirectoryBusy(`${isAnotherStarting}; start this one when it is through`)
+      : new StorageUnreachable(new Error(isAnotherStarting)),
   )
   return {
     ...session,
@@ -109,7 +100,8 @@ export async function lockNode(
   }
 }
 
-async function connect(servers: Servers, name = lockName) {
+/** @param name of the session in pg_stat_activity */
+async function connect(servers: Servers, name: string) {
   const { client, url } = await connectTo(
     servers,
     { application_name: name, lock_timeout: limits.postgresLockMs },
@@ -120,22 +112,36 @@ async function connect(servers: Servers, name = lockName) {
     client.on('error', resolve)
     client.once('end', () => resolve(new Error('the server of the database ended the connection')))
   })
+  // pg has a bound for one query, of which its types know nothing: longer than a lock is waited for.
+  const bounded = { query_timeout: limits.postgresLockMs + limits.postgresConnectMs }
   const query = (text: string, values: readonly unknown[]) =>
-    client.query(text, [...values]).catch(async error => {
-      void client.end().catch(() => {})
-      throw isOutage(error) ? new StorageUnreachable(error) : error
-    })
+    client.query({ text, values: [...values], ...bounded }).catch(broken)
+  /** What failed in it may have come from a server that is gone. */
+  const broken = (error: unknown): never => {
+    void client.end().catch(() => {})
+    throw isOutage(error) ? new StorageUnreachable(error) : error
+  }
   return {
     url,
     lost,
     query,
-    /** @param busy what is said when another holds it */
-    async take(text: string, values: readonly unknown[], busy: string) {
+    /** What this session is to others. */
+    whoAmI: async () => (await query(whoAmI, [])).rows[0] as Session,
+    /** @param busy what is thrown when another holds it */
+    async take(text: string, values: readonly unknown[], busy: Error) {
       try {
         await query(text, values)
       } catch (error) {
-        const isHeld = error instanceof Error && 'code' in error && error.code === lockNotAvailable
-        throw isHeld ? new DataDirectoryBusy(busy) : error
+        throw hasCode(error, lockNotAvailable) ? busy : error
+      }
+    },
+    /** Has the server end another session; gives why it does not, where this user may not have it do that. */
+    async endOther({ pid, since }: Session): Promise<Error | undefined> {
+      try {
+        await client.query({ text: endSession, values: [pid, since], ...bounded })
+        return undefined
+      } catch (error) {
+        return hasCode(error, forbidden) ? (error as Error) : broken(error)
       }
     },
     /** The answer has the time, by which what this process dates and finds due is right for other nodes, too. */
@@ -162,3 +168,7 @@ async function connect(servers: Servers, name = lockName) {
 }
 
 const lockNotAvailable = '55P03'
+const forbidden = '42501'
+
+const hasCode = (error: unknown, code: string) =>
+  error instanceof Error && 'code' in error && error.code === code

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import type { PostgresPool as KyselyPool } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
-import { StorageUnreachable } from '../../base/storage-fault.ts'
+import { StorageContended, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { Send } from './connection.ts'
 import { createServers, requirePrimary, Standby, toldOf } from './servers.ts'
 
@@ -32,8 +32,8 @@ export interface Reaching {
 }
 
 /**
- * A pool of connections to the first of the servers of `url` that takes writes, of which an outage is told by one name. A connection that
- * met one is given up: nobody knows what stands in it.
+ * A pool of connections to the first of the servers of `url` that takes writes, of which an outage is told by one name, and what others keep
+ * it from by another. A connection that met an outage is given up: nobody knows what stands in it.
  */
 export function reachedOver({ url, options, hold, failed = () => {} }: Reaching): KyselyPool {
   const servers = createServers(url)
@@ -108,7 +108,7 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
           hold?.requireSteady()
           return await client.query({ text, values: [...values], ...(name !== undefined && { name }) })
         } catch (error) {
-          if (!(error instanceof StorageUnreachable || isOutage(error))) throw error
+          if (!(error instanceof StorageUnreachable || isOutage(error))) throw StorageContended.of(error)
           isBroken = true
           return toOutage(error)
         }

@@ -21,7 +21,10 @@ export interface Written {
   committed(notices: Notices): void
 }
 
-/** Does a write in a serializable transaction of its own, and again where it met another, each time after a somewhat longer pause. */
+/**
+ * Does a write in a serializable transaction of its own, and again where it met another, each time after a somewhat longer pause.
+ * @throws StorageContended where it met others each time
+ */
 export async function writeSerially<T>(
   take: () => Promise<Connection>,
   work: (db: WriteDb) => Promise<T>,

@@ -1,4 +1,4 @@
-import { existsSync, globSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -43,6 +43,19 @@ async function open(
   }
   return { ...server, dataDir, blobs, near, left, spooled, cached, textOf }
 }
+
+t.test('a cache that somebody removed is made again', async t => {
+  const { blobs, spooled, textOf, dataDir } = await open(t)
+  const cache = join(dataDir, 'cache')
+  const id = v7()
+  for (const dir of [cache, join(dataDir, 'spool')]) await rm(dir, { recursive: true })
+  await blobs.keep(id, spooled('a large message'))
+  t.equal(statSync(cache).mode & 0o777, 0o700)
+  await rm(cache, { recursive: true })
+  t.equal(await blobs.trimCache(), 0)
+  t.equal(await textOf(id), 'a large message')
+  t.strictSame(readdirSync(cache), [id])
+})
 
 t.test('what is kept lies in the bucket, and a copy comes back from there when it is asked for', async t => {
   let gets = 0

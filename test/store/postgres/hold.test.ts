@@ -13,12 +13,30 @@ import { followHold } from '../../../lib/store/postgres/followed-hold.ts'
 import { type HoldParts, holdNode } from '../../../lib/store/postgres/hold.ts'
 import { lockNode } from '../../../lib/store/postgres/lock.ts'
 import { createServers } from '../../../lib/store/postgres/servers.ts'
+import { OwnSessions } from '../../../lib/store/postgres/take-name.ts'
 import { newPostgresDatabase } from '../../support/databases.ts'
 import { without } from '../../support/peers.ts'
 import { migratedDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
 const skip = without('postgres')
+
+/** What a daemon leaves that is gone, where the server does not know it: a session that has the name of its node, and asks nothing. */
+async function leaveSession(t: Test) {
+  const url = await newPostgresDatabase(migratedDatabase)
+  const session = new pg.Client({ connectionString: url })
+  session.on('error', () => {})
+  await session.connect()
+  t.teardown(() => session.end().catch(() => {}))
+  await session.query(`select pg_advisory_lock_shared(1852793957, hashtext('n'))`)
+  return { url, session }
+}
+
+/** By the end of this file it has asked nothing for long. */
+let longGone: Awaited<ReturnType<typeof leaveSession>>
+t.before(async () => {
+  if (!skip) longGone = await leaveSession(t)
+})
 
 async function holding(t: Test, parts: Partial<HoldParts> = {}) {
   const url = parts.url ?? (await newPostgresDatabase(migratedDatabase))
@@ -28,6 +46,7 @@ async function holding(t: Test, parts: Partial<HoldParts> = {}) {
     newestStep: 1,
     clock: systemClock,
     requireSame: async () => {},
+    warn: sentence => t.fail(sentence),
     ...parts,
   })
   t.teardown(() => hold.release())
@@ -119,7 +138,9 @@ t.test('who waits for a connection or an answer when the lock is lost is told at
 async function startNetwork(t: Test, url: string) {
   const to = Number(new URL(url).port)
   const cuttable = new Set<Socket>()
+  const near = new Set<Socket>()
   const server = createServer(socket => {
+    near.add(socket)
     const beyond = connect(to, '127.0.0.1')
     for (const [one, other] of [
       [socket, beyond],
@@ -144,6 +165,11 @@ async function startNetwork(t: Test, url: string) {
     /** Of the connections that are there; those that come are not. */
     cut() {
       for (const one of cuttable) one.unpipe().pause()
+    },
+    /** The node is told of the end of those that are there, and the server is not. */
+    drop() {
+      for (const one of near) one.unpipe().removeAllListeners('close').destroy()
+      near.clear()
     },
   }
 }
@@ -171,6 +197,74 @@ t.test(
   },
 )
 
+/** The process of the server that has the newest session with the lock. */
+const lockProcess = async (server: pg.Client): Promise<number> =>
+  (
+    await server.query(
+      `select pid from pg_stat_activity where datname = current_database() and application_name like 'mailboxd lock%' order by backend_start desc limit 1`,
+    )
+  ).rows[0].pid
+
+t.test(
+  'a node goes on beside a session of its own that stands still, and others find its name taken',
+  { skip },
+  async t => {
+    const direct = await newPostgresDatabase(migratedDatabase)
+    const network = await startNetwork(t, direct)
+    const { hold } = await holding(t, network)
+    const server = new pg.Client({ connectionString: direct })
+    server.on('error', () => {})
+    await server.connect()
+    t.teardown(() => server.end())
+    const stands = await lockProcess(server)
+    process.kill(stands, 'SIGSTOP')
+    const goOn = () => {
+      try {
+        process.kill(stands, 'SIGCONT')
+      } catch {
+        // It has ended.
+      }
+    }
+    t.teardown(goOn)
+    const changed: HeldServer[] = []
+    hold.onChange(held => changed.push(held))
+    network.drop()
+    await until('it to be had again', () => changed.some(held => 'url' in held))
+    t.strictSame(await Promise.race([hold.failed, 'it holds']), 'it holds')
+    const second = lockProcess(server)
+    t.not(await second, stands)
+    // Its own former session is ended where it goes on, and the lock is had all the same.
+    goOn()
+    const isThere = 'select 1 from pg_stat_activity where pid = $1'
+    await until('its end', async () => (await server.query(isThere, [stands])).rows.length === 0)
+    const held = `select 1 from pg_locks where locktype = 'advisory' and classid = 1852793957 and pid = $1`
+    t.equal((await server.query(held, [await second])).rows.length, 1)
+    network.end()
+  },
+)
+
+t.test('who may end no sessions goes on beside its own, and says which right it needs', { skip }, async t => {
+  const whole = await newPostgresDatabase(migratedDatabase)
+  const server = new pg.Client({ connectionString: whole })
+  server.on('error', () => {})
+  await server.connect()
+  t.teardown(() => server.end())
+  await server.query('create role "weak" login')
+  t.teardown(() => server.query('drop role "weak"'))
+  await server.query('revoke execute on function pg_terminate_backend from public')
+  const network = await startNetwork(t, Object.assign(new URL(whole), { username: 'weak' }).href)
+  const warned: string[] = []
+  const { hold } = await holding(t, { url: network.url, warn: sentence => warned.push(sentence) })
+  const changed: HeldServer[] = []
+  hold.onChange(held => changed.push(held))
+  network.drop()
+  await until('it to be had again', () => changed.some(held => 'url' in held))
+  t.match(warned, [
+    /^a former session of this node .* can not be ended: permission denied for function pg_terminate_backend\. This one goes on beside it; grant execute on function pg_terminate_backend\(integer, bigint\) to weak$/,
+  ])
+  network.end()
+})
+
 t.test('what can not be had again ends it', { skip }, async t => {
   const { hold, end } = await holding(t, {
     requireSame: async () => {
@@ -184,10 +278,11 @@ t.test('what can not be had again ends it', { skip }, async t => {
 
 t.test('while a node starts, who may change the schema, a lost lock is not had again', { skip }, async t => {
   const { url, hold, server, end } = await holding(t)
-  const parts = { node: 'm', holder: 'other', newestStep: 2, clock: systemClock, isStarting: true }
+  const own = new OwnSessions()
+  const parts = { node: 'm', own, newestStep: 2, clock: systemClock, isStarting: true, warn() {} }
   const other = await lockNode(createServers(url), parts)
   t.teardown(() => other.release())
-  await end('mailboxd lock ____________')
+  await end('mailboxd lock n')
   const isWaiting = `select 1 from pg_locks where locktype = 'advisory' and not granted`
   await until('it to wait', async () => (await server.query(isWaiting)).rows.length > 0)
   await t.rejects(hold.server(), StorageUnreachable)
@@ -250,7 +345,7 @@ t.test("by a clock that is not the server's nothing is taken", { skip }, async t
     [day, '86400 seconds ahead of'],
     [-day, '86400 seconds behind'],
   ] as const) {
-    const parts = { node: 'n', newestStep: 1, requireSame: async () => {} }
+    const parts = { node: 'n', newestStep: 1, requireSame: async () => {}, warn() {} }
     await t.rejects(holdNode({ ...parts, url, clock: settable(byMs).clock }), {
       name: 'StorageUnreachable',
       message: `the clock of this machine is ${way} that of the database's server: have both follow a time server (timedatectl set-ntp true); it may be the server's that is wrong`,
@@ -304,4 +399,35 @@ t.test('who has no connection left for it is told so', { skip }, async t => {
   )
   await server.query('alter role "few" connection limit -1')
   t.equal(await until('the lock again', () => hold.server().catch(() => undefined)), url)
+})
+
+t.test('a start tells a daemon that lives from the session of one that is gone', { skip }, async t => {
+  const { url, server } = await holding(t)
+  // By it all waits are over soon.
+  const clock = { ...systemClock, monotonicMs: () => 20 * systemClock.monotonicMs() }
+  const parts = { node: 'n', newestStep: 1, clock, requireSame: async () => {}, warn() {} }
+  await t.rejects(holdNode({ ...parts, url }), {
+    name: 'DataDirectoryBusy',
+    message:
+      /^another mailboxd runs on this database as the node n: its data_dir was copied\. .* \(that one asks over process \d+ of the server, from 127/,
+  })
+  t.ok(await lockProcess(server), 'which goes on')
+
+  const hold = await holdNode({ ...parts, clock: systemClock, url: longGone.url })
+  t.teardown(() => hold.release())
+  await t.rejects(longGone.session.query('select 1'), 'it was ended')
+})
+
+t.test('a start beside a session that it may not end or see says what is to be done', { skip }, async t => {
+  const { url, session } = await leaveSession(t)
+  await session.query('create role "strange" login')
+  t.teardown(() => session.query('drop role "strange"'))
+  const clock = { ...systemClock, monotonicMs: () => 20 * systemClock.monotonicMs() }
+  const parts = { node: 'n', newestStep: 1, clock, requireSame: async () => {}, warn() {} }
+  const strange = Object.assign(new URL(url), { username: 'strange' }).href
+  await t.rejects(holdNode({ ...parts, url: strange }), {
+    name: 'DataDirectoryBusy',
+    message:
+      /^a session of the role postgres \(process (\d+) of the server\) has the name of the node n, .*\(select pg_terminate_backend\(\1\)\); grant pg_read_all_stats to strange$/,
+  })
 })

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
-import type { Db } from '../dialect/dialect.ts'
-import { nodeClass, schemaClass } from './lock.ts'
+import type { Db } from './dialect/dialect.ts'
+import { schemaClass } from './postgres/lock.ts'
+import { nodeClass } from './postgres/take-name.ts'
 
 /** A daemon that holds its lock on a server. */
 export interface LivingNode {
@@ -19,7 +20,7 @@ export interface LivingNode {
 export async function listOtherNodes(db: Db, own: string): Promise<LivingNode[]> {
   // The number of a lock is an unsigned one in this view; a hash has a sign.
   const { rows } = await sql<LivingNode>`
-    select coalesce("node"."id", '?') as "id", coalesce("node"."name", 'a node that has just come') as "name",
+    select distinct coalesce("node"."id", '?') as "id", coalesce("node"."name", 'a node that has just come') as "name",
       coalesce("node"."version", '?') as "version", "known"."objid"::bigint::integer as "newestStep"
     from "pg_locks" as "held"
     join "pg_database" on "pg_database"."oid" = "held"."database" and "datname" = current_database()
