@@ -94,6 +94,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
   })
   const webSockets = createWebSocketDoor({
     app,
+    answers,
     perKey,
     perAddress,
     clientAddress: request => networkOf(addressOf(request)),
