@@ -15,7 +15,7 @@ const webSocketProtocol = `For an agent that listens and has no public address f
 - \`WsError\` tells what was not understood or can not be had; the connection goes on.
 - All else is an event: the object that webhooks are called with (\`EventBody\`), which has \`event\` and no \`type\`.
 
-It is closed with 1001 (the server stops: connect again), 1013 (too many streams are open on the server: connect again later), 4001 (no such key, or it was revoked: do not connect again), 4003 (the key reaches none of the inboxes of the first subscription), 4008 (more than ${limits.streamsPerKey} streams of this key), 4009 (you read too slowly: connect again with \`last_event_id\`), 4029 (more than ${limits.streamFrames} messages in ${limits.streamFramesMs / 1000} seconds).`
+It is closed with 1001 (the server stops: connect again), 1013 (too many streams are open on the server, or too much of them is not read: connect again later), 4001 (no such key, or it was revoked: do not connect again), 4003 (the key reaches none of the inboxes of the first subscription), 4008 (more than ${limits.streamsPerKey} streams of this key), 4009 (you read too slowly: connect again with \`last_event_id\`), 4029 (more than ${limits.streamFrames} messages in ${limits.streamFramesMs / 1000} seconds).`
 
 export const eventStreamOperations: readonly Operation[] = [
   operation({
