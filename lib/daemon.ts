@@ -237,11 +237,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     const { smtp, submission } = await openSmtp(smtpDoor, config, parts)
     ports.push(...[...smtp, ...submission].map(one => one.port))
     if (metrics) {
-      const look = createLook(app, metrics, () => ({
-        smtpSessions: smtpDoor.size,
-        httpConnections: httpDoor.count(),
-        certificatesEnd: certificates.current.pairs.map(pair => pair.notAfter),
-      }))
+      const certificatesEnd = () => certificates.current.pairs.map(pair => pair.notAfter)
+      const look = createLook(app, metrics, { smtp: smtpDoor, http: httpDoor, certificatesEnd })
       const door = createMetricsDoor(metrics, look, log)
       closing.push(() => door.stop())
       const asked = { setting: 'metrics.listen', addresses: config.metrics.listen, descriptors: [] }

@@ -274,10 +274,13 @@ export const limits = {
   streamsPerKey: 10,
   /** How often a stream looks for events and revoked keys that another process wrote. */
   streamPollMs: 1_000,
-  /** Events that are made into text at once: each can be `eventBytes` large. */
+  /** Events that are looked at together, and of all readers those that are made into text at once: each can be `eventBytes` large. */
   streamBatch: 32,
-  /** Rows of events that are read at once. */
+  streamTextsAtOnce: 4,
+  /** Keys, and inboxes that are waited for, that are asked for at once. */
   streamPage: 500,
+  /** Rows of events that one reader of the past holds. */
+  streamReplayRows: 100,
   /** The newest events that all readers share: how many, their bytes, and how long. Older ones are read again. */
   streamWindowEvents: 10_000,
   streamWindowBytes: 32 * 1024 * 1024,

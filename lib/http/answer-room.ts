@@ -10,6 +10,8 @@ export interface AnswerRoom {
    * is aborted with
    */
   enter(bytes: number, by: Reader): Promise<AnswerShare>
+  /** What all of them hold now, in bytes. */
+  held(): number
 }
 
 /** Who is answered. */
@@ -20,6 +22,8 @@ export interface Reader {
   readonly signal: () => AbortSignal
   /** Ends the connection, because others wait for what it holds. */
   readonly cut: () => void
+  /** Calls this when the answer was read or the connection is over, by whoever; at once when it is. */
+  readonly whenOver: (leave: () => void) => void
 }
 
 export interface AnswerOwner {
@@ -27,11 +31,10 @@ export interface AnswerOwner {
   readonly mostBytes: number
 }
 
-/** The room of one answer. */
+/** The room of one answer, which it leaves by itself when its reader says that it is over. */
 export interface AnswerShare {
-  /** So much it is now that it was made. */
+  /** So much it is now that it was made. Of one that is over, nothing: whoever hung up meanwhile holds nothing. */
   become(bytes: number): void
-  leave(): void
 }
 
 export interface AnswerRoomLimits {
@@ -106,18 +109,19 @@ export function createAnswerRoom(
 
   function shareOf(by: Reader, reserved: number): AnswerShare {
     let bytes = reserved
+    let isOver = false
     const become = (now: number) => {
+      if (isOver) return
       change(by, now - bytes)
       bytes = now
       if (waiting.size > 0) admit()
     }
-    return {
-      become,
-      leave() {
-        held.delete(by)
-        become(0)
-      },
-    }
+    by.whenOver(() => {
+      become(0)
+      isOver = true
+      held.delete(by)
+    })
+    return { become }
   }
 
   function wait(bytes: number, by: Reader): Promise<void> {
@@ -153,6 +157,7 @@ export function createAnswerRoom(
   }
 
   return {
+    held: () => total,
     async enter(bytes, by) {
       const one = { by, bytes, admit() {} }
       // Mostly there is room, and who waits for nobody needs no timer and no signal.

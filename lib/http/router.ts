@@ -29,6 +29,7 @@ import { answerFeed } from './feed.ts'
 import { answerKeptJson, answerLargeJson, answerSharedJson } from './json.ts'
 import { answerPage, type Page } from './page.ts'
 import { readQuery } from './query.ts'
+import { createReplayRoom } from './replay-room.ts'
 import { takeOrRefuse } from './throttle.ts'
 
 export interface RouterParts {
@@ -180,15 +181,14 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
   }
 
   /** Room for the answer until it was read, or its connection is over. */
-  async function enterAnswers({ context, caller }: Asking, bytes: number): Promise<AnswerShare> {
-    const share = await parts.answers.enter(bytes, {
+  function enterAnswers({ context, caller }: Asking, bytes: number): Promise<AnswerShare> {
+    const { res } = context
+    return parts.answers.enter(bytes, {
       shares: answerOwners(caller, parts.clientAddress(context)),
       signal: () => signalOf(context, parts.stopping),
-      cut: () => context.res.destroy(),
+      cut: () => res.destroy(),
+      whenOver: leave => (res.closed ? leave() : void res.once('close', leave)),
     })
-    if (context.res.closed) share.leave()
-    else context.res.once('close', share.leave)
-    return share
   }
 
   async function handle(request: Asking): Promise<void> {
@@ -215,8 +215,12 @@ function handlerOf(parts: RouterParts, one: Operation): Handler {
     if ('download' in success) {
       room?.become((answer as Download).heldBytes ?? 0)
       answerDownload(context, answer as Download)
-    } else if ('feed' in success) await answerFeed(context, success.feed, answer as EventFeed)
-    else if (success.status === 204) context.body = null
+    } else if ('feed' in success) {
+      const shares = answerOwners(caller, parts.clientAddress(context))
+      await answerFeed(context, success.feed, answer as EventFeed, connection =>
+        createReplayRoom(parts.answers, shares, connection),
+      )
+    } else if (success.status === 204) context.body = null
     else if (one.isAnswerKept) await answerKeptJson(context, answer as object)
     else if (one.isAnswerShared) {
       // Nothing is held for who waits; one that was answered by now holds what nobody was given before.

@@ -25,6 +25,8 @@ import { createWebSocketDoor } from './websocket.ts'
 export interface HttpDoor {
   /** How many connections are open. */
   count(): number
+  /** What large answers hold that are being made or not read yet, in bytes. */
+  heldByAnswers(): number
   listen(host: string, port: number): Promise<AddressInfo>
   /** Takes a socket that listens already, by its descriptor. */
   adopt(descriptor: number): Promise<AddressInfo>
@@ -75,6 +77,9 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
   koa.use(allowOrigins(http.cors_origins))
   koa.use(answerProblems(app.log, app.meter))
   const { perKey, perAddress, perVisitor } = throttles
+  const answers = createAnswerRoom({ mostBytes: limits.answersBytes, waitMs: limits.answerRoomMs }, () =>
+    app.meter.count('http_answers_refused_total'),
+  )
   useRoutes(koa, {
     app,
     operations,
@@ -83,14 +88,13 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
     perAddress,
     perVisitor,
     bodies: createBodyRoom(app.clock),
-    answers: createAnswerRoom({ mostBytes: limits.answersBytes, waitMs: limits.answerRoomMs }, () =>
-      app.meter.count('http_answers_refused_total'),
-    ),
+    answers,
     clientAddress: context => networkOf(addressOf(context.req)),
     stopping: stopping.signal,
   })
   const webSockets = createWebSocketDoor({
     app,
+    answers,
     perKey,
     perAddress,
     clientAddress: request => networkOf(addressOf(request)),
@@ -150,6 +154,7 @@ export function createHttpDoor(app: App, throttles: Throttles = createThrottles(
 
   return {
     count: () => connections.count(),
+    heldByAnswers: answers.held,
     listen: (host, port) => open({ host, port, ipv6Only: true }),
     adopt: descriptor => open({ fd: descriptor }),
     async stop() {

@@ -2,6 +2,7 @@ import type { WebSocket } from 'ws'
 import type { Clock } from '../base/clock.ts'
 import { limits } from '../base/limits.ts'
 import type { EventSink, StreamEnd } from '../core/app/stream.ts'
+import type { StreamConnection } from './replay-room.ts'
 
 /** Close codes (RFC 6455 §7.4): those of the protocol, and those of ours from 4000 on. */
 const closeCodes = {
@@ -30,11 +31,15 @@ export function cutLater(socket: WebSocket, afterMs: number = limits.streamClose
 }
 
 /** Where the events of a WebSocket go; also pings its client. */
-export function createWebSocketSink(socket: WebSocket, clock: Clock): EventSink {
+export function createWebSocketSink(
+  socket: WebSocket,
+  clock: Clock,
+  roomOf: (connection: StreamConnection) => EventSink['enter'],
+): EventSink {
   let heardAt = clock.monotonicMs()
   let pingedAt: number | undefined
   let makeRoom: (() => void) | undefined
-  const sent = () => {
+  const drained = () => {
     if (!makeRoom || socket.bufferedAmount > limits.streamBufferBytes / 2) return
     makeRoom()
     makeRoom = undefined
@@ -44,7 +49,18 @@ export function createWebSocketSink(socket: WebSocket, clock: Clock): EventSink 
     pingedAt = undefined
   })
   return {
-    write: (_event, body) => socket.send(body, { binary: false }, sent),
+    write: (_event, body, sent) =>
+      socket.send(body, { binary: false }, () => {
+        sent?.()
+        drained()
+      }),
+    enter: roomOf({
+      get isOver() {
+        return socket.readyState === socket.CLOSED
+      },
+      onceOver: listener => void socket.once('close', listener),
+      cut: () => socket.terminate(),
+    }),
     isFull: () => socket.bufferedAmount >= limits.streamBufferBytes,
     drained: () =>
       new Promise(resolve => {

@@ -6,6 +6,7 @@ import { invalidRequest, Problem } from '../base/problem.ts'
 import type { Throttle } from '../base/throttle.ts'
 import type { App } from '../core/app/app.ts'
 import type { Caller } from '../core/app/caller.ts'
+import type { AnswerRoom } from './answer-room.ts'
 import { bearerToken, callerOf, queryToken } from './auth.ts'
 import type { ClientAddress } from './client-address.ts'
 import { answerOnSocket } from './socket-answer.ts'
@@ -15,6 +16,8 @@ import { closeWebSocket, cutLater } from './websocket-sink.ts'
 
 export interface WebSocketParts {
   readonly app: App
+  /** The memory for large answers until they are read. */
+  readonly answers: AnswerRoom
   /** The limits of all requests: one of them is the connect, and nothing after it. */
   readonly perKey: Throttle
   readonly perAddress: Throttle
@@ -32,6 +35,7 @@ const path = '/v1/ws'
 
 export function createWebSocketDoor({
   app,
+  answers,
   perKey,
   perAddress,
   clientAddress,
@@ -77,7 +81,7 @@ export function createWebSocketDoor({
         app.stream.requirePlace()
         const caller = await authenticate(request)
         server.handleUpgrade(request, socket, head, socket => {
-          if (caller) serveWebSocket(app, socket, caller)
+          if (caller) serveWebSocket(app, answers, socket, caller)
           else turnAway(socket)
         })
       } catch (error) {

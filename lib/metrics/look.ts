@@ -4,22 +4,24 @@ import type { Metrics } from './registry.ts'
 
 /** What is known elsewhere of how things stand just now. */
 export interface Standing {
-  readonly smtpSessions: number
-  readonly httpConnections: number
+  /** `size`: how many sessions are open. */
+  readonly smtp: { readonly size: number }
+  /** How many connections are open, and what large answers hold, in bytes. */
+  readonly http: { count(): number; heldByAnswers(): number }
   /** When the certificates in force end, in the order of the configuration. */
-  readonly certificatesEnd: readonly Date[]
+  certificatesEnd(): readonly Date[]
 }
 
 /** Sets the gauges: what stands in memory, and a few bounded look-ups. */
-export function createLook(app: App, metrics: Metrics, standing: () => Standing): () => Promise<void> {
+export function createLook(app: App, metrics: Metrics, standing: Standing): () => Promise<void> {
   return async () => {
-    const { smtpSessions, httpConnections, certificatesEnd } = standing()
-    metrics.set('smtp_sessions', smtpSessions)
-    metrics.set('http_connections', httpConnections)
+    metrics.set('smtp_sessions', standing.smtp.size)
+    metrics.set('http_connections', standing.http.count())
+    metrics.set('http_answers_bytes', standing.http.heldByAnswers())
     metrics.set('event_streams', app.stream.count())
     metrics.set('waits', app.waiters.count())
     metrics.set('reading_under_way', app.mailReader.count())
-    for (const [index, end] of certificatesEnd.entries()) {
+    for (const [index, end] of standing.certificatesEnd().entries()) {
       metrics.set('certificate_expiry_seconds', end.getTime() / 1000, String(index + 1))
     }
     const { queue, index, disk } = await readLoad(app)

@@ -4,6 +4,7 @@ import { createKey } from '../../lib/core/account/keys.ts'
 import { type Caller, operator } from '../../lib/core/app/caller.ts'
 import { podShare } from '../../lib/core/app/share.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
+import { takesAll } from '../support/event-sink.ts'
 
 async function tenant({ api, apiWith }: ApiApp) {
   const pod = (await api.post('/v1/pods', {})).body.id
@@ -68,17 +69,16 @@ t.test('one pod can not use up what all draw on', async t => {
       const ids = Array.from({ length: count }, () => app.ids.next())
       return ids.map(keyId => ({ keyId, podId, inboxId: null }))
     }
-    const sink = { write() {}, isFull: () => false, drained: () => Promise.resolve(), tick() {}, end() {} }
     const share = podShare(limits.streams)
     const places = (await callers(pod, share / limits.streamsPerKey)).flatMap(caller =>
-      Array.from({ length: limits.streamsPerKey }, () => app.stream.open(caller, sink)),
+      Array.from({ length: limits.streamsPerKey }, () => app.stream.open(caller, takesAll)),
     )
     const [late] = await callers(pod, 1)
-    t.throws(() => app.stream.open(late!, sink), { code: 'too_many_streams' })
+    t.throws(() => app.stream.open(late!, takesAll), { code: 'too_many_streams' })
     const [stranger] = await callers(other, 1)
-    places.push(app.stream.open(stranger!, sink), app.stream.open(operator, sink))
+    places.push(app.stream.open(stranger!, takesAll), app.stream.open(operator, takesAll))
     places[0]!.close()
-    places.push(app.stream.open(late!, sink))
+    places.push(app.stream.open(late!, takesAll))
     for (const { close } of places) close()
 
     const signal = new AbortController().signal

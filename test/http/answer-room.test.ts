@@ -18,10 +18,17 @@ function roomOf(t: Test, waitMs = patient) {
   const enter = (key: string, bytes: number, more: Partial<Reader> = {}) => {
     const [name, pod] = key.split('@')
     const shares = [{ name: `key ${name}`, mostBytes: 40 }, ...(pod ? [{ name: pod, mostBytes: 60 }] : [])]
-    const entered = { share: undefined as AnswerShare | undefined, error: undefined as unknown }
+    const entered = {
+      share: undefined as AnswerShare | undefined,
+      leave: undefined as (() => void) | undefined,
+      error: undefined as unknown,
+    }
+    const whenOver = (leave: () => void) => {
+      entered.leave = leave
+    }
     const signal = () => ended.signal
     const done = room
-      .enter(bytes, { shares, signal, cut: () => void cuts.push(key), ...more })
+      .enter(bytes, { shares, signal, whenOver, cut: () => void cuts.push(key), ...more })
       .then(share => {
         entered.share = share
       })
@@ -53,12 +60,15 @@ t.test('who has no room waits until there is some, in his turn, and others do no
   const more = enter('a', 30)
   await settled()
   t.notOk(more.entered.share)
-  second.entered.share!.leave()
-  first.entered.share!.leave()
-  first.entered.share!.leave()
+  second.entered.leave!()
+  first.entered.leave!()
+  first.entered.leave!()
   first.entered.share!.become(40)
   await settled()
-  t.ok(more.entered.share, 'who has left takes nothing any more')
+  t.ok(more.entered.share)
+  const last = enter('a', 5)
+  await settled()
+  t.ok(last.entered.share, 'who has left takes nothing any more')
 })
 
 t.test('who has nothing may have an answer of any size', async t => {
@@ -77,7 +87,7 @@ t.test('the keys of a pod share, too', async t => {
     [a, b, c, other].map(({ entered }) => entered.share !== undefined),
     [true, true, false, true],
   )
-  a.entered.share!.leave()
+  a.entered.leave!()
   await settled()
   t.ok(c.entered.share)
 })
@@ -89,7 +99,7 @@ t.test('who waits too long for his own room is refused, and takes nothing', asyn
   await second.done
   t.match(second.entered.error, { code: 'rate_limit_exceeded', more: { retryAfterSeconds: 1 } })
   t.strictSame(cuts, [])
-  first.entered.share!.leave()
+  first.entered.leave!()
   const third = enter('a', 40)
   await third.done
   t.ok(third.entered.share)
@@ -97,7 +107,7 @@ t.test('who waits too long for his own room is refused, and takes nothing', asyn
 
 t.test('for the room of all the oldest answer is cut off', async t => {
   const { enter, cuts } = roomOf(t, 1)
-  const oldest = enter('a', 40, { cut: () => oldest.entered.share!.leave() })
+  const oldest = enter('a', 40, { cut: () => oldest.entered.leave!() })
   const all = [oldest, enter('b', 40), enter('c', 20)]
   for (const { done } of all) await done
   const waiting = enter('d', 20)

@@ -3,6 +3,7 @@ import { limits } from '../../lib/base/limits.ts'
 import { createKey } from '../../lib/core/account/keys.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import { startApi } from '../support/api-app.ts'
+import { takesAll } from '../support/event-sink.ts'
 import { createEventWriter } from '../support/event-writer.ts'
 import { openSocket, type SocketClient } from '../support/socket-client.ts'
 import { nextTick } from '../support/stream-ticks.ts'
@@ -82,7 +83,7 @@ t.test('last_event_id brings what came later, in order, all of it', async t => {
     for (let pauses = 0; pauses < 40; pauses++) {
       const told: string[] = []
       const { reader, close } = app.stream.open(operator, {
-        ...{ isFull: () => false, drained: () => Promise.resolve(), tick() {}, end() {} },
+        ...takesAll,
         write: event => void told.push(event.id),
       })
       const choose = { types: null, after: zero }

@@ -51,12 +51,27 @@ export interface Subscription {
 }
 
 /** Why the server ends a stream. */
-export type StreamEnd = 'revoked' | 'slow' | 'stopping' | 'fault'
+export type StreamEnd = 'revoked' | 'slow' | 'full' | 'stopping' | 'fault'
+
+/** The room of a text that is made for one reader alone. */
+export interface TextRoom {
+  /** So many bytes it has now that it was made. */
+  become(bytes: number): void
+  leave(): void
+}
 
 /** Where a reader's events go: a connection. */
 export interface EventSink {
-  /** `body` is shared with other readers. */
-  write(event: EventRow, body: Buffer): void
+  /**
+   * @param body may be shared with other readers
+   * @param sent called once it has left for the system, or never will
+   */
+  write(event: EventRow, body: Buffer, sent?: () => void): void
+  /**
+   * Waits for room for a text of at most so many bytes, which is made for this reader alone.
+   * @throws Problem when there is none for long
+   */
+  enter(bytes: number): Promise<TextRoom>
   /** Whether so much waits to go out that nothing more is to be written. */
   isFull(): boolean
   /** Resolves when it is not full any more; never, once it was closed. */

@@ -3,8 +3,8 @@ import type { ReadScope } from '../../store/readers.ts'
 import type { EventRow } from '../../store/tables.ts'
 import type { App } from '../app/app.ts'
 import type { Caller } from '../app/caller.ts'
-import type { EventReader, EventScope, EventSink, Subscription } from '../app/stream.ts'
-import { eventBodies } from './body.ts'
+import type { EventReader, EventScope, EventSink, Subscription, TextRoom } from '../app/stream.ts'
+import { eventBody } from './body.ts'
 import { takesEvent } from './subscription.ts'
 import { type EventWindow, replayEvents, sourcesOf, type WindowEvent } from './window.ts'
 
@@ -17,6 +17,7 @@ interface Followed {
 /**
  * @param window that of the hub, once it has begun
  * @param turn resolves when it is this reader's turn to read the table
+ * @param make does what makes a text, few at once of all readers
  */
 export function createEventReader(
   app: App,
@@ -24,6 +25,7 @@ export function createEventReader(
   sink: EventSink,
   window: () => EventWindow | undefined,
   turn: () => Promise<void>,
+  make: <Value>(work: () => Promise<Value>) => Promise<Value>,
 ): { readonly reader: EventReader; run(): Promise<void> } {
   let followed: Followed[] = []
   /** Moves with the subscriptions: whatever was being told must be looked at afresh. */
@@ -31,8 +33,6 @@ export function createEventReader(
   let isStopped = false
   let wake = () => {}
   let stalledSince: number | undefined
-  /** How many events are looked at together. */
-  let batch: number = limits.streamBatch
 
   const takes = ({ subscription }: Followed, event: EventScope) => takesEvent(caller, subscription, event)
 
@@ -60,19 +60,35 @@ export function createEventReader(
   /** Tells events until the connection is full or the subscriptions change; gives how many it was done with. */
   async function tell(events: readonly WindowEvent[]): Promise<number> {
     const began = version
-    const bare = events.flatMap(({ row, body }) => (!body && isWanted(row) ? row : []))
-    const texts = bare.length > 0 ? await eventBodies(app, bare) : []
-    const made = new Map(bare.map((row, index) => [row, texts[index]!]))
     let count = 0
     for (const { row, body } of events) {
-      if (isStopped || began !== version || sink.isFull()) break
-      if (isWanted(row)) sink.write(row, body ?? Buffer.from(made.get(row)!))
+      if (sink.isFull()) break
+      if (isWanted(row)) {
+        const own = body ? undefined : await makeOwn(row)
+        if (isStopped || began !== version) {
+          own?.room.leave()
+          break
+        }
+        if (own) sink.write(row, own.text, own.room.leave)
+        else sink.write(row, body!)
+      }
       moveTo(row.id)
       count++
     }
-    // Most of what is made must go out, or it is made in vain.
-    batch = count < events.length ? Math.max(1, count) : Math.min(limits.streamBatch, batch * 2)
     return count
+  }
+
+  /** The text of an event for this reader alone. There is one at a time: a hundred readers who begin early would have all of theirs in memory. */
+  async function makeOwn(row: EventRow): Promise<{ readonly text: Buffer; readonly room: TextRoom }> {
+    const room = await sink.enter(limits.eventBytes)
+    try {
+      const text = await make(async () => Buffer.from(await eventBody(app, row, 1)))
+      room.become(text.length)
+      return { text, room }
+    } catch (error) {
+      room.leave()
+      throw error
+    }
   }
 
   async function tellFromTable(until: string): Promise<void> {
@@ -81,7 +97,8 @@ export function createEventReader(
     const sources = behind.flatMap(({ subscription, upTo }) => sourcesOf(caller, subscription, upTo))
     for await (const rows of replayEvents(app.store.read, sources, until)) {
       for (let at = 0; at < rows.length; ) {
-        at += await tell(rows.slice(at, at + batch).map(row => ({ row, body: undefined })))
+        const some = rows.slice(at, at + limits.streamBatch)
+        at += await tell(some.map(row => ({ row, body: undefined })))
         if (sink.isFull()) await waitForRoom()
         await turn()
         if (isStopped || began !== version) return
@@ -100,7 +117,7 @@ export function createEventReader(
       }, undefined)
       if (!recent || from === undefined || from >= recent.end) await next.promise
       else if (from < recent.start) await tellFromTable(recent.end)
-      else await tell(recent.after(from, batch))
+      else await tell(recent.after(from, limits.streamBatch))
       // Here nothing is held of what the window has let go meanwhile.
       if (sink.isFull()) await waitForRoom()
     }

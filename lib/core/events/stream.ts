@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
 import { Problem } from '../../base/problem.ts'
-import { takeTurns } from '../../base/turns.ts'
+import { atMost, takeTurns } from '../../base/turns.ts'
 import { filterActiveApiKeys } from '../../store/api-keys.ts'
 import { findLastEventId, listEvents } from '../../store/events.ts'
 import type { EventRow } from '../../store/tables.ts'
@@ -31,6 +31,7 @@ export function createEventStream(app: App): EventStream {
   let fallAsleep = () => {}
   let isStopped = false
   const turn = takeTurns()
+  const make = atMost(limits.streamTextsAtOnce)
   const presence = createPresence(app)
   /** What is under way, and whether it must be done once more. */
   const reading = onceAtATime(readEvents, error => app.log.error({ err: error }, 'events can not be read'))
@@ -137,7 +138,7 @@ export function createEventStream(app: App): EventStream {
     open(caller, sink) {
       requirePlace()
       requireShare(caller)
-      const { reader, run } = createEventReader(app, caller, sink, () => window, turn)
+      const { reader, run } = createEventReader(app, caller, sink, () => window, turn, make)
       const leave = app.readers.add(reader.takes)
       let isEnded = false
       const place: Place = {
@@ -162,6 +163,7 @@ export function createEventStream(app: App): EventStream {
       count(caller, 1)
       if (places.size === 1) wakeUp()
       run().catch(error => {
+        if (error instanceof Problem) return end(place, 'full')
         app.log.error({ err: error }, 'a stream of events met a fault')
         end(place, 'fault')
       })

@@ -109,7 +109,7 @@ export async function* replayEvents(
   sources: readonly EventSource[],
   until: string,
 ): AsyncGenerator<readonly EventRow[]> {
-  const limit = Math.max(10, Math.ceil(limits.streamPage / sources.length))
+  const limit = Math.max(10, Math.ceil(limits.streamReplayRows / sources.length))
   let heads: Head[] = sources.map(source => ({ source, rows: [], readUpTo: source.after, isAtEnd: false }))
   let queries = 0
   while (heads.length > 0) {

@@ -2,16 +2,10 @@ import t from 'tap'
 import { limits } from '../../../lib/base/limits.ts'
 import type { App } from '../../../lib/core/app/app.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
-import type { EventSink, Subscription } from '../../../lib/core/app/stream.ts'
+import type { Subscription } from '../../../lib/core/app/stream.ts'
 import { createEventReader } from '../../../lib/core/events/reader.ts'
+import { takesAll } from '../../support/event-sink.ts'
 
-const sink: EventSink = {
-  write() {},
-  isFull: () => false,
-  drained: () => Promise.resolve(),
-  tick() {},
-  end() {},
-}
 const of = (more: Partial<Subscription> = {}): Subscription => ({
   inboxIds: null,
   types: null,
@@ -23,9 +17,10 @@ t.test('a connection has so many subscriptions, and what is there already is non
   const { reader } = createEventReader(
     {} as App,
     operator,
-    sink,
+    takesAll,
     () => undefined,
     async () => {},
+    work => work(),
   )
   t.equal(reader.isSubscribed, false)
   const one = (n: number) => of({ inboxIds: new Set([`i${n}`]), types: new Set(['message.sent']) })

@@ -3,17 +3,15 @@ import { createKey, revokeAnyKey } from '../../../lib/core/account/keys.ts'
 import { operator } from '../../../lib/core/app/caller.ts'
 import type { EventSink, StreamEnd } from '../../../lib/core/app/stream.ts'
 import { startApi } from '../../support/api-app.ts'
+import { takesAll } from '../../support/event-sink.ts'
 import { until } from '../../support/until.ts'
 
 /** A connection that takes all that it is told, and says how it was ended. */
 function sinkOf(): EventSink & { readonly ends: StreamEnd[] } {
   const ends: StreamEnd[] = []
   return {
+    ...takesAll,
     ends,
-    write() {},
-    isFull: () => false,
-    drained: () => Promise.resolve(),
-    tick() {},
     end: why => void ends.push(why),
   }
 }
