@@ -1,7 +1,7 @@
 import { setTimeout as rest } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import type { Log } from '../base/log.ts'
-import type { Kind, Leased, Turns } from './leased.ts'
+import { type Kind, type Leased, LeaseLost, type Turns } from './leased.ts'
 import type { Queue } from './queue.ts'
 
 export interface RunnerParts {
@@ -26,6 +26,8 @@ export interface Runner {
 export function createRunner(parts: RunnerParts): Runner {
   const { queue, kind, turns, perform, log } = parts
   const underWay = new Map<string, Promise<void>>()
+  /** Of these, those whose lease was taken for lost. */
+  const lost = new Set<string>()
   /** Whether something may be leased to this process that it is not working on. */
   let mayForget = false
   let timer: NodeJS.Timeout | undefined
@@ -49,8 +51,8 @@ export function createRunner(parts: RunnerParts): Runner {
       while (again && !stopped) {
         again = false
         if (mayForget && queue.mayClaim()) {
-          const freed = await queue.freeForgotten(kind, new Set(underWay.keys()))
           mayForget = false
+          const freed = await queue.freeForgotten(kind, new Set(underWay.keys()))
           if (freed > 0) log.info({ kind, freed }, 'queue entries that an outage left leased are due again')
         }
         // Claims until nothing is due or every place is taken; an entry that ends wakes it again.
@@ -78,6 +80,7 @@ export function createRunner(parts: RunnerParts): Runner {
       .catch(error => log.error({ err: error, kind }, 'queue entry was not ended'))
       .finally(() => {
         underWay.delete(entry.id)
+        if (lost.delete(entry.id)) mayForget = true
         wake()
       })
     underWay.set(entry.id, work)
@@ -89,6 +92,11 @@ export function createRunner(parts: RunnerParts): Runner {
     try {
       await perform(entry, wake)
     } catch (error) {
+      // For a moment this process was not sure of it: another has it by now, or it still stands in our name.
+      if (error instanceof LeaseLost) {
+        lost.add(entry.id)
+        return
+      }
       log.error({ err: error, ...names }, 'queue entry met a fault')
       await queue.retry(entry).catch(fault => {
         mayForget = true

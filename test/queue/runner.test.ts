@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import { createLog } from '../../lib/base/log.ts'
-import type { Leased } from '../../lib/queue/leased.ts'
+import { type Leased, LeaseLost } from '../../lib/queue/leased.ts'
 import { createQueue } from '../../lib/queue/queue.ts'
 import { createRunner } from '../../lib/queue/runner.ts'
 import { createTurnsInOrder } from '../../lib/queue/turns.ts'
@@ -47,6 +47,21 @@ async function setUp(t: Test, perform: (entry: Leased) => Promise<void>, concurr
   }
   return { store, queue, runner, put }
 }
+
+t.test(
+  'what a process was not sure of for a moment is due again, when it still stands in its name',
+  async t => {
+    let tried = 0
+    const { store, queue, runner, put } = await setUp(t, async entry => {
+      if (++tried === 1) throw new LeaseLost()
+      await store.write(db => queue.done(db, entry))
+    })
+    runner.start()
+    await put([['a', 'a.example']])
+    await until('it to be done', async () => !(await findQueueEntryBySubject(store.read, 'a')))
+    t.equal(tried, 2)
+  },
+)
 
 t.test('everything is performed, within the bounds of concurrency', async t => {
   const underWay = new Map<string, number>()

@@ -95,8 +95,9 @@ export async function deliver(app: Networked, entry: Leased, place?: FairPlace):
     tell(app, entry, delivery, message, ended)
     if (isToBeTold) await tellNoticesSoon(app, message.id)
   } catch (error) {
-    if (!(error instanceof LeaseLost)) throw error
-    app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
+    if (error instanceof LeaseLost)
+      app.log.warn({ deliveryId: delivery.id }, 'lease lost; the outcome of this attempt is not recorded')
+    throw error
   }
 }
 

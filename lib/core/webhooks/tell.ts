@@ -19,7 +19,7 @@ import { createLanes, createReadsInOrder, createWebhookStanding } from './lanes.
 
 /** Tells events to webhooks, as the queue has them due. */
 export interface Webhooks {
-  /** Makes one attempt, when its turn has come, and records how it went, in one write. */
+  /** Makes one attempt, when its turn has come, and records how it went, in one write. @throws LeaseLost where it is not made */
   tell(entry: Leased): Promise<void>
   /** How many of a destination may be under way: of one that fails again and again, one. */
   concurrencyOf(destination: string): number
@@ -50,8 +50,9 @@ export function createWebhooks(app: App, random: () => number): Webhooks {
     try {
       await attempt(entry, delivery, event)
     } catch (error) {
-      if (!(error instanceof LeaseLost)) throw error
-      app.log.warn({ webhookDeliveryId: entry.subjectId }, 'lease lost; this call of a webhook is not made')
+      if (error instanceof LeaseLost)
+        app.log.warn({ webhookDeliveryId: entry.subjectId }, 'lease lost; this call of a webhook is not made')
+      throw error
     } finally {
       leave()
     }

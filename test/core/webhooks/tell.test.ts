@@ -5,6 +5,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
 import t, { type Test } from 'tap'
 import { EventBody } from '../../../lib/model/event-body.ts'
+import { LeaseLost } from '../../../lib/queue/leased.ts'
 import { createRunner } from '../../../lib/queue/runner.ts'
 import { createTurnsInOrder } from '../../../lib/queue/turns.ts'
 import { deleteEventsBefore } from '../../../lib/store/events.ts'
@@ -35,7 +36,7 @@ t.test('who has lost the lease by the call does not make it', async t => {
   const { id } = await inbox(receiver.url)
   await record(id)
   const [entry] = await claim()
-  await webhooks.tell({ ...entry!, leasedBy: 'another.1' })
+  await t.rejects(webhooks.tell({ ...entry!, leasedBy: 'another.1' }), LeaseLost)
   t.equal(receiver.calls.length, 0)
   await webhooks.tell(entry!)
   t.equal(receiver.calls.length, 1)
