@@ -403,7 +403,7 @@ t.test('a bounce that overtakes the record of the delivery ends it', async t => 
   await comes(underWay.mailFrom!, dsn({ recipient: 'carol@theirs.example' }))
   // An attempt that was under way by then had found no suppression.
   await removeSuppression(app, 'carol@theirs.example')
-  await deliver(app, entry!)
+  await t.rejects(deliver(app, entry!), { name: 'LeaseLost' }, 'there is nothing left to record')
   t.equal(peer.messages.length, 1)
   t.match(await state(underWay), { delivery: 'failed', message: 'failed' })
   t.strictSame(
