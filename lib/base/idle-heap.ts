@@ -12,7 +12,7 @@ export interface HeapParts {
 /** When is looked whether nothing is done. */
 export interface IdleLooks {
   readonly lookMs: number
-  /** It is collected anew when so many looks in a row have found nothing done: threads that are not needed any more end later than the work. */
+  /** It is collected anew after each so many looks that found nothing done: threads end later than the work, and what is done each hour is no work. */
   readonly againLooks: number
 }
 
@@ -20,7 +20,7 @@ export interface IdleLooks {
 const idleShare = 0.05
 
 /**
- * Collects the garbage when nothing is done after work was, once at its end and once later, and gives freed memory back to the system:
+ * Collects the garbage when nothing is done after work was, and again as long as nothing is, and gives freed memory back to the system:
  * V8 collects while memory is asked for and not afterwards, and both it and the C library keep what a start or a burst has taken. It
  * takes some 30 ms, in a time when nobody waits.
  */
@@ -34,7 +34,7 @@ export function startIdleHeap(
     const { share, next } = parts.worked(before)
     before = next
     idleLooks = share >= idleShare ? 0 : idleLooks + 1
-    if (idleLooks === 1 || idleLooks === againLooks) parts.collect()
+    if (idleLooks === 1 || (idleLooks > 0 && idleLooks % againLooks === 0)) parts.collect()
   }, lookMs).unref()
   return { stop: () => clearInterval(timer) }
 }
@@ -43,9 +43,10 @@ const ofThisProcess: HeapParts = {
   worked: workedSince,
   collect() {
     setFlagsFromString('--expose-gc')
-    const gc: () => void = runInNewContext('gc')
+    const gc: (options: object) => void = runInNewContext('gc')
     setFlagsFromString('--no-expose-gc')
-    gc()
+    // As where memory is short: what was compiled and is not used goes, too.
+    gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
     giveBack()
   },
 }

@@ -541,8 +541,8 @@ export const limits = {
   smtpThreadStillMs: 10_000,
   /** How often is looked whether nothing is done, so that what was needed for work is given back. */
   idleHeapLookMs: 10_000,
-  /** So many such looks later it is done once more: by then the threads that a burst had started are gone. */
-  idleHeapAgainLooks: 18,
+  /** After so many such looks it is done again: threads that a burst had started have ended, and what is done each hour has left something. */
+  idleHeapAgainLooks: 6,
   /** Sessions that each of them has before another one starts: it costs 20 MB and a fifth of a second of a processor. */
   smtpThreadSessions: 4,
   /** After so long without a connection all of them are ended, and how often that is looked at in this time. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runProgram } from '../support/program.ts'
@@ -96,12 +96,13 @@ t.test('a spool that can not be written: the rest is read on, 45x, and the sessi
   await door.inbox('ann')
   const spool = join(door.dataDir, 'spool')
   rmSync(spool, { recursive: true })
+  writeFileSync(spool, 'what is no folder')
   const dialog = await greetedDialog(door.port)
   await dialog.envelope('bob@example.net', 'ann@ours.example')
   // More than the sockets hold, so that it is not sent unless somebody reads it.
   t.match((await dialog.data(`Subject: x\r\n\r\n${text(20_000_000)}x`)).text, /^45[12] 4\.3\./)
   t.equal((await dialog.say('NOOP')).code, 250)
-  mkdirSync(spool)
+  rmSync(spool)
   await dialog.envelope('bob@example.net', 'ann@ours.example')
   t.match((await dialog.data(`Subject: x\r\n\r\n${text(400_000)}x`)).text, /^250 /)
   t.equal((await door.messages()).length, 1)
