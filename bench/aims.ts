@@ -158,7 +158,7 @@ async function measureRound(
   const { privateKeyPem } = signedMail
   const inbound = (name: string, row: Row) => {
     progress(`round ${round} of ${rounds}: ${name}, ${row.kind}`)
-    return measureInboundOf(name, row)
+    return measureInboundOf(name, row, signedMail)
   }
   const outbound = async (name: 'postfix' | 'postfix with OpenDKIM') => {
     progress(`round ${round} of ${rounds}: ${name}, outbound`)

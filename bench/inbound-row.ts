@@ -37,19 +37,28 @@ export function withoutInbound(name: string, kind: LoadKind): string | false {
   return without('postfix', 'opendkim', 'opendmarc', 'policyd-spf', ...tools)
 }
 
-/** Starts a subject of `inboundSubjects`, measures how it takes mail, and ends it. */
-export async function measureInboundOf(name: string, row: Row): Promise<InboundFigures> {
-  const signed = row.kind === 'signed' ? await startSignedMail() : undefined
+/**
+ * Starts a subject of `inboundSubjects`, measures how it takes mail, and ends it.
+ * @param mail whose name server runs, for a row of signed mail; without it one of its own is made, and there may be no other
+ */
+export async function measureInboundOf(name: string, row: Row, mail?: SignedMail): Promise<InboundFigures> {
+  if (row.kind !== 'signed') return measureOne(name, row, undefined)
+  if (mail) return measureOne(name, row, mail)
+  const own = await startSignedMail()
   try {
-    const subject = await start(name, row, signed)
-    try {
-      const prove = signed && proveAuthentic
-      return await measureInbound(subject, { ...row, privateKeyPem: signed?.privateKeyPem, prove })
-    } finally {
-      await subject.stop()
-    }
+    return await measureOne(name, row, own)
   } finally {
-    await signed?.nameServer.stop()
+    await own.nameServer.stop()
+  }
+}
+
+async function measureOne(name: string, row: Row, signed: SignedMail | undefined): Promise<InboundFigures> {
+  const subject = await start(name, row, signed)
+  try {
+    const prove = signed && proveAuthentic
+    return await measureInbound(subject, { ...row, privateKeyPem: signed?.privateKeyPem, prove })
+  } finally {
+    await subject.stop()
   }
 }
 
