@@ -173,8 +173,8 @@ export async function startDns(zone: DnsZone = {}): Promise<TestDns> {
   }
 }
 
-/** TCP on a free port, and UDP on the same one; another port when UDP's is taken. */
-async function bindBoth(tcp: ReturnType<typeof createServer>) {
+/** TCP on a free port of 127.0.0.1, and UDP on the same one; another port when UDP's is taken. */
+export async function bindBoth(tcp: ReturnType<typeof createServer>) {
   for (;;) {
     tcp.listen(0, '127.0.0.1')
     await once(tcp, 'listening')
