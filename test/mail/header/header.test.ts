@@ -46,6 +46,8 @@ t.test('what real mail does to a header', async t => {
   const cases: readonly (readonly [string, string, readonly string[], string])[] = [
     ['the envelope of an mbox', 'From a@b Mon Jan 1\nA: b\n\nbody', ['a=b'], 'body'],
     ['the same in another mbox', '>From a@b Mon Jan 1\r\nA: b\r\n\r\nbody', ['a=b'], 'body'],
+    ['the envelope before a line that is no field', 'From a@b Mon\r\nx\r\nA: b\r\n\r\nbody', ['a=b'], 'body'],
+    ['that of another mbox before one', '>From a@b Mon\r\nx\r\nA: b\r\n\r\nbody', ['a=b'], 'body'],
     [
       'only on the first line',
       'A: b\r\nFrom a@b Mon\r\nhello\r\n\r\n',
