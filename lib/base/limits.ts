@@ -44,6 +44,12 @@ export const limits = {
   outageRetrySeconds: 10,
   healthMs: 2_000,
   mailStorageMs: 20_000,
+  /**
+   * How long a statement waits for what others keep locked: longer than a node that stands still in a transaction keeps it, and so much shorter than
+   * who brings mail waits that what began before the first of these times is over by then.
+   */
+  mailBegunMs: 8_000,
+  postgresLockWaitMs: 11_000,
   /** How often it is looked whether the server's disk has room, and while it has none: before what is written in its place could be taken for the end of it. */
   serverRoomMs: 10_000,
   serverShortMs: 2_000,
@@ -521,6 +527,8 @@ export const limits = {
   smtpQuietMs: 10_000,
   smtpQuietBytes: 16 * 1024,
   smtpRoomMs: 1_000,
+  /** Then, too, who for so long has come no further than to commands: a recipient every few seconds costs nothing. */
+  smtpWordsMs: 30_000,
   /** Then, too, who after so long has brought less of his message a second, and who is here for so long (lib/smtpd/give-way.ts). */
   smtpSlowMs: 20_000,
   smtpSlowBytes: 16 * 1024,

@@ -34,7 +34,7 @@ export interface GivesWay {
 /**
  * Who may be asked for his place while all are taken. An operator's own and who has authenticated never are, and nobody is from the final dot
  * until the reply: it waits for us, for `limits.authenticationMs` and a scanner's time at most, and what is stored then would come again. Of the others, in this
- * order: who has brought nothing for a while (`idle`); a message that comes more slowly than any line is (`slow`); who had a message taken,
+ * order: who has brought nothing for a while, or commands alone for a longer one (`idle`); a message that comes more slowly than any line is (`slow`); who had a message taken,
  * which costs him no more than to connect again (`had its turn`); who is of the block of addresses that has the most places (`crowd`); and who has
  * been here for long (`long`), whatever he brings. In one rank the longest first.
  * @param crowd the block (`blockOf`) that has more than its share of the places
@@ -64,6 +64,7 @@ function rankOf(one: Occupant, nowMs: number, crowd: string | undefined): Rank |
   const { coming } = one
   if (one.isTrusted || one.submitter !== undefined || one.isJudged) return undefined
   if (nowMs - one.broughtMs >= limits.smtpQuietMs) return 'idle'
+  if (!coming && !one.hadTurn && nowMs - one.beganMs >= limits.smtpWordsMs) return 'idle'
   if (coming && isSlow(coming.bytes, nowMs - coming.sinceMs)) return 'slow'
   if (one.hadTurn && !coming) return 'had its turn'
   if (crowd !== undefined && blockOf(one.remoteAddress) === crowd) return 'crowd'

@@ -186,13 +186,22 @@ t.test(
     await brings('127.0.4.1')
     const fourth = await greetedDialog(port, '127.0.6.1')
 
-    put(limits.smtpLongMs)
-    await busy(other, third)
-    await busy(fourth)
+    put(limits.smtpWordsMs)
+    await busy(other, third, fourth)
     await comes('127.0.4.1')
-    await wentAway(other, 'the one that was there for the longest')
+    for (const dialog of [other, third, fourth]) await wentAway(dialog, 'commands, and no message')
     await brings('127.0.4.1')
-    await busy(third, fourth)
+
+    const endless = await greetedDialog(port, '127.0.7.1')
+    await endless.envelope('bob@example.net', 'ann@ours.example')
+    put(limits.smtpLongMs)
+    endless.write(
+      `${'x'.repeat(998)}\r\n`.repeat((limits.smtpSlowBytes * limits.smtpLongMs) / 1_000_000 + 1000),
+    )
+    await hasRead(endless)
+    for (const address of ['127.0.8.1', '127.0.10.1']) await greetedDialog(port, address)
+    await comes('127.0.4.1')
+    await wentAway(endless, 'a message that comes fast, and never ends')
     t.equal((await trusted.say('NOOP')).code, 250)
     dns.clear('slow.example')
     t.equal((await judged.reply()).code, 250, 'what waits for us is not sent away')

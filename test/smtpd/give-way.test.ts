@@ -2,7 +2,7 @@ import t from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { findCrowd, findWhoGivesWay, inOrder, type Occupant } from '../../lib/smtpd/give-way.ts'
 
-const { smtpQuietMs, smtpSlowMs, smtpSlowBytes, smtpLongMs } = limits
+const { smtpQuietMs, smtpWordsMs, smtpSlowMs, smtpSlowBytes, smtpLongMs } = limits
 const nowMs = 1_000_000
 const fresh: Occupant = {
   id: 'fresh',
@@ -29,11 +29,16 @@ t.test('who gives way, each at its bound', async t => {
   t.strictSame(ranksOf(coming(smtpSlowMs, slowBytes)), [])
   t.strictSame(ranksOf(coming(2 * smtpSlowMs, 2 * slowBytes - 1)), ['slow'], 'it is a rate')
   t.strictSame(ranksOf({ hadTurn: true }), ['had its turn'])
+  t.strictSame(ranksOf({ beganMs: nowMs - smtpWordsMs + 1 }), [])
+  t.strictSame(ranksOf({ beganMs: nowMs - smtpWordsMs }), ['idle'], 'commands, and no message')
+  t.strictSame(ranksOf({ beganMs: nowMs - smtpWordsMs, ...coming(1000, 100_000) }), [], 'a message comes')
+  t.strictSame(ranksOf({ beganMs: nowMs - smtpWordsMs, hadTurn: true }), ['had its turn'])
   t.strictSame(ranksOf({ hadTurn: true, ...coming(1000, 1000) }), [], 'not in the next message')
   t.strictSame(ranksOf({}, '192.0.2.0/24'), ['crowd'])
   t.strictSame(ranksOf({}, '198.51.100.0/24'), [])
-  t.strictSame(ranksOf({ beganMs: nowMs - smtpLongMs + 1 }), [])
-  t.strictSame(ranksOf({ beganMs: nowMs - smtpLongMs }), ['long'])
+  const large = coming(1000, 100_000)
+  t.strictSame(ranksOf({ beganMs: nowMs - smtpLongMs + 1, ...large }), [])
+  t.strictSame(ranksOf({ beganMs: nowMs - smtpLongMs, ...large }), ['long'])
 })
 
 t.test('who never does', async t => {
@@ -51,11 +56,12 @@ t.test('who never does', async t => {
 
 t.test('in which order', async t => {
   const since = (seconds: number) => nowMs - seconds * 1000
+  const large = { coming: { sinceMs: since(1), bytes: 100_000 } }
   const of = (id: string, change: Partial<Occupant>): Occupant => ({ ...fresh, id, ...change })
   const found = findWhoGivesWay(
     [
-      of('long', { beganMs: since(200) }),
-      of('longer', { beganMs: since(300) }),
+      of('long', { beganMs: since(200), ...large }),
+      of('longer', { beganMs: since(300), ...large }),
       of('in the crowd', { remoteAddress: '198.51.100.7' }),
       of('had its turn', { beganMs: since(5), hadTurn: true }),
       of('slow', { beganMs: since(30), coming: { sinceMs: since(25), bytes: 1 } }),

@@ -1,3 +1,4 @@
+import { limits } from '../../base/limits.ts'
 import { isDiskFull, StorageLocked, StorageUnreachable } from '../../base/storage-fault.ts'
 import type { WriteDb } from '../../store/dialect/dialect.ts'
 import { DiskFailed } from '../../store/dialect/group-commit.ts'
@@ -12,6 +13,7 @@ const bytesAtOnce = 2 * 1024 * 1024
 
 interface Waiting {
   readonly reception: Reception
+  readonly askedMs: number
   readonly written: PromiseWithResolvers<string[]>
 }
 
@@ -21,7 +23,13 @@ interface Waiting {
  * @returns resolves with the ids of the messages when the disk has them; throws Reply 550 5.1.1 when the inboxes were deleted meanwhile
  */
 export function createReceptionWriter(app: App): (reception: Reception) => Promise<string[]> {
-  const { store } = app
+  const { store, clock } = app
+  /**
+   * Whether its peer may have his 451 before it is written: then it is not, for he brings it again. A server of the database may have others
+   * wait for long; who waits for a file is answered when it is done.
+   */
+  const isLate = ({ askedMs }: Waiting) =>
+    store.dialect !== 'sqlite' && clock.monotonicMs() - askedMs >= limits.mailBegunMs
   let waiting: Waiting[] = []
   let isAsked = false
 
@@ -49,20 +57,24 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
 
   async function writeWaiting(): Promise<void> {
     let taken: readonly Waiting[] | undefined
+    let timely: readonly Waiting[] = []
     try {
       const held = () => {
         // Of a write that is done again, the same.
         taken ??= take()
         return { inboxes: taken.flatMap(({ reception }) => inboxesOf(reception)) }
       }
-      const written = await store.writeHolding(held, db =>
-        writeReceptions(
+      const written = await store.writeHolding(held, db => {
+        timely = taken!.filter(one => !isLate(one))
+        if (timely.length === 0) throw tooLate()
+        return writeReceptions(
           app,
           db,
-          taken!.map(({ reception }) => reception),
-        ),
-      )
-      settle(taken!, written)
+          timely.map(({ reception }) => reception),
+        )
+      })
+      settle(timely, written)
+      for (const one of taken!) if (!timely.includes(one)) one.written.reject(tooLate())
     } catch (error) {
       // It did not even begin.
       taken ??= take()
@@ -78,7 +90,10 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
 
   async function writeAlone(one: Waiting): Promise<void> {
     const { reception } = one
-    const work = (db: WriteDb) => writeReceptions(app, db, [reception])
+    const work = (db: WriteDb) => {
+      if (isLate(one)) throw tooLate()
+      return writeReceptions(app, db, [reception])
+    }
     const held = { inboxes: inboxesOf(reception) }
     try {
       settle(
@@ -92,7 +107,7 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
 
   return reception => {
     const written = Promise.withResolvers<string[]>()
-    const one = { reception, written }
+    const one = { reception, written, askedMs: clock.monotonicMs() }
     if (saysOfOthers(reception)) void writeAlone(one)
     else {
       waiting.push(one)
@@ -101,6 +116,8 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
     return written.promise
   }
 }
+
+const tooLate = () => new StorageUnreachable(new Error('it did not come to the write in time'))
 
 /** Whether it tells what became of deliveries, which are decided about by what else is known of them. */
 export function saysOfOthers({ returned: { bounces, complaints } }: Reception): boolean {

@@ -60,6 +60,8 @@ export function openPostgres(
       application_name: 'mailboxd',
       // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
       query_timeout: queryMs,
+      // Ended by the server, so that it is known that nothing was done: what a client gives up goes on there, and is committed when the lock goes.
+      lock_timeout: limits.postgresLockWaitMs,
       // A process that stands still in a transaction keeps others waiting for so long at the most.
       idle_in_transaction_session_timeout: limits.postgresIdleMs,
     },
