@@ -1,3 +1,4 @@
+import { Problem } from '../base/problem.ts'
 import type { EventSink } from '../core/app/stream.ts'
 import type { AnswerOwner, AnswerRoom } from './answer-room.ts'
 
@@ -21,7 +22,8 @@ export function createReplayRoom(
   const leaving = new Set<() => void>()
   const ended = new AbortController()
   connection.onceOver(() => {
-    ended.abort()
+    // Who goes away while he waits for room is no fault of this server.
+    ended.abort(new Problem('unavailable'))
     for (const leave of leaving) leave()
     leaving.clear()
   })

@@ -1,10 +1,12 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { limits } from '../../lib/base/limits.ts'
 import { Problem } from '../../lib/base/problem.ts'
 import { operator } from '../../lib/core/app/caller.ts'
 import type { EventSink, StreamEnd } from '../../lib/core/app/stream.ts'
+import { createAnswerRoom } from '../../lib/http/answer-room.ts'
+import { createReplayRoom } from '../../lib/http/replay-room.ts'
 import { leaveEvent } from '../../lib/store/events.ts'
 import { type ApiApp, startApi } from '../support/api-app.ts'
 import { takesAll } from '../support/event-sink.ts'
@@ -103,6 +105,30 @@ t.test('a stream for which there is no room is ended, and its client comes again
   reader.add({ inboxIds: null, types: null, after: zero })
   await until('its end', () => ends.length > 0)
   t.strictSame([ends, app.stream.count(), faults], [['full'], 0, []])
+})
+
+t.test('who goes away while he waits for room takes none, and is no fault', async t => {
+  const answers = createAnswerRoom({ mostBytes: 10, waitMs: 60_000 })
+  const connection = () => {
+    const over = new EventEmitter()
+    const enter = createReplayRoom(answers, [{ name: 'key k', mostBytes: 10 }], {
+      isOver: false,
+      onceOver: listener => void over.once('close', listener),
+      cut() {},
+    })
+    return { enter, end: () => over.emit('close') }
+  }
+  const [first, second] = [connection(), connection()]
+  const room = await first.enter(10)
+  const waiting = t.rejects(second.enter(5), Problem)
+  second.end()
+  await waiting
+  t.equal(answers.held(), 10)
+  first.end()
+  t.equal(answers.held(), 0)
+  room.leave()
+  room.become(10)
+  t.equal(answers.held(), 0, 'nor after its end')
 })
 
 t.test(
