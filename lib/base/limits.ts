@@ -45,11 +45,17 @@ export const limits = {
   healthMs: 2_000,
   mailStorageMs: 20_000,
   /**
-   * How long a statement waits for what others keep locked: longer than a node that stands still in a transaction keeps it, and so much shorter than
-   * who brings mail waits that what began before the first of these times is over by then.
+   * How long a write waits for what others keep locked: longer than a node that stands still in a transaction keeps it, and so much shorter than
+   * who brings mail waits that what began before the first of these times is over by then. A statement waits for a moment alone, so that a connection is
+   * there for others: after that the write is done again, with rests between, and does not wait again for as long.
    */
   mailBegunMs: 8_000,
   postgresLockWaitMs: 11_000,
+  postgresLockTryMs: 400,
+  postgresLockAgainMs: 20,
+  postgresLockRestMs: 100,
+  /** Connections of a pool that writes which have one for themselves leave to others, where there are so many. */
+  postgresLeftConnections: 2,
   /** How often it is looked whether the server's disk has room, and while it has none: before what is written in its place could be taken for the end of it. */
   serverRoomMs: 10_000,
   serverShortMs: 2_000,

@@ -2,6 +2,7 @@ import { countDays } from './daily-usage.ts'
 import { dialectOf, together, type WriteDb } from './dialect/dialect.ts'
 import { insertRows } from './dialect/insert.ts'
 import { gatherRows, type LeftRows, leftTables, noRows } from './dialect/left-rows.ts'
+import { findLastEventId } from './events.ts'
 import { placeEvents } from './place.ts'
 import { insertUnplaced } from './unplaced.ts'
 
@@ -22,5 +23,5 @@ export async function writeLeft(db: WriteDb, left: LeftRows): Promise<void> {
     countDays(db, left.days),
     ...(isServed ? [insertUnplaced(db, left.events)] : []),
   ])
-  if (!isServed) await placeEvents(db, left.events)
+  if (!isServed && left.events.length > 0) await placeEvents(db, left.events, await findLastEventId(db))
 }

@@ -1,15 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
-import type { WriteDb } from './dialect/dialect.ts'
 import { notice } from './dialect/notices.ts'
+import type { Turn } from './dialect/turn.ts'
+import { findLastEventId } from './events.ts'
 import { placeEvents } from './place.ts'
 import type { PostgresPool } from './postgres/pool.ts'
 import { findLastUnplaced, hasUnplaced, takeUnplaced } from './unplaced.ts'
 
 /** Gives places to the events of this process and of all others that write to the same database. */
 export interface Placer {
-  /** Something was committed: looks as soon as it can. */
+  /** Events were committed that have no place yet: gives it to them as soon as it can. */
   wake(): void
   /**
    * Resolves when all events have a place whose write was done before the call.
@@ -27,28 +28,34 @@ export interface Placer {
  */
 export function startPlacer(
   read: PostgresPool['db'],
-  alone: <T>(work: (db: WriteDb) => Promise<T>) => Promise<T | undefined>,
+  alone: <Found, Made>(turn: Turn<Found, Made>) => Promise<Made | undefined>,
   waitMs: number = limits.placeWaitMs,
 ): Placer {
   const stopping = new AbortController()
   const { signal } = stopping
   let isAsked = false
+  /** Whether it is known that some have no place, so that nobody looks whether it is so. */
+  let isSure = false
   let looking: Promise<void> | undefined
   let hindrance = new Error('events get no places')
 
   /** Gives whether there may be more. */
   const placeSome = async (): Promise<boolean> => {
-    if ((await findLastUnplaced(read)) === undefined) return false
-    const placed = await alone(async db => {
-      const events = await takeUnplaced(db, limits.placedAtOnce)
-      await placeEvents(db, events)
-      if (events.length > 0) notice(db, 'event')
-      if (events.some(({ webhook }) => webhook?.entry)) notice(db, 'queue', 'webhook')
-      return events.length
+    const isThere = isSure || (await findLastUnplaced(read)) !== undefined
+    isSure = false
+    if (!isThere) return false
+    const placed = await alone({
+      find: db => Promise.all([takeUnplaced(db, limits.placedAtOnce), findLastEventId(db)]),
+      async work(db, [events, last]) {
+        await placeEvents(db, events, last)
+        if (events.length > 0) notice(db, 'event')
+        if (events.some(({ webhook }) => webhook?.entry)) notice(db, 'queue', 'webhook')
+        return events.length
+      },
     })
     // What came to who is at it after its look is left to us.
     if (placed === undefined) await rest(limits.placeRestMs)
-    return placed === undefined || placed > 0
+    return placed === undefined || placed === limits.placedAtOnce
   }
 
   async function look(): Promise<void> {
@@ -60,8 +67,9 @@ export function startPlacer(
 
   const rest = (ms: number) => pause(ms, undefined, { signal }).catch(() => {})
 
-  function wake(): void {
+  function wake(knows: boolean): void {
     isAsked = true
+    if (knows) isSure = true
     // What hinders it hinders the writes as well, which tell of it; it is tried again at the next look.
     looking ??= look()
       .catch(error => {
@@ -70,21 +78,21 @@ export function startPlacer(
       .finally(() => {
         looking = undefined
         // What was told when it had just ended.
-        if (isAsked && !signal.aborted) wake()
+        if (isAsked && !signal.aborted) wake(isSure)
       })
   }
 
-  const timer = setInterval(wake, limits.placeLookMs)
+  const timer = setInterval(() => wake(false), limits.placeLookMs)
   timer.unref()
   return {
-    wake,
+    wake: () => wake(true),
     async placed() {
       const late = AbortSignal.timeout(waitMs)
       const last = await findLastUnplaced(read)
       if (last === undefined) return
       while (await hasUnplaced(read, last)) {
         if (late.aborted || signal.aborted) throw new StorageUnreachable(hindrance)
-        wake()
+        wake(true)
         await rest(limits.placeRestMs)
       }
     },

@@ -8,7 +8,7 @@ import type { IndexTrouble } from './indexing.ts'
 import { writeLeft } from './last-statements.ts'
 import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
-import { openPostgres } from './postgres/pool.ts'
+import { openPostgres, writersOf } from './postgres/pool.ts'
 import type { Reaching } from './postgres/reached.ts'
 import { createWriters } from './postgres/writers.ts'
 import { watchRoom } from './room-watch.ts'
@@ -35,7 +35,7 @@ export function postgresStore(
     // What this process carries itself others find by their looks: told of it they would all reach for the same.
     bell.ring(new Map([...notices].filter(([topic]) => topic !== 'queue' || !listeners.has('queue'))))
   }
-  const placer = startPlacer(pool.db, work => pool.alone(work, tell))
+  const placer = startPlacer(pool.db, turn => pool.alone(turn, tell))
   const committed = (notices: Notices) => {
     tell(notices)
     if (notices.has('event')) placer.wake()
@@ -43,8 +43,7 @@ export function postgresStore(
   const write = <T>(work: (db: WriteDb) => Promise<T>) => pool.write(work, { writeLeft, committed })
   const writers = createWriters({
     take: pool.take,
-    // Of the smallest pool one is left for who reads.
-    connections: Math.min(limits.postgresWriters, Math.max(1, connections >> 1)),
+    connections: writersOf(connections),
     writeLeft,
     committed,
     monotonicMs: () => clock.monotonicMs(),

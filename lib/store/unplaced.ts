@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { insertRows } from './dialect/insert.ts'
+import { keptRows } from './dialect/kept.ts'
 import type { LeftCall, LeftEvent } from './dialect/left-rows.ts'
+import { isOurTurn } from './dialect/turn.ts'
 import type { EventRow } from './tables.ts'
 
 /** Events whose write is done and that have no place yet: there are such where several transactions write at once. */
@@ -18,11 +20,12 @@ export async function insertUnplaced(db: WriteDb, events: readonly LeftEvent[]):
   await insertRows(db, 'unplaced', rows)
 }
 
-/** Takes the first of them, `limit` at the most, out of the table. */
+/**
+ * Takes the first of them, `limit` at the most, out of the table; none where it is the turn of another to place them, which is
+ * asked together with this.
+ */
 export async function takeUnplaced(db: WriteDb, limit: number): Promise<UnplacedEvent[]> {
-  const { rows } = await sql<{ number: number; event: string; call: string | null }>`
-    delete from "unplaced" where "number" in (select "number" from "unplaced" order by "number" limit ${limit})
-    returning "number", "event", "call"`.execute(db)
+  const rows = await takeFirst(db, { limit })
   return rows
     .sort((a, b) => a.number - b.number)
     .map(({ number, event, call }) => ({
@@ -31,6 +34,17 @@ export async function takeUnplaced(db: WriteDb, limit: number): Promise<Unplaced
       webhook: call === null ? undefined : (JSON.parse(call) as LeftCall),
     }))
 }
+interface Kept {
+  readonly number: number
+  readonly event: string
+  readonly call: string | null
+}
+const takeFirst = keptRows((db, { limit }: { limit: number }) => {
+  const statement = sql<Kept>`
+    delete from "unplaced" where "number" in (select "number" from "unplaced" where ${isOurTurn} order by "number" limit ${limit})
+    returning "number", "event", "call"`
+  return { compile: () => statement.compile(db) }
+})
 
 /** The highest number among them; undefined when all events have their places. */
 export async function findLastUnplaced(db: Db): Promise<number | undefined> {

@@ -33,6 +33,7 @@ t.test('mail that waited for a lock for too long is not stored behind its 451', 
   dialog.write('Subject: s\r\n\r\nhello\r\n.\r\n')
   await until('the write waits', isWaiting)
   aheadMs += limits.mailBegunMs
+  await until('it has stopped to', async () => !(await isWaiting()))
   await operator.query('commit')
   t.match((await dialog.reply()).text, /^451 4\.3\.0 /)
   t.strictSame(await door.messages(), [], 'its peer brings it again')

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
+import type { Turn } from '../../lib/store/dialect/turn.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { startPlacer } from '../../lib/store/placer.ts'
@@ -27,11 +28,14 @@ const event = (type: string | number, id = v7()): EventRow => ({
   ...{ payload: '{}', createdAt },
 })
 
+/** What looks for nothing before it works. */
+const turn = <T>(work: () => Promise<T>): Turn<void, T> => ({ find: async () => {}, work })
+
 /** Two processes (here: two stores) on one new database of PostgreSQL. */
 async function twoStores(t: Test) {
   const url = await newPostgresDatabase(migratedDatabase)
-  const one = await openStore(url, systemClock)
-  const two = await openStore(url, systemClock)
+  const one = await openStore(url, systemClock, { connections: 8 })
+  const two = await openStore(url, systemClock, { connections: 8 })
   t.teardown(() => Promise.all([one.close(), two.close()]))
   return { one, two, url }
 }
@@ -176,10 +180,10 @@ t.test(
     t.teardown(still.close)
     const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const standing = still.alone(
-      async () => {
+      turn(async () => {
         begun.resolve()
         await ended.promise
-      },
+      }),
       () => {},
     )
     await begun.promise
@@ -188,7 +192,7 @@ t.test(
     t.strictSame(await types(), [])
     t.equal(
       await still.alone(
-        async () => 'in it',
+        turn(async () => 'in it'),
         () => {},
       ),
       undefined,
@@ -215,7 +219,7 @@ t.test(
       .execute(pool.db)
     await sql.raw('create trigger broken before insert on "event" execute function refuse()').execute(pool.db)
     await store.write(async db => leaveEvent(db, event('kept')))
-    const placer = startPlacer(pool.db, work => pool.alone(work, () => {}), 1)
+    const placer = startPlacer(pool.db, one => pool.alone(one, () => {}), 1)
     const unreachable = { name: 'StorageUnreachable', message: /broken on purpose|no places/ }
     await t.rejects(placer.placed(), unreachable)
     await placer.stop()
@@ -231,7 +235,7 @@ t.test(
     }
     const standing = (async () => {
       // Who waits may be at it just then.
-      while ((await pool.alone(stand, () => {})) === undefined);
+      while ((await pool.alone(turn(stand), () => {})) === undefined);
     })()
     await begun.promise
     await store.close()

@@ -102,20 +102,28 @@ export function requireSendingDomain(
  */
 export async function isDeliveredHere(app: App, db: Db, address: string): Promise<boolean> {
   if (isOwnPostmaster(app, address)) return true
-  const domain = await findDomainHere(app, db, domainOf(address))
-  if (!domain) return false
-  return isUsable(app, domain) || (await findInboxIn(db, domain, address.toLowerCase())) !== undefined
+  const { domain, inbox } = await findHere(app, db, address.toLowerCase())
+  return domain !== undefined && (isUsable(app, domain) || inbox !== undefined)
 }
 
 /**
- * The inbox of an address in this domain; `user+tag` is `user`, unless an inbox has that very address. One whose pod has
- * lost the domain to another gets nothing any more.
+ * The domain of an address as it is here (`findDomainHere`), and its inbox; `user+tag` is `user`, unless an inbox has that very address. One whose pod has
+ * lost the domain to another gets nothing any more. Both are asked at once: a server is far away.
  * @param address lower-case
  */
-export async function findInboxIn(db: Db, domain: DomainRow, address: string): Promise<InboxRow | undefined> {
-  const inbox =
-    (await findInboxByAddress(db, address)) ?? (await findInboxByAddress(db, baseAddress(address)))
-  return inbox && isOpenTo(domain, inbox) ? inbox : undefined
+export async function findHere(
+  app: Pick<App, 'config'>,
+  db: Db,
+  address: string,
+): Promise<{ readonly domain?: DomainRow | undefined; readonly inbox?: InboxRow | undefined }> {
+  const [domain, own] = await Promise.all([
+    findDomainHere(app, db, domainOf(address)),
+    findInboxByAddress(db, address),
+  ])
+  if (!domain) return {}
+  const base = baseAddress(address)
+  const inbox = own ?? (base === address ? undefined : await findInboxByAddress(db, base))
+  return { domain, inbox: inbox && isOpenTo(domain, inbox) ? inbox : undefined }
 }
 
 /**

@@ -1,12 +1,12 @@
 import { Reply } from '../../base/reply.ts'
-import { baseAddress, domainOf, normaliseAddress } from '../../mail/address/address.ts'
+import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import { parseVerp } from '../../mail/address/verp.ts'
 import { findDeliveryByMailFrom } from '../../store/deliveries.ts'
 import { findInbox, findInboxByAddress } from '../../store/inboxes.ts'
 import { findMessage } from '../../store/messages.ts'
 import type { InboxRow } from '../../store/tables.ts'
 import type { Reads } from '../app/app.ts'
-import { findDomainHere, findInboxIn, isOwnPostmaster, isUsable, systemAddress } from '../domains/usable.ts'
+import { findHere, isOwnPostmaster, isUsable, systemAddress } from '../domains/usable.ts'
 
 /** One forward-path that was accepted: the inbox it leads to, and the address that the peer used. */
 export interface Recipient {
@@ -57,9 +57,8 @@ async function findRecipient(
   const db = app.store.read
   const returned = await findReturned(app, address, rcptTo)
   if (returned) return returned
-  const domain = await findDomainHere(app, db, domainOf(address))
+  const { domain, inbox } = await findHere(app, db, address)
   if (!domain) return 'foreign'
-  const inbox = await findInboxIn(db, domain, address)
   if (inbox) return recipientOf(inbox, rcptTo)
   // Of a domain that is not verified any more only the mail of its inboxes is ours to take.
   if (!isUsable(app, domain)) return 'foreign'

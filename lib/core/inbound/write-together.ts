@@ -62,7 +62,10 @@ export function createReceptionWriter(app: App): (reception: Reception) => Promi
       const held = () => {
         // Of a write that is done again, the same.
         taken ??= take()
-        return { inboxes: taken.flatMap(({ reception }) => inboxesOf(reception)) }
+        return {
+          inboxes: taken.flatMap(({ reception }) => inboxesOf(reception)),
+          isDivisible: taken.length > 1,
+        }
       }
       const written = await store.writeHolding(held, db => {
         timely = taken!.filter(one => !isLate(one))

@@ -6,7 +6,7 @@ import { baseAddress, normaliseAddress } from '../../mail/address/address.ts'
 import type { Mailbox } from '../../mail/header/mailbox.ts'
 import { insertContacts } from '../../store/contacts.ts'
 import { addToDay } from '../../store/daily-usage.ts'
-import type { WriteDb } from '../../store/dialect/dialect.ts'
+import { together, type WriteDb } from '../../store/dialect/dialect.ts'
 import { notice } from '../../store/dialect/notices.ts'
 import { type CountedInbox, countInInboxes, messageDate } from '../../store/inboxes.ts'
 import { insertReadings, insertUncountedMessages } from '../../store/messages.ts'
@@ -130,42 +130,44 @@ async function insertAll(
   now: Date,
 ): Promise<void> {
   const createdAt = isoAfter(now, 0)
-  await insertRaws(
-    db,
-    reads
-      .filter(({ arrival }) => arrival.rawId === undefined)
-      .map(({ rawId, arrival: { content } }) => ({
-        id: rawId,
-        sizeBytes: sizeOf(content),
-        content: content.kind === 'memory' ? content.bytes : null,
-        createdAt,
-      })),
-  )
-  await insertReadings(db, reads.map(readingRow))
   const there = new Set(arriving.map(({ inbox }) => inbox.id))
   const lastOf = new Map(arriving.map(({ row }) => [row.threadId, row.createdAt]))
   const begun = [...threads.begun.values()].filter(({ inboxId }) => there.has(inboxId))
-  await insertUncountedThreads(
-    db,
-    begun.map(thread => ({ ...thread, lastMessageAt: lastOf.get(thread.id)! })),
-  )
-  await insertUncountedMessages(
-    db,
-    arriving.map(({ row }) => row),
-  )
-  for (const { thread, added } of threads.continued.values()) {
-    if (there.has(thread.inboxId)) await addUnreadToThread(db, thread.id, added, lastOf.get(thread.id)!)
-  }
-  for (const { read, inbox, row } of arriving) {
-    const storedBytes = sizeOf(read.arrival.content)
-    addToDay(db, inbox, row.createdAt, { inbound: 1, attachmentBytes: attachmentBytesOf(read), storedBytes })
-  }
+  const continued = [...threads.continued.values()].filter(({ thread }) => there.has(thread.inboxId))
   // A sender is an acquaintance from now on; but a message that may be forged proves nothing about who it names.
   const contacts = arriving.flatMap(({ inbox, row }) => {
     const address = row.verdict === 'clean' ? normaliseAddress(row.fromAddr) : undefined
     return address === undefined ? [] : [{ inboxId: inbox.id, address, createdAt }]
   })
-  await insertContacts(db, contacts)
+  // Each behind what it refers to.
+  await together([
+    insertRaws(
+      db,
+      reads
+        .filter(({ arrival }) => arrival.rawId === undefined)
+        .map(({ rawId, arrival: { content } }) => ({
+          id: rawId,
+          sizeBytes: sizeOf(content),
+          content: content.kind === 'memory' ? content.bytes : null,
+          createdAt,
+        })),
+    ),
+    insertReadings(db, reads.map(readingRow)),
+    insertUncountedThreads(
+      db,
+      begun.map(thread => ({ ...thread, lastMessageAt: lastOf.get(thread.id)! })),
+    ),
+    insertUncountedMessages(
+      db,
+      arriving.map(({ row }) => row),
+    ),
+    ...continued.map(({ thread, added }) => addUnreadToThread(db, thread.id, added, lastOf.get(thread.id)!)),
+    insertContacts(db, contacts),
+  ])
+  for (const { read, inbox, row } of arriving) {
+    const storedBytes = sizeOf(read.arrival.content)
+    addToDay(db, inbox, row.createdAt, { inbound: 1, attachmentBytes: attachmentBytesOf(read), storedBytes })
+  }
   for (const { inbox } of arriving) notice(db, 'mail', inbox.id)
   await tellAll(app, db, arriving)
 }

@@ -14,4 +14,6 @@ export interface Held {
    * have, and what it decides by it has of the statement that adds. Its statements and theirs travel together.
    */
   readonly isOrderless?: boolean
+  /** Whether who asked does it in parts where some of it can not be held now: what is free need not wait for what is not. */
+  readonly isDivisible?: boolean
 }

@@ -54,7 +54,7 @@ const rowsAtOnce = 64
 const rowsLeft = 16
 
 /** Inserts rows of one kind, always so many; gives how many. */
-type InsertSeveral = (db: WriteDb, rows: readonly Values[], more?: Values) => Promise<number>
+type InsertSeveral = (db: WriteDb, rows: readonly Values[]) => Promise<number>
 const severalInserted = new Map<string, InsertSeveral>()
 
 /** How rows that are there are met; each way has a name. */
@@ -133,33 +133,6 @@ async function insertMany<Name extends keyof Tables>(
     asked.push(insertSeveral(table, columns, count, meeting)(db, some as unknown as Values[]))
   }
   await (asked.length === 1 ? asked[0] : together(asked))
-}
-
-/**
- * Inserts whole rows by one statement where a condition holds; gives how many: all or none.
- * @param more what else the condition is asked with
- * @param condition always the same for a table
- */
-export async function insertRowsWhere<Name extends keyof Tables>(
-  db: WriteDb,
-  table: Name,
-  rows: readonly Tables[Name][],
-  more: Values,
-  condition: (given: Values) => RawBuilder<unknown>,
-): Promise<number> {
-  const columns = Object.keys(rows[0]!)
-  const name = `${table} ${rows.length} where`
-  let known = severalInserted.get(name)
-  if (!known) {
-    const named = sql.join(columns.map(column => sql.ref(column)))
-    known = keptChangeOfRows(rows.length, (on, places, given) => {
-      const values = places.map(row => sql`(${sql.join(columns.map(column => row[column]))})`)
-      const statement = sql`insert into ${sql.table(table)} (${named}) select * from (values ${sql.join(values)}) as "given" where ${condition(given)}`
-      return { compile: () => statement.compile(on) }
-    })
-    severalInserted.set(name, known)
-  }
-  return known(db, rows as unknown as readonly Values[], more)
 }
 
 /** Inserts a row unless there is one with the same `key`; gives whether there was none. */

@@ -8,7 +8,7 @@ export function chainsOf(helds: readonly Held[]): number[][] {
   const chains = new Set<number[]>()
   const chainOf = new Map<string, number[]>()
   for (const [index, held] of helds.entries()) {
-    const names = namesOf(held)
+    const names = held.isOrderless ? [] : namesOf(held)
     const met = new Set(names.flatMap(name => (chainOf.has(name) ? [chainOf.get(name)!] : [])))
     const chain = [...[...met].flat().sort((a, b) => a - b), index]
     for (const one of met) chains.delete(one)
@@ -19,8 +19,8 @@ export function chainsOf(helds: readonly Held[]): number[][] {
   return [...chains]
 }
 
-function namesOf({ isOrderless = false, names = [], inboxes = [], messages = [] }: Held): string[] {
-  if (isOrderless) return []
+/** What is held, by names of which no two are of different things. */
+export function namesOf({ names = [], inboxes = [], messages = [] }: Held): string[] {
   return [
     ...names.map(one => `name ${one}`),
     ...inboxes.map(one => `inbox ${one}`),

@@ -2,11 +2,13 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import type { Db, WriteDb } from '../dialect/dialect.ts'
-import { gatherNotices, type Notices } from '../dialect/notices.ts'
+import type { Notices } from '../dialect/notices.ts'
+import type { Turn } from '../dialect/turn.ts'
+import { alone } from './alone.ts'
 import { type Client, type Connection, handleOver, takeConnection } from './connection.ts'
 import { askTogether } from './questions.ts'
 import { type Reaching, reachedOver } from './reached.ts'
-import { type Written, writeSerially } from './serial.ts'
+import { createSerialWrites, type Written } from './serial.ts'
 
 // count(*) and sums are bigint, which pg gives as text; ours stay far below 2^53.
 const types = {
@@ -16,6 +18,10 @@ const types = {
       : pg.types.getTypeParser(oid, format),
 }
 
+/** How many of so many connections those who write together take at the most: of the smallest pool one is left for who reads. */
+export const writersOf = (connections: number) =>
+  Math.min(limits.postgresWriters, Math.max(1, connections >> 1))
+
 export interface PostgresPool {
   readonly db: Db
   /** Takes a connection for a transaction or several; what is sent over it is sent at once. */
@@ -24,11 +30,11 @@ export interface PostgresPool {
   write<T>(work: (db: WriteDb) => Promise<T>, written: Written): Promise<T>
   /** As `write`, for what one process at a time does: gives undefined where another is at it. What is told by it nobody waits for. */
   writeInTurn<T>(work: (db: WriteDb) => Promise<T>, writeLeft: Written['writeLeft']): Promise<T | undefined>
-  /**
-   * Does `work` in a transaction that one connection at a time is in, whichever process it is of; gives undefined where another is in
-   * one. What is read in it is what is committed by then.
-   */
-  alone<T>(work: (db: WriteDb) => Promise<T>, committed: (notices: Notices) => void): Promise<T | undefined>
+  /** Does `turn` where no other process is at one; gives undefined where one is. */
+  alone<Found, Made>(
+    turn: Turn<Found, Made>,
+    committed: (notices: Notices) => void,
+  ): Promise<Made | undefined>
   /** Has `work` read what is committed by now, and nothing after it, for as long as it takes. */
   snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
   /** Sends each payload to everybody who listens on the channel. */
@@ -36,8 +42,7 @@ export interface PostgresPool {
   close(): Promise<void>
 }
 
-/** The advisory lock of who gives events their places, and of who writes in turn. */
-const placingLock = 0x706c6163
+/** The advisory lock of who writes in turn. */
 const turnLock = 0x7475726e
 
 /**
@@ -61,6 +66,7 @@ export function openPostgres(
       // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
       query_timeout: queryMs,
       // Ended by the server, so that it is known that nothing was done: what a client gives up goes on there, and is committed when the lock goes.
+      // Writes wait for a moment alone (./serial.ts, ./writers.ts).
       lock_timeout: limits.postgresLockWaitMs,
       // A process that stands still in a transaction keeps others waiting for so long at the most.
       idle_in_transaction_session_timeout: limits.postgresIdleMs,
@@ -70,6 +76,10 @@ export function openPostgres(
   const ask = askTogether(connect)
   const db = handleOver(pool, ask)
   const take = () => takeConnection(connect)
+  const writeSerially = createSerialWrites({
+    take,
+    connections: Math.max(1, connections - limits.postgresLeftConnections),
+  })
   return {
     db,
     take,
@@ -88,26 +98,15 @@ export function openPostgres(
           await sql`set local idle_in_transaction_session_timeout = 0`.execute(transaction)
           return work(transaction)
         }),
-    async alone(work, committed) {
-      const notices: Notices = new Map()
-      const value = await db
-        .transaction()
-        .setIsolationLevel('read committed')
-        .execute(async transaction => {
-          // A statement of its own: what the next one sees is what is committed once the lock is held.
-          const { rows } = await sql<{ isHeld: boolean }>`
-            select pg_try_advisory_xact_lock(${sql.lit(placingLock)}) as "isHeld"`.execute(transaction)
-          if (!rows[0]!.isHeld) return undefined
-          gatherNotices(transaction, notices)
-          return work(transaction)
-        })
-      committed(notices)
-      return value
+    async alone(turn, committed) {
+      const connection = await take()
+      const done = await alone(connection, turn).finally(() => connection.release())
+      if (done) committed(done.notices)
+      return done?.made
     },
-    write: (work, written) => writeSerially(take, work, written),
+    write: writeSerially,
     writeInTurn: (work, writeLeft) =>
       writeSerially(
-        take,
         async db => {
           // Of the transaction, so that none that is over keeps others out, however its connection goes on.
           const { rows } = await sql<{ isHeld: boolean }>`

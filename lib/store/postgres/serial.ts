@@ -21,42 +21,115 @@ export interface Written {
   committed(notices: Notices): void
 }
 
+export interface SerialParts {
+  take(): Promise<Connection>
+  /** How many connections they take at the most. */
+  readonly connections: number
+  /** How long one that met a lock is tried again. */
+  readonly lockWaitMs?: number
+}
+
+/** Does `work` in a serializable transaction of its own. */
+export type WriteSerially = <T>(work: (db: WriteDb) => Promise<T>, written: Written) => Promise<T>
+
 /**
- * Does a write in a serializable transaction of its own, and again where it met another, each time after a somewhat longer pause.
- * @throws StorageContended where it met others each time
+ * Writes that are done each in a serializable transaction of its own, and again where it met another, each time after a somewhat longer pause. One
+ * that needs what somebody keeps locked has no connection while it rests, and comes after those that have not met anybody.
+ * @returns throws StorageContended where it met others each time
  */
-export async function writeSerially<T>(
-  take: () => Promise<Connection>,
+export function createSerialWrites({
+  take,
+  connections,
+  lockWaitMs = limits.postgresLockWaitMs,
+}: SerialParts): WriteSerially {
+  const places = createPlaces(connections)
+  /** How many have met a lock and are not done. */
+  let locked = 0
+
+  return async (work, written) => {
+    /** From the first lock that was met; it ends the waiting. */
+    let late: AbortSignal | undefined
+    try {
+      for (let tried = 0; ; ) {
+        const leave = await places.enter(late !== undefined)
+        try {
+          const waitMs = locked > 0 ? limits.postgresLockAgainMs : limits.postgresLockTryMs
+          return await writeOnce(await take(), work, written, tried > retriesBeside, waitMs)
+        } catch (error) {
+          if (isLockKept(error) && !late?.aborted) {
+            if (!late) locked++
+            late ??= AbortSignal.timeout(lockWaitMs)
+          } else if (!mayRepeat(error, tried++)) throw error
+        } finally {
+          leave()
+        }
+        await (late ? pause(limits.postgresLockRestMs) : restAfter(tried))
+      }
+    } finally {
+      if (late) locked--
+    }
+  }
+}
+
+/** @param isAlone whether nobody else writes together meanwhile */
+async function writeOnce<T>(
+  connection: Connection,
   work: (db: WriteDb) => Promise<T>,
   { writeLeft, committed }: Written,
+  isAlone: boolean,
+  waitMs: number,
 ): Promise<T> {
-  for (let tried = 0; ; tried++) {
-    const connection = await take()
+  const { send } = connection
+  try {
+    // Before the transaction, which sees what is committed when it first asks.
+    if (isAlone) await lockOutOthers(send, waitMs)
     try {
-      const isAlone = tried > retriesBeside
-      // Before the transaction, which sees what is committed when it first asks.
-      if (isAlone) await connection.send('select pg_advisory_lock($1)', [togetherLock])
-      try {
-        const notices: Notices = new Map()
-        const value = await transact(connection, 'serializable', async db => {
-          gatherNotices(db, notices)
-          const left = noRows()
-          gatherRows(db, left)
-          const made = await work(db)
-          await writeLeft(db, left)
-          return made
-        })
-        committed(notices)
-        return value
-      } finally {
-        if (isAlone) await connection.send('select pg_advisory_unlock($1)', [togetherLock]).catch(() => {})
-      }
-    } catch (error) {
-      if (!mayRepeat(error, tried)) throw error
+      const notices: Notices = new Map()
+      const value = await transact(connection, waitMs, async db => {
+        gatherNotices(db, notices)
+        const left = noRows()
+        gatherRows(db, left)
+        const made = await work(db)
+        await writeLeft(db, left)
+        return made
+      })
+      committed(notices)
+      return value
     } finally {
-      connection.release()
+      if (isAlone) await send('select pg_advisory_unlock($1)', [togetherLock]).catch(() => {})
     }
-    await restAfter(tried)
+  } finally {
+    connection.release()
+  }
+}
+
+/** Those who write together wait for who waits for this, so that it is for a moment alone. */
+async function lockOutOthers(send: Connection['send'], waitMs: number): Promise<void> {
+  send(`set lock_timeout = ${waitMs}`).catch(() => {})
+  const locked = send('select pg_advisory_lock($1)', [togetherLock])
+  send('reset lock_timeout').catch(() => {})
+  await locked
+}
+
+/** So many at once; who has to wait comes in his order, those that `enter` calls late behind all others. */
+function createPlaces(count: number) {
+  const waiting: { readonly come: () => void; readonly isLate: boolean }[] = []
+  let free = count
+  const leave = () => {
+    free++
+    const next = waiting.findIndex(({ isLate }) => !isLate)
+    const [one] = waiting.splice(Math.max(next, 0), 1)
+    if (one) {
+      free--
+      one.come()
+    }
+  }
+  return {
+    async enter(isLate: boolean): Promise<() => void> {
+      if (free > 0) free--
+      else await new Promise<void>(come => waiting.push({ come, isLate }))
+      return leave
+    },
   }
 }
 
@@ -68,10 +141,12 @@ export async function restAfter(tried: number): Promise<void> {
 /** Does work in a transaction, which is undone where the work throws. */
 async function transact<T>(
   { db, send }: Connection,
-  isolation: 'serializable' | 'read committed',
+  waitMs: number,
   work: (db: WriteDb) => Promise<T>,
 ): Promise<T> {
-  await send(`begin isolation level ${isolation}`)
+  // They go with the first that is waited for, which fails where these do.
+  for (const text of ['begin isolation level serializable', `set local lock_timeout = ${waitMs}`])
+    send(text).catch(() => {})
   try {
     const value = await work(db)
     await commit(send)
@@ -107,6 +182,11 @@ const repeatsOfLateRows = 3
 /** Whether a transaction that failed so is done again, after it was done again `tried` times. */
 export function mayRepeat(error: unknown, tried: number): boolean {
   return tried < (isLateRow(error) ? repeatsOfLateRows : isConflict(error) ? retries : 0)
+}
+
+/** Whether it was not done for others keep locked what it needs (lock_not_available). */
+export function isLockKept(error: unknown): error is Error {
+  return hasCode(error, ['55P03'])
 }
 
 function hasCode(error: unknown, codes: readonly string[]): boolean {

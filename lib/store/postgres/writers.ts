@@ -1,26 +1,38 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../../base/limits.ts'
-import { causeAmong, type WriteDb } from '../dialect/dialect.ts'
+import { StorageContended } from '../../base/storage-fault.ts'
+import { causeAmong, together, type WriteDb } from '../dialect/dialect.ts'
 import type { Held } from '../dialect/held.ts'
 import { addRows, gatherRows, noRows } from '../dialect/left-rows.ts'
 import { addNotices, gatherNotices, type Notices } from '../dialect/notices.ts'
 import { chainsOf } from './chains.ts'
 import type { Connection } from './connection.ts'
-import { commit, mayRepeat, restAfter, togetherLock, type Written } from './serial.ts'
+import { commit, isLockKept, mayRepeat, restAfter, togetherLock, type Written } from './serial.ts'
+import { createSetAside } from './set-aside.ts'
 
 /** How many writes share one transaction at the most. */
 const writesPerTransaction = 64
 
 interface Waiting {
   readonly work: (db: WriteDb) => Promise<unknown>
-  readonly held: () => Held
+  readonly asks: () => Held
+  readonly sinceMs: number
   /** How often it was undone: then it has a transaction of its own. */
   readonly tried: number
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
+/** A write that begins. */
+interface Begun extends Waiting {
+  readonly held: Held
+}
+
 export interface Writers {
-  /** Does `work` in a transaction with others that wait, READ COMMITTED, once it has what is to be held. */
+  /**
+   * Does `work` in a transaction with others that wait, READ COMMITTED, once it has what is to be held.
+   * @throws StorageContended where somebody keeps that locked for `limits.postgresLockWaitMs`; at once where it is divisible
+   */
   write<T>(held: () => Held, work: (db: WriteDb) => Promise<T>): Promise<T>
   /** Resolves when nothing is waiting or under way. */
   idle(): Promise<void>
@@ -28,7 +40,7 @@ export interface Writers {
 
 export interface WritersParts extends Written {
   take(): Promise<Connection>
-  /** How many connections it takes at the most. */
+  /** How many connections it takes at the most, and one more for a moment while something is locked. */
   readonly connections: number
   /** Called after each transaction that was committed: how many writes it was, and how long it took. */
   transacted(writes: number, tookMs: number): void
@@ -37,12 +49,15 @@ export interface WritersParts extends Written {
 
 /**
  * Writes that wait go into one transaction of one of a few connections, as on SQLite; one that throws is undone alone. What they hold is locked first, by one statement and in one order, so that none of two groups waits for the other.
- * One that meets another transaction all the same is undone, and each of its writes is done again alone.
+ * One that meets another transaction all the same is undone, and each of its writes is done again alone. One that waits for a lock for longer than a moment is undone as
+ * well, and its writes are set aside: each is tried alone, again and again, beside those that hold nothing of it.
  */
 export function createWriters(parts: WritersParts): Writers {
   const { take, connections, writeLeft, committed, transacted, monotonicMs } = parts
   const waiting: Waiting[] = []
   const lanes = new Set<Promise<void>>()
+  const aside = createSetAside<Begun>(monotonicMs)
+  let trying: Promise<void> | undefined
   let resting = 0
   /** How many writes have savepoints from now on, because one has thrown: most do not, and a savepoint is two statements. */
   let careful = 0
@@ -83,7 +98,11 @@ export function createWriters(parts: WritersParts): Writers {
       return
     }
     try {
-      while (waiting.length > 0) await write(connection, takeSome())
+      while (waiting.length > 0) {
+        const batch = takeSome()
+        lastBegan = monotonicMs()
+        if (batch.length > 0) await write(connection, batch, limits.postgresLockTryMs, setAside)
+      }
     } catch (error) {
       // The connection may be broken; who waits is told by the next one that is taken.
       void error
@@ -92,27 +111,85 @@ export function createWriters(parts: WritersParts): Writers {
     }
   }
 
-  function takeSome(): Waiting[] {
+  function takeSome(): Begun[] {
     const alone = waiting.findIndex(({ tried }) => tried > 0)
-    if (alone === 0) return waiting.splice(0, 1)
-    return waiting.splice(0, Math.min(writesPerTransaction, alone < 0 ? waiting.length : alone))
+    const count = alone === 0 ? 1 : Math.min(writesPerTransaction, alone < 0 ? waiting.length : alone)
+    const begun = waiting.splice(0, count).map(one => ({ ...one, held: one.asks() }))
+    const suspects = begun.filter(({ held }) => aside.isSuspect(held))
+    setAside(suspects)
+    return suspects.length === 0 ? begun : begun.filter(one => !suspects.includes(one))
   }
 
-  /** @throws where the connection is not to be used again; whoever waited for the batch has been told */
-  async function write(connection: Connection, batch: readonly Waiting[]): Promise<void> {
+  function setAside(begun: readonly Begun[]): void {
+    for (const one of begun) {
+      if (one.held.isDivisible) one.reject(keptLocked())
+      else aside.add(one)
+    }
+    if (aside.size > 0)
+      trying ??= tryAside().finally(() => {
+        trying = undefined
+        if (aside.size > 0) setAside([])
+      })
+  }
+
+  /** Tries those that are set aside one after the other, over a connection that others have while they rest. */
+  async function tryAside(): Promise<void> {
+    while (aside.size > 0) {
+      for (const one of aside.late()) end(one, keptLocked())
+      const next = aside.next()
+      if (typeof next === 'number') {
+        if (aside.size > 0) await pause(Math.min(next, limits.postgresLockRestMs))
+        continue
+      }
+      let connection: Connection
+      try {
+        connection = await take()
+      } catch (error) {
+        end(next, error)
+        continue
+      }
+      try {
+        await write(connection, [next], limits.postgresLockAgainMs, () => aside.rest(next))
+      } catch (error) {
+        // The connection may be broken; who waited for it has been told.
+        void error
+      } finally {
+        connection.release()
+      }
+    }
+  }
+
+  function end(one: Begun, error: unknown): void {
+    aside.remove(one)
+    one.reject(error)
+  }
+
+  /**
+   * @param lockMs how long a statement waits for a lock
+   * @param locked called where that was too short
+   * @throws where the connection is not to be used again; whoever waited for the batch has been told
+   */
+  async function write(
+    connection: Connection,
+    batch: readonly Begun[],
+    lockMs: number,
+    locked: (batch: readonly Begun[]) => void,
+  ): Promise<void> {
     const began = monotonicMs()
-    lastBegan = began
     const notices: Notices = new Map()
     let settle: (() => void)[]
     try {
-      settle = await transactTogether(connection, batch, notices)
+      settle = await transactTogether(connection, batch, notices, lockMs)
     } catch (error) {
       const undone = await connection.send('rollback').then(
         () => true,
         () => false,
       )
       const [one] = batch
-      if (mayRepeat(error, one!.tried)) repeat(batch)
+      const isLocked = isLockKept(error)
+      if (!isLocked) for (const known of batch) aside.remove(known)
+      if (isLocked) locked(batch)
+      else if (mayRepeat(error, one!.tried)) repeat(batch)
       else if (error instanceof LeftFailed && batch.length > 1) repeat(batch)
       else if (error instanceof Untold && undone) {
         careful = 2 * writesPerTransaction
@@ -122,8 +199,13 @@ export function createWriters(parts: WritersParts): Writers {
       return
     }
     transacted(batch.length, monotonicMs() - began)
+    for (const one of batch) {
+      aside.remove(one)
+      if (aside.isSuspect(one.held)) waiting.push(...aside.free(one))
+    }
     committed(notices)
     for (const one of settle) one()
+    wake()
   }
 
   /** Has each done again, alone, after a pause. */
@@ -139,8 +221,9 @@ export function createWriters(parts: WritersParts): Writers {
   /** Gives what keeps the promises of the batch. */
   async function transactTogether(
     { db, send, handles }: Connection,
-    batch: readonly Waiting[],
+    batch: readonly Begun[],
     notices: Notices,
+    lockMs: number,
   ): Promise<(() => void)[]> {
     const settle: (() => void)[] = []
     const left = noRows()
@@ -167,53 +250,75 @@ export function createWriters(parts: WritersParts): Writers {
       try {
         await doOne(one, db)
       } catch (error) {
-        if (mayRepeat(error, 0)) throw error
+        if (isMet(error)) throw error
         await send('rollback to one')
         settle.push(() => one.reject(error))
       }
       sendAlong('release one')
     }
 
-    /** Those of different chains travel together. */
-    async function doAll(chains: readonly (readonly Waiting[])[]): Promise<void> {
+    /** Those of different chains travel together, behind what locks what they hold: the server comes to them when it has that. */
+    async function doAll(holding: Promise<unknown>, chains: readonly (readonly Waiting[])[]): Promise<void> {
       const own = handles(chains.length)
-      const ended = await Promise.allSettled(
-        chains.map(async (chain, index) => {
+      const ended = await Promise.allSettled([
+        holding,
+        ...chains.map(async (chain, index) => {
           for (const one of chain) await doOne(one, own[index]!)
         }),
-      )
+      ])
       const failed = ended.flatMap(one => (one.status === 'rejected' ? [one.reason] : []))
       if (failed.length === 0) return
       const cause = causeAmong(failed)
-      throw isShared && !mayRepeat(cause, 0) ? new Untold(cause) : cause
+      throw isShared && !isMet(cause) ? new Untold(cause) : cause
     }
 
     sendAlong('begin isolation level read committed')
-    const helds = batch.map(({ held }) => held())
-    await hold(send, helds)
-    if (isCareful) for (const one of batch) await doCarefully(one)
-    else await doAll(chainsOf(helds).map(chain => chain.map(index => batch[index]!)))
-    await writeLeft(db, left).catch(error => {
-      throw mayRepeat(error, 0) ? error : new LeftFailed(error)
+    const helds = batch.map(({ held }) => held)
+    const holding = hold(send, helds, lockMs)
+    if (isCareful) {
+      await holding
+      for (const one of batch) await doCarefully(one)
+    } else
+      await doAll(
+        holding,
+        chainsOf(helds).map(chain => chain.map(index => batch[index]!)),
+      )
+    const leaving = writeLeft(db, left).catch(error => {
+      throw isMet(error) ? error : new LeftFailed(error)
     })
-    await commit(send)
+    // All that was left is sent by now, and where any of it fails the server undoes all.
+    await together([leaving, commit(send)])
     return settle
   }
 
   return {
     write: (held, work) =>
       new Promise((resolve, reject) => {
-        waiting.push({ work, held, tried: 0, resolve: value => resolve(value as never), reject })
+        const sinceMs = monotonicMs()
+        waiting.push({
+          work,
+          asks: held,
+          sinceMs,
+          tried: 0,
+          resolve: value => resolve(value as never),
+          reject,
+        })
         wake()
       }),
     async idle() {
-      while (lanes.size > 0 || waiting.length > 0 || resting > 0) {
-        await Promise.all(lanes)
+      while (lanes.size > 0 || waiting.length > 0 || resting > 0 || aside.size > 0) {
+        await Promise.all([...lanes, trying])
         await new Promise<void>(resolve => setImmediate(resolve))
       }
     },
   }
 }
+
+/** Whether others are why a transaction failed: all of it is done again, whatever its writes are. */
+const isMet = (error: unknown) => mayRepeat(error, 0) || isLockKept(error)
+
+/** What is told of a lock that was not to be had. */
+const keptLocked = () => new StorageContended(new Error('others keep locked what it needs'), '55P03')
 
 /** What is told by its cause. */
 class Told extends Error {
@@ -232,17 +337,18 @@ class LeftFailed extends Told {}
  * Locks what a batch holds, in the order of its names. It is read after that by statements of their own, which see what is committed by
  * then. Who writes serially changes the rows of the inboxes as well, so it waits, too, or is undone.
  */
-async function hold(send: Connection['send'], all: readonly Held[]): Promise<void> {
+async function hold(send: Connection['send'], all: readonly Held[], lockMs: number): Promise<void> {
   const sorted = (names: readonly string[]) => [...new Set(names)].sort()
   const names = sorted(all.flatMap(({ names = [] }) => names))
   const inboxes = sorted(all.flatMap(({ inboxes = [] }) => inboxes))
   const messages = sorted(all.flatMap(({ messages = [] }) => messages))
   await send(
-    `select pg_advisory_xact_lock_shared($1::bigint),
+    // What is asked first is done first, so how long each of the others waits.
+    `select set_config('lock_timeout', $5, true), pg_advisory_xact_lock_shared($1::bigint),
       (select count(pg_advisory_xact_lock(hashtextextended(one, 0))) from unnest($2::text[]) as "all"(one)),
       (select count(*) from (select 1 from "inbox" where "id" = any($3::text[]) order by "id" for no key update) as locked),
       (select count(*) from (select 1 from "message" where "id" = any($4::text[]) order by "id" for no key update) as locked)`,
-    [togetherLock, names, inboxes, messages],
+    [togetherLock, names, inboxes, messages, String(lockMs)],
     'hold',
   )
 }

@@ -54,7 +54,7 @@ t.test('what comes together is written by few statements, each message as if it 
 
   const single = await write([await prepare([names[0]!])])
   t.ok(single.own <= 6, `${single.own} statements for one that came alone`)
-  t.ok(single.statements <= 9, `${single.statements} with the last ones of its transaction`)
+  t.ok(single.statements <= 10, `${single.statements} with the last ones of its transaction`)
   const twenty = await Promise.all(names.slice(0, 20).map(name => prepare([name])))
   const together = await write(twenty)
   t.ok(together.statements <= 20, `${together.statements} statements for twenty`)
