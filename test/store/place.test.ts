@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { v7 } from 'uuid'
 import { systemClock } from '../../lib/base/clock.ts'
 import type { Db } from '../../lib/store/dialect/dialect.ts'
-import type { Turn } from '../../lib/store/dialect/turn.ts'
+import { isOurTurn, type Turn } from '../../lib/store/dialect/turn.ts'
 import { leaveEvent, listEvents } from '../../lib/store/events.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { startPlacer } from '../../lib/store/placer.ts'
@@ -28,8 +28,14 @@ const event = (type: string | number, id = v7()): EventRow => ({
   ...{ payload: '{}', createdAt },
 })
 
-/** What looks for nothing before it works. */
-const turn = <T>(work: () => Promise<T>): Turn<void, T> => ({ find: async () => {}, work })
+/** Does something in its turn, and nothing at the end of it. */
+const turn = <T>(work: () => Promise<T>): Turn<T | undefined, T | undefined> => ({
+  async find(db) {
+    const { rows } = await sql<{ isOurs: boolean }>`select ${isOurTurn} as "isOurs"`.execute(db)
+    return rows[0]!.isOurs ? work() : undefined
+  },
+  finish: async (_db, found) => found,
+})
 
 /** Two processes (here: two stores) on one new database of PostgreSQL. */
 async function twoStores(t: Test) {

@@ -12,7 +12,7 @@ const placingLock = 0x706c6163
  */
 export async function alone<Found, Made>(
   { db, send }: Connection,
-  { find, work }: Turn<Found, Made>,
+  { find, finish }: Turn<Found, Made>,
 ): Promise<{ readonly made: Made; readonly notices: Notices } | undefined> {
   const notices: Notices = new Map()
   gatherNotices(db, notices)
@@ -27,10 +27,13 @@ export async function alone<Found, Made>(
     )
     const finding = find(db)
     await together([asked, finding])
-    const isHeld = (await asked).rows[0]!.isOurs === 'true'
-    const made = isHeld ? { made: await work(db, await finding), notices } : undefined
-    await commit(send)
-    return made
+    if ((await asked).rows[0]!.isOurs !== 'true') {
+      await send('rollback')
+      return undefined
+    }
+    const finishing = finish(db, await finding)
+    await together([finishing, commit(send)])
+    return { made: await finishing, notices }
   } catch (error) {
     await send('rollback').catch(() => {})
     throw error

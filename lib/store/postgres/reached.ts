@@ -103,9 +103,22 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
     async connect() {
       const client = await take().catch(toOutage)
       let isBroken = false
+      const { stream } = connectionOf(client)
+      let isGathering = false
+      /** What is asked before the event loop comes round is sent as one. */
+      const gather = () => {
+        if (isGathering) return
+        isGathering = true
+        stream.cork()
+        process.nextTick(() => {
+          isGathering = false
+          stream.uncork()
+        })
+      }
       const query: Send = async (text, values = [], name) => {
         try {
           hold?.requireSteady()
+          gather()
           return await client.query({ text, values: [...values], ...(name !== undefined && { name }) })
         } catch (error) {
           if (!(error instanceof StorageUnreachable || isOutage(error))) throw StorageContended.of(error)
@@ -123,8 +136,12 @@ export function reachedOver({ url, options, hold, failed = () => {} }: Reaching)
 
 /** Ends a connection at once: `end` waits for the answers to what was asked over it. */
 function cutOff(client: pg.Client): void {
-  const { connection } = client as unknown as { readonly connection: { readonly stream: Duplex } }
-  connection.stream.destroy()
+  connectionOf(client).stream.destroy()
+}
+
+/** What pg has beneath a client and does not declare. */
+function connectionOf(client: pg.ClientBase) {
+  return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection
 }
 
 /** @param open has those that are connected, from before they are asked for anything */
