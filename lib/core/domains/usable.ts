@@ -102,8 +102,9 @@ export function requireSendingDomain(
  */
 export async function isDeliveredHere(app: App, db: Db, address: string): Promise<boolean> {
   if (isOwnPostmaster(app, address)) return true
-  const { domain, inbox } = await findHere(app, db, address.toLowerCase())
-  return domain !== undefined && (isUsable(app, domain) || inbox !== undefined)
+  const domain = await findDomainHere(app, db, domainOf(address))
+  if (!domain) return false
+  return isUsable(app, domain) || (await findHere(app, db, address.toLowerCase())).inbox !== undefined
 }
 
 /**
