@@ -270,7 +270,7 @@ async function history(t: Test, seed: number, toml: string): Promise<void> {
     ],
   ]
   const wheel = operations.flatMap(([weight, work]) => Array.from({ length: weight }, () => work))
-  for (let step = 0; step < 130; step++) {
+  for (let step = 0; step < 90; step++) {
     pass(one([1000, 1000, 1000, 60_000, 60_000, 900_000, 7_200_000]))
     await one(wheel)()
   }
