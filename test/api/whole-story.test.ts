@@ -6,52 +6,8 @@ import { openBothDoors } from '../support/both-doors.ts'
 import { carryAll } from '../support/carry-all.ts'
 import { startDns } from '../support/dns.ts'
 import { type Facts, sameFacts } from '../support/kept-facts.ts'
+import { namedRows, namedWith, namesOfChance } from '../support/names-of-chance.ts'
 import { freePort } from '../support/ports.ts'
-
-const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
-/** What is made by chance: tokens, secrets, reverse-paths, signatures, what a database or a key was sealed to, ports. */
-const byChance: readonly (readonly [RegExp, string])[] = [
-  [/\b(?:mbx|mb|sk|key|whsec)_[\w+/=-]{8,}/g, '<secret>'],
-  [/b-[a-z0-9]{24}@/g, 'b-<token>@'],
-  [/srs0=[a-z0-9]+=/g, 'srs0=<mac>='],
-  [/127\.0\.0\.1:\d+/g, '127.0.0.1:<port>'],
-  // Before what a signature may look like: it may begin with what a boundary begins with.
-  [/(?:signature|sig)=[\w-]{20,}/g, '<signature>'],
-  [/=_[\w.-]+/g, '<boundary>'],
-  [/\b(?:b|bh|p)=[\w+/=\s]{40,}/g, '<base64>'],
-  [/SIZE=\d+/g, 'SIZE=<n>'],
-]
-
-const tables = [
-  'account',
-  'apiKey',
-  'attempt',
-  'contact',
-  'dailyUsage',
-  'delivery',
-  'destination',
-  'domain',
-  'draft',
-  'event',
-  'feedback',
-  'idempotency',
-  'inbox',
-  'member',
-  'message',
-  'pod',
-  'policyAudit',
-  'policyMode',
-  'policyRule',
-  'queueEntry',
-  'raw',
-  'reading',
-  'suppression',
-  'thread',
-  'unindexedBody',
-  'usage',
-] as const
-/** Columns of what is made by chance, or measured; a boundary is not always as long. */
-const hidden = /hash|secret|key$|durationMs|checkToken|^sizeBytes$/i
 
 t.test('a story of everything, with whole answers, and all rows at its end', async t => {
   const mxPort = await freePort('127.0.0.9')
@@ -85,23 +41,8 @@ t.test('a story of everything, with whole answers, and all rows at its end', asy
     toml: '[delivery]\nmode = "mx"\n[http]\nrequests_per_minute = 100000\n',
   })
   const { app, api, baseUrl } = doors
-  const ids = new Map<string, string>()
-  const names = (text: string): string => {
-    let named = text.replace(uuid, id => {
-      if (!ids.has(id)) ids.set(id, `<id ${ids.size + 1}>`)
-      return ids.get(id)!
-    })
-    for (const [form, name] of byChance) named = named.replace(form, name)
-    return named
-  }
-  const shown = (value: unknown): unknown =>
-    JSON.parse(
-      names(
-        JSON.stringify(value ?? null, (key, one) =>
-          key === 'tokenPrefix' || key === 'last4' ? '<of a token>' : one,
-        ),
-      ),
-    )
+  const names = namesOfChance()
+  const shown = (value: unknown) => namedWith(names, value)
   const facts: Facts[] = []
   const ask = async (
     method: string,
@@ -334,17 +275,10 @@ t.test('a story of everything, with whole answers, and all rows at its end', asy
   await ask('GET', `/v1/inboxes/${inPod.id}`)
   sameFacts(t, 'story', facts)
 
-  const rows: Facts[] = []
-  for (const name of tables) {
-    const found = await app.store.read.selectFrom(name).selectAll().execute()
-    const lines = found.map(row => {
-      const kept = Object.entries(row as object).filter(
-        ([column, value]) => !hidden.test(column) && !ArrayBuffer.isView(value),
-      )
-      return shown(Object.fromEntries(kept))
-    })
-    rows.push([name, lines.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))])
-  }
+  const rows: Facts[] = (await namedRows(app.store.read, names)).map(([name, lines]) => [
+    name,
+    lines.map(line => JSON.parse(line) as unknown),
+  ])
   rows.push(['what went out', peer.messages.map(message => names(message).split('\r\n')).sort()])
   rows.push([
     'what the other server was told',

@@ -114,3 +114,21 @@ t.test('whoever names an address, and how many do, it gets so many reports a day
   t.equal(ofOne.length, limits.tlsReportsToAddress)
   t.equal(rows.length, limits.tlsReportsToDomain)
 })
+
+t.test('nobody is told where that is not set, or where no mail leaves', async t => {
+  for (const toml of [
+    '[delivery]\nmode = "mx"\ntls_reports = false',
+    '[delivery]\nmode = "capture"\ntls_reports = true',
+  ]) {
+    const dns = await startDns({
+      '_smtp._tls.theirs.example': { TXT: ['v=TLSRPTv1; rua=mailto:tls@theirs.example'] },
+    })
+    t.teardown(() => dns.close())
+    const { app } = await openDoor(t, { dns: dns.server, toml })
+    const yesterday = new Date(app.clock.now().getTime() - 86_400_000).toISOString()
+    const result = { policyDomain: 'theirs.example', policyType: 'sts', type: 'success', host: 'mx' }
+    await app.store.write(async db => countTlsResults(db, [result], yesterday))
+    t.equal(await sendTlsReports(app), 0, toml)
+    t.same(await app.store.read.selectFrom('delivery').selectAll().execute(), [])
+  }
+})
