@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { limits } from '../base/limits.ts'
 import { StorageUnreachable } from '../base/storage-fault.ts'
 import { notice } from './dialect/notices.ts'
-import type { Turn } from './dialect/turn.ts'
 import { findLastEventId } from './events.ts'
 import { placeEvents } from './place.ts'
 import type { PostgresPool } from './postgres/pool.ts'
+import type { Turn } from './transactions/turn.ts'
 import { findLastUnplaced, hasUnplaced, takeUnplaced } from './unplaced.ts'
 
 /** Gives places to the events of this process and of all others that write to the same database. */

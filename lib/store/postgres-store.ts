@@ -10,9 +10,9 @@ import { startPlacer } from './placer.ts'
 import { createBell } from './postgres/bell.ts'
 import { openPostgres, writersOf } from './postgres/pool.ts'
 import type { Reaching } from './postgres/reached.ts'
-import { createWriters } from './postgres/writers.ts'
 import { watchRoom } from './room-watch.ts'
 import { startIndexThread } from './start-index-thread.ts'
+import { createWriters } from './transactions/writers.ts'
 
 interface ServerParts {
   readonly clock: Pick<Clock, 'monotonicMs'>

@@ -3,8 +3,8 @@ import { type Db, dialectOf, type WriteDb } from './dialect/dialect.ts'
 import { insertRows } from './dialect/insert.ts'
 import { keptRows } from './dialect/kept.ts'
 import type { LeftCall, LeftEvent } from './dialect/left-rows.ts'
-import { isOurTurn } from './dialect/turn.ts'
 import type { EventRow } from './tables.ts'
+import { isOurTurn } from './transactions/turn.ts'
 
 /** Events whose write is done and that have no place yet: there are such where several transactions write at once. */
 export interface UnplacedEvent extends LeftEvent {

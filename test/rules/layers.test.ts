@@ -42,7 +42,7 @@ const rooms: Record<string, readonly string[]> = {
   ],
   courier: ['.', 'scanner', 'encryption', 'smtp', 'webhook'],
   reading: ['.', 'attachment'],
-  store: ['dialect', 'postgres', 'search', 'migrations', '.', 'moving'],
+  store: ['dialect', 'transactions', 'postgres', 'search', 'migrations', '.', 'moving'],
   tls: ['.', 'acme'],
   core: [
     'nodes',

@@ -31,7 +31,7 @@ function holderOf<Row extends Holder>(app: Pick<App, 'config'>, rows: readonly R
 }
 
 /** The same, also for the name that its reverse-paths have (bounce.<domain>). */
-export async function findDomainHere(
+async function findDomainHere(
   app: Pick<App, 'config'>,
   db: Db,
   name: string,

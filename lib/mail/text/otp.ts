@@ -21,7 +21,7 @@ const otherBehind =
 /** Letters that are written with spaces between words: a code is none of these words. */
 const letters = '\\p{Script=Latin}\\p{Script=Cyrillic}\\p{Script=Greek}'
 const units =
-  'usd|eur|gbp|dollars?|euros?|kr|zł|р|руб|%|seconds?|sec|minutes?|min|hours?|days?|ms|sekunden|minuten|secondes|segundos|lines|people|points|guests|tests|bikes|btc'
+  'usd|USD|eur|EUR|gbp|GBP|dollars?|euros?|kr|zł|р|руб|%|seconds?|sec|minutes?|min|hours?|days?|ms|sekunden|minuten|secondes|segundos|lines|people|points|guests|tests|bikes|btc|BTC'
 const groups = [
   '\\d{2}[ -]\\d{2}(?:[ -]\\d{2}){0,2}',
   '\\d{3,4}[ -]\\d{2,4}',

@@ -1,4 +1,4 @@
-import { nameOf } from './connection.ts'
+import { nameOf } from '../transactions/connection.ts'
 
 /** A kept statement with its values. */
 export interface Question {

@@ -3,12 +3,12 @@ import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import type { Db, WriteDb } from '../dialect/dialect.ts'
 import type { Notices } from '../dialect/notices.ts'
-import type { Turn } from '../dialect/turn.ts'
-import { alone } from './alone.ts'
-import { type Client, type Connection, handleOver, takeConnection } from './connection.ts'
+import { alone } from '../transactions/alone.ts'
+import { type Client, type Connection, handleOver, takeConnection } from '../transactions/connection.ts'
+import { createSerialWrites, type Written } from '../transactions/serial.ts'
+import type { Turn } from '../transactions/turn.ts'
 import { askTogether } from './questions.ts'
 import { type Reaching, reachedOver } from './reached.ts'
-import { createSerialWrites, type Written } from './serial.ts'
 
 // count(*) and sums are bigint, which pg gives as text; ours stay far below 2^53.
 const types = {
@@ -66,7 +66,7 @@ export function openPostgres(
       // A connection through which nothing comes back is given up, so that nobody waits for a machine that is gone.
       query_timeout: queryMs,
       // Ended by the server, so that it is known that nothing was done: what a client gives up goes on there, and is committed when the lock goes.
-      // Writes wait for a moment alone (./serial.ts, ./writers.ts).
+      // Writes wait for a moment alone (../transactions).
       lock_timeout: limits.postgresLockWaitMs,
       // A process that stands still in a transaction keeps others waiting for so long at the most.
       idle_in_transaction_session_timeout: limits.postgresIdleMs,

@@ -1,5 +1,5 @@
 import { StorageUnreachable } from '../../base/storage-fault.ts'
-import { type Answer, type Client, isOfOldPlan, type Send } from './connection.ts'
+import { type Answer, type Client, isOfOldPlan, type Send } from '../transactions/connection.ts'
 import { answersOf, joinedText, type Question } from './joined.ts'
 
 /** How many go over one connection at once: they are answered one after the other. */

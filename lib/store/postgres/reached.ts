@@ -3,7 +3,7 @@ import type { PostgresPool as KyselyPool } from 'kysely'
 import pg from 'pg'
 import { limits } from '../../base/limits.ts'
 import { StorageContended, StorageUnreachable } from '../../base/storage-fault.ts'
-import type { Send } from './connection.ts'
+import type { Send } from '../transactions/connection.ts'
 import { createServers, requirePrimary, Standby, toldOf } from './servers.ts'
 
 /** What a process must hold while it asks a server for anything. */

@@ -1,8 +1,8 @@
 import { together } from '../dialect/dialect.ts'
 import { gatherNotices, type Notices } from '../dialect/notices.ts'
-import { type Turn, turnSetting } from '../dialect/turn.ts'
 import type { Connection } from './connection.ts'
 import { commit } from './serial.ts'
+import { type Turn, turnSetting } from './turn.ts'
 
 /** The advisory lock of who gives events their places. */
 const placingLock = 0x706c6163

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { WriteDb } from './dialect.ts'
+import type { WriteDb } from '../dialect/dialect.ts'
 
 /** A setting of a transaction: whether it is its turn. */
 export const turnSetting = 'mailboxd.turn'
