@@ -8,7 +8,6 @@ import type { EventRow } from './tables.ts'
  * Gives events their places in the stream, after all that have one, in the order in which they are given; and puts the work for
  * their webhooks. Who calls it is alone in it, from before `last` is read until the commit: so whoever has read up to one id has missed nothing
  * before it. Ids are made by many clocks: one that is not above the last gets the next that is, which `event.row` then says.
- * All statements are sent when it is called.
  * @param last the id of the last that has a place (`findLastEventId`); undefined where none has
  */
 export async function placeEvents(

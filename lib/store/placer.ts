@@ -47,10 +47,9 @@ export function startPlacer(
     const placed = await alone({
       find: db => Promise.all([takeUnplaced(db, limits.placedAtOnce), findLastEventId(db)]),
       async finish(db, [events, last]) {
-        const placing = placeEvents(db, events, last)
+        await placeEvents(db, events, last)
         if (events.length > 0) notice(db, 'event')
         if (events.some(({ webhook }) => webhook?.entry)) notice(db, 'queue', 'webhook')
-        await placing
         return events.length
       },
     })

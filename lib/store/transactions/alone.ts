@@ -31,9 +31,9 @@ export async function alone<Found, Made>(
       await send('rollback')
       return undefined
     }
-    const finishing = finish(db, await finding)
-    await together([finishing, commit(send)])
-    return { made: await finishing, notices }
+    const made = await finish(db, await finding)
+    await commit(send)
+    return { made, notices }
   } catch (error) {
     await send('rollback').catch(() => {})
     throw error

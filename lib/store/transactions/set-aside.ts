@@ -16,12 +16,12 @@ export interface Aside {
 export interface SetAside<One extends Aside> {
   readonly size: number
   add(one: One): void
-  /** The first that may be tried now; a number where none may for so many milliseconds. */
+  /** The first that may be tried now, which is tried until `rest` or `remove`; a number where none may for so many milliseconds. */
   next(): One | number
   /** It was tried in vain: neither it is tried for a moment, nor what holds something in common with it. */
   rest(one: One): void
   remove(one: One): void
-  /** What it held is free: gives those that hold something in common with it, which are set aside no longer. */
+  /** What it held is free: gives those that hold something in common with it and are not being tried, which are set aside no longer. */
   free(one: One): One[]
   /** Whether some of this is held by what is set aside, or was lately. */
   isSuspect(held: Held): boolean
@@ -34,6 +34,7 @@ export function createSetAside<One extends Aside>(monotonicMs: () => number): Se
   const waiting = new Map<One, { readonly names: readonly string[]; atMs: number }>()
   /** What may be locked, and when it may be tried. */
   const suspects = new Map<string, number>()
+  let tried: One | undefined
 
   function suspect(names: readonly string[], atMs: number): void {
     // What nobody asked for any more since is forgotten.
@@ -57,21 +58,31 @@ export function createSetAside<One extends Aside>(monotonicMs: () => number): Se
       let soonestMs = Infinity
       for (const [one, { names, atMs }] of waiting) {
         const dueMs = Math.max(atMs, ...names.map(name => suspects.get(name) ?? 0))
-        if (dueMs <= now) return one
+        if (dueMs <= now) {
+          tried = one
+          return one
+        }
         soonestMs = Math.min(soonestMs, dueMs - now)
       }
       return soonestMs
     },
     rest(one) {
+      tried = undefined
       const known = waiting.get(one)!
       known.atMs = monotonicMs() + limits.postgresLockRestMs
       suspect(known.names, known.atMs)
     },
-    remove: one => void waiting.delete(one),
+    remove(one) {
+      if (tried === one) tried = undefined
+      waiting.delete(one)
+    },
     free(one) {
       const names = new Set(namesOf(one.held))
       for (const name of names) suspects.delete(name)
-      const freed = [...waiting].filter(([, own]) => own.names.some(name => names.has(name)))
+      // What is being tried comes to its end there, or it would be done twice.
+      const freed = [...waiting].filter(([other, own]) => {
+        return other !== tried && own.names.some(name => names.has(name))
+      })
       return freed.map(([other]) => {
         waiting.delete(other)
         return other

@@ -1,4 +1,4 @@
-import { causeAmong, together, type WriteDb } from '../dialect/dialect.ts'
+import { causeAmong, type WriteDb } from '../dialect/dialect.ts'
 import type { Held } from '../dialect/held.ts'
 import { addRows, gatherRows, noRows } from '../dialect/left-rows.ts'
 import { addNotices, gatherNotices, type Notices } from '../dialect/notices.ts'
@@ -92,11 +92,11 @@ export async function transactTogether(
       holding,
       chainsOf(helds).map(chain => chain.map(index => batch[index]!)),
     )
-  const leaving = writeLeft(db, left).catch(error => {
+  await writeLeft(db, left).catch(error => {
     throw isMet(error) ? error : new LeftFailed(error)
   })
-  // All that was left is sent by now, and where any of it fails the server undoes all.
-  await together([leaving, commit(send)])
+  // After the answers: what did not even reach the server would not be undone by it.
+  await commit(send)
   return settle
 }
 

@@ -14,6 +14,5 @@ export interface Turn<Found, Made> {
    * committed once it is ours.
    */
   find(db: WriteDb): Promise<Found>
-  /** All that it asks is sent when it is called: the commit travels with it. */
   finish(db: WriteDb, found: Found): Promise<Made>
 }

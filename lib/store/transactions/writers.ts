@@ -108,7 +108,14 @@ export function createWriters(parts: WritersParts): Writers {
   function takeSome(): Begun[] {
     const alone = waiting.findIndex(({ tried }) => tried > 0)
     const count = alone === 0 ? 1 : Math.min(writesPerTransaction, alone < 0 ? waiting.length : alone)
-    const begun = waiting.splice(0, count).map(one => ({ ...one, held: one.asks() }))
+    const begun = waiting.splice(0, count).flatMap(one => {
+      try {
+        return [{ ...one, held: one.asks() }]
+      } catch (error) {
+        one.reject(error)
+        return []
+      }
+    })
     const suspects = begun.filter(({ held }) => aside.isSuspect(held))
     setAside(suspects)
     return suspects.length === 0 ? begun : begun.filter(one => !suspects.includes(one))
